@@ -1,0 +1,63 @@
+# Compiler and linker settings shared by every target.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# -O2 without debug information: half of a build's time is spent elsewhere, and the debug preset
+# is one command away.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_C_FLAGS_SANITIZE "-O1 -g1")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+# The build tree can be moved, and an installed one needs no second link.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_BUILD_WITH_INSTALL_RPATH OFF)
+set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../lib")
+
+# The numeric profile: one set of floating-point flags for everything that computes. No contraction
+# (a fused multiply-add rounds once, so the bits would depend on the compiler's mood); the other
+# two change no value, they only let loops over sqrt and comparisons vectorise.
+add_compile_options(-ffp-contract=off -fno-math-errno -fno-trapping-math)
+add_compile_options(-fno-semantic-interposition)
+
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Known false alarms of g++ 12: std::variant and std::optional (maybe-uninitialized), string
+  # concatenation (restrict, PR 105651), and inlined container growth (the last two).
+  add_compile_options(-Wno-maybe-uninitialized $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
+                      -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
+if(TROUPE_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(TROUPE_SANITIZE)
+  add_compile_options(-fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TROUPE_SANITIZE})
+  if(TROUPE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+else()
+  # A library that forgets to link what it uses fails here, not in the program: floors again.
+  add_link_options(LINKER:--no-undefined)
+  find_program(TROUPE_MOLD mold)
+  if(TROUPE_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()
+
+find_program(TROUPE_CCACHE ccache)
+if(TROUPE_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+endif()

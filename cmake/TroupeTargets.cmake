@@ -1,0 +1,45 @@
+# One function per kind of target. They keep a folder's CMakeLists.txt to what is particular to it.
+
+# troupe_library(NAME SOURCES files... [PUBLIC targets...] [PRIVATE targets...])
+# A shared library with includes rooted at the repository. Without sources (a folder that holds
+# only headers so far) it is an interface library with the same dependencies.
+function(troupe_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  if(arg_SOURCES)
+    add_library(${name} SHARED ${arg_SOURCES})
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE} fmt::fmt)
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} INTERFACE ${arg_PUBLIC})
+  endif()
+endfunction()
+
+# troupe_program(NAME SOURCES files... LINK targets...)
+# An executable that may use kernels: the ISA objects are built before it is.
+function(troupe_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} fmt::fmt)
+endfunction()
+
+# troupe_test(NAME FOLDER folder LINK targets...)
+# tests/FOLDER/*.cpp as one executable, registered as a fast test and a slow one. A test case is
+# slow when its name contains "[slow]".
+function(troupe_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "LINK")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  set(target troupe_test_${name})
+  troupe_program(${target} SOURCES ${sources} LINK troupe_doctest_main ${arg_LINK})
+  target_compile_definitions(${target} PRIVATE
+    TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TROUPE_BUILD_DIR="${PROJECT_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${target} "--test-case-exclude=*[slow]*")
+  add_test(NAME ${name}_slow COMMAND ${target} "--test-case=*[slow]*")
+  set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 300)
+  set_tests_properties(${name}_slow PROPERTIES LABELS slow TIMEOUT 3600)
+endfunction()
