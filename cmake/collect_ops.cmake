@@ -1,6 +1,7 @@
 # cmake -DOUT=file -DKERNELS=a.cpp,b.cpp -P collect_ops.cmake
 # Writes the function that registers every TROUPE_OPS(name) found in the kernel files, in the order
 # of their names. This is what makes "add one file" the whole registration of an op.
+cmake_minimum_required(VERSION 3.25)
 string(REPLACE "," ";" files "${KERNELS}")
 set(names "")
 foreach(file IN LISTS files)
