@@ -1,0 +1,148 @@
+// How processes talk: authenticated peers that exchange control messages and tensors. Two
+// implementations: TCP with TLS (tcp.hpp) and a deterministic one in memory (memory_transport.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "actors/net/tensor_header.hpp"
+#include "core/buffer.hpp"
+#include "core/status.hpp"
+
+namespace troupe {
+
+// Names one peer process within one Transport, from connect() or admit() to peer_down(). Never 0,
+// never used twice: a process that comes back gets a new number.
+using PeerId = std::uint64_t;
+
+// "127.0.0.1" and 7077. Names are resolved by the call that takes them, which may block for that;
+// numeric addresses never do. Port 0 asks listen() for a free one.
+struct Endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string text() const { return host + ":" + std::to_string(port); }
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+// "host:port" or "[::1]:port"; invalid_argument for anything else.
+Expected<Endpoint> parse_endpoint(std::string_view text);
+
+// Bytes that each side says about itself before anything else: who it is, which job, which
+// versions. Opaque to the transport.
+using Hello = std::string;
+inline constexpr std::size_t kMaxHello = 3072;
+
+// How peers prove who they are. Off loopback everything is TLS 1.3.
+//  plaintext     no proof at all; loopback addresses only, anything else is refused.
+//  secret        both sides hold the same 16 to 64 bytes (TLS 1.3 external PSK).
+//  certificates  mutual: whoever holds a certificate of the authority is a member.
+struct Security {
+  enum class Mode : std::uint8_t { plaintext, secret, certificates };
+  Mode mode = Mode::plaintext;
+  std::string secret;
+  std::string certificate_file, key_file, authority_file;  // PEM
+  // Between two loopback addresses the data connection is plain, and opened with a single-use
+  // token that the encrypted control connection handed out. True: encrypted there too.
+  bool encrypt_loopback_data = false;
+
+  static Security plaintext() { return {}; }
+  static Security shared_secret(std::string bytes) {
+    Security s;
+    s.mode = Mode::secret;
+    s.secret = std::move(bytes);
+    return s;
+  }
+};
+
+using ByteView = std::span<const std::byte>;
+inline ByteView as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// What a transport tells its owner. Callbacks come from I/O threads and must not block: hand the
+// news to an actor and return. A callback may call any method of the Transport but shutdown().
+//
+// For one peer: admit, then peer_up, then any number of control, accept_tensor, tensor and
+// drained, then peer_down, which is the last. admit, peer_up, control and peer_down of all peers
+// come from one thread, one at a time. accept_tensor and tensor of one peer come one at a time,
+// from another thread, so possibly at the same moment as control().
+// The refusals (errors returned from admit, accept_tensor) close the peer and are told to it.
+class TransportHandler {
+ public:
+  virtual ~TransportHandler() = default;
+
+  // The peer proved that it may speak; may it join? Its hello is what it says of itself.
+  virtual Status admit(PeerId peer, const Hello& hello) = 0;
+  virtual void peer_up(PeerId peer, const Hello& hello) = 0;
+  // Every peer that came up, and every connect(), ends with exactly one of these. `why` is never
+  // ok: unavailable (lost, refused, silent: it says for how long), deadline_exceeded (connect),
+  // the Status given to close() here or there, data_loss (checksum), invalid_argument (malformed).
+  virtual void peer_down(PeerId peer, Status why) = 0;
+  // One message, in the order sent. The buffer holds exactly its bytes.
+  virtual void control(PeerId peer, Buffer message) = 0;
+  // Memory of at least header.bytes for a tensor whose bytes are about to come, before any of
+  // them is read; 0 bytes may be granted with an empty Buffer. Check the credit and the size
+  // here: this is the only place where a peer's claim turns into memory.
+  virtual Expected<Buffer> accept_tensor(PeerId peer, const TensorHeader& header) = 0;
+  // All bytes are there, checksums agreed. Tensors may overtake each other.
+  virtual void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) = 0;
+  // The bytes waiting to be sent to the peer fell to half of TransportLimits::queue_mark after
+  // they had passed it.
+  virtual void drained(PeerId) {}
+};
+
+struct TransportLimits {
+  std::uint32_t control_bytes = 16u << 20;    // largest control message accepted
+  std::uint32_t chunk_bytes = 16u << 20;      // largest data chunk accepted
+  std::uint32_t send_chunk_bytes = 1u << 20;  // data is cut into pieces of this size
+  std::uint64_t queue_mark = 64u << 20;       // see drained()
+  std::chrono::milliseconds heartbeat{50};
+  std::chrono::milliseconds silence{2000};    // a peer quieter than this is down
+  std::chrono::milliseconds handshake{2000};  // to prove itself, after a connection is accepted
+  std::uint32_t strangers_per_address = 64;   // connections not authenticated yet
+  std::uint32_t strangers = 256;
+};
+
+// Sends to peers. All methods may be called from any thread (memory_transport.hpp: from its one
+// thread) and, names aside, none waits for the network. Nothing is dropped silently: what was
+// accepted for a peer is delivered in order or the peer goes down.
+// The transport owns its threads; it is destroyed after shutdown(), before its handler.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // Accepts peers, telling them `hello`; answers with the bound port. May be called for several
+  // addresses. failed_precondition: plaintext off loopback; unavailable: the address is taken.
+  virtual Expected<std::uint16_t> listen(const Endpoint& at, Hello hello) = 0;
+  // Starts to connect; a refused connection is tried again until `within` is over. The outcome is
+  // peer_up or peer_down with this id, both possible before connect() has returned.
+  virtual Expected<PeerId> connect(const Endpoint& to, Hello hello,
+                                   std::chrono::milliseconds within) = 0;
+
+  // Queues one message made of the pieces, which are copied. unavailable: the peer is not up;
+  // resource_exhausted: longer than the peer accepts.
+  virtual Status send_control(PeerId peer, std::span<const ByteView> pieces) = 0;
+  // Queues header.bytes bytes of `bytes` from `offset`; the buffer is held, not copied, until they
+  // are sent. It never refuses for lack of room: credits are the caller's, see queued_bytes().
+  virtual Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
+                             std::size_t offset) = 0;
+  // Accepted by send_* and not yet taken by the operating system. 0 for an unknown peer.
+  virtual std::uint64_t queued_bytes(PeerId peer) const = 0;
+
+  // Ends the peer; both sides see `why` in peer_down. What is still queued is lost.
+  // REQUIRES: !why.ok().
+  virtual void close(PeerId peer, Status why) = 0;
+  // Ends all peers (cancelled), calls the last peer_down, joins the threads. Idempotent. Not from
+  // a callback.
+  virtual void shutdown() = 0;
+
+  Status send_control(PeerId peer, ByteView message) {
+    return send_control(peer, std::span<const ByteView>(&message, 1));
+  }
+};
+
+}  // namespace troupe
