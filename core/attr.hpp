@@ -1,0 +1,64 @@
+// Attributes: the static arguments of a node.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/shape.hpp"
+#include "core/tensor.hpp"
+
+namespace troupe {
+
+// One value. The order of the alternatives is the wire's: append only.
+class Attr {
+ public:
+  using Value =
+      std::variant<std::int64_t, double, bool, std::string, DType, PartialShape, Tensor,
+                   std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>,
+                   std::vector<DType>, std::vector<PartialShape>>;
+
+  Attr() : value_(std::int64_t{0}) {}
+  Attr(int v) : value_(std::int64_t{v}) {}
+  Attr(std::int64_t v) : value_(v) {}
+  Attr(double v) : value_(v) {}
+  Attr(float v) : value_(double{v}) {}
+  Attr(bool v) : value_(v) {}
+  Attr(const char* v) : value_(std::string(v)) {}
+  Attr(std::string v) : value_(std::move(v)) {}
+  Attr(std::string_view v) : value_(std::string(v)) {}
+  Attr(DType v) : value_(v) {}
+  Attr(PartialShape v) : value_(std::move(v)) {}
+  Attr(const Shape& v) : value_(PartialShape(v)) {}
+  Attr(Tensor v) : value_(std::move(v)) {}
+  Attr(std::vector<std::int64_t> v) : value_(std::move(v)) {}
+  Attr(std::vector<double> v) : value_(std::move(v)) {}
+  Attr(std::vector<std::string> v) : value_(std::move(v)) {}
+  Attr(std::vector<DType> v) : value_(std::move(v)) {}
+  Attr(std::vector<PartialShape> v) : value_(std::move(v)) {}
+
+  const Value& value() const { return value_; }
+  // The value as T, or nullptr when it holds another type.
+  template <class T>
+  const T* get() const {
+    return std::get_if<T>(&value_);
+  }
+  // Its kind as op definitions spell it: "int", "float", "bool", "string", "type", "shape",
+  // "tensor", "list(int)", "list(float)", "list(string)", "list(type)", "list(shape)".
+  std::string_view kind() const;
+  std::string text() const;
+  // Bits, not numbers: a NaN equals itself, -0 differs from 0. Tensors compare by content.
+  friend bool operator==(const Attr& a, const Attr& b);
+
+ private:
+  Value value_;
+};
+
+// Ordered by name, so that printing, hashing and comparing are deterministic.
+using AttrMap = std::map<std::string, Attr, std::less<>>;
+
+}  // namespace troupe

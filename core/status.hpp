@@ -1,0 +1,195 @@
+// Errors as values: Status, Expected<T>, and the one macro that passes them on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/check.hpp"
+#include "core/site.hpp"
+
+namespace troupe {
+
+// The values cross the wire: append only.
+enum class Code : std::uint8_t {
+  ok = 0,
+  invalid_argument = 1,
+  not_found = 2,
+  out_of_range = 3,
+  unavailable = 4,
+  failed_precondition = 5,
+  already_exists = 6,
+  aborted = 7,
+  deadline_exceeded = 8,
+  resource_exhausted = 9,
+  cancelled = 10,
+  data_loss = 11,
+  unimplemented = 12,
+  internal = 13,
+};
+
+// "invalid_argument"; "unknown" for a value outside the enum.
+std::string_view code_name(Code code);
+// True for a value that came from outside and names a member of Code.
+bool valid_code(std::uint8_t value);
+
+// Success, or a code with a message, the creation site of the node that failed, and a trail of
+// what was being done, innermost first. Copying an ok status costs nothing; any other shares one
+// immutable record. `cause` is nonzero on an error that is only the consequence of another one
+// (an abort that followed a failure elsewhere): such an error never replaces its root.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message, Site site = {});
+
+  static Status from_parts(Code code, std::string message, Site site,
+                           std::vector<std::string> trail, std::uint64_t cause);
+
+  bool ok() const { return rep_ == nullptr; }
+  explicit operator bool() const = delete;
+  Code code() const { return rep_ ? rep_->code : Code::ok; }
+  const std::string& message() const;
+  const Site& site() const;
+  const std::vector<std::string>& trail() const;
+  std::uint64_t cause() const { return rep_ ? rep_->cause : 0; }
+  bool derived() const { return cause() != 0; }
+
+  // The same error, seen from one level further up: "in node 'a' on /worker:0/cpu:0".
+  Status in(std::string context) const&;
+  // The same error, created at `site` unless one is known already.
+  Status at(Site site) const&;
+  // Marks this error as the consequence of the error `cause_id`.
+  Status caused_by(std::uint64_t cause_id) const&;
+
+  // "mnist.cpp:15: invalid_argument: MatMul: inner dimensions differ (in node ...)". One line.
+  std::string text() const;
+
+  friend bool operator==(const Status& a, const Status& b);
+
+ private:
+  struct Rep {
+    Code code;
+    std::string message;
+    Site site;
+    std::vector<std::string> trail;
+    std::uint64_t cause = 0;
+  };
+  std::shared_ptr<const Rep> rep_;
+};
+
+inline Status ok_status() { return {}; }
+
+// One maker per code, so that call sites read as sentences: return invalid_argument("...").
+Status invalid_argument(std::string message);
+Status not_found(std::string message);
+Status out_of_range(std::string message);
+Status unavailable(std::string message);
+Status failed_precondition(std::string message);
+Status already_exists(std::string message);
+Status aborted(std::string message);
+Status deadline_exceeded(std::string message);
+Status resource_exhausted(std::string message);
+Status cancelled(std::string message);
+Status data_loss(std::string message);
+Status unimplemented(std::string message);
+Status internal_error(std::string message);
+
+// A value or the reason why there is none.
+template <class T>
+class [[nodiscard]] Expected {
+ public:
+  using value_type = T;
+
+  Expected(T value) : data_(std::in_place_index<0>, std::move(value)) {}
+  template <class U>
+  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, T> &&
+           !std::is_same_v<std::decay_t<U>, Status> &&
+           !std::is_same_v<std::decay_t<U>, Expected<T>>) Expected(U&& value)
+      : data_(std::in_place_index<0>, std::forward<U>(value)) {}
+  // REQUIRES: !status.ok().
+  Expected(Status status) : data_(std::in_place_index<1>, std::move(status)) {
+    TROUPE_CHECK(!std::get<1>(data_).ok(), "an Expected needs a value or an error");
+  }
+
+  bool ok() const { return data_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  Status status() const { return ok() ? Status{} : std::get<1>(data_); }
+
+  // REQUIRES: ok().
+  T& value() & {
+    TROUPE_CHECK(ok(), status().text());
+    return *std::get_if<0>(&data_);
+  }
+  const T& value() const& {
+    TROUPE_CHECK(ok(), status().text());
+    return *std::get_if<0>(&data_);
+  }
+  T&& value() && {
+    TROUPE_CHECK(ok(), status().text());
+    return std::move(*std::get_if<0>(&data_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  std::variant<T, Status> data_;
+};
+
+// What the client's edge throws: graph building and the Session methods without `try_`.
+// what() is Status::text().
+class Error : public std::runtime_error {
+ public:
+  explicit Error(Status status) : std::runtime_error(status.text()), status_(std::move(status)) {}
+  const Status& status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+// For the client's edge only: the value, or a thrown Error.
+template <class T>
+T value_or_throw(Expected<T> e) {
+  if (!e.ok()) throw Error(e.status());
+  return std::move(e).value();
+}
+inline void throw_if_error(Status s) {
+  if (!s.ok()) throw Error(std::move(s));
+}
+
+namespace detail {
+inline Status as_status(Status s) { return s; }
+template <class T>
+Status as_status(const Expected<T>& e) {
+  return e.status();
+}
+}  // namespace detail
+
+}  // namespace troupe
+
+#define TROUPE_TRY_CAT2(a, b) a##b
+#define TROUPE_TRY_CAT(a, b) TROUPE_TRY_CAT2(a, b)
+#define TROUPE_TRY_1(expr)                                                                   \
+  do {                                                                                       \
+    if (auto troupe_try_status = ::troupe::detail::as_status(expr); !troupe_try_status.ok()) \
+      return troupe_try_status;                                                              \
+  } while (false)
+#define TROUPE_TRY_2_IMPL(tmp, decl, expr) \
+  auto tmp = (expr);                       \
+  if (!tmp.ok()) return tmp.status();      \
+  decl = std::move(tmp).value()
+#define TROUPE_TRY_2(decl, expr) \
+  TROUPE_TRY_2_IMPL(TROUPE_TRY_CAT(troupe_try_, __COUNTER__), decl, expr)
+#define TROUPE_TRY_PICK(_1, _2, NAME, ...) NAME
+// TROUPE_TRY(expr): returns the error of a Status or Expected.
+// TROUPE_TRY(auto x, expr): declares x as the value of an Expected, or returns its error.
+// An expression with commas outside parentheses goes in parentheses of its own.
+#define TROUPE_TRY(...) TROUPE_TRY_PICK(__VA_ARGS__, TROUPE_TRY_2, TROUPE_TRY_1, )(__VA_ARGS__)
