@@ -1,0 +1,232 @@
+// Runs, attempts, snapshots, numbers, decisions: the master's half of a transaction.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "actors/protocol/transaction.hpp"
+
+namespace troupe {
+
+// What the coordinator must know of a compiled step. Shared by all its runs.
+struct StepShape {
+  struct Partition {
+    ProcessId process = 0;
+    std::string device;  // for errors
+  };
+  std::vector<Partition> partitions;
+  bool may_write = true;  // the plan has write nodes
+  // One partition, at most one written resource and that a variable container of the same process,
+  // one write message, sent after every other node has succeeded, and no queue operation: log,
+  // stage and commit may travel together.
+  bool fast_path = false;
+};
+
+// From a client, by way of its session: run number `run.n`. Re-sending it is harmless.
+struct RunRequest {
+  RunId run;
+  std::shared_ptr<const StepShape> step;
+  Instant deadline = kNever;
+  std::uint64_t acknowledged = 0;  // answers of runs below this number have arrived
+};
+
+// The machine that turns run requests into attempts, gives commit numbers, decides, and answers.
+//
+// Owned by one actor of the master. Inputs append to `out` what has to be sent; `now` is the
+// caller's monotonic time and never goes back. The caller calls tick() at next_wakeup(). Feeds stay
+// with the caller, under the RunId, until Answer. Messages to and from other processes may be
+// lost, doubled and reordered: requests are sent again until answered.
+//
+// A run that wrote nothing takes no number. One number at a time is being prepared; the fetches of
+// a run are released when every shard has staged it, not before. A run whose step has the fast path
+// is granted the next number at its start if no other run is under way; until it says whether it
+// used the number, no other run gets one.
+class Coordinator {
+ public:
+  struct Options {
+    std::uint64_t view = 1;
+    std::size_t max_active =
+        16;  // runs that compute at one time; those that only wait do not count
+    Instant resend_first = std::chrono::milliseconds(50), resend_max = std::chrono::seconds(1);
+    Instant idle_commit = std::chrono::milliseconds(10);
+    Instant deadlock_after = std::chrono::milliseconds(800);
+    Instant derived_wait = std::chrono::seconds(1);  // how long a consequence waits for its cause
+  };
+
+  // To the executor of one partition. Known or ended attempts ignore it.
+  struct StartAttempt {
+    ProcessId process = 0;
+    std::uint32_t partition = 0;
+    AttemptInfo attempt;
+    std::uint64_t random_index = 0;  // k of the random number counter
+    CommitNumber grant = 0;          // the fast path's number, or 0
+  };
+  // To the executor of one partition: stop, answer PartitionDone if not done yet, forget.
+  struct AbortAttempt {
+    ProcessId process = 0;
+    std::uint32_t partition = 0;
+    AttemptId attempt;
+    RunId run;
+    Status cause;
+  };
+  struct SendPrepare {
+    ProcessId shard = 0;
+    Prepare prepare;
+  };
+  struct SendLive {
+    ProcessId process = 0;
+    LiveList list;
+  };
+  // To the client. Kept and repeated on request until the session acknowledges it.
+  struct Answer {
+    RunId run;
+    Status status;
+    std::vector<Fetched> fetches;  // by index, when ok
+    CommitNumber committed = 0;    // the run's number; 0: it wrote nothing
+  };
+  // Every run of the session has been answered.
+  struct SessionClosed {
+    std::uint64_t session = 0;
+  };
+  // A shard was lost and with it state: every run was and will be answered with this status.
+  struct JobStopped {
+    Status status;
+  };
+  using Output = std::variant<StartAttempt, AbortAttempt, SendPrepare, SendLive, Answer,
+                              SessionClosed, JobStopped>;
+  using Outputs = std::vector<Output>;
+
+  explicit Coordinator(Options options);
+  virtual ~Coordinator() = default;
+
+  // A member: it gets every LiveList; with `shard`, every PREPARE too. `name` is for errors.
+  void add_process(ProcessId process, std::string name, bool shard);
+  // Proof that it is gone. A process that hosts a shard stops the job with `unavailable`, naming
+  // worker, device and step; any other fails the running attempts that had a partition there.
+  void process_lost(ProcessId process, Instant now, Outputs& out);
+
+  void open_session(std::uint64_t session);
+  // Cancels the session's runs; SessionClosed follows when all are answered (again, if asked
+  // again).
+  void close_session(std::uint64_t session, Instant now, Outputs& out);
+
+  // failed_precondition answers a run of a session that is not open; one below the acknowledged
+  // number is ignored.
+  void run(const RunRequest& request, Instant now, Outputs& out);
+  // Too late once its number is being decided: it then ends as it would have.
+  void cancel(RunId run, Status cause, Instant now, Outputs& out);
+  void partition_done(const PartitionDone& message, Instant now, Outputs& out);
+  void staged(const Staged& message, Instant now, Outputs& out);
+  void blocked(const BlockedReport& message, Instant now, Outputs& out);
+  void tick(Instant now, Outputs& out);
+  Instant next_wakeup() const;
+
+  CommitNumber decided() const { return decided_; }
+  // Restoring a job: the number its state is at. REQUIRES: no run yet.
+  void resume_at(CommitNumber decided) { decided_ = decided; }
+
+  struct Counters {
+    std::uint64_t commits = 0, fast_commits = 0, read_only = 0, failed = 0, conflicts = 0,
+                  withdrawn = 0, attempts = 0;
+  };
+  const Counters& counters() const { return counters_; }
+  struct Tables {
+    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0;
+    bool empty() const { return runs + answers + last_writers + blocked == 0; }
+  };
+  Tables tables() const;
+
+ protected:
+  enum class Phase : std::uint8_t {
+    queued,     // waits for admission
+    running,    // attempt started
+    ready,      // all partitions done, waits for a number
+    preparing,  // has a number, waits for the shards
+    aborting,   // failed or cancelled; waits for partitions to say so
+    victim,     // withdrawn to break a deadlock, waits for its turn
+  };
+  struct Run {
+    RunId id;
+    std::uint64_t order = 0;
+    std::shared_ptr<const StepShape> step;
+    Instant deadline = kNever;
+    Phase phase = Phase::queued;
+    AttemptInfo attempt;
+    std::uint64_t random_index = 0;
+    CommitNumber grant = 0;
+    bool waiting = false;  // reported as waiting on resources only
+    std::map<std::uint32_t, PartitionDone> done;
+    Status cause;  // aborting: the best known
+    Instant abort_until = kNever;
+    Instant resend_at = kNever, resend_after{};
+  };
+  // The rules, as functions of their own: what tests plant bugs into.
+  virtual bool conflicts(const Run& run) const;
+  virtual CommitNumber min_live() const;
+  virtual bool all_staged() const;
+
+  std::map<RunId, Run> runs_;
+  CommitNumber decided_ = 0;
+  std::unordered_map<std::uint64_t, CommitNumber> last_write_, last_enqueue_;
+  std::set<ProcessId> shards_, staged_;
+
+ private:
+  struct Session {
+    std::uint64_t acknowledged = 0;
+    bool closing = false;
+    std::map<std::uint64_t, Answer> answers;
+  };
+  struct Member {
+    std::string name;
+    bool shard = false;
+  };
+  struct Report {
+    std::uint64_t sequence = 0;
+    Instant at{};
+    std::vector<AttemptId> waiting, marked;
+  };
+
+  Run* find(const AttemptId& attempt, const RunId& run);
+  std::size_t active() const;
+  void admit(Instant now, Outputs& out);
+  void start(Run& run, bool keep_marks, Instant now, Outputs& out);
+  void send_starts(const Run& run, Outputs& out) const;
+  std::uint64_t pick_random_index(const Run& run) const;
+  void all_done(Run& run, Instant now, Outputs& out);
+  void fast_done(Run& run, CommitNumber s, Instant now, Outputs& out);
+  void give_numbers(Instant now, Outputs& out);
+  void send_prepares(const Run& run, Outputs& out) const;
+  void decide(Run& run, Instant now, Outputs& out);
+  void remember_writes(const Run& run, CommitNumber s);
+  void fail(Run& run, Status cause, bool wait_for_partitions, Instant now, Outputs& out);
+  void abort_partitions(const Run& run, const Status& cause, Outputs& out) const;
+  void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
+  void acknowledge(Session& session, std::uint64_t below);
+  void session_check(std::uint64_t session, Outputs& out);
+  void break_deadlock(Instant now, Outputs& out);
+  void release_victim(Instant now, Outputs& out);
+  void refresh_waiting(Instant now, Outputs& out);
+  void settle(Instant now, Outputs& out);
+  void flush_live(Instant now, Outputs& out);
+  void live_soon(Instant now, Instant delay);
+
+  const Options options_;
+  std::map<ProcessId, Member> members_;
+  std::map<std::uint64_t, Session> sessions_;
+  std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
+  Run* preparing_ = nullptr;  // the one with a number; runs_ is a map, so it stays
+  Run* granted_ = nullptr;    // the one that holds a granted number
+  std::map<ProcessId, Report> blocked_;
+  Instant last_progress_{}, live_at_ = kNever, live_resend_after_{};
+  Status stopped_;
+  Counters counters_;
+};
+
+}  // namespace troupe

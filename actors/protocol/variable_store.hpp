@@ -1,0 +1,236 @@
+// The variables of one (container, device) as transactions see them: snapshots, a log for each
+// attempt, one staged record, commits in number order.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "actors/protocol/transaction.hpp"
+#include "core/attr.hpp"
+
+namespace troupe {
+
+// How the contributions of logical replicas to one write become one set of operands, operand by
+// operand, in replica order.
+enum class Combine : std::uint8_t { sum = 0, mean = 1, first = 2 };
+
+// One write node of a compiled step, made once and shared by all its writes.
+struct UpdateRule {
+  std::string op;    // "Assign", "AssignAdd", "ApplyAdam"
+  std::string node;  // its name, for errors
+  AttrMap attrs;
+  Combine combine = Combine::sum;
+  std::uint32_t replicas = 1;        // N: a write is complete when N contributions are there
+  std::vector<std::string> targets;  // the variables it changes, in the op's order, distinct
+};
+
+// One contribution: (rule, gradient or rows or value) under its key.
+struct LoggedWrite {
+  WriteKey key;
+  std::shared_ptr<const UpdateRule> rule;
+  std::vector<Tensor> operands;
+};
+
+struct VariableSpec {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape shape;
+};
+
+// What is known of a variable without its value, as the next write of an attempt will find it.
+struct VariableMeta {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape declared;
+  bool initialised = false;
+  Shape shape;  // when initialised
+};
+
+// The rules that can be applied, given by whoever owns the op registry.
+class UpdateRules {
+ public:
+  virtual ~UpdateRules() = default;
+  // Everything that could make applying `write` fail must be found here; `targets` (in the order
+  // of rule->targets) become what they are after it. Called when the write is logged.
+  virtual Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const = 0;
+};
+
+// The machine of one variable container.
+//
+// Owned by one actor; no clock, no thread, no kernels. Every input appends to `out` what has to be
+// done: replies (matched by the caller's `id`) and apply tasks, which the caller runs on the
+// device, in the order given, and answers with `applied`. At most one task that commits is in
+// flight. Requests of attempts that are over are answered `aborted`.
+//
+// A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
+// decided and was staged here if it touched this container, so a staged s <= R commits first. The
+// value a live attempt may still ask for is kept beside the newer one; in place is allowed only
+// when nobody can.
+class VariableStore {
+ public:
+  struct ReadRequest {
+    std::uint64_t id = 0;  // the caller's, given back in the reply
+    AttemptInfo attempt;
+    std::vector<std::string> names;
+    // Read your writes: the write nodes this read is ordered after. Empty: the snapshot alone.
+    // It sees those writes of them to which logical replica `replica` has contributed, and waits
+    // until these are complete.
+    std::vector<std::uint32_t> after;
+    std::uint32_t replica = 0;
+    bool initialised_only = false;  // IsVariableInitialized: the values are bool scalars
+  };
+  struct LogRequest {
+    std::uint64_t id = 0;
+    AttemptInfo attempt;
+    std::vector<LoggedWrite> writes;
+    CommitNumber commit = 0;  // the fast path's granted number: log, stage and commit in one
+  };
+
+  struct ReadReply {
+    std::uint64_t id = 0;
+    Status status;
+    std::vector<Tensor> values;  // in the order of names
+  };
+  struct LogReply {
+    std::uint64_t id = 0;
+    Status status;
+    CommitNumber committed = 0;  // the granted number, on the fast path
+  };
+  // One write to apply: reduce contributions[replica order][operand] as rule->combine says, then
+  // apply the rule to `targets`, which are places in Task::variables.
+  struct Reduction {
+    std::shared_ptr<const UpdateRule> rule;
+    std::vector<std::vector<Tensor>> contributions;
+    std::vector<std::uint32_t> targets;
+  };
+  struct TaskVariable {
+    std::string name;
+    DType dtype = DType::invalid;
+    Tensor value;  // undefined: not initialised yet
+    // The store gave up its reference: the value may be overwritten if value.unique().
+    bool in_place = false;
+  };
+  // Apply the reductions in order; answer `applied` with the final value of every variable.
+  struct Task {
+    std::uint64_t id = 0;
+    CommitNumber commit = 0;  // 0: for a read of an attempt's own writes
+    std::vector<TaskVariable> variables;
+    std::vector<Reduction> reductions;
+  };
+  // A committed update could not be applied: the container's state is lost, and everything that
+  // asks it for anything gets this status from now on.
+  struct Failed {
+    Status status;
+  };
+  using Output = std::variant<ReadReply, LogReply, ResourceStaged, Task, Failed>;
+  using Outputs = std::vector<Output>;
+
+  // `name` is the container's, for errors. The rules outlive the store.
+  VariableStore(std::string name, const UpdateRules& rules);
+
+  // Declares a variable; not part of any transaction. Declaring it again with the same dtype and
+  // shape is fine; already_exists, naming both, otherwise.
+  Status declare(const VariableSpec& spec);
+
+  void read(ReadRequest request, Outputs& out);
+  // All writes of a request are logged or none: unknown variable (not_found), uninitialised
+  // (failed_precondition), dtype or shape (invalid_argument), what `check` says.
+  void log(LogRequest request, Outputs& out);
+  void stage(const StageRequest& request, Outputs& out);
+  void live(const LiveList& list, Outputs& out);
+  // The task's final values, or why it failed.
+  void applied(std::uint64_t task, Expected<std::vector<Tensor>> values, Outputs& out);
+
+  // For a resource added to a running job, and for restoring: the values as of `committed`.
+  // REQUIRES: nothing logged or staged, every name declared.
+  Status restore(CommitNumber committed, const std::vector<std::pair<std::string, Tensor>>& values);
+
+  CommitNumber committed() const { return committed_; }
+  std::vector<VariableMeta> variables() const;  // in name order, as of the last commit
+
+  // Sizes of what must be empty when nothing runs; `versions` counts values beyond one a variable.
+  struct Tables {
+    std::size_t logs = 0, waiting_reads = 0, staged = 0, committing = 0, old_versions = 0,
+                tasks = 0;
+    bool empty() const {
+      return logs + waiting_reads + staged + committing + old_versions + tasks == 0;
+    }
+  };
+  Tables tables() const;
+
+ private:
+  struct Version {
+    CommitNumber s = 0;
+    Tensor value;
+  };
+  struct Variable {
+    VariableSpec spec;
+    bool initialised = false;  // as of the last commit, applied or not
+    Shape shape;
+    std::deque<Version> versions;  // ascending; the last is the newest applied
+  };
+  // One write with the contributions that have arrived, by replica.
+  struct Write {
+    std::uint32_t node = 0;
+    std::vector<std::int64_t> iterations;
+    std::shared_ptr<const UpdateRule> rule;
+    std::map<std::uint32_t, std::vector<Tensor>> contributions;
+    bool complete() const { return contributions.size() >= rule->replicas; }
+  };
+  struct AttemptLog {
+    std::vector<Write> writes;  // in the order their first contributions arrived
+    std::uint32_t keys = 0;
+    std::map<std::string, VariableMeta, std::less<>> metas;  // of the variables it wrote
+  };
+  struct Record {
+    CommitNumber s = 0;
+    AttemptId attempt;
+    std::uint64_t hash = 0;
+    std::vector<Write> writes;
+    std::map<std::string, VariableMeta, std::less<>> metas;
+  };
+
+  bool over(const AttemptId& attempt) const { return live_.over(attempt); }
+  void learn(const AttemptInfo& attempt, Outputs& out);
+  void commit_staged(Outputs& out);
+  void try_stage(Outputs& out);
+  void start_next_commit(bool wanted, Outputs& out);
+  void prune();
+  void serve_reads(Outputs& out);
+  Status broken_or_over(const AttemptInfo& attempt) const;
+  Expected<VariableMeta> meta_for(const AttemptLog& log, std::string_view name) const;
+  Status check_one(const LoggedWrite& write, const AttemptLog& log,
+                   std::map<std::string, VariableMeta, std::less<>>& metas) const;
+  Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log) const;
+  bool try_read(const ReadRequest& request, Outputs& out);
+  bool unapplied(std::string_view name, CommitNumber upto) const;
+  Expected<Tensor> value_at(const Variable& variable, CommitNumber snapshot) const;
+  bool start_preview(const ReadRequest& request, const std::vector<const Write*>& writes,
+                     Outputs& out);
+  Task make_task(const std::vector<const Write*>& writes, CommitNumber commit) const;
+
+  const std::string name_;
+  const UpdateRules& rules_;
+  std::map<std::string, Variable, std::less<>> variables_;
+  CommitNumber committed_ = 0;  // the newest number known to be decided that touched this container
+  CommitNumber min_live_ = 0;
+  LiveList live_;
+  std::unordered_map<AttemptId, AttemptLog> logs_;
+  std::optional<StageRequest> pending_stage_;
+  std::optional<Record> staged_;
+  std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
+  std::uint64_t commit_task_ = 0;  // the id of the one in flight, or 0
+  std::map<std::uint64_t, ReadRequest> previews_;  // task -> the read it answers
+  std::deque<ReadRequest> waiting_;
+  std::uint64_t next_task_ = 1;
+  Status broken_;
+};
+
+}  // namespace troupe
