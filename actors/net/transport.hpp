@@ -75,7 +75,8 @@ class TransportHandler {
  public:
   virtual ~TransportHandler() = default;
 
-  // The peer proved that it may speak; may it join? Its hello is what it says of itself.
+  // The peer proved that it may speak; may it join? Its hello is what it says of itself. A peer
+  // that connected here and is lost before peer_up is not mentioned again.
   virtual Status admit(PeerId peer, const Hello& hello) = 0;
   virtual void peer_up(PeerId peer, const Hello& hello) = 0;
   // Every peer that came up, and every connect(), ends with exactly one of these. `why` is never
