@@ -117,6 +117,8 @@ class Coordinator {
   // again).
   void close_session(std::uint64_t session, Instant now, Outputs& out);
 
+  // The client has the answers of the runs below that number; they are dropped.
+  void acknowledge(std::uint64_t session, std::uint64_t below);
   // failed_precondition answers a run of a session that is not open; one below the acknowledged
   // number is ignored.
   void run(const RunRequest& request, Instant now, Outputs& out);
@@ -190,41 +192,48 @@ class Coordinator {
   struct Report {
     std::uint64_t sequence = 0;
     Instant at{};
-    std::vector<AttemptId> waiting, marked;
+    std::vector<AttemptId> waiting;
+    std::vector<RunId> marked;
   };
 
+  Status may_run(const RunRequest& request) const;
   Run* find(const AttemptId& attempt, const RunId& run);
-  std::size_t active() const;
+  static bool in_attempt(const Run& run);
+  std::vector<RunId> runs_where(bool (*wanted)(const Run&)) const;
   void admit(Instant now, Outputs& out);
   void start(Run& run, bool keep_marks, Instant now, Outputs& out);
+  bool may_grant(const Run& run) const;
   void send_starts(const Run& run, Outputs& out) const;
   std::uint64_t pick_random_index(const Run& run) const;
   void all_done(Run& run, Instant now, Outputs& out);
-  void fast_done(Run& run, CommitNumber s, Instant now, Outputs& out);
+  void done_while_aborting(Run& run, const PartitionDone& message, Instant now, Outputs& out);
   void give_numbers(Instant now, Outputs& out);
   void send_prepares(const Run& run, Outputs& out) const;
-  void decide(Run& run, Instant now, Outputs& out);
-  void remember_writes(const Run& run, CommitNumber s);
-  void fail(Run& run, Status cause, bool wait_for_partitions, Instant now, Outputs& out);
-  void abort_partitions(const Run& run, const Status& cause, Outputs& out) const;
+  void decide(Run& run, bool fast, Instant now, Outputs& out);
+  void remember_writes(const Run& run);
+  void forget_writers();
+  void fail(Run& run, Status cause, Instant now, Outputs& out);
+  void send_aborts(const Run& run, const Status& cause, Outputs& out) const;
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
-  void acknowledge(Session& session, std::uint64_t below);
-  void session_check(std::uint64_t session, Outputs& out);
+  void stop_job(const Member& lost, ProcessId process, Instant now, Outputs& out);
+  void end_closed_sessions(Outputs& out);
+  void resend(Run& run, Instant now, Outputs& out);
+  void expire_reports(Instant now);
   void break_deadlock(Instant now, Outputs& out);
   void release_victim(Instant now, Outputs& out);
-  void refresh_waiting(Instant now, Outputs& out);
   void settle(Instant now, Outputs& out);
-  void flush_live(Instant now, Outputs& out);
   void live_soon(Instant now, Instant delay);
+  void send_live(Instant now, Outputs& out);
 
   const Options options_;
   std::map<ProcessId, Member> members_;
   std::map<std::uint64_t, Session> sessions_;
   std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
-  Run* preparing_ = nullptr;  // the one with a number; runs_ is a map, so it stays
+  Run* preparing_ = nullptr;  // the one with a number; a map's elements stay where they are
   Run* granted_ = nullptr;    // the one that holds a granted number
   std::map<ProcessId, Report> blocked_;
-  Instant last_progress_{}, live_at_ = kNever, live_resend_after_{};
+  Instant last_progress_{}, live_at_ = kNever;
+  int live_repeats_ = 0;
   Status stopped_;
   Counters counters_;
 };

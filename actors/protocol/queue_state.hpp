@@ -50,7 +50,9 @@ class QueueState {
   // Who waits here and who holds marks; sent on each change while anybody waits, and once more,
   // empty, when nobody does any longer.
   struct Blocked {
-    std::vector<AttemptId> waiting, marked;
+    std::vector<AttemptId> waiting;
+    std::vector<RunId> marked;
+    friend bool operator==(const Blocked&, const Blocked&) = default;
   };
   using Output = std::variant<Reply, ResourceStaged, Blocked>;
   using Outputs = std::vector<Output>;
@@ -123,7 +125,7 @@ class QueueState {
     AttemptInfo attempt;
     WriteKey key;
     std::vector<Tensor> element;
-    bool is_close_marker = false;  // a committed close behind pending enqueues
+    bool close_marker = false;  // a committed close behind pending enqueues
   };
   struct Record {
     CommitNumber s = 0;
@@ -132,24 +134,27 @@ class QueueState {
     AttemptLog log;
   };
 
-  std::list<Waiter>& side(Side s) { return s == Side::enqueue ? enqueuers_ : dequeuers_; }
-  bool over(const AttemptId& attempt) const { return live_.over(attempt); }
-  bool refuse_over(const Request& request, Outputs& out) const;
+  using Waiters = std::list<Waiter>;
+
+  Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
+  bool refuse(const Request& request, Outputs& out) const;
   void learn(const AttemptInfo& attempt, Outputs& out);
-  void submit(Side which, Request request, std::vector<Tensor> element, Outputs& out);
-  std::optional<Reply> try_op(Side which, const AttemptInfo& attempt, const WriteKey& key,
-                              const std::vector<Tensor>& element);
-  std::optional<Reply> try_enqueue(AttemptLog& log, const AttemptInfo& attempt, const WriteKey& key,
-                                   const std::vector<Tensor>& element);
-  std::optional<Reply> try_dequeue(AttemptLog& log, const AttemptInfo& attempt,
-                                   const WriteKey& key);
-  bool needs_no_turn(Side which, const AttemptInfo& attempt, const WriteKey& key) const;
-  bool owned(const Element& element, const AttemptInfo& attempt) const;
+  void submit(Side side, Request request, std::vector<Tensor> element, Outputs& out);
+  std::optional<Reply> try_enqueue(const Waiter& request);
+  std::optional<Reply> try_dequeue(const Waiter& request);
+  std::optional<Reply> try_op(Side side, const Waiter& request);
+  std::optional<Reply> hopeless(Side side, const Waiter& request) const;
+  bool needs_no_turn(Side side, const Waiter& request) const;
+  bool marked_by(const Element& element, const AttemptInfo& attempt) const;
+  bool nothing_can_come(const AttemptInfo& attempt) const;
+  const AttemptLog* log_of(const AttemptInfo& attempt) const;
   std::int64_t own_marks(const AttemptInfo& attempt) const;
   std::int64_t reserved() const;
   Status check_element(const std::vector<Tensor>& element) const;
   void commit_staged(Outputs& out);
+  void commit_close(bool cancel_pending, Outputs& out);
   void try_stage(Outputs& out);
+  bool serve_side(Side side, Outputs& out);
   void serve(Outputs& out);
   void report_blocked(Outputs& out);
 
@@ -161,7 +166,7 @@ class QueueState {
   CommitNumber committed_ = 0;
   LiveList live_;
   std::unordered_map<AttemptId, AttemptLog> logs_;
-  std::list<Waiter> enqueuers_, dequeuers_;
+  Waiters enqueuers_, dequeuers_;  // in order of arrival
   std::optional<StageRequest> pending_stage_;
   std::optional<Record> staged_;
   Blocked reported_;

@@ -38,7 +38,7 @@ class Shard {
   void staged(ResourceId resource, const ResourceStaged& message, Outputs& out);
   void live(const LiveList& list, Outputs& out);
   // A resource said who waits and who holds marks there.
-  void blocked(ResourceId resource, std::vector<AttemptId> waiting, std::vector<AttemptId> marked,
+  void blocked(ResourceId resource, std::vector<AttemptId> waiting, std::vector<RunId> marked,
                Instant now, Outputs& out);
   // Repeats the report of blocked attempts while there are any. Call it at next_wakeup().
   void tick(Instant now, Outputs& out);
@@ -53,8 +53,10 @@ class Shard {
     std::map<ResourceId, std::uint64_t> hashes;
   };
   struct Waits {
-    std::vector<AttemptId> waiting, marked;
+    std::vector<AttemptId> waiting;
+    std::vector<RunId> marked;
   };
+  void seal(Outputs& out);
   void report(Instant now, Outputs& out);
 
   const ProcessId process_;

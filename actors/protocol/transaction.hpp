@@ -107,13 +107,15 @@ struct Staged {
   std::uint64_t hash = 0;
 };
 
-// Resource to shard to coordinator: the attempts that wait at it, and those that hold marks there
-// (leases, reservations). Sent when it changes, repeated while anybody waits. Empty: nobody waits.
+// Shard to coordinator: the attempts that wait at its resources, and the runs that hold marks
+// (leases, reservations) at a resource where somebody waits. Sent when it changes, repeated while
+// anybody waits. Empty: nobody waits.
 struct BlockedReport {
   std::uint64_t view = 0;
   ProcessId shard = 0;
   std::uint64_t sequence = 0;
-  std::vector<AttemptId> waiting, marked;
+  std::vector<AttemptId> waiting;
+  std::vector<RunId> marked;
 };
 
 // What the coordinator must know of the variables and queues that a partition used, to find
@@ -121,7 +123,8 @@ struct BlockedReport {
 struct Uses {
   std::vector<std::uint64_t> reads;         // values read, sizes of queues asked
   std::vector<std::uint64_t> assigns;       // written with a value: conflicts like a read
-  std::vector<std::uint64_t> updates;       // blind (rule, gradient) updates: never conflict
+  std::vector<std::uint64_t> updates;       // blind (rule, gradient) updates, which never conflict,
+                                            // and every queue the run changed
   std::vector<std::uint64_t> own_dequeues;  // queues that gave the run an element of its own
   std::vector<std::uint64_t> enqueues;      // queues it enqueued to, or closed
 };

@@ -174,6 +174,7 @@ class VariableStore {
     VariableSpec spec;
     bool initialised = false;  // as of the last commit, applied or not
     Shape shape;
+    CommitNumber since = 0;        // the commit that initialised it
     std::deque<Version> versions;  // ascending; the last is the newest applied
   };
   // One write with the contributions that have arrived, by replica.
@@ -187,34 +188,45 @@ class VariableStore {
   struct AttemptLog {
     std::vector<Write> writes;  // in the order their first contributions arrived
     std::uint32_t keys = 0;
-    std::map<std::string, VariableMeta, std::less<>> metas;  // of the variables it wrote
+    std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
   };
+  using Metas = std::map<std::string, VariableMeta, std::less<>>;
   struct Record {
     CommitNumber s = 0;
     AttemptId attempt;
     std::uint64_t hash = 0;
     std::vector<Write> writes;
-    std::map<std::string, VariableMeta, std::less<>> metas;
+    Metas metas;            // of its targets, after it
+    bool may_wait = false;  // worth waiting to learn whether it can be applied in place
+  };
+  struct Preview {
+    ReadRequest request;
+    std::vector<std::string> names;  // of the task's variables
   };
 
-  bool over(const AttemptId& attempt) const { return live_.over(attempt); }
+  Status refusal(const AttemptInfo& attempt) const;
   void learn(const AttemptInfo& attempt, Outputs& out);
+  void raise_min_live(CommitNumber min_live);
+  Status check(const LogRequest& request, const AttemptLog* log, Metas& metas) const;
+  Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
+  void append(AttemptLog& log, const LoggedWrite& write);
+  VariableMeta meta(const Variable& variable) const;
+  Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log) const;
+  void commit(Record record, Outputs& out);
   void commit_staged(Outputs& out);
   void try_stage(Outputs& out);
-  void start_next_commit(bool wanted, Outputs& out);
-  void prune();
-  void serve_reads(Outputs& out);
-  Status broken_or_over(const AttemptInfo& attempt) const;
-  Expected<VariableMeta> meta_for(const AttemptLog& log, std::string_view name) const;
-  Status check_one(const LoggedWrite& write, const AttemptLog& log,
-                   std::map<std::string, VariableMeta, std::less<>>& metas) const;
-  Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log) const;
+  void apply_next(bool wanted, Outputs& out);
+  void committed_applied(std::vector<Tensor> values, Outputs& out);
+  void fail_all(Status status, Outputs& out);
   bool try_read(const ReadRequest& request, Outputs& out);
-  bool unapplied(std::string_view name, CommitNumber upto) const;
-  Expected<Tensor> value_at(const Variable& variable, CommitNumber snapshot) const;
-  bool start_preview(const ReadRequest& request, const std::vector<const Write*>& writes,
-                     Outputs& out);
-  Task make_task(const std::vector<const Write*>& writes, CommitNumber commit) const;
+  bool own_writes(const ReadRequest& request, std::vector<const Write*>& writes) const;
+  bool applied_up_to(const std::string& name, CommitNumber snapshot) const;
+  Expected<Tensor> value_at(const std::string& name, CommitNumber snapshot) const;
+  Status start_preview(const ReadRequest& request, const std::vector<const Write*>& writes,
+                       Outputs& out);
+  Expected<std::vector<Tensor>> with_own_writes(const Preview& preview,
+                                                std::vector<Tensor> applied) const;
+  void serve_reads(Outputs& out);
 
   const std::string name_;
   const UpdateRules& rules_;
@@ -227,7 +239,8 @@ class VariableStore {
   std::optional<Record> staged_;
   std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
   std::uint64_t commit_task_ = 0;  // the id of the one in flight, or 0
-  std::map<std::uint64_t, ReadRequest> previews_;  // task -> the read it answers
+  std::map<std::uint64_t, Preview> previews_;  // task -> the read it answers
+  AttemptId last_fast_;  // the attempt whose fast path made `committed_`, if it was one
   std::deque<ReadRequest> waiting_;
   std::uint64_t next_task_ = 1;
   Status broken_;

@@ -1,0 +1,27 @@
+#include "actors/protocol/transaction.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace troupe {
+
+bool LiveList::newer_than(const LiveList& other) const {
+  return std::tie(view, sequence) > std::tie(other.view, other.sequence);
+}
+
+bool LiveList::over(const AttemptId& attempt) const {
+  if (attempt.view != view) return attempt.view < view;
+  if (attempt.a >= next_a) return false;
+  auto at = std::lower_bound(live.begin(), live.end(), attempt.a,
+                             [](const LiveAttempt& l, std::uint64_t a) { return l.a < a; });
+  return at == live.end() || at->a != attempt.a;
+}
+
+bool LiveList::keeps_marks(const RunId& run, std::uint64_t a) const {
+  if (a >= next_a) return true;
+  return std::any_of(live.begin(), live.end(), [&](const LiveAttempt& l) {
+    return l.run == run && a >= l.marks_from && a <= l.a;
+  });
+}
+
+}  // namespace troupe
