@@ -1,7 +1,9 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
-// Tests ask for absurd amounts of memory and expect a Status; the address sanitizer would stop the
-// process instead. Without it nobody calls this.
+// Tests ask for absurd amounts of memory and expect a Status; a sanitizer would stop the process
+// instead. Without one nobody calls these.
 extern "C" const char* __asan_default_options();
+extern "C" const char* __tsan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# floors_test.sh [ROOT]: the includes of every file against the floors of docs/architecture.md.
+# With --self-test, plants one violation of each rule in a scratch tree and expects it to be found.
+set -euo pipefail
+
+check() {  # check ROOT: prints one line per violation
+  cd "$1"
+  { find core graph devices ops serialization actors apps -type f \
+    \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' \) -print0 2>/dev/null |
+    xargs -0 -r grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]' || true; } |
+    awk '
+      BEGIN {
+        may["core"] = " core "
+        may["graph"] = " core graph "
+        may["devices"] = " core devices "
+        may["ops"] = " core graph devices ops "
+        may["serialization"] = " core graph serialization "
+        may["actors/protocol"] = " core graph devices actors/protocol "
+        may["actors/net"] = " core actors/net "
+        may["actors"] = " core graph devices ops serialization actors/protocol actors/net actors "
+        may["apps"] = may["actors"] " apps "
+      }
+      function floor(path) {
+        if (path ~ /^actors\/(protocol|net)\//) return substr(path, 1, index(substr(path, 8), "/") + 6)
+        return substr(path, 1, index(path, "/") - 1)
+      }
+      function bad(why) { print file ":" line ": includes " quote header closing ", " why }
+      {
+        file = $0; sub(/:.*/, "", file)
+        rest = substr($0, length(file) + 2)
+        line = rest; sub(/:.*/, "", line)
+        match(rest, /[<"][^>"]*/)
+        quote = substr(rest, RSTART, 1); closing = quote == "<" ? ">" : quote
+        header = substr(rest, RSTART + 1, RLENGTH - 1)
+        from = floor(file)
+        public = file ~ /^[a-z]+\/[^\/]*\.hpp$/
+
+        if (quote == "\"" && header == "troupe.hpp") {
+          if (from != "apps") bad("but " from "/ is below the client")
+        } else if (quote == "\"" && header !~ /\//) {
+          bad("but includes are rooted at the repository")
+        } else if (quote == "\"" && header !~ /\.capnp\.h$/) {
+          to = floor(header)
+          if (index(may[from], " " to " ") == 0) bad("but " from "/ may not use " to "/")
+          if (header ~ /\/detail\// && from != to) bad("but it is private to " to "/")
+        }
+        if (header ~ /^caf\// && from != "actors" && from != "apps") bad("but CAF lives in actors/")
+        if ((header ~ /^(capnp|kj)\// || header ~ /\.capnp\.h$/) && from != "serialization")
+          bad("but Cap'"'"'n Proto lives in serialization/")
+        if (header ~ /^(cuda|cublas|cudnn|curand|cufft|nccl|thrust\/|cub\/)/ &&
+            file !~ /^devices\/cuda\// && file !~ /\.cu$/)
+          bad("but CUDA lives in devices/cuda/ and in *.cu")
+        if (header ~ /dnnl/ && file !~ /^ops\/onednn\//) bad("but oneDNN lives in ops/onednn/")
+        if (header ~ /^Eigen\// && public) bad("but public headers do not use Eigen")
+        if (header ~ /^(capnp|kj)\// && public) bad("but public headers do not use Cap'"'"'n Proto")
+        if (header ~ /^fmt\// && from == "core" && file ~ /\.hpp$/)
+          bad("but headers of core/ use the standard library only")
+        if (from == "core" && quote == "<" && header ~ /\// && header !~ /^(fmt|sys)\//)
+          bad("but core/ uses the standard library and fmt only")
+      }'
+}
+
+expect_found() {  # expect_found FILE INCLUDE
+  local tree found
+  tree=$(mktemp -d)
+  mkdir -p "$tree/$(dirname "$1")"
+  printf '#include %s\n' "$2" >"$tree/$1"
+  found=$(check "$tree")
+  rm -r "$tree"
+  [[ $found == "$1:1: includes $2,"* ]] || { echo "not found: $2 in $1 ($found)"; exit 1; }
+}
+
+expect_legal() {
+  local tree found
+  tree=$(mktemp -d)
+  mkdir -p "$tree/$(dirname "$1")"
+  printf '#include %s\n' "$2" >"$tree/$1"
+  found=$(check "$tree")
+  rm -r "$tree"
+  [[ -z $found ]] || { echo "wrongly found: $found"; exit 1; }
+}
+
+if [[ ${1:-} == --self-test ]]; then
+  expect_found core/a.cpp '"graph/plan.hpp"'
+  expect_found core/a.hpp '<fmt/format.h>'
+  expect_found core/a.cpp '<Eigen/Core>'
+  expect_found core/a.cpp '"status.hpp"'
+  expect_found graph/a.hpp '"devices/device.hpp"'
+  expect_found graph/passes/a.cpp '"ops/op.hpp"'
+  expect_found devices/cpu/a.cpp '"graph/plan.hpp"'
+  expect_found devices/a.cpp '<cuda_runtime.h>'
+  expect_found ops/kernels/a.cpp '"actors/session.hpp"'
+  expect_found ops/kernels/a.cpp '<oneapi/dnnl/dnnl.hpp>'
+  expect_found ops/a.hpp '<Eigen/Core>'
+  expect_found ops/a.cpp '"serialization/tensor_io.hpp"'
+  expect_found serialization/a.cpp '"devices/device.hpp"'
+  expect_found serialization/a.hpp '<capnp/message.h>'
+  expect_found actors/net/a.cpp '<caf/all.hpp>'
+  expect_found actors/net/a.cpp '"actors/protocol/shard.hpp"'
+  expect_found actors/net/a.cpp '"graph/plan.hpp"'
+  expect_found actors/protocol/a.cpp '<caf/all.hpp>'
+  expect_found actors/protocol/a.cpp '"actors/messages.hpp"'
+  expect_found actors/a.cpp '<capnp/message.h>'
+  expect_found actors/a.cpp '"serialization/schema/wire.capnp.h"'
+  expect_found actors/a.cpp '"apps/commands/train.hpp"'
+  expect_found actors/a.cpp '"graph/detail/order.hpp"'
+  expect_legal core/a.cpp '<fmt/format.h>'
+  expect_legal graph/passes/a.cpp '"core/status.hpp"'
+  expect_legal graph/a.cpp '"graph/detail/order.hpp"'
+  expect_legal ops/kernels/a.cpp '<Eigen/Core>'
+  expect_legal ops/onednn/a.cpp '<oneapi/dnnl/dnnl.hpp>'
+  expect_legal serialization/a.cpp '"serialization/schema/wire.capnp.h"'
+  expect_legal actors/a.cpp '<caf/all.hpp>'
+  expect_legal actors/protocol/a.cpp '"devices/lanes.hpp"'
+  expect_legal apps/examples/a.cpp '<troupe.hpp>'
+  expect_legal apps/a.cpp '"actors/session.hpp"'
+  echo "every planted violation was found"
+  exit
+fi
+
+found=$(check "${1:-$(dirname "$0")/..}")
+[[ -z $found ]] || { echo "$found"; exit 1; }
