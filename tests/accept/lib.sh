@@ -1,0 +1,41 @@
+# Shared by the acceptance scripts, which run from the repository root with TROUPE set to the
+# command under test. Each prints its figures and ends with PASS or FAIL.
+set -euo pipefail
+: "${TROUPE:=$PWD/build/bin/troupe}"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+figure() { printf '  %-44s %s\n' "$1" "$2"; }
+expect() {  # expect DESCRIPTION CONDITION-COMMAND...
+  local what=$1
+  shift
+  if "$@"; then figure "$what" ok; else figure "$what" FAILED; failures=$((failures + 1)); fi
+}
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 >= b + 0) }'; }
+at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 <= b + 0) }'; }
+same() { [[ -n $1 && $1 == "$2" ]]; }
+conclude() {
+  if ((failures)); then echo "FAIL: $failures of the conditions above"; exit 1; fi
+  echo PASS
+}
+now_ms() { date +%s%3N; }
+# field NAME < json: one value of a result document.
+field() { jq -r --arg name "$1" '.[$name] // empty'; }
+# cases TARGET PATTERN: runs test cases by name and fails when none matches.
+cases() {
+  local program=build/bin/troupe_test_$1 count
+  count=$("$program" --count --test-case="$2" | sed -n 's/.*filters: *\([0-9]*\).*/\1/p')
+  figure "test cases '$2'" "${count:-0}"
+  [[ ${count:-0} -gt 0 ]] || return 1
+  "$program" --test-case="$2" | tail -n 3
+}
+# The digits of MNIST as IDX files: $MNIST, or one of the usual places.
+mnist() {
+  local d
+  for d in "${MNIST:-}" data/mnist ../shared/data/mnist; do
+    if [[ -n $d && -e $(echo "$d"/train-images*) ]]; then echo "$d"; return; fi
+  done
+  echo "set MNIST to the directory of the four IDX files" >&2
+  return 1
+}

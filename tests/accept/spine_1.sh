@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# demo: mnist-conv on drawn digits, 2 replicas on 2 processes, within 90 s of the build
+source tests/accept/lib.sh
+start=$(now_ms)
+code=0
+"$TROUPE" demo | tee "$scratch/demo" || code=$?
+seconds=$((($(now_ms) - start) / 1000))
+figure "demo, seconds" "$seconds"
+expect "the demo succeeds" same "$code" 0
+expect "within 90 s" at_most "$seconds" 90
+start=$(now_ms)
+code=0
+ctest --test-dir build -j "$(nproc)" -L fast | tail -n 5 || code=$?
+seconds=$((($(now_ms) - start) / 1000))
+figure "fast tests, seconds" "$seconds"
+expect "fast tests within 60 s" at_most "$seconds" 60
+expect "fast tests pass" same "$code" 0
+conclude
