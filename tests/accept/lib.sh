@@ -22,13 +22,14 @@ conclude() {
 now_ms() { date +%s%3N; }
 # field NAME < json: one value of a result document.
 field() { jq -r --arg name "$1" '.[$name] // empty'; }
-# cases TARGET PATTERN: runs test cases by name and fails when none matches.
+# cases FOLDER PATTERN: runs the test cases of tests/FOLDER whose names match, slow ones too, from
+# the build tree BUILD. No match is a failure: a promise without its test is not kept.
 cases() {
-  local program=build/bin/troupe_test_$1 count
-  count=$("$program" --count --test-case="$2" | sed -n 's/.*filters: *\([0-9]*\).*/\1/p')
-  figure "test cases '$2'" "${count:-0}"
-  [[ ${count:-0} -gt 0 ]] || return 1
-  "$program" --test-case="$2" | tail -n 3
+  local program=${BUILD:-build}/bin/troupe_test_$1 count
+  [[ -x $program ]] || { figure "$program" missing; return 1; }
+  count=$("$program" --count --test-case="$2" | sed -n 's/.*current filters: *//p')
+  figure "tests/$1 '$2': test cases" "${count:-0}"
+  [[ ${count:-0} -gt 0 ]] && "$program" --minimal --test-case="$2"
 }
 # The digits of MNIST as IDX files: $MNIST, or one of the usual places.
 mnist() {
