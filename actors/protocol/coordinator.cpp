@@ -53,9 +53,10 @@ void Coordinator::process_lost(ProcessId process, Instant now, Outputs& out) {
       }
   }
   for (auto& [id, why] : hit) {
-    Run& run = runs_.at(id);
-    if (run.phase == Phase::running || run.phase == Phase::aborting) send_aborts(run, why, out);
-    answer(run, std::move(why), 0, now, out);
+    auto run = runs_.find(id);  // an answer lets others go on, or end
+    if (run == runs_.end()) continue;
+    if (in_attempt(run->second)) send_aborts(run->second, why, out);
+    answer(run->second, std::move(why), 0, now, out);
   }
   settle(now, out);
 }
@@ -64,7 +65,9 @@ void Coordinator::stop_job(const Member& lost, ProcessId process, Instant now, O
   const std::string what = "worker " + lost.name + " was lost with the state it held";
   stopped_ = unavailable(what);
   for (const RunId& id : runs_where([](const Run&) { return true; })) {
-    Run& run = runs_.at(id);
+    auto at = runs_.find(id);
+    if (at == runs_.end()) continue;
+    Run& run = at->second;
     std::string text = what + ", in " + step_name(id);
     for (const StepShape::Partition& p : run.step->partitions)
       if (p.process == process) text += ", which had " + p.device + " there";
@@ -86,9 +89,11 @@ void Coordinator::close_session(std::uint64_t session, Instant now, Outputs& out
     return;
   }
   at->second.closing = true;
-  for (const RunId& id : runs_where([](const Run&) { return true; }))
-    if (id.session == session)
-      fail(runs_.at(id), cancelled("the session was closed by its user"), now, out);
+  for (const RunId& id : runs_where([](const Run&) { return true; })) {
+    auto run = runs_.find(id);
+    if (run != runs_.end() && id.session == session)
+      fail(run->second, cancelled("the session was closed by its user"), now, out);
+  }
   settle(now, out);
 }
 
@@ -120,7 +125,11 @@ Status Coordinator::may_run(const RunRequest& request) const {
   auto session = sessions_.find(request.run.session);
   if (session == sessions_.end() || session->second.closing)
     return failed_precondition("session " + std::to_string(request.run.session) + " is closed");
-  for (const StepShape::Partition& p : request.step->partitions)
+  return workers_present(*request.step);
+}
+
+Status Coordinator::workers_present(const StepShape& step) const {
+  for (const StepShape::Partition& p : step.partitions)
     if (members_.count(p.process) == 0)
       return unavailable("the worker that has " + p.device + " is gone");
   return ok_status();
@@ -190,6 +199,8 @@ bool Coordinator::in_attempt(const Run& run) {
 }
 
 void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
+  // A run whose partitions were all done outlived its worker, but cannot be redone.
+  if (Status s = workers_present(*run.step); !s.ok()) return answer(run, s, 0, now, out);
   ++counters_.attempts;
   run.attempt.id = {options_.view, next_a_++};
   run.attempt.run = run.id;
@@ -448,7 +459,7 @@ void Coordinator::blocked(const BlockedReport& message, Instant now, Outputs& ou
 void Coordinator::expire_reports(Instant now) {
   std::set<AttemptId> waiting;
   for (auto& [shard, report] : blocked_) {
-    if (now - report.at > kReportLife) {
+    if (now - report.at >= kReportLife) {
       report.waiting.clear();
       report.marked.clear();
     }
@@ -507,10 +518,7 @@ void Coordinator::tick(Instant now, Outputs& out) {
 
 void Coordinator::resend(Run& run, Instant now, Outputs& out) {
   if (run.phase == Phase::running) send_starts(run, out);
-  if (run.phase == Phase::aborting) {
-    send_starts(run, out);  // one that never came up can only answer when it does
-    send_aborts(run, run.cause, out);
-  }
+  if (run.phase == Phase::aborting) send_aborts(run, run.cause, out);
   if (run.phase == Phase::preparing) send_prepares(run, out);
   run.resend_after = std::min(run.resend_after * 2, options_.resend_max);
   run.resend_at = now + run.resend_after;
@@ -557,8 +565,27 @@ Instant Coordinator::next_wakeup() const {
       at = std::min(at, run.resend_at);
     watch |= run.waiting || run.phase == Phase::victim;
   }
+  for (const auto& [shard, report] : blocked_)
+    if (!report.waiting.empty()) at = std::min(at, report.at + kReportLife);
   if (watch) at = std::min(at, last_progress_ + options_.deadlock_after);
   return at;
+}
+
+std::string Coordinator::text() const {
+  static const char* const kPhases[] = {"queued",    "running",  "ready",
+                                        "preparing", "aborting", "withdrawn"};
+  std::string text;
+  for (const auto& [id, run] : runs_) {
+    text += step_name(id) + ": " + kPhases[std::size_t(run.phase)];
+    if (in_attempt(run)) text += " in attempt " + run.attempt.id.text();
+    if (run.phase == Phase::running)
+      text += ", " + std::to_string(run.done.size()) + " of " +
+              std::to_string(run.step->partitions.size()) + " partitions done";
+    if (run.waiting) text += ", waits for a queue";
+    if (run.grant != 0) text += ", holds number " + std::to_string(run.grant);
+    text += "\n";
+  }
+  return text;
 }
 
 Coordinator::Tables Coordinator::tables() const {

@@ -68,7 +68,10 @@ class Coordinator {
     std::uint64_t random_index = 0;  // k of the random number counter
     CommitNumber grant = 0;          // the fast path's number, or 0
   };
-  // To the executor of one partition: stop, answer PartitionDone if not done yet, forget.
+  // To the executor of one partition: stop, and answer PartitionDone with a derived error if it is
+  // not done yet; with a write that carries a granted number under way, once that is answered. An
+  // attempt it never heard of it answers the same and remembers, so that a START that comes later
+  // is ignored. What it knows of the attempt goes when a LiveList says that it is over.
   struct AbortAttempt {
     ProcessId process = 0;
     std::uint32_t partition = 0;
@@ -139,6 +142,8 @@ class Coordinator {
                   withdrawn = 0, attempts = 0;
   };
   const Counters& counters() const { return counters_; }
+  // One line for each run that is not answered: why it is not (for reports and failing tests).
+  std::string text() const;
   struct Tables {
     std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0;
     bool empty() const { return runs + answers + last_writers + blocked == 0; }
@@ -197,6 +202,7 @@ class Coordinator {
   };
 
   Status may_run(const RunRequest& request) const;
+  Status workers_present(const StepShape& step) const;
   Run* find(const AttemptId& attempt, const RunId& run);
   static bool in_attempt(const Run& run);
   std::vector<RunId> runs_where(bool (*wanted)(const Run&)) const;

@@ -78,7 +78,14 @@ bool QueueState::refuse(const Request& request, Outputs& out) const {
 
 // Whoever carries R knows that all numbers up to R are decided.
 void QueueState::learn(const AttemptInfo& attempt, Outputs& out) {
+  raise_min_live(attempt.min_live);
   if (staged_ && staged_->s <= attempt.snapshot) commit_staged(out);
+}
+
+void QueueState::raise_min_live(CommitNumber min_live) {
+  min_live_ = std::max(min_live_, min_live);
+  while (sizes_.size() > 1 && std::next(sizes_.begin())->first <= min_live_)
+    sizes_.erase(sizes_.begin());
 }
 
 void QueueState::enqueue(Request request, std::vector<Tensor> element, Outputs& out) {
@@ -142,7 +149,8 @@ void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
 void QueueState::size(Request request, Outputs& out) {
   if (refuse(request, out)) return;
   learn(request.attempt, out);
-  auto n = std::int64_t(elements_.size());
+  auto after = sizes_.upper_bound(request.attempt.snapshot);
+  std::int64_t n = after == sizes_.begin() ? 0 : std::prev(after)->second;
   if (const AttemptLog* log = log_of(request.attempt)) {
     for (const auto& [key, taken] : log->dequeues) n -= taken.element != 0;
     for (const auto& [key, mine] : log->enqueues) n += !mine.consumed;
@@ -270,6 +278,7 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
 // ------------------------------------------------------------------ staging and committing
 
 void QueueState::stage(const StageRequest& request, Outputs& out) {
+  raise_min_live(request.min_live);
   if (staged_ && staged_->s < request.s) commit_staged(out);
   if (staged_ && staged_->s == request.s)
     out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash});
@@ -311,6 +320,8 @@ void QueueState::commit_staged(Outputs& out) {
     if (e.leased && e.run == record.log.run) e.leased = false;  // marked, then not asked for
   for (auto& [key, e] : record.log.enqueues)
     if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}});
+  sizes_[committed_] = std::int64_t(elements_.size());
+  raise_min_live(min_live_);
   if (record.log.close) commit_close(record.log.cancel_pending, out);
 }
 
@@ -334,6 +345,7 @@ void QueueState::commit_close(bool cancel_pending, Outputs& out) {
 void QueueState::live(const LiveList& list, Outputs& out) {
   if (!list.newer_than(live_)) return;
   live_ = list;
+  raise_min_live(list.min_live);
   if (staged_ && staged_->s <= list.decided) commit_staged(out);
   std::erase_if(logs_, [&](const auto& entry) { return live_.over(entry.first); });
   if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
@@ -438,6 +450,7 @@ Status QueueState::restore(CommitNumber committed, std::vector<std::vector<Tenso
   for (auto& element : elements)
     elements_.push_back({next_element_++, std::move(element), false, {}, {}});
   committed_ = committed;
+  sizes_ = {{committed, std::int64_t(elements_.size())}};
   closed_ = closed;
   return ok_status();
 }

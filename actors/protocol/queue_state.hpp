@@ -73,7 +73,8 @@ class QueueState {
   // Takes effect at commit: behind the enqueues that wait then, or, with `cancel_pending`, at once
   // and cancelling them. cancelled when the queue is or is being closed already.
   void close(Request request, bool cancel_pending, Outputs& out);
-  // Elements this run could dequeue if it were alone. A read, not a write key.
+  // How many elements the run would find, as of its snapshot and with its own operations. A read,
+  // not a write key.
   void size(Request request, Outputs& out);
 
   void stage(const StageRequest& request, Outputs& out);
@@ -137,6 +138,7 @@ class QueueState {
   using Waiters = std::list<Waiter>;
 
   Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
+  void raise_min_live(CommitNumber min_live);
   bool refuse(const Request& request, Outputs& out) const;
   void learn(const AttemptInfo& attempt, Outputs& out);
   void submit(Side side, Request request, std::vector<Tensor> element, Outputs& out);
@@ -161,6 +163,8 @@ class QueueState {
   const QueueSpec spec_;
   std::deque<Element> elements_;  // committed, oldest first
   ElementId next_element_ = 1;
+  std::map<CommitNumber, std::int64_t> sizes_;  // after each commit a snapshot may still ask for
+  CommitNumber min_live_ = 0;
   bool closed_ = false;   // nothing more is accepted
   bool closing_ = false;  // a committed close waits behind pending enqueues
   CommitNumber committed_ = 0;

@@ -314,12 +314,17 @@ void VariableStore::applied(std::uint64_t task, Expected<std::vector<Tensor>> va
   if (at == previews_.end()) return;
   Preview preview = std::move(at->second);
   previews_.erase(at);
-  Status refused = refusal(preview.request.attempt);
-  Expected<std::vector<Tensor>> all = refused;
-  if (refused.ok() && !values.ok()) all = values.status();
-  if (refused.ok() && values.ok()) all = with_own_writes(preview, std::move(values).value());
-  out.push_back(ReadReply{preview.request.id, all.status(),
-                          all.ok() ? std::move(all).value() : std::vector<Tensor>{}});
+  ReadReply reply{preview.request.id, refusal(preview.request.attempt), {}, {}};
+  if (reply.status.ok()) reply.status = values.status();
+  if (reply.status.ok()) {
+    auto all = with_own_writes(preview, std::move(values).value());
+    reply.status = all.status();
+    if (all.ok()) reply.values = std::move(all).value();
+    for (const std::string& name : preview.names)
+      if (std::count(preview.request.names.begin(), preview.request.names.end(), name) == 0)
+        reply.also_read.push_back(name);
+  }
+  out.push_back(std::move(reply));
 }
 
 void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) {
@@ -362,7 +367,7 @@ void VariableStore::live(const LiveList& list, Outputs& out) {
 
 void VariableStore::read(ReadRequest request, Outputs& out) {
   if (Status s = refusal(request.attempt); !s.ok()) {
-    out.push_back(ReadReply{request.id, s, {}});
+    out.push_back(ReadReply{request.id, s, {}, {}});
     return;
   }
   learn(request.attempt, out);
@@ -374,7 +379,7 @@ void VariableStore::serve_reads(Outputs& out) {
   waiting.swap(waiting_);
   for (ReadRequest& request : waiting) {
     if (Status s = refusal(request.attempt); !s.ok())
-      out.push_back(ReadReply{request.id, s, {}});
+      out.push_back(ReadReply{request.id, s, {}, {}});
     else if (!try_read(request, out))
       waiting_.push_back(std::move(request));
   }
@@ -424,7 +429,7 @@ Expected<Tensor> VariableStore::value_at(const std::string& name, CommitNumber s
 // False: the answer has to wait.
 bool VariableStore::try_read(const ReadRequest& request, Outputs& out) {
   auto reply = [&](Status status, std::vector<Tensor> values = {}) {
-    out.push_back(ReadReply{request.id, std::move(status), std::move(values)});
+    out.push_back(ReadReply{request.id, std::move(status), std::move(values), {}});
     return true;
   };
   for (const std::string& name : request.names)

@@ -97,6 +97,9 @@ class VariableStore {
     std::uint64_t id = 0;
     Status status;
     std::vector<Tensor> values;  // in the order of names
+    // With own writes: variables beside the names whose snapshot the values depend on, because a
+    // rule that the read sees changes several. The run has read these too (Uses::reads).
+    std::vector<std::string> also_read;
   };
   struct LogReply {
     std::uint64_t id = 0;

@@ -1,0 +1,193 @@
+// A cluster of the transaction machines on one thread, in virtual time, under a seeded schedule of
+// delays, losses, repetitions, cancels and deaths, with an oracle that replays what was committed.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/protocol/coordinator.hpp"
+#include "actors/protocol/queue_state.hpp"
+#include "actors/protocol/shard.hpp"
+#include "actors/protocol/variable_store.hpp"
+#include "core/hash.hpp"
+
+namespace troupe::sim {
+
+using u64 = std::uint64_t;
+
+inline constexpr int kShards = 3, kProcesses = 4;  // the last process holds no state
+inline constexpr int kVariables = 6, kQueues = 2, kCapacity = 3, kSessions = 3;
+
+// Mistakes put in on purpose, to show that the oracle sees them.
+enum class Bug {
+  none,
+  no_conflict_check,
+  decided_by_the_first_shard,
+  snapshots_not_pinned,
+  attempts_never_over,
+  keys_change_when_sent_again,
+  key_without_replica,
+  reduced_in_any_order,
+  own_dequeue_not_a_read,
+  deadlocks_stay,
+  random_index_fixed,
+  read_sees_the_newest,
+  own_writes_not_a_read,
+  marks_not_kept,
+  update_in_place_always,
+};
+
+enum class OpKind : std::uint8_t {
+  read,       // a variable, at the snapshot
+  read_back,  // a variable, with the writes of this partition
+  random,
+  send,  // to the next partition
+  recv,
+  fold,  // a blind, order-sensitive update of one variable
+  both,  // two folds in one message
+  pair,  // one update of two variables, each from both
+  assign,
+  shared,  // an update to which every partition contributes
+  enqueue,
+  dequeue,
+  size,
+  poison,  // a write that is refused
+};
+struct Op {
+  OpKind kind;
+  int target = 0;  // variable, queue; for both and pair the shard
+};
+struct Program {
+  std::vector<std::vector<Op>> parts;
+  std::shared_ptr<StepShape> shape = std::make_shared<StepShape>();
+  std::optional<Code> fails;  // it must, with this code
+  bool uses_last_process = false;
+  Instant timeout = kNever;
+};
+
+struct Element {
+  u64 value = 0, id = 0;
+};
+// The whole state as one sequential program sees it.
+struct World {
+  std::array<u64, kVariables> vars;
+  std::array<std::deque<Element>, kQueues> queues;
+  World();
+};
+// What a partition reports beside its value: what it took from queues, in its order. Id 0: its own.
+struct Trace {
+  u64 acc = 0, snapshot = 0, random_index = 0;
+  std::vector<u64> taken;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(u64 seed, Bug bug = Bug::none);
+  ~Simulation();
+  // True if nothing was found; `violation` says what.
+  bool run();
+
+  std::string violation;
+  struct Counters {
+    long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
+         lost_processes = 0, closed_early = 0, gave_up = 0;
+  } count;
+
+ private:
+  struct Process;
+  struct Execution;
+  struct Client;
+  class Rules;
+  class BuggyCoordinator;
+  struct Event {
+    Instant at;
+    u64 order;
+    std::function<void()> what;
+    bool operator<(const Event& other) const {
+      return std::tie(at, order) > std::tie(other.at, other.order);
+    }
+  };
+  struct Decided {
+    RunId run;
+    std::vector<Trace> traces;
+  };
+  struct ReadOnly {
+    RunId run;
+    std::vector<Trace> traces;
+  };
+
+  void fail(const std::string& why);
+  bool chance(int permille) { return int(random_.below(1000)) < permille; }
+  int pick(int n) { return int(random_.below(u64(n))); }
+  void after(int units, std::function<void()> what);
+  void net(std::function<void()> what);                     // may lose, double, reorder
+  void send(int from, int to, std::function<void()> what);  // local: in order, once
+
+  Program make_program(int session, int n);
+  void add_queue_program(Program& p, int role, bool first_queue);
+  void make_clients();
+
+  void master(Coordinator::Outputs& out);
+  void at_process(int id, Coordinator::Output output);
+  void store_out(int id, VariableStore::Outputs& out);
+  void queue_out(int id, QueueState::Outputs& out);
+  void shard_out(int id, Shard::Outputs& out);
+  void run_task(int id, VariableStore::Task task);
+  void start(int id, const Coordinator::StartAttempt& m);
+  void abort(int id, const Coordinator::AbortAttempt& m);
+  void advance(int id, Execution& e);
+  void step_done(int id, Execution& e);
+  void request(Execution& e, std::function<void(int)> send);
+  void log_write(int id, Execution& e, int shard, std::vector<LoggedWrite> writes);
+  void queue_op(int id, Execution& e, const Op& op);
+  void read_op(int id, Execution& e, const Op& op);
+  void read_reply(int id, const VariableStore::ReadReply& reply);
+  void log_reply(int id, const VariableStore::LogReply& reply);
+  void queue_reply(int id, const QueueState::Reply& reply);
+  Execution* waiting_for(int id, u64 request);
+  void report(int id, Execution& e, Status status);
+  void executor_tick(int id);
+
+  void client_tick(int session);
+  void answered(int session, const Coordinator::Answer& answer);
+  void observe(const Coordinator::Answer& answer);
+  bool clients_done() const;
+  bool feasible(const RunId& run);
+  void check_progress();
+  void check_outcome(const RunId& run, const Status& status);
+  void check_history();
+  void check_at_rest();
+  u64 replay(const Program& p, const std::vector<Trace>& traces, World& world, const RunId& run,
+             bool committed);
+  void tick();
+
+  const u64 seed_;
+  const Bug bug_;
+  Random random_;
+  Instant now_{};
+  u64 order_ = 0, next_request_ = 1;
+  std::priority_queue<Event> agenda_;
+  std::unique_ptr<Rules> rules_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<Client> clients_;
+  std::map<RunId, Program> programs_;
+  std::map<std::tuple<int, int>, Instant> local_order_;
+  int scenario_ = 0, loss_ = 0;
+  bool strict_fifo_ = true, lose_last_ = false, last_lost_ = false, all_closed_ = false;
+  std::map<CommitNumber, Decided> history_;
+  std::vector<ReadOnly> read_only_;
+  std::map<RunId, Status> outcomes_;
+  std::set<RunId> cancelled_;
+  Instant progress_at_{};
+};
+
+}  // namespace troupe::sim

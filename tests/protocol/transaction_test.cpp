@@ -1,0 +1,117 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "tests/protocol/transaction_sim.hpp"
+
+using namespace troupe;
+using troupe::sim::Bug;
+using troupe::sim::Simulation;
+
+namespace {
+
+struct Sum {
+  Simulation::Counters count;
+  std::uint64_t seeds = 0;
+  std::string violation;
+
+  bool run(std::uint64_t seed, Bug bug = Bug::none) {
+    Simulation simulation(seed, bug);
+    const bool fine = simulation.run();
+    ++seeds;
+    const auto& c = simulation.count;
+    count.events += c.events;
+    count.fast += c.fast;
+    count.commits += c.commits;
+    count.read_only += c.read_only;
+    count.conflicts += c.conflicts;
+    count.withdrawn += c.withdrawn;
+    count.failed += c.failed;
+    count.lost_processes += c.lost_processes;
+    count.gave_up += c.gave_up;
+    if (!fine) violation = simulation.violation;
+    return fine;
+  }
+  std::string text() const {
+    return std::to_string(seeds) + " seeds, " + std::to_string(count.events) + " events, " +
+           std::to_string(count.commits) + " commits, " + std::to_string(count.fast) +
+           " fast commits, " + std::to_string(count.read_only) + " read-only, " +
+           std::to_string(count.conflicts) + " conflicts, " + std::to_string(count.withdrawn) +
+           " withdrawn, " + std::to_string(count.failed) + " failed, " +
+           std::to_string(count.lost_processes) + " workers lost, " +
+           std::to_string(count.gave_up) + " given up";
+  }
+};
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+void check_seeds(std::uint64_t from, std::uint64_t to) {
+  Sum sum;
+  for (std::uint64_t seed = from; seed < to; ++seed)
+    if (!sum.run(seed)) {
+      FAIL_CHECK("seed " << seed << ": " << sum.violation);
+      break;
+    }
+  MESSAGE(sum.text());
+  // A schedule that exercises nothing proves nothing.
+  if (to - from < 100) return;
+  CHECK(sum.count.conflicts > 0);
+  CHECK(sum.count.withdrawn > 0);
+  CHECK(sum.count.fast > 0);
+  CHECK(sum.count.read_only > 0);
+  CHECK(sum.count.lost_processes > 0);
+}
+
+}  // namespace
+
+TEST_CASE("runs are transactions under every schedule tried") {
+  const std::uint64_t first = from_environment("TROUPE_SEED", 1);
+  check_seeds(first, first + from_environment("TROUPE_FAST_SEEDS", 300));
+}
+
+// TROUPE_SEEDS sets the budget: 200,000 make one evening.
+TEST_CASE("runs are transactions under many more schedules [slow]") {
+  const std::uint64_t first = from_environment("TROUPE_SEED", 1);
+  check_seeds(first, first + from_environment("TROUPE_SEEDS", 20000));
+}
+
+TEST_CASE("a seed gives the same schedule twice") {
+  Simulation a(7), b(7);
+  CHECK(a.run());
+  CHECK(b.run());
+  CHECK(a.count.events == b.count.events);
+}
+
+TEST_CASE("planted mistakes are seen") {
+  struct Row {
+    Bug bug;
+    std::string name;
+    std::uint64_t within;
+  };
+  const Row rows[] = {
+      {Bug::no_conflict_check, "no conflict check", 300},
+      {Bug::decided_by_the_first_shard, "decided by the first shard", 300},
+      {Bug::snapshots_not_pinned, "snapshots not pinned", 300},
+      {Bug::attempts_never_over, "attempts never over", 300},
+      {Bug::keys_change_when_sent_again, "keys change when sent again", 300},
+      {Bug::key_without_replica, "key without replica", 300},
+      {Bug::reduced_in_any_order, "reduced in any order", 300},
+      {Bug::own_dequeue_not_a_read, "own dequeue is not a read", 300},
+      {Bug::deadlocks_stay, "deadlocks stay", 300},
+      {Bug::random_index_fixed, "random index fixed", 300},
+      {Bug::read_sees_the_newest, "a read sees the newest value", 300},
+      {Bug::own_writes_not_a_read, "what own writes depend on is not a read", 300},
+      {Bug::update_in_place_always, "always updated in place", 300},
+  };
+  for (const Row& row : rows) {
+    Sum sum;
+    std::uint64_t seed = 1;
+    while (seed <= row.within && sum.run(seed, row.bug)) ++seed;
+    INFO(row.name);
+    CHECK(!sum.violation.empty());
+    MESSAGE(row.name << ": " << sum.violation);
+  }
+}
