@@ -12,13 +12,14 @@ namespace {
 constexpr std::size_t kFirstGrant = 64u << 10;  // of a control payload, whatever it claims
 }
 
-std::span<std::byte> Rx::window() {
+std::span<std::byte> Rx::window() const {
   if (state_ != State::payload || left_ < kDirect || room_ < kDirect) return {};
   return {target_, std::min({left_, room_, 2 * kHotPiece})};
 }
 
 bool Rx::window_is_partial() const {
-  return state_ == State::payload && left_ > std::min(room_, 2 * kHotPiece);
+  std::size_t size = window().size();
+  return size > 0 && left_ > size;
 }
 
 Status Rx::filled(std::size_t n) {

@@ -46,7 +46,7 @@ class Rx {
 
   // Where the next bytes of the stream belong, when at least kDirect of a payload are missing;
   // else empty. Never more than kHotPiece * 2, so that the checksum finds the bytes in cache.
-  std::span<std::byte> window();
+  std::span<std::byte> window() const;
   // Whether the bytes after window() belong to the same payload: then a read must stop there.
   bool window_is_partial() const;
   // The first n bytes of window() were filled. REQUIRES: n <= window().size().

@@ -104,8 +104,8 @@ struct TransportLimits {
   std::chrono::milliseconds heartbeat{50};
   std::chrono::milliseconds silence{2000};    // a peer quieter than this is down
   std::chrono::milliseconds handshake{2000};  // to prove itself, after a connection is accepted
-  std::uint32_t strangers_per_address = 64;   // connections not authenticated yet
-  std::uint32_t strangers = 256;
+  std::uint32_t strangers_per_address = 128;  // connections not authenticated yet
+  std::uint32_t strangers = 512;
 };
 
 // Sends to peers. All methods may be called from any thread (memory_transport.hpp: from its one

@@ -1,6 +1,8 @@
 // What the framing tests share: a sink that remembers, and a pump from Tx to Rx.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <string>
 #include <vector>
 
@@ -81,6 +83,7 @@ Status deliver(Rx& rx, ByteView stream, Piece piece) {
     auto window = rx.window();
     std::size_t direct = std::min(n, window.size());
     bool stop = rx.window_is_partial();
+    REQUIRE(!(stop && window.empty()));
     if (direct > 0) {
       std::memcpy(window.data(), stream.data(), direct);
       TROUPE_TRY(rx.filled(direct));

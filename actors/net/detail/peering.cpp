@@ -1,0 +1,397 @@
+// How peers of the TCP transport come and go. All of it runs on the control thread.
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "actors/net/detail/tcp_transport.hpp"
+#include "core/log.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::milliseconds kRetryAfter{50};
+constexpr std::chrono::milliseconds kLinger{200};
+constexpr int kAcceptsPerEvent = 64;
+
+ByteView bytes_of(const Buffer& b) { return {static_cast<const std::byte*>(b.data()), b.size()}; }
+
+}  // namespace
+
+std::string TcpTransport::greeting(const Hello& hello, bool encrypt_data, Token token) const {
+  return encode(Greeting{limits_.control_bytes, limits_.chunk_bytes, encrypt_data, token, hello});
+}
+
+TcpTransport::PeerRef TcpTransport::find(PeerId id) {
+  auto it = peers_.find(id);
+  return it == peers_.end() ? nullptr : it->second;
+}
+
+// --- strangers ----------------------------------------------------------------------------------
+
+void TcpTransport::accept_all(Listener& listener) {
+  for (int i = 0; i < kAcceptsPerEvent; ++i) {
+    Address from;
+    from.size = sizeof from.storage;
+    Fd fd(::accept4(listener.fd.get(), reinterpret_cast<sockaddr*>(&from.storage), &from.size,
+                    SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd) {
+      welcome_stranger(listener, std::move(fd), from);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      // The connection stays in the backlog; looking again at once would only spin.
+      TROUPE_LOG(warning, "net", "out of file descriptors: new peers have to wait");
+      listener.paused = true;
+      control_->modify(listener.fd.get(), listener.id, 0);
+      return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+  }
+}
+
+void TcpTransport::welcome_stranger(Listener& listener, Fd fd, const Address& from) {
+  std::uint64_t id = ++last_connection_;
+  if (Status s = limits_on_strangers_.add(id, from.host(), Clock::now()); !s.ok()) {
+    TROUPE_LOG(debug, "net", s.text());
+    return;
+  }
+  tune(fd.get());
+  Connection::Setup setup;
+  setup.id = id;
+  setup.side = tls_ ? Connection::Side::sniff : Connection::Side::accepted;
+  setup.tls = tls_.get();
+  setup.plain_allowed = !security_.encrypt_loopback_data && between_loopbacks(fd.get());
+  setup.rx = {.control_bytes = kStrangerFrame};
+  setup.queue_mark = limits_.queue_mark;
+  auto c = std::make_shared<Connection>(std::move(fd), *this, setup);
+  std::shared_ptr<Listener> where;
+  {
+    std::lock_guard lock(listeners_mutex_);
+    for (auto& l : listeners_) {
+      if (l.get() == &listener) where = l;
+    }
+  }
+  if (!where) return (void)limits_on_strangers_.remove(id);
+  strangers_[id] = {c, where};
+  if (Status s = c->start(*control_); !s.ok()) forget_stranger(id);
+}
+
+void TcpTransport::forget_stranger(std::uint64_t id) {
+  limits_on_strangers_.remove(id);
+  strangers_.erase(id);
+}
+
+Status TcpTransport::stranger_frame(Connection& c, FrameType type, ByteView payload) {
+  if (type == FrameType::attach) return on_attach(c, payload);
+  if (type != FrameType::hello)
+    return invalid_argument(fmt::format("frame of type {} from a stranger", unsigned(type)));
+  if (tls_ && !c.encrypted())
+    return failed_precondition("a control connection is encrypted, or plain on both sides");
+  return on_hello(c, payload);
+}
+
+Status TcpTransport::on_hello(Connection& c, ByteView payload) {
+  TROUPE_TRY(auto g, decode_greeting(payload));
+  auto known = strangers_.find(c.id());
+  if (known == strangers_.end()) return cancelled("the listener is gone");
+  auto peer = std::make_shared<Peer>();
+  peer->id = ++last_peer_;
+  Status admitted = handler_.admit(peer->id, g.hello);
+  if (!admitted.ok()) {
+    auto connection = known->second.connection;
+    forget_stranger(c.id());
+    part(connection, admitted.in("refused by the peer"));
+    return {};
+  }
+  peer->state = Peer::State::attaching;
+  peer->theirs = std::move(g.hello);
+  peer->control_bytes = g.control_bytes;
+  peer->chunk_bytes = g.chunk_bytes;
+  peer->control = known->second.connection;
+  bool local = between_loopbacks(c.fd()) && !security_.encrypt_loopback_data;
+  peer->encrypt_data = tls_ != nullptr && !local;
+  random_bytes(peer->token);
+  tokens_[peer->token] = peer->id;
+  c.role = Connection::Role::control;
+  c.peer = peer->id;
+  peers_[peer->id] = peer;
+  c.send(control_frame(FrameType::welcome, as_bytes(greeting(known->second.listener->hello,
+                                                             peer->encrypt_data, peer->token))));
+  return {};
+}
+
+// The token is spent whatever comes of it.
+Status TcpTransport::on_attach(Connection& c, ByteView payload) {
+  if (payload.size() != kTokenSize) return invalid_argument("a token has 32 bytes");
+  Token token;
+  std::copy(payload.begin(), payload.end(), token.begin());
+  auto it = tokens_.find(token);
+  auto known = strangers_.find(c.id());
+  PeerRef peer = it == tokens_.end() ? nullptr : find(it->second);
+  if (it != tokens_.end()) tokens_.erase(it);
+  if (!peer || peer->state != Peer::State::attaching || known == strangers_.end())
+    return failed_precondition("this token opens nothing");
+  if (peer->encrypt_data && !c.encrypted())
+    return failed_precondition("this data connection must be encrypted");
+  peer->data = known->second.connection;
+  c.role = Connection::Role::data;
+  c.peer = peer->id;
+  forget_stranger(c.id());
+  bring_up(peer);
+  return {};
+}
+
+// --- connecting ---------------------------------------------------------------------------------
+
+void TcpTransport::begin_connect(const PeerRef& peer) {
+  peer->retry_at = {};
+  peer->state = Peer::State::connecting;
+  auto c = dial(*peer, Connection::Role::control, tls_ != nullptr);
+  if (!c.ok()) {
+    peer->last_error = c.status();
+    peer->retry_at = Clock::now() + kRetryAfter;
+    ++peer->attempts;
+    return;
+  }
+  peer->control = *c;
+  if (Status s = (*c)->start(*control_); !s.ok()) drop(peer, s, false);
+}
+
+Expected<std::shared_ptr<Connection>> TcpTransport::dial(const Peer& peer, Connection::Role role,
+                                                         bool encrypted) {
+  TROUPE_TRY(auto fd, start_connect(peer.addresses[peer.attempts % peer.addresses.size()]));
+  Connection::Setup setup;
+  setup.id = ++last_connection_;
+  setup.side = Connection::Side::connecting;
+  setup.tls = encrypted ? tls_.get() : nullptr;
+  setup.rx = {.control_bytes = kStrangerFrame};
+  setup.queue_mark = limits_.queue_mark;
+  auto c = std::make_shared<Connection>(std::move(fd), *this, setup);
+  c->role = role;
+  c->peer = peer.id;
+  return c;
+}
+
+void TcpTransport::opened(Connection& c) {
+  PeerRef peer = c.role == Connection::Role::stranger ? nullptr : find(c.peer);
+  if (!peer || !peer->outgoing) return;
+  if (c.role == Connection::Role::control) {
+    peer->state = Peer::State::greeting;
+    c.send(control_frame(FrameType::hello, as_bytes(greeting(peer->ours))));
+  } else {
+    c.send(control_frame(FrameType::attach, peer->token));
+  }
+}
+
+Status TcpTransport::on_welcome(Peer& peer, ByteView payload) {
+  TROUPE_TRY(auto g, decode_greeting(payload));
+  if (tls_ && !g.encrypt_data && !between_loopbacks(peer.control->fd()))
+    return failed_precondition("the peer asks for plain data off loopback");
+  if (!tls_ && g.encrypt_data) return failed_precondition("the peer asks for encrypted data");
+  TROUPE_TRY(handler_.admit(peer.id, g.hello));
+  peer.theirs = std::move(g.hello);
+  peer.control_bytes = g.control_bytes;
+  peer.chunk_bytes = g.chunk_bytes;
+  peer.encrypt_data = g.encrypt_data;
+  peer.token = g.token;
+  peer.state = Peer::State::attaching;
+  TROUPE_TRY(peer.data, dial(peer, Connection::Role::data, g.encrypt_data));
+  // Tensors may follow on the data connection before `ready` does on this one; they wait.
+  peer.data->set_reading(false);
+  return peer.data->start(*control_);
+}
+
+Status TcpTransport::frame(Connection& c, FrameType type, Buffer payload) {
+  switch (c.role) {
+    case Connection::Role::stranger:
+      return stranger_frame(c, type, bytes_of(payload));
+    case Connection::Role::control:
+      return peer_frame(c, type, std::move(payload));
+    case Connection::Role::data:
+      break;
+  }
+  return invalid_argument("a control frame on a data connection");
+}
+
+Status TcpTransport::peer_frame(Connection& c, FrameType type, Buffer payload) {
+  PeerRef peer = find(c.peer);
+  if (!peer || peer->control.get() != &c) return cancelled("the peer is gone");
+  bool up = peer->state == Peer::State::up;
+  switch (type) {
+    case FrameType::message:
+      if (!up) break;
+      handler_.control(peer->id, std::move(payload));
+      return {};
+    case FrameType::heartbeat:
+      if (!up) break;
+      return {};
+    case FrameType::welcome:
+      if (!peer->outgoing || peer->state != Peer::State::greeting) break;
+      return on_welcome(*peer, bytes_of(payload));
+    case FrameType::ready:
+      if (!peer->outgoing || peer->state != Peer::State::attaching) break;
+      bring_up(peer);
+      return {};
+    case FrameType::bye:
+      drop(peer, decode_bye(bytes_of(payload)).in("closed by the peer"), false);
+      return {};
+    case FrameType::hello:
+    case FrameType::attach:
+      break;
+  }
+  return invalid_argument(fmt::format("frame of type {} out of order", unsigned(type)));
+}
+
+// --- up -----------------------------------------------------------------------------------------
+
+Expected<Shard*> TcpTransport::data_shard() {
+  std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  auto least = std::min_element(loads_.begin(), loads_.end(),
+                                [](auto& a, auto& b) { return a.second < b.second; });
+  if (loads_.size() < cores && (least == loads_.end() || least->second > 0)) {
+    TROUPE_TRY(auto shard, Shard::start());
+    loads_.emplace_back(shard.get(), 0);
+    data_shards_.push_back(std::move(shard));
+    least = loads_.end() - 1;
+  }
+  return least->first;
+}
+
+void TcpTransport::bring_up(const PeerRef& peer) {
+  if (!peer->data->is_open() || !peer->control->is_open())
+    return drop(peer, unavailable("a connection ended during the handshake"), true);
+  auto shard = data_shard();
+  if (!shard.ok()) return drop(peer, shard.status(), true);
+  bool trailer = !peer->data->encrypted();
+  peer->control->set_limits({.control_bytes = limits_.control_bytes});
+  peer->data->set_limits({.chunk_bytes = limits_.chunk_bytes, .data_trailer = trailer});
+  peer->data->set_tx({.chunk_bytes = std::min(limits_.send_chunk_bytes, peer->chunk_bytes),
+                      .data_trailer = trailer});
+  if (Status s = peer->data->move_to(**shard); !s.ok()) return drop(peer, s, true);
+  for (std::size_t i = 0; i < loads_.size(); ++i) {
+    if (loads_[i].first == *shard) ++loads_[i].second, placed_[peer->data->id()] = i;
+  }
+  peer->state = Peer::State::up;
+  // `ready` goes first, so that the other side is up before it hears anything else.
+  if (!peer->outgoing) peer->control->send(control_frame(FrameType::ready));
+  routes_.set(peer->id, {peer->control, peer->data, peer->control_bytes});
+  handler_.peer_up(peer->id, peer->theirs);
+  peer->data->read_on();
+}
+
+// --- down ---------------------------------------------------------------------------------------
+
+void TcpTransport::lost(const std::shared_ptr<Connection>& c, Status why) {
+  forget_stranger(c->id());
+  PeerRef peer = c->role == Connection::Role::stranger ? nullptr : find(c->peer);
+  if (!peer || (peer->control != c && peer->data != c)) {
+    TROUPE_LOG(debug, "net", "a connection ended: " + why.text());
+    return;
+  }
+  bool again =
+      peer->outgoing && peer->state == Peer::State::connecting && why.code() == Code::unavailable;
+  if (!again) return drop(peer, std::move(why), true);
+  peer->last_error = std::move(why);
+  peer->control = nullptr;
+  ++peer->attempts;
+  peer->retry_at = Clock::now() + kRetryAfter;
+}
+
+// Says goodbye on an open connection and lets it linger, so that the peer can read why.
+void TcpTransport::part(const std::shared_ptr<Connection>& c, const Status& why) {
+  c->send(control_frame(FrameType::bye, as_bytes(encode_bye(why))));
+  c->linger();
+  if (c->lingering()) lingering_.emplace_back(c, Clock::now() + kLinger);
+}
+
+void TcpTransport::drop(const PeerRef& peer, Status why, bool tell) {
+  if (peer->state == Peer::State::ending) return;
+  bool announced = peer->outgoing || peer->state == Peer::State::up;
+  peer->state = Peer::State::ending;
+  routes_.erase(peer->id);
+  tokens_.erase(peer->token);
+  if (peer->control) {
+    if (tell)
+      part(peer->control, why);
+    else
+      peer->control->close();
+  }
+  auto data = peer->data;
+  if (!data || &data->shard() == control_.get()) {
+    if (data) data->close();
+    return control_->post([=, this] { finish(peer, why, announced); });
+  }
+  if (auto it = placed_.find(data->id()); it != placed_.end()) {
+    --loads_[it->second].second;
+    placed_.erase(it);
+  }
+  // The data thread may be in a callback for this peer: peer_down follows when it is not.
+  data->shard().post([=, this] {
+    data->close();
+    control_->post([=, this] { finish(peer, why, announced); });
+  });
+}
+
+void TcpTransport::finish(const PeerRef& peer, Status why, bool announced) {
+  peers_.erase(peer->id);
+  if (announced) handler_.peer_down(peer->id, std::move(why));
+  check_idle();
+}
+
+// --- time ---------------------------------------------------------------------------------------
+
+void TcpTransport::tick(Clock::time_point now) {
+  liveness_.tick(now);
+  for (std::uint64_t id : limits_on_strangers_.expired(now)) {
+    auto it = strangers_.find(id);
+    auto c = it->second.connection;
+    forget_stranger(id);
+    c->close();
+  }
+  auto peers = peers_;
+  for (auto& [id, peer] : peers) look_after(peer, now);
+  settle_lingering(now);
+  std::lock_guard lock(listeners_mutex_);
+  for (auto& l : listeners_) {
+    if (std::exchange(l->paused, false)) control_->modify(l->fd.get(), l->id, EPOLLIN);
+  }
+}
+
+void TcpTransport::look_after(const PeerRef& peer, Clock::time_point now) {
+  if (peer->state == Peer::State::up) {
+    // Bytes that wait to leave say as much as a heartbeat behind them.
+    if (peer->control->queued_bytes() == 0)
+      peer->control->send(control_frame(FrameType::heartbeat));
+    auto heard = std::max(peer->control->last_heard(), peer->data->last_heard());
+    if (!liveness_.lost(heard)) return;
+    auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(liveness_.silence(heard));
+    return drop(peer, unavailable(fmt::format("the peer was silent for {} ms", ms.count())), true);
+  }
+  if (peer->state == Peer::State::ending) return;
+  if (now >= peer->deadline) {
+    std::string because = peer->last_error.ok() ? "" : ": " + peer->last_error.message();
+    return drop(peer, deadline_exceeded(fmt::format("no peer at {}{}", peer->to, because)), true);
+  }
+  if (peer->outgoing && peer->retry_at != Clock::time_point{} && now >= peer->retry_at)
+    begin_connect(peer);
+}
+
+void TcpTransport::settle_lingering(Clock::time_point now) {
+  for (auto& [c, deadline] : lingering_) {
+    if (now >= deadline) c->close();
+  }
+  std::erase_if(lingering_, [](auto& entry) { return !entry.first->lingering(); });
+  check_idle();
+}
+
+void TcpTransport::check_idle() {
+  if (!stopping_ || !peers_.empty()) return;
+  std::erase_if(lingering_, [](auto& entry) { return !entry.first->lingering(); });
+  if (!lingering_.empty()) return;
+  std::lock_guard lock(idle_mutex_);
+  idle_ = true;
+  idle_changed_.notify_all();
+}
+
+}  // namespace troupe

@@ -1,0 +1,141 @@
+#include "actors/net/detail/shard.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace troupe {
+namespace {
+constexpr std::uint64_t kWakeId = 0;
+thread_local const Shard* t_shard = nullptr;
+}  // namespace
+
+bool Shard::on_thread() const { return t_shard == this; }
+
+Expected<std::unique_ptr<Shard>> Shard::start(Ticker ticker) {
+  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return errno_status("epoll", errno);
+  Fd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake) return errno_status("eventfd", errno);
+  epoll_event e{};
+  e.events = EPOLLIN;
+  e.data.u64 = kWakeId;
+  if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &e) != 0)
+    return errno_status("epoll_ctl", errno);
+  std::unique_ptr<Shard> shard(new Shard(std::move(epoll), std::move(wake), std::move(ticker)));
+  shard->thread_ = std::thread([s = shard.get()] { s->loop(); });
+  return shard;
+}
+
+void Shard::stop() {
+  if (!thread_.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+    tasks_.push_back([] {});
+  }
+  std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void Shard::post(std::function<void()> task) {
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = tasks_.empty();
+    tasks_.push_back(std::move(task));
+  }
+  std::uint64_t one = 1;
+  if (first && ::write(wake_.get(), &one, sizeof one) < 0 && errno != EAGAIN)
+    TROUPE_CHECK(false, "an eventfd takes a number");
+}
+
+Expected<std::uint64_t> Shard::add(int fd, std::uint32_t events, std::shared_ptr<Source> source) {
+  std::lock_guard lock(mutex_);
+  epoll_event e{};
+  e.events = events;
+  e.data.u64 = ++last_id_;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) != 0) return errno_status("epoll_ctl", errno);
+  sources_.emplace(last_id_, std::move(source));
+  return last_id_;
+}
+
+void Shard::modify(int fd, std::uint64_t id, std::uint32_t events) {
+  epoll_event e{};
+  e.events = events;
+  e.data.u64 = id;
+  // Fails only for a descriptor that was removed meanwhile, which wants no events.
+  (void)epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &e);
+}
+
+void Shard::remove(int fd, std::uint64_t id) {
+  std::shared_ptr<Source> last;  // dropped outside the lock
+  std::lock_guard lock(mutex_);
+  auto it = sources_.find(id);
+  if (it == sources_.end()) return;
+  (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  last = std::move(it->second);
+  sources_.erase(it);
+}
+
+std::shared_ptr<Shard::Source> Shard::find(std::uint64_t id) {
+  std::lock_guard lock(mutex_);
+  auto it = sources_.find(id);
+  return it == sources_.end() ? nullptr : it->second;
+}
+
+void Shard::run_tasks() {
+  std::vector<std::function<void()>> tasks;
+  {
+    std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (auto& task : tasks) task();
+}
+
+int Shard::patience(Clock::time_point next_tick) const {
+  if (!again_.empty()) return 0;
+  if (ticker_.period.count() == 0) return -1;
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(next_tick - Clock::now());
+  return int(std::max<std::int64_t>(0, left.count()));
+}
+
+void Shard::loop() {
+  t_shard = this;
+  std::array<epoll_event, 128> events;
+  Clock::time_point next_tick = Clock::now() + ticker_.period;
+  for (;;) {
+    int n = epoll_wait(epoll_.get(), events.data(), int(events.size()), patience(next_tick));
+    for (int i = 0; i < n; ++i) {
+      std::uint64_t id = events[std::size_t(i)].data.u64;
+      if (id == kWakeId) {
+        std::uint64_t count;
+        (void)!::read(wake_.get(), &count, sizeof count);
+      } else if (auto source = find(id)) {
+        source->on_ready(events[std::size_t(i)].events);
+      }
+    }
+    std::vector<std::uint64_t> round;
+    round.swap(again_);
+    for (std::uint64_t id : round) {
+      if (auto source = find(id)) source->on_ready(0);
+    }
+    run_tasks();
+    if (ticker_.period.count() > 0) {
+      auto now = Clock::now();
+      if (now >= next_tick) {
+        ticker_.tick(now);
+        next_tick = now + ticker_.period;
+      }
+    }
+    std::lock_guard lock(mutex_);
+    if (stop_ && tasks_.empty()) return;
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,81 @@
+// A thread that serves file descriptors.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/net/detail/socket.hpp"
+
+namespace troupe {
+
+// One epoll loop on a thread of its own. All callbacks come from that thread and none may block.
+// Everything but staging() and again() may be called from any thread.
+class Shard {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  class Source {
+   public:
+    virtual ~Source() = default;
+    virtual void on_ready(std::uint32_t events) = 0;
+  };
+
+  // `tick` is called every `period` and whenever the loop comes late.
+  struct Ticker {
+    std::chrono::milliseconds period{};  // 0: none
+    std::function<void(Clock::time_point)> tick;
+  };
+
+  static Expected<std::unique_ptr<Shard>> start(Ticker ticker);
+  static Expected<std::unique_ptr<Shard>> start() { return start(Ticker{}); }
+  ~Shard() { stop(); }
+  // After what was posted before; joins the thread. The object stays usable, but serves nothing.
+  void stop();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  void post(std::function<void()> task);
+  bool on_thread() const;
+
+  // The source is held until it is removed. Its id is what modify and remove take.
+  Expected<std::uint64_t> add(int fd, std::uint32_t events, std::shared_ptr<Source> source);
+  void modify(int fd, std::uint64_t id, std::uint32_t events);
+  void remove(int fd, std::uint64_t id);
+
+  // Calls on_ready(0) of the source in the next round, without waiting for the kernel: for bytes
+  // that a layer of the source's own holds back.
+  void again(std::uint64_t id) { again_.push_back(id); }
+  // A place to read into, free between callbacks.
+  std::span<std::byte> staging() { return staging_; }
+
+  static constexpr std::size_t kStaging = 128u << 10;
+
+ private:
+  Shard(Fd epoll, Fd wake, Ticker ticker)
+      : epoll_(std::move(epoll)), wake_(std::move(wake)), ticker_(std::move(ticker)) {}
+  void loop();
+  void run_tasks();
+  int patience(Clock::time_point next_tick) const;
+  std::shared_ptr<Source> find(std::uint64_t id);
+
+  Fd epoll_, wake_;
+  Ticker ticker_;
+  std::vector<std::byte> staging_ = std::vector<std::byte>(kStaging);
+  std::vector<std::uint64_t> again_;
+
+  std::mutex mutex_;  // of the rest
+  std::vector<std::function<void()>> tasks_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Source>> sources_;
+  std::uint64_t last_id_ = 0;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe

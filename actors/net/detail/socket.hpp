@@ -1,0 +1,56 @@
+// The few socket calls that the TCP transport makes, as values and Status.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/net/transport.hpp"
+
+namespace troupe {
+
+// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd();
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  bool loopback() const;     // 127.0.0.0/8, ::1, and the former inside IPv6
+  std::string host() const;  // without the port: what limits per address count by
+  std::uint16_t port() const;
+};
+
+// All addresses of the endpoint, at least one. Waits for name servers unless host is numeric.
+Expected<std::vector<Address>> resolve(const Endpoint& endpoint);
+
+// Non-blocking, close-on-exec, without Nagle's delay.
+Expected<Fd> listen_on(const Address& at);
+Expected<Fd> start_connect(const Address& to);  // ends with writability; then connect_result
+Status connect_result(int fd);
+void tune(int fd);
+// The addresses of both ends of a connected socket are loopback.
+bool between_loopbacks(int fd);
+Address local_address(int fd);
+
+Status errno_status(const std::string& doing, int error);
+
+}  // namespace troupe

@@ -1,0 +1,168 @@
+// The class behind make_tcp_transport. tcp.cpp: what callers and data threads do; peering.cpp: how
+// peers come and go.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/net/detail/connection.hpp"
+#include "actors/net/detail/handshake.hpp"
+#include "actors/net/detail/shard.hpp"
+#include "actors/net/detail/tls.hpp"
+#include "actors/net/transport.hpp"
+
+namespace troupe {
+
+// Where the messages for a peer that is up go. Immutable.
+struct Route {
+  std::shared_ptr<Connection> control, data;
+  std::uint32_t control_bytes = 0;  // largest message it accepts
+};
+
+// The peers that are up, for senders on any thread.
+class Routes {
+ public:
+  std::shared_ptr<const Route> find(PeerId peer) const {
+    std::shared_lock lock(mutex_);
+    auto it = routes_.find(peer);
+    return it == routes_.end() ? nullptr : it->second;
+  }
+  void set(PeerId peer, Route route) {
+    std::unique_lock lock(mutex_);
+    routes_[peer] = std::make_shared<const Route>(std::move(route));
+  }
+  void erase(PeerId peer) {
+    std::unique_lock lock(mutex_);
+    routes_.erase(peer);
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<PeerId, std::shared_ptr<const Route>> routes_;
+};
+
+class TcpTransport final : public Transport, public Connection::Owner {
+ public:
+  TcpTransport(Security security, TransportLimits limits, TransportHandler& handler,
+               std::unique_ptr<TlsContext> tls);
+  ~TcpTransport() override;
+  Status start();
+
+  Expected<std::uint16_t> listen(const Endpoint& at, Hello hello) override;
+  Expected<PeerId> connect(const Endpoint& to, Hello hello,
+                           std::chrono::milliseconds within) override;
+  using Transport::send_control;
+  Status send_control(PeerId peer, std::span<const ByteView> pieces) override;
+  Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
+                     std::size_t offset) override;
+  std::uint64_t queued_bytes(PeerId peer) const override;
+  void close(PeerId peer, Status why) override;
+  void shutdown() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // A peer from its first sign to its peer_down. Control thread only.
+  struct Peer {
+    enum class State : std::uint8_t { connecting, greeting, attaching, up, ending };
+    PeerId id = 0;
+    bool outgoing = false;
+    State state = State::connecting;
+    std::string to;                  // for messages
+    std::vector<Address> addresses;  // outgoing: tried in turn
+    std::size_t attempts = 0;
+    Clock::time_point deadline{}, retry_at{};  // until it is up
+    Status last_error;
+    Hello ours, theirs;
+    std::uint32_t control_bytes = 0, chunk_bytes = 0;  // what the peer accepts
+    bool encrypt_data = false;
+    Token token{};
+    std::shared_ptr<Connection> control, data;
+  };
+  struct Listener : Shard::Source {
+    void on_ready(std::uint32_t) override { owner->accept_all(*this); }
+    TcpTransport* owner = nullptr;
+    Fd fd;
+    std::uint64_t id = 0;
+    Hello hello;
+    bool paused = false;  // out of descriptors
+  };
+  struct Stranger {
+    std::shared_ptr<Connection> connection;
+    std::shared_ptr<Listener> listener;
+  };
+  using PeerRef = std::shared_ptr<Peer>;
+
+  // Connection::Owner
+  void opened(Connection& c) override;
+  Status frame(Connection& c, FrameType type, Buffer payload) override;
+  Expected<Buffer> grant(Connection& c, const TensorHeader& header) override;
+  void tensor(Connection& c, const TensorHeader& header, Buffer bytes) override;
+  void drained(Connection& c) override;
+  void ended(Connection& c, Status why) override;
+
+  // On the control thread, in peering.cpp.
+  void accept_all(Listener& listener);
+  void welcome_stranger(Listener& listener, Fd fd, const Address& from);
+  void forget_stranger(std::uint64_t id);
+  Status stranger_frame(Connection& c, FrameType type, ByteView payload);
+  Status on_hello(Connection& c, ByteView payload);
+  Status on_attach(Connection& c, ByteView payload);
+  Status peer_frame(Connection& c, FrameType type, Buffer payload);
+  Status on_welcome(Peer& peer, ByteView payload);
+  void begin_connect(const PeerRef& peer);
+  Expected<std::shared_ptr<Connection>> dial(const Peer& peer, Connection::Role role,
+                                             bool encrypted);
+  void bring_up(const PeerRef& peer);
+  Expected<Shard*> data_shard();
+  void lost(const std::shared_ptr<Connection>& c, Status why);
+  void drop(const PeerRef& peer, Status why, bool tell);
+  void finish(const PeerRef& peer, Status why, bool announced);
+  void part(const std::shared_ptr<Connection>& c, const Status& why);
+  void tick(Clock::time_point now);
+  void look_after(const PeerRef& peer, Clock::time_point now);
+  void settle_lingering(Clock::time_point now);
+  void check_idle();
+  PeerRef find(PeerId id);
+  std::string greeting(const Hello& hello, bool encrypt_data = false, Token token = {}) const;
+
+  const Security security_;
+  const TransportLimits limits_;
+  TransportHandler& handler_;
+  const std::unique_ptr<TlsContext> tls_;
+  Routes routes_;
+  std::atomic<PeerId> last_peer_{0};
+  std::atomic<bool> stopped_{false};
+
+  std::mutex listeners_mutex_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
+
+  // Control thread only.
+  std::map<PeerId, PeerRef> peers_;
+  std::unordered_map<std::uint64_t, Stranger> strangers_;
+  Strangers limits_on_strangers_;
+  std::map<Token, PeerId> tokens_;
+  std::vector<std::pair<std::shared_ptr<Connection>, Clock::time_point>> lingering_;
+  std::vector<std::pair<Shard*, std::size_t>> loads_;      // data connections per shard
+  std::unordered_map<std::uint64_t, std::size_t> placed_;  // data connection -> index in loads_
+  std::uint64_t last_connection_ = 0;
+  Liveness liveness_;
+  bool stopping_ = false;
+
+  std::mutex idle_mutex_;
+  std::condition_variable idle_changed_;
+  bool idle_ = false;
+
+  // Destroyed last-made first, after their connections.
+  std::unique_ptr<Shard> control_;
+  std::vector<std::unique_ptr<Shard>> data_shards_;
+};
+
+}  // namespace troupe

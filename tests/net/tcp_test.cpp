@@ -1,0 +1,405 @@
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "actors/net/tcp.hpp"
+#include "tests/net/peers.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const char* const kSecret = "0123456789abcdef0123456789abcdef";
+
+Security with_secret(bool encrypt_data = false) {
+  Security s = Security::shared_secret(kSecret);
+  s.encrypt_loopback_data = encrypt_data;
+  return s;
+}
+
+// Two transports in this process, connected over loopback.
+struct Pair {
+  explicit Pair(const Security& security, TransportLimits limits = {})
+      : a(make_tcp_transport(security, limits, at_a).value()),
+        b(make_tcp_transport(security, limits, at_b).value()) {
+    port = b->listen({"127.0.0.1", 0}, "I am b").value();
+    to_b = a->connect({"127.0.0.1", port}, "I am a", 5s).value();
+    up = at_a.wait_up(to_b);
+    if (up) to_a = at_b.only();
+  }
+  ~Pair() {
+    a->shutdown();
+    b->shutdown();
+    CHECK(!at_a.misused());
+    CHECK(!at_b.misused());
+  }
+  RecordingHandler at_a, at_b;
+  std::unique_ptr<Transport> a, b;
+  std::uint16_t port = 0;
+  PeerId to_a = 0, to_b = 0;
+  bool up = false;
+};
+
+void exchange_everything(Pair& p) {
+  REQUIRE_MESSAGE(p.up, p.at_a.copy(p.to_b).why.text());
+  CHECK(p.at_a.copy(p.to_b).hello == "I am b");
+  CHECK(p.at_b.copy(p.to_a).hello == "I am a");
+  std::vector<std::string> texts;
+  for (std::size_t size : {0u, 1u, 100u, 60'000u, 70'000u, 3'000'000u}) {
+    texts.push_back(std::string(size, 'm'));
+    CHECK(send_text(*p.a, p.to_b, texts.back()).ok());
+    CHECK(send_text(*p.b, p.to_a, texts.back()).ok());
+  }
+  std::vector<SeenTensor> tensors;
+  Random random(1);
+  for (std::size_t size : {0u, 1u, 4096u, 65'536u, 1'048'577u, 5'000'000u}) {
+    tensors.push_back({fmt::format("tag {:09}", size), random_text(random, size)});
+    CHECK(send_bytes(*p.a, p.to_b, tensors.back().tag, tensors.back().bytes).ok());
+    CHECK(send_bytes(*p.b, p.to_a, tensors.back().tag, tensors.back().bytes).ok());
+  }
+  std::pair<RecordingHandler*, PeerId> sides[] = {{&p.at_b, p.to_a}, {&p.at_a, p.to_b}};
+  for (auto [at, id] : sides) {
+    bool all = at->wait([&, at = at, id = id] {
+      return at->log(id).down || (at->log(id).messages.size() == texts.size() &&
+                                  at->log(id).tensors.size() == tensors.size());
+    });
+    REQUIRE_MESSAGE(all, at->copy(id).messages.size() << " " << at->copy(id).tensors.size());
+    REQUIRE_MESSAGE(!at->copy(id).down, at->copy(id).why.text());
+    auto log = at->copy(id);
+    CHECK(log.messages == texts);
+    std::sort(log.tensors.begin(), log.tensors.end(),
+              [](auto& x, auto& y) { return x.tag < y.tag; });
+    CHECK(log.tensors == tensors);
+  }
+}
+
+// Certificates made by the openssl program: an authority, two members, and an outsider.
+struct Certificates {
+  Certificates() {
+    char name[] = "/tmp/troupe-net-XXXXXX";
+    dir = mkdtemp(name);
+    std::string quiet = " >/dev/null 2>&1";
+    auto run = [&](const std::string& command) {
+      REQUIRE(std::system(("cd " + dir + " && " + command + quiet).c_str()) == 0);
+    };
+    for (std::string ca : {"ca", "other"}) {
+      run("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=" + ca + " -keyout " + ca +
+          ".key -out " + ca + ".pem");
+      run("openssl req -newkey rsa:2048 -nodes -subj /CN=member -keyout " + ca +
+          "-m.key -out m.csr");
+      run("openssl x509 -req -in m.csr -days 2 -CA " + ca + ".pem -CAkey " + ca +
+          ".key -CAcreateserial -out " + ca + "-m.pem");
+    }
+  }
+  ~Certificates() { std::filesystem::remove_all(dir); }
+  Security member(const std::string& of, const std::string& trusts) const {
+    Security s;
+    s.mode = Security::Mode::certificates;
+    s.certificate_file = dir + "/" + of + "-m.pem";
+    s.key_file = dir + "/" + of + "-m.key";
+    s.authority_file = dir + "/" + trusts + ".pem";
+    return s;
+  }
+  std::string dir;
+};
+
+// How an attempt to join ends when the two sides do not fit.
+Status outcome(const Security& client, const Security& server) {
+  RecordingHandler at_a, at_b;
+  auto a = make_tcp_transport(client, {}, at_a).value();
+  auto b = make_tcp_transport(server, {}, at_b).value();
+  std::uint16_t port = b->listen({"127.0.0.1", 0}, "b").value();
+  PeerId id = a->connect({"127.0.0.1", port}, "a", 1s).value();
+  Status why = at_a.wait_down(id);
+  a->shutdown(), b->shutdown();
+  CHECK(!at_a.log(id).up);
+  CHECK(at_b.all().empty());
+  return why;
+}
+
+}  // namespace
+
+TEST_CASE("messages and tensors of any size cross a plain connection both ways") {
+  Pair p(Security::plaintext());
+  exchange_everything(p);
+}
+
+TEST_CASE("a shared secret encrypts control, and data goes plain over loopback") {
+  Pair p(with_secret());
+  exchange_everything(p);
+}
+
+TEST_CASE("a shared secret encrypts control and data") {
+  Pair p(with_secret(true));
+  exchange_everything(p);
+}
+
+TEST_CASE("certificates of one authority make peers, those of another do not") {
+  Certificates c;
+  {
+    Pair p(c.member("ca", "ca"));
+    exchange_everything(p);
+  }
+  Status why = outcome(c.member("other", "ca"), c.member("ca", "ca"));
+  CHECK_MESSAGE(!why.ok(), why.text());
+  why = outcome(c.member("ca", "other"), c.member("ca", "ca"));
+  CHECK_MESSAGE(why.code() == Code::failed_precondition, why.text());
+}
+
+TEST_CASE("a 64 MiB tensor arrives whole") {
+  Pair p(Security::plaintext());
+  REQUIRE(p.up);
+  Random random(1);
+  std::string bytes = random_text(random, 64u << 20);
+  CHECK(send_bytes(*p.a, p.to_b, "large", bytes).ok());
+  CHECK(p.at_b.wait([&] { return p.at_b.log(p.to_a).tensors.size() == 1; }));
+  CHECK(p.at_b.copy(p.to_a).tensors[0].bytes == bytes);
+}
+
+TEST_CASE("another secret, no secret and no encryption are refused") {
+  Status why = outcome(Security::shared_secret("another secret, as long"), with_secret());
+  CHECK_MESSAGE(why.code() == Code::failed_precondition, why.text());
+  CHECK(!outcome(Security::plaintext(), with_secret()).ok());
+  CHECK(!outcome(with_secret(), Security::plaintext()).ok());
+}
+
+TEST_CASE("plaintext is refused off loopback, by the listener and by the connector") {
+  RecordingHandler at;
+  auto t = make_tcp_transport(Security::plaintext(), {}, at).value();
+  CHECK(t->listen({"0.0.0.0", 0}, "").status().code() == Code::failed_precondition);
+  CHECK(t->listen({"::", 0}, "").status().code() == Code::failed_precondition);
+  CHECK(t->connect({"192.0.2.1", 1}, "", 1s).status().code() == Code::failed_precondition);
+  auto s = make_tcp_transport(with_secret(), {}, at).value();
+  CHECK(s->listen({"0.0.0.0", 0}, "").ok());
+  CHECK(is_loopback({"127.3.2.1", 0}).value());
+  CHECK(!is_loopback({"192.0.2.1", 0}).value());
+}
+
+TEST_CASE("a secret has 16 to 64 bytes") {
+  RecordingHandler at;
+  for (std::size_t size : {0u, 15u, 65u}) {
+    auto t = make_tcp_transport(Security::shared_secret(std::string(size, 's')), {}, at);
+    CHECK(t.status().code() == Code::invalid_argument);
+  }
+}
+
+TEST_CASE("an address is host, colon, port") {
+  CHECK(parse_endpoint("127.0.0.1:7077").value() == Endpoint{"127.0.0.1", 7077});
+  CHECK(parse_endpoint("[::1]:1").value() == Endpoint{"::1", 1});
+  for (const char* bad : {"", "a", ":1", "a:", "a:b", "a:70000", "::1:5", "[::1]", "a:1x"})
+    CHECK_MESSAGE(!parse_endpoint(bad).ok(), bad);
+}
+
+TEST_CASE("a peer that is refused learns why") {
+  RecordingHandler at_a, at_b;
+  auto a = make_tcp_transport(with_secret(), {}, at_a).value();
+  auto b = make_tcp_transport(with_secret(), {}, at_b).value();
+  std::uint16_t port = b->listen({"127.0.0.1", 0}, "b").value();
+  PeerId id = a->connect({"127.0.0.1", port}, "refuse me", 5s).value();
+  Status why = at_a.wait_down(id);
+  CHECK(why.text() ==
+        "failed_precondition: not this one (refused by the peer) (closed by the peer)");
+  a->shutdown(), b->shutdown();
+}
+
+TEST_CASE("a connector waits for its listener and gives up at its deadline") {
+  RecordingHandler at_a, at_b;
+  auto a = make_tcp_transport(Security::plaintext(), {}, at_a).value();
+  std::uint16_t port;
+  {
+    auto b = make_tcp_transport(Security::plaintext(), {}, at_b).value();
+    port = b->listen({"127.0.0.1", 0}, "b").value();
+  }
+  PeerId never = a->connect({"127.0.0.1", port}, "a", 100ms).value();
+  Status why = at_a.wait_down(never);
+  CHECK(why.code() == Code::deadline_exceeded);
+  CHECK_MESSAGE(why.text().find("refused") != std::string::npos, why.text());
+  PeerId later = a->connect({"127.0.0.1", port}, "a", 10s).value();
+  auto b = make_tcp_transport(Security::plaintext(), {}, at_b).value();
+  REQUIRE(b->listen({"127.0.0.1", port}, "b").ok());
+  CHECK(at_a.wait_up(later));
+  a->shutdown(), b->shutdown();
+}
+
+TEST_CASE("close tells both sides why") {
+  Pair p(with_secret());
+  REQUIRE(p.up);
+  p.a->close(p.to_b, aborted("enough"));
+  CHECK(p.at_a.wait_down(p.to_b) == aborted("enough"));
+  Status there = p.at_b.wait_down(p.to_a);
+  CHECK(there.code() == Code::aborted);
+  CHECK(there.message() == "enough");
+  CHECK(send_text(*p.a, p.to_b, "x").code() == Code::unavailable);
+}
+
+TEST_CASE("shutdown ends peers on both sides and can be repeated") {
+  Pair p(with_secret());
+  REQUIRE(p.up);
+  p.b->shutdown();
+  CHECK(p.at_b.copy(p.to_a).why.code() == Code::cancelled);
+  CHECK(p.at_a.wait_down(p.to_b).code() == Code::cancelled);
+  p.b->shutdown();
+  CHECK(!p.b->connect({"127.0.0.1", p.port}, "", 1s).ok());
+}
+
+TEST_CASE("a tensor without credit ends the peer on both sides") {
+  Pair p(Security::plaintext());
+  REQUIRE(p.up);
+  p.at_b.budget = 10;
+  CHECK(send_bytes(*p.a, p.to_b, "t", std::string(11, 'x')).ok());
+  CHECK(p.at_b.wait_down(p.to_a).text() == "resource_exhausted: no credit");
+  CHECK(p.at_a.wait_down(p.to_b).code() == Code::resource_exhausted);
+}
+
+TEST_CASE("a message beyond what the peer accepts is refused at the sender") {
+  TransportLimits limits;
+  limits.control_bytes = 10'000;
+  Pair p(Security::plaintext(), limits);
+  REQUIRE(p.up);
+  CHECK(send_text(*p.a, p.to_b, std::string(10'001, 'x')).code() == Code::resource_exhausted);
+  CHECK(send_text(*p.a, p.to_b, std::string(10'000, 'x')).ok());
+  CHECK(p.at_b.wait([&] { return p.at_b.log(p.to_a).messages.size() == 1; }));
+}
+
+TEST_CASE("sixty-four peers talk to one") {
+  RecordingHandler at_hub;
+  auto hub = make_tcp_transport(with_secret(), {}, at_hub).value();
+  std::uint16_t port = hub->listen({"127.0.0.1", 0}, "hub").value();
+  RecordingHandler at_spokes;
+  auto spokes = make_tcp_transport(with_secret(), {}, at_spokes).value();
+  std::vector<PeerId> ids;
+  for (int i = 0; i < 64; ++i)
+    ids.push_back(spokes->connect({"127.0.0.1", port}, "spoke", 10s).value());
+  for (PeerId id : ids) REQUIRE(at_spokes.wait_up(id));
+  std::string bytes(1'000'000, 'x');
+  for (PeerId id : ids) {
+    CHECK(send_text(*spokes, id, "hello").ok());
+    CHECK(send_bytes(*spokes, id, "t", bytes).ok());
+  }
+  CHECK(at_hub.wait([&] {
+    auto& all = at_hub.all();
+    return all.size() == 64 && std::all_of(all.begin(), all.end(), [&](auto& e) {
+             return e.second.messages.size() == 1 && e.second.tensors.size() == 1;
+           });
+  }));
+  spokes->shutdown(), hub->shutdown();
+}
+
+TEST_CASE("many threads may send to one peer, each in its own order") {
+  Pair p(with_secret());
+  REQUIRE(p.up);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 1000; ++i) {
+        (void)send_text(*p.a, p.to_b, fmt::format("{} {}", t, i));
+        (void)send_bytes(*p.a, p.to_b, fmt::format("{} {}", t, i), std::string(100, 'x'));
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  REQUIRE(p.at_b.wait([&] {
+    auto& log = p.at_b.log(p.to_a);
+    return log.messages.size() == 4000 && log.tensors.size() == 4000;
+  }));
+  int next[4] = {};
+  for (auto& m : p.at_b.copy(p.to_a).messages) {
+    int t = m[0] - '0';
+    CHECK(m == fmt::format("{} {}", t, next[t]++));
+  }
+}
+
+TEST_CASE("a long queue reports when it has drained") {
+  TransportLimits limits;
+  limits.queue_mark = 1u << 20;
+  Pair p(with_secret(true), limits);
+  REQUIRE(p.up);
+  CHECK(send_bytes(*p.a, p.to_b, "t", std::string(20u << 20, 'x')).ok());
+  CHECK(p.at_a.wait([&] { return p.at_a.log(p.to_b).drained == 1; }));
+  CHECK(p.at_b.wait([&] { return p.at_b.log(p.to_a).tensors.size() == 1; }));
+  CHECK(p.a->queued_bytes(p.to_b) == 0);
+}
+
+namespace {
+
+// A child process that joins and then does nothing. Made before this process has threads.
+struct Child {
+  explicit Child(const Security& security) {
+    int to_child[2];
+    REQUIRE(pipe(to_child) == 0);
+    pid = fork();
+    if (pid == 0) {
+      ::close(to_child[1]);
+      std::uint16_t port = 0;
+      if (::read(to_child[0], &port, sizeof port) != sizeof port) _exit(1);
+      static RecordingHandler handler;
+      auto t = make_tcp_transport(security, {}, handler).value();
+      (void)t->connect({"127.0.0.1", port}, "child", 10s);
+      char end;
+      while (::read(to_child[0], &end, 1) > 0) {
+      }
+      _exit(0);
+    }
+    ::close(to_child[0]);
+    pipe_ = to_child[1];
+  }
+  ~Child() {
+    ::close(pipe_);
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  void tell(std::uint16_t port) { REQUIRE(::write(pipe_, &port, sizeof port) == sizeof port); }
+  pid_t pid = 0;
+
+ private:
+  int pipe_ = -1;
+};
+
+}  // namespace
+
+TEST_CASE("the death of a process is noticed at once, its standstill after the limit") {
+  Security security = with_secret();
+  Child killed(security), stopped(security);
+  TransportLimits limits;
+  limits.silence = 500ms;
+  RecordingHandler at;
+  auto t = make_tcp_transport(security, limits, at).value();
+  std::uint16_t port = t->listen({"127.0.0.1", 0}, "parent").value();
+  killed.tell(port);
+  PeerId id = at.only();
+  REQUIRE(id != 0);
+  auto start = std::chrono::steady_clock::now();
+  ::kill(killed.pid, SIGKILL);
+  CHECK(at.wait_down(id).code() == Code::unavailable);
+  auto took = std::chrono::steady_clock::now() - start;
+  MESSAGE("death to peer_down: " << std::chrono::duration<double, std::milli>(took).count()
+                                 << " ms");
+  CHECK(took < 250ms);
+
+  stopped.tell(port);
+  PeerId second = 0;
+  REQUIRE(at.wait([&] {
+    for (auto& [peer, log] : at.all()) {
+      if (peer != id && log.up) second = peer;
+    }
+    return second != 0;
+  }));
+  ::kill(stopped.pid, SIGSTOP);
+  start = std::chrono::steady_clock::now();
+  Status why = at.wait_down(second);
+  took = std::chrono::steady_clock::now() - start;
+  CHECK_MESSAGE(why.text().find("was silent for") != std::string::npos, why.text());
+  CHECK(took > 300ms);
+  t->shutdown();
+}
