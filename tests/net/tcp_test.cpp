@@ -69,8 +69,10 @@ void exchange_everything(Pair& p) {
     CHECK(send_bytes(*p.b, p.to_a, tensors.back().tag, tensors.back().bytes).ok());
   }
   std::pair<RecordingHandler*, PeerId> sides[] = {{&p.at_b, p.to_a}, {&p.at_a, p.to_b}};
-  for (auto [at, id] : sides) {
-    bool all = at->wait([&, at = at, id = id] {
+  for (auto& side : sides) {
+    RecordingHandler* at = side.first;
+    PeerId id = side.second;
+    bool all = at->wait([&] {
       return at->log(id).down || (at->log(id).messages.size() == texts.size() &&
                                   at->log(id).tensors.size() == tensors.size());
     });
@@ -162,8 +164,9 @@ TEST_CASE("a 64 MiB tensor arrives whole") {
   REQUIRE(p.up);
   Random random(1);
   std::string bytes = random_text(random, 64u << 20);
-  CHECK(send_bytes(*p.a, p.to_b, "large", bytes).ok());
-  CHECK(p.at_b.wait([&] { return p.at_b.log(p.to_a).tensors.size() == 1; }));
+  REQUIRE_MESSAGE(send_bytes(*p.a, p.to_b, "large", bytes).ok(),
+                  p.at_a.copy(p.to_b).why.text() << p.at_b.copy(p.to_a).why.text());
+  REQUIRE(p.at_b.wait([&] { return p.at_b.log(p.to_a).tensors.size() == 1; }));
   CHECK(p.at_b.copy(p.to_a).tensors[0].bytes == bytes);
 }
 
@@ -294,6 +297,20 @@ TEST_CASE("sixty-four peers talk to one") {
            });
   }));
   spokes->shutdown(), hub->shutdown();
+}
+
+TEST_CASE("an idle peer stays up past the handshake and silence limits") {
+  TransportLimits limits;
+  limits.handshake = 150ms;
+  limits.silence = 250ms;
+  Pair p(with_secret(), limits);
+  REQUIRE(p.up);
+  // Time passes on the other side of a third connection, whose deadline outlasts both limits.
+  PeerId never = p.a->connect({"127.0.0.1", 1}, "", 600ms).value();
+  CHECK(p.at_a.wait_down(never).code() == Code::deadline_exceeded);
+  CHECK(send_text(*p.a, p.to_b, "still here").ok());
+  CHECK(p.at_b.wait([&] { return !p.at_b.log(p.to_a).messages.empty(); }));
+  CHECK(!p.at_a.copy(p.to_b).down);
 }
 
 TEST_CASE("many threads may send to one peer, each in its own order") {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryAfter{50};
 constexpr std::chrono::milliseconds kLinger{200};
+// After its data connection broke, for a peer's control connection to say why.
+constexpr std::chrono::milliseconds kLastWords{40};
 constexpr int kAcceptsPerEvent = 64;
 
 ByteView bytes_of(const Buffer& b) { return {static_cast<const std::byte*>(b.data()), b.size()}; }
@@ -115,9 +117,11 @@ Status TcpTransport::on_hello(Connection& c, ByteView payload) {
   tokens_[peer->token] = peer->id;
   c.role = Connection::Role::control;
   c.peer = peer->id;
+  peer->deadline = Clock::now() + limits_.handshake;
   peers_[peer->id] = peer;
-  c.send(control_frame(FrameType::welcome, as_bytes(greeting(known->second.listener->hello,
-                                                             peer->encrypt_data, peer->token))));
+  std::string answer = greeting(known->second.listener->hello, peer->encrypt_data, peer->token);
+  forget_stranger(c.id());
+  c.send(control_frame(FrameType::welcome, as_bytes(answer)));
   return {};
 }
 
@@ -360,6 +364,8 @@ void TcpTransport::tick(Clock::time_point now) {
 
 void TcpTransport::look_after(const PeerRef& peer, Clock::time_point now) {
   if (peer->state == Peer::State::up) {
+    if (!peer->data_lost.ok() && now - peer->data_lost_at >= kLastWords)
+      return drop(peer, peer->data_lost, true);
     // Bytes that wait to leave say as much as a heartbeat behind them.
     if (peer->control->queued_bytes() == 0)
       peer->control->send(control_frame(FrameType::heartbeat));

@@ -80,6 +80,8 @@ class TcpTransport final : public Transport, public Connection::Owner {
     std::size_t attempts = 0;
     Clock::time_point deadline{}, retry_at{};  // until it is up
     Status last_error;
+    Status data_lost;  // its data connection broke, and when
+    Clock::time_point data_lost_at{};
     Hello ours, theirs;
     std::uint32_t control_bytes = 0, chunk_bytes = 0;  // what the peer accepts
     bool encrypt_data = false;

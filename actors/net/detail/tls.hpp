@@ -70,7 +70,7 @@ class TlsStream {
 
   std::unique_ptr<void, void (*)(void*)> ssl_;
   int fd_;
-  int read_error_ = 0, write_error_ = 0;
+  int read_error_ = 0;
   bool end_of_input_ = false;
   std::uint64_t records_ = 0;
   std::vector<std::byte> out_;
