@@ -293,6 +293,12 @@ void TcpTransport::lost(const std::shared_ptr<Connection>& c, Status why) {
     TROUPE_LOG(debug, "net", "a connection ended: " + why.text());
     return;
   }
+  if (peer->data == c && peer->state == Peer::State::up && why.code() == Code::unavailable) {
+    // The peer knows better why: its control connection is about to say so, or to end too.
+    peer->data_lost = std::move(why);
+    peer->data_lost_at = Clock::now();
+    return;
+  }
   bool again =
       peer->outgoing && peer->state == Peer::State::connecting && why.code() == Code::unavailable;
   if (!again) return drop(peer, std::move(why), true);
