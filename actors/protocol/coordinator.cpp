@@ -213,6 +213,10 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   run.waiting = false;
   run.done.clear();
   run.attempt.min_live = min_live();
+  run.attempt.session_from = run.attempt.marks_from;
+  for (const auto& [id, other] : runs_)
+    if (id.session == run.id.session && in_attempt(other))
+      run.attempt.session_from = std::min(run.attempt.session_from, other.attempt.marks_from);
   run.resend_after = options_.resend_first;
   run.resend_at = now + run.resend_after;
   send_starts(run, out);

@@ -70,7 +70,7 @@ Status QueueState::check_element(const std::vector<Tensor>& element) const {
 // ------------------------------------------------------------------ requests
 
 bool QueueState::refuse(const Request& request, Outputs& out) const {
-  if (!live_.over(request.attempt.id)) return false;
+  if (!over(request.attempt.id, request.attempt.run)) return false;
   out.push_back(
       Reply{request.id, aborted("attempt " + request.attempt.id.text() + " is over"), {}, false});
   return true;
@@ -80,6 +80,16 @@ bool QueueState::refuse(const Request& request, Outputs& out) const {
 void QueueState::learn(const AttemptInfo& attempt, Outputs& out) {
   raise_min_live(attempt.min_live);
   if (staged_ && staged_->s <= attempt.snapshot) commit_staged(out);
+  AttemptId& from = session_from_[attempt.run.session];
+  const AttemptId said{attempt.id.view, attempt.session_from};
+  if (said <= from) return;
+  from = said;
+  end_attempts(out);
+}
+
+bool QueueState::over(const AttemptId& attempt, const RunId& run) const {
+  auto from = session_from_.find(run.session);
+  return live_.over(attempt) || (from != session_from_.end() && attempt < from->second);
 }
 
 void QueueState::raise_min_live(CommitNumber min_live) {
@@ -347,22 +357,31 @@ void QueueState::live(const LiveList& list, Outputs& out) {
   live_ = list;
   raise_min_live(list.min_live);
   if (staged_ && staged_->s <= list.decided) commit_staged(out);
-  std::erase_if(logs_, [&](const auto& entry) { return live_.over(entry.first); });
+  std::erase_if(session_from_, [&](const auto& entry) {
+    return entry.second.view < list.view || entry.second.a <= list.next_a;
+  });
+  end_attempts(out);
+  serve(out);
+}
+
+// What attempts that are over have left goes: logs, waiters, marks.
+void QueueState::end_attempts(Outputs& out) {
+  std::erase_if(logs_, [&](const auto& entry) { return over(entry.first, entry.second.run); });
   if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
   for (Element& e : elements_) {
-    const bool staged = staged_ && staged_->log.run == e.run;
-    if (e.leased && !staged &&
-        (e.attempt.view < list.view || !list.keeps_marks(e.run, e.attempt.a)))
-      e.leased = false;
+    if (!e.leased || (staged_ && staged_->log.run == e.run)) continue;
+    auto from = session_from_.find(e.run.session);
+    const bool ended = e.attempt.view < live_.view || !live_.keeps_marks(e.run, e.attempt.a) ||
+                       (from != session_from_.end() && e.attempt < from->second);
+    if (ended) e.leased = false;
   }
   for (Waiters* side : {&enqueuers_, &dequeuers_})
     std::erase_if(*side, [&](const Waiter& w) {
-      if (w.close_marker || !live_.over(w.attempt.id)) return false;
+      if (w.close_marker || !over(w.attempt.id, w.attempt.run)) return false;
       for (std::uint64_t id : w.ids)
         out.push_back(Reply{id, aborted("attempt " + w.attempt.id.text() + " is over"), {}, false});
       return true;
     });
-  serve(out);
 }
 
 // ------------------------------------------------------------------ waiting

@@ -140,6 +140,8 @@ class QueueState {
   Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
   void raise_min_live(CommitNumber min_live);
   bool refuse(const Request& request, Outputs& out) const;
+  bool over(const AttemptId& attempt, const RunId& run) const;
+  void end_attempts(Outputs& out);
   void learn(const AttemptInfo& attempt, Outputs& out);
   void submit(Side side, Request request, std::vector<Tensor> element, Outputs& out);
   std::optional<Reply> try_enqueue(const Waiter& request);
@@ -169,6 +171,7 @@ class QueueState {
   bool closing_ = false;  // a committed close waits behind pending enqueues
   CommitNumber committed_ = 0;
   LiveList live_;
+  std::map<std::uint64_t, AttemptId> session_from_;  // what requests said beyond the last LiveList
   std::unordered_map<AttemptId, AttemptLog> logs_;
   Waiters enqueuers_, dequeuers_;  // in order of arrival
   std::optional<StageRequest> pending_stage_;

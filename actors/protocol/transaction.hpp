@@ -33,6 +33,9 @@ struct AttemptInfo {
   CommitNumber snapshot = 0;     // R: what its reads see
   std::uint64_t marks_from = 0;  // the first attempt (a) of this run whose queue marks it inherits
   CommitNumber min_live = 0;     // no attempt with a lower snapshot was alive when this one started
+  // Every attempt of its session below this one is over: what they marked in a queue is free, so
+  // that a client that issues runs in order finds the elements in order.
+  std::uint64_t session_from = 0;
 };
 
 // Names one contribution inside an attempt. Iteration numbers outermost to innermost. A request

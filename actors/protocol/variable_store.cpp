@@ -355,8 +355,8 @@ void VariableStore::fail_all(Status status, Outputs& out) {
 void VariableStore::live(const LiveList& list, Outputs& out) {
   if (!list.newer_than(live_)) return;
   live_ = list;
+  raise_min_live(list.min_live);  // first: it says whether the commit may overwrite
   if (staged_ && staged_->s <= list.decided) commit_staged(out);
-  raise_min_live(list.min_live);
   std::erase_if(logs_, [&](const auto& entry) { return live_.over(entry.first); });
   if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
   apply_next(true, out);

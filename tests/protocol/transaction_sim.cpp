@@ -812,7 +812,8 @@ void Simulation::check_outcome(const RunId& run, const Status& status) {
 
 // Runs one program against the world; `traces` say what it took from queues.
 u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World& world,
-                       const RunId& run, bool committed) {
+                       const RunId& run, CommitNumber commit) {
+  const bool committed = commit != 0;
   const std::size_t parts = p.parts.size();
   if (traces.size() != parts) {
     fail("fetches of some partitions are missing");
@@ -882,7 +883,7 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
             break;
           case OpKind::enqueue:
             own[std::size_t(op.target)].push_back(
-                {mix(a, 20), element_id(run, int(i), int(pc[i]))});
+                {mix(a, 20), element_id(run, int(i), int(pc[i])), commit});
             break;
           case OpKind::dequeue: {
             auto& queue = world.queues[std::size_t(op.target)];
@@ -897,8 +898,9 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
                 fail("no element of its own");
                 return 0;
               }
-              if (committed && strict_fifo_ && !queue.empty())
-                fail("took its own element past a committed one");
+              for (const Element& e : queue)
+                if (committed && (strict_fifo_ || e.commit > traces[i].snapshot))
+                  fail("took its own element past a committed one");
               a = mix(a, mine.front().value);
               mine.pop_front();
               break;
@@ -958,7 +960,7 @@ void Simulation::check_history() {
     for (const Trace& t : d.traces)
       if (t.snapshot != d.traces[0].snapshot)
         return fail("partitions of different attempts were mixed");
-    replay(programs_.at(d.run), d.traces, world, d.run, true);
+    replay(programs_.at(d.run), d.traces, world, d.run, s);
     if (!violation.empty()) return;
     states.push_back(world);
   }
@@ -966,11 +968,11 @@ void Simulation::check_history() {
   for (auto& r : read_only_) {
     if (r.traces[0].snapshot >= states.size()) return fail("a snapshot of nothing");
     World at = states[r.traces[0].snapshot];
-    replay(programs_.at(r.run), r.traces, at, r.run, false);
+    replay(programs_.at(r.run), r.traces, at, r.run, 0);
   }
   for (int v = 0; v < kVariables; ++v) {
     VariableStore::Outputs out;
-    AttemptInfo reader{{1, ~u64{0}}, {}, coordinator_->decided(), 0, 0};
+    AttemptInfo reader{{1, ~u64{0}}, {}, coordinator_->decided(), 0, 0, 0};
     processes_[std::size_t(v % kShards)]->store.read({1, reader, {variable_name(v)}, {}, 0, false},
                                                      out);
     auto* reply = out.size() == 1 ? std::get_if<VariableStore::ReadReply>(&out[0]) : nullptr;

@@ -75,6 +75,7 @@ struct Program {
 
 struct Element {
   u64 value = 0, id = 0;
+  CommitNumber commit = 0;
 };
 // The whole state as one sequential program sees it.
 struct World {
@@ -166,7 +167,7 @@ class Simulation {
   void check_history();
   void check_at_rest();
   u64 replay(const Program& p, const std::vector<Trace>& traces, World& world, const RunId& run,
-             bool committed);
+             CommitNumber commit);
   void tick();
 
   const u64 seed_;

@@ -103,6 +103,7 @@ TEST_CASE("planted mistakes are seen") {
       {Bug::deadlocks_stay, "deadlocks stay", 300},
       {Bug::random_index_fixed, "random index fixed", 300},
       {Bug::read_sees_the_newest, "a read sees the newest value", 300},
+      {Bug::marks_not_kept, "marks not kept for a redo", 300},
       {Bug::own_writes_not_a_read, "what own writes depend on is not a read", 300},
       {Bug::update_in_place_always, "always updated in place", 300},
   };

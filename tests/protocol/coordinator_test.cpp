@@ -1,0 +1,367 @@
+#include "actors/protocol/coordinator.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Fixture {
+  Coordinator coordinator{Coordinator::Options{}};
+  Coordinator::Outputs out;
+  Instant now{};
+
+  Fixture() {
+    coordinator.add_process(0, "/master", false);
+    coordinator.add_process(1, "/worker:1", true);
+    coordinator.add_process(2, "/worker:2", true);
+    coordinator.add_process(3, "/worker:3", false);
+    coordinator.open_session(7);
+  }
+  static std::shared_ptr<StepShape> shape(std::vector<ProcessId> processes, bool fast = false) {
+    auto s = std::make_shared<StepShape>();
+    for (ProcessId p : processes)
+      s->partitions.push_back({p, "/worker:" + std::to_string(p) + "/cpu:0"});
+    s->fast_path = fast;
+    return s;
+  }
+  void run(std::uint64_t n, std::shared_ptr<StepShape> step, std::uint64_t acknowledged = 0,
+           Instant deadline = kNever) {
+    coordinator.run({{7, n}, std::move(step), deadline, acknowledged}, now, out);
+  }
+  template <class T>
+  std::vector<T> all() {
+    std::vector<T> found;
+    for (auto& o : out)
+      if (auto* m = std::get_if<T>(&o)) found.push_back(*m);
+    return found;
+  }
+  AttemptInfo started(std::uint64_t n) {
+    auto starts = all<Coordinator::StartAttempt>();
+    for (auto s = starts.rbegin(); s != starts.rend(); ++s)
+      if (s->attempt.run.n == n) return s->attempt;
+    FAIL("run " << n << " was not started");
+    return {};
+  }
+  PartitionDone done(const AttemptInfo& a, std::uint32_t partition, std::uint32_t keys = 0) {
+    PartitionDone d;
+    d.attempt = a.id;
+    d.run = a.run;
+    d.partition = partition;
+    if (keys > 0) d.writes.push_back({{1, 0}, keys});
+    d.fetches.push_back({partition, Tensor::scalar<std::int64_t>(std::int64_t(a.id.a))});
+    return d;
+  }
+  void send(const PartitionDone& d) { coordinator.partition_done(d, now, out); }
+  void stage(ProcessId shard, CommitNumber s) { coordinator.staged({1, shard, s, 0}, now, out); }
+  void tick(Instant later) {
+    now += later;
+    coordinator.tick(now, out);
+  }
+  Coordinator::Answer answer(std::uint64_t n) {
+    auto answers = all<Coordinator::Answer>();
+    for (auto a = answers.rbegin(); a != answers.rend(); ++a)
+      if (a->run.n == n) return *a;
+    FAIL("run " << n << " was not answered");
+    return {};
+  }
+  std::size_t answers() { return all<Coordinator::Answer>().size(); }
+  void commit(std::uint64_t n, Uses uses = {}) {
+    auto d = done(started(n), 0, 1);
+    d.uses = std::move(uses);
+    send(d);
+    const CommitNumber s = coordinator.decided() + 1;
+    stage(1, s);
+    stage(2, s);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a writing run is answered when every shard has staged it") {
+  run(0, shape({1, 2}));
+  auto a = started(0);
+  CHECK(a.snapshot == 0);
+  send(done(a, 1, 2));
+  CHECK(all<Coordinator::SendPrepare>().empty());
+  send(done(a, 0, 3));
+  auto prepares = all<Coordinator::SendPrepare>();
+  REQUIRE(prepares.size() == 2);
+  CHECK(prepares[0].prepare.s == 1);
+  REQUIRE(prepares[0].prepare.resources.size() == 1);
+  CHECK(prepares[0].prepare.resources[0].keys == 5);
+  CHECK(prepares[1].prepare.resources.empty());
+  stage(1, 1);
+  stage(1, 1);
+  CHECK(answers() == 0);
+  stage(2, 1);
+  CHECK(answer(0).status.ok());
+  CHECK(answer(0).committed == 1);
+  CHECK(answer(0).fetches.size() == 2);
+  CHECK(coordinator.decided() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that wrote nothing takes no number") {
+  run(0, shape({1}));
+  send(done(started(0), 0));
+  CHECK(answer(0).committed == 0);
+  CHECK(coordinator.decided() == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run is executed once, however often it is asked for") {
+  run(0, shape({1}));
+  run(0, shape({1}));
+  CHECK(all<Coordinator::StartAttempt>().size() == 1);
+  commit(0);
+  run(0, shape({1}));
+  CHECK(answers() == 2);  // the same answer again
+  CHECK(all<Coordinator::StartAttempt>().size() == 1);
+  CHECK(coordinator.tables().answers == 1);
+  run(1, shape({1}), 1);
+  CHECK(coordinator.tables().answers == 0);
+  run(0, shape({1}), 1);
+  CHECK(all<Coordinator::StartAttempt>().size() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the first committer wins and the other is done again") {
+  run(0, shape({1}));
+  run(1, shape({1}));
+  commit(0, {{}, {}, {42}, {}, {}});
+  auto loser = done(started(1), 0, 1);
+  loser.uses.reads = {42};
+  send(loser);
+  CHECK(coordinator.counters().conflicts == 1);
+  auto again = started(1);
+  CHECK(again.id.a == 3);
+  CHECK(again.snapshot == 1);
+  CHECK(again.marks_from == 2);  // it keeps the elements it had marked
+  send(loser);                   // of the attempt before: too late
+  commit(1);
+  CHECK(answer(1).committed == 2);
+  CHECK(coordinator.tables().last_writers == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "blind updates do not conflict") {
+  run(0, shape({1}));
+  run(1, shape({1}));
+  commit(0, {{}, {}, {42}, {}, {}});
+  commit(1, {{}, {}, {42}, {}, {}});
+  CHECK(coordinator.counters().conflicts == 0);
+  CHECK(coordinator.decided() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a lone run on the fast path needs no prepare") {
+  run(0, shape({1}, true));
+  auto starts = all<Coordinator::StartAttempt>();
+  REQUIRE(starts.size() == 1);
+  CHECK(starts[0].grant == 1);
+  run(1, shape({1}, true));
+  CHECK(all<Coordinator::StartAttempt>()[1].grant == 0);  // not alone
+  send(done(started(1), 0, 1));
+  CHECK(all<Coordinator::SendPrepare>().empty());  // number 1 is given away
+  auto d = done(started(0), 0, 1);
+  d.fast_committed = 1;
+  send(d);
+  CHECK(answer(0).committed == 1);
+  auto prepares = all<Coordinator::SendPrepare>();
+  REQUIRE(prepares.size() == 2);
+  CHECK(prepares[0].prepare.s == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a cancelled run that may have used its number waits for the word") {
+  run(0, shape({1}, true));
+  auto a = started(0);
+  coordinator.cancel({7, 0}, cancelled("enough"), now, out);
+  CHECK(answers() == 0);
+  CHECK(all<Coordinator::AbortAttempt>().size() == 1);
+  auto d = done(a, 0, 1);
+  d.fast_committed = 1;
+  send(d);
+  CHECK(answer(0).status.ok());
+  run(1, shape({1}, true));
+  coordinator.cancel({7, 1}, cancelled("enough"), now, out);
+  auto e = done(started(1), 0);
+  e.status = aborted("stopped").caused_by(1);
+  send(e);
+  CHECK(answer(1).status.code() == Code::cancelled);
+  CHECK(coordinator.decided() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the first cause wins, and a consequence waits for its cause") {
+  run(0, shape({1, 2, 3}));
+  auto a = started(0);
+  auto derived = done(a, 0);
+  derived.status = aborted("nothing arrived").caused_by(5);
+  send(derived);
+  CHECK(answers() == 0);
+  auto root = done(a, 1);
+  root.status = invalid_argument("MatMul");
+  send(root);
+  CHECK(answer(0).status.code() == Code::invalid_argument);
+  auto late = done(a, 2);
+  late.status = internal_error("later");
+  send(late);
+  CHECK(answers() == 1);
+  run(1, shape({1, 2}));
+  auto b = done(started(1), 0);
+  b.status = aborted("nothing arrived").caused_by(5);
+  send(b);
+  tick(1100ms);
+  CHECK(answer(1).status.code() == Code::aborted);  // no cause came
+}
+
+TEST_CASE_FIXTURE(Fixture, "a deadline ends a run, unless its number is being decided") {
+  run(0, shape({1}), 0, 100ms);
+  CHECK(coordinator.next_wakeup() <= 100ms);
+  tick(100ms);
+  CHECK(answer(0).status.code() == Code::deadline_exceeded);
+  CHECK(all<Coordinator::AbortAttempt>().size() == 1);
+  run(1, shape({1}), 0, 200ms);
+  send(done(started(1), 0, 1));
+  tick(150ms);
+  CHECK(answers() == 1);
+  stage(1, 1);
+  stage(2, 1);
+  CHECK(answer(1).status.ok());
+}
+
+TEST_CASE_FIXTURE(Fixture, "close cancels the runs of its session and refuses later ones") {
+  coordinator.open_session(8);
+  run(0, shape({1}));
+  coordinator.run({{8, 0}, shape({1}), kNever, 0}, now, out);
+  coordinator.close_session(7, now, out);
+  CHECK(answer(0).status.code() == Code::cancelled);
+  CHECK(answers() == 1);
+  CHECK(all<Coordinator::SessionClosed>().size() == 1);
+  run(1, shape({1}));
+  CHECK(answer(1).status.code() == Code::failed_precondition);
+  coordinator.close_session(7, now, out);
+  CHECK(all<Coordinator::SessionClosed>().size() == 2);
+  CHECK(coordinator.tables().runs == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "close waits for the run whose number is being decided") {
+  run(0, shape({1}));
+  send(done(started(0), 0, 1));
+  coordinator.close_session(7, now, out);
+  CHECK(all<Coordinator::SessionClosed>().empty());
+  stage(1, 1);
+  stage(2, 1);
+  CHECK(answer(0).status.ok());
+  CHECK(all<Coordinator::SessionClosed>().size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
+  run(0, shape({1, 3}));
+  run(1, shape({1, 2}));
+  coordinator.process_lost(3, now, out);
+  CHECK(answer(0).status.code() == Code::unavailable);
+  const std::string text = answer(0).status.text();
+  CHECK(text.find("/worker:3 was lost in step 0 of session 7") != std::string::npos);
+  CHECK(text.find("/worker:3/cpu:0") != std::string::npos);
+  CHECK(answers() == 1);
+  run(2, shape({3}));
+  CHECK(answer(2).status.code() == Code::unavailable);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a lost worker with state stops the job, naming worker, device, step") {
+  run(4, shape({1, 2}));
+  coordinator.process_lost(2, now, out);
+  REQUIRE(all<Coordinator::JobStopped>().size() == 1);
+  CHECK(answer(4).status.code() == Code::unavailable);
+  const std::string text = answer(4).status.text();
+  for (const char* part : {"/worker:2", "step 4", "/worker:2/cpu:0"})
+    CHECK(text.find(part) != std::string::npos);
+  run(5, shape({1}));
+  CHECK(answer(5).status.code() == Code::unavailable);
+}
+
+TEST_CASE("computing runs are bounded, waiting ones give their place back") {
+  Coordinator::Options options;
+  options.max_active = 1;
+  Fixture f;
+  Coordinator c(options);
+  c.add_process(1, "/worker:1", true);
+  c.open_session(7);
+  Coordinator::Outputs out;
+  c.run({{7, 0}, Fixture::shape({1}), kNever, 0}, 0ms, out);
+  c.run({{7, 1}, Fixture::shape({1}), kNever, 0}, 0ms, out);
+  auto starts = [&] {
+    std::size_t n = 0;
+    for (auto& o : out) n += std::holds_alternative<Coordinator::StartAttempt>(o);
+    return n;
+  };
+  CHECK(starts() == 1);
+  c.blocked({1, 1, 1, {{1, 1}}, {}}, 1ms, out);
+  CHECK(starts() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "runs that wait for each other are withdrawn, all but the oldest") {
+  for (std::uint64_t n : {0, 1, 2}) run(n, shape({1}));
+  // Runs 0 and 1 hold elements; all three wait.
+  for (int i = 1; i <= 17; ++i) {
+    coordinator.blocked({1, 1, std::uint64_t(i), {{1, 1}, {1, 2}, {1, 3}}, {{7, 0}, {7, 1}}}, now,
+                        out);
+    tick(50ms);
+  }
+  CHECK(coordinator.counters().withdrawn == 2);
+  auto aborts = all<Coordinator::AbortAttempt>();
+  REQUIRE(aborts.size() == 2);
+  CHECK(aborts[0].run.n == 1);
+  CHECK(aborts[1].run.n == 2);
+  commit(0);
+  CHECK(started(1).id.a == 4);  // one by one
+  CHECK(started(2).id.a == 3);
+  commit(1);
+  CHECK(started(2).id.a == 5);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the idle commit follows a decision within ten milliseconds") {
+  run(0, shape({1}));
+  commit(0);
+  CHECK(coordinator.next_wakeup() == now + 10ms);
+  out.clear();
+  tick(10ms);
+  auto lists = all<Coordinator::SendLive>();
+  REQUIRE(lists.size() == 4);
+  CHECK(lists[0].list.decided == 1);
+  CHECK(lists[0].list.min_live == 1);
+  CHECK(lists[0].list.live.empty());
+  // Repeated for those who missed it, but not for ever.
+  int sent = 0;
+  while (coordinator.next_wakeup() != kNever && sent < 20) {
+    tick(coordinator.next_wakeup() - now);
+    ++sent;
+  }
+  CHECK(sent == 6);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is not answered is sent again, ever later") {
+  run(0, shape({1, 2}));
+  auto a = started(0);
+  send(done(a, 0, 1));
+  out.clear();
+  tick(50ms);
+  auto starts = all<Coordinator::StartAttempt>();
+  REQUIRE(starts.size() == 1);
+  CHECK(starts[0].partition == 1);
+  CHECK(coordinator.next_wakeup() == now + 100ms);
+  send(done(a, 1, 1));
+  stage(1, 1);
+  out.clear();
+  tick(50ms);
+  auto prepares = all<Coordinator::SendPrepare>();
+  REQUIRE(prepares.size() == 1);
+  CHECK(prepares[0].shard == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "concurrent writing runs of one snapshot draw different numbers") {
+  for (std::uint64_t n : {0, 1, 2}) run(n, shape({1}));
+  auto starts = all<Coordinator::StartAttempt>();
+  for (std::uint64_t i = 0; i < 3; ++i) CHECK(starts[i].random_index == i);
+  auto reader = shape({1});
+  reader->may_write = false;
+  run(3, reader);
+  CHECK(all<Coordinator::StartAttempt>().back().random_index == (std::uint64_t{1} << 32) + 3);
+}

@@ -1,0 +1,318 @@
+#include "actors/protocol/queue_state.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+struct Fixture {
+  QueueState queue{{"q", 2, {DType::i64}, {}}};
+  QueueState::Outputs out;
+  std::uint64_t next_id = 1, sequence = 1;
+  std::uint32_t next_node = 1;
+  CommitNumber decided = 0;
+
+  static AttemptInfo attempt(std::uint64_t a) { return {{1, a}, {1, a}, 0, a, 0, 0}; }
+  QueueState::Request request(const AttemptInfo& a) { return {next_id++, a, {next_node++, 0, {}}}; }
+  std::uint64_t enqueue(const AttemptInfo& a, std::int64_t x) {
+    auto r = request(a);
+    queue.enqueue(r, {Tensor::scalar<std::int64_t>(x)}, out);
+    return r.id;
+  }
+  std::uint64_t dequeue(const AttemptInfo& a) {
+    auto r = request(a);
+    queue.dequeue(r, out);
+    return r.id;
+  }
+  std::uint64_t close(const AttemptInfo& a, bool cancel = false) {
+    auto r = request(a);
+    queue.close(r, cancel, out);
+    return r.id;
+  }
+  const QueueState::Reply* reply(std::uint64_t id) {
+    for (auto& o : out)
+      if (auto* r = std::get_if<QueueState::Reply>(&o); r && r->id == id) return r;
+    return nullptr;
+  }
+  bool waits(std::uint64_t id) { return reply(id) == nullptr; }
+  Code code(std::uint64_t id) {
+    REQUIRE(reply(id) != nullptr);
+    return reply(id)->status.code();
+  }
+  std::int64_t value(std::uint64_t id) {
+    REQUIRE(reply(id) != nullptr);
+    REQUIRE(reply(id)->status.ok());
+    return reply(id)->element[0].item<std::int64_t>();
+  }
+  void commit(const AttemptInfo& a, std::uint32_t keys, std::uint64_t next_a = 100) {
+    queue.stage({decided + 1, a.id, keys, 0}, out);
+    ++decided;
+    live(next_a);
+  }
+  // Every attempt below is over.
+  void live(std::uint64_t next_a = 100) {
+    queue.live({1, sequence++, decided, 0, next_a, {}}, out);
+  }
+  void fill(std::initializer_list<std::int64_t> elements) {
+    auto a = attempt(decided + 1);
+    for (std::int64_t x : elements) enqueue(a, x);
+    commit(a, std::uint32_t(elements.size()), decided + 2);
+  }
+  QueueState::Blocked last_blocked() {
+    QueueState::Blocked last;
+    for (auto& o : out)
+      if (auto* b = std::get_if<QueueState::Blocked>(&o)) last = *b;
+    return last;
+  }
+};
+// Attempts above 100 are not yet started as far as the lists of this fixture say.
+AttemptInfo newer(std::uint64_t a) { return Fixture::attempt(100 + a); }
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a dequeue waits for the next committed enqueue") {
+  auto wanted = dequeue(newer(1));
+  CHECK(waits(wanted));
+  CHECK(last_blocked().waiting.size() == 1);
+  enqueue(newer(2), 7);
+  CHECK(waits(wanted));  // not committed yet
+  queue.stage({1, newer(2).id, 1, 0}, out);
+  CHECK(waits(wanted));  // not decided yet
+  decided = 1;
+  live();
+  CHECK(value(wanted) == 7);
+  CHECK(last_blocked().waiting.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "an enqueue waits for room, which a commit frees") {
+  fill({1, 2});
+  auto a = newer(1), b = newer(2);
+  auto extra = enqueue(b, 3);
+  CHECK(waits(extra));
+  CHECK(value(dequeue(a)) == 1);
+  CHECK(waits(extra));  // the element may yet come back
+  commit(a, 1);
+  CHECK(code(extra) == Code::ok);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an element of an aborted run goes back to its place") {
+  fill({1, 2});
+  auto a = attempt(5);
+  CHECK(value(dequeue(a)) == 1);
+  auto b = newer(1);
+  CHECK(value(dequeue(b)) == 2);
+  live();  // a is over
+  auto c = newer(2);
+  CHECK(value(dequeue(c)) == 1);
+  CHECK(queue.elements().size() == 2);
+  CHECK(queue.tables().leases == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a waiter of an aborted run is answered and forgotten") {
+  auto a = attempt(5);
+  auto wanted = dequeue(a);
+  live();
+  CHECK(code(wanted) == Code::aborted);
+  CHECK(code(dequeue(a)) == Code::aborted);
+  CHECK(queue.tables().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "nobody overtakes on one side") {
+  fill({1, 2});
+  auto a = newer(1), b = newer(2), c = newer(3);
+  dequeue(a);
+  dequeue(a);
+  auto first = dequeue(b), second = dequeue(c);
+  live();  // a stays: it is above the list
+  CHECK(waits(first));
+  LiveList list{1, 50, decided, 0, 102, {}};  // now a is over
+  queue.live(list, out);
+  CHECK(value(first) == 1);
+  CHECK(value(second) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run sees its own elements after the committed ones") {
+  fill({1});
+  auto a = newer(1);
+  enqueue(a, 9);
+  auto one = dequeue(a), two = dequeue(a);
+  CHECK(value(one) == 1);
+  CHECK_FALSE(reply(one)->own);
+  CHECK(value(two) == 9);
+  CHECK(reply(two)->own);
+  commit(a, 3);
+  CHECK(queue.elements().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run does not wait behind others for its own element") {
+  auto a = newer(1), b = newer(2);
+  auto other = dequeue(a);
+  enqueue(b, 4);
+  auto own = dequeue(b);
+  CHECK(waits(other));
+  CHECK(value(own) == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that alone fills the queue and asks for more fails") {
+  auto a = newer(1);
+  enqueue(a, 1);
+  enqueue(a, 2);
+  CHECK(code(enqueue(a, 3)) == Code::failed_precondition);
+  Fixture other;
+  other.fill({1, 2});
+  auto b = newer(1);
+  other.dequeue(b);
+  other.dequeue(b);
+  CHECK(other.code(other.dequeue(b)) == Code::failed_precondition);
+  // Also when others wait for the room it holds.
+  Fixture third;
+  third.fill({1, 2});
+  third.dequeue(b);
+  third.dequeue(b);
+  CHECK(third.waits(third.dequeue(newer(2))));
+  CHECK(third.code(third.dequeue(b)) == Code::failed_precondition);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a redo gets the same elements, before anybody else") {
+  fill({1, 2});
+  auto a = attempt(5);
+  CHECK(value(dequeue(a)) == 1);
+  AttemptInfo again{{1, 101}, a.run, 0, 5, 0, 0};
+  LiveList list{1, 50, decided, 0, 102, {{101, a.run, 5}}};
+  queue.live(list, out);
+  CHECK(value(dequeue(newer(3))) == 2);
+  CHECK(waits(dequeue(newer(4))));
+  CHECK(value(dequeue(again)) == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a client in order finds the elements in order, also after a cancel") {
+  fill({1, 2});
+  AttemptInfo first{{1, 50}, {9, 0}, 1, 50, 0, 50}, second{{1, 51}, {9, 1}, 1, 51, 0, 51};
+  auto cancelled = dequeue(first), waiter = enqueue(first, 5);
+  CHECK(value(cancelled) == 1);
+  CHECK(waits(waiter));
+  // Nothing has told the queue that the first is over, but the second one's start.
+  CHECK(value(dequeue(second)) == 1);
+  CHECK(code(waiter) == Code::aborted);
+  CHECK(code(dequeue(first)) == Code::aborted);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a repeated operation gets the same answer") {
+  fill({1, 2});
+  auto r = request(newer(1));
+  queue.dequeue(r, out);
+  r.id = next_id++;
+  queue.dequeue(r, out);
+  CHECK(value(r.id) == 1);
+  CHECK(queue.tables().leases == 1);
+  auto e = request(newer(2));
+  queue.enqueue(e, {Tensor::scalar<std::int64_t>(3)}, out);
+  e.id = next_id++;
+  queue.enqueue(e, {Tensor::scalar<std::int64_t>(3)}, out);
+  CHECK(waits(e.id));
+  commit(newer(1), 1);
+  CHECK(code(e.id) == Code::ok);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a closed queue is emptied, then out of range") {
+  fill({1});
+  auto a = newer(1);
+  CHECK(code(close(a)) == Code::ok);
+  auto late = newer(5);
+  CHECK_FALSE(queue.closed());  // not committed
+  commit(a, 1);
+  CHECK(queue.closed());
+  CHECK(code(enqueue(late, 2)) == Code::cancelled);
+  auto b = newer(2), c = newer(3);
+  CHECK(value(dequeue(b)) == 1);
+  auto last = dequeue(c);
+  CHECK(waits(last));  // the element may come back
+  commit(b, 1);
+  CHECK(code(last) == Code::out_of_range);
+  CHECK(reply(last)->status.message().find(
+            "is closed and has insufficient elements (requested 1, current size 0)") !=
+        std::string::npos);
+  auto twice = close(newer(6));
+  CHECK(code(twice) == Code::cancelled);
+  CHECK(reply(twice)->status.message().find("already closed") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a close waits behind the enqueues that wait") {
+  fill({1, 2});
+  auto pending = enqueue(newer(1), 3);
+  commit(
+      [&] {
+        auto a = newer(2);
+        close(a);
+        return a;
+      }(),
+      1);
+  CHECK_FALSE(queue.closed());
+  CHECK(code(enqueue(newer(3), 4)) == Code::cancelled);
+  CHECK(code(close(newer(4))) == Code::cancelled);
+  auto b = newer(5);
+  dequeue(b);
+  commit(b, 1);
+  CHECK(code(pending) == Code::ok);
+  CHECK(queue.closed());
+  commit(newer(1), 1);
+  CHECK(value(dequeue(newer(6))) == 2);
+  CHECK(value(dequeue(newer(7))) == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a close that cancels fails the enqueues that wait") {
+  fill({1, 2});
+  auto pending = enqueue(newer(1), 3);
+  auto a = newer(2);
+  close(a, true);
+  CHECK(waits(pending));
+  commit(a, 1);
+  CHECK(code(pending) == Code::cancelled);
+  CHECK(queue.closed());
+}
+
+TEST_CASE_FIXTURE(Fixture, "an aborted close closes nothing") {
+  auto a = attempt(5);
+  close(a);
+  live();
+  CHECK_FALSE(queue.closed());
+  CHECK(code(enqueue(newer(1), 1)) == Code::ok);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the size is that of the snapshot and the run's own operations") {
+  fill({1});
+  fill({2});
+  auto size = [&](AttemptInfo a, CommitNumber snapshot) {
+    a.snapshot = snapshot;
+    auto r = request(a);
+    queue.size(r, out);
+    return value(r.id);
+  };
+  CHECK(size(newer(1), 0) == 0);
+  CHECK(size(newer(1), 1) == 1);
+  CHECK(size(newer(1), 2) == 2);
+  dequeue(newer(2));
+  CHECK(size(newer(2), 2) == 1);
+  CHECK(size(newer(1), 2) == 2);
+}
+
+TEST_CASE("elements and sharers must fit the queue's description") {
+  CHECK(QueueState::check({"q", 0, {DType::f32}, {}}).code() == Code::invalid_argument);
+  CHECK(QueueState::check({"q", 1, {}, {}}).code() == Code::invalid_argument);
+  CHECK(QueueState::check({"q", 1, {DType::f32}, {PartialShape{1}, PartialShape{2}}}).code() ==
+        Code::invalid_argument);
+  QueueState queue({"q", 1, {DType::f32, DType::i64}, {PartialShape{2}, PartialShape{}}});
+  CHECK(queue.compatible(queue.spec()).ok());
+  CHECK(queue.compatible({"q", 2, {DType::f32, DType::i64}, {}}).code() == Code::invalid_argument);
+  QueueState::Outputs out;
+  AttemptInfo a = Fixture::attempt(1);
+  Tensor good = Tensor::of<float>(Shape{2}, {1.f, 2.f});
+  queue.enqueue({1, a, {1, 0, {}}}, {good}, out);
+  queue.enqueue({2, a, {1, 0, {}}}, {good, good}, out);
+  queue.enqueue({3, a, {1, 0, {}}}, {Tensor::scalar(1.f), Tensor::scalar<std::int64_t>(1)}, out);
+  for (auto& o : out)
+    if (auto* r = std::get_if<QueueState::Reply>(&o))
+      CHECK(r->status.code() == Code::invalid_argument);
+  CHECK(out.size() == 3);
+}

@@ -1,0 +1,82 @@
+#include "actors/protocol/shard.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+const ResourceId kStore{2, 0}, kQueue{2, 1};
+const AttemptId kAttempt{1, 4};
+
+Prepare prepare(CommitNumber s, std::vector<ResourceWrites> resources) {
+  return {1, s, kAttempt, {0, 4}, std::move(resources), 0};
+}
+template <class T>
+std::size_t count(const Shard::Outputs& out) {
+  std::size_t n = 0;
+  for (auto& o : out) n += std::holds_alternative<T>(o);
+  return n;
+}
+}  // namespace
+
+TEST_CASE("a shard has staged when all resources the run wrote to have") {
+  Shard shard(2, 1);
+  Shard::Outputs out;
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
+  CHECK(count<Shard::StageResource>(out) == 2);
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);  // sent again
+  CHECK(count<Shard::StageResource>(out) == 2);
+  shard.staged(kStore, {1, kAttempt, 77}, out);
+  shard.staged(kStore, {1, kAttempt, 77}, out);
+  CHECK(count<Staged>(out) == 0);
+  shard.staged(kQueue, {1, kAttempt, 78}, out);
+  REQUIRE(count<Staged>(out) == 1);
+  out.clear();
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
+  REQUIRE(out.size() == 1);  // answered again, staged once
+  CHECK(std::get<Staged>(out[0]).s == 1);
+  CHECK(shard.at_rest());
+}
+
+TEST_CASE("a shard that the run did not touch stages an empty record at once") {
+  Shard shard(2, 1);
+  Shard::Outputs out;
+  shard.prepare(prepare(5, {}), out);
+  REQUIRE(out.size() == 1);
+  CHECK(std::get<Staged>(out[0]).shard == 2);
+}
+
+TEST_CASE("a shard is deaf to other views and to decided numbers") {
+  Shard shard(2, 1);
+  Shard::Outputs out;
+  auto stale = prepare(1, {});
+  stale.view = 0;
+  shard.prepare(stale, out);
+  CHECK(out.empty());
+  shard.prepare(prepare(3, {}), out);
+  out.clear();
+  shard.prepare(prepare(2, {{kStore, 1}}), out);
+  CHECK(out.empty());
+  LiveList list{1, 2, 3, 3, 9, {}};
+  shard.live(list, out);
+  CHECK(count<Shard::ResourceLive>(out) == 1);
+  list.sequence = 1;
+  shard.live(list, out);
+  CHECK(count<Shard::ResourceLive>(out) == 1);
+}
+
+TEST_CASE("a shard repeats who is blocked until nobody is") {
+  using namespace std::chrono_literals;
+  Shard shard(2, 1);
+  Shard::Outputs out;
+  shard.blocked(kQueue, {kAttempt}, {{0, 3}}, 0ms, out);
+  REQUIRE(count<BlockedReport>(out) == 1);
+  CHECK(std::get<BlockedReport>(out[0]).marked.size() == 1);
+  CHECK(shard.next_wakeup() == 50ms);
+  shard.tick(50ms, out);
+  CHECK(count<BlockedReport>(out) == 2);
+  shard.blocked(kQueue, {}, {}, 60ms, out);
+  CHECK(std::get<BlockedReport>(out.back()).waiting.empty());
+  CHECK(shard.next_wakeup() == kNever);
+  CHECK(shard.at_rest());
+}

@@ -1,0 +1,320 @@
+#include "actors/protocol/variable_store.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+using namespace troupe;
+using Store = VariableStore;
+
+namespace {
+
+// f32 vectors; Assign takes any shape, AssignAdd needs a value of the operand's shape.
+class TestRules : public UpdateRules {
+ public:
+  Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const override {
+    for (VariableMeta& t : targets) {
+      const Tensor& x = write.operands.at(0);
+      if (x.dtype() != t.dtype) return invalid_argument("dtype of " + t.name);
+      if (write.rule->op != "Assign") {
+        if (!t.initialised)
+          return failed_precondition("Attempting to use uninitialized value " + t.name);
+        if (!(t.shape == x.shape())) return invalid_argument("shape of " + t.name);
+      }
+      t.initialised = true;
+      t.shape = x.shape();
+    }
+    return ok_status();
+  }
+};
+
+struct Fixture {
+  TestRules rules;
+  Store store{"c", rules};
+  Store::Outputs out;
+  std::uint64_t next_id = 1;
+
+  Fixture() {
+    REQUIRE(store.declare({"w", DType::f32, PartialShape{-1}}).ok());
+    REQUIRE(store.declare({"b", DType::f32, PartialShape{1}}).ok());
+  }
+  static AttemptInfo attempt(std::uint64_t a, CommitNumber snapshot, CommitNumber min_live = 0) {
+    return {{1, a}, {1, a}, snapshot, a, min_live, 0};
+  }
+  static Tensor vec(std::initializer_list<float> x) {
+    return Tensor::of<float>(Shape{std::int64_t(x.size())}, x);
+  }
+  static LoggedWrite write(std::uint32_t node, const char* op, const char* target, Tensor x,
+                           std::uint32_t replica = 0, std::uint32_t replicas = 1,
+                           Combine combine = Combine::sum) {
+    auto rule = std::make_shared<UpdateRule>();
+    rule->op = op;
+    rule->node = "node" + std::to_string(node);
+    rule->targets = {target};
+    rule->replicas = replicas;
+    rule->combine = combine;
+    return {{node, replica, {}}, rule, {std::move(x)}};
+  }
+  template <class T>
+  T take() {
+    REQUIRE(!out.empty());
+    auto* got = std::get_if<T>(&out.front());
+    REQUIRE(got != nullptr);
+    T value = std::move(*got);
+    out.erase(out.begin());
+    return value;
+  }
+  Status log(const AttemptInfo& a, std::vector<LoggedWrite> writes, CommitNumber commit = 0) {
+    store.log({next_id++, a, std::move(writes), commit}, out);
+    return take<Store::LogReply>().status;
+  }
+  void read(const AttemptInfo& a, std::vector<std::string> names,
+            std::vector<std::uint32_t> after = {}) {
+    store.read({next_id++, a, std::move(names), std::move(after), 0, false}, out);
+  }
+  // What the device would do with Assign and AssignAdd, sums in replica order.
+  std::vector<Tensor> apply(Store::Task& task) {
+    for (auto& r : task.reductions) {
+      std::vector<float> x(std::size_t(r.contributions[0][0].elements()), 0.f);
+      for (auto& c : r.contributions)
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] += c[0].data<float>()[i];
+      Tensor& v = task.variables[r.targets[0]].value;
+      if (r.rule->op == "AssignAdd")
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] += v.data<float>()[i];
+      v = Tensor::of<float>(Shape{std::int64_t(x.size())}, std::span<const float>(x));
+    }
+    std::vector<Tensor> values;
+    for (auto& v : task.variables) values.push_back(v.value);
+    return values;
+  }
+  void run_task() {
+    auto task = take<Store::Task>();
+    auto values = apply(task);
+    store.applied(task.id, std::move(values), out);
+  }
+  void stage(CommitNumber s, std::uint64_t a, std::uint32_t keys, CommitNumber min_live = 0) {
+    store.stage({s, {1, a}, keys, min_live}, out);
+  }
+  static LiveList live(std::uint64_t sequence, CommitNumber decided, std::uint64_t next_a,
+                       std::vector<std::uint64_t> alive = {}, CommitNumber min_live = 0) {
+    LiveList list{1, sequence, decided, min_live, next_a, {}};
+    for (std::uint64_t a : alive) list.live.push_back({a, {1, a}, a});
+    return list;
+  }
+  // Commit 1: w = {1, 2}.
+  void initialise() {
+    REQUIRE(log(attempt(1, 0), {write(1, "Assign", "w", vec({1, 2}))}).ok());
+    stage(1, 1, 1);
+    take<ResourceStaged>();
+    store.live(live(1, 1, 2, {}, 1), out);
+    run_task();
+    REQUIRE(out.empty());
+  }
+  std::vector<float> values(const Tensor& t) {
+    auto s = t.span<float>();
+    return {s.begin(), s.end()};
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a variable that was never written is uninitialised") {
+  read(attempt(1, 0), {"w"});
+  auto reply = take<Store::ReadReply>();
+  CHECK(reply.status.code() == Code::failed_precondition);
+  CHECK(reply.status.message() == "Attempting to use uninitialized value w");
+  CHECK(log(attempt(1, 0), {write(2, "AssignAdd", "w", vec({1}))}).code() ==
+        Code::failed_precondition);
+  CHECK(log(attempt(1, 0), {write(2, "Assign", "nobody", vec({1}))}).code() == Code::not_found);
+  store.read({9, attempt(1, 0), {"w"}, {}, 0, true}, out);
+  CHECK(take<Store::ReadReply>().values.at(0).item<bool>() == false);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a declaration can be repeated, not changed") {
+  CHECK(store.declare({"w", DType::f32, PartialShape{-1}}).ok());
+  CHECK(store.declare({"w", DType::f64, PartialShape{-1}}).code() == Code::already_exists);
+}
+
+TEST_CASE_FIXTURE(Fixture, "writes are invisible until their number is decided") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
+  stage(2, 2, 1);
+  take<ResourceStaged>();
+  read(attempt(3, 1), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{1, 2});
+  // A snapshot of 2 says that 2 is decided: it commits first, and the read waits for it.
+  read(attempt(4, 2, 1), {"w"});
+  auto task = take<Store::Task>();
+  CHECK(task.commit == 2);
+  CHECK_FALSE(task.variables[0].in_place);  // attempt 3 may still read number 1
+  CHECK(out.empty());
+  store.applied(task.id, apply(task), out);
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{11, 12});
+  read(attempt(3, 1), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{1, 2});
+  CHECK(store.tables().old_versions == 1);
+  store.live(live(2, 2, 5, {}, 2), out);
+  CHECK(store.tables().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a commit that nobody looks behind may overwrite") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
+  stage(2, 2, 1);
+  take<ResourceStaged>();
+  store.live(live(2, 2, 3, {}, 2), out);
+  auto task = take<Store::Task>();
+  CHECK(task.variables[0].in_place);
+  CHECK(task.variables[0].value.unique());
+  store.applied(task.id, apply(task), out);
+  CHECK(store.tables().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a repeated key is acknowledged and ignored") {
+  initialise();
+  auto w = write(1, "AssignAdd", "w", vec({1, 1}));
+  for (int i = 0; i < 3; ++i) REQUIRE(log(attempt(2, 1), {w}).ok());
+  stage(2, 2, 1);
+  take<ResourceStaged>();
+  REQUIRE(log(attempt(2, 1), {w}).ok());  // even when it was staged
+  store.live(live(2, 2, 3, {}, 2), out);
+  run_task();
+  CHECK(log(attempt(2, 1), {w}).code() == Code::aborted);  // over
+  read(attempt(5, 2), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{2, 3});
+}
+
+TEST_CASE_FIXTURE(Fixture, "what cannot be applied is refused when it is logged, all or nothing") {
+  initialise();
+  auto bad = write(2, "AssignAdd", "w", vec({1, 2, 3}));
+  Status s = log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1})), bad});
+  CHECK(s.code() == Code::invalid_argument);
+  CHECK(s.text().find("node2") != std::string::npos);
+  CHECK(store.tables().logs == 0);
+  // A shape may be chosen once; the declaration holds always.
+  CHECK(log(attempt(2, 1), {write(1, "Assign", "w", vec({1}))}).code() ==
+        Code::failed_precondition);
+  CHECK(log(attempt(2, 1), {write(1, "Assign", "b", vec({1, 2}))}).code() ==
+        Code::invalid_argument);
+}
+
+TEST_CASE_FIXTURE(Fixture, "staging waits for the keys that were promised") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
+  stage(2, 2, 2);
+  CHECK(out.empty());
+  store.log({7, attempt(2, 1), {write(2, "Assign", "b", vec({3}))}, 0}, out);
+  take<Store::LogReply>();
+  auto first = take<ResourceStaged>();
+  stage(2, 2, 2);
+  CHECK(take<ResourceStaged>().hash == first.hash);  // asked again, answered again
+}
+
+TEST_CASE_FIXTURE(Fixture, "contributions of replicas are reduced in replica order") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({3, 3}), 2, 3)}).ok());
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), 0, 3)}).ok());
+  CHECK(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1}), 1, 3)}).code() ==
+        Code::invalid_argument);
+  CHECK(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), 3, 3)}).code() ==
+        Code::invalid_argument);
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({2, 2}), 1, 3)}).ok());
+  stage(2, 2, 3);
+  take<ResourceStaged>();
+  store.live(live(2, 2, 3, {}, 2), out);
+  auto task = take<Store::Task>();
+  REQUIRE(task.reductions.size() == 1);
+  REQUIRE(task.reductions[0].contributions.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(task.reductions[0].contributions[i][0].data<float>()[0] == float(i + 1));
+  store.applied(task.id, apply(task), out);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run reads its own writes, others do not") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({5, 5}))}).ok());
+  read(attempt(2, 1), {"w"});  // not ordered after the write
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{1, 2});
+  read(attempt(2, 1), {"w"}, {1});
+  auto task = take<Store::Task>();
+  CHECK(task.commit == 0);
+  CHECK_FALSE(task.variables[0].in_place);
+  store.applied(task.id, apply(task), out);
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{6, 7});
+  read(attempt(3, 1), {"w"}, {1});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{1, 2});
+}
+
+TEST_CASE_FIXTURE(Fixture, "reading back a write waits for the other replicas") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({5, 5}), 0, 2)}).ok());
+  read(attempt(2, 1), {"w"}, {1});
+  CHECK(out.empty());
+  store.log({7, attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), 1, 2)}, 0}, out);
+  take<Store::LogReply>();
+  run_task();
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{7, 8});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a write of an initial value can be read back and added to") {
+  REQUIRE(
+      log(attempt(1, 0), {write(1, "Assign", "b", vec({1})), write(2, "AssignAdd", "b", vec({2}))})
+          .ok());
+  read(attempt(1, 0), {"b"}, {1, 2});
+  run_task();
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{3});
+}
+
+TEST_CASE_FIXTURE(Fixture, "the fast path logs, stages and commits in one message, once") {
+  initialise();
+  auto w = write(1, "AssignAdd", "w", vec({1, 1}));
+  store.log({5, attempt(2, 1, 1), {w}, 2}, out);
+  CHECK(take<Store::LogReply>().committed == 2);
+  CHECK(out.empty());  // held back: the next snapshot will tell whether it may overwrite
+  store.log({6, attempt(2, 1, 1), {w}, 2}, out);
+  CHECK(take<Store::LogReply>().committed == 2);
+  read(attempt(3, 2, 2), {"w"});
+  auto task = take<Store::Task>();
+  CHECK(task.variables[0].in_place);
+  store.applied(task.id, apply(task), out);
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{2, 3});
+  // Refused is refused, and the number stays free.
+  store.log({7, attempt(4, 2, 2), {write(1, "AssignAdd", "w", vec({1}))}, 3}, out);
+  auto refused = take<Store::LogReply>();
+  CHECK(refused.status.code() == Code::invalid_argument);
+  CHECK(refused.committed == 0);
+  CHECK(store.committed() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an ended attempt leaves nothing and is refused") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({5, 5}), 0, 2)}).ok());
+  read(attempt(2, 1), {"w"}, {1});
+  store.live(live(2, 1, 4, {3}, 1), out);
+  CHECK(take<Store::ReadReply>().status.code() == Code::aborted);
+  CHECK(store.tables().empty());
+  CHECK(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({5, 5}))}).code() == Code::aborted);
+  CHECK(log(attempt(3, 1), {write(1, "AssignAdd", "w", vec({5, 5}))}).ok());
+  store.live(live(1, 1, 4, {}, 1), out);  // an older list changes nothing
+  CHECK(store.tables().logs == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a commit that cannot be applied is reported, and so to all who ask") {
+  initialise();
+  store.log({5, attempt(2, 1, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}, 2}, out);
+  take<Store::LogReply>();
+  read(attempt(3, 2, 2), {"w"});
+  auto task = take<Store::Task>();
+  store.applied(task.id, resource_exhausted("no memory"), out);
+  CHECK(take<Store::Failed>().status.code() == Code::data_loss);
+  CHECK(take<Store::ReadReply>().status.code() == Code::data_loss);
+  CHECK(log(attempt(4, 2), {write(1, "Assign", "b", vec({1}))}).code() == Code::data_loss);
+}
+
+TEST_CASE_FIXTURE(Fixture, "restored values are there from their number on") {
+  REQUIRE(store.restore(7, {{"w", vec({4})}}).ok());
+  CHECK(store.restore(7, {{"b", vec({4, 4})}}).code() == Code::invalid_argument);
+  read(attempt(1, 7), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{4});
+  CHECK(store.committed() == 7);
+}
