@@ -5,26 +5,14 @@
 namespace troupe {
 namespace {
 
-// The idle COMMIT has no answer: it is repeated, ever later, so that a lost one does no harm.
-constexpr int kLiveRepeats = 6;
-// Reports of blocked attempts are repeated every 50 ms; older ones are no longer believed.
-constexpr Instant kReportLife = std::chrono::milliseconds(200);
 // Runs without writes draw from other random numbers than the writing runs of their snapshot.
 constexpr std::uint64_t kReadOnlyIndex = std::uint64_t{1} << 32;
+
+}  // namespace
 
 std::string step_name(const RunId& run) {
   return "step " + std::to_string(run.n) + " of session " + std::to_string(run.session);
 }
-
-bool any_after(const std::unordered_map<std::uint64_t, CommitNumber>& last,
-               const std::vector<std::uint64_t>& used, CommitNumber snapshot) {
-  return std::any_of(used.begin(), used.end(), [&](std::uint64_t id) {
-    auto at = last.find(id);
-    return at != last.end() && at->second > snapshot;
-  });
-}
-
-}  // namespace
 
 Coordinator::Coordinator(Options options) : options_(options) {}
 
@@ -291,101 +279,6 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
   answer(run, ok_status(), 0, now, out);
 }
 
-// ------------------------------------------------------------------ deciding
-
-// First committer wins: something the run read, or replaced, was committed after its snapshot.
-bool Coordinator::conflicts(const Run& run) const {
-  for (const auto& [p, done] : run.done) {
-    const CommitNumber snapshot = run.attempt.snapshot;
-    if (any_after(last_write_, done.uses.reads, snapshot) ||
-        any_after(last_write_, done.uses.assigns, snapshot) ||
-        any_after(last_enqueue_, done.uses.own_dequeues, snapshot))
-      return true;
-  }
-  return false;
-}
-
-CommitNumber Coordinator::min_live() const {
-  CommitNumber least = decided_;
-  for (const auto& [id, run] : runs_)
-    if (in_attempt(run)) least = std::min(least, run.attempt.snapshot);
-  return least;
-}
-
-bool Coordinator::all_staged() const { return staged_ == shards_; }
-
-// Conflicts are looked for here, with the number in hand: what was committed while the run waited
-// for its turn counts too.
-void Coordinator::give_numbers(Instant now, Outputs& out) {
-  while (!preparing_ && !granted_) {
-    auto ready = runs_where([](const Run& r) { return r.phase == Phase::ready; });
-    if (ready.empty()) return;
-    Run& run = runs_.at(ready.front());
-    if (conflicts(run)) {
-      ++counters_.conflicts;
-      start(run, true, now, out);  // the same feeds, and the elements it has marked
-      live_soon(now, Instant{0});
-      continue;
-    }
-    preparing_ = &run;
-    run.phase = Phase::preparing;
-    run.resend_after = options_.resend_first;
-    run.resend_at = now + run.resend_after;
-    staged_.clear();
-    send_prepares(run, out);
-    if (all_staged()) decide(run, false, now, out);
-  }
-}
-
-void Coordinator::send_prepares(const Run& run, Outputs& out) const {
-  std::map<ResourceId, std::uint32_t> keys;
-  for (const auto& [p, done] : run.done)
-    for (const ResourceWrites& w : done.writes) keys[w.resource] += w.keys;
-  for (ProcessId shard : shards_) {
-    if (staged_.count(shard) != 0) continue;
-    Prepare prepare{options_.view, decided_ + 1, run.attempt.id, run.id, {}, min_live()};
-    for (const auto& [resource, n] : keys)
-      if (resource.process == shard && n > 0) prepare.resources.push_back({resource, n});
-    out.push_back(SendPrepare{shard, std::move(prepare)});
-  }
-}
-
-void Coordinator::staged(const Staged& message, Instant now, Outputs& out) {
-  if (message.view != options_.view || !preparing_ || message.s != decided_ + 1) return;
-  if (shards_.count(message.shard) == 0) return;
-  staged_.insert(message.shard);
-  if (all_staged()) decide(*preparing_, false, now, out);
-  settle(now, out);
-}
-
-// The decision point. Only from here on may anybody be told of the run's results.
-void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
-  ++decided_;
-  ++(fast ? counters_.fast_commits : counters_.commits);
-  if (runs_.size() > 1) remember_writes(run);
-  answer(run, ok_status(), decided_, now, out);
-  const bool somebody_waits = std::any_of(blocked_.begin(), blocked_.end(),
-                                          [](const auto& r) { return !r.second.waiting.empty(); });
-  live_soon(now, somebody_waits ? Instant{0} : options_.idle_commit);
-}
-
-void Coordinator::remember_writes(const Run& run) {
-  for (const auto& [p, done] : run.done) {
-    for (std::uint64_t id : done.uses.assigns) last_write_[id] = decided_;
-    for (std::uint64_t id : done.uses.updates) last_write_[id] = decided_;
-    for (std::uint64_t id : done.uses.enqueues) last_enqueue_[id] = decided_;
-  }
-}
-
-// A commit that every snapshot includes can conflict with nobody.
-void Coordinator::forget_writers() {
-  if (last_write_.empty() && last_enqueue_.empty()) return;
-  const CommitNumber least = min_live();
-  auto old = [&](const auto& entry) { return entry.second <= least; };
-  std::erase_if(last_write_, old);
-  std::erase_if(last_enqueue_, old);
-}
-
 // ------------------------------------------------------------------ ends
 
 void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
@@ -447,158 +340,6 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   last_progress_ = now;
   forget_writers();
   release_victim(now, out);
-}
-
-// ------------------------------------------------------------------ waiting and deadlock
-
-void Coordinator::blocked(const BlockedReport& message, Instant now, Outputs& out) {
-  if (message.view != options_.view || members_.count(message.shard) == 0) return;
-  Report& report = blocked_[message.shard];
-  if (message.sequence <= report.sequence) return;
-  report = {message.sequence, now, message.waiting, message.marked};
-  expire_reports(now);
-  settle(now, out);
-}
-
-void Coordinator::expire_reports(Instant now) {
-  std::set<AttemptId> waiting;
-  for (auto& [shard, report] : blocked_) {
-    if (now - report.at >= kReportLife) {
-      report.waiting.clear();
-      report.marked.clear();
-    }
-    waiting.insert(report.waiting.begin(), report.waiting.end());
-  }
-  for (auto& [id, run] : runs_) run.waiting = waiting.count(run.attempt.id) != 0;
-}
-
-// Waiting runs that hold marks can wait for each other. All waiting runs but the oldest holder are
-// withdrawn and started again one by one: withdrawing the holders alone would hand their elements
-// to the next waiter, which is then stuck in their place.
-void Coordinator::break_deadlock(Instant now, Outputs& out) {
-  if (now - last_progress_ < options_.deadlock_after || preparing_) return;
-  std::set<RunId> marked;
-  for (const auto& [shard, report] : blocked_)
-    marked.insert(report.marked.begin(), report.marked.end());
-  std::vector<RunId> holders;
-  for (const RunId& id :
-       runs_where([](const Run& r) { return r.phase == Phase::running && r.waiting; }))
-    if (marked.count(id) != 0) holders.push_back(id);
-  last_progress_ = now;
-  if (holders.size() < 2) return release_victim(now, out);
-  for (auto& [id, run] : runs_) {
-    if (id == holders.front() || run.phase != Phase::running || !run.waiting) continue;
-    ++counters_.withdrawn;
-    send_aborts(run, aborted("withdrawn: runs wait for each other's queue elements"), out);
-    run.phase = Phase::victim;
-    run.waiting = false;
-  }
-  live_soon(now, Instant{0});
-}
-
-void Coordinator::release_victim(Instant now, Outputs& out) {
-  auto victims = runs_where([](const Run& r) { return r.phase == Phase::victim; });
-  if (!victims.empty()) start(runs_.at(victims.front()), false, now, out);
-}
-
-// ------------------------------------------------------------------ time
-
-void Coordinator::tick(Instant now, Outputs& out) {
-  expire_reports(now);
-  for (const RunId& id : runs_where([](const Run&) { return true; })) {
-    auto at = runs_.find(id);
-    if (at == runs_.end()) continue;
-    Run& run = at->second;
-    if (run.phase == Phase::aborting && run.abort_until <= now)
-      answer(run, run.cause, 0, now, out);
-    else if (run.deadline <= now && run.phase != Phase::preparing && run.phase != Phase::aborting)
-      fail(run, deadline_exceeded("the deadline of " + step_name(id) + " has passed"), now, out);
-    else if (run.resend_at <= now)
-      resend(run, now, out);
-  }
-  break_deadlock(now, out);
-  settle(now, out);
-}
-
-void Coordinator::resend(Run& run, Instant now, Outputs& out) {
-  if (run.phase == Phase::running) send_starts(run, out);
-  if (run.phase == Phase::aborting) send_aborts(run, run.cause, out);
-  if (run.phase == Phase::preparing) send_prepares(run, out);
-  run.resend_after = std::min(run.resend_after * 2, options_.resend_max);
-  run.resend_at = now + run.resend_after;
-}
-
-// After every input: whatever became possible happens.
-void Coordinator::settle(Instant now, Outputs& out) {
-  end_closed_sessions(out);
-  give_numbers(now, out);
-  admit(now, out);
-  if (std::none_of(runs_.begin(), runs_.end(),
-                   [](const auto& r) { return r.second.phase != Phase::victim; }))
-    release_victim(now, out);
-  if (live_at_ <= now) send_live(now, out);
-}
-
-void Coordinator::live_soon(Instant now, Instant delay) {
-  live_at_ = std::min(live_at_, now + delay);
-  live_repeats_ = kLiveRepeats;
-}
-
-void Coordinator::send_live(Instant now, Outputs& out) {
-  LiveList list{options_.view, ++live_sequence_, decided_, min_live(), next_a_, {}};
-  for (const auto& [id, run] : runs_)
-    if (in_attempt(run)) list.live.push_back({run.attempt.id.a, id, run.attempt.marks_from});
-  std::sort(list.live.begin(), list.live.end(),
-            [](const LiveAttempt& a, const LiveAttempt& b) { return a.a < b.a; });
-  for (const auto& [process, member] : members_) out.push_back(SendLive{process, list});
-  live_at_ = live_repeats_ > 0 ? now + options_.idle_commit * (1 << (kLiveRepeats - live_repeats_))
-                               : kNever;
-  --live_repeats_;
-}
-
-Instant Coordinator::next_wakeup() const {
-  Instant at = live_at_;
-  bool watch = false;
-  for (const auto& [id, run] : runs_) {
-    if (run.phase == Phase::aborting)
-      at = std::min(at, run.abort_until);
-    else if (run.phase != Phase::preparing)
-      at = std::min(at, run.deadline);
-    if (run.phase == Phase::running || run.phase == Phase::preparing ||
-        run.phase == Phase::aborting)
-      at = std::min(at, run.resend_at);
-    watch |= run.waiting || run.phase == Phase::victim;
-  }
-  for (const auto& [shard, report] : blocked_)
-    if (!report.waiting.empty()) at = std::min(at, report.at + kReportLife);
-  if (watch) at = std::min(at, last_progress_ + options_.deadlock_after);
-  return at;
-}
-
-std::string Coordinator::text() const {
-  static const char* const kPhases[] = {"queued",    "running",  "ready",
-                                        "preparing", "aborting", "withdrawn"};
-  std::string text;
-  for (const auto& [id, run] : runs_) {
-    text += step_name(id) + ": " + kPhases[std::size_t(run.phase)];
-    if (in_attempt(run)) text += " in attempt " + run.attempt.id.text();
-    if (run.phase == Phase::running)
-      text += ", " + std::to_string(run.done.size()) + " of " +
-              std::to_string(run.step->partitions.size()) + " partitions done";
-    if (run.waiting) text += ", waits for a queue";
-    if (run.grant != 0) text += ", holds number " + std::to_string(run.grant);
-    text += "\n";
-  }
-  return text;
-}
-
-Coordinator::Tables Coordinator::tables() const {
-  Tables t;
-  t.runs = runs_.size();
-  t.last_writers = last_write_.size() + last_enqueue_.size();
-  for (const auto& [id, session] : sessions_) t.answers += session.answers.size();
-  for (const auto& [shard, report] : blocked_) t.blocked += report.waiting.size();
-  return t;
 }
 
 }  // namespace troupe

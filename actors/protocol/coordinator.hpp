@@ -37,6 +37,9 @@ struct RunRequest {
   std::uint64_t acknowledged = 0;  // answers of runs below this number have arrived
 };
 
+// "step 4 of session 0", for errors.
+std::string step_name(const RunId& run);
+
 // The machine that turns run requests into attempts, gives commit numbers, decides, and answers.
 //
 // Owned by one actor of the master. Inputs append to `out` what has to be sent; `now` is the

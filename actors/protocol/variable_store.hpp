@@ -214,6 +214,7 @@ class VariableStore {
   Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
   void append(AttemptLog& log, const LoggedWrite& write);
   VariableMeta meta(const Variable& variable) const;
+  static Reduction reduction_of(const Write& write, std::vector<std::string>& names);
   Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log) const;
   void commit(Record record, Outputs& out);
   void commit_staged(Outputs& out);

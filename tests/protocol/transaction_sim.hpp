@@ -89,6 +89,24 @@ struct Trace {
   std::vector<u64> taken;
 };
 
+inline constexpr std::uint32_t kSharedNode = 50;
+inline constexpr Instant kUnit = std::chrono::milliseconds(1);
+inline constexpr int kTick = 10;
+
+inline u64 mix(u64 a, u64 b) { return hash_combine(a, b); }
+inline u64 fold(u64 value, u64 x) { return value * 31 + x; }
+inline u64 pair_first(u64 a, u64 b, u64 x) { return a * 31 + x + b; }
+inline u64 pair_second(u64 a, u64 b, u64 x) { return mix(b, x) + a; }
+inline u64 reduced(u64 so_far, u64 x) { return so_far * 7 + x; }  // order matters
+inline u64 initial(int var) { return 1000 + u64(var); }
+inline std::string variable_name(int var) { return "v" + std::to_string(var); }
+inline Tensor scalar(u64 x) { return Tensor::scalar<u64>(x); }
+inline u64 queue_use(int q) { return 100 + u64(q); }
+inline u64 element_id(const RunId& run, int part, int pc) {
+  return (run.session + 1) * 1000000 + run.n * 10000 + u64(part) * 1000 + u64(pc) + 1;
+}
+std::string describe(const Program& p, const Trace& t);
+
 class Simulation {
  public:
   explicit Simulation(u64 seed, Bug bug = Bug::none);
@@ -189,6 +207,48 @@ class Simulation {
   std::map<RunId, Status> outcomes_;
   std::set<RunId> cancelled_;
   Instant progress_at_{};
+};
+
+struct Simulation::Execution {
+  AttemptInfo attempt;
+  std::uint32_t part = 0;
+  u64 random_index = 0;
+  CommitNumber grant = 0;
+  const Program* program = nullptr;
+  std::size_t pc = 0;
+  Trace trace;
+  u64 waiting = 0;  // the id of the request under way
+  std::function<void(int)> again;
+  Instant resend_at = kNever;
+  bool granted_write = false, stop = false;
+  std::vector<std::uint32_t> write_nodes;
+  std::map<int, u64> arrived;
+  int received = 0;
+  std::map<ResourceId, std::uint32_t> keys;
+  std::set<u64> reads, assigns, updates, own_dequeues, enqueues;
+  std::optional<PartitionDone> done;
+};
+
+struct Simulation::Process {
+  explicit Process(int id, const UpdateRules& rules)
+      : id(id),
+        shard(ProcessId(id), 1),
+        store("store" + std::to_string(id), rules),
+        queue({"q" + std::to_string(id), kCapacity, {DType::u64, DType::u64}, {}}) {}
+  const int id;
+  bool dead = false;
+  Shard shard;
+  VariableStore store;
+  QueueState queue;
+  LiveList live;
+  std::map<std::pair<AttemptId, std::uint32_t>, Execution> executions;
+  std::map<std::pair<AttemptId, std::uint32_t>, std::map<int, u64>> parked;
+};
+
+struct Simulation::Client {
+  u64 next = 0, total = 0, window = 1, acked = 0;
+  std::map<u64, Instant> outstanding;  // when asked last
+  bool closing = false, closed = false;
 };
 
 }  // namespace troupe::sim

@@ -1,0 +1,309 @@
+// Of the simulation: what must hold, by a sequential replay of what was committed.
+#include <algorithm>
+
+#include "tests/protocol/transaction_sim.hpp"
+
+namespace troupe::sim {
+namespace {
+
+const char* const kOpNames[] = {"read",    "read_back", "random", "send",   "recv",
+                                "fold",    "both",      "pair",   "assign", "shared",
+                                "enqueue", "dequeue",   "size",   "poison"};
+}  // namespace
+
+std::string describe(const Program& p, const Trace& t) {
+  std::string text = "[R " + std::to_string(t.snapshot);
+  for (const auto& ops : p.parts) {
+    text += " |";
+    for (const Op& op : ops)
+      text += " " + std::string(kOpNames[int(op.kind)]) + std::to_string(op.target);
+  }
+  return text + "]";
+}
+
+void Simulation::observe(const Coordinator::Answer& answer) {
+  auto known = outcomes_.find(answer.run);
+  const bool over = known != outcomes_.end();
+  if (over && !(known->second == answer.status) &&
+      !clients_[std::size_t(answer.run.session)].closing)
+    return fail("two answers to one run differ");
+  if (over) return;
+  outcomes_[answer.run] = answer.status;
+  progress_at_ = now_;
+  check_outcome(answer.run, answer.status);
+  if (!answer.status.ok()) return;
+  std::vector<Trace> traces;
+  for (const Fetched& f : answer.fetches) {
+    auto x = f.value.span<u64>();
+    traces.push_back({x[0], x[1], x[2], {x.begin() + 3, x.end()}});
+  }
+  if (answer.committed == 0) {
+    read_only_.push_back({answer.run, traces});
+    return;
+  }
+  if (!history_.emplace(answer.committed, Decided{answer.run, traces}).second)
+    fail("a number was decided twice");
+}
+
+void Simulation::check_outcome(const RunId& run, const Status& status) {
+  const Program& p = programs_.at(run);
+  const bool closing = clients_[std::size_t(run.session)].closing;
+  bool fine = false;
+  switch (status.code()) {
+    case Code::ok:
+      fine = !p.fails;
+      break;
+    case Code::cancelled:
+      fine = closing || cancelled_.count(run) != 0;
+      break;
+    case Code::deadline_exceeded:
+      fine = p.timeout != kNever;
+      break;
+    case Code::failed_precondition:
+      fine = p.fails == Code::failed_precondition || closing;
+      break;
+    case Code::invalid_argument:
+      fine = p.fails == Code::invalid_argument;
+      break;
+    case Code::unavailable:
+      fine = last_lost_ && p.uses_last_process;
+      break;
+    default:
+      break;
+  }
+  if (!fine) fail("a run was answered: " + status.text());
+}
+
+// Runs one program against the world; `traces` say what it took from queues.
+u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World& world,
+                       const RunId& run, CommitNumber commit) {
+  const bool committed = commit != 0;
+  const std::size_t parts = p.parts.size();
+  if (traces.size() != parts) {
+    fail("fetches of some partitions are missing");
+    return 0;
+  }
+  std::vector<u64> acc(parts);
+  std::vector<std::size_t> pc(parts), taken(parts);
+  std::vector<std::deque<u64>> wire(parts);
+  std::vector<std::deque<Element>> own(kQueues);
+  std::vector<u64> shared;
+  int shared_target = -1;
+  struct Write {
+    OpKind kind;
+    int target;
+    u64 x, x2;
+  };
+  std::vector<std::vector<Write>> logs(parts);
+  auto apply = [](std::array<u64, kVariables>& vars, const Write& w) {
+    u64& a = vars[std::size_t(w.target)];
+    if (w.kind == OpKind::assign) a = w.x;
+    if (w.kind == OpKind::fold) a = fold(a, w.x);
+    if (w.kind != OpKind::both && w.kind != OpKind::pair) return;
+    u64& b = vars[std::size_t(w.target + kShards)];
+    const u64 a0 = a, b0 = b;
+    a = w.kind == OpKind::both ? fold(a0, w.x) : pair_first(a0, b0, w.x);
+    b = w.kind == OpKind::both ? fold(b0, w.x2) : pair_second(a0, b0, w.x);
+  };
+  for (std::size_t i = 0; i < parts; ++i) acc[i] = 11 + i;
+  std::vector<std::pair<std::size_t, u64>> contributions;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t i = 0; i < parts; ++i)
+      for (; pc[i] < p.parts[i].size(); ++pc[i], moved = true) {
+        const Op& op = p.parts[i][pc[i]];
+        u64& a = acc[i];
+        const u64 node = i * 100 + pc[i];
+        if (op.kind == OpKind::recv && wire[i].empty()) break;
+        switch (op.kind) {
+          case OpKind::read:
+            a = mix(a, world.vars[std::size_t(op.target)]);
+            break;
+          case OpKind::read_back: {
+            auto vars = world.vars;
+            for (const Write& w : logs[i]) apply(vars, w);
+            a = mix(a, vars[std::size_t(op.target)]);
+            break;
+          }
+          case OpKind::random:
+            a = mix(a, mix(traces[i].snapshot + 1, traces[i].random_index));
+            break;
+          case OpKind::send:
+            wire[(i + 1) % parts].push_back(mix(a, 5));
+            break;
+          case OpKind::recv:
+            a = mix(a, wire[i].front());
+            wire[i].pop_front();
+            break;
+          case OpKind::fold:
+          case OpKind::assign:
+          case OpKind::both:
+          case OpKind::pair:
+            logs[i].push_back({op.kind, op.target, mix(a, node), mix(a, node + 1000)});
+            break;
+          case OpKind::shared:
+            shared_target = op.target;
+            contributions.push_back({i, mix(a, kSharedNode)});
+            break;
+          case OpKind::enqueue:
+            own[std::size_t(op.target)].push_back(
+                {mix(a, 20), element_id(run, int(i), int(pc[i])), commit});
+            break;
+          case OpKind::dequeue: {
+            auto& queue = world.queues[std::size_t(op.target)];
+            if (taken[i] >= traces[i].taken.size()) {
+              fail("a dequeue is missing");
+              return 0;
+            }
+            const u64 want = traces[i].taken[taken[i]++];
+            if (want == 0) {
+              auto& mine = own[std::size_t(op.target)];
+              if (mine.empty()) {
+                fail("no element of its own");
+                return 0;
+              }
+              for (const Element& e : queue)
+                if (committed && (strict_fifo_ || e.commit > traces[i].snapshot))
+                  fail("took its own element past a committed one");
+              a = mix(a, mine.front().value);
+              mine.pop_front();
+              break;
+            }
+            auto at = std::find_if(queue.begin(), queue.end(),
+                                   [&](const Element& e) { return e.id == want; });
+            if (at == queue.end()) {
+              fail("an element was taken twice, or never committed");
+              return 0;
+            }
+            if (strict_fifo_ && at != queue.begin()) fail("not the oldest element");
+            a = mix(a, at->value);
+            queue.erase(at);
+            break;
+          }
+          case OpKind::size:
+            a = mix(a, world.queues[std::size_t(op.target)].size());
+            break;
+          case OpKind::poison:
+            fail("a refused write was passed over");
+            return 0;
+        }
+      }
+  }
+  for (auto& log : logs)
+    for (const Write& w : log) apply(world.vars, w);
+  std::sort(contributions.begin(), contributions.end());
+  if (!contributions.empty()) {
+    u64 x = contributions[0].second;
+    for (std::size_t i = 1; i < contributions.size(); ++i) x = reduced(x, contributions[i].second);
+    apply(world.vars, {OpKind::fold, shared_target, x, 0});
+  }
+  for (std::size_t q = 0; q < kQueues; ++q) {
+    for (const Element& e : own[q]) world.queues[q].push_back(e);
+    if (world.queues[q].size() > std::size_t(kCapacity)) fail("a queue is above its capacity");
+  }
+  for (std::size_t i = 0; i < parts; ++i)
+    if (acc[i] != traces[i].acc)
+      fail((committed ? "a committed run" : "a read-only run") +
+           std::string(" saw no single moment: run ") + std::to_string(run.session) + "." +
+           std::to_string(run.n) + ", partition " + std::to_string(i) + " of " +
+           describe(p, traces[i]));
+  return acc[0];
+}
+
+void Simulation::check_history() {
+  World world;
+  std::vector<World> states{world};
+  std::set<RunId> seen;
+  std::set<std::pair<u64, u64>> random;
+  CommitNumber expected = 1;
+  for (auto& [s, d] : history_) {
+    if (s != expected++) return fail("commit numbers are not dense");
+    if (!seen.insert(d.run).second) return fail("a run was committed twice");
+    if (!random.insert({d.traces[0].snapshot, d.traces[0].random_index}).second)
+      return fail("two committed runs drew the same random numbers");
+    for (const Trace& t : d.traces)
+      if (t.snapshot != d.traces[0].snapshot)
+        return fail("partitions of different attempts were mixed");
+    replay(programs_.at(d.run), d.traces, world, d.run, s);
+    if (!violation.empty()) return;
+    states.push_back(world);
+  }
+  if (coordinator_->decided() != history_.size()) return fail("decided and answered differ");
+  for (auto& r : read_only_) {
+    if (r.traces[0].snapshot >= states.size()) return fail("a snapshot of nothing");
+    World at = states[r.traces[0].snapshot];
+    replay(programs_.at(r.run), r.traces, at, r.run, 0);
+  }
+  for (int v = 0; v < kVariables; ++v) {
+    VariableStore::Outputs out;
+    AttemptInfo reader{{1, ~u64{0}}, {}, coordinator_->decided(), 0, 0, 0};
+    processes_[std::size_t(v % kShards)]->store.read({1, reader, {variable_name(v)}, {}, 0, false},
+                                                     out);
+    auto* reply = out.size() == 1 ? std::get_if<VariableStore::ReadReply>(&out[0]) : nullptr;
+    if (!reply || !reply->status.ok()) return fail("a variable cannot be read at rest");
+    if (reply->values[0].item<u64>() != world.vars[std::size_t(v)])
+      return fail("a variable differs from the serial replay");
+  }
+  for (int q = 0; q < kQueues; ++q) {
+    auto elements = processes_[std::size_t(q)]->queue.elements();
+    auto& serial = world.queues[std::size_t(q)];
+    bool same = elements.size() == serial.size();
+    for (std::size_t i = 0; same && i < serial.size(); ++i)
+      same = elements[i][1].item<u64>() == serial[i].id &&
+             elements[i][0].item<u64>() == serial[i].value;
+    if (!same) return fail("a queue differs from the serial replay");
+  }
+}
+
+void Simulation::check_at_rest() {
+  auto grows = [&](const char* what) { fail(std::string("not empty at rest: ") + what); };
+  for (auto& p : processes_) {
+    if (p->dead) continue;
+    if (!p->store.tables().empty()) grows("a variable store");
+    if (!p->queue.tables().empty()) grows("a queue");
+    if (!p->shard.at_rest()) grows("a shard");
+    if (!p->executions.empty()) grows("executions");
+    if (!p->parked.empty()) grows("parked tensors");
+  }
+  if (!coordinator_->tables().empty()) grows("the coordinator");
+}
+
+// Could a sequential program run it on the committed state?
+bool Simulation::feasible(const RunId& run) {
+  const Program& p = programs_.at(run);
+  std::array<int, kQueues> length;
+  for (std::size_t q = 0; q < kQueues; ++q) length[q] = int(processes_[q]->queue.elements().size());
+  int taken = 0;
+  for (auto& part : p.parts)
+    for (const Op& op : part) {
+      auto q = std::size_t(op.target);
+      if (op.kind == OpKind::dequeue && ++taken > kCapacity && p.fails) return true;
+      if (op.kind == OpKind::dequeue && --length[q] < 0) return false;
+      if (op.kind == OpKind::enqueue && ++length[q] > kCapacity) return false;
+    }
+  return true;
+}
+
+void Simulation::check_progress() {
+  if (clients_done() || now_ - progress_at_ < kUnit * 12000) return;
+  for (int s = 0; s < kSessions; ++s)
+    for (auto& [n, asked] : clients_[std::size_t(s)].outstanding) {
+      const RunId id{u64(s), n};
+      if (clients_[std::size_t(s)].closing || outcomes_.count(id) != 0 || feasible(id)) continue;
+      ++count.gave_up;  // it waits rightly; its client does not
+      progress_at_ = now_;
+      cancelled_.insert(id);
+      Coordinator::Outputs out;
+      coordinator_->cancel(id, cancelled("waited long enough"), now_, out);
+      master(out);
+      return;
+    }
+  std::string who;
+  for (int s = 0; s < kSessions; ++s)
+    for (auto& [n, asked] : clients_[std::size_t(s)].outstanding)
+      who += " " + std::to_string(s) + "." + std::to_string(n) + " " +
+             describe(programs_.at({u64(s), n}), {});
+  fail("liveness: runs that could finish do not:" + who + " " + coordinator_->text());
+}
+
+}  // namespace troupe::sim
