@@ -1,0 +1,106 @@
+// Kernel: what runs for one node on one device, and the context it runs in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "core/hash.hpp"
+#include "core/tensor.hpp"
+#include "devices/device.hpp"
+
+namespace troupe {
+
+// Where a produced tensor waits for its readers.
+struct Slot {
+  Tensor tensor;
+  Ticket ticket;      // when the tensor's contents will be there
+  bool dead = false;  // on an untaken branch (requirements 11.2)
+};
+
+// Random numbers of one node in one run (architecture.md 3): key of the node, counter of the run.
+// Element block b of the output is philox(key, {b_low, b_high, run_low, run_high}).
+struct RandomState {
+  std::uint64_t key = 0;
+  std::uint64_t run = 0;  // hash of (R+1, k, iteration numbers)
+  PhiloxBlock block(std::uint64_t b) const {
+    return philox(key, {std::uint32_t(b), std::uint32_t(b >> 32), std::uint32_t(run),
+                        std::uint32_t(run >> 32)});
+  }
+};
+
+// One call of a kernel. Made by the burst on its stack, lives for that call; no virtual functions,
+// because it is on the hot path. Inputs and outputs are slots of the step.
+class KernelContext {
+ public:
+  struct Setup {
+    Slot* slots = nullptr;                       // base of the iteration's block
+    const std::uint32_t* input_slots = nullptr;  // relative to it
+    std::uint32_t* readers = nullptr;            // reads still to come, per slot; null: never reuse
+    Slot* outputs = nullptr;
+    std::uint16_t inputs = 0;
+    std::uint16_t n_outputs = 0;
+    Device* device = nullptr;
+    Lanes* lanes = nullptr;
+    const std::atomic<bool>* cancelled = nullptr;
+    RandomState random;
+  };
+  explicit KernelContext(const Setup& setup) : s_(setup) {}
+
+  int inputs() const { return s_.inputs; }
+  int outputs() const { return s_.n_outputs; }
+  const Tensor& input(int i) const { return s_.slots[s_.input_slots[i]].tensor; }
+
+  // True when this call may overwrite input i: it is the slot's last reader and nobody else holds
+  // the buffer.
+  bool may_reuse(int i) const {
+    std::uint32_t slot = s_.input_slots[i];
+    return s_.readers != nullptr && s_.readers[slot] == 1 && s_.slots[slot].tensor.unique();
+  }
+  // Memory of this device. resource_exhausted when there is none.
+  Expected<Tensor> allocate(DType dtype, const Shape& shape) const {
+    return Tensor::make(dtype, shape, s_.device->allocator());
+  }
+  Expected<Tensor> allocate_host(DType dtype, const Shape& shape) const {
+    return Tensor::make(dtype, shape, s_.device->host_allocator());
+  }
+  // Input i itself when it may be overwritten and has that dtype's size and element count, under
+  // the new dtype and shape; else fresh memory. The result may alias input(i): write element k
+  // only after reading element k.
+  Expected<Tensor> reuse_or_allocate(int i, DType dtype, const Shape& shape) const {
+    const Tensor& in = input(i);
+    if (in.defined() && dtype_size(in.dtype()) == dtype_size(dtype) && in.dtype() != DType::string &&
+        in.elements() == shape.elements() && may_reuse(i))
+      return in.retyped(dtype).reshaped(shape);
+    return allocate(dtype, shape);
+  }
+  void set_output(int i, Tensor tensor) { s_.outputs[i].tensor = std::move(tensor); }
+
+  // Splits work over lanes; the chunk count must depend on shapes alone (Lanes).
+  void parallel(std::int64_t chunks, FunctionRef<void(std::int64_t)> chunk) const {
+    if (chunks == 1) return chunk(0);
+    s_.lanes->parallel(chunks, chunk);
+  }
+  // Polled between chunks by kernels that take long: the result no longer matters.
+  bool cancelled() const {
+    return s_.cancelled != nullptr && s_.cancelled->load(std::memory_order_relaxed);
+  }
+  const RandomState& random() const { return s_.random; }
+  Device& device() const { return *s_.device; }
+  Lanes& lanes() const { return *s_.lanes; }
+
+ private:
+  Setup s_;
+};
+
+// The implementation of one node, made when its plan is loaded and used by all steps of the plan,
+// so that it can keep what is costly to make (primitives). Steps may overlap: compute is
+// re-entrant. On an asynchronous device it issues work on device().stream() and returns; outputs
+// are allocated before it returns, their contents come later.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual Status compute(KernelContext& ctx) = 0;
+};
+
+}  // namespace troupe

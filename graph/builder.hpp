@@ -1,0 +1,152 @@
+// Building graphs: handles on ports, and the builder that checks each node as it is added.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/status.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_registry.hpp"
+
+namespace troupe {
+
+class GraphBuilder;
+
+// A handle on one output of a node: two words, copies freely, valid as long as its builder. No
+// operator bool: a graph value has no truth before a run.
+class Output {
+ public:
+  Output() = default;
+  Output(GraphBuilder* graph, Port port) : graph_(graph), port_(port) {}
+
+  bool empty() const { return graph_ == nullptr; }
+  GraphBuilder& graph() const { return *graph_; }
+  Port port() const { return port_; }
+  NodeId node() const { return port_.node; }
+  DType dtype() const;
+  const PartialShape& shape() const;
+  std::string name() const;  // "scope/MatMul:0" as PortName text
+  // Output `index` of the same node.
+  Output sibling(int index) const { return {graph_, {port_.node, std::uint32_t(index)}}; }
+  friend bool operator==(const Output&, const Output&) = default;
+
+ private:
+  GraphBuilder* graph_ = nullptr;
+  Port port_;
+};
+
+// A handle on a node, for targets and control edges.
+class Op {
+ public:
+  Op() = default;
+  Op(GraphBuilder* graph, NodeId node) : graph_(graph), node_(node) {}
+  Op(Output output) : graph_(&output.graph()), node_(output.node()) {}
+
+  bool empty() const { return graph_ == nullptr; }
+  GraphBuilder& graph() const { return *graph_; }
+  NodeId node() const { return node_; }
+  const std::string& name() const;
+  Output output(int index = 0) const { return {graph_, {node_, std::uint32_t(index)}}; }
+  std::vector<Output> outputs() const;
+
+ private:
+  GraphBuilder* graph_ = nullptr;
+  NodeId node_ = kNoNode;
+};
+
+// Everything about a node to be. Fields left empty take what the builder's current scope says.
+struct NodeSpec {
+  std::string op;
+  std::vector<Output> inputs = {};
+  AttrMap attrs = {};
+  std::string name = {};             // relative to the scope; "" means the op's name. Made unique with _1, _2...
+  std::vector<Op> control = {};
+  std::string device = {};
+  std::vector<std::string> colocate = {};
+  Site site = {};
+};
+
+// A graph under construction. One owner, one thread; neither copies nor moves, because Outputs
+// point at it. `add` throws troupe::Error in compiler format (file:line, what was expected, where
+// each input was created); `try_add` returns the same as a Status and leaves the graph unchanged.
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(const OpRegistry& registry, std::uint64_t seed = 0);
+  GraphBuilder(const GraphBuilder&) = delete;
+  GraphBuilder& operator=(const GraphBuilder&) = delete;
+
+  const OpRegistry& registry() const { return registry_; }
+  const GraphDef& def() const { return def_; }
+  // A copy that shares nothing; what travels to a session.
+  std::shared_ptr<const GraphDef> snapshot() const;
+  void set_seed(std::uint64_t seed) { def_.seed = seed; }
+
+  // Checks op, inputs, dtypes, attributes and shapes, fills in defaults, makes the name unique,
+  // appends. A composite op is expanded here, under a scope of its name.
+  Expected<Op> try_add(NodeSpec spec);
+  Op add(NodeSpec spec);
+  // The usual case: one node, its output 0.
+  Output add(std::string_view op, std::initializer_list<Output> inputs, AttrMap attrs = {},
+             Site site = {});
+
+  // Sets input `index` of a Merge to `value` (from a NextIteration), closing a loop.
+  Status close_loop(NodeId merge, int index, Output value);
+
+  const NodeDef& node(NodeId id) const { return def_.nodes[id]; }
+  Op find(std::string_view name);  // empty when there is none
+  // The constant value of a port, when it is known while building (Const, shapes of known shape).
+  const Tensor* constant(Port port) const;
+  // kNoNode unless that variable has an initial value: the nodes that Session::init runs.
+  const std::vector<NodeId>& initializers() const { return initializers_; }
+  void add_initializer(NodeId assign) { initializers_.push_back(assign); }
+
+  // Names, devices and control edges for the nodes added while the guard lives; guards nest.
+  class [[nodiscard]] Guard {
+   public:
+    Guard(Guard&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+    ~Guard();
+
+   private:
+    friend class GraphBuilder;
+    explicit Guard(GraphBuilder* graph) : graph_(graph) {}
+    GraphBuilder* graph_;
+  };
+  Guard with_scope(std::string_view name);      // names become "name/..." (made unique)
+  Guard with_device(std::string_view device);   // merged with the enclosing one
+  Guard with_control(std::vector<Op> control);
+  Guard with_site(Site site);                   // the site of nodes that give none (gradients)
+  Guard with_colocation(std::string_view node);
+
+ private:
+  struct Frame {
+    std::string prefix;
+    std::string device;
+    std::vector<Op> control;
+    Site site;
+    std::vector<std::string> colocate;
+  };
+  const OpRegistry& registry_;
+  GraphDef def_;
+  std::unordered_map<std::string, NodeId> by_name_;
+  std::unordered_map<std::string, int> next_suffix_;
+  std::vector<Frame> frames_;
+  std::vector<NodeId> initializers_;
+  std::unordered_map<std::uint64_t, Tensor> constants_;  // by node << 32 | port
+};
+
+// What a composite op's builder sees.
+class CompositeContext {
+ public:
+  CompositeContext(GraphBuilder& g, const std::vector<Output>& inputs, const AttrMap& attrs)
+      : g(g), inputs(inputs), attrs(attrs) {}
+  GraphBuilder& g;
+  const std::vector<Output>& inputs;
+  const AttrMap& attrs;
+};
+
+}  // namespace troupe

@@ -1,0 +1,71 @@
+// From a graph and a request to plans: the compile path, one pure function. Read this first.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "graph/op_registry.hpp"
+#include "graph/plan.hpp"
+
+namespace troupe {
+
+// What a client asks of one compiled step. Ports and nodes are named, so that the request can
+// travel and be a cache key.
+struct CompileRequest {
+  std::vector<PortName> feeds;
+  std::vector<PortName> fetches;
+  std::vector<std::string> targets;
+  std::int32_t replicas = 1;  // logical replicas (data parallel copies of the step)
+};
+
+// Which ops have kernels on which device types, for which dtypes. A table, so that this floor
+// needs no kernels.
+class KernelIndex {
+ public:
+  void add(std::string op, std::string device_type, std::vector<DType> types);
+  bool has(std::string_view op, std::string_view device_type, DType type) const;
+  std::vector<std::string> devices_of(std::string_view op) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<DType>> table_;
+};
+
+struct TargetDevice {
+  DeviceName name;                          // full
+  MemorySpace space = MemorySpace::host;    // FAKE and CUDA: device
+};
+
+// What is compiled for.
+struct Target {
+  std::vector<TargetDevice> devices;
+  const OpRegistry* ops = nullptr;
+  const KernelIndex* kernels = nullptr;
+  // Runs one node on constant inputs, on the host; for constant folding. Empty: no folding.
+  std::function<Expected<std::vector<Tensor>>(const NodeDef&, const std::vector<Tensor>&)> evaluate;
+  bool soft_placement = true;
+  // Devices chosen by an earlier compile for stateful nodes: they stay (requirements 2.2).
+  std::map<std::string, DeviceName> fixed;
+  // Passes switched off by name ("cse", "fold"), for bisecting and tests.
+  std::vector<std::string> disabled;
+};
+
+// Called after each stage with its name and a printable graph; for `troupe graph` and dumps.
+using StageObserver = std::function<void(std::string_view stage, const GraphDef&)>;
+
+// check -> replicate -> feeds and fetches -> prune -> fold -> cse -> place -> partition -> plan.
+// Errors name the node and the line that created it; requirements list them.
+Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
+                                const Target& target, const StageObserver& observer = {});
+
+// Checks a graph that came from outside (the wire, a file): names, ops, attributes, inputs, types,
+// cycles; fills in types, shapes and defaults. Errors name the node. The result is what a builder
+// would have made.
+Expected<GraphDef> import_graph(GraphDef graph, const OpRegistry& registry);
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+// Reverse-mode differentiation as graph construction (paper section 4.1; requirements A-9).
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/status.hpp"
+#include "graph/builder.hpp"
+
+namespace troupe {
+
+// One forward node, seen by its op's gradient function.
+class GradContext {
+ public:
+  GraphBuilder& g;
+  Op op;
+  std::vector<Output> x;   // the node's inputs
+  std::vector<Output> y;   // its outputs
+  std::vector<Output> dy;  // gradients of its outputs; zeros where none came
+
+  const NodeDef& node() const { return g.node(op.node()); }
+  std::int64_t int_attr(std::string_view name) const;
+  double float_attr(std::string_view name) const;
+  bool bool_attr(std::string_view name) const;
+  const std::string& string_attr(std::string_view name) const;
+  DType type_attr(std::string_view name) const;
+  const std::vector<std::int64_t>& ints_attr(std::string_view name) const;
+};
+
+// d(sum of ys)/d(xs), one Output per x; empty where no path leads from x to a y (None, not zeros).
+// Several gradients of one port are summed with AddN in node order. Gradient nodes keep the site
+// of their forward node and stand under the scope "gradients".
+// Errors: not_found for an op on the path without gradient (op name, type and site);
+// invalid_argument for ys that are not trainable.
+Expected<std::vector<Output>> gradients(std::span<const Output> ys, std::span<const Output> xs,
+                                        std::span<const Output> grad_ys = {},
+                                        std::span<const Output> stop = {});
+
+}  // namespace troupe

@@ -1,0 +1,121 @@
+// What an op is: arguments, attributes, shape function, gradient, documentation. One definition,
+// from which registry, wrappers, docs and checks are derived.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace troupe {
+
+class InferenceContext;   // graph/shape_inference.hpp
+class GradContext;        // graph/gradients.hpp
+class GraphBuilder;       // graph/builder.hpp
+class Output;             // graph/builder.hpp
+class CompositeContext;   // graph/builder.hpp
+
+using ShapeFn = Status (*)(InferenceContext&);
+// One Output per input; an empty Output (no graph) means "no gradient flows there".
+using GradFn = std::vector<Output> (*)(GradContext&);
+using CompositeFn = std::vector<Output> (*)(CompositeContext&);
+
+// How the runtime executes a node. Everything but `kernel` is carried out by the executor and the
+// actors, and never inside a kernel.
+enum class Role : std::uint8_t {
+  kernel,          // a kernel of the device
+  variable,        // Variable: a handle; resolved at compile time, never executed
+  queue,           // FIFOQueue: a handle; likewise
+  dataset,         // a handle on an input pipeline; likewise
+  read_variable,   // handed back: one ReadVariables per container and epoch
+  write_variable,  // handed back: logged as (rule = this op's kernel, operands)
+  enqueue,
+  dequeue,
+  next_element,    // the dataset's element of this run and replica
+  file,            // Save, Restore: what touches files
+  placeholder,     // must be fed
+  send,            // made by partition
+  recv,
+  copy,            // between memory spaces of one device, made by partition
+  switch_,
+  merge,
+  enter,
+  exit,
+  next_iteration,
+  loop_cond,
+  control_trigger,
+};
+
+// How the contributions of logical replicas to one write become one (architecture.md 3).
+enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2 };
+
+// The definition. Written with designated initialisers:
+//   {.name = "MatMul", .in = {"a", "b"}, .out = {"product"}, .types = "f32 f64",
+//    .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
+//    .shape = matmul_shape, .grad = matmul_grad, .doc = "..."}
+//
+// Arguments (in, out):
+//   "x"              dtype is the type attribute T
+//   "axis: i64"      fixed dtype
+//   "index: Tidx"    another type attribute, declared in attrs
+//   "values: T..."   a list of one or more of type T; its length becomes the int attribute N
+//   "parts: types..." a list of any types; they become the list(type) attribute "types"
+//   "var: resource"  a handle
+//   an output "parts: T..." has as many ports as the int attribute N says
+// Attributes:
+//   "name: kind", "name: kind = default", "Tidx: type {i32 i64} = i64", "mode: string {a b} = a"
+//   with kind as Attr::kind() spells it. Lists: "strides: list(int) = [1,1]".
+// T itself is declared by `types` (space separated dtype names) and inferred from the inputs, or
+// given as attribute "T" where no input has it (then `T` may have a default in attrs).
+struct OpDef {
+  std::string name;
+  std::vector<std::string> in = {};
+  std::vector<std::string> out = {};
+  std::string types = {};
+  std::vector<std::string> attrs = {};
+  ShapeFn shape = nullptr;
+  GradFn grad = nullptr;
+  bool no_gradient = false;        // differentiation stops here (None); else a missing grad is an error
+  std::vector<std::string> host = {};      // inputs and outputs that live in host memory on every device
+  bool stateful = false;           // never merged, folded or duplicated
+  bool random = false;             // draws from KernelContext::random(); implies stateful
+  bool commutative = false;        // of two inputs, for CSE
+  bool cheap = false;              // a few hundred nanoseconds at most: may run on an actor's thread
+  Role role = Role::kernel;
+  std::vector<std::string> reduce = {};    // write ops: operands that `combine` joins over replicas
+  Combine combine = Combine::mean;
+  CompositeFn composite = nullptr; // built of other ops when it is added; has no kernel
+  std::string doc = {};
+};
+
+// A definition taken apart once, at registration.
+struct ArgSpec {
+  enum class Kind : std::uint8_t { fixed, attr, list, types };
+  std::string name;
+  Kind kind = Kind::attr;
+  DType dtype = DType::invalid;   // fixed
+  std::string type_attr;          // attr, list
+  bool host = false;
+};
+struct AttrSpec {
+  std::string name;
+  std::string kind;
+  std::optional<Attr> fallback;
+  std::vector<DType> types;            // allowed, for kind "type"
+  std::vector<std::string> strings;    // allowed, for kind "string" with a set
+};
+struct OpInfo {
+  OpDef def;
+  std::vector<ArgSpec> in, out;
+  std::vector<AttrSpec> attrs;   // includes T and N where the arguments imply them
+
+  const AttrSpec* attr(std::string_view name) const;
+  // Argument and position of flat input `i` of a node ("values[2]").
+  std::string input_name(const NodeDef& node, int i) const;
+};
+
+}  // namespace troupe

@@ -1,0 +1,134 @@
+// A partition in the form that runs: flat arrays, no strings in the hot part.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "core/ids.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_def.hpp"
+
+namespace troupe {
+
+// Numbering. Nodes are numbered frame by frame, and inside a frame in a topological order, so that
+// "the smallest plan index" names the same node in every run. Frame 0 is the root; a static frame
+// owns a contiguous range of nodes and of slots, and an iteration's state is one block of that
+// size. A slot is one output of one node; consumers read the producer's slot, and `readers` says
+// how many reads a slot gets in one iteration, so that the last one may take the tensor. An edge
+// that leaves a frame (Enter, Exit, NextIteration) copies between blocks.
+//
+//   node i: inputs  input_slots[first_input .. +inputs)        local to the frame of the node
+//           outputs slots first_slot .. +outputs               local to the frame of the node
+//           edges   edges[first_edge .. +edges): successors to count down when it is done
+struct PlanNode {
+  std::uint32_t first_input = 0;
+  std::uint32_t first_slot = 0;
+  std::uint32_t first_edge = 0;
+  std::uint32_t edges = 0;
+  std::uint16_t inputs = 0;
+  std::uint16_t outputs = 0;
+  std::uint16_t frame = 0;
+  Role role = Role::kernel;
+  bool cheap = false;
+};
+
+// A successor. Data edges into one node count once each; a node with pending 0 is ready.
+// Merge (requirements 6.1, 11.1) counts control edges and live or dead data inputs separately.
+struct PlanEdge {
+  std::uint32_t node = 0;
+  bool control = false;
+};
+
+struct PlanSlot {
+  std::uint32_t readers = 0;              // data inputs that read it in this frame
+  MemorySpace space = MemorySpace::host;  // where its tensor lives
+  bool fetched = false;
+};
+
+// A static frame (a while loop's body). `parent` and `iterations` fix the numbering; frame 0 has
+// no parent.
+struct PlanFrame {
+  std::string name;
+  std::uint32_t parent = 0;
+  std::uint32_t first_node = 0, nodes = 0;
+  std::uint32_t first_slot = 0, slots = 0;
+  std::uint32_t parallel_iterations = 1;
+  std::uint32_t enters = 0;  // Enter nodes that must arrive before iteration 0 is complete
+};
+
+// What is read once per node or less: for making kernels, for errors, traces and requests.
+struct PlanInfo {
+  std::string name;
+  std::int32_t replica = -1;
+  NodeDef def;                        // inputs are not meaningful here; attrs, op, types, site are
+  std::vector<MemorySpace> input_space;
+  std::uint64_t random_key = 0;       // hash of (graph seed, name, replica)
+  std::uint32_t resource = ~0u;       // index into Plan::resources, for roles that touch one
+  std::vector<std::uint32_t> handles; // write_variable: resources of all its handle inputs
+  std::uint32_t epoch = 0;            // read_variable: reads of one epoch and container join
+  ChannelId channel = 0;              // send, recv
+  std::uint32_t frame_target = 0;     // enter: the frame it opens; exit: its parent
+  bool is_constant = false;           // enter: loop invariant
+  std::vector<std::uint32_t> group;   // merge: inputs that are back edges
+};
+
+// A resource that the partition touches, on the partition's own device.
+struct ResourceRef {
+  enum class Kind : std::uint8_t { variable, queue, dataset };
+  Kind kind = Kind::variable;
+  std::string container;  // "" is the default one
+  std::string name;       // shared_name or node name
+  NodeDef def;            // the handle's node: dtypes, shapes, capacity, files
+};
+
+struct PlanFeed {
+  std::uint32_t slot = 0;   // where the fed tensor is placed (frame 0)
+  std::uint32_t feed = 0;   // index in the request
+};
+struct PlanFetch {
+  std::uint32_t slot = 0;
+  std::uint32_t fetch = 0;
+};
+
+// The flat form of one partition. Immutable once made, shared by all its steps. Feeds are slots
+// that are full before the first burst; their readers are counted down at start, by
+// `feed_edges` in the order of `feeds`.
+struct Plan {
+  std::string device;                   // full DeviceName text
+  std::vector<PlanNode> nodes;
+  std::vector<std::uint32_t> input_slots;
+  std::vector<PlanEdge> edges;
+  std::vector<PlanSlot> slots;
+  std::vector<std::uint32_t> pending;   // initial count per node: data inputs not fed + control
+  std::vector<PlanFrame> frames;
+  std::vector<std::uint32_t> roots;     // nodes ready at the start, ascending
+  std::vector<PlanInfo> info;           // parallel to nodes
+  std::vector<PlanFeed> feeds;
+  std::vector<PlanFetch> fetches;
+  std::vector<ResourceRef> resources;
+  bool inline_ok = false;               // loop-free and every node cheap: may run on an actor's thread
+  bool writes = false;                  // has write nodes, enqueues or dequeues
+};
+
+// One cross-partition edge. Its tag is (attempt, channel, iteration numbers outermost to
+// innermost); the static frame path is fixed here, so both sides agree without talking.
+struct Channel {
+  ChannelId id = 0;
+  std::uint32_t from = 0, to = 0;   // partition indices
+  DType dtype = DType::invalid;
+  PartialShape shape;
+  std::vector<std::string> frames;  // static frame path, outermost first; empty outside loops
+  std::string name;                 // "node:port", for people
+};
+
+// All that a master keeps of one compiled step. Partition i runs on the device plans[i].device.
+struct CompiledGraph {
+  std::vector<Plan> plans;
+  std::vector<Channel> channels;
+  std::uint32_t feeds = 0, fetches = 0;
+  std::vector<std::string> notes;  // what the passes did, for `troupe graph --explain`
+};
+
+}  // namespace troupe

@@ -1,0 +1,104 @@
+// For op authors: everything a file in ops/kernels/ includes. ops/kernels/softsign.cpp is the
+// example to copy.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.hpp"
+#include "devices/kernel.hpp"
+#include "graph/builder.hpp"
+#include "graph/compile.hpp"
+#include "graph/gradients.hpp"
+#include "graph/op_registry.hpp"
+#include "graph/shape_inference.hpp"
+
+namespace troupe {
+
+// A node as a kernel factory sees it. References live for the factory call only.
+struct KernelSpec {
+  const NodeDef& node;
+  const OpInfo& op;
+
+  DType type(std::string_view attr = "T") const;
+  std::int64_t int_attr(std::string_view name) const;
+  double float_attr(std::string_view name) const;
+  bool bool_attr(std::string_view name) const;
+  const std::string& string_attr(std::string_view name) const;
+  const PartialShape& shape_attr(std::string_view name) const;
+  const Tensor& tensor_attr(std::string_view name) const;
+  const std::vector<std::int64_t>& ints_attr(std::string_view name) const;
+};
+
+using KernelFactory = Expected<std::unique_ptr<Kernel>> (*)(const KernelSpec&);
+
+// Kernels by (op, device type). Device types in upper case: "CPU", "FAKE", "CUDA".
+class KernelRegistry {
+ public:
+  struct Entry {
+    KernelFactory factory = nullptr;
+    std::vector<DType> types;  // of attribute T; empty: any
+  };
+  // already_exists for a second kernel of the same op and device type: ambiguity is an error.
+  Status add(std::string op, std::string device_type, Entry entry);
+  const Entry* find(std::string_view op, std::string_view device_type) const;
+  // not_found lists the device types that have one; unimplemented names the dtype.
+  Expected<std::unique_ptr<Kernel>> make(const NodeDef& node, const OpInfo& op,
+                                         std::string_view device_type) const;
+  KernelIndex index() const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, Entry> kernels_;
+};
+
+// What registration functions fill: definitions and kernels. A failed registration (a definition
+// that contradicts itself, a name taken) is a broken invariant of ours and stops the process.
+struct OpTable {
+  OpRegistry ops;
+  KernelRegistry kernels;
+
+  class Entry {
+   public:
+    Entry(OpTable& table, std::string op, std::string types)
+        : table_(table), op_(std::move(op)), types_(std::move(types)) {}
+    // The CPU kernel, for the dtypes of the definition or those given ("f32 f64"). The FAKE device
+    // runs the same kernel, later and elsewhere (ops/fake_kernel.hpp).
+    Entry& cpu(KernelFactory factory, std::string_view types = {});
+
+   private:
+    OpTable& table_;
+    std::string op_, types_;
+  };
+  Entry add(OpDef def);
+};
+
+namespace ops {
+
+// All ops of this build, with the kernels of the best ISA level this machine has (at most
+// `TROUPE_ISA` from the profile). Loaded once, immutable, lives until exit.
+const OpTable& builtin();
+
+// The ISA level in use: 2, 3 or 4. `limit_isa` must be called before the first builtin().
+int isa_level();
+Status limit_isa(int level);
+
+}  // namespace ops
+
+// A kernel made of a plain function object that has no state:
+//   .cpu(kernel<[](KernelContext& c) -> Status {...}>)  or  .cpu(kernel<my_function>)
+template <auto F>
+Expected<std::unique_ptr<Kernel>> kernel(const KernelSpec&) {
+  struct Stateless final : Kernel {
+    Status compute(KernelContext& ctx) override { return F(ctx); }
+  };
+  return std::unique_ptr<Kernel>(new Stateless);
+}
+
+}  // namespace troupe
+
+// Opens a registration function; `r` is the table. CMake finds these lines and calls them all.
+#define TROUPE_OPS(name) void register_ops_##name([[maybe_unused]] ::troupe::OpTable& r)
