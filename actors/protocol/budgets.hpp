@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/protocol/transaction.hpp"
+#include "core/transaction.hpp"
 #include "core/hash.hpp"
 
 namespace troupe {

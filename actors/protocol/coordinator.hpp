@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/protocol/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "actors/protocol/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

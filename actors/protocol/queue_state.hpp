@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/protocol/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

@@ -12,14 +12,12 @@
 #include <variant>
 #include <vector>
 
-#include "actors/protocol/transaction.hpp"
+#include "core/transaction.hpp"
 #include "core/attr.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe {
 
-// How the contributions of logical replicas to one write become one set of operands, operand by
-// operand, in replica order.
-enum class Combine : std::uint8_t { sum = 0, mean = 1, first = 2 };
 
 // One write node of a compiled step, made once and shared by all its writes.
 struct UpdateRule {

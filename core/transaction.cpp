@@ -1,4 +1,4 @@
-#include "actors/protocol/transaction.hpp"
+#include "core/transaction.hpp"
 
 #include <algorithm>
 #include <tuple>

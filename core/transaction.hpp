@@ -1,0 +1,153 @@
+// The vocabulary of a run as a transaction: what its attempts, the resources it touches, their
+// shards and the coordinator say to each other. Plain values, shared by the state machines of
+// this folder and by the messages that carry them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+
+namespace troupe {
+
+// A moment on some monotonic clock of the caller's. No state machine here reads a clock.
+using Instant = std::chrono::nanoseconds;
+inline constexpr Instant kNever = Instant::max();
+
+// A variable container or a queue: the process that hosts it, and its place there. All resources
+// of one process are one shard, named by that process.
+struct ResourceId {
+  ProcessId process = 0;
+  std::uint32_t index = 0;
+  friend auto operator<=>(const ResourceId&, const ResourceId&) = default;
+};
+
+// What every request of an attempt to a resource carries, as START gave it.
+struct AttemptInfo {
+  AttemptId id;
+  RunId run;
+  CommitNumber snapshot = 0;     // R: what its reads see
+  std::uint64_t marks_from = 0;  // the first attempt (a) of this run whose queue marks it inherits
+  CommitNumber min_live = 0;     // no attempt with a lower snapshot was alive when this one started
+  // Every attempt of its session below this one is over: what they marked in a queue is free, so
+  // that a client that issues runs in order finds the elements in order.
+  std::uint64_t session_from = 0;
+};
+
+// Names one contribution inside an attempt. Iteration numbers outermost to innermost. A request
+// with a key that is already known is acknowledged and ignored.
+struct WriteKey {
+  std::uint32_t node = 0;
+  std::uint32_t replica = 0;  // logical replica
+  std::vector<std::int64_t> iterations;
+  friend auto operator<=>(const WriteKey&, const WriteKey&) = default;
+};
+
+// How many write keys (variable contributions, queue operations) an attempt left at a resource.
+struct ResourceWrites {
+  ResourceId resource;
+  std::uint32_t keys = 0;
+  friend bool operator==(const ResourceWrites&, const ResourceWrites&) = default;
+};
+
+struct LiveAttempt {
+  std::uint64_t a = 0;
+  RunId run;
+  std::uint64_t marks_from = 0;
+};
+
+// The idle COMMIT, from the coordinator to every process, which hands it to its resources: all
+// commits up to `decided` are decided, and every attempt below `next_a` that is not listed is over:
+// its log, marks, waiters and parked data go, its late messages are refused. Idempotent; an older
+// one (by view, then sequence) is ignored.
+struct LiveList {
+  std::uint64_t view = 0;
+  std::uint64_t sequence = 0;
+  CommitNumber decided = 0;
+  CommitNumber min_live = 0;  // no attempt alive now, or started later, has a lower snapshot
+  std::uint64_t next_a = 0;
+  std::vector<LiveAttempt> live;  // ascending by a
+
+  bool newer_than(const LiveList& other) const;
+  bool over(const AttemptId& attempt) const;
+  // Queue marks that attempt `a` of `run` left are kept for a later attempt of the same run.
+  bool keeps_marks(const RunId& run, std::uint64_t a) const;
+};
+
+// Shard to resource: stage attempt's log under number s once `keys` keys are there. Says that
+// every number below s is decided.
+struct StageRequest {
+  CommitNumber s = 0;
+  AttemptId attempt;
+  std::uint32_t keys = 0;
+  CommitNumber min_live = 0;
+};
+// Resource to shard: staged. The hash covers keys, rules, types and shapes, in order.
+struct ResourceStaged {
+  CommitNumber s = 0;
+  AttemptId attempt;
+  std::uint64_t hash = 0;
+};
+
+// Coordinator to each shard, re-sent until answered.
+struct Prepare {
+  std::uint64_t view = 0;
+  CommitNumber s = 0;
+  AttemptId attempt;
+  RunId run;
+  std::vector<ResourceWrites> resources;  // of this shard; empty stages an empty record
+  CommitNumber min_live = 0;
+};
+// Shard to coordinator.
+struct Staged {
+  std::uint64_t view = 0;
+  ProcessId shard = 0;
+  CommitNumber s = 0;
+  std::uint64_t hash = 0;
+};
+
+// Shard to coordinator: the attempts that wait at its resources, and the runs that hold marks
+// (leases, reservations) at a resource where somebody waits. Sent when it changes, repeated while
+// anybody waits. Empty: nobody waits.
+struct BlockedReport {
+  std::uint64_t view = 0;
+  ProcessId shard = 0;
+  std::uint64_t sequence = 0;
+  std::vector<AttemptId> waiting;
+  std::vector<RunId> marked;
+};
+
+// What the coordinator must know of the variables and queues that a partition used, to find
+// conflicts. The numbers name one variable or queue each; only their equality matters.
+struct Uses {
+  std::vector<std::uint64_t> reads;         // values read, sizes of queues asked
+  std::vector<std::uint64_t> assigns;       // written with a value: conflicts like a read
+  std::vector<std::uint64_t> updates;       // blind (rule, gradient) updates, which never conflict,
+                                            // and every queue the run changed
+  std::vector<std::uint64_t> own_dequeues;  // queues that gave the run an element of its own
+  std::vector<std::uint64_t> enqueues;      // queues it enqueued to, or closed
+};
+
+struct Fetched {
+  std::uint32_t index = 0;  // place in the client's fetch list
+  Tensor value;
+};
+
+// A partition executor to the coordinator, re-sent until the attempt is over. An error ends the
+// attempt. `fast_committed` is the granted number when its one write message was acknowledged.
+struct PartitionDone {
+  AttemptId attempt;
+  RunId run;
+  std::uint32_t partition = 0;
+  Status status;
+  std::vector<Fetched> fetches;
+  std::vector<ResourceWrites> writes;
+  Uses uses;
+  CommitNumber fast_committed = 0;
+};
+
+}  // namespace troupe
