@@ -1,0 +1,145 @@
+// What the processes of a cluster say to each other. Each struct states sender, receiver, reply and
+// errors; serialization/wire.hpp turns them into bytes and back. Inside one process the same
+// structs travel as actor messages, so that near and far are the same code.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/transaction.hpp"
+#include "graph/compile.hpp"
+
+namespace troupe {
+
+// The settings that decide bits (architecture.md 3, "numeric profile"). Fixed by the master, sent
+// in Welcome; a worker that cannot compute like that refuses to join.
+struct NumericProfile {
+  std::uint32_t isa = 0;            // x86-64 level of the kernels
+  std::string kernels;              // versions of oneDNN, Eigen, compiler and C library
+  std::int64_t l1 = 0, l2 = 0, l3 = 0;  // cache sizes given to Eigen, bytes
+  friend bool operator==(const NumericProfile&, const NumericProfile&) = default;
+};
+
+// First words of a process that connects, in the transport's hello. `process` is 0 when the master
+// has to choose. Sender: any worker. Receiver: master, or a worker with a lower number.
+struct Join {
+  std::uint32_t version = 1;        // of this protocol; another one is refused
+  ProcessId process = 0;
+  std::uint64_t incarnation = 0;    // random, new per process start
+  std::string job;
+  std::string listen_host;          // where other workers reach it
+  std::uint16_t listen_port = 0;
+  std::uint32_t cpus = 0;           // lanes of its cpu:0
+  NumericProfile profile;           // what it can do at best
+};
+
+// Master to a worker that was admitted; its devices are /job:worker/task:(task)/...
+struct Welcome {
+  ProcessId process = 0;
+  std::uint32_t task = 0;
+  std::uint32_t threads = 0;        // lanes to use; 0: as many as cores
+  NumericProfile profile;
+  std::vector<std::string> devices; // device types to make, e.g. "CPU", "FAKE"
+};
+// Worker to master: it has made its devices. Reply to Welcome.
+struct Ready {
+  ProcessId process = 0;
+  std::vector<std::string> devices; // full names
+  Status status;                    // failed_precondition: cannot apply the profile
+};
+
+// Master to every worker when the set of members changes. A worker connects to those of a lower
+// number that it does not know yet.
+struct Member {
+  ProcessId process = 0;
+  std::uint64_t incarnation = 0;
+  std::string host;
+  std::uint16_t port = 0;
+};
+struct Members {
+  std::uint64_t view = 0;
+  std::vector<Member> members;
+};
+
+// A session's graph, whole; replaces an earlier one of the session. Master to workers, before a
+// LoadStep that needs it.
+struct LoadGraph {
+  std::uint64_t session = 0;
+  std::uint64_t version = 0;        // number of nodes
+  std::shared_ptr<const GraphDef> graph;
+};
+
+// Compile and make ready the partitions of this process. Every process compiles the same graph for
+// the same target, which is a pure function, and takes its own plans. Master to workers.
+// Reply: StepLoaded.
+struct LoadStep {
+  CompiledId compiled = 0;
+  std::uint64_t session = 0;
+  std::uint64_t version = 0;        // of the graph
+  CompileRequest request;
+  std::vector<TargetDevice> devices;        // of the whole cluster
+  std::vector<ProcessId> processes;         // parallel to devices: who has it
+  std::map<std::string, DeviceName> fixed;  // placements that must stay
+  bool soft_placement = true;
+  std::vector<std::string> disabled_passes;
+};
+struct StepLoaded {
+  CompiledId compiled = 0;
+  ProcessId process = 0;
+  Status status;
+};
+// Nobody will run it again. Master to workers.
+struct UnloadStep {
+  CompiledId compiled = 0;
+};
+
+// Master to the executor of one partition: begin an attempt. Known or ended attempts ignore it.
+// Reply: PartitionDone. Feeds that are large travel as tensors on the data connection and are left
+// undefined here.
+struct StartStep {
+  CompiledId compiled = 0;
+  std::uint32_t partition = 0;
+  AttemptInfo attempt;
+  std::uint64_t random_index = 0;   // k of the random number counter
+  CommitNumber grant = 0;           // fast path, or 0
+  std::vector<Tensor> feeds;        // in the order of Plan::feeds
+};
+// Master to an executor; Coordinator::AbortAttempt says how it is obeyed.
+struct AbortStep {
+  CompiledId compiled = 0;
+  std::uint32_t partition = 0;
+  AttemptId attempt;
+  RunId run;
+  Status cause;
+};
+
+// Master to all: the job ends, leave in order.
+struct Leave {
+  Status why;
+};
+
+// Everything that crosses a control connection.
+using WireMessage =
+    std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep, StartStep,
+                 AbortStep, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave>;
+
+// The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
+struct TensorTag {
+  // What the tensor is: an element of a channel, or a feed or fetch too large for its message.
+  enum class Kind : std::uint8_t { channel = 0, feed = 1, fetch = 2 };
+  Kind kind = Kind::channel;
+  CompiledId compiled = 0;
+  std::uint32_t partition = 0;      // receiving partition (channel, feed); sending one (fetch)
+  AttemptId attempt;
+  std::uint32_t index = 0;          // channel id, feed or fetch index
+  std::vector<std::int64_t> iterations;  // at most 8
+  DType dtype = DType::invalid;
+  Shape shape;
+  bool dead = false;
+};
+
+}  // namespace troupe
