@@ -48,6 +48,8 @@ enum class Role : std::uint8_t {
   next_iteration,
   loop_cond,
   control_trigger,
+  queue_close,     // handed back, like enqueue
+  queue_size,
 };
 
 // How the contributions of logical replicas to one write become one (architecture.md 3).
