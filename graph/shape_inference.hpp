@@ -26,6 +26,8 @@ class InferenceContext {
       : op_(op), attrs_(attrs), inputs_(inputs), shapes_(outputs) {}
 
   const OpInfo& op() const { return op_; }
+  // For attributes of the list kinds, which have no accessor of their own.
+  const AttrMap& attrs() const { return attrs_; }
   int inputs() const { return int(inputs_.size()); }
   int outputs() const { return int(shapes_.size()); }
   DType dtype(int i) const { return inputs_[std::size_t(i)].dtype; }

@@ -1,0 +1,83 @@
+// Assign, AssignAdd, AssignSub: the plain writes.
+#include "ops/kernels/update.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// The variable becomes the value itself, whoever else holds it: a tensor is never written while it
+// is shared.
+Status assign(KernelContext& c) {
+  c.set_output(0, c.input(1));
+  return ok_status();
+}
+
+template <class T, int Sign>
+Status accumulate(KernelContext& c) {
+  TROUPE_TRY(Tensor var, new_value<T>(c, 0));
+  const T* old = c.input(0).data<T>();
+  const T* value = c.input(1).data<T>();
+  T* out = var.mutable_data<T>();
+  update_loop(c, var.elements(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      out[i] = Sign > 0 ? T(old[i] + value[i]) : T(old[i] - value[i]);
+  });
+  c.set_output(0, std::move(var));
+  return ok_status();
+}
+
+template <int Sign>
+Status accumulate_any(KernelContext& c) {
+  switch (c.input(1).dtype()) {
+    case DType::f32:
+      return accumulate<float, Sign>(c);
+    case DType::f64:
+      return accumulate<double, Sign>(c);
+    case DType::i32:
+      return accumulate<std::int32_t, Sign>(c);
+    default:
+      return accumulate<std::int64_t, Sign>(c);
+  }
+}
+
+}  // namespace
+
+TROUPE_OPS(assign) {
+  r.add({.name = "Assign",
+         .in = {"var: resource", "value"},
+         .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
+         .attrs = {"replicas: int = 1"},
+         .shape = dense_update_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::write_variable,
+         .reduce = {"value"},
+         .combine = Combine::first,
+         .doc = "The variable becomes `value`; this is what gives it its first one. Of several "
+                "replicas the first one's value counts."})
+      .cpu(kernel<assign>);
+  r.add({.name = "AssignAdd",
+         .in = {"var: resource", "value"},
+         .types = "f32 f64 i32 i64",
+         .attrs = {"replicas: int = 1"},
+         .shape = dense_update_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::write_variable,
+         .reduce = {"value"},
+         .combine = Combine::sum,
+         .doc = "var += value, summed over replicas."})
+      .cpu(kernel<accumulate_any<1>>);
+  r.add({.name = "AssignSub",
+         .in = {"var: resource", "value"},
+         .types = "f32 f64 i32 i64",
+         .attrs = {"replicas: int = 1"},
+         .shape = dense_update_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::write_variable,
+         .reduce = {"value"},
+         .combine = Combine::sum,
+         .doc = "var -= value, summed over replicas."})
+      .cpu(kernel<accumulate_any<-1>>);
+}

@@ -1,0 +1,61 @@
+// Dataset and NextElement: input pipelines. The element of a run is a function of its index alone
+// (ops/data/pipeline.hpp); reading files and handing out indices is the runtime's.
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status dataset_shape(InferenceContext& c) {
+  if (c.int_attr("batch") < 1)
+    return invalid_argument("`batch` must be at least 1, not " +
+                            std::to_string(c.int_attr("batch")));
+  if (c.int_attr("repeat") < -1)
+    return invalid_argument("`repeat` must be a count, or -1 for ever, not " +
+                            std::to_string(c.int_attr("repeat")));
+  for (const char* name : {"shuffle", "limit", "prefetch"})
+    if (c.int_attr(name) < 0)
+      return invalid_argument("`" + std::string(name) + "` must not be negative");
+  c.set(0, PartialShape::scalar());
+  return ok_status();
+}
+
+Status element_shape(InferenceContext& c) {
+  const auto* types = c.attrs().find("types")->second.get<std::vector<DType>>();
+  const auto* shapes = c.attrs().find("shapes")->second.get<std::vector<PartialShape>>();
+  if (types->size() != shapes->size())
+    return invalid_argument("`shapes` has " + std::to_string(shapes->size()) + " entries for " +
+                            std::to_string(types->size()) + " types");
+  for (std::size_t i = 0; i < shapes->size(); ++i) c.set(int(i), (*shapes)[i]);
+  return ok_status();
+}
+
+}  // namespace
+
+TROUPE_OPS(dataset) {
+  r.add({.name = "Dataset",
+         .out = {"handle: resource"},
+         .attrs = {"source: string {idx digits}", "files: list(string) = []", "batch: int = 1",
+                   "shuffle: int = 0", "seed: int = 0", "repeat: int = 1",
+                   "drop_remainder: bool = false", "prefetch: int = 0", "limit: int = 0",
+                   "types: list(type)", "shapes: list(shape)",
+                   "container: string = ", "shared_name: string = "},
+         .shape = dataset_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::dataset,
+         .doc = "A handle on an input pipeline over (image, label) pairs: from the IDX `files` "
+                "(images, labels), or `limit` drawn digits. Examples are shuffled anew in each "
+                "epoch through a window of `shuffle` examples (0: file order), by `seed` alone, "
+                "and `repeat`ed that many times (-1: for ever). `limit` keeps the first examples "
+                "(0: all of them); `prefetch` elements are made ahead."});
+  r.add({.name = "NextElement",
+         .in = {"handle: resource"},
+         .out = {"values: types..."},
+         .attrs = {"shapes: list(shape)"},
+         .shape = element_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::next_element,
+         .doc = "The dataset's element of this run and replica; out_of_range past the end."});
+}

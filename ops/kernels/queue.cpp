@@ -1,0 +1,95 @@
+// FIFOQueue and its operations. None has a kernel: a handle is resolved when the graph is compiled,
+// and the operations are answered by the queue's actor (actors/protocol/queue_state.hpp).
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+template <class T>
+const std::vector<T>& list_attr(const InferenceContext& c, std::string_view name) {
+  static const std::vector<T> none;
+  const AttrMap& attrs = c.attrs();
+  auto found = attrs.find(name);
+  const auto* list = found == attrs.end() ? nullptr : found->second.get<std::vector<T>>();
+  return list ? *list : none;
+}
+
+// One shape a component, or none at all.
+Status check_components(const InferenceContext& c) {
+  std::size_t types = list_attr<DType>(c, "types").size();
+  std::size_t shapes = list_attr<PartialShape>(c, "shapes").size();
+  if (types == 0)
+    return invalid_argument("an element has at least one component; `types` is empty");
+  if (shapes != 0 && shapes != types)
+    return invalid_argument("`shapes` has " + std::to_string(shapes) + " entries for " +
+                            std::to_string(types) + " types");
+  return ok_status();
+}
+
+Status queue_shape(InferenceContext& c) {
+  TROUPE_TRY(check_components(c));
+  if (c.int_attr("capacity") < 1)
+    return invalid_argument("`capacity` must be at least 1, not " +
+                            std::to_string(c.int_attr("capacity")));
+  c.set(0, PartialShape::scalar());
+  return ok_status();
+}
+
+// Outputs as `shapes` declares them.
+Status element_shape(InferenceContext& c) {
+  TROUPE_TRY(check_components(c));
+  const auto& shapes = list_attr<PartialShape>(c, "shapes");
+  for (std::size_t i = 0; i < shapes.size(); ++i) c.set(int(i), shapes[i]);
+  return ok_status();
+}
+
+}  // namespace
+
+TROUPE_OPS(queue) {
+  r.add({.name = "FIFOQueue",
+         .out = {"handle: resource"},
+         .attrs = {"types: list(type)", "shapes: list(shape) = []", "capacity: int = 32",
+                   "container: string = ", "shared_name: string = "},
+         .shape = queue_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::queue,
+         .doc = "A handle on a bounded first-in-first-out queue of tuples with the dtypes `types` "
+                "and, when given, the `shapes`. Named like a Variable."});
+  r.add({.name = "Enqueue",
+         .in = {"handle: resource", "values: types..."},
+         .shape = no_outputs,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::enqueue,
+         .doc = "Appends one tuple, visible to other runs when this run commits. Waits while the "
+                "queue is full; cancelled once it is closed."});
+  r.add({.name = "Dequeue",
+         .in = {"handle: resource"},
+         .out = {"values: types..."},
+         .attrs = {"shapes: list(shape) = []"},
+         .shape = element_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::dequeue,
+         .doc = "The oldest tuple, which leaves the queue when this run commits. Waits while the "
+                "queue is empty; out_of_range when it is closed and nothing can come any more."});
+  r.add({.name = "QueueClose",
+         .in = {"handle: resource"},
+         .attrs = {"cancel_pending: bool = false"},
+         .shape = no_outputs,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::queue_close,
+         .doc = "No element enters any more, once those that wait have, or at once and cancelling "
+                "them with `cancel_pending`. cancelled when the queue is closed already."});
+  r.add({.name = "QueueSize",
+         .in = {"handle: resource"},
+         .out = {"size: i64"},
+         .shape = scalar_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::queue_size,
+         .doc = "How many elements the queue holds as of the run's snapshot."});
+}

@@ -1,0 +1,54 @@
+// Variable, ReadVariable, IsVariableInitialized: state that outlives a run. None has a kernel: a
+// handle is resolved when the graph is compiled, and reads are answered by the variable container.
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// The edge of a handle carries the shape of its variable, so that reads and writes can be checked
+// while the graph is built.
+Status variable_shape(InferenceContext& c) {
+  c.set(0, c.shape_attr("shape"));
+  return ok_status();
+}
+
+// Differentiation ends at the read: what arrives here is the gradient of the variable's value. The
+// handle takes none.
+std::vector<Output> through(GradContext&) { return {Output{}}; }
+
+}  // namespace
+
+TROUPE_OPS(variable) {
+  r.add({.name = "Variable",
+         .out = {"handle: resource"},
+         .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
+         .attrs = {"T: type", "shape: shape", "container: string = ", "shared_name: string = "},
+         .shape = variable_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::variable,
+         .doc =
+             "A handle on a tensor that outlives runs, of dtype T and shape `shape`. It is named "
+             "by `shared_name`, or by its node's name when that is empty, in `container`; two "
+             "nodes of one name are one variable. Uninitialised until the first Assign."});
+  r.add({.name = "ReadVariable",
+         .in = {"handle: resource"},
+         .out = {"value"},
+         .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
+         .attrs = {"T: type"},
+         .shape = same_shape,
+         .grad = through,
+         .stateful = true,
+         .role = Role::read_variable,
+         .doc = "The variable's value as of the run's snapshot, or, ordered after a write of its "
+                "own run, what that write leaves. failed_precondition when it is uninitialised."});
+  r.add({.name = "IsVariableInitialized",
+         .in = {"handle: resource"},
+         .out = {"initialized: bool"},
+         .shape = scalar_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .role = Role::read_variable,
+         .doc = "Whether the variable has a value as of the run's snapshot."});
+}
