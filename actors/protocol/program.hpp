@@ -1,0 +1,91 @@
+// A plan with its kernels: what all steps of one partition share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/function_ref.hpp"
+#include "core/status.hpp"
+#include "devices/kernel.hpp"
+#include "graph/plan.hpp"
+
+namespace troupe {
+
+// Makes the kernel of one node (Role::kernel). Protocols know no ops, so the caller brings it.
+using MakeKernel = FunctionRef<Expected<std::unique_ptr<Kernel>>(const PlanInfo& node)>;
+
+// A plan as the burst reads it: the part of a node that every run of it touches is 32 bytes,
+// successors are one word each, the initial counts are one block that a step copies. Immutable
+// once made; shared by all steps of the plan, which may overlap. The device outlives it.
+class Program {
+ public:
+  // A successor: the node's index and what makes counting it down special.
+  using Edge = std::uint32_t;
+  static constexpr Edge kControl = 1u << 31;  // only set together with kMerge
+  static constexpr Edge kMerge = 1u << 30;    // the successor is a Merge
+  static constexpr Edge kEdgeNode = kMerge - 1;
+
+  enum Flag : std::uint8_t {
+    kOrdinary = 1,       // a kernel with nothing below: the fast path
+    kUnread = 2,         // has an output that nobody reads
+    kHostInput = 4,      // on an asynchronous device: has an input in host memory
+    kRandom = 8,         // its random key is not 0
+    kConditional = 16,   // may be dead
+    kForwardsDead = 32,  // runs (or goes on) although an input is dead: Send, Merge, ControlTrigger
+  };
+  struct Node {
+    Kernel* kernel = nullptr;
+    std::uint32_t first_input = 0;
+    std::uint32_t first_slot = 0;
+    std::uint32_t first_edge = 0;
+    std::uint32_t edges = 0;
+    std::uint16_t inputs = 0;
+    std::uint16_t outputs = 0;
+    Role role = Role::kernel;
+    std::uint8_t flags = 0;
+  };
+
+  // Checks the plan (every index in range, no cycle, counts that agree: invalid_argument),
+  // makes the kernels (their errors name the node) and lays out the flat form.
+  static Expected<std::shared_ptr<const Program>> make(std::shared_ptr<const Plan> plan,
+                                                       Device& device, MakeKernel make_kernel);
+
+  const Plan& plan() const { return *plan_; }
+  Device& device() const { return *device_; }
+  // Kernels issue work and return before it is done.
+  bool asynchronous() const { return asynchronous_; }
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Edge>& edges() const { return edges_; }
+  const std::vector<std::uint32_t>& input_slots() const { return plan_->input_slots; }
+  const std::vector<std::uint32_t>& counts() const { return counts_; }    // initial, per node
+  const std::vector<std::uint32_t>& readers() const { return readers_; }  // initial, per slot
+  const std::vector<std::uint32_t>& roots() const { return roots_; }      // ready at the start
+  std::uint64_t random_key(std::uint32_t node) const { return plan_->info[node].random_key; }
+  // The Recv of a channel, or kNoNode.
+  std::uint32_t recv(ChannelId channel) const;
+  // Reads that join the first ReadVariables of their container, in plan order.
+  const std::vector<std::uint32_t>& first_reads() const { return first_reads_; }
+
+  // What an error of a node says about itself: "in node 'x' (MatMul) on /job:.../cpu:0", and its
+  // site, added to `status`.
+  Status explain(std::uint32_t node, const Status& status) const;
+
+ private:
+  Program() = default;
+  Status lay_out();
+  void mark_conditional();
+
+  std::shared_ptr<const Plan> plan_;
+  Device* device_ = nullptr;
+  bool asynchronous_ = false;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<Node> nodes_;
+  std::vector<Edge> edges_;
+  std::vector<std::uint32_t> counts_, readers_, roots_, first_reads_;
+  std::vector<std::pair<ChannelId, std::uint32_t>> recvs_;  // ascending
+};
+
+}  // namespace troupe
