@@ -111,9 +111,8 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     auto it = peers_.find(peer);
     if (it == peers_.end()) return 0;
     auto& [link, side] = it->second;
-    std::uint64_t sum = 0;
-    for (auto& lane : link->side[std::size_t(side)].out) sum += lane ? lane->queued : 0;
-    return sum;
+    auto& lane = link->side[std::size_t(side)].out[kDataLane];
+    return lane ? lane->queued : 0;
   }
 
   void close(PeerId peer, Status why) override {
@@ -181,7 +180,7 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     MemoryNetwork::Lane& l = *link->side[std::size_t(side)].out[std::size_t(lane)];
     l.tx.push(std::move(item));
     l.queued += bytes;
-    if (l.queued > network_.options_.limits.queue_mark) l.above_mark = true;
+    if (lane == kDataLane && l.queued > network_.options_.limits.queue_mark) l.above_mark = true;
     network_.pump(link, side, lane);
   }
 

@@ -113,7 +113,7 @@ Status TcpTransport::send_tensor(PeerId peer, const TensorHeader& header, Buffer
 
 std::uint64_t TcpTransport::queued_bytes(PeerId peer) const {
   auto route = routes_.find(peer);
-  return route ? route->control->queued_bytes() + route->data->queued_bytes() : 0;
+  return route ? route->data->queued_bytes() : 0;
 }
 
 void TcpTransport::close(PeerId peer, Status why) {
@@ -147,7 +147,7 @@ void TcpTransport::shutdown() {
     idle_changed_.wait(lock, [&] { return idle_; });
   }
   control_->stop();
-  for (auto& shard : data_shards_) shard->stop();
+  if (data_) data_->stop();
 }
 
 Expected<Buffer> TcpTransport::grant(Connection& c, const TensorHeader& header) {
@@ -159,7 +159,7 @@ void TcpTransport::tensor(Connection& c, const TensorHeader& header, Buffer byte
 }
 
 void TcpTransport::drained(Connection& c) {
-  if (c.role != Connection::Role::stranger) handler_.drained(c.peer);
+  if (c.role == Connection::Role::data) handler_.drained(c.peer);
 }
 
 void TcpTransport::ended(Connection& c, Status why) {

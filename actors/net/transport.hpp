@@ -69,7 +69,7 @@ inline ByteView as_bytes(std::string_view text) {
 // For one peer: admit, then peer_up, then any number of control, accept_tensor, tensor and
 // drained, then peer_down, which is the last. admit, peer_up, control and peer_down of all peers
 // come from one thread, one at a time. accept_tensor and tensor of one peer come one at a time,
-// from another thread, so possibly at the same moment as control().
+// from other threads, so possibly at the same moment as control().
 // The refusals (errors returned from admit, accept_tensor) close the peer and are told to it.
 class TransportHandler {
  public:
@@ -91,8 +91,8 @@ class TransportHandler {
   virtual Expected<Buffer> accept_tensor(PeerId peer, const TensorHeader& header) = 0;
   // All bytes are there, checksums agreed. Tensors may overtake each other.
   virtual void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) = 0;
-  // The bytes waiting to be sent to the peer fell to half of TransportLimits::queue_mark after
-  // they had passed it.
+  // queued_bytes() of the peer fell to half of TransportLimits::queue_mark after it had been more
+  // than the mark. A sender that stops above the mark and goes on here never stops for good.
   virtual void drained(PeerId) {}
 };
 
@@ -131,7 +131,8 @@ class Transport {
   // are sent. It never refuses for lack of room: credits are the caller's, see queued_bytes().
   virtual Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
                              std::size_t offset) = 0;
-  // Accepted by send_* and not yet taken by the operating system. 0 for an unknown peer.
+  // Tensor bytes accepted by send_tensor and not yet taken by the operating system; control
+  // messages are few and not counted. 0 for an unknown peer.
   virtual std::uint64_t queued_bytes(PeerId peer) const = 0;
 
   // Ends the peer; both sides see `why` in peer_down. What is still queued is lost.

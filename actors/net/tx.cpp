@@ -124,6 +124,7 @@ bool Tx::add_chunk() {
 }
 
 void Tx::begin_chunk(Transfer& t) {
+  if (scratch_.empty()) scratch_.resize(kScratch);
   auto tag = t.sent == 0 ? t.tensor.header.tag() : ByteView{};
   if (t.sent == 0) t.number = next_transfer_++;
   chunk_left_ = std::min<std::uint64_t>(options_.chunk_bytes, t.tensor.header.bytes - t.sent);

@@ -105,7 +105,7 @@ class Tx {
   std::uint64_t batch_payload_ = 0;
   std::vector<std::vector<std::byte>> held_frames_;
   std::vector<Buffer> held_buffers_;
-  std::vector<std::byte> scratch_ = std::vector<std::byte>(kScratch);
+  std::vector<std::byte> scratch_;  // kScratch bytes, once there is data to send
   std::size_t scratch_used_ = 0;
 };
 

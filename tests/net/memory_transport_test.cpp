@@ -38,6 +38,7 @@ TEST_CASE("two hosts in memory shake hands and exchange messages and tensors") {
   CHECK(p.at_b.log(p.to_a).hello == "I am a");
   CHECK(send_text(*p.a, p.to_b, "one").ok());
   CHECK(send_text(*p.a, p.to_b, "two").ok());
+  CHECK(p.a->queued_bytes(p.to_b) == 0);  // counts tensors, as drained() does
   std::string large(5'000'000, 'x');
   CHECK(send_bytes(*p.b, p.to_a, "tag", large).ok());
   CHECK(send_bytes(*p.b, p.to_a, "dead", "").ok());

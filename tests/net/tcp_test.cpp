@@ -348,6 +348,23 @@ TEST_CASE("a long queue reports when it has drained") {
   CHECK(p.a->queued_bytes(p.to_b) == 0);
 }
 
+TEST_CASE("a sender that waits for its queue to drain never waits for ever") {
+  TransportLimits limits;
+  limits.queue_mark = 100'000;
+  Pair p(Security::plaintext(), limits);
+  REQUIRE(p.up);
+  Buffer bytes = buffer_of(std::string(110'000, 'x'));  // each one passes the mark
+  for (int i = 0, drained = 0; i < 3000; ++i) {
+    REQUIRE(p.a->send_tensor(p.to_b, TensorHeader({}, bytes.size()), bytes, 0).ok());
+    if (p.a->queued_bytes(p.to_b) <= limits.queue_mark) continue;
+    REQUIRE(p.at_a.wait([&] {
+      int now = p.at_a.log(p.to_b).drained;
+      return p.a->queued_bytes(p.to_b) <= limits.queue_mark || std::exchange(drained, now) != now;
+    }));
+  }
+  CHECK(p.at_b.wait([&] { return p.at_b.log(p.to_a).tensors.size() == 3000; }));
+}
+
 namespace {
 
 // A child process that joins and then does nothing. Made before this process has threads.

@@ -43,6 +43,25 @@ Status Connection::start(Shard& shard) {
 
 void Connection::on_ready(std::uint32_t events) {
   auto self = shared_from_this();  // callbacks may let go of the connection
+  if (!shard_->shared()) return serve(events);
+  {
+    std::lock_guard lock(serve_mutex_);
+    serving_ = true;
+    again_ = false;
+    serve(events);
+    if (again_) return;
+    serving_ = false;
+    armed_ = false;
+  }
+  pump();  // arms
+}
+
+void Connection::again() {
+  again_ = true;
+  shard_->again(shard_id_);
+}
+
+void Connection::serve(std::uint32_t events) {
   switch (phase_.load()) {
     case Phase::connecting:
       return finish_connect();
@@ -109,7 +128,7 @@ void Connection::open() {
   phase_ = Phase::open;
   pump();  // settles the event mask
   owner_.opened(*this);
-  if (tls_ && phase_ == Phase::open) shard_->again(shard_id_);
+  if (tls_ && phase_ == Phase::open) again();
 }
 
 void Connection::end(Status why) {
@@ -124,6 +143,11 @@ void Connection::close() {
   if (phase_.exchange(Phase::closed) == Phase::closed) return;
   if (shard_ != nullptr) leave();
   ::shutdown(fd_.get(), SHUT_RDWR);
+}
+
+void Connection::retire() {
+  std::lock_guard lock(serve_mutex_);
+  close();
 }
 
 void Connection::linger() {
@@ -205,7 +229,7 @@ void Connection::read() {
   }
   if (tls_) {
     std::lock_guard lock(tls_mutex_);
-    if (tls_->may_hold_input()) shard_->again(shard_id_);
+    if (tls_->may_hold_input()) again();
   }
 }
 
@@ -317,6 +341,8 @@ Expected<std::size_t> Connection::transmit(std::span<const iovec> pieces) {
 void Connection::account(std::uint64_t done) {
   std::uint64_t left = queued_.fetch_sub(done) - done;
   if (left > setup_.queue_mark / 2 || !above_mark_.exchange(false)) return;
+  // A sender that passed the mark again before the exchange would not be told of the next time.
+  if (queued_.load() > setup_.queue_mark) above_mark_ = true;
   if (shard_->on_thread()) return owner_.drained(*this);
   shard_->post([self = shared_from_this()] {
     if (self->phase_ == Phase::open) self->owner_.drained(*self);
@@ -326,7 +352,11 @@ void Connection::account(std::uint64_t done) {
 void Connection::apply_mask() {
   if (phase_ != Phase::open) return;
   std::uint32_t mask = (reading_ ? EPOLLIN : 0u) | (want_out_ ? EPOLLOUT : 0u);
-  if (mask == mask_) return;
+  if (shard_->shared()) {
+    if (serving_ || (armed_.exchange(true) && mask == mask_)) return;
+  } else if (mask == mask_) {
+    return;
+  }
   shard_->modify(fd_.get(), shard_id_, mask_ = mask);
 }
 

@@ -72,9 +72,12 @@ class Connection : public Shard::Source,
   std::uint64_t queued_bytes() const { return queued_.load(std::memory_order_relaxed); }
   Clock::time_point last_heard() const { return Clock::time_point(Clock::duration(heard_.load())); }
 
-  // No more callbacks; on the shard's thread. linger(): what was sent still leaves, and the socket
-  // is drained until the peer closes or someone calls close(). lingering() is false once it did.
+  // No more callbacks. On the shard's thread; for a shared shard, retire(): it waits for the
+  // callback that another thread may be in, so it is not for callbacks. linger(): what was sent
+  // still leaves, and the socket is drained until the peer closes or someone calls close().
+  // lingering() is false once it did.
   void close();
+  void retire();
   void linger();
   bool is_open() const { return phase_ == Phase::open; }
   bool lingering() const { return phase_ == Phase::lingering; }
@@ -96,6 +99,8 @@ class Connection : public Shard::Source,
   using Item = std::variant<std::vector<std::byte>, OutgoingTensor>;
 
   void on_ready(std::uint32_t events) override;
+  void serve(std::uint32_t events);
+  void again();
   Status on_control(std::uint16_t type, Buffer payload) override;
   Expected<Buffer> on_tensor_begin(const TensorHeader& header) override;
   Status on_tensor(const TensorHeader& header, Buffer bytes) override;
@@ -130,6 +135,12 @@ class Connection : public Shard::Source,
   std::atomic<bool> reading_{true};
   std::atomic<std::int64_t> heard_;
 
+  // In a shared shard: held while a thread serves the connection. serving_: its events are armed
+  // again when that is over.
+  std::mutex serve_mutex_;
+  std::atomic<bool> serving_{false};
+  bool again_ = false;  // served once more first
+
   std::unique_ptr<TlsStream> tls_;
   std::mutex tls_mutex_;  // an SSL object serves one thread at a time
   Rx rx_;                 // the shard's thread
@@ -146,6 +157,7 @@ class Connection : public Shard::Source,
   bool want_out_ = false;
   bool broken_ = false;  // the socket takes no more; reading will say why
   std::uint32_t mask_ = 0;
+  std::atomic<bool> armed_{true};  // in a shared shard
   int inline_credit_ = 0;
   Clock::time_point credit_time_{};
 };

@@ -142,7 +142,8 @@ Status TcpTransport::on_attach(Connection& c, ByteView payload) {
   c.role = Connection::Role::data;
   c.peer = peer->id;
   forget_stranger(c.id());
-  bring_up(peer);
+  // Not from within its own callback: the connection is about to change threads.
+  control_->post([this, peer] { bring_up(peer); });
   return {};
 }
 
@@ -249,20 +250,19 @@ Status TcpTransport::peer_frame(Connection& c, FrameType type, Buffer payload) {
 
 // --- up -----------------------------------------------------------------------------------------
 
+// The shard of all data connections, with room for one more.
 Expected<Shard*> TcpTransport::data_shard() {
   std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  auto least = std::min_element(loads_.begin(), loads_.end(),
-                                [](auto& a, auto& b) { return a.second < b.second; });
-  if (loads_.size() < cores && (least == loads_.end() || least->second > 0)) {
-    TROUPE_TRY(auto shard, Shard::start());
-    loads_.emplace_back(shard.get(), 0);
-    data_shards_.push_back(std::move(shard));
-    least = loads_.end() - 1;
+  if (!data_) {
+    TROUPE_TRY(data_, Shard::start_shared());
+  } else if (data_->threads() < std::min(cores, data_connections_ + 1)) {
+    data_->add_thread();
   }
-  return least->first;
+  return data_.get();
 }
 
 void TcpTransport::bring_up(const PeerRef& peer) {
+  if (peer->state != Peer::State::attaching) return;
   if (!peer->data->is_open() || !peer->control->is_open())
     return drop(peer, unavailable("a connection ended during the handshake"), true);
   auto shard = data_shard();
@@ -273,9 +273,7 @@ void TcpTransport::bring_up(const PeerRef& peer) {
   peer->data->set_tx({.chunk_bytes = std::min(limits_.send_chunk_bytes, peer->chunk_bytes),
                       .data_trailer = trailer});
   if (Status s = peer->data->move_to(**shard); !s.ok()) return drop(peer, s, true);
-  for (std::size_t i = 0; i < loads_.size(); ++i) {
-    if (loads_[i].first == *shard) ++loads_[i].second, placed_[peer->data->id()] = i;
-  }
+  ++data_connections_;
   peer->state = Peer::State::up;
   // `ready` goes first, so that the other side is up before it hears anything else.
   if (!peer->outgoing) peer->control->send(control_frame(FrameType::ready));
@@ -332,13 +330,10 @@ void TcpTransport::drop(const PeerRef& peer, Status why, bool tell) {
     if (data) data->close();
     return control_->post([=, this] { finish(peer, why, announced); });
   }
-  if (auto it = placed_.find(data->id()); it != placed_.end()) {
-    --loads_[it->second].second;
-    placed_.erase(it);
-  }
-  // The data thread may be in a callback for this peer: peer_down follows when it is not.
+  --data_connections_;
+  // A data thread may be in a callback for this peer: peer_down follows when it is not.
   data->shard().post([=, this] {
-    data->close();
+    data->retire();
     control_->post([=, this] { finish(peer, why, announced); });
   });
 }

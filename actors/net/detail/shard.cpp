@@ -10,13 +10,46 @@
 
 namespace troupe {
 namespace {
+
 constexpr std::uint64_t kWakeId = 0;
-thread_local const Shard* t_shard = nullptr;
+constexpr std::size_t kEventsAlone = 128;
+constexpr std::size_t kEventsShared = 1;  // what one thread takes, another cannot serve
+
+// What a thread of a shard has to itself.
+struct OwnState {
+  const Shard* shard = nullptr;
+  std::vector<std::byte> staging;
+  std::vector<std::uint64_t> again;
+};
+thread_local OwnState t_own;
+
 }  // namespace
 
-bool Shard::on_thread() const { return t_shard == this; }
+bool Shard::on_thread() const { return t_own.shard == this; }
+
+void Shard::again(std::uint64_t id) {
+  TROUPE_CHECK(on_thread(), "again() is for the shard's own threads");
+  t_own.again.push_back(id);
+}
+
+std::span<std::byte> Shard::staging() {
+  TROUPE_CHECK(on_thread(), "staging() is for the shard's own threads");
+  return t_own.staging;
+}
 
 Expected<std::unique_ptr<Shard>> Shard::start(Ticker ticker) {
+  TROUPE_TRY(auto shard, make(std::move(ticker), false));
+  shard->launch();
+  return shard;
+}
+
+Expected<std::unique_ptr<Shard>> Shard::start_shared() {
+  TROUPE_TRY(auto shard, make(Ticker{}, true));
+  shard->launch();
+  return shard;
+}
+
+Expected<std::unique_ptr<Shard>> Shard::make(Ticker ticker, bool shared) {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return errno_status("epoll", errno);
   Fd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -26,21 +59,40 @@ Expected<std::unique_ptr<Shard>> Shard::start(Ticker ticker) {
   e.data.u64 = kWakeId;
   if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &e) != 0)
     return errno_status("epoll_ctl", errno);
-  std::unique_ptr<Shard> shard(new Shard(std::move(epoll), std::move(wake), std::move(ticker)));
-  shard->thread_ = std::thread([s = shard.get()] { s->loop(); });
-  return shard;
+  return std::unique_ptr<Shard>(
+      new Shard(std::move(epoll), std::move(wake), std::move(ticker), shared));
+}
+
+void Shard::launch() {
+  std::lock_guard lock(mutex_);
+  threads_.emplace_back([this] { loop(); });
+}
+
+void Shard::add_thread() {
+  TROUPE_CHECK(shared_, "one thread serves a shard that is not shared");
+  launch();
+}
+
+std::size_t Shard::threads() const {
+  std::lock_guard lock(mutex_);
+  return threads_.size();
+}
+
+void Shard::wake() {
+  std::uint64_t one = 1;
+  if (::write(wake_.get(), &one, sizeof one) < 0 && errno != EAGAIN)
+    TROUPE_CHECK(false, "an eventfd takes a number");
 }
 
 void Shard::stop() {
-  if (!thread_.joinable()) return;
+  std::vector<std::thread> threads;
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
-    tasks_.push_back([] {});
+    threads.swap(threads_);
   }
-  std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);
-  thread_.join();
+  wake();
+  for (auto& thread : threads) thread.join();
 }
 
 void Shard::post(std::function<void()> task) {
@@ -50,15 +102,13 @@ void Shard::post(std::function<void()> task) {
     first = tasks_.empty();
     tasks_.push_back(std::move(task));
   }
-  std::uint64_t one = 1;
-  if (first && ::write(wake_.get(), &one, sizeof one) < 0 && errno != EAGAIN)
-    TROUPE_CHECK(false, "an eventfd takes a number");
+  if (first) wake();
 }
 
 Expected<std::uint64_t> Shard::add(int fd, std::uint32_t events, std::shared_ptr<Source> source) {
   std::lock_guard lock(mutex_);
   epoll_event e{};
-  e.events = events;
+  e.events = events | (shared_ ? EPOLLONESHOT : 0u);
   e.data.u64 = ++last_id_;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) != 0) return errno_status("epoll_ctl", errno);
   sources_.emplace(last_id_, std::move(source));
@@ -67,7 +117,7 @@ Expected<std::uint64_t> Shard::add(int fd, std::uint32_t events, std::shared_ptr
 
 void Shard::modify(int fd, std::uint64_t id, std::uint32_t events) {
   epoll_event e{};
-  e.events = events;
+  e.events = events | (shared_ ? EPOLLONESHOT : 0u);
   e.data.u64 = id;
   // Fails only for a descriptor that was removed meanwhile, which wants no events.
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &e);
@@ -98,19 +148,29 @@ void Shard::run_tasks() {
   for (auto& task : tasks) task();
 }
 
+void Shard::serve_again() {
+  std::vector<std::uint64_t> round;
+  round.swap(t_own.again);
+  for (std::uint64_t id : round) {
+    if (auto source = find(id)) source->on_ready(0);
+  }
+}
+
 int Shard::patience(Clock::time_point next_tick) const {
-  if (!again_.empty()) return 0;
+  if (!t_own.again.empty()) return 0;
   if (ticker_.period.count() == 0) return -1;
   auto left = std::chrono::ceil<std::chrono::milliseconds>(next_tick - Clock::now());
   return int(std::max<std::int64_t>(0, left.count()));
 }
 
 void Shard::loop() {
-  t_shard = this;
-  std::array<epoll_event, 128> events;
+  t_own.shard = this;
+  t_own.staging.resize(kStaging);
+  std::array<epoll_event, kEventsAlone> events;
+  const int most = int(shared_ ? kEventsShared : kEventsAlone);
   Clock::time_point next_tick = Clock::now() + ticker_.period;
   for (;;) {
-    int n = epoll_wait(epoll_.get(), events.data(), int(events.size()), patience(next_tick));
+    int n = epoll_wait(epoll_.get(), events.data(), most, patience(next_tick));
     for (int i = 0; i < n; ++i) {
       std::uint64_t id = events[std::size_t(i)].data.u64;
       if (id == kWakeId) {
@@ -120,11 +180,7 @@ void Shard::loop() {
         source->on_ready(events[std::size_t(i)].events);
       }
     }
-    std::vector<std::uint64_t> round;
-    round.swap(again_);
-    for (std::uint64_t id : round) {
-      if (auto source = find(id)) source->on_ready(0);
-    }
+    serve_again();
     run_tasks();
     if (ticker_.period.count() > 0) {
       auto now = Clock::now();
@@ -134,8 +190,10 @@ void Shard::loop() {
       }
     }
     std::lock_guard lock(mutex_);
-    if (stop_ && tasks_.empty()) return;
+    if (stop_ && tasks_.empty()) break;
   }
+  wake();  // the next thread
+  t_own = {};
 }
 
 }  // namespace troupe

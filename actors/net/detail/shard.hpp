@@ -15,7 +15,10 @@
 
 namespace troupe {
 
-// One epoll loop on a thread of its own. All callbacks come from that thread and none may block.
+// One epoll instance and the threads that serve it: one, or, when shared, as many as are added.
+// Callbacks come from these threads and none may block. In a shared shard a source is served by one
+// thread at a time: after on_ready() it is left alone until modify() arms it again. Ready sources
+// queue in the kernel, so that no thread has more of them to serve than another.
 // Everything but staging() and again() may be called from any thread.
 class Shard {
  public:
@@ -34,12 +37,13 @@ class Shard {
   };
 
   static Expected<std::unique_ptr<Shard>> start(Ticker ticker);
-  static Expected<std::unique_ptr<Shard>> start() { return start(Ticker{}); }
+  static Expected<std::unique_ptr<Shard>> start_shared();
+  void add_thread();  // REQUIRES: shared
+  std::size_t threads() const;
+  bool shared() const { return shared_; }
   ~Shard() { stop(); }
-  // After what was posted before; joins the thread. The object stays usable, but serves nothing.
+  // After what was posted before; joins the threads. The object stays usable, but serves nothing.
   void stop();
-  Shard(const Shard&) = delete;
-  Shard& operator=(const Shard&) = delete;
 
   void post(std::function<void()> task);
   bool on_thread() const;
@@ -49,33 +53,39 @@ class Shard {
   void modify(int fd, std::uint64_t id, std::uint32_t events);
   void remove(int fd, std::uint64_t id);
 
-  // Calls on_ready(0) of the source in the next round, without waiting for the kernel: for bytes
-  // that a layer of the source's own holds back.
-  void again(std::uint64_t id) { again_.push_back(id); }
+  // Calls on_ready(0) of the source in the next round of this thread, without waiting for the
+  // kernel: for bytes that a layer of the source's own holds back. Not armed meanwhile.
+  void again(std::uint64_t id);
   // A place to read into, free between callbacks.
-  std::span<std::byte> staging() { return staging_; }
+  std::span<std::byte> staging();
 
   static constexpr std::size_t kStaging = 128u << 10;
 
  private:
-  Shard(Fd epoll, Fd wake, Ticker ticker)
-      : epoll_(std::move(epoll)), wake_(std::move(wake)), ticker_(std::move(ticker)) {}
+  Shard(Fd epoll, Fd wake, Ticker ticker, bool shared)
+      : epoll_(std::move(epoll)),
+        wake_(std::move(wake)),
+        ticker_(std::move(ticker)),
+        shared_(shared) {}
+  static Expected<std::unique_ptr<Shard>> make(Ticker ticker, bool shared);
+  void launch();
   void loop();
+  void serve_again();
   void run_tasks();
+  void wake();
   int patience(Clock::time_point next_tick) const;
   std::shared_ptr<Source> find(std::uint64_t id);
 
   Fd epoll_, wake_;
   Ticker ticker_;
-  std::vector<std::byte> staging_ = std::vector<std::byte>(kStaging);
-  std::vector<std::uint64_t> again_;
+  const bool shared_;
 
-  std::mutex mutex_;  // of the rest
+  mutable std::mutex mutex_;  // of the rest
   std::vector<std::function<void()>> tasks_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Source>> sources_;
   std::uint64_t last_id_ = 0;
   bool stop_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace troupe

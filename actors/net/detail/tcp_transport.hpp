@@ -152,8 +152,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   Strangers limits_on_strangers_;
   std::map<Token, PeerId> tokens_;
   std::vector<std::pair<std::shared_ptr<Connection>, Clock::time_point>> lingering_;
-  std::vector<std::pair<Shard*, std::size_t>> loads_;      // data connections per shard
-  std::unordered_map<std::uint64_t, std::size_t> placed_;  // data connection -> index in loads_
+  std::size_t data_connections_ = 0;
   std::uint64_t last_connection_ = 0;
   Liveness liveness_;
   bool stopping_ = false;
@@ -162,9 +161,8 @@ class TcpTransport final : public Transport, public Connection::Owner {
   std::condition_variable idle_changed_;
   bool idle_ = false;
 
-  // Destroyed last-made first, after their connections.
   std::unique_ptr<Shard> control_;
-  std::vector<std::unique_ptr<Shard>> data_shards_;
+  std::unique_ptr<Shard> data_;  // shared by up to one thread per core; made with the first peer
 };
 
 }  // namespace troupe
