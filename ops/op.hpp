@@ -42,6 +42,7 @@ class KernelRegistry {
   struct Entry {
     KernelFactory factory = nullptr;
     std::vector<DType> types;  // of attribute T; empty: any
+    bool fake = false;         // `factory` makes the CPU kernel, which the fake device wraps
   };
   // already_exists for a second kernel of the same op and device type: ambiguity is an error.
   Status add(std::string op, std::string device_type, Entry entry);
@@ -85,6 +86,16 @@ const OpTable& builtin();
 // The ISA level in use: 2, 3 or 4. `limit_isa` must be called before the first builtin().
 int isa_level();
 Status limit_isa(int level);
+
+// What Eigen is told about the caches, in bytes: it decides how products are blocked, and so their
+// bits. Fixed rather than asked of the machine, part of the numeric profile. Like limit_isa, it
+// must be set before the first builtin().
+struct CacheSizes {
+  std::int64_t l1 = 48 << 10, l2 = 1 << 20, l3 = 32 << 20;
+  friend bool operator==(const CacheSizes&, const CacheSizes&) = default;
+};
+CacheSizes cache_sizes();
+Status set_cache_sizes(CacheSizes sizes);
 
 }  // namespace ops
 

@@ -1,0 +1,142 @@
+// Finds the ISA object of this machine beside libtroupe_ops.so and lets it fill the table.
+#include <cpuid.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "ops/op.hpp"
+
+namespace troupe::ops {
+namespace {
+
+// What was asked for before the first use, and what came of it. The one mutable global of this
+// folder: the ISA level belongs to the process, as the processor does.
+struct Choice {
+  std::mutex mutex;
+  bool loaded = false;
+  int limit = 4;
+  CacheSizes caches;
+  int level = 0;
+};
+
+Choice& choice() {
+  static Choice c;
+  return c;
+}
+
+bool cpuid_bit(unsigned leaf, int bit) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(leaf, &a, &b, &c, &d) != 0 && (c >> bit & 1) != 0;
+}
+
+// The x86-64 level of this processor and its operating system (the builtins ask XGETBV too).
+int machine_level() {
+  __builtin_cpu_init();
+  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+            cpuid_bit(1, 29 /* F16C */) && cpuid_bit(1, 22 /* MOVBE */) &&
+            cpuid_bit(0x80000001, 5 /* LZCNT */);
+  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl");
+  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") &&
+            __builtin_cpu_supports("popcnt");
+  return v4 ? 4 : v3 ? 3 : v2 ? 2 : 1;
+}
+
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&machine_level), &info) == 0 || info.dli_fname == nullptr)
+    return ".";
+  std::string path = info.dli_fname;
+  auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+struct IsaObject {
+  void (*register_ops)(OpTable*) = nullptr;
+  void (*set_cache_sizes)(std::int64_t, std::int64_t, std::int64_t) = nullptr;
+};
+
+// The object stays open for good: kernels live in it. Empty when it cannot be used; `reasons`
+// grows by a line.
+IsaObject open_object(int level, std::string& reasons) {
+  std::string path = fmt::format("{}/libtroupe_ops_v{}.so", own_folder(), level);
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  IsaObject object;
+  if (handle != nullptr) {
+    object.register_ops =
+        reinterpret_cast<void (*)(OpTable*)>(dlsym(handle, "troupe_register_ops"));
+    object.set_cache_sizes = reinterpret_cast<void (*)(std::int64_t, std::int64_t, std::int64_t)>(
+        dlsym(handle, "troupe_set_cache_sizes"));
+    if (object.register_ops != nullptr && object.set_cache_sizes != nullptr) return object;
+  }
+  const char* why = dlerror();
+  reasons += fmt::format("\n  v{}: {}", level, why != nullptr ? why : path);
+  return {};
+}
+
+OpTable* load() {
+  Choice& c = choice();
+  std::lock_guard lock(c.mutex);
+  c.loaded = true;
+  const int machine = machine_level();
+  std::string reasons;
+  for (int level = std::min(machine, c.limit); level >= 2; --level) {
+    IsaObject object = open_object(level, reasons);
+    if (object.register_ops == nullptr) continue;
+    c.level = level;
+    object.set_cache_sizes(c.caches.l1, c.caches.l2, c.caches.l3);
+    auto* table = new OpTable;  // never deleted: sessions of static lifetime may still use it
+    object.register_ops(table);
+    return table;
+  }
+  TROUPE_CHECK(false, fmt::format("no CPU kernels for this machine (x86-64-v{}, limit v{}):{}",
+                                  machine, c.limit, reasons.empty() ? " v2 is needed" : reasons));
+}
+
+Status before_use(std::string_view what) {
+  if (!choice().loaded) return ok_status();
+  return failed_precondition(fmt::format("{} is set before the ops are first used", what));
+}
+
+}  // namespace
+
+const OpTable& builtin() {
+  static const OpTable* table = load();
+  return *table;
+}
+
+int isa_level() {
+  builtin();
+  return choice().level;
+}
+
+Status limit_isa(int level) {
+  if (level < 2 || level > 4)
+    return invalid_argument(fmt::format("the ISA level is 2, 3 or 4, not {}", level));
+  std::lock_guard lock(choice().mutex);
+  if (choice().loaded && level == choice().level) return ok_status();
+  TROUPE_TRY(before_use("the ISA level"));
+  choice().limit = level;
+  return ok_status();
+}
+
+CacheSizes cache_sizes() {
+  std::lock_guard lock(choice().mutex);
+  return choice().caches;
+}
+
+Status set_cache_sizes(CacheSizes sizes) {
+  if (sizes.l1 <= 0 || sizes.l2 <= 0 || sizes.l3 <= 0)
+    return invalid_argument("cache sizes are positive");
+  std::lock_guard lock(choice().mutex);
+  if (sizes == choice().caches) return ok_status();
+  TROUPE_TRY(before_use("the cache sizes"));
+  choice().caches = sizes;
+  return ok_status();
+}
+
+}  // namespace troupe::ops

@@ -1,0 +1,54 @@
+#include "ops/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace troupe {
+namespace {
+
+Expected<std::vector<Tensor>> run(const OpTable& table, const NodeDef& node,
+                                  std::vector<Tensor> inputs, Device& device,
+                                  const EvaluateOptions& options) {
+  TROUPE_TRY(auto* op, table.ops.lookup(node.op));
+  TROUPE_TRY(auto kernel, table.kernels.make(node, *op, "CPU"));
+  std::vector<Slot> slots(inputs.size()), outputs(node.out_types.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) slots[i].tensor = std::move(inputs[i]);
+  std::vector<std::uint32_t> indices(slots.size()), readers(slots.size(), 1);
+  std::iota(indices.begin(), indices.end(), 0u);
+  InlineLanes inline_lanes;
+  KernelContext ctx({.slots = slots.data(),
+                     .input_slots = indices.data(),
+                     .readers = options.in_place ? readers.data() : nullptr,
+                     .outputs = outputs.data(),
+                     .inputs = std::uint16_t(slots.size()),
+                     .n_outputs = std::uint16_t(outputs.size()),
+                     .device = &device,
+                     .lanes = options.lanes != nullptr ? options.lanes : &inline_lanes,
+                     .random = options.random});
+  TROUPE_TRY(kernel->compute(ctx));
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].tensor.dtype() != node.out_types[i])
+      return internal_error(fmt::format("kernel of {} produced {} at output {}, not {}", node.op,
+                                        dtype_name(outputs[i].tensor.dtype()), i,
+                                        dtype_name(node.out_types[i])));
+    results.push_back(std::move(outputs[i].tensor));
+  }
+  return results;
+}
+
+}  // namespace
+
+Expected<std::vector<Tensor>> evaluate(const OpTable& table, const NodeDef& node,
+                                       std::vector<Tensor> inputs, Device& device,
+                                       const EvaluateOptions& options) {
+  if (inputs.size() != node.inputs.size())
+    return invalid_argument(fmt::format("node '{}' takes {} inputs, not {}", node.name,
+                                        node.inputs.size(), inputs.size()));
+  auto results = run(table, node, std::move(inputs), device, options);
+  if (results.ok()) return results;
+  return results.status().at(node.site).in(fmt::format("in node '{}' ({})", node.name, node.op));
+}
+
+}  // namespace troupe

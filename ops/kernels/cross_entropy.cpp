@@ -1,0 +1,177 @@
+// Cross entropy of softmax(logits) and labels, row by row, with the gradient as second output:
+// both need the same exponentials.
+#include <string>
+
+#include "devices/chunks.hpp"
+#include "ops/kernels/softmax_rows.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status set_row_outputs(InferenceContext& c, const PartialShape& logits) {
+  c.set(0, logits.known_rank() ? PartialShape{logits[0]} : PartialShape::unknown_of_rank(1));
+  c.set(1, logits.known_rank() ? logits : PartialShape::unknown_of_rank(2));
+  return ok_status();
+}
+
+Status dense_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(0, 2));
+  TROUPE_TRY(c.want_rank(1, 2));
+  TROUPE_TRY(PartialShape logits, PartialShape::merge(c.shape(0), c.shape(1)));
+  return set_row_outputs(c, logits);
+}
+
+Status sparse_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(0, 2));
+  TROUPE_TRY(c.want_rank(1, 1));
+  PartialShape logits = c.shape(0);
+  if (logits.known_rank() && c.shape(1).known_rank()) {
+    TROUPE_TRY(PartialShape rows,
+               PartialShape::merge(PartialShape{logits[0]}, PartialShape{c.shape(1)[0]}));
+    logits.set_dim(0, rows[0]);
+  }
+  return set_row_outputs(c, logits);
+}
+
+Status scale_rows_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank_at_least(0, 1));
+  TROUPE_TRY(c.want_rank(1, 1));
+  return same_shape(c);
+}
+
+// What the two ops share: outputs, chunks of rows; `row(i, logits, n, backprop)` gives the loss.
+template <class T, class Row>
+Status run_rows(KernelContext& c, Row&& row) {
+  const Tensor& logits = c.input(0);
+  const std::int64_t rows = logits.dim(0), n = logits.dim(1);
+  if (rows > 0 && n == 0) return invalid_argument("cross entropy over no classes");
+  TROUPE_TRY(Tensor loss, c.allocate(dtype_of<T>, Shape{rows}));
+  TROUPE_TRY(Tensor backprop, c.reuse_or_allocate(0, dtype_of<T>, logits.shape()));
+  const T* x = logits.data<T>();
+  T *y = backprop.mutable_data<T>(), *l = loss.mutable_data<T>();
+  const Chunks chunks = row_chunks(rows, n);
+  c.parallel(chunks.count, [&](std::int64_t k) {
+    const Range r = chunks[k];
+    for (std::int64_t i = r.begin; i < r.end; ++i) l[i] = row(i, x + i * n, n, y + i * n);
+  });
+  c.set_output(0, std::move(loss));
+  c.set_output(1, std::move(backprop));
+  return ok_status();
+}
+
+// loss = sum p (log sum e^x - x), backprop = softmax(x) sum p - p.
+struct Dense {
+  template <class T>
+  static Status run(KernelContext& c) {
+    const Tensor &logits = c.input(0), &labels = c.input(1);
+    if (logits.rank() != 2 || !(labels.shape() == logits.shape()))
+      return invalid_argument("logits are " + logits.shape().text() + ", labels are " +
+                              labels.shape().text() + ": two matrices of one shape are wanted");
+    const T* p = labels.data<T>();
+    return run_rows<T>(c, [&](std::int64_t i, const T* x, std::int64_t n, T* y) {
+      const T* target = p + i * n;
+      const T max = row_max(x, n), log_sum = std::log(exp_sum(x, max, n));
+      const T mass = row_sum<T>(n, [&](std::int64_t j) { return target[j]; });
+      // A class of probability 0 contributes nothing, whatever its logit.
+      const T loss = row_sum<T>(n, [&](std::int64_t j) {
+        return target[j] == T(0) ? T(0) : target[j] * (log_sum - (x[j] - max));
+      });
+      softmax_row(x, n, y);
+      for (std::int64_t j = 0; j < n; ++j) y[j] = y[j] * mass - target[j];
+      return loss;
+    });
+  }
+};
+
+template <class Label>
+struct Sparse {
+  template <class T>
+  static Status run(KernelContext& c) {
+    const Tensor &logits = c.input(0), &labels = c.input(1);
+    if (logits.rank() != 2 || labels.rank() != 1 || labels.dim(0) != logits.dim(0))
+      return invalid_argument("logits are " + logits.shape().text() + ", labels are " +
+                              labels.shape().text() + ": one label for each row is wanted");
+    const Label* label = labels.data<Label>();
+    for (std::int64_t i = 0; i < labels.dim(0); ++i)
+      if (label[i] < 0 || label[i] >= logits.dim(1))
+        return invalid_argument("label " + std::to_string(label[i]) + " at index " +
+                                std::to_string(i) + " is outside [0, " +
+                                std::to_string(logits.dim(1)) + ")");
+    return run_rows<T>(c, [&](std::int64_t i, const T* x, std::int64_t n, T* y) {
+      const T right = x[label[i]];  // read first: y may be x
+      const T log_sum = softmax_row(x, n, y);
+      y[label[i]] -= T(1);
+      return log_sum - right;
+    });
+  }
+};
+
+Expected<std::unique_ptr<Kernel>> sparse_kernel(const KernelSpec& spec) {
+  if (spec.type("Tlabels") == DType::i32) return float_function<Sparse<std::int32_t>>(spec);
+  return float_function<Sparse<std::int64_t>>(spec);
+}
+
+struct ScaleRows {
+  template <class T>
+  static Status run(KernelContext& c) {
+    const Tensor &x = c.input(0), &scale = c.input(1);
+    if (x.rank() < 1 || scale.rank() != 1 || scale.dim(0) != x.dim(0))
+      return invalid_argument("ScaleRows: " + scale.shape().text() + " does not fit the rows of " +
+                              x.shape().text());
+    TROUPE_TRY(Tensor y, c.reuse_or_allocate(0, dtype_of<T>, x.shape()));
+    const std::int64_t n = x.shape().elements(1, x.rank());
+    const Chunks chunks = row_chunks(x.dim(0), n);
+    const T *in = x.data<T>(), *s = scale.data<T>();
+    T* out = y.mutable_data<T>();
+    c.parallel(chunks.count, [&](std::int64_t k) {
+      for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
+        const T factor = s[i];
+#pragma omp simd
+        for (std::int64_t j = i * n; j < (i + 1) * n; ++j) out[j] = in[j] * factor;
+      }
+    });
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+};
+
+// loss' = backprop. What arrives at backprop itself (a second derivative) would need the softmax
+// once more, so that output stops it.
+std::vector<Output> cross_entropy_grad(GradContext& c) {
+  return {c.g.add("ScaleRows", {c.y[1], c.dy[0]}), Output()};
+}
+
+}  // namespace
+
+TROUPE_OPS(cross_entropy) {
+  r.add({.name = "SoftmaxCrossEntropyWithLogits",
+         .in = {"logits", "labels"},
+         .out = {"loss", "backprop"},
+         .types = "f32 f64",
+         .shape = dense_shape,
+         .grad = cross_entropy_grad,
+         .doc = "loss [N] of logits [N,C] against probabilities [N,C], one row each; backprop is "
+                "d loss / d logits. No gradient flows to the labels."})
+      .cpu(float_function<Dense>);
+  r.add({.name = "SparseSoftmaxCrossEntropyWithLogits",
+         .in = {"logits", "labels: Tlabels"},
+         .out = {"loss", "backprop"},
+         .types = "f32 f64",
+         .attrs = {"Tlabels: type {i32 i64} = i64"},
+         .shape = sparse_shape,
+         .grad = cross_entropy_grad,
+         .doc = "loss [N] of logits [N,C] against class numbers [N]; backprop is d loss / d "
+                "logits. A label outside [0, C) is invalid_argument."})
+      .cpu(sparse_kernel);
+  r.add({.name = "ScaleRows",
+         .in = {"x", "scale"},
+         .out = {"y"},
+         .types = "f32 f64",
+         .shape = scale_rows_shape,
+         .no_gradient = true,
+         .doc = "y[i, ...] = x[i, ...] * scale[i]: the gradient of a loss per row."})
+      .cpu(float_function<ScaleRows>);
+}

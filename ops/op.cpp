@@ -1,0 +1,106 @@
+#include "ops/op.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+// An attribute that the definition declares: the builder checked its presence and kind.
+template <class T>
+const T& attr_of(const KernelSpec& spec, std::string_view name) {
+  auto it = spec.node.attrs.find(name);
+  const T* value = it == spec.node.attrs.end() ? nullptr : it->second.get<T>();
+  TROUPE_CHECK(value != nullptr, fmt::format("{} '{}' has no attribute '{}' of that kind",
+                                             spec.node.op, spec.node.name, name));
+  return *value;
+}
+
+std::vector<DType> parse_types(std::string_view text, std::string_view op) {
+  std::vector<DType> types;
+  while (!text.empty()) {
+    auto end = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    auto type = parse_dtype(word);
+    TROUPE_CHECK(type.has_value(), fmt::format("kernel of {}: no dtype '{}'", op, word));
+    types.push_back(*type);
+  }
+  return types;
+}
+
+}  // namespace
+
+DType KernelSpec::type(std::string_view attr) const { return attr_of<DType>(*this, attr); }
+std::int64_t KernelSpec::int_attr(std::string_view name) const {
+  return attr_of<std::int64_t>(*this, name);
+}
+double KernelSpec::float_attr(std::string_view name) const { return attr_of<double>(*this, name); }
+bool KernelSpec::bool_attr(std::string_view name) const { return attr_of<bool>(*this, name); }
+const std::string& KernelSpec::string_attr(std::string_view name) const {
+  return attr_of<std::string>(*this, name);
+}
+const PartialShape& KernelSpec::shape_attr(std::string_view name) const {
+  return attr_of<PartialShape>(*this, name);
+}
+const Tensor& KernelSpec::tensor_attr(std::string_view name) const {
+  return attr_of<Tensor>(*this, name);
+}
+const std::vector<std::int64_t>& KernelSpec::ints_attr(std::string_view name) const {
+  return attr_of<std::vector<std::int64_t>>(*this, name);
+}
+
+Status KernelRegistry::add(std::string op, std::string device_type, Entry entry) {
+  auto [it, added] = kernels_.try_emplace({std::move(op), std::move(device_type)}, entry);
+  if (added) return ok_status();
+  return already_exists(
+      fmt::format("op {} has a kernel for {} already", it->first.first, it->first.second));
+}
+
+const KernelRegistry::Entry* KernelRegistry::find(std::string_view op,
+                                                  std::string_view device_type) const {
+  auto it = kernels_.find({std::string(op), std::string(device_type)});
+  return it == kernels_.end() ? nullptr : &it->second;
+}
+
+Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, const OpInfo& op,
+                                                       std::string_view device_type) const {
+  const Entry* entry = find(node.op, device_type);
+  if (entry == nullptr) {
+    std::string others;
+    for (auto& [key, unused] : kernels_)
+      if (key.first == node.op) others += (others.empty() ? "" : ", ") + key.second;
+    return not_found(fmt::format("op {} has no kernel for {} ({})", node.op, device_type,
+                                 others.empty() ? "nor for any device" : "it has: " + others));
+  }
+  if (auto t = node.attrs.find("T"); t != node.attrs.end() && !entry->types.empty())
+    if (const DType* type = t->second.get<DType>())
+      if (std::find(entry->types.begin(), entry->types.end(), *type) == entry->types.end())
+        return unimplemented(fmt::format("the {} kernel of op {} does not take {}", device_type,
+                                         node.op, dtype_name(*type)));
+  return entry->factory(KernelSpec{node, op});
+}
+
+KernelIndex KernelRegistry::index() const {
+  KernelIndex index;
+  for (auto& [key, entry] : kernels_) index.add(key.first, key.second, entry.types);
+  return index;
+}
+
+OpTable::Entry OpTable::add(OpDef def) {
+  std::string name = def.name, types = def.types;
+  Status added = ops.add(std::move(def));
+  TROUPE_CHECK(added.ok(), fmt::format("op {}: {}", name, added.text()));
+  return Entry(*this, std::move(name), std::move(types));
+}
+
+OpTable::Entry& OpTable::Entry::cpu(KernelFactory factory, std::string_view types) {
+  KernelRegistry::Entry entry{factory, parse_types(types.empty() ? types_ : types, op_)};
+  Status added = table_.kernels.add(op_, "CPU", entry);
+  TROUPE_CHECK(added.ok(), added.text());
+  return *this;
+}
+
+}  // namespace troupe
