@@ -1,0 +1,130 @@
+#include "devices/cpu/cpu_device.hpp"
+
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "devices/arena.hpp"
+#include "devices/cpu/sync_stream.hpp"
+#include "devices/detail/host_copy.hpp"
+#include "devices/detail/lane_pool.hpp"
+
+namespace troupe {
+namespace {
+
+// Everything of a CPU but its lanes: memory that the host reads, work that is done when issued.
+template <class Base>
+class HostDevice : public Base {
+ public:
+  HostDevice(DeviceName name, std::size_t memory_cap)
+      : name_(std::move(name)), arena_(make_arena(memory_cap)), stream_(name_) {
+    TROUPE_CHECK(name_.full(), "a device has a full name");
+  }
+
+  const DeviceName& name() const override { return name_; }
+  MemorySpace space() const override { return MemorySpace::host; }
+  Allocator& allocator() override { return *arena_; }
+  Allocator& host_allocator() override { return *arena_; }
+  Stream& stream() override { return stream_; }
+
+  Ticket copy(const Tensor& src, Tensor dst) override {
+    detail::check_copy(src, dst);
+    return stream_.enqueue([&] {
+      detail::copy_elements(src, dst);
+      return ok_status();
+    });
+  }
+  void on_complete(Ticket ticket, std::function<void(Status)> done) override {
+    done(ticket.complete() ? ok_status() : stream_.status());
+  }
+
+  std::size_t bytes_in_use() const override { return arena_->bytes_in_use(); }
+  std::size_t peak_bytes() const override { return arena_->peak_bytes(); }
+  void reset_peak() override { arena_->reset_peak(); }
+
+ private:
+  const DeviceName name_;
+  const ArenaPtr arena_;
+  SyncStream stream_;
+};
+
+class CpuDevice final : public HostDevice<Device> {
+ public:
+  CpuDevice(DeviceName name, CpuOptions options)
+      : HostDevice(std::move(name), options.memory_cap),
+        lanes_(options.threads > 0 ? options.threads
+                                   : std::max(1, int(std::thread::hardware_concurrency())),
+               std::move(options.on_lane_start)) {}
+
+  void launch(std::function<void(Lanes&)> burst) override { lanes_.launch(std::move(burst)); }
+
+ private:
+  detail::LanePool lanes_;  // last: its bursts use everything else
+};
+
+// Bursts wait in a queue and run one at a time, on whichever thread asks.
+class QueueDevice final : public HostDevice<SimDevice> {
+ public:
+  QueueDevice(DeviceName name, std::size_t memory_cap, bool at_once)
+      : HostDevice(std::move(name), memory_cap), at_once_(at_once) {}
+  ~QueueDevice() override {
+    while (run_one()) {
+    }
+  }
+
+  void launch(std::function<void(Lanes&)> burst) override {
+    {
+      std::lock_guard lock(mutex_);
+      bursts_.push_back(std::move(burst));
+      if (!at_once_ || draining_) return;
+      draining_ = true;
+    }
+    while (run_next(true)) {
+    }
+  }
+
+  bool run_one() override { return run_next(false); }
+
+  std::size_t pending() const override {
+    std::lock_guard lock(mutex_);
+    return bursts_.size();
+  }
+
+ private:
+  bool run_next(bool draining) {
+    std::function<void(Lanes&)> burst;
+    {
+      std::lock_guard lock(mutex_);
+      if (bursts_.empty()) {
+        if (draining) draining_ = false;
+        return false;
+      }
+      burst = std::move(bursts_.front());
+      bursts_.pop_front();
+    }
+    InlineLanes lanes;
+    burst(lanes);
+    return true;
+  }
+
+  const bool at_once_;
+  mutable std::mutex mutex_;
+  std::deque<std::function<void(Lanes&)>> bursts_;
+  bool draining_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device(DeviceName name, CpuOptions options) {
+  return std::make_unique<CpuDevice>(std::move(name), std::move(options));
+}
+
+std::unique_ptr<Device> make_inline_device(DeviceName name, std::size_t memory_cap) {
+  return std::make_unique<QueueDevice>(std::move(name), memory_cap, true);
+}
+
+std::unique_ptr<SimDevice> make_sim_device(DeviceName name, std::size_t memory_cap) {
+  return std::make_unique<QueueDevice>(std::move(name), memory_cap, false);
+}
+
+}  // namespace troupe

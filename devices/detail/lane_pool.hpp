@@ -1,0 +1,79 @@
+// LanePool: the threads behind Device::launch and Lanes::parallel.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "devices/lanes.hpp"
+
+namespace troupe::detail {
+
+// N threads. A free lane first takes chunks of kernels that other lanes are running, then the
+// oldest burst. While a burst runs, idle lanes spin for at most 50 us after they last found
+// work, because the next kernel is nearer than a wake-up (about 55 us); then, and when nothing
+// runs, they sleep. Owned by a device. launch may be called from any thread; the destructor runs
+// every burst launched before it, also those that these launch, and must not run on a lane.
+class LanePool {
+ public:
+  // `on_start` runs first on every lane.
+  explicit LanePool(int lanes, std::function<void()> on_start = {});
+  ~LanePool();
+  LanePool(const LanePool&) = delete;
+  LanePool& operator=(const LanePool&) = delete;
+
+  void launch(std::function<void(Lanes&)> burst);
+  int count() const { return int(lanes_.size()); }
+
+ private:
+  // The kernel that a lane is running, open to others while it has chunks. It belongs to the lane
+  // for good, so that a late helper reads valid memory; `open` and `helpers` decide together
+  // whether he may touch the rest (see help()).
+  struct alignas(64) Job {
+    std::atomic<bool> open{false};
+    std::atomic<std::int64_t> chunks{0};
+    const FunctionRef<void(std::int64_t)>* chunk = nullptr;
+    alignas(64) std::atomic<std::int64_t> next{0};
+    std::atomic<int> helpers{0};
+  };
+  class Lane final : public Lanes {
+   public:
+    Lane(LanePool& pool, int index) : pool_(pool), index_(index) {}
+    void parallel(std::int64_t chunks, FunctionRef<void(std::int64_t)> chunk) override;
+    int count() const override { return pool_.count(); }
+
+   private:
+    friend class LanePool;
+    LanePool& pool_;
+    const int index_;
+    Job job_;
+    std::thread thread_;
+  };
+
+  void run(Lane& lane);
+  bool help_any(const Lane& lane);
+  static bool help(Job& job);
+  static void work_on(Job& job);
+  static void await_helpers(Job& job);
+  bool run_burst(Lane& lane);
+  void announce(int work);
+  void rest(std::uint32_t seen, std::int64_t idle_since);
+
+  const std::function<void()> on_start_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::mutex mutex_;
+  std::deque<std::function<void(Lanes&)>> bursts_;  // guarded by mutex_
+  std::atomic<int> queued_{0};                      // its size, for a look without the lock
+  std::atomic<int> running_{0};                     // bursts on lanes now
+  std::atomic<bool> stopping_{false};
+  // Grows with every burst and every open job: what idle lanes watch and sleep on.
+  alignas(64) std::atomic<std::uint32_t> news_{0};
+  std::atomic<int> sleeping_{0};
+};
+
+}  // namespace troupe::detail
