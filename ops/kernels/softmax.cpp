@@ -110,7 +110,7 @@ TROUPE_OPS(softmax) {
          .out = {"dx"},
          .types = "f32 f64",
          .shape = softmax_shape,
-         .no_gradient = true,
+
          .doc = "The gradient of Softmax, given its output y."})
       .cpu(float_function<RowGradient<Softmax>>);
   r.add({.name = "LogSoftmax",
@@ -126,7 +126,7 @@ TROUPE_OPS(softmax) {
          .out = {"dx"},
          .types = "f32 f64",
          .shape = softmax_shape,
-         .no_gradient = true,
+
          .doc = "The gradient of LogSoftmax, given its output y."})
       .cpu(float_function<RowGradient<LogSoftmax>>);
 }

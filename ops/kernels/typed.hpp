@@ -14,8 +14,10 @@ namespace troupe {
 template <template <class> class K>
 Expected<std::unique_ptr<Kernel>> float_kernel(const KernelSpec& spec) {
   switch (spec.type()) {
-    case DType::f32: return std::unique_ptr<Kernel>(new K<float>(spec));
-    case DType::f64: return std::unique_ptr<Kernel>(new K<double>(spec));
+    case DType::f32:
+      return std::unique_ptr<Kernel>(new K<float>(spec));
+    case DType::f64:
+      return std::unique_ptr<Kernel>(new K<double>(spec));
     default:
       return unimplemented(spec.node.op + " has no kernel for " +
                            std::string(dtype_name(spec.type())));
@@ -27,8 +29,10 @@ Expected<std::unique_ptr<Kernel>> float_kernel(const KernelSpec& spec) {
 template <class F>
 Expected<std::unique_ptr<Kernel>> float_function(const KernelSpec& spec) {
   switch (spec.type()) {
-    case DType::f32: return kernel<F::template run<float>>(spec);
-    case DType::f64: return kernel<F::template run<double>>(spec);
+    case DType::f32:
+      return kernel<F::template run<float>>(spec);
+    case DType::f64:
+      return kernel<F::template run<double>>(spec);
     default:
       return unimplemented(spec.node.op + " has no kernel for " +
                            std::string(dtype_name(spec.type())));

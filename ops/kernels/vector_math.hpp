@@ -24,7 +24,8 @@ inline float exp_nonpositive(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  std::int32_t exponent = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
+  std::int32_t exponent =
+      std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
   float scale = std::bit_cast<float>(std::uint32_t(exponent + 127) << 23);
   return x < -87.0f ? 0.0f : p * scale;
 }

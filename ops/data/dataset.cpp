@@ -1,0 +1,143 @@
+#include "ops/data/dataset.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/data/digits.hpp"
+
+namespace troupe {
+
+namespace {
+
+template <class T>
+Expected<T> attr(const NodeDef& def, std::string_view name) {
+  auto found = def.attrs.find(name);
+  const T* value = found == def.attrs.end() ? nullptr : found->second.get<T>();
+  if (value == nullptr)
+    return invalid_argument("dataset '" + def.name + "' has no attribute '" + std::string(name) +
+                            "' of the right kind");
+  return *value;
+}
+
+Expected<PipelineSpec> pipeline_spec(const NodeDef& def) {
+  PipelineSpec spec;
+  TROUPE_TRY(spec.batch, attr<std::int64_t>(def, "batch"));
+  TROUPE_TRY(spec.shuffle, attr<std::int64_t>(def, "shuffle"));
+  TROUPE_TRY(const std::int64_t seed, attr<std::int64_t>(def, "seed"));
+  spec.seed = std::uint64_t(seed);
+  TROUPE_TRY(spec.repeat, attr<std::int64_t>(def, "repeat"));
+  TROUPE_TRY(spec.drop_remainder, attr<bool>(def, "drop_remainder"));
+  TROUPE_TRY(spec.limit, attr<std::int64_t>(def, "limit"));
+  return spec;
+}
+
+Expected<Tensor> load_idx(const std::string& path, ReadFile read_file) {
+  std::string name = path;
+  auto content = read_file(name);
+  if (!content.ok() && content.status().code() == Code::not_found) {
+    name += ".gz";
+    auto compressed = read_file(name);
+    if (!compressed.ok() && compressed.status().code() == Code::not_found) return content.status();
+    content = std::move(compressed);
+  }
+  if (content.ok() && content->starts_with("\x1f\x8b")) content = gunzip(*content);
+  if (!content.ok()) return content.status().in("in file '" + name + "'");
+  auto tensor = parse_idx(*content);
+  if (!tensor.ok()) return tensor.status().in("in file '" + name + "'");
+  return tensor;
+}
+
+Expected<std::vector<Tensor>> digits_of(const NodeDef& def, std::int64_t limit) {
+  // files[0] holds the place of the first digit and the seed of the set, as text: what the
+  // builder in ops/data/data.hpp wrote.
+  TROUPE_TRY(const auto parts, attr<std::vector<std::string>>(def, "files"));
+  std::uint64_t numbers[2] = {0, 0};
+  for (std::size_t i = 0; i < std::min<std::size_t>(parts.size(), 2); ++i) {
+    for (char c : parts[i]) {
+      if (c < '0' || c > '9' || numbers[i] > ~std::uint64_t{0} / 10 - 1)
+        return invalid_argument("drawn digits want \"seed\", \"first\" in `files`, not '" +
+                                parts[i] + "'");
+      numbers[i] = numbers[i] * 10 + std::uint64_t(c - '0');
+    }
+  }
+  if (limit < 1) return invalid_argument("drawn digits need a `limit`: the set has no end");
+  return digit_set(numbers[0], numbers[1], limit);
+}
+
+Expected<std::vector<Tensor>> examples_of(const NodeDef& def, std::int64_t limit,
+                                          ReadFile read_file) {
+  TROUPE_TRY(const std::string source, attr<std::string>(def, "source"));
+  if (source == "digits") return digits_of(def, limit);
+  TROUPE_TRY(const auto files, attr<std::vector<std::string>>(def, "files"));
+  std::vector<Tensor> examples;
+  for (const std::string& path : files) {
+    TROUPE_TRY(Tensor component, load_idx(path, read_file));
+    examples.push_back(std::move(component));
+  }
+  return examples;
+}
+
+std::uint32_t big_endian(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (char c : bytes.substr(0, 4)) value = value << 8 | std::uint8_t(c);
+  return value;
+}
+
+}  // namespace
+
+Expected<Pipeline> open_dataset(const NodeDef& def, ReadFile read_file) {
+  TROUPE_TRY(const PipelineSpec spec, pipeline_spec(def));
+  TROUPE_TRY(auto examples, examples_of(def, spec.limit, read_file));
+  return Pipeline::make(std::move(examples), spec);
+}
+
+Expected<Tensor> parse_idx(std::string_view content) {
+  // 00 00 kind rank, then one 32-bit dimension each. Kind 8 is unsigned bytes.
+  if (content.size() < 4 || content[0] != 0 || content[1] != 0)
+    return data_loss("not an IDX file: its first bytes are not zero");
+  if (content[2] != 8) return data_loss("not an IDX file of bytes (kind 8)");
+  const int rank = std::uint8_t(content[3]);
+  if (rank < 1 || rank > kMaxRank)
+    return data_loss("an IDX file of rank " + std::to_string(rank) + "; 1 to 8 are possible");
+  const std::size_t header = 4 + 4 * std::size_t(rank);
+  if (content.size() < header) return data_loss("an IDX file that ends inside its header");
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < rank; ++i) dims.push_back(big_endian(content.substr(4 + 4 * std::size_t(i))));
+  TROUPE_TRY(const Shape shape, Shape::make(dims));
+  if (std::uint64_t(shape.elements()) != content.size() - header)
+    return data_loss("an IDX file of shape " + shape.text() + " with " +
+                     std::to_string(content.size() - header) + " bytes of data");
+  TROUPE_TRY(Tensor tensor, Tensor::make(DType::u8, shape));
+  if (shape.elements() > 0)
+    std::memcpy(tensor.mutable_raw(), content.data() + header, content.size() - header);
+  return tensor;
+}
+
+Expected<std::string> gunzip(std::string_view content, std::size_t limit) {
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) return resource_exhausted("zlib has no memory");
+  std::string out, block(std::size_t{1} << 18, '\0');
+  int result = Z_OK;
+  while (result == Z_OK) {
+    if (stream.avail_in == 0) {
+      const std::size_t part = std::min<std::size_t>(content.size(), std::size_t{1} << 30);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+      stream.avail_in = uInt(part);
+      content.remove_prefix(part);
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(block.data());
+    stream.avail_out = uInt(block.size());
+    result = inflate(&stream, Z_NO_FLUSH);
+    out.append(block.data(), block.size() - stream.avail_out);
+    if (out.size() > limit) result = Z_MEM_ERROR;
+  }
+  inflateEnd(&stream);
+  if (out.size() > limit)
+    return resource_exhausted("more than " + std::to_string(limit) + " bytes when unpacked");
+  if (result != Z_STREAM_END) return data_loss("damaged or truncated gzip content");
+  return out;
+}
+
+}  // namespace troupe

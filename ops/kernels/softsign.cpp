@@ -1,0 +1,50 @@
+// Softsign: y = x / (1 + |x|), elementwise.
+//
+// The example to copy for a new op: formulas on top, then how gradients flow, then the definition,
+// from which registration, wrappers, documentation and checks follow. The tests' row is in
+// tests/ops/cases_unary.cpp.
+#include "ops/kernels/elementwise.hpp"
+
+using namespace troupe;
+
+namespace {
+
+struct Softsign {
+  template <class T>
+  T operator()(T x) const {
+    return x / (1 + std::abs(x));
+  }
+};
+
+struct SoftsignGrad {
+  template <class T>
+  T operator()(T dy, T x) const {
+    T d = 1 + std::abs(x);
+    return dy / (d * d);
+  }
+};
+
+std::vector<Output> softsign_grad(GradContext& c) {
+  return {c.g.add("SoftsignGrad", {c.dy[0], c.x[0]})};
+}
+
+}  // namespace
+
+TROUPE_OPS(softsign) {
+  r.add({.name = "Softsign",
+         .in = {"x"},
+         .out = {"y"},
+         .types = kFloats,
+         .shape = same_shape,
+         .grad = softsign_grad,
+         .doc = "y = x / (1 + |x|). Saturates like tanh, with heavier tails."})
+      .cpu(elementwise<Softsign>);
+  r.add({.name = "SoftsignGrad",
+         .in = {"dy", "x"},
+         .out = {"dx"},
+         .types = kFloats,
+         .shape = same_shape,
+         .no_gradient = true,
+         .doc = "dx = dy / (1 + |x|)^2: the gradient of Softsign."})
+      .cpu(elementwise<SoftsignGrad>);
+}
