@@ -49,32 +49,22 @@ Expected<Tensor> load_idx(const std::string& path, ReadFile read_file) {
   return tensor;
 }
 
-Expected<std::vector<Tensor>> digits_of(const NodeDef& def, std::int64_t limit) {
-  // files[0] holds the place of the first digit and the seed of the set, as text: what the
-  // builder in ops/data/data.hpp wrote.
-  TROUPE_TRY(const auto parts, attr<std::vector<std::string>>(def, "files"));
-  std::uint64_t numbers[2] = {0, 0};
-  for (std::size_t i = 0; i < std::min<std::size_t>(parts.size(), 2); ++i) {
-    for (char c : parts[i]) {
-      if (c < '0' || c > '9' || numbers[i] > ~std::uint64_t{0} / 10 - 1)
-        return invalid_argument("drawn digits want \"seed\", \"first\" in `files`, not '" +
-                                parts[i] + "'");
-      numbers[i] = numbers[i] * 10 + std::uint64_t(c - '0');
-    }
-  }
-  if (limit < 1) return invalid_argument("drawn digits need a `limit`: the set has no end");
-  return digit_set(numbers[0], numbers[1], limit);
-}
-
+// The examples from `first` on, and no more than `limit` of them.
 Expected<std::vector<Tensor>> examples_of(const NodeDef& def, std::int64_t limit,
                                           ReadFile read_file) {
+  TROUPE_TRY(const std::int64_t first, attr<std::int64_t>(def, "first"));
   TROUPE_TRY(const std::string source, attr<std::string>(def, "source"));
-  if (source == "digits") return digits_of(def, limit);
+  if (first < 0) return invalid_argument("`first` must not be negative");
+  if (source == "digits") {
+    if (limit < 1) return invalid_argument("drawn digits need a `limit`: the set has no end");
+    TROUPE_TRY(const std::int64_t seed, attr<std::int64_t>(def, "digits_seed"));
+    return digit_set(std::uint64_t(seed), std::uint64_t(first), limit);
+  }
   TROUPE_TRY(const auto files, attr<std::vector<std::string>>(def, "files"));
   std::vector<Tensor> examples;
   for (const std::string& path : files) {
-    TROUPE_TRY(Tensor component, load_idx(path, read_file));
-    examples.push_back(std::move(component));
+    TROUPE_TRY(const Tensor component, load_idx(path, read_file));
+    examples.push_back(component.rows(std::min(first, component.dim(0)), component.dim(0)));
   }
   return examples;
 }

@@ -17,8 +17,8 @@ using ReadFile = FunctionRef<Expected<std::string>(const std::string& path)>;
 // ".gz" appended; compressed content is recognised by its first bytes. Errors name the file.
 Expected<Pipeline> open_dataset(const NodeDef& def, ReadFile read_file);
 
-// An IDX file (the format of the MNIST files): magic, dimensions, elements, all big-endian. u8 only;
-// data_loss for a file that is truncated, longer than it says, or of another kind.
+// An IDX file (the format of the MNIST files): magic, dimensions, elements, all big-endian. u8
+// only; data_loss for a file that is truncated, longer than it says, or of another kind.
 Expected<Tensor> parse_idx(std::string_view content);
 
 // gzip content as it was before; data_loss when it is damaged, resource_exhausted beyond `limit`.

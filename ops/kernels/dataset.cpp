@@ -13,7 +13,7 @@ Status dataset_shape(InferenceContext& c) {
   if (c.int_attr("repeat") < -1)
     return invalid_argument("`repeat` must be a count, or -1 for ever, not " +
                             std::to_string(c.int_attr("repeat")));
-  for (const char* name : {"shuffle", "limit", "prefetch"})
+  for (const char* name : {"shuffle", "limit", "prefetch", "first"})
     if (c.int_attr(name) < 0)
       return invalid_argument("`" + std::string(name) + "` must not be negative");
   c.set(0, PartialShape::scalar());
@@ -35,20 +35,20 @@ Status element_shape(InferenceContext& c) {
 TROUPE_OPS(dataset) {
   r.add({.name = "Dataset",
          .out = {"handle: resource"},
-         .attrs = {"source: string {idx digits}", "files: list(string) = []", "batch: int = 1",
-                   "shuffle: int = 0", "seed: int = 0", "repeat: int = 1",
-                   "drop_remainder: bool = false", "prefetch: int = 0", "limit: int = 0",
-                   "types: list(type)", "shapes: list(shape)",
-                   "container: string = ", "shared_name: string = "},
+         .attrs = {"source: string {idx digits}", "first: int = 0", "digits_seed: int = 0",
+                   "files: list(string) = []", "batch: int = 1", "shuffle: int = 0",
+                   "seed: int = 0", "repeat: int = 1", "drop_remainder: bool = false",
+                   "prefetch: int = 0", "limit: int = 0", "types: list(type)",
+                   "shapes: list(shape)", "container: string = ", "shared_name: string = "},
          .shape = dataset_shape,
          .no_gradient = true,
          .stateful = true,
          .role = Role::dataset,
          .doc = "A handle on an input pipeline over (image, label) pairs: from the IDX `files` "
-                "(images, labels), or `limit` drawn digits. Examples are shuffled anew in each "
-                "epoch through a window of `shuffle` examples (0: file order), by `seed` alone, "
-                "and `repeat`ed that many times (-1: for ever). `limit` keeps the first examples "
-                "(0: all of them); `prefetch` elements are made ahead."});
+                "(images, labels), or digits drawn by `digits_seed`. The examples are `limit` (0: "
+                "all) from `first` on, shuffled anew in each epoch through a window of `shuffle` "
+                "examples (0: in order) by `seed` alone, `repeat`ed that many times (-1: for "
+                "ever). `prefetch` elements are made ahead."});
   r.add({.name = "NextElement",
          .in = {"handle: resource"},
          .out = {"values: types..."},

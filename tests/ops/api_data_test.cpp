@@ -1,0 +1,223 @@
+// ops/data: pipelines, drawn digits, IDX files.
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "ops/data/dataset.hpp"
+#include "ops/data/digits.hpp"
+#include "ops/data/pipeline.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Example i is the number i, twice: as an i64 row and as a byte label.
+std::vector<Tensor> numbered(std::int64_t count) {
+  Tensor rows = Tensor::make(DType::i64, Shape{count, 2}).value();
+  Tensor labels = Tensor::make(DType::u8, Shape{count}).value();
+  for (std::int64_t i = 0; i < count; ++i) {
+    rows.mutable_data<std::int64_t>()[2 * i] = i;
+    rows.mutable_data<std::int64_t>()[2 * i + 1] = 10 * i;
+    labels.mutable_data<std::uint8_t>()[i] = std::uint8_t(i);
+  }
+  return {rows, labels};
+}
+
+std::vector<std::int64_t> labels_of(Pipeline& pipeline, std::uint64_t element) {
+  auto batch = pipeline.element(element);
+  REQUIRE(batch.ok());
+  auto span = (*batch)[1].span<std::int64_t>();
+  return {span.begin(), span.end()};
+}
+
+std::string idx_file(std::vector<std::uint8_t> dims, std::size_t bytes) {
+  std::string out = {0, 0, 8, char(dims.size())};
+  for (std::uint8_t d : dims) out += {0, 0, 0, char(d)};
+  for (std::size_t i = 0; i < bytes; ++i) out += char(i);
+  return out;
+}
+
+std::string gzip(const std::string& content) {
+  z_stream s{};
+  REQUIRE(deflateInit2(&s, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string out(content.size() + 100, '\0');
+  s.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  s.avail_in = uInt(content.size());
+  s.next_out = reinterpret_cast<Bytef*>(out.data());
+  s.avail_out = uInt(out.size());
+  REQUIRE(deflate(&s, Z_FINISH) == Z_STREAM_END);
+  out.resize(out.size() - s.avail_out);
+  deflateEnd(&s);
+  return out;
+}
+
+NodeDef dataset_node(std::string source, std::vector<std::string> files, std::int64_t limit) {
+  NodeDef def;
+  def.name = "train";
+  def.op = "Dataset";
+  def.attrs = {{"source", source},
+               {"files", files},
+               {"batch", 2},
+               {"shuffle", 0},
+               {"seed", 0},
+               {"repeat", 1},
+               {"limit", limit},
+               {"first", 1},
+               {"digits_seed", 7},
+               {"prefetch", 0},
+               {"drop_remainder", false}};
+  return def;
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline in order gives the examples in batches, the last one short") {
+  auto pipeline = Pipeline::make(numbered(5), {.batch = 2}).value();
+  CHECK(pipeline.elements() == 3u);
+  CHECK(labels_of(pipeline, 0) == std::vector<std::int64_t>{0, 1});
+  CHECK(labels_of(pipeline, 2) == std::vector<std::int64_t>{4});
+  auto rows = pipeline.element(1).value()[0];
+  CHECK(Tensor::same(rows, Tensor::of<std::int64_t>(Shape{2, 2}, {2, 20, 3, 30})));
+  CHECK(pipeline.element(3).status().code() == Code::out_of_range);
+}
+
+TEST_CASE("a pipeline that drops the remainder has full batches only, epoch after epoch") {
+  auto pipeline =
+      Pipeline::make(numbered(5), {.batch = 2, .repeat = -1, .drop_remainder = true}).value();
+  CHECK_FALSE(pipeline.elements().has_value());
+  CHECK(pipeline.elements_per_epoch() == 2);
+  CHECK(labels_of(pipeline, 2'000'001) == std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("each epoch of a shuffled pipeline is another permutation of all examples") {
+  auto pipeline =
+      Pipeline::make(numbered(40), {.batch = 7, .shuffle = 40, .seed = 3, .repeat = 2}).value();
+  std::vector<std::vector<std::int64_t>> epochs(2);
+  for (std::uint64_t e = 0; e < 12; ++e)
+    for (std::int64_t label : labels_of(pipeline, e)) epochs[e / 6].push_back(label);
+  CHECK(epochs[0] != epochs[1]);
+  for (auto& epoch : epochs) {
+    CHECK_FALSE(std::is_sorted(epoch.begin(), epoch.end()));
+    std::sort(epoch.begin(), epoch.end());
+    std::vector<std::int64_t> all(40);
+    std::iota(all.begin(), all.end(), 0);
+    CHECK(epoch == all);
+  }
+}
+
+TEST_CASE("an element depends on its index and the seed, not on what was asked before") {
+  const PipelineSpec spec{.batch = 4, .shuffle = 30, .seed = 9, .repeat = -1};
+  auto forwards = Pipeline::make(numbered(30), spec).value();
+  auto jumping = Pipeline::make(numbered(30), spec).value();
+  auto other_seed = Pipeline::make(numbered(30), {.batch = 4, .shuffle = 30, .seed = 10}).value();
+  std::vector<std::vector<std::int64_t>> seen;
+  for (std::uint64_t e = 0; e < 24; ++e) seen.push_back(labels_of(forwards, e));
+  for (std::uint64_t e : {23, 0, 17, 8, 1, 22, 9}) CHECK(labels_of(jumping, e) == seen[e]);
+  CHECK(labels_of(other_seed, 0) != seen[0]);
+}
+
+TEST_CASE("a window shows no example more than a window ahead of its place") {
+  auto order = epoch_order(1000, 10, 1, 0);
+  bool moved = false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    CHECK(order[i] < i + 10);
+    moved = moved || order[i] != i;
+  }
+  CHECK(moved);
+}
+
+TEST_CASE("a pipeline refuses what it cannot serve, saying why") {
+  std::vector<Tensor> uneven = {numbered(3)[0], numbered(4)[1]};
+  CHECK(Pipeline::make(uneven, {}).status().message() ==
+        "components differ in length: [3,2] and [4]");
+  CHECK(Pipeline::make({}, {}).status().code() == Code::invalid_argument);
+  CHECK(Pipeline::make(numbered(0), {}).status().code() == Code::invalid_argument);
+  CHECK(Pipeline::make(numbered(3), {.batch = 0}).status().code() == Code::invalid_argument);
+  CHECK(Pipeline::make(numbered(3), {.batch = 4, .drop_remainder = true}).status().message() ==
+        "a batch of 4 is never full with 3 examples an epoch");
+}
+
+TEST_CASE("pictures become floats between 0 and 1 with a channel, labels 64-bit integers") {
+  auto pipeline = Pipeline::make(digit_set(1, 0, 10).value(), {.batch = 5}).value();
+  auto batch = pipeline.element(0).value();
+  CHECK(batch[0].dtype() == DType::f32);
+  CHECK(batch[0].shape() == Shape{5, 28, 28, 1});
+  CHECK(batch[1].dtype() == DType::i64);
+  auto pixels = batch[0].span<float>();
+  CHECK(*std::min_element(pixels.begin(), pixels.end()) >= 0);
+  float ink = *std::max_element(pixels.begin(), pixels.end());
+  CHECK(ink > 0.6f);
+  CHECK(ink <= 1);
+}
+
+TEST_CASE("a drawn digit is a function of seed and index") {
+  auto all = digit_set(5, 0, 64).value();
+  auto part = digit_set(5, 20, 8).value();
+  CHECK(Tensor::same(part[0], all[0].rows(20, 28).clone().value()));
+  CHECK(Tensor::same(part[1], all[1].rows(20, 28).clone().value()));
+  CHECK_FALSE(Tensor::same(all[0], digit_set(6, 0, 64).value()[0]));
+  CHECK(digit_set(5, 0, -1).status().code() == Code::invalid_argument);
+}
+
+TEST_CASE("drawn digits show all ten about equally often, and no two pictures are the same") {
+  auto set = digit_set(2, 0, 2000).value();
+  int count[10] = {};
+  for (std::uint8_t label : set[1].span<std::uint8_t>()) ++count[label];
+  for (int n : count) CHECK(n > 140);
+  std::vector<std::string> pictures;
+  for (int i = 0; i < 2000; ++i) {
+    const auto* p = set[0].data<char>() + i * 784;
+    pictures.emplace_back(p, p + 784);
+  }
+  std::sort(pictures.begin(), pictures.end());
+  CHECK(std::adjacent_find(pictures.begin(), pictures.end()) == pictures.end());
+}
+
+TEST_CASE("an IDX file is read back, and every damage is named") {
+  const std::string good = idx_file({2, 3}, 6);
+  auto tensor = parse_idx(good).value();
+  CHECK(Tensor::same(tensor, Tensor::of<std::uint8_t>(Shape{2, 3}, {0, 1, 2, 3, 4, 5})));
+  for (std::size_t length = 0; length < good.size(); ++length)
+    CHECK(parse_idx(good.substr(0, length)).status().code() == Code::data_loss);
+  CHECK(parse_idx(good + "x").status().code() == Code::data_loss);
+  std::string floats = good;
+  floats[2] = 13;
+  CHECK(parse_idx(floats).status().code() == Code::data_loss);
+  CHECK(parse_idx(std::string("\0\0\x08\x08", 4) + std::string(32, '\xff')).status().code() ==
+        Code::invalid_argument);
+}
+
+TEST_CASE("gzip content is unpacked up to a limit, and damage is found") {
+  const std::string plain(100'000, 'a');
+  const std::string packed = gzip(plain);
+  CHECK(gunzip(packed).value() == plain);
+  CHECK(gunzip(packed, 1000).status().code() == Code::resource_exhausted);
+  CHECK(gunzip(packed.substr(0, packed.size() / 2)).status().code() == Code::data_loss);
+  CHECK(gunzip("\x1f\x8bnonsense").status().code() == Code::data_loss);
+}
+
+TEST_CASE("a dataset of files finds the compressed ones and names the one that is missing") {
+  std::map<std::string, std::string> disk = {{"images", idx_file({4, 2, 2}, 16)},
+                                             {"labels.gz", gzip(idx_file({4}, 4))}};
+  auto read = [&](const std::string& path) -> Expected<std::string> {
+    auto found = disk.find(path);
+    if (found == disk.end()) return not_found("no file '" + path + "'");
+    return found->second;
+  };
+  auto pipeline = open_dataset(dataset_node("idx", {"images", "labels"}, 0), read).value();
+  CHECK(pipeline.examples() == 3);  // `first` is 1
+  CHECK(labels_of(pipeline, 0) == std::vector<std::int64_t>{1, 2});
+
+  Status missing = open_dataset(dataset_node("idx", {"images", "other"}, 0), read).status();
+  CHECK(missing.code() == Code::not_found);
+  CHECK(missing.message().find("'other'") != std::string::npos);
+
+  auto drawn = open_dataset(dataset_node("digits", {}, 9), read).value();
+  auto expected = digit_set(7, 1, 9).value();
+  CHECK(labels_of(drawn, 0)[0] == expected[1].data<std::uint8_t>()[0]);
+  CHECK(open_dataset(dataset_node("digits", {}, 0), read).status().code() ==
+        Code::invalid_argument);
+}
