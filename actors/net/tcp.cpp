@@ -60,7 +60,7 @@ Expected<std::uint16_t> TcpTransport::listen(const Endpoint& at, Hello hello) {
   listener->hello = std::move(hello);
   std::uint16_t port = local_address(listener->fd.get()).port();
   std::lock_guard lock(listeners_mutex_);
-  TROUPE_TRY(listener->id, control_->add(listener->fd.get(), EPOLLIN, listener));
+  TROUPE_TRY(control_->add(listener->fd.get(), EPOLLIN, listener, listener->id));
   listeners_.push_back(std::move(listener));
   return port;
 }

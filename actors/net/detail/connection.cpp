@@ -36,7 +36,7 @@ Connection::~Connection() = default;
 Status Connection::start(Shard& shard) {
   shard_ = &shard;
   mask_ = phase_ == Phase::connecting ? EPOLLOUT : EPOLLIN;
-  TROUPE_TRY(shard_id_, shard.add(fd_.get(), mask_, shared_from_this()));
+  TROUPE_TRY(shard.add(fd_.get(), mask_, shared_from_this(), shard_id_));
   if (phase_ == Phase::handshake) begin_tls();
   return {};
 }
@@ -163,8 +163,7 @@ Status Connection::move_to(Shard& shard) {
   leave();
   shard_ = &shard;
   mask_ = 0;
-  TROUPE_TRY(shard_id_, shard.add(fd_.get(), 0, shared_from_this()));
-  return {};
+  return shard.add(fd_.get(), 0, shared_from_this(), shard_id_);
 }
 
 void Connection::read_on() {

@@ -105,14 +105,15 @@ void Shard::post(std::function<void()> task) {
   if (first) wake();
 }
 
-Expected<std::uint64_t> Shard::add(int fd, std::uint32_t events, std::shared_ptr<Source> source) {
-  std::lock_guard lock(mutex_);
+Status Shard::add(int fd, std::uint32_t events, std::shared_ptr<Source> source, std::uint64_t& id) {
+  std::lock_guard lock(mutex_);  // find() waits for it, so the id is seen by whoever serves
+  id = ++last_id_;
   epoll_event e{};
   e.events = events | (shared_ ? EPOLLONESHOT : 0u);
-  e.data.u64 = ++last_id_;
+  e.data.u64 = id;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) != 0) return errno_status("epoll_ctl", errno);
-  sources_.emplace(last_id_, std::move(source));
-  return last_id_;
+  sources_.emplace(id, std::move(source));
+  return {};
 }
 
 void Shard::modify(int fd, std::uint64_t id, std::uint32_t events) {

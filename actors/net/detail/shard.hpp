@@ -48,8 +48,9 @@ class Shard {
   void post(std::function<void()> task);
   bool on_thread() const;
 
-  // The source is held until it is removed. Its id is what modify and remove take.
-  Expected<std::uint64_t> add(int fd, std::uint32_t events, std::shared_ptr<Source> source);
+  // The source is held until it is removed. `id` is what modify and remove take; it is set before
+  // the first event.
+  Status add(int fd, std::uint32_t events, std::shared_ptr<Source> source, std::uint64_t& id);
   void modify(int fd, std::uint64_t id, std::uint32_t events);
   void remove(int fd, std::uint64_t id);
 
