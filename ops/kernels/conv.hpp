@@ -18,7 +18,7 @@ namespace troupe {
 using onednn::ConvKind;
 
 // Sizes of a convolution of `x` [n,h,w,c] with `filter` [h,w,c,k], or the reason why not.
-Expected<ConvShape> inline conv_shape(const WindowAttrs& w, const Shape& x, const Shape& filter) {
+inline Expected<ConvShape> conv_shape(const WindowAttrs& w, const Shape& x, const Shape& filter) {
   if (x.rank() != 4 || filter.rank() != 4 || x[3] != filter[2])
     return invalid_argument("a convolution wants x [n,h,w,c] and a filter [h,w,c,k], not " +
                             x.text() + " and " + filter.text());
@@ -53,12 +53,17 @@ struct ConvPlan {
   ConvShape shape;
   Chunks chunks;  // of images, or of output channels
   bool by_channels = false;
-  std::unique_ptr<onednn::Conv> whole,
-      rest;  // of a full chunk and of the last, shorter one; null: patches
+#if TROUPE_ONEDNN
+  // Of a full chunk and of the last, shorter one. Null: a matrix product or patches.
+  std::unique_ptr<onednn::Conv> whole, rest;
 
+  bool has_primitive() const { return whole != nullptr; }
   const onednn::Conv& primitive(std::int64_t chunk) const {
     return chunks[chunk].size() == chunks[0].size() ? *whole : *rest;
   }
+#else
+  bool has_primitive() const { return false; }
+#endif
 };
 
 // Whether oneDNN is worth asking. It skips padding beyond the window wrongly or slowly, and its
@@ -72,6 +77,34 @@ inline bool suits_onednn(ConvKind kind, const ConvShape& s) {
   return usual && !is_pointwise(s) && (kind != ConvKind::backward_data || s.in_c >= 8);
 }
 
+#if TROUPE_ONEDNN
+// Gives the plan its primitives, unless oneDNN has none for this shape.
+inline Status make_primitives(ConvKind kind, ConvPlan& plan) {
+  const Chunks& chunks = plan.chunks;
+  const std::int64_t first = chunks[0].size(), last = chunks[chunks.count - 1].size();
+  // Two sizes at most, the odd one last.
+  for (std::int64_t i = 0; i + 1 < chunks.count; ++i)
+    if (chunks[i].size() != first) return ok_status();
+  if (plan.by_channels && last != first) return ok_status();
+  auto part = [&](std::int64_t size) {
+    ConvShape s = plan.shape;
+    (plan.by_channels ? s.out_c : s.batch) = size;
+    return s;
+  };
+  auto whole = onednn::Conv::make(kind, part(first));
+  if (!whole.ok())
+    return whole.status().code() == Code::unimplemented ? ok_status() : whole.status();
+  if (last != first) {
+    auto rest = onednn::Conv::make(kind, part(last), whole.value().get());
+    if (!rest.ok())
+      return rest.status().code() == Code::unimplemented ? ok_status() : rest.status();
+    plan.rest = std::move(rest).value();
+  }
+  plan.whole = std::move(whole).value();
+  return ok_status();
+}
+#endif
+
 inline Expected<std::shared_ptr<const ConvPlan>> make_conv_plan(ConvKind kind, const ConvShape& s,
                                                                 bool is_f32) {
   auto plan = std::make_shared<ConvPlan>();
@@ -84,37 +117,11 @@ inline Expected<std::shared_ptr<const ConvPlan>> make_conv_plan(ConvKind kind, c
   } else {
     plan->chunks = conv_chunks(s.batch);
   }
-  const bool empty = x_shape(s).elements() == 0 || y_shape(s).elements() == 0;
 #if TROUPE_ONEDNN
-  if (!is_f32 || empty || !suits_onednn(kind, s)) return std::shared_ptr<const ConvPlan>(plan);
-  auto part = [&](std::int64_t size) {
-    ConvShape one = s;
-    (plan->by_channels ? one.out_c : one.batch) = size;
-    return one;
-  };
-  // Ranges of channels may differ by a tile from each other, and then patches do: the filter's
-  // layout would differ too.
-  const std::int64_t first = plan->chunks[0].size();
-  const std::int64_t last = plan->chunks[plan->chunks.count - 1].size();
-  if (plan->by_channels)
-    for (std::int64_t i = 0; i < plan->chunks.count; ++i)
-      if (plan->chunks[i].size() != first) return std::shared_ptr<const ConvPlan>(plan);
-  auto whole = onednn::Conv::make(kind, part(first));
-  if (!whole.ok() && whole.status().code() == Code::unimplemented)
-    return std::shared_ptr<const ConvPlan>(plan);
-  TROUPE_TRY(plan->whole, std::move(whole));
-  if (last != first) {
-    auto rest = onednn::Conv::make(kind, part(last), plan->whole.get());
-    if (!rest.ok() && rest.status().code() == Code::unimplemented) {
-      plan->whole.reset();
-      return std::shared_ptr<const ConvPlan>(plan);
-    }
-    TROUPE_TRY(plan->rest, std::move(rest));
-  }
-#else
-  (void)empty;
+  const bool empty = x_shape(s).elements() == 0 || y_shape(s).elements() == 0;
+  if (is_f32 && !empty && suits_onednn(kind, s)) TROUPE_TRY(make_primitives(kind, *plan));
 #endif
-  return std::shared_ptr<const ConvPlan>(plan);
+  return std::shared_ptr<const ConvPlan>(std::move(plan));
 }
 
 // The plans of one node: by shape, since batches vary. Bounded, because a feed decides the shapes;

@@ -110,7 +110,6 @@ TROUPE_OPS(softmax) {
          .out = {"dx"},
          .types = "f32 f64",
          .shape = softmax_shape,
-
          .doc = "The gradient of Softmax, given its output y."})
       .cpu(float_function<RowGradient<Softmax>>);
   r.add({.name = "LogSoftmax",
@@ -126,7 +125,6 @@ TROUPE_OPS(softmax) {
          .out = {"dx"},
          .types = "f32 f64",
          .shape = softmax_shape,
-
          .doc = "The gradient of LogSoftmax, given its output y."})
       .cpu(float_function<RowGradient<LogSoftmax>>);
 }

@@ -66,8 +66,7 @@ struct ConvDescs {
 
   ConvDescs(const ConvShape& s, const Desc* packed)
       : x({s.batch, s.in_c, s.in_h, s.in_w}, kF32, Tag::nhwc),
-        filter(packed ? *packed
-                      : Desc({s.out_c, s.in_c, s.filter_h, s.filter_w}, kF32, Tag::any)),
+        filter(packed ? *packed : Desc({s.out_c, s.in_c, s.filter_h, s.filter_w}, kF32, Tag::any)),
         y({s.batch, s.out_c, s.out_h, s.out_w}, kF32, Tag::nhwc),
         strides{s.stride_h, s.stride_w},
         dilations{s.dilation_h - 1, s.dilation_w - 1},
@@ -85,8 +84,8 @@ dnnl::primitive_attr user_scratchpad() {
 dnnl::convolution_forward::primitive_desc forward_desc(const ConvDescs& d) {
   constexpr auto kind = dnnl::prop_kind::forward_training;
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine(),    kind,        kDirect,     d.x,       d.filter,         d.y,
-          d.strides,   d.dilations, d.pad_begin, d.pad_end, user_scratchpad()};
+  return {engine(),  kind,        kDirect,     d.x,       d.filter,         d.y,
+          d.strides, d.dilations, d.pad_begin, d.pad_end, user_scratchpad()};
 #else
   return {{kind, kDirect, d.x, d.filter, d.y, d.strides, d.dilations, d.pad_begin, d.pad_end},
           user_scratchpad(),
@@ -97,8 +96,8 @@ dnnl::convolution_forward::primitive_desc forward_desc(const ConvDescs& d) {
 dnnl::convolution_backward_data::primitive_desc backward_data_desc(
     const ConvDescs& d, const dnnl::convolution_forward::primitive_desc& hint) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine(),    kDirect,     d.x,       d.filter, d.y,
-          d.strides,   d.dilations, d.pad_begin, d.pad_end, hint, user_scratchpad()};
+  return {engine(),    kDirect,   d.x,  d.filter,         d.y, d.strides, d.dilations,
+          d.pad_begin, d.pad_end, hint, user_scratchpad()};
 #else
   return {{kDirect, d.x, d.filter, d.y, d.strides, d.dilations, d.pad_begin, d.pad_end},
           user_scratchpad(),
@@ -110,8 +109,8 @@ dnnl::convolution_backward_data::primitive_desc backward_data_desc(
 dnnl::convolution_backward_weights::primitive_desc backward_filter_desc(
     const ConvDescs& d, const dnnl::convolution_forward::primitive_desc& hint) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine(),    kDirect,     d.x,       d.filter, d.y,
-          d.strides,   d.dilations, d.pad_begin, d.pad_end, hint, user_scratchpad()};
+  return {engine(),    kDirect,   d.x,  d.filter,         d.y, d.strides, d.dilations,
+          d.pad_begin, d.pad_end, hint, user_scratchpad()};
 #else
   return {{kDirect, d.x, d.filter, d.y, d.strides, d.dilations, d.pad_begin, d.pad_end},
           user_scratchpad(),
@@ -144,8 +143,8 @@ Status sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
                                     a, lda, b, ldb, beta, c, ldc);
   if (status == dnnl_success) return ok_status();
   if (status == dnnl_out_of_memory) return resource_exhausted("oneDNN is out of memory in sgemm");
-  return internal_error(fmt::format("oneDNN sgemm {}x{}x{} failed with status {}", m, k, n,
-                                    int(status)));
+  return internal_error(
+      fmt::format("oneDNN sgemm {}x{}x{} failed with status {}", m, k, n, int(status)));
 }
 
 struct Conv::State {
@@ -162,7 +161,8 @@ Expected<std::unique_ptr<Conv>> Conv::make(ConvKind kind, const ConvShape& shape
   auto state = std::make_unique<State>();
   TROUPE_TRY(guarded("a convolution of this shape", [&] {
     ConvDescs descs(shape, like ? &like->state_->packed : nullptr);
-    // The directions of training need a forward descriptor as hint, with a filter layout of its own.
+    // The directions of training need a forward descriptor as hint, with a filter layout of its
+    // own.
     auto forward = forward_desc(kind == ConvKind::forward ? descs : ConvDescs(shape, nullptr));
     auto keep = [&](const auto& pd, const Desc& packed, dnnl::primitive primitive) {
       state->primitive = std::move(primitive);
@@ -213,8 +213,7 @@ Status Conv::unpack(const void* packed, float* hwio) const {
   });
 }
 
-Status Conv::run_forward(const float* x, const void* packed_filter, float* y,
-                         void* scratch) const {
+Status Conv::run_forward(const float* x, const void* packed_filter, float* y, void* scratch) const {
   return guarded("a convolution", [&] {
     state_->primitive.execute(stream(),
                               {{DNNL_ARG_SRC, memory_of(state_->x, x)},
@@ -238,11 +237,11 @@ Status Conv::run_backward_data(const float* dy, const void* packed_filter, float
 Status Conv::run_backward_filter(const float* x, const float* dy, void* packed_filter,
                                  void* scratch) const {
   return guarded("a convolution's filter gradient", [&] {
-    state_->primitive.execute(
-        stream(), {{DNNL_ARG_SRC, memory_of(state_->x, x)},
-                   {DNNL_ARG_DIFF_DST, memory_of(state_->y, dy)},
-                   {DNNL_ARG_DIFF_WEIGHTS, memory_of(state_->packed, packed_filter)},
-                   {DNNL_ARG_SCRATCHPAD, memory_of(state_->scratch, scratch)}});
+    state_->primitive.execute(stream(),
+                              {{DNNL_ARG_SRC, memory_of(state_->x, x)},
+                               {DNNL_ARG_DIFF_DST, memory_of(state_->y, dy)},
+                               {DNNL_ARG_DIFF_WEIGHTS, memory_of(state_->packed, packed_filter)},
+                               {DNNL_ARG_SCRATCHPAD, memory_of(state_->scratch, scratch)}});
   });
 }
 
