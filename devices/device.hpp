@@ -29,9 +29,11 @@ class Stream {
   virtual ~Stream() = default;
   virtual std::uint32_t id() const = 0;
   // Queues `work` after everything issued before; returns its ticket. A synchronous device runs it
-  // before returning; then the ticket is complete and the status is in `failed`.
+  // before returning; then the ticket is complete, or has a sequence and on_complete tells at once
+  // why the work failed. After a failure work is dropped instead of run.
   virtual Ticket enqueue(std::function<Status()> work) = 0;
-  // Later work of this stream starts after `ticket` (of any stream of this device).
+  // Later work of this stream starts after `ticket` (of any stream of this device). When that has
+  // failed, so does this stream.
   virtual void wait(Ticket ticket) = 0;
   // The ticket of the last work issued; complete when there is none pending on a synchronous one.
   virtual Ticket last() const = 0;

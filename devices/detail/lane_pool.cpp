@@ -41,8 +41,13 @@ void LanePool::launch(std::function<void(Lanes&)> burst) {
     std::lock_guard lock(mutex_);
     bursts_.push_back(std::move(burst));
     queued_.fetch_add(1);
+    unfinished_.fetch_add(1);
   }
   announce(1);
+}
+
+void LanePool::drain() {
+  for (int n; (n = unfinished_.load()) != 0;) unfinished_.wait(n);
 }
 
 void LanePool::run(Lane& lane) {
@@ -75,6 +80,7 @@ bool LanePool::run_burst(Lane& lane) {
   burst(lane);
   burst = nullptr;  // what it holds goes before anybody can think that it is over
   running_.fetch_sub(1);
+  if (unfinished_.fetch_sub(1) == 1) unfinished_.notify_all();
   return true;
 }
 

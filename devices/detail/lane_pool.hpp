@@ -29,6 +29,9 @@ class LanePool {
 
   void launch(std::function<void(Lanes&)> burst);
   int count() const { return int(lanes_.size()); }
+  // No burst is queued or running. drain() waits for that.
+  bool idle() const { return unfinished_.load() == 0; }
+  void drain();
 
  private:
   // The kernel that a lane is running, open to others while it has chunks. It belongs to the lane
@@ -70,6 +73,7 @@ class LanePool {
   std::deque<std::function<void(Lanes&)>> bursts_;  // guarded by mutex_
   std::atomic<int> queued_{0};                      // its size, for a look without the lock
   std::atomic<int> running_{0};                     // bursts on lanes now
+  std::atomic<int> unfinished_{0};                  // both
   std::atomic<bool> stopping_{false};
   // Grows with every burst and every open job: what idle lanes watch and sleep on.
   alignas(64) std::atomic<std::uint32_t> news_{0};

@@ -1,0 +1,292 @@
+#include "devices/fake/fake_device.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "devices/arena.hpp"
+#include "devices/detail/host_copy.hpp"
+#include "devices/detail/lane_pool.hpp"
+#include "devices/fake/fake_memory.hpp"
+
+namespace troupe {
+namespace {
+
+class FakeStream;
+
+// What the streams of one device share. One mutex for all of them: simple, and fast enough here.
+struct Shared {
+  Shared(DeviceName device, const FakeOptions& o) : name(std::move(device)), options(o) {}
+
+  const DeviceName name;
+  const FakeOptions options;
+  const FakeMemoryPtr memory{new FakeMemory(options.memory)};
+  std::mutex mutex;  // guards what follows, and the queues of all streams
+  std::condition_variable changed;
+  std::vector<FakeStream*> streams;
+  std::uint64_t items = 0;  // issued so far, on all streams
+  bool hurry = false;       // shutting down: no more delays
+  bool stopping = false;
+};
+
+class FakeStream final : public Stream {
+ public:
+  FakeStream(Shared& shared, std::uint32_t id)
+      : shared_(shared), id_(id), random_(shared.options.seed * 31 + id) {
+    shared_.streams.push_back(this);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~FakeStream() override { thread_.join(); }  // after shared_.stopping
+
+  std::uint32_t id() const override { return id_; }
+  Ticket enqueue(std::function<Status()> work) override;
+  void wait(Ticket ticket) override;
+  Ticket last() const override;
+  void on_complete(std::uint64_t sequence, std::function<void(Status)> done);
+
+  // With the mutex held:
+  bool idle() const { return items_.empty() && !busy_; }
+  bool reached(std::uint64_t sequence) const { return done_ >= sequence; }
+  // What became of work `sequence`. REQUIRES: reached(sequence).
+  Status status_of(std::uint64_t sequence) const {
+    return failed_at_ != 0 && sequence >= failed_at_ ? failure_ : ok_status();
+  }
+
+ private:
+  struct Item {
+    std::uint64_t sequence;
+    std::function<Status()> work;
+    std::vector<Ticket> after;
+  };
+  struct Callback {
+    std::uint64_t sequence;
+    std::function<void(Status)> done;
+  };
+
+  void run();
+  Status run_item(Item& item, std::unique_lock<std::mutex>& lock);
+  void delay();
+  void call_back(std::unique_lock<std::mutex>& lock);
+
+  Shared& shared_;
+  const std::uint32_t id_;
+  std::mt19937_64 random_;  // of its own thread
+  std::deque<Item> items_;
+  std::vector<Ticket> awaited_;  // by the next item
+  std::deque<Callback> callbacks_;
+  std::uint64_t issued_ = 0, done_ = 0;
+  std::uint64_t failed_at_ = 0;
+  Status failure_;
+  bool busy_ = false;  // running an item or a callback
+  std::thread thread_;
+};
+
+Ticket FakeStream::enqueue(std::function<Status()> work) {
+  std::lock_guard lock(shared_.mutex);
+  const std::uint64_t sequence = ++issued_;
+  if (++shared_.items == shared_.options.fail_at)
+    work = [] { return internal_error("a failure injected into the device"); };
+  items_.push_back({sequence, std::move(work), std::exchange(awaited_, {})});
+  shared_.memory->issued(id_, sequence);
+  shared_.changed.notify_all();
+  return {id_, sequence};
+}
+
+void FakeStream::wait(Ticket ticket) {
+  if (ticket.complete() || ticket.stream == id_) return;
+  std::lock_guard lock(shared_.mutex);
+  TROUPE_CHECK(ticket.stream < shared_.streams.size(), "a ticket of another device");
+  awaited_.push_back(ticket);
+}
+
+Ticket FakeStream::last() const {
+  std::lock_guard lock(shared_.mutex);
+  // Work that is done and went well needs no more waiting.
+  const bool settled = done_ == issued_ && failed_at_ == 0;
+  return settled ? Ticket{} : Ticket{id_, issued_};
+}
+
+void FakeStream::on_complete(std::uint64_t sequence, std::function<void(Status)> done) {
+  std::unique_lock lock(shared_.mutex);
+  TROUPE_CHECK(sequence <= issued_, "a ticket of another device");
+  if (!reached(sequence)) {
+    // Callers ask for any ticket at any time; the list stays in ticket order.
+    auto at = callbacks_.end();
+    while (at != callbacks_.begin() && std::prev(at)->sequence > sequence) --at;
+    callbacks_.insert(at, {sequence, std::move(done)});
+    return;
+  }
+  const Status status = status_of(sequence);
+  lock.unlock();
+  done(status);
+}
+
+void FakeStream::run() {
+  std::unique_lock lock(shared_.mutex);
+  for (;;) {
+    shared_.changed.wait(lock, [&] { return !items_.empty() || shared_.stopping; });
+    if (items_.empty()) return;
+    Item item = std::move(items_.front());
+    items_.pop_front();
+    busy_ = true;
+    Status status = run_item(item, lock);
+    if (!status.ok() && failed_at_ == 0) {
+      failed_at_ = item.sequence;
+      failure_ = std::move(status);
+    }
+    done_ = item.sequence;
+    shared_.memory->done(id_, done_);
+    shared_.changed.notify_all();
+    call_back(lock);
+    busy_ = false;
+    shared_.changed.notify_all();
+  }
+}
+
+// Waits, dawdles, works; without the lock where it takes time.
+Status FakeStream::run_item(Item& item, std::unique_lock<std::mutex>& lock) {
+  Status status;
+  for (const Ticket& t : item.after) {
+    const FakeStream& other = *shared_.streams[t.stream];
+    shared_.changed.wait(lock, [&] { return other.reached(t.sequence); });
+    if (status.ok()) status = other.status_of(t.sequence);
+  }
+  const bool run = status.ok() && failed_at_ == 0;
+  const bool dawdle = !shared_.hurry;
+  lock.unlock();
+  if (dawdle) delay();
+  if (run) status = item.work();
+  // What the work holds goes before anybody can think that it is over.
+  item.work = nullptr;
+  if (!status.ok())
+    status = status.in("in work " + std::to_string(item.sequence) + " of stream " +
+                       std::to_string(id_) + " on " + shared_.name.text());
+  lock.lock();
+  return status;
+}
+
+void FakeStream::delay() {
+  const auto most = std::uint64_t(shared_.options.max_delay.count());
+  // Bursts of work without delay are as likely to show a bug as stalls are.
+  if (most == 0 || random_() % 4 == 0) return;
+  std::this_thread::sleep_for(std::chrono::microseconds(random_() % (most + 1)));
+}
+
+void FakeStream::call_back(std::unique_lock<std::mutex>& lock) {
+  while (!callbacks_.empty() && reached(callbacks_.front().sequence)) {
+    Callback callback = std::move(callbacks_.front());
+    callbacks_.pop_front();
+    const Status status = status_of(callback.sequence);
+    lock.unlock();
+    callback.done(status);
+    callback.done = nullptr;
+    lock.lock();
+  }
+}
+
+class Fake final : public FakeDevice {
+ public:
+  Fake(DeviceName name, const FakeOptions& options)
+      : shared_(std::move(name), options),
+        host_arena_(make_arena(options.host_memory_cap)),
+        lanes_(std::make_unique<detail::LanePool>(options.lanes)) {
+    TROUPE_CHECK(shared_.name.full(), "a device has a full name");
+    TROUPE_CHECK(options.streams >= 1 && options.streams <= int(FakeMemory::kStreams),
+                 "a fake device has 1 to 8 streams");
+    std::lock_guard lock(shared_.mutex);  // the streams' threads wait until all of them exist
+    for (int i = 0; i < options.streams; ++i)
+      streams_.push_back(std::make_unique<FakeStream>(shared_, std::uint32_t(i)));
+  }
+  ~Fake() override { shut_down(); }
+
+  const DeviceName& name() const override { return shared_.name; }
+  MemorySpace space() const override { return MemorySpace::device; }
+  Allocator& allocator() override { return *shared_.memory; }
+  Allocator& host_allocator() override { return *host_arena_; }
+  Stream& stream() override { return *streams_[0]; }
+  Stream& stream(int index) override { return *streams_.at(std::size_t(index)); }
+  int streams() const override { return int(streams_.size()); }
+
+  void launch(std::function<void(Lanes&)> burst) override { lanes_->launch(std::move(burst)); }
+  Ticket copy(const Tensor& src, Tensor dst) override;
+  void on_complete(Ticket ticket, std::function<void(Status)> done) override;
+  Tensor alias(const Tensor& tensor) const override;
+
+  std::size_t bytes_in_use() const override { return shared_.memory->bytes_in_use(); }
+  std::size_t peak_bytes() const override { return shared_.memory->peak_bytes(); }
+  void reset_peak() override { shared_.memory->reset_peak(); }
+
+ private:
+  void shut_down();
+
+  Shared shared_;
+  const ArenaPtr host_arena_;
+  std::vector<std::unique_ptr<FakeStream>> streams_;
+  std::unique_ptr<detail::LanePool> lanes_;
+};
+
+Ticket Fake::copy(const Tensor& src, Tensor dst) {
+  detail::check_copy(src, dst);
+  FakeStream& stream = *streams_.back();
+  stream.wait(streams_[0]->last());
+  return stream.enqueue([this, src, dst] {
+    detail::copy_elements(alias(src), alias(dst));
+    return ok_status();
+  });
+}
+
+void Fake::on_complete(Ticket ticket, std::function<void(Status)> done) {
+  if (ticket.complete()) return done(ok_status());
+  streams_.at(ticket.stream)->on_complete(ticket.sequence, std::move(done));
+}
+
+Tensor Fake::alias(const Tensor& tensor) const {
+  if (!tensor.defined() || tensor.space() == MemorySpace::host) return tensor;
+  const Buffer& buffer = tensor.buffer();
+  return Tensor(tensor.dtype(), tensor.shape(),
+                Buffer::wrap(shared_.memory->view(buffer.data()), buffer.size(), MemorySpace::host,
+                             nullptr, nullptr),
+                tensor.offset());
+}
+
+// Work may launch bursts and bursts may issue work: until neither has any left.
+void Fake::shut_down() {
+  const auto idle = [&] {
+    for (auto& stream : streams_)
+      if (!stream->idle()) return false;
+    return true;
+  };
+  std::unique_lock lock(shared_.mutex);
+  shared_.hurry = true;
+  do {
+    lock.unlock();
+    lanes_->drain();
+    lock.lock();
+    shared_.changed.wait(lock, idle);
+  } while (!lanes_->idle());
+  shared_.stopping = true;
+  lock.unlock();
+  shared_.changed.notify_all();
+  streams_.clear();
+  lanes_.reset();
+}
+
+}  // namespace
+
+std::unique_ptr<FakeDevice> make_fake_device(DeviceName name, FakeOptions options) {
+  return std::make_unique<Fake>(std::move(name), options);
+}
+
+Tensor device_alias(const Device& device, const Tensor& tensor) {
+  const auto* fake = dynamic_cast<const FakeDevice*>(&device);
+  TROUPE_CHECK(fake != nullptr, "device_alias() wants a fake device");
+  return fake->alias(tensor);
+}
+
+}  // namespace troupe

@@ -1,0 +1,112 @@
+// One suite for every device: what devices/device.hpp promises. A new device adds a line to
+// all_devices().
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/cpu/cpu_device.hpp"
+#include "devices/device.hpp"
+#include "devices/fake/fake_device.hpp"
+
+namespace troupe::conformance {
+
+// A device, and what tests do with one. Simulated devices are pumped on the test's thread.
+class Subject {
+ public:
+  Subject(std::string text, std::unique_ptr<Device> device)
+      : text_(std::move(text)),
+        device_(std::move(device)),
+        sim_(dynamic_cast<SimDevice*>(device_.get())) {}
+
+  const std::string& text() const { return text_; }
+  Device& operator*() { return *device_; }
+  Device* operator->() { return device_.get(); }
+  void destroy() { device_.reset(); }
+
+  // Runs what was launched, on a device where nobody else does.
+  void pump() {
+    while (sim_ && sim_->run_one()) {
+    }
+  }
+  // Launches and waits for the end.
+  void run(std::function<void(Lanes&)> burst) {
+    std::promise<void> done;
+    device_->launch([&](Lanes& lanes) {
+      burst(lanes);
+      done.set_value();
+    });
+    pump();
+    done.get_future().wait();
+  }
+  Status wait(Ticket ticket) {
+    std::promise<Status> done;
+    device_->on_complete(ticket, [&](Status status) { done.set_value(std::move(status)); });
+    return done.get_future().get();
+  }
+  Tensor to_device(const Tensor& host) {
+    Tensor t = Tensor::make(host.dtype(), host.shape(), device_->allocator()).value();
+    TROUPE_CHECK(wait(device_->copy(host, t)).ok(), "copy to the device");
+    return t;
+  }
+  Tensor to_host(const Tensor& tensor) {
+    Tensor t = Tensor::make(tensor.dtype(), tensor.shape(), device_->host_allocator()).value();
+    TROUPE_CHECK(wait(device_->copy(tensor, t)).ok(), "copy to the host");
+    return t;
+  }
+
+ private:
+  std::string text_;
+  std::unique_ptr<Device> device_;
+  SimDevice* sim_;
+};
+
+inline DeviceName device_name(const std::string& type) {
+  return DeviceName::parse("/job:test/task:0/" + type + ":0").value();
+}
+
+struct Maker {
+  std::string text;
+  std::function<std::unique_ptr<Device>()> make;
+};
+
+inline std::vector<Maker> all_devices() {
+  const auto cpu = [](int threads) {
+    return [threads] {
+      CpuOptions options;
+      options.threads = threads;
+      return make_cpu_device(device_name("cpu"), options);
+    };
+  };
+  const auto fake = [](int streams, std::uint64_t seed) {
+    return [streams, seed]() -> std::unique_ptr<Device> {
+      FakeOptions options;
+      options.streams = streams;
+      options.seed = seed;
+      return make_fake_device(device_name("fake"), options);
+    };
+  };
+  return {{"cpu with 1 lane", cpu(1)},
+          {"cpu with 3 lanes", cpu(3)},
+          {"inline", [] { return make_inline_device(device_name("cpu")); }},
+          {"sim", []() -> std::unique_ptr<Device> { return make_sim_device(device_name("cpu")); }},
+          {"fake", fake(1, 5)},
+          {"fake with 2 streams", fake(2, 6)}};
+}
+
+// Calls `test` with a fresh one of every device.
+template <class Test>
+void on_every_device(Test&& test) {
+  for (const Maker& maker : all_devices()) {
+    Subject subject(maker.text, maker.make());
+    CAPTURE(subject.text());
+    test(subject);
+  }
+}
+
+}  // namespace troupe::conformance

@@ -1,0 +1,133 @@
+#include "devices/cpu/cpu_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "tests/devices/conformance.hpp"
+
+using namespace troupe;
+using conformance::device_name;
+
+TEST_CASE("every lane runs the start hook, first and once") {
+  std::mutex mutex;
+  std::multiset<std::thread::id> started;
+  std::atomic<int> early{0};
+  CpuOptions options;
+  options.threads = 3;
+  options.on_lane_start = [&] {
+    std::lock_guard lock(mutex);
+    started.insert(std::this_thread::get_id());
+  };
+  auto device = make_cpu_device(device_name("cpu"), options);
+  for (int i = 0; i < 50; ++i)
+    device->launch([&](Lanes& lanes) {
+      lanes.parallel(10, [&](std::int64_t) {
+        std::lock_guard lock(mutex);
+        if (started.count(std::this_thread::get_id()) != 1) ++early;
+      });
+    });
+  device.reset();
+  CHECK(early == 0);
+  CHECK(started.size() == 3);
+}
+
+TEST_CASE("idle lanes take chunks of a running kernel") {
+  CpuOptions options;
+  options.threads = 3;
+  auto device = make_cpu_device(device_name("cpu"), options);
+  std::promise<void> done;
+  device->launch([&](Lanes& lanes) {
+    // Each chunk waits for the others: it ends only if three lanes work on it.
+    std::atomic<int> inside{0};
+    lanes.parallel(3, [&](std::int64_t) {
+      ++inside;
+      while (inside < 3) std::this_thread::yield();
+    });
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+TEST_CASE("idle lanes take chunks before new bursts") {
+  CpuOptions options;
+  options.threads = 2;
+  auto device = make_cpu_device(device_name("cpu"), options);
+  std::atomic<bool> burst_ran{false};
+  std::promise<bool> result;
+  std::promise<void> busy, go;
+  device->launch([&](Lanes&) {  // keeps the second lane busy until there are chunks and a burst
+    busy.set_value();
+    go.get_future().wait();
+  });
+  busy.get_future().wait();
+  device->launch([&](Lanes& lanes) {
+    device->launch([&](Lanes&) { burst_ran = true; });
+    std::atomic<int> inside{0};
+    bool overtaken = false;
+    lanes.parallel(2, [&](std::int64_t) {
+      if (inside.fetch_add(1) == 0)
+        go.set_value();
+      else
+        overtaken = burst_ran;  // on the lane that could have run it first
+      while (inside < 2) std::this_thread::yield();
+    });
+    result.set_value(overtaken);
+  });
+  CHECK_FALSE(result.get_future().get());
+  device.reset();
+  CHECK(burst_ran);
+}
+
+TEST_CASE("the memory cap of a cpu is a status") {
+  CpuOptions options;
+  options.threads = 1;
+  options.memory_cap = 1 << 20;
+  auto device = make_cpu_device(device_name("cpu"), options);
+  auto fits = Tensor::make(DType::f32, Shape{200'000}, device->allocator());
+  CHECK(fits.ok());
+  auto too_much = Tensor::make(DType::f32, Shape{200'000}, device->allocator());
+  CHECK(too_much.status().code() == Code::resource_exhausted);
+}
+
+TEST_CASE("strings are copied by value") {
+  auto device = make_inline_device(device_name("cpu"));
+  Tensor source = Tensor::of<std::string>(Shape{2}, {"a", std::string(100, 'b')});
+  Tensor copy = Tensor::make(DType::string, Shape{2}, device->allocator()).value();
+  CHECK(device->copy(source, copy).complete());
+  CHECK(Tensor::same(source, copy));
+}
+
+TEST_CASE("an inline device runs a burst before launch returns, and does not recurse") {
+  auto device = make_inline_device(device_name("cpu"));
+  std::vector<std::string> order;
+  device->launch([&](Lanes&) {
+    device->launch([&](Lanes&) { order.push_back("inner"); });
+    order.push_back("outer");
+  });
+  CHECK(order == std::vector<std::string>{"outer", "inner"});
+  int depth = 0;
+  std::function<void(Lanes&)> chain = [&](Lanes&) {
+    if (++depth < 100'000) device->launch(chain);
+  };
+  device->launch(chain);
+  CHECK(depth == 100'000);
+}
+
+TEST_CASE("a simulated device runs one burst when told") {
+  auto device = make_sim_device(device_name("cpu"));
+  int ran = 0;
+  CHECK_FALSE(device->run_one());
+  for (int i = 1; i <= 3; ++i) device->launch([&, i](Lanes&) { ran = i; });
+  CHECK(device->pending() == 3);
+  CHECK(ran == 0);
+  CHECK(device->run_one());
+  CHECK(ran == 1);
+  CHECK(device->pending() == 2);
+  device.reset();  // the rest runs
+  CHECK(ran == 3);
+}
