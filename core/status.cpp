@@ -100,6 +100,23 @@ std::string Status::text() const {
   return out;
 }
 
+std::string Status::report() const {
+  if (ok()) return "ok";
+  std::size_t cut = rep_->message.find('\n');
+  const bool notes = cut != std::string::npos;
+  Status first = from_parts(rep_->code, rep_->message.substr(0, cut), {}, rep_->trail, rep_->cause);
+  std::string out = first.text();
+  if (rep_->site.known()) {
+    constexpr std::string_view kUsual = "invalid_argument: ";
+    if (out.starts_with(kUsual)) out.erase(0, kUsual.size());
+    out = rep_->site.text() + ": error: " + out;
+  }
+  if (notes) out += rep_->message.substr(cut);
+  for (char& c : out)
+    if (c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) c = ' ';
+  return out;
+}
+
 bool operator==(const Status& a, const Status& b) {
   if (a.rep_ == b.rep_) return true;
   if (!a.rep_ || !b.rep_) return false;

@@ -69,6 +69,12 @@ class [[nodiscard]] Status {
 
   // "mnist.cpp:15: invalid_argument: MatMul: inner dimensions differ (in node ...)". One line.
   std::string text() const;
+  // For a person at a terminal, as a compiler would say it; the notes of a message keep their
+  // lines:
+  //   mnist.cpp:15: error: MatMul: inner dimensions differ: a is [32,784], b is [748,128]
+  //   mnist.cpp:14: note: 'x' created here: f32[32,784]
+  // Codes other than invalid_argument are named. Without a known site the first line is text()'s.
+  std::string report() const;
 
   friend bool operator==(const Status& a, const Status& b);
 
@@ -145,10 +151,10 @@ class [[nodiscard]] Expected {
 };
 
 // What the client's edge throws: graph building and the Session methods without `try_`.
-// what() is Status::text().
+// what() is Status::report().
 class Error : public std::runtime_error {
  public:
-  explicit Error(Status status) : std::runtime_error(status.text()), status_(std::move(status)) {}
+  explicit Error(Status status) : std::runtime_error(status.report()), status_(std::move(status)) {}
   const Status& status() const { return status_; }
 
  private:

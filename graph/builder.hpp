@@ -12,6 +12,7 @@
 #include "core/status.hpp"
 #include "graph/graph.hpp"
 #include "graph/op_registry.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe {
 
@@ -33,7 +34,9 @@ class Output {
   std::string name() const;  // "scope/MatMul:0" as PortName text
   // Output `index` of the same node.
   Output sibling(int index) const { return {graph_, {port_.node, std::uint32_t(index)}}; }
-  friend bool operator==(const Output&, const Output&) = default;
+  // The same port of the same graph. Not ==, which compares values in a run
+  // (ops/api/operators.hpp).
+  bool is(const Output& other) const { return graph_ == other.graph_ && port_ == other.port_; }
 
  private:
   GraphBuilder* graph_ = nullptr;
@@ -64,7 +67,8 @@ struct NodeSpec {
   std::string op;
   std::vector<Output> inputs = {};
   AttrMap attrs = {};
-  std::string name = {};             // relative to the scope; "" means the op's name. Made unique with _1, _2...
+  std::string name =
+      {};  // relative to the scope; "" means the op's name. Made unique with _1, _2...
   std::vector<Op> control = {};
   std::string device = {};
   std::vector<std::string> colocate = {};
@@ -116,11 +120,33 @@ class GraphBuilder {
     explicit Guard(GraphBuilder* graph) : graph_(graph) {}
     GraphBuilder* graph_;
   };
-  Guard with_scope(std::string_view name);      // names become "name/..." (made unique)
-  Guard with_device(std::string_view device);   // merged with the enclosing one
+  // Names become "name/..." (made unique). A name that ends in '/' is a full prefix, entered again
+  // as it stands; "" is the root.
+  Guard with_scope(std::string_view name);
+  // What names of nodes added now begin with: "" or "a/b/". Given to with_scope as it is, that
+  // scope is open again.
+  const std::string& scope_prefix() const { return frames_.back().prefix; }
+  // Over the enclosing one, part by part. Throws Error for what is no device name.
+  Guard with_device(std::string_view device);
   Guard with_control(std::vector<Op> control);
-  Guard with_site(Site site);                   // the site of nodes that give none (gradients)
+  Guard with_site(Site site);  // the site of nodes that give none (gradients)
   Guard with_colocation(std::string_view node);
+
+  // Nodes, names and initializers added since the attempt began go away with it unless kept.
+  // Attempts nest; the inner ones end first.
+  class [[nodiscard]] Attempt {
+   public:
+    explicit Attempt(GraphBuilder& graph);
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+    ~Attempt();
+    void keep() { kept_ = true; }
+
+   private:
+    GraphBuilder& graph_;
+    std::size_t nodes_, initializers_, names_;
+    bool kept_ = false;
+  };
 
  private:
   struct Frame {
@@ -130,10 +156,26 @@ class GraphBuilder {
     Site site;
     std::vector<std::string> colocate;
   };
+  static std::uint64_t key(Port port) { return std::uint64_t{port.node} << 32 | port.index; }
+  const Frame& frame() const { return frames_.back(); }
+  Guard push(Frame frame);
+  Status check_inputs(const NodeSpec& spec) const;
+  std::vector<InferenceContext::Input> known_inputs(const std::vector<Output>& inputs) const;
+  Expected<NodeDef> make_node(const OpInfo& op, NodeSpec& spec);
+  Expected<Op> append(NodeDef node, const std::vector<Output>& inputs);
+  Expected<Op> expand(const OpInfo& op, const NodeSpec& spec, const NodeDef& node);
+  Status explain(const Status& status, const NodeSpec& spec, const Site& site) const;
+  std::string unique_name(const std::string& name);
+  void set_suffix(const std::string& name, int next);
+
   const OpRegistry& registry_;
   GraphDef def_;
   std::unordered_map<std::string, NodeId> by_name_;
+  // Every name in use, of nodes and of scopes, and the suffix to try next for it.
   std::unordered_map<std::string, int> next_suffix_;
+  // What next_suffix_ held before each change (-1: nothing), while attempts are open.
+  std::vector<std::pair<std::string, int>> name_log_;
+  int attempts_ = 0;
   std::vector<Frame> frames_;
   std::vector<NodeId> initializers_;
   std::unordered_map<std::uint64_t, Tensor> constants_;  // by node << 32 | port

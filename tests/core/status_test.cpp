@@ -135,6 +135,17 @@ TEST_CASE("the client's edge throws what the runtime returns") {
   }
 }
 
+TEST_CASE("a report is what a compiler would print") {
+  Status s(Code::invalid_argument, "MatMul: bad\nb.cpp:2: note: 'x' created here", {"a.cpp", 7});
+  CHECK(s.report() == "a.cpp:7: error: MatMul: bad\nb.cpp:2: note: 'x' created here");
+  CHECK(s.text().find('\n') == std::string::npos);
+  CHECK(not_found("no op").at({"a.cpp", 7}).report() == "a.cpp:7: error: not_found: no op");
+  CHECK(not_found("no op").report() == "not_found: no op");
+  CHECK(Status(Code::internal, "x\n\x1b[2J", {"a.cpp", 7}).in("y").report() ==
+        "a.cpp:7: error: internal: x (y)\n [2J");
+  CHECK(ok_status().report() == "ok");
+}
+
 TEST_CASE("a site is the caller's line") {
   auto where = [](Site site = Site::here()) { return site; };
   Site site = where();

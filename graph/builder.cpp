@@ -1,0 +1,342 @@
+#include "graph/builder.hpp"
+
+#include <algorithm>
+
+#include "core/name.hpp"
+#include "graph/detail/node_check.hpp"
+
+namespace troupe {
+namespace {
+
+// The parts of `inner` over those of `outer`. Another type makes the outer index meaningless.
+Expected<std::string> over(std::string_view outer, std::string_view inner) {
+  if (inner.empty()) return std::string(outer);
+  TROUPE_TRY(DeviceName in, DeviceName::parse(inner));
+  TROUPE_TRY(DeviceName out, DeviceName::parse(outer));
+  if (in.job) out.job = in.job;
+  if (in.task) out.task = in.task;
+  if (in.type && in.type != out.type) out.index.reset();
+  if (in.type) out.type = in.type;
+  if (in.index) out.index = in.index;
+  return out.text();
+}
+
+std::string typed_shape(DType dtype, const PartialShape& shape) {
+  std::string text = shape.text();
+  return std::string(dtype_name(dtype)) + (text == "?" ? " of unknown shape" : text);
+}
+
+}  // namespace
+
+DType Output::dtype() const { return graph_->node(port_.node).out_types[port_.index]; }
+
+const PartialShape& Output::shape() const {
+  return graph_->node(port_.node).out_shapes[port_.index];
+}
+
+std::string Output::name() const {
+  return PortName{.node = graph_->node(port_.node).name, .port = int(port_.index)}.text();
+}
+
+const std::string& Op::name() const { return graph_->node(node_).name; }
+
+std::vector<Output> Op::outputs() const {
+  std::vector<Output> out;
+  for (std::size_t i = 0; i < graph_->node(node_).out_types.size(); ++i)
+    out.push_back(output(int(i)));
+  return out;
+}
+
+GraphBuilder::GraphBuilder(const OpRegistry& registry, std::uint64_t seed) : registry_(registry) {
+  def_.seed = seed;
+  frames_.emplace_back();
+}
+
+std::shared_ptr<const GraphDef> GraphBuilder::snapshot() const {
+  return std::make_shared<const GraphDef>(def_);
+}
+
+Op GraphBuilder::find(std::string_view name) {
+  auto at = by_name_.find(std::string(name));
+  return at == by_name_.end() ? Op() : Op(this, at->second);
+}
+
+const Tensor* GraphBuilder::constant(Port port) const {
+  auto at = constants_.find(key(port));
+  return at == constants_.end() ? nullptr : &at->second;
+}
+
+// --- adding nodes ---
+
+Expected<Op> GraphBuilder::try_add(NodeSpec spec) {
+  const Site site = spec.site.known() ? spec.site : frame().site;
+  auto op = registry_.lookup(spec.op);
+  if (!op.ok()) return op.status().at(site);
+  if (Status s = check_inputs(spec); !s.ok()) return s.at(site);
+  auto node = make_node(**op, spec);
+  if (!node.ok()) return explain(node.status(), spec, site);
+  if (!(*op)->def.composite) return append(std::move(node).value(), spec.inputs);
+  auto expanded = expand(**op, spec, *node);
+  if (!expanded.ok()) return explain(expanded.status(), spec, site);
+  return expanded;
+}
+
+Op GraphBuilder::add(NodeSpec spec) { return value_or_throw(try_add(std::move(spec))); }
+
+Output GraphBuilder::add(std::string_view op, std::initializer_list<Output> inputs, AttrMap attrs,
+                         Site site) {
+  NodeSpec spec{.op = std::string(op), .inputs = inputs, .attrs = std::move(attrs)};
+  spec.site = std::move(site);
+  return add(std::move(spec)).output(0);
+}
+
+Status GraphBuilder::check_inputs(const NodeSpec& spec) const {
+  auto foreign = [&](std::string what) {
+    return invalid_argument(spec.op + ": " + what + " of another graph");
+  };
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    const Output& input = spec.inputs[i];
+    if (input.empty())
+      return invalid_argument(spec.op + ": input " + std::to_string(i) + " is empty");
+    if (&input.graph() != this) return foreign("input " + std::to_string(i) + " is an output");
+    Port p = input.port();
+    if (p.node >= def_.nodes.size() || p.index >= node(p.node).out_types.size())
+      return invalid_argument(spec.op + ": input " + std::to_string(i) + " is output " +
+                              std::to_string(p.index) + " of a node without that output");
+  }
+  for (const Op& op : spec.control)
+    if (!op.empty() && (&op.graph() != this || op.node() >= def_.nodes.size()))
+      return foreign("a control input is a node");
+  return ok_status();
+}
+
+std::vector<InferenceContext::Input> GraphBuilder::known_inputs(
+    const std::vector<Output>& inputs) const {
+  std::vector<InferenceContext::Input> out;
+  for (const Output& input : inputs)
+    out.push_back({input.dtype(), input.shape(), constant(input.port())});
+  return out;
+}
+
+// The node as it will stand in the graph, but for a name that is not unique yet.
+Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
+  NodeDef node;
+  node.op = spec.op;
+  node.name = frame().prefix + (spec.name.empty() ? spec.op : spec.name);
+  if (!valid_node_name(node.name))
+    return invalid_argument(spec.op + ": '" + node.name.substr(0, 80) + "' is no node name");
+  node.attrs = spec.attrs;
+  node.site = spec.site.known() ? spec.site : frame().site;
+  TROUPE_TRY(node.device, over(frame().device, spec.device));
+  node.colocate = frame().colocate;
+  node.colocate.insert(node.colocate.end(), spec.colocate.begin(), spec.colocate.end());
+  for (const Output& input : spec.inputs) node.inputs.push_back(input.port());
+  for (const std::vector<Op>& list : {frame().control, spec.control})
+    for (const Op& op : list)
+      if (!op.empty()) node.control.push_back(op.node());
+  std::sort(node.control.begin(), node.control.end());
+  node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
+  auto producer = [&](int i) { return spec.inputs[std::size_t(i)].name(); };
+  TROUPE_TRY(detail::check_node(op, node, known_inputs(spec.inputs), producer));
+  return node;
+}
+
+Expected<Op> GraphBuilder::append(NodeDef node, const std::vector<Output>& inputs) {
+  if (def_.nodes.size() >= kNoNode) return resource_exhausted("the graph has too many nodes");
+  NodeId id = NodeId(def_.nodes.size());
+  node.name = unique_name(node.name);
+  if (auto value = detail::known_value(node, known_inputs(inputs)))
+    constants_.emplace(key({id, 0}), std::move(*value));
+  by_name_.emplace(node.name, id);
+  def_.nodes.push_back(std::move(node));
+  return Op(this, id);
+}
+
+// Runs the op's builder under a scope of the node's name, with everything the node was to have.
+Expected<Op> GraphBuilder::expand(const OpInfo& op, const NodeSpec& spec, const NodeDef& node) {
+  Attempt attempt(*this);
+  Frame inner;
+  inner.prefix = unique_name(node.name) + "/";
+  inner.device = node.device;
+  inner.site = node.site;
+  inner.colocate = node.colocate;
+  for (NodeId id : node.control) inner.control.emplace_back(this, id);
+  Guard guard = push(std::move(inner));
+  const std::size_t first = def_.nodes.size();
+  std::vector<Output> outputs;
+  try {  // building throws; this is the one call that lets another author's building code run
+    CompositeContext context(*this, spec.inputs, node.attrs);
+    outputs = op.def.composite(context);
+  } catch (const Error& e) {
+    return e.status();
+  }
+  if (outputs.size() != node.out_types.size())
+    return internal_error(spec.op + ": the composite made " + std::to_string(outputs.size()) +
+                          " outputs instead of " + std::to_string(node.out_types.size()));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].empty() || outputs[i].dtype() != node.out_types[i])
+      return internal_error(spec.op + ": the composite's output " + std::to_string(i) +
+                            " is not what the op defines");
+  // An Op names one node, whose ports are the outputs; where they are not, Identity gathers them.
+  Op made;
+  if (outputs.empty() && def_.nodes.size() > first) {
+    made = Op(this, NodeId(def_.nodes.size() - 1));
+  } else if (outputs.size() == 1) {
+    made = Op(outputs[0]);
+    if (outputs[0].port().index != 0 || outputs[0].node() < first) {
+      TROUPE_TRY(made, try_add({.op = "Identity", .inputs = outputs}));
+    }
+  } else if (!outputs.empty()) {
+    TROUPE_TRY(made, try_add({.op = "IdentityN", .inputs = outputs}));
+  } else {
+    return internal_error(spec.op + ": the composite made nothing");
+  }
+  attempt.keep();
+  return made;
+}
+
+// The error as a compiler would say it: what is wrong, then where each input came from.
+Status GraphBuilder::explain(const Status& status, const NodeSpec& spec, const Site& site) const {
+  constexpr std::size_t kMostNotes = 8;
+  std::string message = status.message();
+  const std::size_t notes = message.find('\n') == std::string::npos ? spec.inputs.size() : 0;
+  for (std::size_t i = 0; i < std::min(notes, kMostNotes); ++i) {
+    const Output& input = spec.inputs[i];
+    const Site& from = node(input.node()).site;
+    message += "\n" + (from.known() ? from.text() + ": " : "") + "note: '" + input.name() +
+               "' created here: " + typed_shape(input.dtype(), input.shape());
+  }
+  if (notes > kMostNotes)
+    message += "\nnote: and " + std::to_string(notes - kMostNotes) + " more inputs";
+  return Status::from_parts(status.code(), std::move(message),
+                            status.site().known() ? status.site() : site, status.trail(),
+                            status.cause());
+}
+
+Status GraphBuilder::close_loop(NodeId merge, int index, Output value) {
+  if (merge >= def_.nodes.size()) return invalid_argument("close_loop: there is no such node");
+  NodeDef& node = def_.nodes[merge];
+  auto refuse = [&](const std::string& why) {
+    return invalid_argument("loop variable '" + node.name + "': " + why).at(node.site);
+  };
+  const OpInfo* op = registry_.find(node.op);
+  if (!op || op->def.role != Role::merge) return refuse("only Merge nodes can have back edges");
+  if (index < 0 || std::size_t(index) >= node.inputs.size())
+    return refuse("there is no input " + std::to_string(index));
+  NodeSpec spec{.op = node.op, .inputs = {value}};
+  TROUPE_TRY(check_inputs(spec));
+  const OpInfo* from = registry_.find(def_.nodes[value.node()].op);
+  if (!from || from->def.role != Role::next_iteration)
+    return refuse("a back edge comes from a NextIteration, not from '" + value.name() + "'");
+  if (value.dtype() != node.out_types[0])
+    return refuse("enters as " + std::string(dtype_name(node.out_types[0])) + " but is " +
+                  std::string(dtype_name(value.dtype())) + " after one iteration");
+  // The body was built on the shape that entered, so one iteration may not say less.
+  auto both = PartialShape::merge(node.out_shapes[0], value.shape());
+  if (!both.ok() || *both != value.shape())
+    return refuse("enters with shape " + node.out_shapes[0].text() + " but has shape " +
+                  value.shape().text() + " after one iteration");
+  node.inputs[std::size_t(index)] = value.port();
+  return ok_status();
+}
+
+// --- names, scopes, attempts ---
+
+void GraphBuilder::set_suffix(const std::string& name, int next) {
+  auto [at, added] = next_suffix_.try_emplace(name, 0);
+  if (attempts_ > 0) name_log_.emplace_back(name, added ? -1 : at->second);
+  at->second = next;
+}
+
+std::string GraphBuilder::unique_name(const std::string& name) {
+  auto at = next_suffix_.find(name);
+  if (at == next_suffix_.end()) {
+    set_suffix(name, 1);
+    return name;
+  }
+  int n = at->second;
+  std::string out;
+  do out = name + "_" + std::to_string(n++);
+  while (next_suffix_.contains(out));
+  set_suffix(name, n);
+  set_suffix(out, 1);
+  return out;
+}
+
+GraphBuilder::Attempt::Attempt(GraphBuilder& graph)
+    : graph_(graph),
+      nodes_(graph.def_.nodes.size()),
+      initializers_(graph.initializers_.size()),
+      names_(graph.name_log_.size()) {
+  ++graph_.attempts_;
+}
+
+GraphBuilder::Attempt::~Attempt() {
+  GraphBuilder& g = graph_;
+  --g.attempts_;
+  if (!kept_) {
+    for (std::size_t i = nodes_; i < g.def_.nodes.size(); ++i) {
+      g.by_name_.erase(g.def_.nodes[i].name);
+      g.constants_.erase(key({NodeId(i), 0}));
+    }
+    g.def_.nodes.resize(nodes_);
+    g.initializers_.resize(initializers_);
+    for (std::size_t i = g.name_log_.size(); i-- > names_;) {
+      auto& [name, before] = g.name_log_[i];
+      if (before < 0)
+        g.next_suffix_.erase(name);
+      else
+        g.next_suffix_[name] = before;
+    }
+    g.name_log_.resize(names_);
+  }
+  if (g.attempts_ == 0) g.name_log_.clear();
+}
+
+GraphBuilder::Guard::~Guard() {
+  if (graph_) graph_->frames_.pop_back();
+}
+
+GraphBuilder::Guard GraphBuilder::push(Frame frame) {
+  frames_.push_back(std::move(frame));
+  return Guard(this);
+}
+
+GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name) {
+  Frame next = frame();
+  if (name.empty() || name.ends_with('/')) {
+    next.prefix = name;
+  } else {
+    std::string full = next.prefix + std::string(name);
+    if (!valid_node_name(full))
+      throw Error(invalid_argument("'" + full.substr(0, 80) + "' is no scope name"));
+    next.prefix = unique_name(full) + "/";
+  }
+  return push(std::move(next));
+}
+
+GraphBuilder::Guard GraphBuilder::with_device(std::string_view device) {
+  Frame next = frame();
+  next.device = value_or_throw(over(next.device, device));
+  return push(std::move(next));
+}
+
+GraphBuilder::Guard GraphBuilder::with_control(std::vector<Op> control) {
+  Frame next = frame();
+  next.control.insert(next.control.end(), control.begin(), control.end());
+  return push(std::move(next));
+}
+
+GraphBuilder::Guard GraphBuilder::with_site(Site site) {
+  Frame next = frame();
+  next.site = std::move(site);
+  return push(std::move(next));
+}
+
+GraphBuilder::Guard GraphBuilder::with_colocation(std::string_view node) {
+  Frame next = frame();
+  next.colocate.emplace_back(node);
+  return push(std::move(next));
+}
+
+}  // namespace troupe

@@ -1,0 +1,36 @@
+// The check that every node passes, whether a builder adds it or it comes from outside.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/function_ref.hpp"
+#include "core/status.hpp"
+#include "graph/op_def.hpp"
+#include "graph/shape_inference.hpp"
+
+namespace troupe::detail {
+
+// More inputs or outputs than any plan can number.
+inline constexpr std::size_t kMaxPorts = 65'535;
+
+// The dtypes of `args`, lists flattened. REQUIRES: attributes complete and of their kinds.
+Expected<std::vector<DType>> arg_types(const std::vector<ArgSpec>& args, const AttrMap& attrs);
+
+// Argument and position of flat input `i`: "a", "values[2]".
+std::string input_label(const OpInfo& op, const AttrMap& attrs, int i);
+
+// Completes `node` from its inputs: type and count attributes that the inputs fix, defaults,
+// out_types, out_shapes. Errors are invalid_argument and start with the op's name; `producer(i)`
+// names what feeds input i in them.
+Status check_node(const OpInfo& op, NodeDef& node, std::span<const InferenceContext::Input> inputs,
+                  FunctionRef<std::string(int)> producer);
+
+// The value of output 0 when it is known before any run: Const, and Shape, Rank and Size of an
+// input whose shape is known. REQUIRES: a checked node.
+std::optional<Tensor> known_value(const NodeDef& node,
+                                  std::span<const InferenceContext::Input> inputs);
+
+}  // namespace troupe::detail

@@ -1,0 +1,23 @@
+#include "graph/op_def.hpp"
+
+#include "graph/detail/node_check.hpp"
+
+namespace troupe {
+
+NodeId GraphDef::find(std::string_view name) const {
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].name == name) return NodeId(i);
+  return kNoNode;
+}
+
+const AttrSpec* OpInfo::attr(std::string_view name) const {
+  for (const AttrSpec& spec : attrs)
+    if (spec.name == name) return &spec;
+  return nullptr;
+}
+
+std::string OpInfo::input_name(const NodeDef& node, int i) const {
+  return detail::input_label(*this, node.attrs, i);
+}
+
+}  // namespace troupe

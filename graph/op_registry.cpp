@@ -1,0 +1,38 @@
+#include "graph/op_registry.hpp"
+
+#include "core/name.hpp"
+#include "graph/detail/op_parser.hpp"
+
+namespace troupe {
+
+Status OpRegistry::add(OpDef def) {
+  TROUPE_TRY(OpInfo info, detail::parse_op(std::move(def)));
+  std::string name = info.def.name;
+  auto [at, added] = ops_.try_emplace(std::move(name), std::move(info));
+  if (!added) return already_exists("op '" + at->first + "' is registered already");
+  return ok_status();
+}
+
+const OpInfo* OpRegistry::find(std::string_view name) const {
+  auto at = ops_.find(name);
+  return at == ops_.end() ? nullptr : &at->second;
+}
+
+Expected<const OpInfo*> OpRegistry::lookup(std::string_view name) const {
+  if (const OpInfo* op = find(name)) return op;
+  std::vector<std::string> known;
+  for (const auto& [op, info] : ops_) known.push_back(op);
+  std::string message = "there is no op '" + std::string(name.substr(0, 80)) + "'";
+  std::string near;
+  for (const std::string& n : near_names(name, known)) near += (near.empty() ? "" : ", ") + n;
+  if (!near.empty()) message += "; did you mean " + near + "?";
+  return not_found(std::move(message));
+}
+
+std::vector<const OpInfo*> OpRegistry::all() const {
+  std::vector<const OpInfo*> out;
+  for (const auto& [name, info] : ops_) out.push_back(&info);
+  return out;
+}
+
+}  // namespace troupe
