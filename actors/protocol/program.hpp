@@ -27,13 +27,19 @@ class Program {
   static constexpr Edge kMerge = 1u << 30;    // the successor is a Merge
   static constexpr Edge kEdgeNode = kMerge - 1;
 
+  // Counts. Of most nodes: edges still to come, and kDead once one came from a dead node. Of a
+  // Merge: data edges in the low half, control edges above, kMergeWaits until a live input came or
+  // all were dead; once it ran the upper half is 1 + the input it took.
+  static constexpr std::uint32_t kDead = 1u << 31;
+  static constexpr std::uint32_t kMergeControl = 1u << 16;
+  static constexpr std::uint32_t kMergeWaits = 1u << 31;
+
   enum Flag : std::uint8_t {
-    kOrdinary = 1,       // a kernel with nothing below: the fast path
-    kUnread = 2,         // has an output that nobody reads
-    kHostInput = 4,      // on an asynchronous device: has an input in host memory
-    kRandom = 8,         // its random key is not 0
-    kConditional = 16,   // may be dead
-    kForwardsDead = 32,  // runs (or goes on) although an input is dead: Send, Merge, ControlTrigger
+    kOrdinary = 1,     // a kernel of a synchronous device with nothing below: the fast path
+    kUnread = 2,       // has an output that nobody reads
+    kRandom = 4,       // draws random numbers
+    kConditional = 8,  // may be dead
+    kFirstRead = 16,   // its value comes with the first ReadVariables
   };
   struct Node {
     Kernel* kernel = nullptr;
@@ -47,8 +53,9 @@ class Program {
     std::uint8_t flags = 0;
   };
 
-  // Checks the plan (every index in range, no cycle, counts that agree: invalid_argument),
-  // makes the kernels (their errors name the node) and lays out the flat form.
+  // Checks the plan (invalid_argument: an index out of range, an edge that goes back, an input that
+  // no edge waits for; unimplemented: loops), makes the kernels (their errors name the node) and
+  // lays out the flat form. Counts and readers follow from edges and inputs.
   static Expected<std::shared_ptr<const Program>> make(std::shared_ptr<const Plan> plan,
                                                        Device& device, MakeKernel make_kernel);
 
@@ -66,6 +73,10 @@ class Program {
   std::uint64_t random_key(std::uint32_t node) const { return plan_->info[node].random_key; }
   // The Recv of a channel, or kNoNode.
   std::uint32_t recv(ChannelId channel) const;
+  // Has nodes that wait for the outside, or a Merge: what needs a flag of its own per step.
+  bool has_external() const { return has_external_; }
+  // The node that a slot belongs to. Linear: for errors.
+  std::uint32_t producer(std::uint32_t slot) const;
   // Reads that join the first ReadVariables of their container, in plan order.
   const std::vector<std::uint32_t>& first_reads() const { return first_reads_; }
 
@@ -75,12 +86,15 @@ class Program {
 
  private:
   Program() = default;
-  Status lay_out();
+  void lay_out();
+  void lay_out(std::uint32_t node);
+  bool reads_a_feed(const PlanNode& node) const;
   void mark_conditional();
 
   std::shared_ptr<const Plan> plan_;
   Device* device_ = nullptr;
   bool asynchronous_ = false;
+  bool has_external_ = false;
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;

@@ -51,6 +51,8 @@ struct StepRequest {
     write,         // one ApplyUpdates: writes of one container that became ready in one burst
     enqueue,       // one item
     dequeue,       // one item
+    queue_close,   // one item
+    queue_size,    // one item
     next_element,  // one item
     file,          // one item
   };
@@ -126,7 +128,6 @@ class StepState {
   bool has_arrivals() const;
 
  private:
-  class Burst;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,0 +1,92 @@
+#include "actors/protocol/executor_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "actors/protocol/graph_gen.hpp"
+#include "actors/protocol/step_state.hpp"
+
+namespace troupe {
+namespace {
+
+class Nothing final : public Kernel {
+ public:
+  Status compute(KernelContext&) override { return {}; }
+};
+
+class Pass final : public Kernel {
+ public:
+  Status compute(KernelContext& ctx) override {
+    if (ctx.inputs() > 0) {
+      ctx.set_output(0, ctx.input(0));
+      return {};
+    }
+    TROUPE_TRY(Tensor made, ctx.allocate(DType::f32, Shape{}));
+    *made.mutable_data<float>() = 1;
+    ctx.set_output(0, std::move(made));
+    return {};
+  }
+};
+
+class NoOutbox final : public StepOutbox {
+ public:
+  void send(ChannelId, const Tag&, Tensor, bool) override {}
+};
+
+Expected<double> ns_per_node(Plan plan, bool data, Device& device, const ExecutorBench& options) {
+  using Clock = std::chrono::steady_clock;
+  auto make = [&](const PlanInfo&) -> Expected<std::unique_ptr<Kernel>> {
+    if (data) return std::unique_ptr<Kernel>(new Pass);
+    return std::unique_ptr<Kernel>(new Nothing);
+  };
+  const double nodes = double(plan.nodes.size());
+  TROUPE_TRY(auto program,
+             Program::make(std::make_shared<const Plan>(std::move(plan)), device, make));
+  StepState step(program);
+  NoOutbox outbox;
+  InlineLanes lanes;
+  std::vector<double> rounds;
+  for (int round = 0; round <= options.rounds; ++round) {
+    const auto begin = Clock::now();
+    double seconds = 0;
+    int steps = 0;
+    do {
+      TROUPE_TRY(step.start({}, outbox));
+      BurstResult burst = step.run(lanes);
+      if (!burst.finished) return internal_error("a step of the benchmark did not finish");
+      TROUPE_TRY(step.result().status);
+      ++steps;
+      seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    } while (seconds < options.seconds);
+    if (round > 0) rounds.push_back(seconds * 1e9 / steps / nodes);  // the first one warms up
+  }
+  std::nth_element(rounds.begin(), rounds.begin() + std::ptrdiff_t(rounds.size() / 2),
+                   rounds.end());
+  return rounds[rounds.size() / 2];
+}
+
+}  // namespace
+
+Expected<std::vector<ExecutorRow>> bench_executor(Device& device, const ExecutorBench& options) {
+  struct Size {
+    std::uint32_t width, depth;
+  };
+  constexpr Size kSizes[] = {{16, 1024}, {32, 8192}, {1024, 16}, {8192, 32}, {1024, 1024}};
+  std::vector<ExecutorRow> rows;
+  for (bool data : {false, true}) {
+    const std::string family = data ? "executor.identity." : "executor.noop.";
+    auto measure = [&](const std::string& name, auto&& make_plan) -> Status {
+      if (name.find(options.only) == std::string::npos) return {};
+      TROUPE_TRY(double ns, ns_per_node(make_plan(), data, device, options));
+      rows.push_back({name, ns, "ns/node"});
+      return {};
+    };
+    for (const Size& s : kSizes)
+      TROUPE_TRY(measure(family + std::to_string(s.width) + "x" + std::to_string(s.depth),
+                         [&] { return layered_graph(s.width, s.depth, data); }));
+    TROUPE_TRY(measure(family + "chain", [&] { return chain_graph(10'000, data); }));
+  }
+  return rows;
+}
+
+}  // namespace troupe

@@ -1,0 +1,31 @@
+// What a node costs beyond its kernel: the burst on random layered graphs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "devices/device.hpp"
+
+namespace troupe {
+
+// One line of the benchmark's answer: nanoseconds per node, the step's reset included.
+struct ExecutorRow {
+  std::string name;
+  double value = 0;
+  std::string unit;  // "ns/node"
+};
+
+struct ExecutorBench {
+  int rounds = 5;         // medians of so many
+  double seconds = 0.05;  // of one round, at least; one step at least
+  std::string only;       // rows whose name contains this; empty: all
+};
+
+// Rows executor.noop.WIDTHxDEPTH (control edges, kernels that do nothing) and
+// executor.identity.WIDTHxDEPTH (data edges, one 4-byte tensor a node, passed on) for
+// layered_graph of 16x1024, 32x8192, 1024x16, 8192x32 and 1024x1024, and .chain of 10,000 nodes.
+// One lane. `device` must be synchronous; its allocator makes the tensors of the roots.
+Expected<std::vector<ExecutorRow>> bench_executor(Device& device, const ExecutorBench& options);
+
+}  // namespace troupe

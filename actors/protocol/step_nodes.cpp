@@ -1,0 +1,260 @@
+// How a step runs its nodes: the hot loop, and the roles it handles itself.
+#include "actors/protocol/detail/step.hpp"
+
+namespace troupe {
+
+KernelContext StepState::State::context(const Program::Node& node, RandomState random) {
+  return KernelContext({.slots = slots.data(),
+                        .input_slots = program->input_slots().data() + node.first_input,
+                        .readers = readers.data(),
+                        .outputs = slots.data() + node.first_slot,
+                        .inputs = node.inputs,
+                        .n_outputs = node.outputs,
+                        .device = &device,
+                        .lanes = lanes,
+                        .cancelled = &cancelled,
+                        .random = random});
+}
+
+// Everything an ordinary node needs is in this function. What is dead, failed, or not an ordinary
+// kernel has an entry past `limit` or no flag, and leaves the fast path there.
+void StepState::State::loop() {
+  const Program::Node* const all = nodes.data();
+  const Program::Edge* const edges = program->edges().data();
+  for (;;) {
+    if (!inbox.empty()) drain();
+    if (ready_begin == ready_end) return;
+    const std::uint32_t entry = ready[ready_begin++];
+    if (entry >= limit || !(all[entry].flags & Program::kOrdinary) || trace) {
+      visit(entry);
+      continue;
+    }
+    const Program::Node& node = all[entry];
+    KernelContext ctx = context(node, {});
+    Status ran = node.kernel->compute(ctx);
+    if (!ran.ok()) {
+      fail(entry, ran);
+      continue;
+    }
+    release_inputs(node);
+    const Program::Edge* edge = edges + node.first_edge;
+    for (const Program::Edge* end = edge + node.edges; edge != end; ++edge) {
+      if (*edge & Program::kMerge) {
+        count_down_merge(node, *edge, false);
+        continue;
+      }
+      std::uint32_t left = --counts[*edge];
+      if (left << 1 == 0) ready[ready_end++] = *edge | left;
+    }
+    ++nodes_done;
+  }
+}
+
+void StepState::State::visit(std::uint32_t entry) {
+  const bool dead = entry & Program::kDead;
+  const std::uint32_t node = entry & ~Program::kDead;
+  // After a failure only kernels before it run on: one of them may be the failure to report.
+  if (node >= limit || (failing() && nodes[node].role != Role::kernel)) return;
+  if (!trace) return visit_role(node, dead);
+  std::int64_t begin = Trace::now_ns();
+  visit_role(node, dead);
+  if (!dead)
+    trace->record(program->plan().info[node].name, input.trace_run, begin, Trace::now_ns());
+}
+
+void StepState::State::visit_role(std::uint32_t node, bool dead) {
+  switch (nodes[node].role) {
+    case Role::merge:
+      return run_merge(node);
+    case Role::control_trigger:
+      return finish(node, false);
+    case Role::send:
+      return run_send(node, dead);
+    case Role::recv:
+      return want(node, dead);
+    default:
+      break;
+  }
+  if (dead) return finish(node, true);
+  switch (nodes[node].role) {
+    case Role::kernel:
+      return program->asynchronous() ? issue_kernel(node) : run_kernel(node);
+    case Role::switch_:
+      return run_switch(node);
+    case Role::copy:
+      return issue_copy(node);
+    case Role::placeholder:
+      for (std::uint32_t k = 0; k < nodes[node].outputs; ++k)
+        if (std::uint32_t slot = nodes[node].first_slot + k;
+            readers[slot] != 0 && !slots[slot].tensor.defined())
+          return fail(node, invalid_argument("is not fed"));
+      return finish(node, false);
+    case Role::variable:
+    case Role::queue:
+    case Role::dataset:
+      return finish(node, false);
+    default:
+      return request(node);
+  }
+}
+
+void StepState::State::run_kernel(std::uint32_t i) {
+  const Program::Node& node = nodes[i];
+  KernelContext ctx = context(node, {program->random_key(i), input.run});
+  Status ran = node.kernel->compute(ctx);
+  if (!ran.ok()) return fail(i, ran);
+  finish(i, false);
+}
+
+void StepState::State::run_send(std::uint32_t i, bool dead) {
+  if (!dead && park_unless_done(i, 0, false)) return;
+  std::uint32_t slot = program->input_slots()[nodes[i].first_input];
+  outbox->send(program->plan().info[i].channel, Tag{}, dead ? Tensor{} : take(slot).tensor, dead);
+  finish(i, false);
+}
+
+// Output 0 when the predicate is false, output 1 when it is true; the other one is dead.
+void StepState::State::run_switch(std::uint32_t i) {
+  if (park_unless_done(i, 1, false)) return;
+  const Program::Node& node = nodes[i];
+  const std::uint32_t* in = program->input_slots().data() + node.first_input;
+  const Tensor& predicate = slots[in[1]].tensor;
+  if (predicate.dtype() != DType::bool_ || predicate.elements() != 1)
+    return fail(i, invalid_argument("the predicate must be one bool"));
+  const std::uint32_t taken = *predicate.data<bool>() ? 1 : 0;
+  const std::uint32_t other = node.first_slot + 1 - taken;
+  slots[other].dead = true;
+  dead_slots.push_back(other);
+  slots[node.first_slot + taken] = take(in[0]);
+  release_inputs(node);
+  if (readers[node.first_slot + taken] == 0) slots[node.first_slot + taken] = {};
+  count_down_switch(node);
+  ++nodes_done;
+}
+
+// The first live input, and its index; dead when all of them are.
+void StepState::State::run_merge(std::uint32_t i) {
+  const Program::Node& node = nodes[i];
+  const std::uint32_t* in = program->input_slots().data() + node.first_input;
+  std::uint32_t live = 0, chosen = 0;
+  for (std::uint32_t k = node.inputs; k-- > 0;) {
+    if (slots[in[k]].dead || !slots[in[k]].tensor.defined()) continue;
+    ++live;
+    chosen = k;
+  }
+  if (live > 1) return fail(i, internal_error("Merge: two inputs are live"));
+  external[i] |= kRan;
+  counts[i] = (counts[i] & 0xffff) | (chosen + 1) << 16;
+  if (live == 0) return finish(i, true);
+  slots[node.first_slot] = take(in[chosen]);
+  if (node.outputs > 1)
+    if (Status placed = place(i, node.first_slot + 1, Tensor::scalar(std::int32_t(chosen)));
+        !placed.ok())
+      return fail(i, placed);
+  finish(i, false);
+}
+
+// What follows a node that is done: its inputs lose a reader, its successors an edge.
+void StepState::State::finish(std::uint32_t i, bool dead) {
+  release_inputs(nodes[i]);
+  complete(i, dead);
+}
+
+void StepState::State::complete(std::uint32_t i, bool dead) {
+  const Program::Node& node = nodes[i];
+  for (std::uint32_t slot = node.first_slot; slot < node.first_slot + node.outputs; ++slot) {
+    if (dead) {
+      slots[slot].dead = true;
+      dead_slots.push_back(slot);
+    } else if (readers[slot] == 0) {
+      slots[slot] = {};
+    }
+  }
+  count_down(node, dead);
+  ++nodes_done;
+}
+
+void StepState::State::count_down(const Program::Node& from, bool dead) {
+  for (std::uint32_t e = 0; e < from.edges; ++e) {
+    Program::Edge edge = program->edges()[from.first_edge + e];
+    if (edge & Program::kMerge) {
+      count_down_merge(from, edge, dead);
+      continue;
+    }
+    std::uint32_t left = --counts[edge];
+    if (dead) left = counts[edge] |= Program::kDead;
+    if (left << 1 == 0) ready[ready_end++] = edge | left;
+  }
+}
+
+void StepState::State::count_down_merge(const Program::Node& from, Program::Edge edge, bool dead) {
+  const std::uint32_t merge = edge & Program::kEdgeNode;
+  std::uint32_t& count = counts[merge];
+  if (edge & Program::kControl) {
+    count -= Program::kMergeControl;
+  } else {
+    --count;
+    const bool live = !dead && feeds_live(from, nodes[merge]);
+    if (external[merge] & kRan) {
+      const std::uint32_t taken =
+          program->input_slots()[nodes[merge].first_input + (count >> 16) - 1];
+      if (live && taken - from.first_slot >= from.outputs)
+        fail(merge, internal_error("Merge: two inputs are live"));
+      return;
+    }
+    if (!(count & Program::kMergeWaits)) return;
+    if (!live && (count & 0xffff) != 0) return;
+    count &= ~Program::kMergeWaits;
+  }
+  if (count >> 16 == 0) ready[ready_end++] = merge;
+}
+
+// Of a Switch one output is live: a successor is dead when it reads the other one.
+void StepState::State::count_down_switch(const Program::Node& from) {
+  for (std::uint32_t e = 0; e < from.edges; ++e) {
+    Program::Edge edge = program->edges()[from.first_edge + e];
+    if (edge & Program::kMerge) {
+      count_down_merge(from, edge, false);
+      continue;
+    }
+    const Program::Node& to = nodes[edge];
+    for (std::uint32_t k = 0; k < to.inputs; ++k) {
+      std::uint32_t slot = program->input_slots()[to.first_input + k];
+      if (slot - from.first_slot < from.outputs && slots[slot].dead) counts[edge] |= Program::kDead;
+    }
+    std::uint32_t left = --counts[edge];
+    if (left << 1 == 0) ready[ready_end++] = edge | left;
+  }
+}
+
+bool StepState::State::feeds_live(const Program::Node& from, const Program::Node& merge) const {
+  for (std::uint32_t k = 0; k < merge.inputs; ++k) {
+    std::uint32_t slot = program->input_slots()[merge.first_input + k];
+    if (slot - from.first_slot < from.outputs && !slots[slot].dead) return true;
+  }
+  return false;
+}
+
+// The tensor for a reader that keeps it: moved for the last one. The caller still releases it.
+Slot StepState::State::take(std::uint32_t slot) {
+  return readers[slot] == 1 ? std::move(slots[slot]) : slots[slot];
+}
+
+void StepState::State::release_inputs(const Program::Node& node) {
+  const std::uint32_t* in = program->input_slots().data() + node.first_input;
+  for (std::uint32_t k = 0; k < node.inputs; ++k)
+    if (--readers[in[k]] == 0) slots[in[k]].tensor = {};
+}
+
+void StepState::State::fail(std::uint32_t node, const Status& failure) {
+  // A consequence never takes the place of a cause.
+  const bool better = status.ok() || (status.derived() && !failure.derived()) ||
+                      (status.derived() == failure.derived() && node < failed_node && !aborted);
+  if (better) {
+    status = node == kNoNode ? failure : program->explain(node, failure);
+    failed_node = node;
+  }
+  limit = node == kNoNode ? 0 : std::min(limit, node);
+}
+
+}  // namespace troupe
