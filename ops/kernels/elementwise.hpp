@@ -25,9 +25,7 @@ namespace troupe {
 // same memory (element k is written after element k is read), which a compiler cannot know.
 template <class Body>
 inline void each(std::int64_t n, Body body) {
-#if defined(__clang__)
-#pragma clang loop vectorize(assume_safety)
-#else
+#if !defined(__clang__)  // which checks at run time
 #pragma GCC ivdep
 #endif
   for (std::int64_t i = 0; i < n; ++i) body(i);

@@ -44,7 +44,6 @@ TROUPE_OPS(softsign) {
          .out = {"dx"},
          .types = kFloats,
          .shape = same_shape,
-         .no_gradient = true,
          .doc = "dx = dy / (1 + |x|)^2: the gradient of Softsign."})
       .cpu(elementwise<SoftsignGrad>);
 }

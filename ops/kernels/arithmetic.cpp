@@ -1,0 +1,308 @@
+// Binary arithmetic with broadcasting, and the sum of many tensors.
+#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/grad.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Integers wrap around: signed overflow is undefined, unsigned is not.
+template <class T, class F>
+T wrapping(T a, T b, F f) {
+  if constexpr (std::is_integral_v<T>)
+    return T(f(std::uint64_t(a), std::uint64_t(b)));
+  else
+    return f(a, b);
+}
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x + y; });
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x - y; });
+  }
+};
+struct Mul {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x * y; });
+  }
+};
+struct SquaredDifference {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return (x - y) * (x - y); });
+  }
+};
+struct Maximum {  // NaN wins
+  template <class T>
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+};
+struct Minimum {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
+};
+struct Div {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>)
+      return b == T(-1) && std::is_signed_v<T> ? wrapping(T(0), a, std::minus<>()) : T(a / b);
+    else
+      return a / b;
+  }
+};
+struct FloorDiv {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (!std::is_integral_v<T>) {
+      return std::floor(a / b);
+    } else {
+      T q = Div{}(a, b);
+      bool below = std::is_signed_v<T> && b != T(-1) && a % b != 0 && (a < 0) != (b < 0);
+      return below ? T(q - 1) : q;
+    }
+  }
+};
+// a - b * floor(a / b): the sign of b.
+struct Mod {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (!std::is_integral_v<T>) {
+      T r = std::fmod(a, b);
+      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    } else {
+      if (std::is_signed_v<T> && b == T(-1)) return 0;
+      T r = T(a % b);
+      return std::is_signed_v<T> && r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
+    }
+  }
+};
+struct Pow {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (!std::is_integral_v<T>) {
+      return std::pow(a, b);
+    } else {
+      std::uint64_t result = 1, base = std::uint64_t(a);  // by squaring, wrapping around
+      for (auto n = std::make_unsigned_t<T>(b); n != 0; n = decltype(n)(n >> 1), base *= base)
+        if (n & 1) result *= base;
+      return T(result);
+    }
+  }
+};
+// d pow(a, b) / db = y log a, and 0 where a <= 0: there log would give NaN or 0 * inf.
+struct PowGradExponent {
+  template <class T>
+  T operator()(T dy, T y, T a) const {
+    return a > 0 ? dy * y * std::log(a) : T(0);
+  }
+};
+// d pow(a, b) / da = b pow(a, b - 1), and 0 where b is 0: there pow(0, -1) would give 0 * inf.
+struct PowGradBase {
+  template <class T>
+  T operator()(T dy, T a, T b) const {
+    return b == 0 ? T(0) : dy * b * std::pow(a, b - 1);
+  }
+};
+
+// Integer division by an integer zero would stop the process: look first.
+template <class F>
+Expected<std::unique_ptr<Kernel>> checked_division(const KernelSpec& spec) {
+  struct Checked final : Kernel {
+    explicit Checked(std::unique_ptr<Kernel> k) : kernel(std::move(k)) {}
+    Status compute(KernelContext& ctx) override {
+      const Tensor& b = ctx.input(1);
+      TROUPE_TRY(dispatch<Status>(Integers{}, b.dtype(), [&](auto tag) -> Status {
+        auto values = b.span<typename decltype(tag)::type>();
+        if (std::find(values.begin(), values.end(), 0) == values.end()) return ok_status();
+        return invalid_argument("integer division by zero");
+      }));
+      return kernel->compute(ctx);
+    }
+    std::unique_ptr<Kernel> kernel;
+  };
+  TROUPE_TRY(auto kernel, (elementwise<F, Numbers>(spec)));
+  if (!is_integer(spec.type())) return kernel;
+  return std::unique_ptr<Kernel>(new Checked(std::move(kernel)));
+}
+Expected<std::unique_ptr<Kernel>> checked_pow(const KernelSpec& spec) {
+  struct Checked final : Kernel {
+    explicit Checked(std::unique_ptr<Kernel> k) : kernel(std::move(k)) {}
+    Status compute(KernelContext& ctx) override {
+      TROUPE_TRY(dispatch<Status>(Integers{}, ctx.input(1).dtype(), [&](auto tag) -> Status {
+        for (auto b : ctx.input(1).span<typename decltype(tag)::type>())
+          if (b < 0) return invalid_argument("an integer to a negative power");
+        return ok_status();
+      }));
+      return kernel->compute(ctx);
+    }
+    std::unique_ptr<Kernel> kernel;
+  };
+  TROUPE_TRY(auto kernel, (elementwise<Pow, Numbers>(spec)));
+  if (!is_integer(spec.type())) return kernel;
+  return std::unique_ptr<Kernel>(new Checked(std::move(kernel)));
+}
+
+// Both gradients, each brought back to the shape of its input.
+std::vector<Output> to_inputs(GradContext& c, Output da, Output db) {
+  return {unbroadcast(da, c.x[0], c.x[1]), unbroadcast(db, c.x[1], c.x[0])};
+}
+std::vector<Output> add_grad(GradContext& c) { return to_inputs(c, c.dy[0], c.dy[0]); }
+std::vector<Output> sub_grad(GradContext& c) {
+  return to_inputs(c, c.dy[0], c.g.add("Neg", {c.dy[0]}));
+}
+std::vector<Output> mul_grad(GradContext& c) {
+  return to_inputs(c, c.g.add("Mul", {c.dy[0], c.x[1]}), c.g.add("Mul", {c.dy[0], c.x[0]}));
+}
+std::vector<Output> div_grad(GradContext& c) {
+  Output da = c.g.add("Div", {c.dy[0], c.x[1]});
+  return to_inputs(c, da, c.g.add("Neg", {c.g.add("Mul", {da, c.y[0]})}));
+}
+std::vector<Output> mod_grad(GradContext& c) {
+  Output times = c.g.add("FloorDiv", {c.x[0], c.x[1]});
+  return to_inputs(c, c.dy[0], c.g.add("Neg", {c.g.add("Mul", {c.dy[0], times})}));
+}
+std::vector<Output> pow_grad(GradContext& c) {
+  return to_inputs(c, c.g.add("PowGradBase", {c.dy[0], c.x[0], c.x[1]}),
+                   c.g.add("PowGradExponent", {c.dy[0], c.y[0], c.x[0]}));
+}
+std::vector<Output> squared_difference_grad(GradContext& c) {
+  Output d = c.g.add("Sub", {c.x[0], c.x[1]});
+  Output da = c.g.add("Mul", {c.dy[0], c.g.add("Add", {d, d})});
+  return to_inputs(c, da, c.g.add("Neg", {da}));
+}
+// Equal values share the gradient equally, as every maximum of Max does.
+std::vector<Output> extremum_grad(GradContext& c, std::string_view first_wins) {
+  Output tie = c.g.add("Cast", {c.g.add("Equal", {c.x[0], c.x[1]})}, {{"to", c.x[0].dtype()}});
+  Output wins = c.g.add("Cast", {c.g.add(first_wins, {c.x[0], c.x[1]})}, {{"to", c.x[0].dtype()}});
+  Output share = c.g.add("Add", {wins, c.g.add("Mul", {tie, scalar_like(c.x[0], 0.5)})});
+  Output da = c.g.add("Mul", {c.dy[0], share});
+  return to_inputs(c, da, c.g.add("Sub", {c.dy[0], da}));
+}
+std::vector<Output> maximum_grad(GradContext& c) { return extremum_grad(c, "Greater"); }
+std::vector<Output> minimum_grad(GradContext& c) { return extremum_grad(c, "Less"); }
+
+std::vector<Output> add_n_grad(GradContext& c) { return std::vector<Output>(c.x.size(), c.dy[0]); }
+Status add_n_shape(InferenceContext& c) {
+  PartialShape shape = c.shape(0);
+  for (int i = 1; i < c.inputs(); ++i) {
+    TROUPE_TRY(shape, PartialShape::merge(shape, c.shape(i)));
+  }
+  c.set(0, std::move(shape));
+  return ok_status();
+}
+
+// ((a + b) + c) + d, chunk by chunk, so that the sum stays in the nearest cache.
+template <class T>
+struct AddN final : Kernel {
+  Status compute(KernelContext& ctx) override {
+    using C = Compute<T>;
+    for (int k = 1; k < ctx.inputs(); ++k)
+      if (ctx.input(k).shape() != ctx.input(0).shape())
+        return invalid_argument(fmt::format("AddN: values[0] is {} and values[{}] {}",
+                                            ctx.input(0).shape().text(), k,
+                                            ctx.input(k).shape().text()));
+    // Only the first may be overwritten: the others are read after the first write.
+    TROUPE_TRY(Tensor sum, ctx.reuse_or_allocate(0, dtype_of<T>, ctx.input(0).shape()));
+    T* y = sum.mutable_data<T>();
+    const T* first = ctx.input(0).data<T>();
+    for_chunks(ctx, sum.elements(), [&](Range r) {
+      if (y != first) std::copy(first + r.begin, first + r.end, y + r.begin);
+      for (int k = 1; k < ctx.inputs(); ++k)
+        each(r.size(), [a = ctx.input(k).data<T>() + r.begin, o = y + r.begin](std::int64_t i) {
+          o[i] = T(Add{}(C(o[i]), C(a[i])));
+        });
+    });
+    ctx.set_output(0, std::move(sum));
+    return ok_status();
+  }
+};
+
+OpDef binary(std::string name, GradFn grad, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"a", "b"},
+          .out = {"y"},
+          .types = kNumbers,
+          .shape = broadcast_shape,
+          .grad = grad,
+          .no_gradient = grad == nullptr,
+          .doc = std::move(doc) + " The inputs broadcast."};
+}
+OpDef commutative(OpDef def) {
+  def.commutative = true;
+  return def;
+}
+
+Status pow_grad_shape(InferenceContext& c) {
+  c.set(0, c.shape(0));
+  return ok_status();
+}
+
+}  // namespace
+
+TROUPE_OPS(arithmetic) {
+  r.add(commutative(binary("Add", add_grad, "y = a + b. Integers wrap around.")))
+      .cpu(elementwise<Add, Numbers>);
+  r.add(binary("Sub", sub_grad, "y = a - b. Integers wrap around.")).cpu(elementwise<Sub, Numbers>);
+  r.add(commutative(binary("Mul", mul_grad, "y = a * b. Integers wrap around.")))
+      .cpu(elementwise<Mul, Numbers>);
+  r.add(binary("Div", div_grad,
+               "y = a / b; towards zero for integers, of which a zero in b is an error."))
+      .cpu(checked_division<Div>);
+  r.add(commutative(binary("SquaredDifference", squared_difference_grad, "y = (a - b)^2.")))
+      .cpu(elementwise<SquaredDifference, Numbers>);
+  r.add(commutative(binary("Maximum", maximum_grad,
+                           "The larger of a and b; NaN where one is NaN. Where they are equal, the "
+                           "gradient goes to both in equal parts.")))
+      .cpu(elementwise<Maximum, Numbers>);
+  r.add(commutative(binary("Minimum", minimum_grad,
+                           "The smaller of a and b; NaN where one is NaN. Where they are equal, "
+                           "the gradient goes to both in equal parts.")))
+      .cpu(elementwise<Minimum, Numbers>);
+}
+
+TROUPE_OPS(division_and_powers) {
+  r.add(binary("FloorDiv", nullptr, "y = floor(a / b). A zero in an integer b is an error."))
+      .cpu(checked_division<FloorDiv>);
+  r.add(binary("Mod", mod_grad,
+               "y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an "
+               "error."))
+      .cpu(checked_division<Mod>);
+  r.add(binary("Pow", pow_grad,
+               "y = a^b. For integers b must not be negative. The gradient with respect to b is 0 "
+               "where a <= 0."))
+      .cpu(checked_pow);
+  r.add({.name = "PowGradBase",
+         .in = {"dy", "a", "b"},
+         .out = {"da"},
+         .types = kFloats,
+         .shape = pow_grad_shape,
+         .doc = "da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's)."})
+      .cpu(elementwise<PowGradBase>);
+  r.add({.name = "PowGradExponent",
+         .in = {"dy", "y", "a"},
+         .out = {"db"},
+         .types = kFloats,
+         .shape = pow_grad_shape,
+         .doc = "db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's)."})
+      .cpu(elementwise<PowGradExponent>);
+}
+
+TROUPE_OPS(add_n) {
+  r.add({.name = "AddN",
+         .in = {"values: T..."},
+         .out = {"sum"},
+         .types = kNumbers,
+         .shape = add_n_shape,
+         .grad = add_n_grad,
+         .doc = "The sum of one or more tensors of one shape, added from left to right."})
+      .cpu(typed_kernel<AddN, Numbers>);
+}
