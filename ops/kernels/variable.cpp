@@ -23,7 +23,8 @@ TROUPE_OPS(variable) {
   r.add({.name = "Variable",
          .out = {"handle: resource"},
          .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
-         .attrs = {"T: type", "shape: shape", "container: string = ", "shared_name: string = "},
+         .attrs = {"T: type", "shape: shape",
+                   "container: string = ", "shared_name: string = ", "trainable: bool = false"},
          .shape = variable_shape,
          .no_gradient = true,
          .stateful = true,
@@ -31,7 +32,9 @@ TROUPE_OPS(variable) {
          .doc =
              "A handle on a tensor that outlives runs, of dtype T and shape `shape`. It is named "
              "by `shared_name`, or by its node's name when that is empty, in `container`; two "
-             "nodes of one name are one variable. Uninitialised until the first Assign."});
+             "nodes of one name are one variable. Uninitialised until the first Assign. "
+             "`trainable` is "
+             "a mark for optimizers."});
   r.add({.name = "ReadVariable",
          .in = {"handle: resource"},
          .out = {"value"},

@@ -1,0 +1,87 @@
+#include "ops/api/constant.hpp"
+
+#include <complex>
+#include <limits>
+
+namespace troupe {
+
+namespace {
+
+template <class To, class From>
+Expected<Tensor> converted(DType dtype, From value) {
+  if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+    // In long double, both bounds of every integer type are exact.
+    const auto exact = static_cast<long double>(value);
+    const bool fits = exact >= static_cast<long double>(std::numeric_limits<To>::min()) &&
+                      exact <= static_cast<long double>(std::numeric_limits<To>::max());
+    if (!fits || From(To(value)) != value)
+      return invalid_argument(std::to_string(value) + " is no " + std::string(dtype_name(dtype)));
+  }
+  if constexpr (std::is_same_v<To, bool>)
+    if (value != 0 && value != 1) return invalid_argument(std::to_string(value) + " is no bool");
+  if constexpr (std::is_same_v<To, half> || std::is_same_v<To, bfloat16>)
+    return Tensor::scalar(To(float(value)));
+  else
+    return Tensor::scalar(static_cast<To>(value));
+}
+
+template <class From>
+Expected<Tensor> scalar(DType dtype, From value) {
+  switch (dtype) {
+    case DType::f32:
+      return converted<float>(dtype, value);
+    case DType::f64:
+      return converted<double>(dtype, value);
+    case DType::f16:
+      return converted<half>(dtype, value);
+    case DType::bf16:
+      return converted<bfloat16>(dtype, value);
+    case DType::i8:
+      return converted<std::int8_t>(dtype, value);
+    case DType::i16:
+      return converted<std::int16_t>(dtype, value);
+    case DType::i32:
+      return converted<std::int32_t>(dtype, value);
+    case DType::i64:
+      return converted<std::int64_t>(dtype, value);
+    case DType::u8:
+      return converted<std::uint8_t>(dtype, value);
+    case DType::u16:
+      return converted<std::uint16_t>(dtype, value);
+    case DType::u32:
+      return converted<std::uint32_t>(dtype, value);
+    case DType::u64:
+      return converted<std::uint64_t>(dtype, value);
+    case DType::bool_:
+      return converted<bool>(dtype, value);
+    case DType::c64:
+      return Tensor::scalar(std::complex<float>(float(value)));
+    case DType::c128:
+      return Tensor::scalar(std::complex<double>(double(value)));
+    default:
+      break;
+  }
+  return invalid_argument("a number is no " + std::string(dtype_name(dtype)));
+}
+
+}  // namespace
+
+Output constant(GraphBuilder& g, Tensor value, Site site) {
+  NodeSpec node{.op = "Const", .site = std::move(site)};
+  node.attrs.emplace("T", value.dtype());
+  node.attrs.emplace("value", std::move(value));
+  return g.add(std::move(node)).output();
+}
+
+Expected<Tensor> scalar_of(DType dtype, double value) { return scalar(dtype, value); }
+Expected<Tensor> scalar_of(DType dtype, std::int64_t value) { return scalar(dtype, value); }
+
+Output placeholder(GraphBuilder& g, DType dtype, const PartialShape& shape, std::string_view name,
+                   Site site) {
+  NodeSpec node{.op = "Placeholder", .name = std::string(name), .site = std::move(site)};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", shape);
+  return g.add(std::move(node)).output();
+}
+
+}  // namespace troupe

@@ -1,0 +1,19 @@
+#include "ops/api/node.hpp"
+
+namespace troupe {
+
+Op add_node(NodeSpec spec) {
+  // The builder finds inputs that are empty or foreign; here it only has to be found itself.
+  for (const Output& input : spec.inputs)
+    if (!input.empty()) return input.graph().add(std::move(spec));
+  throw Error(invalid_argument(spec.op + ": all inputs are empty").at(spec.site));
+}
+
+std::vector<Output> flat_inputs(std::initializer_list<InputList> inputs) {
+  std::vector<Output> out;
+  for (const InputList& list : inputs)
+    out.insert(out.end(), list.outputs().begin(), list.outputs().end());
+  return out;
+}
+
+}  // namespace troupe

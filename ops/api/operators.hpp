@@ -1,0 +1,52 @@
+// Arithmetic and comparison on graph values: `2 * x + b`, `argmax(logits, 1) == labels`.
+#pragma once
+
+#include <type_traits>
+
+#include "graph/builder.hpp"
+
+namespace troupe {
+
+// One side of an operator: a graph value or a number. Operators cannot have default arguments, so
+// it is this conversion that notes the line of the expression. A number becomes a constant of the
+// other side's dtype.
+class Operand {
+ public:
+  Operand(Output output, Site site = Site::here()) : output_(output), site_(std::move(site)) {}
+  template <class T>
+  requires(std::is_arithmetic_v<T>) Operand(T number, Site site = Site::here())
+      : number_(double(number)),
+        exact_(std::is_integral_v<T> ? std::int64_t(number) : 0),
+        integer_(std::is_integral_v<T>),
+        site_(std::move(site)) {}
+
+  const Output& output() const { return output_; }
+  const Site& site() const { return site_; }
+  // The value, or the number as a constant beside `other`. Throws Error for a number that the dtype
+  // cannot hold (1.5 beside integers).
+  Output beside(const Output& other) const;
+
+ private:
+  Output output_;
+  double number_ = 0;
+  std::int64_t exact_ = 0;
+  bool integer_ = false;
+  Site site_;
+};
+
+Output operator+(const Operand& a, const Operand& b);
+Output operator-(const Operand& a, const Operand& b);
+Output operator*(const Operand& a, const Operand& b);
+Output operator/(const Operand& a, const Operand& b);
+Output operator-(const Operand& a);
+
+// Element by element; the results are graph values of dtype bool. Whether two handles mean the same
+// port is Output::is.
+Output operator==(const Operand& a, const Operand& b);
+Output operator!=(const Operand& a, const Operand& b);
+Output operator<(const Operand& a, const Operand& b);
+Output operator<=(const Operand& a, const Operand& b);
+Output operator>(const Operand& a, const Operand& b);
+Output operator>=(const Operand& a, const Operand& b);
+
+}  // namespace troupe

@@ -1,0 +1,106 @@
+#include "ops/api/variable.hpp"
+
+#include "ops/api/constant.hpp"
+#include "ops/api/node.hpp"
+
+namespace troupe {
+
+namespace {
+
+Output read_node(const Output& handle, DType dtype, NodeSpec node) {
+  node.op = "ReadVariable";
+  node.inputs = {handle};
+  node.attrs.emplace("T", dtype);
+  return handle.graph().add(std::move(node)).output();
+}
+
+Output declare(GraphBuilder& g, std::string_view name, DType dtype, const PartialShape& shape,
+               const VariableOptions& options, const Site& site) {
+  NodeSpec node{.op = "Variable", .name = std::string(name), .site = site};
+  node.attrs = {{"T", dtype},
+                {"shape", shape},
+                {"container", options.container},
+                {"shared_name", options.shared_name},
+                {"trainable", options.trainable && is_float(dtype)}};
+  return g.add(std::move(node)).output();
+}
+
+// Names inside it begin with the variable's own.
+GraphBuilder::Guard inner_scope(const Output& handle) {
+  GraphBuilder& g = handle.graph();
+  return g.with_scope(g.node(handle.node()).name + "/");
+}
+
+Variable initialised(const Output& handle, const Output& initial, const Site& site) {
+  GraphBuilder& g = handle.graph();
+  auto inside = inner_scope(handle);
+  const Op init =
+      g.add(NodeSpec{.op = "Assign", .inputs = {handle, initial}, .name = "init", .site = site});
+  g.add_initializer(init.node());
+  return {handle, read_node(handle, initial.dtype(), {.name = "read", .site = site})};
+}
+
+Op write_node(const char* op, const Variable& v, const Output& value, Site site) {
+  return add_node({.op = op, .inputs = {v.handle(), value}, .site = std::move(site)});
+}
+
+}  // namespace
+
+std::string Variable::name() const { return handle_.graph().node(handle_.node()).name; }
+
+Variable variable(GraphBuilder& g, std::string_view name, Output initial,
+                  const VariableOptions& options, Site site) {
+  const PartialShape shape = initial.shape();
+  if (!shape.fully_known())
+    throw Error(invalid_argument("variable '" + std::string(name) +
+                                 "': its initial value has shape " + shape.text() +
+                                 ", which is not fully known")
+                    .at(site));
+  const Output handle = declare(g, name, initial.dtype(), shape, options, site);
+  return initialised(handle, initial, site);
+}
+
+Variable variable(GraphBuilder& g, std::string_view name, Tensor initial,
+                  const VariableOptions& options, Site site) {
+  const Output handle = declare(g, name, initial.dtype(), initial.shape(), options, site);
+  auto inside = inner_scope(handle);
+  return initialised(handle, constant(g, std::move(initial), site), site);
+}
+
+Output read(const Variable& v, const std::vector<Op>& after, Site site) {
+  return read_node(v.handle(), v.dtype(), {.control = after, .site = std::move(site)});
+}
+
+Op assign(const Variable& v, Output value, Site site) {
+  return write_node("Assign", v, value, std::move(site));
+}
+Op assign_add(const Variable& v, Output value, Site site) {
+  return write_node("AssignAdd", v, value, std::move(site));
+}
+Op assign_sub(const Variable& v, Output value, Site site) {
+  return write_node("AssignSub", v, value, std::move(site));
+}
+
+std::vector<Variable> trainable_variables(GraphBuilder& g) {
+  const std::vector<NodeDef>& nodes = g.def().nodes;
+  std::vector<Output> reads(nodes.size());  // the first one of each handle
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    if (nodes[id].op != "ReadVariable") continue;
+    Output& read = reads[nodes[id].inputs[0].node];
+    if (read.empty()) read = Output(&g, {id, 0});
+  }
+  std::vector<Variable> out;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    if (nodes[id].op != "Variable" || reads[id].empty()) continue;
+    const bool* trainable = nodes[id].attrs.at("trainable").get<bool>();
+    if (trainable != nullptr && *trainable) out.emplace_back(Output(&g, {id, 0}), reads[id]);
+  }
+  return out;
+}
+
+Op group(GraphBuilder& g, std::vector<Op> ops, std::string_view name, Site site) {
+  return g.add(NodeSpec{
+      .op = "NoOp", .name = std::string(name), .control = std::move(ops), .site = std::move(site)});
+}
+
+}  // namespace troupe

@@ -1,0 +1,58 @@
+// Variables as a client makes them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/builder.hpp"
+
+namespace troupe {
+
+struct VariableOptions {
+  bool trainable = true;         // false: no optimizer touches it
+  std::string container = {};    // the namespace of state it belongs to
+  std::string shared_name = {};  // empty: the node's name
+};
+
+// A variable of a graph: its handle, and one read of it made at once, which is the value that
+// layers use and gradients are taken for. Copies freely, like Output.
+class Variable {
+ public:
+  Variable() = default;
+  Variable(Output handle, Output value) : handle_(handle), value_(value) {}
+
+  const Output& handle() const { return handle_; }
+  // As of the run's snapshot: every reader in a run sees the same value.
+  const Output& value() const { return value_; }
+  operator Output() const { return value_; }
+  DType dtype() const { return value_.dtype(); }
+  const PartialShape& shape() const { return handle_.shape(); }
+  std::string name() const;
+
+ private:
+  Output handle_, value_;
+};
+
+// Makes a variable whose first value is `initial`, computed by Session::init; nothing else runs it.
+// Throws Error when the initial value's shape is not fully known.
+Variable variable(GraphBuilder& g, std::string_view name, Output initial,
+                  const VariableOptions& options = {}, Site site = Site::here());
+Variable variable(GraphBuilder& g, std::string_view name, Tensor initial,
+                  const VariableOptions& options = {}, Site site = Site::here());
+
+// A read after everything that `after` waits for; see ReadVariable for what it sees.
+Output read(const Variable& v, const std::vector<Op>& after = {}, Site site = Site::here());
+Op assign(const Variable& v, Output value, Site site = Site::here());
+Op assign_add(const Variable& v, Output value, Site site = Site::here());
+Op assign_sub(const Variable& v, Output value, Site site = Site::here());
+
+// The variables that an optimizer changes unless told otherwise: those of the graph, in the order
+// of creation, that are trainable and of a float dtype.
+std::vector<Variable> trainable_variables(GraphBuilder& g);
+
+// A node that is done when all of `ops` are.
+Op group(GraphBuilder& g, std::vector<Op> ops, std::string_view name = {},
+         Site site = Site::here());
+
+}  // namespace troupe
