@@ -1,0 +1,22 @@
+// One number for the parameters of a model, to compare runs: "the same bits" in 64 characters.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.hpp"
+
+namespace troupe {
+
+// SHA-256, in lower-case hexadecimal, of these bytes, for each parameter in the order of the bytes
+// of its name:
+//   name               u32 count of bytes, the bytes
+//   name of the dtype  u32 count of bytes, the bytes ("f32")
+//   shape              u32 rank, each dimension as i64
+//   elements           row-major, each as it stands in memory; a string as u64 count and bytes
+// Numbers are little-endian. The counts keep two lists from meeting in one byte stream.
+// REQUIRES: names differ, tensors are defined and in host memory.
+std::string params_sha256(std::vector<std::pair<std::string, Tensor>> parameters);
+
+}  // namespace troupe
