@@ -1,0 +1,94 @@
+#include "graph/compile.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "graph/make_plan.hpp"
+#include "graph/partition.hpp"
+#include "graph/passes/pass.hpp"
+#include "graph/placement.hpp"
+#include "graph/replicate.hpp"
+
+namespace troupe {
+namespace {
+
+struct Stage {
+  std::string_view name;
+  Status (*run)(Step&, const Target&);
+  bool optional = false;  // a request may switch it off
+};
+
+// What happens between "the ports that the client named" and "one device after another".
+constexpr Stage kStages[] = {
+    {"prune", prune},          // what fetches and targets need
+    {"fold", fold, true},      // compute now what depends on constants alone
+    {"cse", cse, true},        // one node for many that compute the same
+    {"sweep", prune},          // what the two left without readers
+    {"order", order_writes},   // writes of one variable, epochs of reads
+    {"replicate", replicate},  // N copies of what depends on a replica's data
+    {"place", place},          // a device for every node
+};
+
+// Contracts of GraphDef that the stages rely on; import_graph tells more, and earlier.
+Status check(const GraphDef& graph, const OpRegistry& ops) {
+  std::unordered_set<std::string_view> names;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const NodeDef& node = graph.nodes[id];
+    auto op = ops.lookup(node.op);
+    if (!op.ok()) return in_node(op.status(), node);
+    if (is_loop_role((*op)->def.role))
+      return in_node(unimplemented("loops are not compiled into plans"), node);
+    if (!names.insert(node.name).second)
+      return in_node(invalid_argument("two nodes have this name"), node);
+    if (node.out_types.size() != node.out_shapes.size())
+      return in_node(invalid_argument("as many shapes as dtypes are wanted"), node);
+    for (Port in : node.inputs)
+      if (in.node >= id || in.index >= graph.nodes[in.node].out_types.size())
+        return in_node(invalid_argument("an input names no output of an earlier node"), node);
+    for (NodeId c : node.control)
+      if (c >= id) return in_node(invalid_argument("a control input names no earlier node"), node);
+  }
+  return ok_status();
+}
+
+Status check(const CompileRequest& request, const Target& target) {
+  TROUPE_CHECK(target.ops != nullptr, "a target knows its ops");
+  if (target.devices.empty()) return invalid_argument("there are no devices to run on");
+  for (const TargetDevice& device : target.devices)
+    if (!device.name.full())
+      return invalid_argument("device '" + device.name.text() + "' lacks a part of its name");
+  if (request.replicas < 1)
+    return invalid_argument("replicas must be at least 1, not " + std::to_string(request.replicas));
+  return ok_status();
+}
+
+}  // namespace
+
+Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
+                                const Target& target, const StageObserver& observer) {
+  auto observe = [&](std::string_view stage, const GraphDef& now) {
+    if (observer) observer(stage, now);
+  };
+  TROUPE_TRY(check(request, target));
+  TROUPE_TRY(check(graph, *target.ops));
+  TROUPE_TRY(Step step, feed_and_fetch(graph, request, *target.ops));
+  observe("feeds", step.graph);
+  for (const Stage& stage : kStages) {
+    const auto& off = target.disabled;
+    if (stage.optional && std::find(off.begin(), off.end(), stage.name) != off.end()) continue;
+    TROUPE_TRY(stage.run(step, target));
+    observe(stage.name, step.graph);
+  }
+  TROUPE_TRY(Partitions partitions, partition(step, target));
+  observe("partition", step.graph);
+
+  CompiledGraph out;
+  out.plans = make_plans(step, partitions, *target.ops);
+  out.channels = std::move(partitions.channels);
+  out.feeds = std::uint32_t(request.feeds.size());
+  out.fetches = std::uint32_t(request.fetches.size());
+  out.notes = std::move(step.notes);
+  return out;
+}
+
+}  // namespace troupe

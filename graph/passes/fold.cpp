@@ -1,0 +1,109 @@
+// Computes what depends on constants alone, once, at compile time.
+#include "graph/passes/pass.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{10} << 20;
+
+const Tensor* constant(const NodeDef& node) {
+  if (node.op != "Const") return nullptr;
+  auto at = node.attrs.find("value");
+  return at == node.attrs.end() ? nullptr : at->second.get<Tensor>();
+}
+
+bool foldable(const NodeDef& node, const OpDef& op) {
+  return op.role == Role::kernel && !op.stateful && !op.random && node.op != "Const" &&
+         !node.inputs.empty() && node.control.empty() && !node.out_types.empty();
+}
+
+NodeDef constant_node(const NodeDef& folded, std::size_t output, Tensor value) {
+  NodeDef node;
+  // The first output keeps the name, so that messages still mean something.
+  node.name = output == 0 ? folded.name : folded.name + "/folded_" + std::to_string(output);
+  node.op = "Const";
+  node.device = folded.device;
+  node.colocate = folded.colocate;
+  node.site = folded.site;
+  node.out_types = {value.dtype()};
+  node.out_shapes = {PartialShape(value.shape())};
+  node.attrs.emplace("T", Attr(value.dtype()));
+  node.attrs.emplace("value", Attr(std::move(value)));
+  return node;
+}
+
+// Right dtypes and shapes, and small enough to travel with the graph.
+bool acceptable(const NodeDef& node, const std::vector<Tensor>& values) {
+  if (values.size() != node.out_types.size()) return false;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].defined() || values[i].dtype() != node.out_types[i] ||
+        !node.out_shapes[i].accepts(values[i].shape()))
+      return false;
+    bytes += values[i].bytes();
+  }
+  return bytes <= kMostBytes;
+}
+
+// Known before the work is done: a large result is not computed just to be thrown away.
+bool known_too_large(const NodeDef& node) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < node.out_types.size(); ++i)
+    if (node.out_shapes[i].fully_known())
+      bytes += std::size_t(node.out_shapes[i].shape().elements()) * dtype_size(node.out_types[i]);
+  return bytes > kMostBytes;
+}
+
+}  // namespace
+
+Status fold(Step& step, const Target& target) {
+  const OpInfo* const_op = target.ops->find("Const");
+  if (!target.evaluate || !const_op || !const_op->attr("T") || !const_op->attr("value"))
+    return ok_status();
+  const auto& nodes = step.graph.nodes;
+  std::size_t folded = 0;
+  std::vector<bool> is_target(nodes.size(), false);
+  for (NodeId id : step.targets) is_target[id] = true;
+  Rewriter out(step);
+  auto values_of_inputs = [&](const NodeDef& node) {
+    std::vector<Tensor> values;
+    for (Port in : node.inputs) {
+      // The new graph: an input that was folded just now is a constant already.
+      const NodeDef& source = out.graph().nodes[out.port(in).node];
+      const Tensor* value = constant(source);
+      if (!value || !source.control.empty()) return std::vector<Tensor>{};
+      values.push_back(*value);
+    }
+    return values;
+  };
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const NodeDef& node = nodes[id];
+    const OpDef& op = op_of(node, *target.ops).def;
+    std::vector<Tensor> inputs;
+    if (foldable(node, op) && !is_target[id] && !known_too_large(node))
+      inputs = values_of_inputs(node);
+    if (inputs.empty()) {
+      out.keep(id);
+      continue;
+    }
+    auto values = target.evaluate(node, inputs);
+    if (!values.ok())
+      step.notes.push_back("fold: '" + node.name +
+                           "' is left to the run: " + values.status().text());
+    if (!values.ok() || !acceptable(node, *values)) {
+      out.keep(id);
+      continue;
+    }
+    ++folded;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      const NodeId made = out.append(constant_node(node, i, (*values)[i]));
+      out.map_port({id, std::uint32_t(i)}, {made, 0});
+      if (i == 0) out.map(id, made);
+    }
+  }
+  if (folded > 0) step.notes.push_back("fold: computed " + std::to_string(folded) + " nodes");
+  out.finish();
+  return ok_status();
+}
+
+}  // namespace troupe

@@ -1,0 +1,184 @@
+#include "graph/passes/pass.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace troupe {
+namespace {
+
+OpInfo made_op(std::string_view name, Role role) {
+  OpInfo info;
+  info.def.name = std::string(name);
+  info.def.role = role;
+  info.def.stateful = true;
+  info.def.doc = "Made by the compile path.";
+  return info;
+}
+
+const std::map<std::string, OpInfo, std::less<>>& made_ops() {
+  static const std::map<std::string, OpInfo, std::less<>> ops = {
+      {std::string(kFeedOp), made_op(kFeedOp, Role::placeholder)},
+      {std::string(kSendOp), made_op(kSendOp, Role::send)},
+      {std::string(kRecvOp), made_op(kRecvOp, Role::recv)},
+      {std::string(kCopyOp), made_op(kCopyOp, Role::copy)},
+  };
+  return ops;
+}
+
+const ArgSpec& arg_at(const std::vector<ArgSpec>& args, const NodeDef& node, std::size_t flat) {
+  for (const ArgSpec& arg : args) {
+    std::size_t length = 1;
+    if (arg.kind == ArgSpec::Kind::list) {
+      auto n = node.attrs.find("N");
+      if (n != node.attrs.end() && n->second.get<std::int64_t>())
+        length = std::size_t(*n->second.get<std::int64_t>());
+    } else if (arg.kind == ArgSpec::Kind::types) {
+      auto types = node.attrs.find("types");
+      if (types != node.attrs.end() && types->second.get<std::vector<DType>>())
+        length = types->second.get<std::vector<DType>>()->size();
+    }
+    if (flat < length) return arg;
+    flat -= length;
+  }
+  static const ArgSpec none;  // ops made here, whose arguments need no names
+  return none;
+}
+
+std::string string_attr(const NodeDef& node, std::string_view name) {
+  auto at = node.attrs.find(name);
+  const std::string* text = at == node.attrs.end() ? nullptr : at->second.get<std::string>();
+  return text ? *text : std::string();
+}
+
+}  // namespace
+
+const OpInfo& op_of(const NodeDef& node, const OpRegistry& ops) {
+  const OpInfo* info = ops.find(node.op);
+  if (!info) {
+    auto made = made_ops().find(node.op);
+    TROUPE_CHECK(made != made_ops().end(), "a step holds known ops only");
+    info = &made->second;
+  }
+  return *info;
+}
+
+bool is_handle(Role role) {
+  return role == Role::variable || role == Role::queue || role == Role::dataset;
+}
+
+bool touches_resource(Role role) {
+  switch (role) {
+    case Role::read_variable:
+    case Role::write_variable:
+    case Role::enqueue:
+    case Role::dequeue:
+    case Role::next_element:
+    case Role::queue_close:
+    case Role::queue_size:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_loop_role(Role role) {
+  return role == Role::enter || role == Role::exit || role == Role::next_iteration ||
+         role == Role::loop_cond;
+}
+
+std::size_t handle_inputs(const GraphDef& graph, const NodeDef& node) {
+  std::size_t n = 0;
+  while (n < node.inputs.size()) {
+    Port p = node.inputs[n];
+    if (graph.nodes[p.node].out_types[p.index] != DType::resource) break;
+    ++n;
+  }
+  return n;
+}
+
+const ArgSpec& input_arg(const OpInfo& op, const NodeDef& node, std::size_t flat) {
+  return arg_at(op.in, node, flat);
+}
+const ArgSpec& output_arg(const OpInfo& op, const NodeDef& node, std::size_t flat) {
+  return arg_at(op.out, node, flat);
+}
+
+std::string resource_name(const NodeDef& handle) {
+  std::string shared = string_attr(handle, "shared_name");
+  return shared.empty() ? handle.name : shared;
+}
+
+std::string resource_key(const NodeDef& handle, const OpRegistry& ops) {
+  return std::to_string(int(role_of(handle, ops))) + " " + string_attr(handle, "container") + " " +
+         resource_name(handle);
+}
+
+std::string replica_name(std::string_view name, std::int32_t replica) {
+  return std::string(name) + "/replica_" + std::to_string(replica);
+}
+
+std::string original_name(const NodeDef& node) {
+  if (node.replica < 0) return node.name;
+  const std::string suffix = replica_name("", node.replica);
+  TROUPE_CHECK(node.name.size() > suffix.size(), "a replica's name ends in its index");
+  return node.name.substr(0, node.name.size() - suffix.size());
+}
+
+Status in_node(const Status& status, const NodeDef& node) {
+  return status.at(node.site).in("in node '" + node.name + "' (" + node.op + ")");
+}
+
+NodeId Rewriter::append(NodeDef node) {
+  std::sort(node.control.begin(), node.control.end());
+  node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
+  out_.nodes.push_back(std::move(node));
+  return NodeId(out_.nodes.size() - 1);
+}
+
+NodeDef Rewriter::moved(NodeId id) { return step_.graph.nodes[id]; }
+
+NodeId Rewriter::keep(NodeId id) {
+  NodeDef node = step_.graph.nodes[id];
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    Port& in = node.inputs[i];
+    if (in.node >= id && !has(in.node))
+      late_.emplace_back(NodeId(out_.nodes.size()), i);  // a back edge: its number comes later
+    else
+      in = port(in);
+  }
+  std::vector<NodeId> control;
+  for (NodeId c : node.control) control.push_back(this->node(c));
+  node.control = std::move(control);
+  NodeId made = append(std::move(node));
+  map(id, made);
+  return made;
+}
+
+void Rewriter::map(NodeId old_id, NodeId new_id) { nodes_[old_id] = new_id; }
+
+void Rewriter::map_port(Port old_port, Port new_port) {
+  auto& ports = ports_[old_port.node];
+  if (ports.size() <= old_port.index) ports.resize(old_port.index + 1);
+  ports[old_port.index] = new_port;
+}
+
+Port Rewriter::port(Port old_port) const {
+  const auto& ports = ports_[old_port.node];
+  if (old_port.index < ports.size() && ports[old_port.index].node != kNoNode)
+    return ports[old_port.index];
+  TROUPE_CHECK(nodes_[old_port.node] != kNoNode, "a port of a node that was left out is used");
+  return {nodes_[old_port.node], old_port.index};
+}
+
+void Rewriter::finish() {
+  for (auto [id, i] : late_) out_.nodes[id].inputs[i] = port(out_.nodes[id].inputs[i]);
+  for (Port& fetch : step_.fetches) fetch = port(fetch);
+  for (NodeId& target : step_.targets) {
+    TROUPE_CHECK(nodes_[target] != kNoNode, "a target was left out");
+    target = nodes_[target];
+  }
+  out_.seed = step_.graph.seed;
+  step_.graph = std::move(out_);
+}
+
+}  // namespace troupe

@@ -1,0 +1,99 @@
+// What a pass works on, and the passes. For pass authors: one file and one line in compile.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "graph/compile.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_registry.hpp"
+
+namespace troupe {
+
+// One compiled step on its way: what the client asked for, as ports of the graph. A value; a pass
+// takes one and leaves one. What holds before and after each pass:
+//   - an input or a control input names an earlier node, but for back edges into Merge;
+//   - names are unique; every op is known to `op_of`;
+//   - a fed port is output 0 of a node of op kFeedOp (attribute "feed": index in the request);
+//   - handles (Role::variable, queue, dataset) have no control edges.
+struct Step {
+  GraphDef graph;
+  std::vector<Port> fetches;  // in the order of the request; may repeat
+  std::vector<NodeId> targets;
+  std::int32_t replicas = 1;
+  std::vector<std::string> notes;
+};
+
+// Ops that only the compile path makes. No client can: an underscore does not start an op's name.
+inline constexpr std::string_view kFeedOp = "_Feed";  // never a node of a plan, only a slot
+inline constexpr std::string_view kSendOp = "_Send";  // one input, or none: then only "it is done"
+inline constexpr std::string_view kRecvOp = "_Recv";
+inline constexpr std::string_view kCopyOp = "_Copy";  // between memory spaces of one device
+
+// The definition behind a node. REQUIRES: a node of a Step.
+const OpInfo& op_of(const NodeDef& node, const OpRegistry& ops);
+inline Role role_of(const NodeDef& node, const OpRegistry& ops) {
+  return op_of(node, ops).def.role;
+}
+bool is_handle(Role role);         // variable, queue, dataset
+bool touches_resource(Role role);  // its first inputs are handles, and it runs where they are
+bool is_loop_role(Role role);      // enter, exit, next_iteration, loop_cond
+// How many leading inputs of `node` are handles.
+std::size_t handle_inputs(const GraphDef& graph, const NodeDef& node);
+// The argument (of op.in or op.out) that a flat input or output belongs to.
+const ArgSpec& input_arg(const OpInfo& op, const NodeDef& node, std::size_t flat);
+const ArgSpec& output_arg(const OpInfo& op, const NodeDef& node, std::size_t flat);
+// A resource is what its kind, container and name say; several handle nodes may mean the same.
+std::string resource_name(const NodeDef& handle);  // shared_name, or the node's name
+std::string resource_key(const NodeDef& handle, const OpRegistry& ops);
+// The name without the suffix that replication gave it: what keys random numbers.
+std::string original_name(const NodeDef& node);
+std::string replica_name(std::string_view name, std::int32_t replica);
+// `status` with "in node 'x'" and the line that created the node.
+Status in_node(const Status& status, const NodeDef& node);
+
+// Writes a new node list beside the old one and keeps track of where each port went. `finish`
+// moves it into the step, fetches and targets included.
+class Rewriter {
+ public:
+  explicit Rewriter(Step& step)
+      : step_(step), ports_(step.graph.nodes.size()), nodes_(step.graph.nodes.size(), kNoNode) {}
+  // Appends `node`, whose inputs and control are already in new numbers.
+  NodeId append(NodeDef node);
+  // Appends old node `id` with its inputs and control in new numbers, and maps its ports.
+  NodeId keep(NodeId id);
+  // The same, its inputs still old: for a caller that changes more.
+  NodeDef moved(NodeId id);
+  void map(NodeId old_id, NodeId new_id);       // all ports, control and targets
+  void map_port(Port old_port, Port new_port);  // one port
+  bool has(NodeId old_id) const { return nodes_[old_id] != kNoNode; }
+  NodeId node(NodeId old_id) const { return nodes_[old_id]; }
+  Port port(Port old_port) const;
+  const GraphDef& graph() const { return out_; }
+  // REQUIRES: every fetch and target is mapped.
+  void finish();
+
+ private:
+  Step& step_;
+  GraphDef out_;
+  std::vector<std::vector<Port>> ports_;  // overrides by map_port; else node + index
+  std::vector<NodeId> nodes_;
+  std::vector<std::pair<NodeId, std::size_t>> late_;  // back edges to patch: (new node, input)
+};
+
+// Attribute of reads and writes once order_writes has run: PlanInfo::epoch.
+inline constexpr std::string_view kEpochAttr = "_epoch";
+std::uint32_t epoch_of(const NodeDef& node);
+
+// The stages, in the order of compile.cpp.
+Expected<Step> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
+                              const OpRegistry& ops);
+Status prune(Step& step, const Target& target);
+Status fold(Step& step, const Target& target);
+Status cse(Step& step, const Target& target);
+// Control edges between unordered writes of one variable, in node order; checks of handles.
+Status order_writes(Step& step, const Target& target);
+
+}  // namespace troupe

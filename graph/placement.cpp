@@ -1,0 +1,357 @@
+#include "graph/placement.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+
+namespace troupe {
+namespace {
+
+int type_rank(const DeviceName& name) {
+  if (name.type == "CUDA") return 0;
+  return name.type == "CPU" ? 1 : 2;
+}
+
+std::string list_of(const std::vector<TargetDevice>& devices) {
+  std::string out;
+  for (const TargetDevice& d : devices) out += (out.empty() ? "" : ", ") + d.name.text();
+  return out;
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& w : words) out += (out.empty() ? "" : ", ") + w;
+  return out.empty() ? "none" : out;
+}
+
+DType type_of(const NodeDef& node) {
+  auto at = node.attrs.find("T");
+  const DType* type = at == node.attrs.end() ? nullptr : at->second.get<DType>();
+  return type ? *type : DType::invalid;
+}
+
+// A union-find component: nodes that go to one device.
+struct Group {
+  DeviceName constraint;
+  NodeId constrained_by = kNoNode;  // the node that gave the constraint, for messages
+  std::vector<NodeId> members;
+  std::uint64_t variable_bytes = 0;
+  bool has_variable = false;
+};
+
+class Placer {
+ public:
+  Placer(Step& step, const Target& target)
+      : step_(step),
+        graph_(step.graph),
+        target_(target),
+        ops_(*target.ops),
+        devices_(by_preference(target.devices)),
+        parent_(graph_.nodes.size()) {
+    std::iota(parent_.begin(), parent_.end(), NodeId{0});
+  }
+
+  Status run() {
+    join_groups();
+    TROUPE_TRY(constrain());
+    TROUPE_TRY(spread_variables());
+    assigned_.assign(graph_.nodes.size(), nullptr);
+    // Generators and metadata ops follow others, so they come last.
+    std::vector<NodeId> followers;
+    for (auto& [root, group] : groups_) {
+      TROUPE_TRY(auto feasible, feasible_devices(group));
+      if (leader_of(group) != kNoNode) {
+        followers.push_back(root);
+        assign(group, feasible.front());
+        continue;
+      }
+      assign(group, feasible.front());
+    }
+    for (NodeId root : followers) TROUPE_TRY(follow(groups_.at(root)));
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      if (!is_feed(id)) graph_.nodes[id].device = assigned_[id]->name.text();
+    return ok_status();
+  }
+
+ private:
+  bool is_feed(NodeId id) const { return graph_.nodes[id].op == kFeedOp; }
+  Role role(NodeId id) const { return role_of(graph_.nodes[id], ops_); }
+
+  NodeId find(NodeId id) {
+    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
+    return id;
+  }
+  // The smaller id stays the root, so that groups come in the order of their first nodes.
+  void join(NodeId a, NodeId b) {
+    a = find(a), b = find(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+  void join_groups() {
+    std::map<std::string, NodeId> by_name, by_group, by_resource;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) by_name.emplace(graph_.nodes[id].name, id);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const NodeDef& node = graph_.nodes[id];
+      if (is_feed(id)) continue;
+      if (is_handle(role(id)))
+        join(id, by_resource.try_emplace(resource_key(node, ops_), id).first->second);
+      for (std::size_t i = 0; i < handle_inputs(graph_, node); ++i) join(id, node.inputs[i].node);
+      for (const std::string& other : node.colocate) {
+        // A name that was pruned still holds its group together.
+        if (auto at = by_name.find(other); at != by_name.end()) join(id, at->second);
+        join(id, by_group.try_emplace(other, id).first->second);
+      }
+    }
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      if (!is_feed(id)) groups_[find(id)].members.push_back(id);
+  }
+
+  // Constraints of all members in one, and what an earlier compile decided.
+  Status constrain() {
+    for (auto& [root, group] : groups_)
+      for (NodeId id : group.members) {
+        const NodeDef& node = graph_.nodes[id];
+        TROUPE_TRY(DeviceName wanted, constraint_of(id));
+        if (is_handle(role(id))) {
+          group.has_variable |= role(id) == Role::variable;
+          group.variable_bytes += bytes_of(node);
+        }
+        if (wanted.empty()) continue;
+        TROUPE_TRY(merge(group, id, wanted));
+      }
+    return ok_status();
+  }
+
+  Expected<DeviceName> constraint_of(NodeId id) const {
+    const NodeDef& node = graph_.nodes[id];
+    if (is_handle(role(id)))
+      if (auto at = target_.fixed.find(node.name); at != target_.fixed.end()) {
+        for (const TargetDevice& d : devices_)
+          if (d.name == at->second) return d.name;
+        return in_node(failed_precondition("its state is on " + at->second.text() +
+                                           ", which is not among the devices " + list_of(devices_)),
+                       node);
+      }
+    auto parsed = DeviceName::parse(node.device);
+    if (!parsed.ok()) return in_node(parsed.status(), node);
+    for (const TargetDevice& d : devices_)
+      if (parsed->matches(d.name)) return parsed;
+    if (target_.soft_placement) {
+      DeviceName task = *parsed;
+      task.type.reset(), task.index.reset();
+      for (const TargetDevice& d : devices_)
+        if (task.matches(d.name)) return parsed;  // relaxed with the group's
+    }
+    return in_node(
+        invalid_argument("device '" + node.device + "' matches none of " + list_of(devices_)),
+        node);
+  }
+
+  Status merge(Group& group, NodeId id, const DeviceName& wanted) {
+    if (group.constrained_by == kNoNode) {
+      group.constraint = wanted;
+      group.constrained_by = id;
+      return ok_status();
+    }
+    const NodeDef& node = graph_.nodes[id];
+    const NodeDef& other = graph_.nodes[group.constrained_by];
+    const bool soft = target_.soft_placement;
+    auto merged = DeviceName::merge(group.constraint, wanted, soft);
+    if (!merged.ok())
+      return in_node(
+          invalid_argument("must share a device with '" + other.name + "' (" + other.site.text() +
+                           "), but asks for '" + wanted.text() + "' where that one asks for '" +
+                           group.constraint.text() + "'"),
+          node);
+    if (soft && !DeviceName::merge(group.constraint, wanted).ok())
+      step_.notes.push_back("place: '" + node.name + "' asks for " + wanted.text() + " and '" +
+                            other.name + "', which must be with it, for " +
+                            group.constraint.text() + ": only " +
+                            (merged->empty() ? "neither" : merged->text()) + " holds");
+    group.constraint = *merged;
+    return ok_status();
+  }
+
+  static std::uint64_t bytes_of(const NodeDef& variable) {
+    auto shape = variable.attrs.find("shape");
+    const PartialShape* s =
+        shape == variable.attrs.end() ? nullptr : shape->second.get<PartialShape>();
+    if (!s || !s->fully_known()) return 0;
+    return std::uint64_t(s->shape().elements()) * dtype_size(type_of(variable));
+  }
+
+  // Greedy and in node order: deterministic, and within one variable's size of the best.
+  Status spread_variables() {
+    if (step_.replicas <= 1) return ok_status();
+    std::map<std::pair<std::string, int>, std::uint64_t> load;
+    for (const TargetDevice& d : devices_) load.try_emplace({*d.name.job, *d.name.task}, 0);
+    if (load.size() <= 1) return ok_status();
+    for (auto& [root, group] : groups_) {
+      if (!group.has_variable) continue;
+      if (group.constraint.job && group.constraint.task) {
+        auto at = load.find({*group.constraint.job, *group.constraint.task});
+        if (at != load.end()) at->second += group.variable_bytes;
+        continue;
+      }
+      auto best = load.end();
+      for (auto at = load.begin(); at != load.end(); ++at) {
+        DeviceName task;
+        task.job = at->first.first;
+        task.task = at->first.second;
+        auto merged = DeviceName::merge(group.constraint, task);
+        if (!merged.ok()) continue;
+        const bool reachable = std::any_of(devices_.begin(), devices_.end(),
+                                           [&](const auto& d) { return merged->matches(d.name); });
+        if (reachable && (best == load.end() || at->second < best->second)) best = at;
+      }
+      if (best == load.end()) continue;  // feasible_devices says what is wrong
+      best->second += group.variable_bytes;
+      group.constraint.job = best->first.first;
+      group.constraint.task = best->first.second;
+    }
+    return ok_status();
+  }
+
+  bool supports(const TargetDevice& device, NodeId id) const {
+    const NodeDef& node = graph_.nodes[id];
+    const Role r = role(id);
+    if (r == Role::file) return device.space == MemorySpace::host;  // files are read on the host
+    if (r != Role::kernel || target_.kernels == nullptr) return true;
+    return target_.kernels->has(node.op, *device.name.type, type_of(node));
+  }
+  bool supports_all(const TargetDevice& device, const Group& group) const {
+    return std::all_of(group.members.begin(), group.members.end(),
+                       [&](NodeId id) { return supports(device, id); });
+  }
+
+  std::vector<const TargetDevice*> matching(const DeviceName& constraint,
+                                            const Group& group) const {
+    std::vector<const TargetDevice*> out;
+    for (const TargetDevice& d : devices_)
+      if (constraint.matches(d.name) && supports_all(d, group)) out.push_back(&d);
+    return out;
+  }
+
+  Expected<std::vector<const TargetDevice*>> feasible_devices(Group& group) {
+    auto found = matching(group.constraint, group);
+    if (!found.empty()) return found;
+    if (target_.soft_placement) {
+      DeviceName task = group.constraint;
+      task.type.reset(), task.index.reset();
+      found = matching(task, group);
+      if (!found.empty()) {
+        step_.notes.push_back("place: '" + graph_.nodes[group.members.front()].name +
+                              "' cannot be on " + group.constraint.text() + "; placed on " +
+                              found.front()->name.text());
+        return found;
+      }
+    }
+    return explain(group);
+  }
+
+  Status explain(const Group& group) const {
+    const bool any = std::any_of(devices_.begin(), devices_.end(),
+                                 [&](const auto& d) { return group.constraint.matches(d.name); });
+    const NodeId by =
+        group.constrained_by == kNoNode ? group.members.front() : group.constrained_by;
+    if (!any)
+      return in_node(invalid_argument("device '" + group.constraint.text() + "' matches none of " +
+                                      list_of(devices_)),
+                     graph_.nodes[by]);
+    for (NodeId id : group.members) {
+      const NodeDef& node = graph_.nodes[id];
+      const bool somewhere = std::any_of(devices_.begin(), devices_.end(), [&](const auto& d) {
+        return group.constraint.matches(d.name) && supports(d, id);
+      });
+      if (somewhere) continue;
+      return in_node(no_kernel(id, group.constraint), node);
+    }
+    std::string table;
+    std::set<std::string> listed;
+    for (NodeId id : group.members) {
+      const NodeDef& node = graph_.nodes[id];
+      if (role(id) != Role::kernel || !listed.insert(node.op).second) continue;
+      table += (table.empty() ? "" : "; ") + node.op + ": " +
+               list_of(target_.kernels->devices_of(node.op));
+    }
+    return in_node(invalid_argument("nodes that must share a device have kernels on no common "
+                                    "one: " +
+                                    table),
+                   graph_.nodes[by]);
+  }
+
+  Status no_kernel(NodeId id, const DeviceName& constraint) const {
+    const NodeDef& node = graph_.nodes[id];
+    if (role(id) == Role::file)
+      return invalid_argument("op '" + node.op + "' runs on a device in host memory only");
+    const auto types = target_.kernels->devices_of(node.op);
+    if (types.empty()) return invalid_argument("no kernel is registered for op '" + node.op + "'");
+    const DType type = type_of(node);
+    return invalid_argument(
+        "op '" + node.op + "'" +
+        (type == DType::invalid ? "" : " of " + std::string(dtype_name(type))) +
+        " has no kernel on " +
+        (constraint.empty() ? "the devices " + list_of(devices_) : constraint.text()) +
+        "; kernels of the op are for: " + list_of(types));
+  }
+
+  void assign(const Group& group, const TargetDevice* device) {
+    for (NodeId id : group.members) assigned_[id] = device;
+  }
+
+  // Whose device a lone unconstrained node should share: a metadata op its input's, a generator
+  // its consumers' when there is one alone.
+  NodeId leader_of(const Group& group) {
+    if (group.members.size() != 1 || group.constrained_by != kNoNode) return kNoNode;
+    const NodeId id = group.members.front();
+    const NodeDef& node = graph_.nodes[id];
+    if (role(id) != Role::kernel) return kNoNode;
+    if (node.op == "Shape" || node.op == "Rank" || node.op == "Size")
+      return !node.inputs.empty() && !is_feed(node.inputs[0].node) ? node.inputs[0].node : kNoNode;
+    if (!node.inputs.empty() || node.out_types.size() != 1) return kNoNode;
+    if (consumers_.empty()) count_consumers();
+    return consumers_[id].size() == 1 ? *consumers_[id].begin() : kNoNode;
+  }
+
+  void count_consumers() {
+    consumers_.resize(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      for (Port in : graph_.nodes[id].inputs)
+        if (consumers_[in.node].size() < 2) consumers_[in.node].insert(id);
+  }
+
+  Status follow(Group& group) {
+    const TargetDevice* wanted = assigned_[leader_of(group)];
+    TROUPE_TRY(auto feasible, feasible_devices(group));
+    if (std::find(feasible.begin(), feasible.end(), wanted) != feasible.end())
+      assign(group, wanted);
+    return ok_status();
+  }
+
+  Step& step_;
+  GraphDef& graph_;
+  const Target& target_;
+  const OpRegistry& ops_;
+  const std::vector<TargetDevice> devices_;
+  std::vector<NodeId> parent_;
+  std::map<NodeId, Group> groups_;  // by root: in node order
+  std::vector<const TargetDevice*> assigned_;
+  std::vector<std::set<NodeId>> consumers_;
+};
+
+}  // namespace
+
+std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices) {
+  std::stable_sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+    const int left = type_rank(a.name), right = type_rank(b.name);
+    return left != right ? left < right : a.name < b.name;
+  });
+  return devices;
+}
+
+Status place(Step& step, const Target& target) { return Placer(step, target).run(); }
+
+}  // namespace troupe

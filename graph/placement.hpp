@@ -1,0 +1,26 @@
+// Gives every node a device.
+#pragma once
+
+#include "graph/passes/pass.hpp"
+
+namespace troupe {
+
+// The devices in the order of preference: accelerators that are meant to compute (CUDA) before the
+// CPU before anything else, then by job, task, index.
+std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices);
+
+// Sets NodeDef::device to a full name on every node but feeds.
+//   - What shares a resource, is colocated or has one name of a colocation group goes together.
+//   - A group goes to the first preferred device that satisfies the constraints of all its members
+//     and has kernels for them; with soft placement, constraints on type and index that nobody
+//     can satisfy are dropped and a note says so. Job and task always hold.
+//   - A generator (no inputs, one output) goes with its only consumer, Shape, Rank and Size go
+//     with their input, unless they are constrained themselves.
+//   - With replicas over several tasks, unconstrained variables are spread over the tasks by
+//     bytes, greedily in node order.
+// Errors (requirements 6.7) tell apart: a malformed constraint, one that no device matches, members
+// of a group that contradict each other, no kernel on the devices that match, no kernel at all,
+// and a group whose members have kernels on no common device.
+Status place(Step& step, const Target& target);
+
+}  // namespace troupe

@@ -1,0 +1,221 @@
+#include "graph/replicate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+namespace troupe {
+namespace {
+
+bool is_source(const OpDef& op) {
+  return op.random || op.role == Role::next_element || op.role == Role::dequeue;
+}
+
+bool reduces(const OpInfo& op, const NodeDef& node, std::size_t input) {
+  const std::string& arg = input_arg(op, node, input).name;
+  return std::find(op.def.reduce.begin(), op.def.reduce.end(), arg) != op.def.reduce.end();
+}
+
+std::vector<bool> find_per_replica(const GraphDef& graph, const OpRegistry& ops) {
+  std::vector<bool> per_replica(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const NodeDef& node = graph.nodes[id];
+    const OpInfo& op = op_of(node, ops);
+    const bool write = op.def.role == Role::write_variable;
+    bool copied = is_source(op.def);
+    for (std::size_t i = 0; i < node.inputs.size() && !copied; ++i)
+      copied = per_replica[node.inputs[i].node] && (!write || reduces(op, node, i));
+    per_replica[id] = copied;
+  }
+  return per_replica;
+}
+
+// "/job:worker/task:1" for each task of the target, sorted.
+std::vector<std::string> tasks_of(const Target& target) {
+  std::set<DeviceName> tasks;
+  for (const TargetDevice& device : target.devices) {
+    DeviceName task;
+    task.job = device.name.job;
+    task.task = device.name.task;
+    tasks.insert(std::move(task));
+  }
+  std::vector<std::string> out;
+  for (const DeviceName& task : tasks) out.push_back(task.text());
+  return out;
+}
+
+class Copier {
+ public:
+  Copier(Step& step, const Target& target)
+      : step_(step),
+        ops_(*target.ops),
+        n_(step.replicas),
+        per_replica_(find_per_replica(step.graph, ops_)),
+        tasks_(tasks_of(target)),
+        copies_(step.graph.nodes.size()),
+        out_(step) {}
+
+  Status run() {
+    const auto& nodes = step_.graph.nodes;
+    for (const NodeDef& node : nodes) names_.insert(node.name);
+    std::size_t copied = 0;
+    for (NodeId id = 0; id < nodes.size(); ++id) {
+      if (!per_replica_[id]) {
+        single(id);
+        continue;
+      }
+      ++copied;
+      for (std::int32_t r = 0; r < n_; ++r) TROUPE_TRY(copy(id, r));
+      out_.map(id, copies_[id].front());  // a reader that is single gets replica 0's
+    }
+    const auto targets = all_targets();
+    auto fetches = join_fetches();
+    out_.finish();
+    step_.targets = targets;
+    step_.fetches = std::move(fetches);
+    step_.notes.push_back("replicate: " + std::to_string(copied) + " nodes, " + std::to_string(n_) +
+                          " times");
+    return ok_status();
+  }
+
+ private:
+  // Old control inputs of a node in new numbers; replica -1 is a single node.
+  std::vector<NodeId> control(const NodeDef& node, std::int32_t replica) const {
+    std::vector<NodeId> out;
+    for (NodeId c : node.control) {
+      const bool one = replica >= 0 && role_of(step_.graph.nodes[c], ops_) != Role::write_variable;
+      if (!per_replica_[c])
+        out.push_back(out_.node(c));
+      else if (one)
+        out.push_back(copies_[c][std::size_t(replica)]);
+      else
+        out.insert(out.end(), copies_[c].begin(), copies_[c].end());
+    }
+    return out;
+  }
+
+  void single(NodeId id) {
+    NodeDef node = step_.graph.nodes[id];
+    for (Port& in : node.inputs) in = out_.port(in);
+    node.control = control(node, -1);
+    out_.map(id, out_.append(std::move(node)));
+  }
+
+  Status copy(NodeId id, std::int32_t replica) {
+    NodeDef node = step_.graph.nodes[id];
+    for (Port& in : node.inputs)
+      in = per_replica_[in.node] ? Port{copies_[in.node][std::size_t(replica)], in.index}
+                                 : out_.port(in);
+    node.control = control(node, replica);
+    node.replica = replica;
+    node.name = replica_name(node.name, replica);
+    if (names_.count(node.name))
+      return in_node(invalid_argument("the name is the one of a copy made for a replica"), node);
+    for (std::string& other : node.colocate) {
+      NodeId old = step_.graph.find(other);
+      if (old != kNoNode && per_replica_[old]) other = replica_name(other, replica);
+    }
+    const Role role = role_of(node, ops_);
+    if (touches_resource(role))
+      node.attrs.insert_or_assign("replicas", Attr(std::int64_t(n_)));
+    else if (node.device.empty() && node.colocate.empty() && tasks_.size() > 1)
+      node.device = tasks_[std::size_t(replica) % tasks_.size()];
+    copies_[id].push_back(out_.append(std::move(node)));
+    return ok_status();
+  }
+
+  std::vector<NodeId> all_targets() const {
+    std::vector<NodeId> out;
+    for (NodeId id : step_.targets) {
+      if (per_replica_[id])
+        out.insert(out.end(), copies_[id].begin(), copies_[id].end());
+      else
+        out.push_back(out_.node(id));
+    }
+    return out;
+  }
+
+  std::vector<Port> join_fetches() {
+    std::map<Port, Port> joined;  // a repeated fetch is joined once
+    std::vector<Port> out;
+    for (Port fetch : step_.fetches) {
+      auto [at, added] = joined.try_emplace(fetch);
+      if (added) at->second = join(fetch);
+      out.push_back(at->second);
+    }
+    return out;
+  }
+
+  Port join(Port fetch) {
+    const NodeDef& node = step_.graph.nodes[fetch.node];
+    const DType dtype = node.out_types[fetch.index];
+    const PartialShape& shape = node.out_shapes[fetch.index];
+    if (!per_replica_[fetch.node]) return out_.port(fetch);
+    const bool scalar = is_float(dtype) && shape.fully_known() && shape.shape().rank() == 0;
+    const bool have_ops = ops_.find("AddN") && ops_.find("Mul") && ops_.find("Const");
+    if (!scalar || !have_ops) {
+      step_.notes.push_back("replicate: fetch '" + node.name + "' is replica 0's");
+      return {copies_[fetch.node].front(), fetch.index};
+    }
+    const std::string base = node.name + "/replica_mean" +
+                             (fetch.index ? "_" + std::to_string(fetch.index) : std::string());
+    std::vector<Port> parts;
+    for (NodeId c : copies_[fetch.node]) parts.push_back({c, fetch.index});
+    // The last two wait where replica 0 computes: its device is theirs.
+    const NodeId sum = scalar_node(node, base + "_sum", "AddN", std::move(parts), dtype,
+                                   {{"N", Attr(std::int64_t(n_))}});
+    const NodeId scale = scalar_node(node, base + "_scale", "Const", {}, dtype,
+                                     {{"value", Attr(reciprocal(dtype))}});
+    const NodeId mean = scalar_node(node, base, "Mul", {{sum, 0}, {scale, 0}}, dtype, {});
+    return {mean, 0};
+  }
+
+  Tensor reciprocal(DType dtype) const {
+    const double value = 1.0 / n_;
+    switch (dtype) {
+      case DType::f64:
+        return Tensor::scalar(value);
+      case DType::f16:
+        return Tensor::scalar(half(float(value)));
+      case DType::bf16:
+        return Tensor::scalar(bfloat16(float(value)));
+      default:
+        return Tensor::scalar(float(value));
+    }
+  }
+
+  NodeId scalar_node(const NodeDef& like, std::string name, std::string op,
+                     std::vector<Port> inputs, DType dtype, AttrMap attrs) {
+    NodeDef node;
+    node.name = std::move(name);
+    node.op = std::move(op);
+    node.inputs = std::move(inputs);
+    node.attrs = std::move(attrs);
+    node.attrs.emplace("T", Attr(dtype));
+    node.device = like.device;
+    if (node.device.empty() && tasks_.size() > 1) node.device = tasks_.front();
+    node.site = like.site;
+    node.out_types = {dtype};
+    node.out_shapes = {PartialShape(Shape{})};
+    return out_.append(std::move(node));
+  }
+
+  Step& step_;
+  const OpRegistry& ops_;
+  const std::int32_t n_;
+  const std::vector<bool> per_replica_;
+  const std::vector<std::string> tasks_;
+  std::vector<std::vector<NodeId>> copies_;
+  std::unordered_set<std::string> names_;
+  Rewriter out_;
+};
+
+}  // namespace
+
+Status replicate(Step& step, const Target& target) {
+  if (step.replicas <= 1) return ok_status();
+  return Copier(step, target).run();
+}
+
+}  // namespace troupe
