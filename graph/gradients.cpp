@@ -1,0 +1,265 @@
+#include "graph/gradients.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace troupe {
+namespace {
+
+template <class T>
+const T& attr(const NodeDef& node, std::string_view name) {
+  auto at = node.attrs.find(name);
+  const T* value = at == node.attrs.end() ? nullptr : at->second.get<T>();
+  TROUPE_CHECK(value, node.op + " has no attribute " + std::string(name) + " of that kind");
+  return *value;
+}
+
+// One differentiation. Nodes are appended, so descending ids are a reverse topological order: when
+// a node's turn comes, every contribution to the gradients of its outputs is there.
+class Backprop {
+ public:
+  Backprop(GraphBuilder& g, std::span<const Output> ys, std::span<const Output> xs,
+           std::span<const Output> grad_ys, std::span<const Output> stop)
+      : g_(g), ys_(ys), xs_(xs), grad_ys_(grad_ys), stop_(stop), end_(g.def().nodes.size()) {}
+
+  Expected<std::vector<Output>> run() {
+    TROUPE_TRY(check());
+    GraphBuilder::Attempt attempt(g_);
+    auto scope = g_.with_scope("gradients");
+    reach_from_xs();
+    reach_from_ys();
+    TROUPE_TRY(seed());
+    for (NodeId id = NodeId(end_); id-- > 0;)
+      if (reached_[id] && leads_[id]) TROUPE_TRY(differentiate(id));
+    std::vector<Output> out;
+    for (const Output& x : xs_) {
+      TROUPE_TRY(Output gradient, total(x.port()));
+      out.push_back(gradient);
+    }
+    attempt.keep();
+    return out;
+  }
+
+ private:
+  struct Part {
+    NodeId consumer;  // kNoNode for what was given as grad_ys, which comes last
+    Output gradient;
+  };
+
+  Status check() {
+    for (auto list : {ys_, xs_, grad_ys_, stop_})
+      for (const Output& o : list) {
+        if (o.empty() && list.data() == grad_ys_.data()) continue;
+        if (o.empty() || &o.graph() != &g_ || o.node() >= end_)
+          return invalid_argument("gradients: every output must be of one graph");
+      }
+    if (!grad_ys_.empty() && grad_ys_.size() != ys_.size())
+      return invalid_argument("gradients: " + std::to_string(ys_.size()) + " ys but " +
+                              std::to_string(grad_ys_.size()) + " grad_ys");
+    for (const Output& y : ys_)
+      if (!is_trainable(y.dtype()))
+        return invalid_argument("gradients: y '" + y.name() + "' is " +
+                                std::string(dtype_name(y.dtype())) + ", which has no gradient")
+            .at(g_.node(y.node()).site);
+    return ok_status();
+  }
+
+  static bool among(std::span<const Output> list, Port port) {
+    return std::any_of(list.begin(), list.end(), [&](const Output& o) { return o.port() == port; });
+  }
+
+  DType dtype(Port port) const { return g_.node(port.node).out_types[port.index]; }
+
+  // Can a change of some x be felt at this port, so that a gradient comes back through it? Handles
+  // and integers carry none; neither do ports declared constant by `stop`.
+  bool carries(Port port) const {
+    if (!is_trainable(dtype(port))) return false;
+    if (x_ports_.contains(port)) return true;
+    return port.node < reached_.size() && reached_[port.node] && !among(stop_, port) &&
+           !g_.registry().find(g_.node(port.node).op)->def.no_gradient;
+  }
+
+  void reach_from_xs() {
+    for (const Output& x : xs_) x_ports_.insert(x.port());
+    reached_.assign(end_, false);
+    for (NodeId id = 0; id < end_; ++id)
+      for (Port p : g_.node(id).inputs)
+        if (carries(p)) reached_[id] = true;
+  }
+
+  void reach_from_ys() {
+    leads_.assign(end_, false);
+    for (const Output& y : ys_) leads_[y.node()] = true;
+    for (NodeId id = NodeId(end_); id-- > 0;)
+      if (leads_[id])
+        for (Port p : g_.node(id).inputs) leads_[p.node] = true;
+  }
+
+  // The gradients that come from outside: given, or ones.
+  Status seed() {
+    for (std::size_t i = 0; i < ys_.size(); ++i) {
+      const Output& y = ys_[i];
+      Output given = grad_ys_.empty() ? Output() : grad_ys_[i];
+      auto site = g_.with_site(g_.node(y.node()).site);
+      if (given.empty()) {
+        TROUPE_TRY(given, ones(y));
+      } else {
+        TROUPE_TRY(fits(given, y.port(), "grad_ys[" + std::to_string(i) + "]"));
+      }
+      parts_[y.port()].push_back({kNoNode, given});
+    }
+    return ok_status();
+  }
+
+  template <class T>
+  static Tensor one() {
+    return Tensor::scalar(T(1.0f));
+  }
+
+  Expected<Output> ones(const Output& y) {
+    if (is_complex(y.dtype()))
+      return invalid_argument("gradients: complex y '" + y.name() + "' needs a grad_ys of its own")
+          .at(g_.node(y.node()).site);
+    if (!(y.shape() == PartialShape::scalar())) {
+      TROUPE_TRY(Op op, g_.try_add({.op = "OnesLike", .inputs = {y}}));
+      return op.output();
+    }
+    Tensor value = y.dtype() == DType::f32   ? one<float>()
+                   : y.dtype() == DType::f64 ? one<double>()
+                   : y.dtype() == DType::f16 ? one<half>()
+                                             : one<bfloat16>();
+    TROUPE_TRY(Op op, g_.try_add({.op = "Const", .attrs = {{"T", y.dtype()}, {"value", value}}}));
+    return op.output();
+  }
+
+  // The whole gradient of a port; empty when none came. Made once, then remembered.
+  Expected<Output> total(Port port) {
+    auto at = parts_.find(port);
+    if (at == parts_.end()) return Output();
+    std::vector<Part>& parts = at->second;
+    if (parts.size() > 1) {
+      // A fixed order, so that the sum has the same bits whoever added what first.
+      std::stable_sort(parts.begin(), parts.end(),
+                       [](const Part& a, const Part& b) { return a.consumer < b.consumer; });
+      NodeSpec spec{.op = "AddN"};
+      for (const Part& part : parts) spec.inputs.push_back(part.gradient);
+      spec.site = g_.node(port.node).site;
+      TROUPE_TRY(Op sum, g_.try_add(std::move(spec)));
+      parts = {{port.node, sum.output()}};
+    }
+    return parts[0].gradient;
+  }
+
+  Status differentiate(NodeId id) {
+    std::vector<Output> dy;
+    bool any = false;
+    const std::size_t outputs = g_.node(id).out_types.size();
+    for (std::size_t i = 0; i < outputs; ++i) {
+      Port port{id, std::uint32_t(i)};
+      Output d;
+      if (!among(stop_, port)) {
+        TROUPE_TRY(d, total(port));
+      }
+      any = any || !d.empty();
+      dy.push_back(d);
+    }
+    const OpDef& def = g_.registry().find(g_.node(id).op)->def;
+    if (!any || def.no_gradient) return ok_status();
+    if (!def.grad) return no_gradient(id);
+    TROUPE_TRY(std::vector<Output> dx, call(id, def.grad, std::move(dy)));
+    return distribute(id, dx);
+  }
+
+  Status no_gradient(NodeId id) {
+    const NodeDef& node = g_.node(id);
+    return not_found("no gradient is defined for op " + node.op + " (node '" + node.name +
+                     "', type " + std::string(dtype_name(node.out_types[0])) + ")")
+        .at(node.site);
+  }
+
+  // Runs the op's gradient function, its nodes placed, named and blamed like the forward node.
+  Expected<std::vector<Output>> call(NodeId id, GradFn grad, std::vector<Output> dy) {
+    // By value: building invalidates references to nodes.
+    const std::string name = g_.node(id).name;
+    const std::string full = g_.scope_prefix() + name;
+    GradContext context{.g = g_, .op = Op(&g_, id)};
+    for (Port p : g_.node(id).inputs) context.x.emplace_back(&g_, p);
+    context.y = context.op.outputs();
+    try {
+      auto site = g_.with_site(g_.node(id).site);
+      auto device = g_.with_device(g_.node(id).device);
+      auto scope = g_.with_scope(full.size() < kLongName ? name : "grad");
+      for (std::size_t i = 0; i < dy.size(); ++i)
+        if (dy[i].empty() && is_trainable(context.y[i].dtype()))
+          dy[i] = g_.add("ZerosLike", {context.y[i]});
+      context.dy = std::move(dy);
+      return grad(context);
+    } catch (const Error& e) {
+      return e.status().in("in the gradient of node '" + name + "'");
+    }
+  }
+
+  Status distribute(NodeId id, const std::vector<Output>& dx) {
+    const NodeDef& node = g_.node(id);
+    auto bad = [&](const Status& s) {
+      return internal_error("gradient of " + node.op + ": " + s.message()).at(node.site);
+    };
+    if (dx.size() != node.inputs.size())
+      return bad(invalid_argument("returned " + std::to_string(dx.size()) + " outputs for " +
+                                  std::to_string(node.inputs.size()) + " inputs"));
+    const OpInfo& op = *g_.registry().find(node.op);
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      if (dx[i].empty() || !carries(node.inputs[i])) continue;
+      Status s = fits(dx[i], node.inputs[i], op.input_name(node, int(i)));
+      if (!s.ok()) return bad(s);
+      parts_[node.inputs[i]].push_back({id, dx[i]});
+    }
+    return ok_status();
+  }
+
+  // A gradient has the dtype and the shape of what it belongs to.
+  Status fits(const Output& gradient, Port of, const std::string& what) {
+    if (gradient.dtype() != dtype(of))
+      return invalid_argument(what + " is " + std::string(dtype_name(gradient.dtype())) +
+                              " where the value is " + std::string(dtype_name(dtype(of))));
+    const PartialShape& shape = g_.node(of.node).out_shapes[of.index];
+    if (PartialShape::merge(gradient.shape(), shape).ok()) return ok_status();
+    return invalid_argument(what + " has shape " + gradient.shape().text() +
+                            " where the value has " + shape.text());
+  }
+
+  static constexpr std::size_t kLongName = 512;
+
+  GraphBuilder& g_;
+  std::span<const Output> ys_, xs_, grad_ys_, stop_;
+  const std::size_t end_;  // nodes of the forward graph
+  std::set<Port> x_ports_;
+  std::vector<bool> reached_, leads_;
+  std::map<Port, std::vector<Part>> parts_;
+};
+
+}  // namespace
+
+std::int64_t GradContext::int_attr(std::string_view name) const {
+  return attr<std::int64_t>(node(), name);
+}
+double GradContext::float_attr(std::string_view name) const { return attr<double>(node(), name); }
+bool GradContext::bool_attr(std::string_view name) const { return attr<bool>(node(), name); }
+const std::string& GradContext::string_attr(std::string_view name) const {
+  return attr<std::string>(node(), name);
+}
+DType GradContext::type_attr(std::string_view name) const { return attr<DType>(node(), name); }
+const std::vector<std::int64_t>& GradContext::ints_attr(std::string_view name) const {
+  return attr<std::vector<std::int64_t>>(node(), name);
+}
+
+Expected<std::vector<Output>> gradients(std::span<const Output> ys, std::span<const Output> xs,
+                                        std::span<const Output> grad_ys,
+                                        std::span<const Output> stop) {
+  if (ys.empty()) return std::vector<Output>(xs.size());
+  if (ys[0].empty()) return invalid_argument("gradients: y is empty");
+  return Backprop(ys[0].graph(), ys, xs, grad_ys, stop).run();
+}
+
+}  // namespace troupe
