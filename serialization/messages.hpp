@@ -18,8 +18,8 @@ namespace troupe {
 // The settings that decide bits (architecture.md 3, "numeric profile"). Fixed by the master, sent
 // in Welcome; a worker that cannot compute like that refuses to join.
 struct NumericProfile {
-  std::uint32_t isa = 0;            // x86-64 level of the kernels
-  std::string kernels;              // versions of oneDNN, Eigen, compiler and C library
+  std::uint32_t isa = 0;                // x86-64 level of the kernels
+  std::string kernels;                  // versions of oneDNN, Eigen, compiler and C library
   std::int64_t l1 = 0, l2 = 0, l3 = 0;  // cache sizes given to Eigen, bytes
   friend bool operator==(const NumericProfile&, const NumericProfile&) = default;
 };
@@ -27,29 +27,29 @@ struct NumericProfile {
 // First words of a process that connects, in the transport's hello. `process` is 0 when the master
 // has to choose. Sender: any worker. Receiver: master, or a worker with a lower number.
 struct Join {
-  std::uint32_t version = 1;        // of this protocol; another one is refused
+  std::uint32_t version = 1;  // of this protocol; another one is refused
   ProcessId process = 0;
-  std::uint64_t incarnation = 0;    // random, new per process start
+  std::uint64_t incarnation = 0;  // random, new per process start
   std::string job;
-  std::string listen_host;          // where other workers reach it
+  std::string listen_host;  // where other workers reach it
   std::uint16_t listen_port = 0;
-  std::uint32_t cpus = 0;           // lanes of its cpu:0
-  NumericProfile profile;           // what it can do at best
+  std::uint32_t cpus = 0;  // lanes of its cpu:0
+  NumericProfile profile;  // what it can do at best
 };
 
 // Master to a worker that was admitted; its devices are /job:worker/task:(task)/...
 struct Welcome {
   ProcessId process = 0;
   std::uint32_t task = 0;
-  std::uint32_t threads = 0;        // lanes to use; 0: as many as cores
+  std::uint32_t threads = 0;  // lanes to use; 0: as many as cores
   NumericProfile profile;
-  std::vector<std::string> devices; // device types to make, e.g. "CPU", "FAKE"
+  std::vector<std::string> devices;  // device types to make, e.g. "CPU", "FAKE"
 };
 // Worker to master: it has made its devices. Reply to Welcome.
 struct Ready {
   ProcessId process = 0;
-  std::vector<std::string> devices; // full names
-  Status status;                    // failed_precondition: cannot apply the profile
+  std::vector<std::string> devices;  // full names
+  Status status;                     // failed_precondition: cannot apply the profile
 };
 
 // Master to every worker when the set of members changes. A worker connects to those of a lower
@@ -69,7 +69,7 @@ struct Members {
 // LoadStep that needs it.
 struct LoadGraph {
   std::uint64_t session = 0;
-  std::uint64_t version = 0;        // number of nodes
+  std::uint64_t version = 0;  // number of nodes
   std::shared_ptr<const GraphDef> graph;
 };
 
@@ -79,7 +79,7 @@ struct LoadGraph {
 struct LoadStep {
   CompiledId compiled = 0;
   std::uint64_t session = 0;
-  std::uint64_t version = 0;        // of the graph
+  std::uint64_t version = 0;  // of the graph
   CompileRequest request;
   std::vector<TargetDevice> devices;        // of the whole cluster
   std::vector<ProcessId> processes;         // parallel to devices: who has it
@@ -104,12 +104,12 @@ struct StartStep {
   CompiledId compiled = 0;
   std::uint32_t partition = 0;
   AttemptInfo attempt;
-  std::uint64_t random_index = 0;   // k of the random number counter
-  CommitNumber grant = 0;           // fast path, or 0
-  std::vector<Tensor> feeds;        // in the order of Plan::feeds
+  std::uint64_t random_index = 0;  // k of the random number counter
+  CommitNumber grant = 0;          // fast path, or 0
+  std::vector<Tensor> feeds;       // in the order of Plan::feeds
 };
 // Master to an executor; Coordinator::AbortAttempt says how it is obeyed.
-struct AbortStep {
+struct AbortPartition {
   CompiledId compiled = 0;
   std::uint32_t partition = 0;
   AttemptId attempt;
@@ -125,7 +125,7 @@ struct Leave {
 // Everything that crosses a control connection.
 using WireMessage =
     std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep, StartStep,
-                 AbortStep, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave>;
+                 AbortPartition, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave>;
 
 // The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
 struct TensorTag {
@@ -133,9 +133,9 @@ struct TensorTag {
   enum class Kind : std::uint8_t { channel = 0, feed = 1, fetch = 2 };
   Kind kind = Kind::channel;
   CompiledId compiled = 0;
-  std::uint32_t partition = 0;      // receiving partition (channel, feed); sending one (fetch)
+  std::uint32_t partition = 0;  // receiving partition (channel, feed); sending one (fetch)
   AttemptId attempt;
-  std::uint32_t index = 0;          // channel id, feed or fetch index
+  std::uint32_t index = 0;               // channel id, feed or fetch index
   std::vector<std::int64_t> iterations;  // at most 8
   DType dtype = DType::invalid;
   Shape shape;

@@ -1,0 +1,83 @@
+// A client's wait for the runtime: the one place where a thread outside the actor system blocks.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+
+namespace troupe {
+
+// What a call comes back with; which fields are set depends on the call.
+struct CallResult {
+  Status status;
+  std::vector<Tensor> fetches;
+  CommitNumber committed = 0;  // 0: the run wrote nothing
+  CompiledId compiled = 0;
+  std::vector<std::string> text;
+};
+
+// One call under way. Made by the client, shared with the master, which finishes it exactly once.
+// The waiter spins for at most 50 us, since a short step is over by then, and sleeps afterwards.
+class Call {
+ public:
+  // Any thread of the runtime. A second finish is ignored.
+  void finish(CallResult result) {
+    std::function<void(const CallResult&)> then;
+    {
+      std::lock_guard lock(mutex_);
+      if (done_.load(std::memory_order_relaxed)) return;
+      result_ = std::move(result);
+      done_.store(true, std::memory_order_release);
+      then = std::move(then_);
+    }
+    ready_.notify_all();
+    if (then) then(result_);
+  }
+  bool done() const { return done_.load(std::memory_order_acquire); }
+
+  // REQUIRES: done().
+  CallResult& result() { return result_; }
+
+  CallResult& wait(bool spin = true) {
+    if (spin) {
+      auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+      while (!done() && std::chrono::steady_clock::now() < until) {
+      }
+    }
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return done(); });
+    return result_;
+  }
+  // False when `until` came first.
+  bool wait_until(std::chrono::steady_clock::time_point until) {
+    std::unique_lock lock(mutex_);
+    return ready_.wait_until(lock, until, [&] { return done(); });
+  }
+  // Calls `then` once, when the result is there: at once if it is, else from the runtime's thread.
+  void then(std::function<void(const CallResult&)> f) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!done()) {
+        then_ = std::move(f);
+        return;
+      }
+    }
+    f(result_);
+  }
+
+ private:
+  std::atomic<bool> done_{false};
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  CallResult result_;
+  std::function<void(const CallResult&)> then_;
+};
+
+}  // namespace troupe

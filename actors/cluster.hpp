@@ -1,0 +1,36 @@
+// What a session runs on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+
+namespace troupe {
+
+// A description; nothing starts before a Session takes it. The default is this process, all cores.
+struct Cluster {
+  int threads = 0;   // lanes of each cpu:0; 0: one per processor
+  int replicas = 1;  // logical replicas of each compiled step (synchronous data parallel)
+  int workers = 0;   // worker processes on this machine; 0: this process computes
+  std::vector<std::string> devices = {"CPU"};  // of each worker; "FAKE" adds the test device
+  std::uint64_t fake_seed = 0;                 // of the fake device's delays
+  std::string listen;  // "HOST:PORT": wait there for `wait_for` workers started elsewhere
+  int wait_for = 0;
+  std::string secret;          // shared with those workers; drawn at random for local ones
+  std::string worker_program;  // for local workers; empty: this executable
+  bool soft_placement = true;
+  std::vector<std::string> disabled_passes;
+
+  // --threads N, --replicas N, --cluster local:W. Other arguments are left alone;
+  // invalid_argument for a value that is none.
+  static Expected<Cluster> try_from_args(int argc, char** argv);
+  static Cluster from_args(int argc, char** argv) {
+    return value_or_throw(try_from_args(argc, argv));
+  }
+  // "local:2" or "local" into `workers`.
+  static Expected<int> parse_workers(const std::string& text);
+};
+
+}  // namespace troupe

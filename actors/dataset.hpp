@@ -1,0 +1,14 @@
+// The actor of one input pipeline.
+#pragma once
+
+#include <caf/fwd.hpp>
+
+#include "actors/interfaces.hpp"
+
+namespace troupe {
+
+// Serves elements by position, and makes the next `prefetch` ones while nobody asks. Opens its
+// files when it starts; an error there is the answer to every request.
+DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset);
+
+}  // namespace troupe

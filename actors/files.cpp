@@ -1,0 +1,64 @@
+#include "actors/files.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include "serialization/safetensors.hpp"
+
+namespace troupe {
+namespace {
+
+Expected<std::vector<std::string>> names_of(const NodeDef& node) {
+  auto it = node.attrs.find("names");
+  if (it == node.attrs.end() || !it->second.get<std::vector<std::string>>())
+    return invalid_argument("node '" + node.name + "' has no list of names");
+  return *it->second.get<std::vector<std::string>>();
+}
+
+Expected<std::vector<Tensor>> save(const NodeDef& node, const std::vector<Tensor>& inputs) {
+  TROUPE_TRY(std::vector<std::string> names, names_of(node));
+  if (inputs.size() != names.size() + 1)
+    return invalid_argument("node '" + node.name + "' saves " + std::to_string(names.size()) +
+                            " names and was given " + std::to_string(inputs.size() - 1));
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (std::size_t i = 0; i < names.size(); ++i) tensors.emplace_back(names[i], inputs[i + 1]);
+  TROUPE_TRY(write_safetensors(inputs[0].item<std::string>() + ".safetensors", tensors));
+  return std::vector<Tensor>{};
+}
+
+Expected<std::vector<Tensor>> restore(const NodeDef& node, const std::vector<Tensor>& inputs) {
+  TROUPE_TRY(std::vector<std::string> names, names_of(node));
+  std::string path = inputs[0].item<std::string>() + ".safetensors";
+  TROUPE_TRY(auto tensors, read_safetensors(path));
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto found = std::find_if(tensors.begin(), tensors.end(),
+                              [&](const auto& t) { return t.first == names[i]; });
+    if (found == tensors.end()) return not_found("'" + path + "' has no tensor '" + names[i] + "'");
+    if (i < node.out_types.size() && found->second.dtype() != node.out_types[i])
+      return invalid_argument("'" + names[i] + "' in '" + path + "' is " +
+                              std::string(dtype_name(found->second.dtype())) + ", not " +
+                              std::string(dtype_name(node.out_types[i])));
+    if (i < node.out_shapes.size() && !node.out_shapes[i].accepts(found->second.shape()))
+      return invalid_argument("'" + names[i] + "' in '" + path + "' has shape " +
+                              found->second.shape().text() + ", not " + node.out_shapes[i].text());
+    outputs.push_back(found->second);
+  }
+  return outputs;
+}
+
+FilesActor::behavior_type files_behavior(FilesActor::pointer self) {
+  return {[self](const FileCall& message) {
+    auto result = message.node.op == "Save" ? save(message.node, message.inputs)
+                                            : restore(message.node, message.inputs);
+    FileDone done{message.attempt, message.id, result.status(), {}};
+    if (result.ok()) done.outputs = std::move(result).value();
+    self->send(message.reply_to, std::move(done));
+  }};
+}
+
+}  // namespace
+
+FilesActor spawn_files(caf::actor_system& system) { return system.spawn(files_behavior); }
+
+}  // namespace troupe

@@ -1,0 +1,170 @@
+// One typed interface per actor. All messages go one way: an answer is a message of its own, so
+// that a proxy for another process has nothing to wait for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/messages.hpp"
+#include "devices/lanes.hpp"
+
+namespace troupe {
+
+// One partition of one compiled step. The subset that another process can reach comes first.
+using PartitionActor = caf::typed_actor<caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>>;
+using ExecutorActor = PartitionActor::extend<
+    caf::reacts_to<TensorArrived>, caf::reacts_to<BurstDone>, caf::reacts_to<TicketDone>,
+    caf::reacts_to<VariablesRead>, caf::reacts_to<UpdatesLogged>, caf::reacts_to<QueueAnswer>,
+    caf::reacts_to<ElementReady>, caf::reacts_to<FileDone>, caf::reacts_to<LiveList>>;
+
+// One device: runs what it is given on the device's lanes, in order. `work` reports by itself.
+struct RunOnLanes {
+  std::function<void(Lanes&)> work;
+};
+using DeviceActor = caf::typed_actor<caf::reacts_to<RunOnLanes>>;
+
+// A variable container of one device.
+struct DeclareVariables {
+  std::vector<VariableSpec> variables;
+  std::function<void(Status)> done;  // called by the actor
+};
+struct ReadVariables {
+  VariableStore::ReadRequest request;
+  ExecutorActor reply_to;
+};
+struct ApplyUpdates {
+  VariableStore::LogRequest request;
+  ExecutorActor reply_to;
+};
+struct TaskApplied {
+  std::uint64_t task = 0;
+  std::shared_ptr<Expected<std::vector<Tensor>>> values;
+};
+using VariablesActor =
+    caf::typed_actor<caf::reacts_to<DeclareVariables>, caf::reacts_to<ReadVariables>,
+                     caf::reacts_to<ApplyUpdates>, caf::reacts_to<TaskApplied>,
+                     caf::reacts_to<StageRequest>, caf::reacts_to<LiveList>>;
+
+// One queue.
+struct QueueCall {
+  enum class Kind : std::uint8_t { enqueue, dequeue, close, size };
+  Kind kind = Kind::enqueue;
+  QueueState::Request request;
+  std::vector<Tensor> element;  // enqueue
+  bool cancel_pending = false;  // close
+  ExecutorActor reply_to;
+};
+using QueueActor = caf::typed_actor<caf::reacts_to<QueueCall>, caf::reacts_to<StageRequest>,
+                                    caf::reacts_to<LiveList>>;
+
+// One input pipeline: element `position` of an endless or finite sequence. A pure function of the
+// position, so it has no part in transactions.
+struct NextElement {
+  std::uint64_t id = 0;
+  AttemptId attempt;
+  std::uint64_t position = 0;
+  ExecutorActor reply_to;
+};
+using DatasetActor = caf::typed_actor<caf::reacts_to<NextElement>, caf::reacts_to<Tick>>;
+
+// Save and Restore, off the executors' threads' way.
+struct FileCall {
+  std::uint64_t id = 0;
+  AttemptId attempt;
+  NodeDef node;
+  std::vector<Tensor> inputs;
+  ExecutorActor reply_to;
+};
+using FilesActor = caf::typed_actor<caf::reacts_to<FileCall>>;
+
+// The master as workers and executors see it, near or through a proxy.
+using CoordinatorActor =
+    caf::typed_actor<caf::reacts_to<PartitionDone>, caf::reacts_to<Staged>,
+                     caf::reacts_to<BlockedReport>, caf::reacts_to<StepLoaded>>;
+
+// A process as the master sees it, near or through a proxy.
+using ProcessActor =
+    caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
+                     caf::reacts_to<UnloadStep>, caf::reacts_to<StartStep>,
+                     caf::reacts_to<AbortPartition>, caf::reacts_to<Prepare>,
+                     caf::reacts_to<LiveList>, caf::reacts_to<Members>, caf::reacts_to<Leave>>;
+
+// The worker itself: a process's devices, executors and resources, and its shard.
+using WorkerActor = ProcessActor::extend<caf::reacts_to<StagedAt>, caf::reacts_to<BlockedAt>,
+                                         caf::reacts_to<TensorArrived>, caf::reacts_to<Tick>>;
+
+// A process joined (or is the master's own): its devices, and how to reach it.
+struct ProcessUp {
+  ProcessId process = 0;
+  std::string name;  // for errors: "worker 1 (pid 4711)"
+  std::vector<TargetDevice> devices;
+  ProcessActor actor;
+};
+struct ProcessLost {
+  ProcessId process = 0;
+  Status why;
+};
+// A process without a proxy tells the executors it made, so that START takes no detour.
+struct ExecutorsMade {
+  CompiledId compiled = 0;
+  std::vector<std::pair<std::uint32_t, PartitionActor>> executors;
+};
+
+using MasterActor = CoordinatorActor::extend<
+    caf::reacts_to<OpenSession>, caf::reacts_to<ExtendSession>, caf::reacts_to<CompileStep>,
+    caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
+    caf::reacts_to<DescribeJob>, caf::reacts_to<ResumeAt>, caf::reacts_to<ProcessUp>,
+    caf::reacts_to<ProcessLost>, caf::reacts_to<ExecutorsMade>, caf::reacts_to<Tick>>;
+
+}  // namespace troupe
+
+// None of these is ever serialized by CAF: what crosses processes goes through serialization/.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TensorArrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BurstDone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TicketDone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::VariablesRead)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::UpdatesLogged)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::QueueAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ElementReady)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::FileDone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StagedAt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BlockedAt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::OpenSession)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExtendSession)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CompileStep)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunStep)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CancelRun)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CloseSession)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DescribeJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResumeAt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunOnLanes)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DeclareVariables)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ReadVariables)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ApplyUpdates)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TaskApplied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::QueueCall)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::NextElement)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::FileCall)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessUp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessLost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExecutorsMade)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StageRequest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LiveList)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PartitionDone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Staged)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BlockedReport)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepLoaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadGraph)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadStep)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::UnloadStep)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartStep)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AbortPartition)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Prepare)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Members)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Leave)

@@ -1,0 +1,477 @@
+#include "actors/master.hpp"
+
+#include <fmt/format.h>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "actors/step_table.hpp"
+#include "core/log.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "ops/evaluate.hpp"
+
+namespace troupe {
+namespace {
+
+struct Process {
+  std::string name;
+  std::vector<TargetDevice> devices;
+  ProcessActor actor;
+  std::map<std::uint64_t, std::uint64_t> graphs;  // session -> version it has
+};
+
+struct ClientSession {
+  std::shared_ptr<const GraphDef> graph = std::make_shared<GraphDef>();
+  std::map<std::string, DeviceName> fixed;  // devices of stateful nodes
+  std::shared_ptr<Call> closing;
+};
+
+struct ActiveRun {
+  std::shared_ptr<Call> call;
+  CompiledId compiled = 0;
+  std::vector<Tensor> feeds;
+  std::uint32_t fetches = 0;
+};
+
+struct MasterState {
+  MasterOptions options;
+  std::optional<Coordinator> coordinator;
+  std::optional<StepTable> steps;
+  std::unique_ptr<Device> fold_device;  // constant folding runs inline on it
+  KernelIndex kernels;
+  std::map<ProcessId, Process> processes;
+  std::map<std::uint64_t, ClientSession> sessions;
+  std::unordered_map<RunId, ActiveRun> runs;
+  std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
+  CompiledId next_compiled = 1;
+  Instant tick_at = kNever;
+};
+
+using Self = MasterActor::stateful_pointer<MasterState>;
+
+Instant now(Self self) { return self->clock().now().time_since_epoch(); }
+
+void fail(const std::shared_ptr<Call>& call, Status status) {
+  CallResult result;
+  result.status = std::move(status);
+  call->finish(std::move(result));
+}
+
+// ---- carrying out what the coordinator says
+// ------------------------------------------------------
+
+void start(Self self, const Coordinator::StartAttempt& start) {
+  auto& s = self->state;
+  auto run = s.runs.find(start.attempt.run);
+  if (run == s.runs.end()) return;
+  StepEntry* step = s.steps->find(run->second.compiled);
+  TROUPE_CHECK(step != nullptr, "a run holds its compiled step");
+  StartStep message;
+  message.compiled = step->id;
+  message.partition = start.partition;
+  message.attempt = start.attempt;
+  message.random_index = start.random_index;
+  message.grant = start.grant;
+  for (std::uint32_t feed : step->feeds[start.partition])
+    message.feeds.push_back(run->second.feeds[feed]);
+  auto direct = s.executors.find({step->id, start.partition});
+  if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
+  auto process = s.processes.find(start.process);
+  if (process != s.processes.end()) self->send(process->second.actor, std::move(message));
+}
+
+void abort(Self self, const Coordinator::AbortAttempt& abort) {
+  auto& s = self->state;
+  auto run = s.runs.find(abort.run);
+  if (run == s.runs.end()) return;
+  AbortPartition message{run->second.compiled, abort.partition, abort.attempt, abort.run,
+                         abort.cause};
+  auto direct = s.executors.find({message.compiled, abort.partition});
+  if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
+  auto process = s.processes.find(abort.process);
+  if (process != s.processes.end()) self->send(process->second.actor, std::move(message));
+}
+
+void answer(Self self, Coordinator::Answer& answer) {
+  auto& s = self->state;
+  auto it = s.runs.find(answer.run);
+  if (it == s.runs.end()) return;
+  ActiveRun run = std::move(it->second);
+  s.runs.erase(it);
+  if (StepEntry* step = s.steps->find(run.compiled)) --step->running;
+  CallResult result;
+  result.status = std::move(answer.status);
+  result.committed = answer.committed;
+  if (result.status.ok()) {
+    result.fetches.resize(run.fetches);
+    for (Fetched& f : answer.fetches)
+      if (f.index < result.fetches.size()) result.fetches[f.index] = std::move(f.value);
+  }
+  run.call->finish(std::move(result));
+}
+
+void unload(Self self, CompiledId id) {
+  auto& s = self->state;
+  std::erase_if(s.executors, [&](const auto& e) { return e.first.first == id; });
+  for (auto& [_, process] : s.processes) self->send(process.actor, UnloadStep{id});
+}
+
+void session_closed(Self self, std::uint64_t session) {
+  auto& s = self->state;
+  auto it = s.sessions.find(session);
+  if (it == s.sessions.end() || !it->second.closing) return;
+  for (CompiledId id : s.steps->of_session(session)) {
+    s.steps->erase(id);
+    unload(self, id);
+  }
+  it->second.closing->finish({});
+  s.sessions.erase(it);
+}
+
+void schedule_tick(Self self) {
+  auto& s = self->state;
+  Instant wake = s.coordinator->next_wakeup();
+  if (wake == kNever || wake >= s.tick_at) return;
+  s.tick_at = wake;
+  self->delayed_send(self, std::max(Instant{0}, wake - now(self)), Tick{});
+}
+
+void carry_out(Self self, Coordinator::Outputs& out) {
+  auto& s = self->state;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    auto& output = out[i];
+    if (auto* x = std::get_if<Coordinator::StartAttempt>(&output)) {
+      start(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::AbortAttempt>(&output)) {
+      abort(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::SendPrepare>(&output)) {
+      if (auto p = s.processes.find(x->shard); p != s.processes.end())
+        self->send(p->second.actor, std::move(x->prepare));
+    } else if (auto* x = std::get_if<Coordinator::SendLive>(&output)) {
+      if (auto p = s.processes.find(x->process); p != s.processes.end())
+        self->send(p->second.actor, std::move(x->list));
+    } else if (auto* x = std::get_if<Coordinator::Answer>(&output)) {
+      answer(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::SessionClosed>(&output)) {
+      session_closed(self, x->session);
+    } else if (auto* x = std::get_if<Coordinator::JobStopped>(&output)) {
+      TROUPE_LOG(error, "master", x->status.text());
+    }
+  }
+  schedule_tick(self);
+}
+
+// ---- sessions and compiling
+// ------------------------------------------------------------------------
+
+Status extend(ClientSession& session, const OpTable& ops,
+              const std::shared_ptr<const GraphDef>& graph) {
+  std::size_t known = session.graph->nodes.size();
+  if (graph->nodes.size() < known)
+    return aborted(fmt::format("the graph has {} nodes, the session has {} already",
+                               graph->nodes.size(), known));
+  for (std::size_t i = 0; i < known; ++i)
+    if (graph->nodes[i].name != session.graph->nodes[i].name ||
+        graph->nodes[i].op != session.graph->nodes[i].op)
+      return aborted(fmt::format("node {} is '{}' ({}); the session knows it as '{}' ({})", i,
+                                 graph->nodes[i].name, graph->nodes[i].op,
+                                 session.graph->nodes[i].name, session.graph->nodes[i].op));
+  TROUPE_TRY(GraphDef checked, import_graph(*graph, ops.ops));
+  session.graph = std::make_shared<const GraphDef>(std::move(checked));
+  return ok_status();
+}
+
+std::vector<TargetDevice> all_devices(const MasterState& s, std::vector<ProcessId>& owners) {
+  std::vector<std::pair<TargetDevice, ProcessId>> found;
+  for (const auto& [id, process] : s.processes)
+    for (const TargetDevice& d : process.devices) found.push_back({d, id});
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.first.name < b.first.name; });
+  std::vector<TargetDevice> devices;
+  for (auto& [device, owner] : found) {
+    devices.push_back(device);
+    owners.push_back(owner);
+  }
+  return devices;
+}
+
+Target make_target(Self self, const ClientSession& session, std::vector<TargetDevice> devices) {
+  auto& s = self->state;
+  Target target;
+  target.devices = std::move(devices);
+  target.ops = &s.options.ops->ops;
+  target.kernels = &s.kernels;
+  target.soft_placement = s.options.soft_placement;
+  target.fixed = session.fixed;
+  target.disabled = s.options.disabled_passes;
+  target.evaluate = [&s](const NodeDef& node, const std::vector<Tensor>& inputs) {
+    return evaluate(*s.options.ops, node, inputs, *s.fold_device);
+  };
+  return target;
+}
+
+void remember_placements(ClientSession& session, const CompiledGraph& graph) {
+  for (const Plan& plan : graph.plans)
+    for (const ResourceRef& resource : plan.resources)
+      session.fixed.emplace(resource.def.name, DeviceName::parse(plan.device).value());
+}
+
+void send_loads(Self self, StepEntry& step, LoadStep load) {
+  auto& s = self->state;
+  ClientSession& session = s.sessions.at(step.session);
+  for (const auto& partition : step.shape->partitions) step.loading.insert(partition.process);
+  for (ProcessId id : step.loading) {
+    Process& process = s.processes.at(id);
+    std::uint64_t version = session.graph->nodes.size();
+    if (process.graphs[step.session] != version) {
+      process.graphs[step.session] = version;
+      self->send(process.actor, LoadGraph{step.session, version, session.graph});
+    }
+    self->send(process.actor, load);
+  }
+}
+
+Status compile_step(Self self, const CompileStep& message) {
+  auto& s = self->state;
+  auto found = s.sessions.find(message.session);
+  if (found == s.sessions.end() || found->second.closing)
+    return failed_precondition("the session is closed");
+  ClientSession& session = found->second;
+  if (session.graph->nodes.empty()) return invalid_argument("the session has no graph");
+  std::string key = request_key(message.request);
+  if (StepEntry* known = s.steps->find(message.session, key)) {
+    CallResult result;
+    result.compiled = known->id;
+    if (known->loading.empty())
+      message.call->finish(std::move(result));
+    else
+      known->waiting.push_back(message.call);
+    return ok_status();
+  }
+  std::vector<ProcessId> owners;
+  std::vector<TargetDevice> devices = all_devices(s, owners);
+  if (devices.empty()) return unavailable("no process has joined yet");
+  Target target = make_target(self, session, devices);
+  LoadStep load;
+  load.fixed = session.fixed;
+  TROUPE_TRY(CompiledGraph graph, compile(*session.graph, message.request, target));
+  remember_placements(session, graph);
+  std::map<std::string, ProcessId> process_of_device;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    process_of_device[devices[i].name.text()] = owners[i];
+  StepEntry step;
+  step.id = s.next_compiled++;
+  step.session = message.session;
+  step.key = std::move(key);
+  step.request = message.request;
+  std::vector<ProcessId> process_of;
+  for (const Plan& plan : graph.plans) {
+    process_of.push_back(process_of_device.at(plan.device));
+    auto& feeds = step.feeds.emplace_back();
+    for (const PlanFeed& feed : plan.feeds) feeds.push_back(feed.feed);
+  }
+  step.shape = step_shape(graph, process_of);
+  step.notes = std::move(graph.notes);
+  step.waiting.push_back(message.call);
+  load.compiled = step.id;
+  load.session = message.session;
+  load.version = session.graph->nodes.size();
+  load.request = message.request;
+  load.devices = std::move(devices);
+  load.processes = std::move(owners);
+  load.soft_placement = s.options.soft_placement;
+  load.disabled_passes = s.options.disabled_passes;
+  send_loads(self, step, std::move(load));
+  for (CompiledId old : s.steps->add(std::move(step))) unload(self, old);
+  return ok_status();
+}
+
+void step_loaded(Self self, const StepLoaded& message) {
+  auto& s = self->state;
+  StepEntry* step = s.steps->find(message.compiled);
+  if (!step || step->loading.erase(message.process) == 0) return;
+  if (!message.status.ok()) {
+    for (const auto& call : step->waiting) fail(call, message.status);
+    s.steps->erase(message.compiled);
+    unload(self, message.compiled);
+    return;
+  }
+  if (!step->loading.empty()) return;
+  for (const auto& call : step->waiting) {
+    CallResult result;
+    result.compiled = step->id;
+    call->finish(std::move(result));
+  }
+  step->waiting.clear();
+}
+
+// ---- runs
+// -----------------------------------------------------------------------------------------
+
+Status begin_run(Self self, RunStep& message) {
+  auto& s = self->state;
+  auto session = s.sessions.find(message.run.session);
+  if (session == s.sessions.end() || session->second.closing)
+    return failed_precondition("the session is closed");
+  StepEntry* step = s.steps->find(message.compiled);
+  if (!step || step->session != message.run.session)
+    return not_found(fmt::format("compiled step {} is not loaded any more", message.compiled));
+  if (message.feeds.size() != step->request.feeds.size())
+    return invalid_argument(fmt::format("the step takes {} feeds, not {}",
+                                        step->request.feeds.size(), message.feeds.size()));
+  if (s.runs.contains(message.run))
+    return already_exists(fmt::format("{} is under way", step_name(message.run)));
+  ++step->running;
+  s.runs.emplace(message.run, ActiveRun{message.call, step->id, std::move(message.feeds),
+                                        std::uint32_t(step->request.fetches.size())});
+  Instant t = now(self);
+  RunRequest request{message.run, step->shape,
+                     message.timeout == kNever ? kNever : t + message.timeout,
+                     message.acknowledged};
+  Coordinator::Outputs out;
+  s.coordinator->run(request, t, out);
+  carry_out(self, out);
+  return ok_status();
+}
+
+void close_session(Self self, const CloseSession& message) {
+  auto& s = self->state;
+  auto session = s.sessions.find(message.session);
+  if (session == s.sessions.end()) return message.call->finish({});
+  session->second.closing = message.call;
+  for (CompiledId id : s.steps->of_session(message.session)) {
+    StepEntry* step = s.steps->find(id);
+    for (const auto& call : step->waiting) fail(call, cancelled("the session was closed"));
+    step->waiting.clear();
+  }
+  Coordinator::Outputs out;
+  s.coordinator->close_session(message.session, now(self), out);
+  carry_out(self, out);
+}
+
+void process_lost(Self self, const ProcessLost& message) {
+  auto& s = self->state;
+  if (!s.processes.contains(message.process)) return;
+  Status why = unavailable(
+      fmt::format("{} is lost: {}", s.processes.at(message.process).name, message.why.message()));
+  TROUPE_LOG(warning, "master", why.text());
+  s.processes.erase(message.process);
+  for (auto& [session, _] : s.sessions)
+    for (CompiledId id : s.steps->of_session(session)) {
+      StepEntry* step = s.steps->find(id);
+      if (step->loading.contains(message.process))
+        step_loaded(self, StepLoaded{id, message.process, why});
+    }
+  Coordinator::Outputs out;
+  s.coordinator->process_lost(message.process, now(self), out);
+  carry_out(self, out);
+}
+
+std::vector<std::string> describe(const MasterState& s) {
+  std::vector<std::string> lines;
+  for (const auto& [id, process] : s.processes) {
+    std::string line = fmt::format("process {}: {}", id, process.name);
+    for (const TargetDevice& d : process.devices) line += " " + d.name.text();
+    lines.push_back(line);
+  }
+  const auto& c = s.coordinator->counters();
+  lines.push_back(fmt::format(
+      "commits {} (fast {}), read-only {}, failed {}, conflicts {}, attempts {}, compiled {}",
+      c.commits, c.fast_commits, c.read_only, c.failed, c.conflicts, c.attempts, s.steps->size()));
+  if (std::string text = s.coordinator->text(); !text.empty()) lines.push_back(text);
+  return lines;
+}
+
+MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
+  auto& s = self->state;
+  s.coordinator.emplace(options.coordinator);
+  s.steps.emplace(options.compiled_steps);
+  s.kernels = options.ops->kernels.index();
+  s.fold_device = make_inline_device(DeviceName::parse("/job:fold/task:0/cpu:0").value());
+  s.options = std::move(options);
+  return {
+      [self](const PartitionDone& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->partition_done(message, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const Staged& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->staged(message, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const BlockedReport& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->blocked(message, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const StepLoaded& message) { step_loaded(self, message); },
+      [self](const OpenSession& message) {
+        auto& s = self->state;
+        if (!s.sessions.try_emplace(message.session).second)
+          return fail(message.call, already_exists("the session is open"));
+        s.coordinator->open_session(message.session);
+        message.call->finish({});
+      },
+      [self](const ExtendSession& message) {
+        auto& s = self->state;
+        auto it = s.sessions.find(message.session);
+        if (it == s.sessions.end() || it->second.closing)
+          return fail(message.call, failed_precondition("the session is closed"));
+        fail(message.call, extend(it->second, *s.options.ops, message.graph));
+      },
+      [self](const CompileStep& message) {
+        if (Status status = compile_step(self, message); !status.ok())
+          fail(message.call, std::move(status));
+      },
+      [self](RunStep& message) {
+        auto call = message.call;
+        if (Status status = begin_run(self, message); !status.ok()) fail(call, std::move(status));
+      },
+      [self](const CancelRun& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->cancel(message.run, message.cause, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const CloseSession& message) { close_session(self, message); },
+      [self](const DescribeJob& message) {
+        CallResult result;
+        result.text = describe(self->state);
+        message.call->finish(std::move(result));
+      },
+      [self](const ResumeAt& message) {
+        auto& s = self->state;
+        if (s.coordinator->counters().attempts > 0)
+          return fail(message.call, failed_precondition("a job resumes before its first run"));
+        s.coordinator->resume_at(message.decided);
+        message.call->finish({});
+      },
+      [self](const ProcessUp& message) {
+        auto& s = self->state;
+        s.coordinator->add_process(message.process, message.name, true);
+        s.processes[message.process] = {message.name, message.devices, message.actor, {}};
+      },
+      [self](const ProcessLost& message) { process_lost(self, message); },
+      [self](const ExecutorsMade& message) {
+        for (const auto& [partition, executor] : message.executors)
+          self->state.executors[{message.compiled, partition}] = executor;
+      },
+      [self](const Tick&) {
+        self->state.tick_at = kNever;
+        Coordinator::Outputs out;
+        self->state.coordinator->tick(now(self), out);
+        carry_out(self, out);
+      },
+  };
+}
+
+}  // namespace
+
+MasterActor spawn_master(caf::actor_system& system, MasterOptions options) {
+  return system.spawn(master_behavior, std::move(options));
+}
+
+}  // namespace troupe

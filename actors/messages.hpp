@@ -1,0 +1,144 @@
+// Every message between actors of one process. Those that can cross to another process are in
+// serialization/messages.hpp and mean the same here.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/call.hpp"
+#include "actors/protocol/queue_state.hpp"
+#include "actors/protocol/step_state.hpp"
+#include "actors/protocol/variable_store.hpp"
+#include "core/transaction.hpp"
+#include "serialization/messages.hpp"
+
+namespace troupe {
+
+// ---- to an executor --------------------------------------------------------------------------
+
+// An element of a channel. Sender: a burst of another partition of this process, or the hub for a
+// remote one. No reply. Early ones are parked until the attempt starts, late ones dropped.
+struct TensorArrived {
+  CompiledId compiled = 0;
+  std::uint32_t partition = 0;
+  AttemptId attempt;
+  ChannelId channel = 0;
+  Tag tag;
+  Tensor tensor;
+  bool dead = false;
+};
+// A burst ran until nothing was ready. Sender: the lane that ran it.
+struct BurstDone {
+  AttemptId attempt;
+  std::shared_ptr<BurstResult> result;
+};
+// The work behind a ticket is done, or failed. Sender: a thread of the device.
+struct TicketDone {
+  AttemptId attempt;
+  std::uint64_t wait = 0;
+  Status status;
+};
+
+// ---- executor and resources ------------------------------------------------------------------
+
+// Answers of resources. `id` is the request's, `attempt` its attempt.
+struct VariablesRead {
+  AttemptId attempt;
+  std::uint64_t id = 0;
+  Status status;
+  std::vector<Tensor> values;          // in the order of the request's names
+  std::vector<std::string> also_read;  // VariableStore::ReadReply
+};
+struct UpdatesLogged {
+  AttemptId attempt;
+  std::uint64_t id = 0;
+  Status status;
+  CommitNumber committed = 0;  // the granted number, on the fast path
+};
+struct QueueAnswer {
+  AttemptId attempt;
+  std::uint64_t id = 0;
+  Status status;
+  std::vector<Tensor> element;
+  bool own = false;
+};
+struct ElementReady {
+  AttemptId attempt;
+  std::uint64_t id = 0;
+  Status status;
+  std::vector<Tensor> element;
+};
+// A file op came back.
+struct FileDone {
+  AttemptId attempt;
+  std::uint64_t id = 0;
+  Status status;
+  std::vector<Tensor> outputs;
+};
+
+// ---- worker and its resources ------------------------------------------------------------------
+
+// From a resource to its worker, which is the shard of its process.
+struct StagedAt {
+  ResourceId resource;
+  ResourceStaged staged;
+};
+struct BlockedAt {
+  ResourceId resource;
+  std::vector<AttemptId> waiting;
+  std::vector<RunId> marked;
+};
+
+// ---- client to master
+// ----------------------------------------------------------------------------
+
+struct OpenSession {
+  std::uint64_t session = 0;
+  std::shared_ptr<Call> call;
+};
+// Extend: the whole graph of the session as it is now. Nodes that the master knows must be
+// unchanged. Result: ok, or why the new nodes were refused; then the old graph stands.
+struct ExtendSession {
+  std::uint64_t session = 0;
+  std::shared_ptr<const GraphDef> graph;
+  std::shared_ptr<Call> call;
+};
+// Result: CallResult::compiled.
+struct CompileStep {
+  std::uint64_t session = 0;
+  CompileRequest request;
+  std::shared_ptr<Call> call;
+};
+// Result: the fetches, in order.
+struct RunStep {
+  RunId run;
+  CompiledId compiled = 0;
+  std::vector<Tensor> feeds;       // in the order of the request's feeds
+  Instant timeout = kNever;        // from now; kNever: none
+  std::uint64_t acknowledged = 0;  // answers of runs below arrived
+  std::shared_ptr<Call> call;
+};
+struct CancelRun {
+  RunId run;
+  Status cause;
+};
+// Cancels the session's runs, waits for them. Result: ok.
+struct CloseSession {
+  std::uint64_t session = 0;
+  std::shared_ptr<Call> call;
+};
+// What the master knows, as lines of text.
+struct DescribeJob {
+  std::shared_ptr<Call> call;
+};
+// Restoring a job: commits start from there. Before the first run.
+struct ResumeAt {
+  CommitNumber decided = 0;
+  std::shared_ptr<Call> call;
+};
+
+// Time to look at the clock. An actor to itself.
+struct Tick {};
+
+}  // namespace troupe

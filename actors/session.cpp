@@ -1,0 +1,381 @@
+#include "actors/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <caf/send.hpp>
+#include <mutex>
+#include <random>
+
+#include "actors/runtime.hpp"
+
+namespace troupe {
+namespace detail {
+
+// What a session, its compiled steps and pending runs share. The master is reached by messages,
+// answers come back through Calls.
+struct SessionCore {
+  GraphBuilder& graph;
+  Cluster cluster;
+  std::unique_ptr<Runtime> runtime;
+  MasterActor master;
+  std::uint64_t id = 0;
+  std::atomic<std::uint64_t> next_run{1};
+  std::atomic<CommitNumber> committed{0};
+  std::mutex mutex;  // of what follows: compiling and closing, never a step
+  std::size_t shipped = 0;
+  bool closed = false;
+  std::mutex answered_mutex;
+  std::vector<std::uint64_t> answered;  // runs answered out of order
+  std::uint64_t acknowledged = 1;       // all below are answered
+
+  SessionCore(GraphBuilder& g, Cluster c) : graph(g), cluster(std::move(c)) {}
+};
+
+}  // namespace detail
+
+using detail::SessionCore;
+
+namespace {
+
+template <class Message>
+CallResult ask(const MasterActor& master, Message message) {
+  message.call = std::make_shared<Call>();
+  auto call = message.call;
+  caf::anon_send(master, std::move(message));
+  return call->wait(false);
+}
+
+std::uint64_t random_id() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+// Runs below the watermark need not be remembered by the master.
+void note_answer(SessionCore& core, std::uint64_t n) {
+  std::lock_guard lock(core.answered_mutex);
+  core.answered.push_back(n);
+  std::sort(core.answered.begin(), core.answered.end());
+  std::size_t used = 0;
+  while (used < core.answered.size() && core.answered[used] == core.acknowledged) {
+    ++core.acknowledged;
+    ++used;
+  }
+  core.answered.erase(core.answered.begin(), core.answered.begin() + std::ptrdiff_t(used));
+}
+
+std::uint64_t acknowledged(SessionCore& core) {
+  std::lock_guard lock(core.answered_mutex);
+  return core.acknowledged;
+}
+
+Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::string_view what) {
+  if (&graph == &core.graph) return ok_status();
+  return invalid_argument(fmt::format("a {} belongs to another graph than the session's", what));
+}
+
+Expected<PortName> port_name(const SessionCore& core, const Output& output, std::string_view what) {
+  if (output.empty()) return invalid_argument(fmt::format("an empty Output as {}", what));
+  TROUPE_TRY(check_graph(core, output.graph(), what));
+  return PortName{output.graph().node(output.node()).name, int(output.port().index), false};
+}
+
+Expected<CompileRequest> make_request(const SessionCore& core, const std::vector<Output>& fetches,
+                                      const std::vector<Op>& targets,
+                                      const std::vector<Output>& feeds) {
+  CompileRequest request;
+  request.replicas = core.cluster.replicas;
+  for (const Output& fetch : fetches) {
+    TROUPE_TRY(PortName name, port_name(core, fetch, "fetch"));
+    request.fetches.push_back(std::move(name));
+  }
+  for (const Output& feed : feeds) {
+    TROUPE_TRY(PortName name, port_name(core, feed, "feed"));
+    request.feeds.push_back(std::move(name));
+  }
+  for (const Op& target : targets) {
+    if (target.empty()) return invalid_argument("an empty Op as target");
+    TROUPE_TRY(check_graph(core, target.graph(), "target"));
+    request.targets.push_back(target.name());
+  }
+  return request;
+}
+
+// Extend, when the graph has grown. REQUIRES: core.mutex is held.
+Status ship(SessionCore& core) {
+  if (core.closed) return failed_precondition("the session is closed");
+  if (core.shipped == core.graph.def().nodes.size()) return ok_status();
+  ExtendSession extend;
+  extend.session = core.id;
+  extend.graph = core.graph.snapshot();
+  std::size_t nodes = extend.graph->nodes.size();
+  CallResult result = ask(core.master, std::move(extend));
+  TROUPE_TRY(result.status);
+  core.shipped = nodes;
+  return ok_status();
+}
+
+Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request) {
+  std::lock_guard lock(core.mutex);
+  TROUPE_TRY(ship(core));
+  CompileStep message;
+  message.session = core.id;
+  message.request = request;
+  CallResult result = ask(core.master, std::move(message));
+  TROUPE_TRY(result.status);
+  return result.compiled;
+}
+
+struct FeedType {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape shape;
+};
+
+}  // namespace
+
+// ---- runs
+// -----------------------------------------------------------------------------------------
+
+struct PendingRun::State {
+  std::shared_ptr<SessionCore> core;
+  RunId run;
+  std::shared_ptr<Call> call;
+  bool noted = false;
+};
+
+struct CompiledStep::State {
+  std::shared_ptr<SessionCore> core;
+  CompileRequest request;
+  std::vector<FeedType> feeds;
+  std::atomic<CompiledId> id{0};
+};
+
+namespace {
+
+Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>& feeds) {
+  if (feeds.size() != types.size())
+    return invalid_argument(
+        fmt::format("the step takes {} feeds, not {}", types.size(), feeds.size()));
+  for (std::size_t i = 0; i < feeds.size(); ++i)
+    if (feeds[i].dtype() != types[i].dtype || !types[i].shape.accepts(feeds[i].shape()))
+      return invalid_argument(fmt::format(
+          "feed '{}' takes {}{}, not {}{}", types[i].name, dtype_name(types[i].dtype),
+          types[i].shape.text(), feeds[i].defined() ? dtype_name(feeds[i].dtype()) : "nothing",
+          feeds[i].shape().text()));
+  return ok_status();
+}
+
+std::shared_ptr<Call> failed_call(Status status) {
+  auto call = std::make_shared<Call>();
+  CallResult result;
+  result.status = std::move(status);
+  call->finish(std::move(result));
+  return call;
+}
+
+}  // namespace
+
+bool PendingRun::done() const { return state_->call->done(); }
+
+CommitNumber PendingRun::committed() const { return state_->call->result().committed; }
+
+void PendingRun::cancel() {
+  caf::anon_send(state_->core->master,
+                 CancelRun{state_->run, cancelled("the client cancelled the run")});
+}
+
+Expected<std::vector<Tensor>> PendingRun::try_get() {
+  CallResult& result = state_->call->wait();
+  if (!state_->noted) {
+    state_->noted = true;
+    if (state_->run.n != 0) note_answer(*state_->core, state_->run.n);
+    CommitNumber seen = state_->core->committed.load();
+    while (result.committed > seen &&
+           !state_->core->committed.compare_exchange_weak(seen, result.committed)) {
+    }
+  }
+  if (!result.status.ok()) return result.status;
+  return result.fetches;
+}
+
+PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
+  PendingRun pending;
+  pending.state_ = std::make_shared<PendingRun::State>();
+  pending.state_->core = state_->core;
+  if (Status status = check_feeds(state_->feeds, feeds); !status.ok()) {
+    pending.state_->call = failed_call(std::move(status));
+    return pending;
+  }
+  auto call = std::make_shared<Call>();
+  pending.state_->call = call;
+  RunStep message;
+  message.run = {state_->core->id, state_->core->next_run.fetch_add(1)};
+  message.compiled = state_->id.load();
+  message.feeds = std::move(feeds);
+  message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
+  message.acknowledged = acknowledged(*state_->core);
+  message.call = call;
+  pending.state_->run = message.run;
+  caf::anon_send(state_->core->master, std::move(message));
+  return pending;
+}
+
+Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
+                                                    const RunOptions& options) const {
+  for (int tries = 0;; ++tries) {
+    CompiledId used = state_->id.load();
+    Expected<std::vector<Tensor>> result = start(feeds, options).try_get();
+    // The least recently used steps are unloaded when many are compiled: compile it again.
+    if (result.ok() || tries > 0 || result.status().code() != Code::not_found ||
+        result.status().message().find("is not loaded any more") == std::string::npos)
+      return result;
+    TROUPE_TRY(CompiledId again, compile_request(*state_->core, state_->request));
+    state_->id.compare_exchange_strong(used, again);
+  }
+}
+
+// ---- Session
+// --------------------------------------------------------------------------------------
+
+namespace {
+
+std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {
+  auto core = std::make_shared<SessionCore>(graph, std::move(cluster));
+  core->runtime = value_or_throw(Runtime::start(core->cluster, system));
+  core->master = core->runtime->master();
+  core->id = random_id();
+  throw_if_error(ask(core->master, OpenSession{core->id, nullptr}).status);
+  return core;
+}
+
+}  // namespace
+
+Session::Session(GraphBuilder& graph, Cluster cluster)
+    : core_(open(graph, std::move(cluster), nullptr)) {}
+
+Session::Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster)
+    : core_(open(graph, std::move(cluster), &system)) {}
+
+Session::~Session() { (void)try_close(); }
+
+Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
+                                            const std::vector<Op>& targets,
+                                            const std::vector<Output>& feeds) {
+  TROUPE_TRY(CompileRequest request, make_request(*core_, fetches, targets, feeds));
+  TROUPE_TRY(CompiledId id, compile_request(*core_, request));
+  CompiledStep step;
+  step.state_ = std::make_shared<CompiledStep::State>();
+  step.state_->core = core_;
+  step.state_->request = std::move(request);
+  step.state_->id = id;
+  for (const Output& feed : feeds)
+    step.state_->feeds.push_back({feed.name(), feed.dtype(), feed.shape()});
+  return step;
+}
+
+Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetches,
+                                               const std::vector<Op>& targets,
+                                               const std::vector<Feed>& feeds,
+                                               const RunOptions& options) {
+  std::vector<Output> ports;
+  std::vector<Tensor> values;
+  for (const Feed& feed : feeds) {
+    ports.push_back(feed.port);
+    values.push_back(feed.value);
+  }
+  TROUPE_TRY(CompiledStep step, try_compile(fetches, targets, ports));
+  return step.try_run(std::move(values), options);
+}
+
+namespace {
+
+// Runs target nodes once, as one replica.
+Expected<std::vector<Tensor>> run_single(const std::shared_ptr<SessionCore>& core,
+                                         CompileRequest request, std::vector<Tensor> feeds) {
+  request.replicas = 1;
+  TROUPE_TRY(CompiledId id, compile_request(*core, request));
+  RunStep message;
+  message.run = {core->id, core->next_run.fetch_add(1)};
+  message.compiled = id;
+  message.feeds = std::move(feeds);
+  message.acknowledged = acknowledged(*core);
+  RunId run = message.run;
+  CallResult result = ask(core->master, std::move(message));
+  note_answer(*core, run.n);
+  TROUPE_TRY(result.status);
+  if (result.committed > core->committed.load()) core->committed = result.committed;
+  return std::move(result.fetches);
+}
+
+}  // namespace
+
+Status Session::try_init() {
+  CompileRequest request;
+  for (NodeId node : core_->graph.initializers())
+    request.targets.push_back(core_->graph.node(node).name);
+  if (request.targets.empty()) return ok_status();
+  return run_single(core_, std::move(request), {}).status();
+}
+
+Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
+  CompileRequest request;
+  std::vector<std::string> names;
+  const GraphDef& def = core_->graph.def();
+  for (const NodeDef& node : def.nodes) {
+    if (node.op != "ReadVariable" || !node.control.empty()) continue;
+    const std::string& name = def.nodes[node.inputs[0].node].name;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(name);
+    request.fetches.push_back({node.name, 0, false});
+  }
+  std::vector<std::pair<std::string, Tensor>> variables;
+  if (names.empty()) return variables;
+  TROUPE_TRY(std::vector<Tensor> values, run_single(core_, std::move(request), {}));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    variables.emplace_back(names[i], std::move(values[i]));
+  return variables;
+}
+
+Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
+                            CommitNumber committed) {
+  if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
+  CompileRequest request;
+  std::vector<Tensor> feeds;
+  std::vector<std::string> missing;
+  for (const auto& [name, value] : values) {
+    Op handle = core_->graph.find(name);
+    if (handle.empty() || core_->graph.node(handle.node()).op != "Variable")
+      return not_found(fmt::format("the graph has no variable '{}'", name));
+    Output fed =
+        core_->graph.add("Placeholder", {}, {{"T", value.dtype()}, {"shape", Attr(value.shape())}});
+    NodeSpec assign;
+    assign.op = "Assign";
+    assign.inputs = {handle.output(), fed};
+    assign.name = "restore";
+    TROUPE_TRY(Op node, core_->graph.try_add(std::move(assign)));
+    request.feeds.push_back({core_->graph.node(fed.node()).name, 0, false});
+    request.targets.push_back(node.name());
+    feeds.push_back(value);
+  }
+  TROUPE_TRY(ask(core_->master, ResumeAt{committed - 1, nullptr}).status);
+  return run_single(core_, std::move(request), std::move(feeds)).status();
+}
+
+CommitNumber Session::committed() const { return core_->committed.load(); }
+
+std::vector<std::string> Session::describe() { return ask(core_->master, DescribeJob{}).text; }
+
+Status Session::try_close() {
+  {
+    std::lock_guard lock(core_->mutex);
+    if (core_->closed) return ok_status();
+    core_->closed = true;
+  }
+  Status status = ask(core_->master, CloseSession{core_->id, nullptr}).status;
+  core_->runtime.reset();
+  return status;
+}
+
+}  // namespace troupe

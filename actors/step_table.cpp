@@ -1,0 +1,117 @@
+#include "actors/step_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+bool is_queue_call(Role role) {
+  return role == Role::enqueue || role == Role::dequeue || role == Role::queue_close ||
+         role == Role::queue_size;
+}
+
+// Log, stage and commit may travel together: one partition, whose writes all go to one container
+// and are followed by nothing that could fail.
+bool fast_path(const CompiledGraph& graph) {
+  if (graph.plans.size() != 1) return false;
+  const Plan& plan = graph.plans.front();
+  const std::string* container = nullptr;
+  bool any = false;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& node = plan.nodes[i];
+    if (is_queue_call(node.role) || node.role == Role::file || node.role == Role::switch_ ||
+        node.frame != 0)
+      return false;
+    if (node.role == Role::read_variable && plan.info[i].epoch > 0) return false;
+    if (node.role != Role::write_variable) continue;
+    any = true;
+    for (std::uint32_t handle : plan.info[i].handles) {
+      const std::string& name = plan.resources[handle].container;
+      if (container && *container != name) return false;
+      container = &name;
+    }
+    for (std::uint32_t e = 0; e < node.edges; ++e) {
+      std::uint32_t next = plan.edges[node.first_edge + e].node;
+      if (plan.info[next].def.op != "NoOp") return false;
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+std::string request_key(const CompileRequest& request) {
+  std::string key = fmt::format("{}", request.replicas);
+  for (const PortName& p : request.feeds) key += "|<" + p.text();
+  for (const PortName& p : request.fetches) key += "|>" + p.text();
+  for (const std::string& t : request.targets) key += "|!" + t;
+  return key;
+}
+
+std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
+                                            const std::vector<ProcessId>& process_of) {
+  auto shape = std::make_shared<StepShape>();
+  shape->may_write = false;
+  for (std::size_t p = 0; p < graph.plans.size(); ++p) {
+    shape->partitions.push_back({process_of[p], graph.plans[p].device});
+    shape->may_write |= graph.plans[p].writes;
+  }
+  shape->fast_path = fast_path(graph);
+  return shape;
+}
+
+StepEntry* StepTable::find(CompiledId id) {
+  auto it = steps_.find(id);
+  if (it == steps_.end()) return nullptr;
+  use(id);
+  return &it->second;
+}
+
+StepEntry* StepTable::find(std::uint64_t session, const std::string& key) {
+  auto it = by_key_.find({session, key});
+  return it == by_key_.end() ? nullptr : find(it->second);
+}
+
+void StepTable::use(CompiledId id) {
+  if (!recent_.empty() && recent_.back() == id) return;
+  recent_.remove(id);
+  recent_.push_back(id);
+}
+
+std::vector<CompiledId> StepTable::add(StepEntry step) {
+  CompiledId id = step.id;
+  std::uint64_t session = step.session;
+  by_key_[{session, step.key}] = id;
+  steps_.emplace(id, std::move(step));
+  use(id);
+  std::vector<CompiledId> evicted;
+  std::size_t count = of_session(session).size();
+  for (CompiledId old : std::vector<CompiledId>(recent_.begin(), recent_.end())) {
+    if (count <= most_) break;
+    const StepEntry& s = steps_.at(old);
+    if (s.session != session || s.running > 0 || !s.loading.empty() || old == id) continue;
+    evicted.push_back(old);
+    --count;
+  }
+  for (CompiledId old : evicted) erase(old);
+  return evicted;
+}
+
+void StepTable::erase(CompiledId id) {
+  auto it = steps_.find(id);
+  if (it == steps_.end()) return;
+  by_key_.erase({it->second.session, it->second.key});
+  steps_.erase(it);
+  recent_.remove(id);
+}
+
+std::vector<CompiledId> StepTable::of_session(std::uint64_t session) const {
+  std::vector<CompiledId> ids;
+  for (const auto& [id, step] : steps_)
+    if (step.session == session) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace troupe

@@ -1,0 +1,141 @@
+#include "actors/variables.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <map>
+#include <optional>
+
+#include "actors/update_rules.hpp"
+#include "core/log.hpp"
+
+namespace troupe {
+namespace {
+
+// The store is the machine; the actor carries its outputs. Tasks run on the device's lanes.
+struct VariablesState {
+  OpRules rules;
+  std::optional<VariableStore> store;
+  ResourceId id;
+  Device* device = nullptr;
+  DeviceActor lanes;
+  WorkerActor worker;
+  std::shared_ptr<void> alive;
+  std::uint64_t next_id = 1;
+  struct Asked {
+    std::uint64_t id = 0;  // the executor's
+    AttemptId attempt;
+    ExecutorActor reply_to;
+  };
+  std::map<std::uint64_t, Asked> asked;
+};
+
+using Self = VariablesActor::stateful_pointer<VariablesState>;
+
+void run_task(Self self, VariableStore::Task task) {
+  auto& s = self->state;
+  auto work = [device = s.device, alive = s.alive, me = VariablesActor(self),
+               shared = std::make_shared<VariableStore::Task>(std::move(task))](Lanes& lanes) {
+    std::uint64_t id = shared->id;
+    auto values = std::make_shared<Expected<std::vector<Tensor>>>(
+        apply_task(std::move(*shared), *device, lanes));
+    device->on_complete(device->stream().last(), [me, id, values](Status status) {
+      if (!status.ok()) *values = status;
+      caf::anon_send(me, TaskApplied{id, values});
+    });
+  };
+  self->send(s.lanes, RunOnLanes{std::move(work)});
+}
+
+void carry_out(Self self, VariableStore::Outputs& out) {
+  auto& s = self->state;
+  for (auto& output : out) {
+    if (auto* read = std::get_if<VariableStore::ReadReply>(&output)) {
+      auto asked = s.asked.extract(read->id);
+      if (asked.empty()) continue;
+      self->send(asked.mapped().reply_to,
+                 VariablesRead{asked.mapped().attempt, asked.mapped().id, std::move(read->status),
+                               std::move(read->values), std::move(read->also_read)});
+    } else if (auto* logged = std::get_if<VariableStore::LogReply>(&output)) {
+      auto asked = s.asked.extract(logged->id);
+      if (asked.empty()) continue;
+      self->send(asked.mapped().reply_to,
+                 UpdatesLogged{asked.mapped().attempt, asked.mapped().id, std::move(logged->status),
+                               logged->committed});
+    } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
+      self->send(s.worker, StagedAt{s.id, *staged});
+    } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
+      run_task(self, std::move(*task));
+    } else if (auto* failed = std::get_if<VariableStore::Failed>(&output)) {
+      TROUPE_LOG(error, "variables", failed->status.text());
+    }
+  }
+}
+
+std::uint64_t remember(VariablesState& s, std::uint64_t id, const AttemptId& attempt,
+                       const ExecutorActor& reply_to) {
+  s.asked.emplace(s.next_id, VariablesState::Asked{id, attempt, reply_to});
+  return s.next_id++;
+}
+
+VariablesActor::behavior_type variables_behavior(Self self, std::string name, ResourceId id,
+                                                 Device* device, DeviceActor lanes,
+                                                 WorkerActor worker, std::shared_ptr<void> alive) {
+  auto& s = self->state;
+  s.alive = std::move(alive);
+  s.store.emplace(std::move(name), s.rules);
+  s.id = id;
+  s.device = device;
+  s.lanes = std::move(lanes);
+  s.worker = std::move(worker);
+  return {
+      [self](const DeclareVariables& message) {
+        Status status;
+        for (const VariableSpec& spec : message.variables)
+          if (status.ok()) status = self->state.store->declare(spec);
+        message.done(status);
+      },
+      [self](ReadVariables& message) {
+        auto& s = self->state;
+        message.request.id =
+            remember(s, message.request.id, message.request.attempt.id, message.reply_to);
+        VariableStore::Outputs out;
+        s.store->read(std::move(message.request), out);
+        carry_out(self, out);
+      },
+      [self](ApplyUpdates& message) {
+        auto& s = self->state;
+        message.request.id =
+            remember(s, message.request.id, message.request.attempt.id, message.reply_to);
+        VariableStore::Outputs out;
+        s.store->log(std::move(message.request), out);
+        carry_out(self, out);
+      },
+      [self](const TaskApplied& message) {
+        VariableStore::Outputs out;
+        self->state.store->applied(message.task, std::move(*message.values), out);
+        carry_out(self, out);
+      },
+      [self](const StageRequest& message) {
+        VariableStore::Outputs out;
+        self->state.store->stage(message, out);
+        carry_out(self, out);
+      },
+      [self](const LiveList& message) {
+        VariableStore::Outputs out;
+        self->state.store->live(message, out);
+        carry_out(self, out);
+      },
+  };
+}
+
+}  // namespace
+
+VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
+                               Device& device, DeviceActor lanes, WorkerActor worker,
+                               std::shared_ptr<void> alive) {
+  return system.spawn(variables_behavior, std::move(name), id, &device, std::move(lanes),
+                      std::move(worker), std::move(alive));
+}
+
+}  // namespace troupe
