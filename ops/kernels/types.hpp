@@ -96,6 +96,12 @@ F make_function(const KernelSpec& spec) {
     return F{};
 }
 
+// A kernel class that is made from the spec:   .cpu(make_kernel<MyKernel>)
+template <class K>
+Expected<std::unique_ptr<Kernel>> make_kernel(const KernelSpec& spec) {
+  return std::unique_ptr<Kernel>(new K(spec));
+}
+
 // A kernel class K<T> with T from attribute `attr`:   .cpu(typed_kernel<MyKernel, Floats>)
 // K<T> is made from the spec where it has such a constructor.
 template <template <class> class K, class List>
