@@ -45,9 +45,9 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  virtual const DeviceName& name() const = 0;   // full
-  virtual MemorySpace space() const = 0;        // where its tensors live
-  virtual Allocator& allocator() = 0;           // memory in space()
+  virtual const DeviceName& name() const = 0;  // full
+  virtual MemorySpace space() const = 0;       // where its tensors live
+  virtual Allocator& allocator() = 0;          // memory in space()
   // Host memory that this device copies from and to; the arena of lanes on a CPU.
   virtual Allocator& host_allocator() = 0;
   // The stream that kernels of ordinary bursts use.

@@ -69,8 +69,8 @@ class KernelContext {
   // only after reading element k.
   Expected<Tensor> reuse_or_allocate(int i, DType dtype, const Shape& shape) const {
     const Tensor& in = input(i);
-    if (in.defined() && dtype_size(in.dtype()) == dtype_size(dtype) && in.dtype() != DType::string &&
-        in.elements() == shape.elements() && may_reuse(i))
+    if (in.defined() && dtype_size(in.dtype()) == dtype_size(dtype) &&
+        in.dtype() != DType::string && in.elements() == shape.elements() && may_reuse(i))
       return in.retyped(dtype).reshaped(shape);
     return allocate(dtype, shape);
   }

@@ -1,13 +1,12 @@
 #include "tests/devices/conformance.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
-
-#include "core/hash.hpp"
 
 using namespace troupe;
 using namespace troupe::conformance;
@@ -95,10 +94,8 @@ TEST_CASE("every device: a burst may launch bursts, also while the device goes")
     std::function<void(Lanes&)> tail = [&, device](Lanes&) {
       if (++runs < 1000) device->launch(tail);
     };
-    d.run([&](Lanes&) {});
     d->launch(chain);
     d.pump();
-    std::promise<void> flushed;
     while (runs < 500) std::this_thread::yield();
     d->launch(tail);
     d.destroy();
@@ -225,6 +222,28 @@ TEST_CASE("every device: work of a stream runs in order, and tickets complete in
   });
 }
 
+TEST_CASE("every device: callbacks come in ticket order, however they were asked for") {
+  on_every_device([](Subject& d) {
+    std::promise<void> asked;
+    const bool later = !d->stream().enqueue([] { return ok_status(); }).complete();
+    // Holds back the stream until all callbacks are there.
+    if (later)
+      d->stream().enqueue([&] {
+        asked.get_future().wait();
+        return ok_status();
+      });
+    std::vector<Ticket> tickets;
+    for (int i = 0; i < 20; ++i) tickets.push_back(d->stream().enqueue([] { return ok_status(); }));
+    std::vector<int> order;
+    for (int i = 19; i >= 0; --i)
+      d->on_complete(tickets[std::size_t(i)], [&order, i](Status) { order.push_back(i); });
+    asked.set_value();
+    d.destroy();
+    CHECK(order.size() == 20);
+    if (later) CHECK(std::is_sorted(order.begin(), order.end()));
+  });
+}
+
 TEST_CASE("every device: a complete ticket calls back at once") {
   on_every_device([](Subject& d) {
     int calls = 0;
@@ -263,27 +282,32 @@ TEST_CASE("every device: a failure sticks to its ticket and all later ones") {
   });
 }
 
-TEST_CASE("every device: pending work is done when the device goes") {
+TEST_CASE("every device: pending work is done when the device goes, and what follows from it") {
   on_every_device([](Subject& d) {
     std::atomic<int> works{0}, callbacks{0}, bursts{0};
     Device* device = &*d;
-    for (int i = 0; i < 50; ++i) {
-      device->launch([&, device](Lanes&) {
+    // A burst issues work, whose callback launches a burst, and so on.
+    std::function<void(int)> chain = [&, device](int left) {
+      device->launch([&, device, left](Lanes&) {
         ++bursts;
+        if (left == 0) return;
+        // Long enough for a device that thinks it has nothing left to do.
+        for (int i = 0; i < 200; ++i) std::this_thread::yield();
         Ticket t = device->stream().enqueue([&] {
           ++works;
           return ok_status();
         });
-        device->on_complete(t, [&, device](Status) {
+        device->on_complete(t, [&, left](Status) {
           ++callbacks;
-          device->launch([&](Lanes&) { ++bursts; });
+          chain(left - 1);
         });
       });
-    }
+    };
+    for (int i = 0; i < 20; ++i) chain(5);
     d.destroy();
-    CHECK(works == 50);
-    CHECK(callbacks == 50);
-    CHECK(bursts == 100);
+    CHECK(works == 100);
+    CHECK(callbacks == 100);
+    CHECK(bursts == 120);
   });
 }
 

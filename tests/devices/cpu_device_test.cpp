@@ -53,6 +53,30 @@ TEST_CASE("idle lanes take chunks of a running kernel") {
   done.get_future().wait();
 }
 
+TEST_CASE("parallel returns when the last lane is done") {
+  CpuOptions options;
+  options.threads = 2;
+  auto device = make_cpu_device(device_name("cpu"), options);
+  std::promise<int> result;
+  device->launch([&](Lanes& lanes) {
+    const auto me = std::this_thread::get_id();
+    int early = 0;
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> inside{0}, finished{0};
+      lanes.parallel(2, [&](std::int64_t) {
+        ++inside;
+        while (inside < 2) std::this_thread::yield();  // both lanes have one
+        if (std::this_thread::get_id() != me)
+          for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+        ++finished;
+      });
+      early += finished != 2;
+    }
+    result.set_value(early);
+  });
+  CHECK(result.get_future().get() == 0);
+}
+
 TEST_CASE("idle lanes take chunks before new bursts") {
   CpuOptions options;
   options.threads = 2;
