@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/name.hpp"
+#include "graph/detail/back_edge.hpp"
 #include "graph/detail/node_check.hpp"
+#include "graph/detail/suggest.hpp"
 
 namespace troupe {
 namespace {
@@ -124,7 +126,7 @@ Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
   node.op = spec.op;
   node.name = frame().prefix + (spec.name.empty() ? spec.op : spec.name);
   if (!valid_node_name(node.name))
-    return invalid_argument(spec.op + ": '" + node.name.substr(0, 80) + "' is no node name");
+    return invalid_argument(spec.op + ": " + detail::quoted(node.name) + " is no node name");
   node.attrs = spec.attrs;
   node.site = spec.site.known() ? spec.site : frame().site;
   TROUPE_TRY(node.device, over(frame().device, spec.device));
@@ -228,14 +230,7 @@ Status GraphBuilder::close_loop(NodeId merge, int index, Output value) {
   const OpInfo* from = registry_.find(def_.nodes[value.node()].op);
   if (!from || from->def.role != Role::next_iteration)
     return refuse("a back edge comes from a NextIteration, not from '" + value.name() + "'");
-  if (value.dtype() != node.out_types[0])
-    return refuse("enters as " + std::string(dtype_name(node.out_types[0])) + " but is " +
-                  std::string(dtype_name(value.dtype())) + " after one iteration");
-  // The body was built on the shape that entered, so one iteration may not say less.
-  auto both = PartialShape::merge(node.out_shapes[0], value.shape());
-  if (!both.ok() || *both != value.shape())
-    return refuse("enters with shape " + node.out_shapes[0].text() + " but has shape " +
-                  value.shape().text() + " after one iteration");
+  TROUPE_TRY(detail::check_back_edge(node, value.dtype(), value.shape()));
   node.inputs[std::size_t(index)] = value.port();
   return ok_status();
 }
@@ -309,7 +304,7 @@ GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name) {
   } else {
     std::string full = next.prefix + std::string(name);
     if (!valid_node_name(full))
-      throw Error(invalid_argument("'" + full.substr(0, 80) + "' is no scope name"));
+      throw Error(invalid_argument(detail::quoted(full) + " is no scope name"));
     next.prefix = unique_name(full) + "/";
   }
   return push(std::move(next));

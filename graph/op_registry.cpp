@@ -1,7 +1,7 @@
 #include "graph/op_registry.hpp"
 
-#include "core/name.hpp"
 #include "graph/detail/op_parser.hpp"
+#include "graph/detail/suggest.hpp"
 
 namespace troupe {
 
@@ -22,11 +22,7 @@ Expected<const OpInfo*> OpRegistry::lookup(std::string_view name) const {
   if (const OpInfo* op = find(name)) return op;
   std::vector<std::string> known;
   for (const auto& [op, info] : ops_) known.push_back(op);
-  std::string message = "there is no op '" + std::string(name.substr(0, 80)) + "'";
-  std::string near;
-  for (const std::string& n : near_names(name, known)) near += (near.empty() ? "" : ", ") + n;
-  if (!near.empty()) message += "; did you mean " + near + "?";
-  return not_found(std::move(message));
+  return not_found("there is no op " + detail::quoted(name) + detail::suggest(name, known));
 }
 
 std::vector<const OpInfo*> OpRegistry::all() const {

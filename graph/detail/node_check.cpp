@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/name.hpp"
 #include "graph/detail/attr_parser.hpp"
+#include "graph/detail/suggest.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -67,9 +67,7 @@ class Check {
   Status unknown_attr(const std::string& name) {
     std::vector<std::string> known;
     for (const AttrSpec& spec : op_.attrs) known.push_back(spec.name);
-    std::string message = "has no attribute '" + name.substr(0, 80) + "'";
-    std::vector<std::string> near = near_names(name, known, 1);
-    return invalid_argument(near.empty() ? message : message + "; did you mean " + near[0] + "?");
+    return invalid_argument("has no attribute " + quoted(name) + suggest(name, known));
   }
 
   Status wrong_count(std::string_view what) {

@@ -2,13 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/graph/toy_ops.hpp"
+#include "tests/graph/sample_ops.hpp"
 
 namespace troupe {
 namespace {
 
-using toy::constant;
-using toy::placeholder;
+using sample::constant;
+using sample::placeholder;
 
 std::string error_of(GraphBuilder& g, NodeSpec spec) {
   std::size_t before = g.def().nodes.size();
@@ -19,7 +19,7 @@ std::string error_of(GraphBuilder& g, NodeSpec spec) {
 }
 
 TEST_CASE("a node gets its types, shapes and defaults") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output a = placeholder(g, "a", {32, 784});
   Output b = placeholder(g, "b", {784, -1});
   Output y = g.add("MatMul", {a, b});
@@ -33,7 +33,7 @@ TEST_CASE("a node gets its types, shapes and defaults") {
 }
 
 TEST_CASE("an error reads like a compiler's, with the place of every input") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output a = placeholder(g, "x", {32, 784}, DType::f32, {"mnist.cpp", 13});
   Output b = placeholder(g, "w", {748, 128}, DType::f32, {"mnist.cpp", 14});
   try {
@@ -51,7 +51,7 @@ TEST_CASE("an error reads like a compiler's, with the place of every input") {
 }
 
 TEST_CASE("wrong nodes are refused with a reason") {
-  GraphBuilder g(toy::ops()), other(toy::ops());
+  GraphBuilder g(sample::ops()), other(sample::ops());
   Output f = placeholder(g, "f", {2}), d = placeholder(g, "d", {2}, DType::f64);
   Output i = placeholder(g, "i", {2}, DType::i32), foreign = placeholder(other, "o", {2});
   auto has = [&](NodeSpec spec, std::string_view part) {
@@ -92,7 +92,7 @@ TEST_CASE("wrong nodes are refused with a reason") {
 }
 
 TEST_CASE("lists, output lists and equal attributes of other kinds") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output f = placeholder(g, "f", {2}), i = placeholder(g, "i", {3}, DType::i32);
   Output sum = g.add("AddN", {f, f, f});
   CHECK(g.node(sum.node()).attrs.at("N") == Attr(3));
@@ -104,12 +104,12 @@ TEST_CASE("lists, output lists and equal attributes of other kinds") {
   CHECK(split.outputs().size() == 4);
   CHECK(g.node(split.node()).attrs.at("rate") == Attr(1.0));
   CHECK(g.node(split.node()).attrs.at("strides") == Attr(std::vector<std::int64_t>{1, 1}));
-  const OpInfo& addn = *toy::ops().find("AddN");
+  const OpInfo& addn = *sample::ops().find("AddN");
   CHECK(addn.input_name(g.node(sum.node()), 2) == "values[2]");
 }
 
 TEST_CASE("names are unique, under scopes too") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output x = placeholder(g, "x", {2});
   CHECK(g.add("Neg", {x}).name() == "Neg");
   CHECK(g.add("Neg", {x}).name() == "Neg_1");
@@ -132,7 +132,7 @@ TEST_CASE("names are unique, under scopes too") {
 }
 
 TEST_CASE("devices, control edges, sites and colocation come from the guards") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output x = placeholder(g, "x", {2}), y = placeholder(g, "y", {2});
   auto device = g.with_device("/job:worker/task:1/cpu:0");
   auto site = g.with_site({"a.cpp", 3});
@@ -154,7 +154,7 @@ TEST_CASE("devices, control edges, sites and colocation come from the guards") {
 }
 
 TEST_CASE("values known while building reach the shape functions") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output x = placeholder(g, "x", {2, 3}), unknown = placeholder(g, "u", {2, -1});
   Output one = constant(g, Tensor::scalar(1.0f));
   Output dims = constant(g, Tensor::of<std::int64_t>(Shape{2}, {4, 5}));
@@ -167,7 +167,7 @@ TEST_CASE("values known while building reach the shape functions") {
 }
 
 TEST_CASE("a composite becomes its parts under a scope") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output a = placeholder(g, "a", {2}), b = placeholder(g, "b", {2});
   auto scope = g.with_scope("net");
   NodeSpec spec{.op = "SquarePlus", .inputs = {a, b}, .name = "loss", .control = {b}};
@@ -184,7 +184,7 @@ TEST_CASE("a composite becomes its parts under a scope") {
 }
 
 TEST_CASE("a composite that fails leaves nothing behind") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output a = placeholder(g, "a", {2});
   auto failed = g.try_add({.op = "Broken", .inputs = {a}, .site = {"a.cpp", 3}});
   REQUIRE_FALSE(failed.ok());
@@ -196,7 +196,7 @@ TEST_CASE("a composite that fails leaves nothing behind") {
 }
 
 TEST_CASE("a loop is closed by a value that keeps its type and shape") {
-  GraphBuilder g(toy::ops());
+  GraphBuilder g(sample::ops());
   Output x = placeholder(g, "x", {2}), wide = placeholder(g, "wide", {3});
   Output d = placeholder(g, "d", {2}, DType::f64);
   Output merge = g.add("Merge", {x, x});

@@ -6,12 +6,12 @@
 #include <map>
 
 #include "core/hash.hpp"
-#include "tests/graph/toy_ops.hpp"
+#include "tests/graph/sample_ops.hpp"
 
 namespace troupe {
 namespace {
 
-using toy::placeholder;
+using sample::placeholder;
 using Values = std::map<NodeId, double>;
 
 // The value of a port where every tensor is one number: slow, obvious, and no part of the runtime.
@@ -36,7 +36,7 @@ double evaluate(const GraphBuilder& g, Port port, Values& feeds) {
 }
 
 struct Scene {
-  GraphBuilder g{toy::ops()};
+  GraphBuilder g{sample::ops()};
   Values feeds;
 
   Output x(std::string name, double value) {
@@ -167,7 +167,7 @@ TEST_CASE("given gradients of ys are used, checked, and may be left out one by o
   CHECK_FALSE(gradients(std::vector{y1}, std::vector{a}, std::vector{wrong}).ok());
   CHECK_FALSE(gradients(std::vector{y1}, std::vector{a}, std::vector{narrow}).ok());
   CHECK_FALSE(gradients(std::vector{y1, y2}, std::vector{a}, std::vector{w}).ok());
-  GraphBuilder other(toy::ops());
+  GraphBuilder other(sample::ops());
   Output foreign = placeholder(other, "f", {}, DType::f64);
   CHECK_FALSE(gradients(std::vector{y1}, std::vector{foreign}).ok());
   CHECK_FALSE(gradients(std::vector{y1}, std::vector{Output()}).ok());
@@ -220,7 +220,7 @@ std::vector<Output> wrong_type(GradContext& c) { return {c.g.add("ArgMax", {c.x[
 std::vector<Output> cannot_build(GradContext& c) { return {c.g.add("MatMul", {c.x[0], c.x[0]})}; }
 
 TEST_CASE("a gradient function that misbehaves is an error that names its op") {
-  OpRegistry r = toy::registry();
+  OpRegistry r = sample::registry();
   const std::pair<const char*, GradFn> wrong[] = {
       {"Count", wrong_count}, {"Type", wrong_type}, {"Build", cannot_build}};
   for (auto [name, grad] : wrong)

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/graph/toy_ops.hpp"
+#include "tests/graph/sample_ops.hpp"
 
 namespace troupe {
 namespace {
@@ -105,7 +105,7 @@ TEST_CASE("definitions that contradict themselves are refused") {
       {.name = "X", .in = {"a"}, .host = {"b"}},
       {.name = "X", .in = {"a"}, .reduce = {"b"}},
       {.name = "X", .in = {"a"}, .commutative = true},
-      {.name = "X", .in = {"a"}, .grad = toy::pass_grad, .no_gradient = true},
+      {.name = "X", .in = {"a"}, .grad = sample::pass_grad, .no_gradient = true},
   };
   for (const OpDef& def : wrong) {
     CAPTURE(def.attrs.size());
@@ -119,10 +119,10 @@ TEST_CASE("definitions that contradict themselves are refused") {
 }
 
 TEST_CASE("an unknown op is answered with near names") {
-  auto op = toy::ops().lookup("MatMil");
+  auto op = sample::ops().lookup("MatMil");
   CHECK(op.status().code() == Code::not_found);
   CHECK(op.status().message() == "there is no op 'MatMil'; did you mean MatMul?");
-  CHECK(toy::ops().lookup("Completely").status().message() == "there is no op 'Completely'");
+  CHECK(sample::ops().lookup("Completely").status().message() == "there is no op 'Completely'");
 }
 
 }  // namespace

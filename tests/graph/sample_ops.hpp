@@ -6,7 +6,7 @@
 #include "graph/op_registry.hpp"
 #include "graph/shape_inference.hpp"
 
-namespace troupe::toy {
+namespace troupe::sample {
 
 inline Status matmul_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(0, 2));
@@ -230,4 +230,4 @@ inline Output constant(GraphBuilder& g, Tensor value) {
   return g.add("Const", {}, {{"T", type}, {"value", std::move(value)}});
 }
 
-}  // namespace troupe::toy
+}  // namespace troupe::sample

@@ -1,0 +1,14 @@
+// What closes a loop: an edge from NextIteration into Merge, the only edge that may point
+// backwards.
+#pragma once
+
+#include "core/status.hpp"
+#include "graph/op_def.hpp"
+
+namespace troupe::detail {
+
+// invalid_argument unless a value of this dtype and shape may be the next one of the loop variable
+// that `merge` starts. The body was built on what entered, so one iteration may not say less.
+Status check_back_edge(const NodeDef& merge, DType dtype, const PartialShape& shape);
+
+}  // namespace troupe::detail

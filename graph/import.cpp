@@ -1,0 +1,270 @@
+// Graphs from outside. Nothing of a GraphDef is believed: whatever value it is, the result is a
+// graph that a builder could have made, or an error.
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+
+#include "graph/compile.hpp"
+#include "graph/detail/back_edge.hpp"
+#include "graph/detail/node_check.hpp"
+#include "graph/detail/suggest.hpp"
+
+namespace troupe {
+namespace {
+
+using detail::quoted;
+
+constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
+// Inputs and outputs of all nodes: a few hostile bytes must not become gigabytes of shapes.
+constexpr std::size_t kMaxGraphPorts = std::size_t{1} << 25;
+constexpr std::size_t kMaxSiteFile = 4096;
+
+class Import {
+ public:
+  Import(GraphDef graph, const OpRegistry& registry)
+      : graph_(std::move(graph)), registry_(registry) {}
+
+  Expected<GraphDef> run() {
+    if (graph_.nodes.size() > kMaxNodes)
+      return invalid_argument("the graph has " + std::to_string(graph_.nodes.size()) +
+                              " nodes, more than " + std::to_string(kMaxNodes));
+    TROUPE_TRY(each(&Import::name));
+    TROUPE_TRY(each(&Import::op));
+    TROUPE_TRY(each(&Import::edges));
+    TROUPE_TRY(each(&Import::placement));
+    TROUPE_TRY(sort());
+    for (NodeDef& node : graph_.nodes) {
+      node.out_types.clear();
+      node.out_shapes.clear();
+    }
+    TROUPE_TRY(each(&Import::infer));
+    TROUPE_TRY(each(&Import::back_edges));
+    return std::move(graph_);
+  }
+
+ private:
+  Status each(Status (Import::*check)(NodeId)) {
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      if (Status s = (this->*check)(id); !s.ok())
+        return s.at(node(id).site).in("in node " + quoted(node(id).name));
+    return ok_status();
+  }
+
+  NodeDef& node(NodeId id) { return graph_.nodes[id]; }
+
+  Status name(NodeId id) {
+    const NodeDef& n = node(id);
+    if (n.site.file.size() > kMaxSiteFile ||
+        std::any_of(n.site.file.begin(), n.site.file.end(),
+                    [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) {
+      node(id).site = {};  // or the error would show it
+      return invalid_argument("the site's file name is not printable");
+    }
+    if (!valid_node_name(n.name)) return invalid_argument(quoted(n.name) + " is no node name");
+    auto [at, added] = by_name_.emplace(n.name, id);
+    if (!added)
+      return invalid_argument("nodes " + std::to_string(at->second) + " and " + std::to_string(id) +
+                              " are both named " + quoted(n.name));
+    return ok_status();
+  }
+
+  Status op(NodeId id) {
+    TROUPE_TRY(const OpInfo* op, registry_.lookup(node(id).op));
+    if (op->def.composite)
+      return invalid_argument("op " + node(id).op +
+                              " is built of other ops, which stand in a graph"
+                              " in its place");
+    ops_.push_back(op);
+    return ok_status();
+  }
+
+  Status edges(NodeId id) {
+    NodeDef& n = node(id);
+    const std::size_t nodes = graph_.nodes.size();
+    auto missing = [&](std::string what, NodeId at) {
+      return invalid_argument(what + " of node " + n.name + " is node number " +
+                              std::to_string(at) + " of " + std::to_string(nodes));
+    };
+    if (n.inputs.size() > detail::kMaxPorts)
+      return invalid_argument(std::to_string(n.inputs.size()) + " inputs are too many");
+    TROUPE_TRY(count_ports(n.inputs.size()));
+    for (std::size_t i = 0; i < n.inputs.size(); ++i)
+      if (n.inputs[i].node >= nodes) return missing("Input " + std::to_string(i), n.inputs[i].node);
+    for (NodeId control : n.control)
+      if (control >= nodes) return missing("A control input", control);
+    std::sort(n.control.begin(), n.control.end());
+    n.control.erase(std::unique(n.control.begin(), n.control.end()), n.control.end());
+    return count_ports(n.control.size());
+  }
+
+  Status count_ports(std::size_t more) {
+    ports_ += more;
+    if (ports_ <= kMaxGraphPorts) return ok_status();
+    return invalid_argument("the graph has more than " + std::to_string(kMaxGraphPorts) +
+                            " inputs and outputs");
+  }
+
+  Status placement(NodeId id) {
+    NodeDef& n = node(id);
+    TROUPE_TRY(DeviceName device, DeviceName::parse(n.device));
+    n.device = device.text();
+    if (n.replica < -1) return invalid_argument("replica " + std::to_string(n.replica));
+    for (const std::string& other : n.colocate)
+      if (!by_name_.contains(other))
+        return not_found("colocated with " + quoted(other) + ", which is not in the graph" +
+                         detail::suggest(other, names()));
+    return ok_status();
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& [name, id] : by_name_) out.push_back(name);
+    return out;
+  }
+
+  // --- order: every input before its node, but for the back edges of loops ---
+
+  bool back_edge(Port from, NodeId to) const {
+    return ops_[to]->def.role == Role::merge && ops_[from.node]->def.role == Role::next_iteration;
+  }
+
+  template <class F>
+  void each_predecessor(NodeId id, F f) {
+    for (Port p : node(id).inputs)
+      if (!back_edge(p, id)) f(p.node);
+    for (NodeId control : node(id).control) f(control);
+  }
+
+  // Nodes already in order stay where they are: the smallest number goes first.
+  Status sort() {
+    const std::size_t nodes = graph_.nodes.size();
+    std::vector<std::uint32_t> pending(nodes, 0);
+    std::vector<std::vector<NodeId>> successors(nodes);
+    for (NodeId id = 0; id < nodes; ++id)
+      each_predecessor(id, [&](NodeId from) {
+        ++pending[id];
+        successors[from].push_back(id);
+      });
+    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
+    for (NodeId id = 0; id < nodes; ++id)
+      if (pending[id] == 0) ready.push(id);
+    std::vector<NodeId> order;
+    while (!ready.empty()) {
+      NodeId id = ready.top();
+      ready.pop();
+      order.push_back(id);
+      for (NodeId to : successors[id])
+        if (--pending[to] == 0) ready.push(to);
+    }
+    if (order.size() < nodes) return cycle(pending);
+    if (!std::is_sorted(order.begin(), order.end())) permute(order);
+    return ok_status();
+  }
+
+  // Every node still pending has a pending predecessor, so walking back meets itself.
+  Status cycle(const std::vector<std::uint32_t>& pending) {
+    NodeId at = 0;
+    while (pending[at] == 0) ++at;
+    std::vector<NodeId> path;
+    std::unordered_map<NodeId, std::size_t> seen;
+    while (seen.emplace(at, path.size()).second) {
+      path.push_back(at);
+      NodeId next = kNoNode;
+      each_predecessor(at, [&](NodeId from) {
+        if (next == kNoNode && pending[from] > 0) next = from;
+      });
+      at = next;
+    }
+    path.erase(path.begin(), path.begin() + std::ptrdiff_t(seen[at]));
+    std::reverse(path.begin(), path.end());
+    constexpr std::size_t kMostShown = 8;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(path.size(), kMostShown); ++i)
+      text += quoted(node(path[i]).name) + " -> ";
+    text += path.size() > kMostShown ? "..." : quoted(node(path[0]).name);
+    return invalid_argument(std::to_string(path.size()) + " nodes in a cycle: " + text +
+                            "; only Merge nodes can have back edges, from NextIteration")
+        .at(node(path[0]).site);
+  }
+
+  void permute(const std::vector<NodeId>& order) {
+    std::vector<NodeId> place(order.size());
+    std::vector<NodeDef> nodes;
+    std::vector<const OpInfo*> ops;
+    for (NodeId to = 0; to < order.size(); ++to) {
+      place[order[to]] = to;
+      nodes.push_back(std::move(graph_.nodes[order[to]]));
+      ops.push_back(ops_[order[to]]);
+    }
+    for (NodeDef& n : nodes) {
+      for (Port& p : n.inputs) p.node = place[p.node];
+      for (NodeId& control : n.control) control = place[control];
+      std::sort(n.control.begin(), n.control.end());
+    }
+    graph_.nodes = std::move(nodes);
+    ops_ = std::move(ops);
+  }
+
+  // --- types, shapes, defaults ---
+
+  Status infer(NodeId id) {
+    NodeDef& n = node(id);
+    std::vector<InferenceContext::Input> inputs(n.inputs.size());
+    std::size_t entry = n.inputs.size();  // the first input that is no back edge
+    for (std::size_t i = n.inputs.size(); i-- > 0;) {
+      if (back_edge(n.inputs[i], id)) continue;
+      TROUPE_TRY(inputs[i], known(n, i));
+      entry = i;
+    }
+    // What comes back is checked later; until then it is taken for what enters.
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!back_edge(n.inputs[i], id)) continue;
+      if (entry == inputs.size()) return invalid_argument("every input is a back edge");
+      inputs[i] = {inputs[entry].dtype, inputs[entry].shape, nullptr};
+    }
+    auto producer = [&](int i) {
+      Port p = n.inputs[std::size_t(i)];
+      return node(p.node).name + ":" + std::to_string(p.index);
+    };
+    TROUPE_TRY(detail::check_node(*ops_[id], n, inputs, producer));
+    if (auto value = detail::known_value(n, inputs)) constants_.emplace(id, std::move(*value));
+    return count_ports(n.out_types.size());
+  }
+
+  Expected<InferenceContext::Input> known(const NodeDef& n, std::size_t i) {
+    Port p = n.inputs[i];
+    const NodeDef& from = node(p.node);
+    if (p.index >= from.out_types.size())
+      return invalid_argument("Input " + std::to_string(i) + " of node " + n.name + " is output " +
+                              std::to_string(p.index) + " of " + quoted(from.name) +
+                              ", which has " + std::to_string(from.out_types.size()));
+    auto value = p.index == 0 ? constants_.find(p.node) : constants_.end();
+    return InferenceContext::Input{from.out_types[p.index], from.out_shapes[p.index],
+                                   value == constants_.end() ? nullptr : &value->second};
+  }
+
+  Status back_edges(NodeId id) {
+    const NodeDef& n = node(id);
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+      if (!back_edge(n.inputs[i], id)) continue;
+      TROUPE_TRY(auto input, known(n, i));
+      TROUPE_TRY(detail::check_back_edge(n, input.dtype, input.shape));
+    }
+    return ok_status();
+  }
+
+  GraphDef graph_;
+  const OpRegistry& registry_;
+  std::unordered_map<std::string, NodeId> by_name_;
+  std::vector<const OpInfo*> ops_;  // parallel to the nodes
+  std::unordered_map<NodeId, Tensor> constants_;
+  std::size_t ports_ = 0;
+};
+
+}  // namespace
+
+Expected<GraphDef> import_graph(GraphDef graph, const OpRegistry& registry) {
+  return Import(std::move(graph), registry).run();
+}
+
+}  // namespace troupe
