@@ -62,8 +62,8 @@ void Program::lay_out(std::uint32_t i) {
   node.role = from.role;
   for (std::uint32_t k = 0; k < node.outputs; ++k)
     if (readers_[node.first_slot + k] == 0) node.flags |= kUnread;
-  if (plan_->info[i].random_key != 0) node.flags |= kRandom;
-  if (node.kernel && !asynchronous_ && !(node.flags & (kUnread | kRandom))) node.flags |= kOrdinary;
+  random_keys_.push_back(plan_->info[i].random_key);
+  if (node.kernel && !asynchronous_ && !(node.flags & kUnread)) node.flags |= kOrdinary;
   if (node.role == Role::merge && !reads_a_feed(from)) counts_[i] |= kMergeWaits;
   if (counts_[i] == 0) roots_.push_back(i);
   if (node.role != Role::kernel) has_external_ = true;

@@ -37,9 +37,8 @@ class Program {
   enum Flag : std::uint8_t {
     kOrdinary = 1,     // a kernel of a synchronous device with nothing below: the fast path
     kUnread = 2,       // has an output that nobody reads
-    kRandom = 4,       // draws random numbers
-    kConditional = 8,  // may be dead
-    kFirstRead = 16,   // its value comes with the first ReadVariables
+    kConditional = 4,  // may be dead
+    kFirstRead = 8,    // its value comes with the first ReadVariables
   };
   struct Node {
     Kernel* kernel = nullptr;
@@ -70,7 +69,7 @@ class Program {
   const std::vector<std::uint32_t>& counts() const { return counts_; }    // initial, per node
   const std::vector<std::uint32_t>& readers() const { return readers_; }  // initial, per slot
   const std::vector<std::uint32_t>& roots() const { return roots_; }      // ready at the start
-  std::uint64_t random_key(std::uint32_t node) const { return plan_->info[node].random_key; }
+  std::uint64_t random_key(std::uint32_t node) const { return random_keys_[node]; }
   // The Recv of a channel, or kNoNode.
   std::uint32_t recv(ChannelId channel) const;
   // Has nodes that wait for the outside, or a Merge: what needs a flag of its own per step.
@@ -96,6 +95,7 @@ class Program {
   bool asynchronous_ = false;
   bool has_external_ = false;
   std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::uint64_t> random_keys_;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> counts_, readers_, roots_, first_reads_;

@@ -53,7 +53,7 @@ void StepState::State::issue_kernel(std::uint32_t i) {
     if (ticket.stream != stream.id() && !done(ticket)) stream.wait(ticket);
   }
   const Ticket before = stream.last();
-  KernelContext ctx = context(node, {program->random_key(i), input.run});
+  KernelContext ctx = context(i);
   Status ran = node.kernel->compute(ctx);
   if (!ran.ok()) return fail(i, ran);
   const Ticket ticket = ticket_of_outputs(node, before);
@@ -65,7 +65,8 @@ void StepState::State::issue_kernel(std::uint32_t i) {
 // A kernel that issued nothing (Shape, Identity) has outputs that are done when its inputs are.
 Ticket StepState::State::ticket_of_outputs(const Program::Node& node, Ticket before) {
   Stream& stream = device.stream();
-  if (Ticket after = stream.last(); after != before) return after;
+  const Ticket after = stream.last();
+  if (!after.complete() && after != before) return after;
   bool elsewhere = false, pending = false;
   for (std::uint32_t k = 0; k < node.inputs; ++k) {
     const Ticket& ticket = slots[program->input_slots()[node.first_input + k]].ticket;
@@ -74,7 +75,7 @@ Ticket StepState::State::ticket_of_outputs(const Program::Node& node, Ticket bef
     elsewhere |= ticket.stream != stream.id();
   }
   if (!pending) return {};
-  return elsewhere ? stream.enqueue([] { return ok_status(); }) : before;
+  return elsewhere ? stream.enqueue([] { return ok_status(); }) : after;
 }
 
 void StepState::State::issued_at(std::uint32_t node, Ticket ticket) {

@@ -3,7 +3,8 @@
 
 namespace troupe {
 
-KernelContext StepState::State::context(const Program::Node& node, RandomState random) {
+KernelContext StepState::State::context(std::uint32_t i) {
+  const Program::Node& node = nodes[i];
   return KernelContext({.slots = slots.data(),
                         .input_slots = program->input_slots().data() + node.first_input,
                         .readers = readers.data(),
@@ -13,7 +14,7 @@ KernelContext StepState::State::context(const Program::Node& node, RandomState r
                         .device = &device,
                         .lanes = lanes,
                         .cancelled = &cancelled,
-                        .random = random});
+                        .random = {program->random_key(i), input.run}});
 }
 
 // Everything an ordinary node needs is in this function. What is dead, failed, or not an ordinary
@@ -30,7 +31,7 @@ void StepState::State::loop() {
       continue;
     }
     const Program::Node& node = all[entry];
-    KernelContext ctx = context(node, {});
+    KernelContext ctx = context(entry);
     Status ran = node.kernel->compute(ctx);
     if (!ran.ok()) {
       fail(entry, ran);
@@ -100,7 +101,7 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
 
 void StepState::State::run_kernel(std::uint32_t i) {
   const Program::Node& node = nodes[i];
-  KernelContext ctx = context(node, {program->random_key(i), input.run});
+  KernelContext ctx = context(i);
   Status ran = node.kernel->compute(ctx);
   if (!ran.ok()) return fail(i, ran);
   finish(i, false);
@@ -108,8 +109,15 @@ void StepState::State::run_kernel(std::uint32_t i) {
 
 void StepState::State::run_send(std::uint32_t i, bool dead) {
   if (!dead && park_unless_done(i, 0, false)) return;
-  std::uint32_t slot = program->input_slots()[nodes[i].first_input];
-  outbox->send(program->plan().info[i].channel, Tag{}, dead ? Tensor{} : take(slot).tensor, dead);
+  Tensor tensor;
+  if (!dead && nodes[i].inputs > 0) {
+    tensor = take(program->input_slots()[nodes[i].first_input]).tensor;
+  } else {
+    // A control edge, or a branch not taken: what crosses is that it happened.
+    static const Tensor nothing = Tensor::of<std::uint8_t>(Shape{0}, {});
+    tensor = nothing;
+  }
+  outbox->send(program->plan().info[i].channel, Tag{}, std::move(tensor), dead);
   finish(i, false);
 }
 

@@ -61,12 +61,17 @@ void StepState::State::request(std::uint32_t i) {
 StepRequest& StepState::State::request_of(StepRequest::Kind kind, std::uint32_t i) {
   const Plan& plan = program->plan();
   const PlanInfo& info = plan.info[i];
+  const auto reads_alike = [&](const StepRequest& r) {
+    const PlanInfo& other = plan.info[r.items[0].node];
+    return r.epoch == info.epoch && other.def.op == info.def.op &&
+           (info.epoch == 0 || other.replica == info.replica);
+  };
   auto container = [&](std::uint32_t resource) -> std::string_view {
     return resource == ~0u ? std::string_view() : plan.resources[resource].container;
   };
   if (kind == StepRequest::Kind::read || kind == StepRequest::Kind::write)
     for (StepRequest& r : burst->requests)
-      if (r.kind == kind && r.epoch == info.epoch &&
+      if (r.kind == kind && (kind == StepRequest::Kind::write || reads_alike(r)) &&
           container(r.resource) == container(info.resource)) {
         requests[r.id - first_request].nodes.push_back(i);
         return r;
@@ -82,22 +87,16 @@ StepRequest& StepState::State::request_of(StepRequest::Kind kind, std::uint32_t 
 
 // The node is ready, its outputs come from outside, or have come already.
 void StepState::State::want(std::uint32_t i, bool dead) {
-  external[i] |= kWanted;
+  external[i] |= dead ? kWanted | kIsDead : kWanted;
   release_inputs(nodes[i]);
-  if (dead && nodes[i].outputs > 0) {
-    std::uint32_t slot = nodes[i].first_slot;
-    slots[slot].dead = true;
-    dead_slots.push_back(slot);
-  }
   if (external[i] & kArrived) arrived(i);
 }
 
 void StepState::State::arrived(std::uint32_t i) {
   external[i] |= kArrived;
   if (!(external[i] & kWanted) || failing()) return;
-  const Program::Node& node = nodes[i];
-  const bool dead = node.outputs > 0 && slots[node.first_slot].dead;
-  if (dead) slots[node.first_slot].tensor = {};
+  const bool dead = external[i] & kIsDead;
+  if (dead && nodes[i].outputs > 0) slots[nodes[i].first_slot].tensor = {};
   complete(i, dead);
 }
 
@@ -116,12 +115,11 @@ void StepState::State::handle(TensorArrival& arrival) {
                 invalid_argument("a tensor arrived on channel " + std::to_string(arrival.channel) +
                                  ", which this partition does not receive"));
   if (external[node] & kArrived) return;  // sent again
-  const std::uint32_t slot = nodes[node].first_slot;
   if (arrival.dead) {
-    slots[slot].dead = true;
-    dead_slots.push_back(slot);
-  } else if (Status placed = place(node, slot, std::move(arrival.tensor)); !placed.ok()) {
-    return fail(node, placed);
+    external[node] |= kIsDead;
+  } else if (nodes[node].outputs > 0) {
+    Status placed = place(node, nodes[node].first_slot, std::move(arrival.tensor));
+    if (!placed.ok()) return fail(node, placed);
   }
   arrived(node);
 }

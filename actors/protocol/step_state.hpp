@@ -31,7 +31,8 @@ struct StepInput {
 class StepOutbox {
  public:
   virtual ~StepOutbox() = default;
-  // `dead`: the branch that makes the tensor was not taken; then it is undefined.
+  // `dead`: the branch that makes the tensor was not taken; then, and for a control edge, it is an
+  // empty u8[0].
   virtual void send(ChannelId channel, const Tag& tag, Tensor tensor, bool dead) = 0;
 };
 
@@ -47,7 +48,8 @@ struct RequestItem {
 // of all items in order. An answer may come after the step failed; it is then dropped.
 struct StepRequest {
   enum class Kind : std::uint8_t {
-    read,          // one ReadVariables: reads of one container and epoch
+    read,          // one ReadVariables: reads of one op, container and epoch; after epoch 0, which
+                   // sees the snapshot, of one replica too
     write,         // one ApplyUpdates: writes of one container that became ready in one burst
     enqueue,       // one item
     dequeue,       // one item

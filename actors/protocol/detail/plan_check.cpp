@@ -42,10 +42,10 @@ Status check_node(const Plan& p, std::uint32_t i) {
       if (node.inputs != 1 || node.outputs != 1) return bad("is no copy");
       break;
     case Role::send:
-      if (node.inputs != 1 || node.outputs != 0) return bad("is no Send");
+      if (node.inputs > 1 || node.outputs != 0) return bad("is no Send");
       break;
     case Role::recv:
-      if (node.inputs != 0 || node.outputs != 1) return bad("is no Recv");
+      if (node.inputs != 0 || node.outputs > 1) return bad("is no Recv");
       break;
     default:
       break;

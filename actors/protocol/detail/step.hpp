@@ -17,6 +17,7 @@ struct StepState::State {
     kWanted = 1,   // everything before it is done
     kArrived = 2,  // its outputs are in their slots
     kRan = 4,      // a Merge that took an input
+    kIsDead = 8,   // what arrives, or waits for it, is dead
   };
   struct OpenRequest {
     StepRequest::Kind kind = StepRequest::Kind::read;
@@ -68,7 +69,7 @@ struct StepState::State {
   void release_inputs(const Program::Node& node);
   void fail(std::uint32_t node, const Status& failure);
   bool failing() const { return limit < nodes.size(); }
-  KernelContext context(const Program::Node& node, RandomState random);
+  KernelContext context(std::uint32_t node);
 
   // step_requests.cpp
   void drain();

@@ -1,0 +1,123 @@
+// What the tests of StepState share: kernels made of lambdas, an outbox that remembers.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/protocol/plan_draft.hpp"
+#include "actors/protocol/step_state.hpp"
+#include "devices/cpu/cpu_device.hpp"
+
+namespace troupe {
+
+using Compute = std::function<Status(KernelContext&)>;
+
+class LambdaKernel final : public Kernel {
+ public:
+  explicit LambdaKernel(Compute compute) : compute_(std::move(compute)) {}
+  Status compute(KernelContext& ctx) override { return compute_(ctx); }
+
+ private:
+  Compute compute_;
+};
+
+class RecordingOutbox final : public StepOutbox {
+ public:
+  struct Sent {
+    ChannelId channel;
+    Tensor tensor;
+    bool dead;
+  };
+  void send(ChannelId channel, const Tag&, Tensor tensor, bool dead) override {
+    sent.push_back({channel, std::move(tensor), dead});
+  }
+  std::vector<Sent> sent;
+};
+
+inline DeviceName test_device_name(const std::string& type = "cpu") {
+  return *DeviceName::parse("/job:local/task:0/" + type + ":0");
+}
+
+// A plan in the making with one lambda per kernel node, and a device to run it on.
+struct StepWorld {
+  std::unique_ptr<Device> own = make_inline_device(test_device_name());
+  Device& device;
+  PlanDraft draft;
+  std::map<std::string, Compute> kernels;  // by node name
+  RecordingOutbox outbox;
+  InlineLanes lanes;
+  std::unique_ptr<StepState> step;
+
+  StepWorld() : device(*own) {}
+  explicit StepWorld(Device& other) : device(other), draft(other.name().text()) {}
+
+  std::uint32_t kernel(std::string name, std::vector<std::uint32_t> inputs, Compute compute,
+                       std::uint16_t outputs = 1, std::vector<std::uint32_t> control = {}) {
+    kernels[name] = std::move(compute);
+    return draft.add({.name = std::move(name),
+                      .inputs = std::move(inputs),
+                      .outputs = outputs,
+                      .control = std::move(control)});
+  }
+  std::uint32_t constant(std::string name, float value, std::vector<std::uint32_t> control = {}) {
+    return kernel(
+        std::move(name), {},
+        [value](KernelContext& c) {
+          c.set_output(0, Tensor::scalar(value));
+          return ok_status();
+        },
+        1, std::move(control));
+  }
+  std::uint32_t role(std::string name, Role role, std::vector<std::uint32_t> inputs,
+                     std::uint16_t outputs, std::vector<std::uint32_t> control = {}) {
+    return draft.add({.name = std::move(name),
+                      .role = role,
+                      .inputs = std::move(inputs),
+                      .outputs = outputs,
+                      .control = std::move(control)});
+  }
+  // Sum of its inputs.
+  std::uint32_t sum(std::string name, std::vector<std::uint32_t> inputs,
+                    std::vector<std::uint32_t> control = {}) {
+    return kernel(
+        std::move(name), std::move(inputs),
+        [](KernelContext& c) {
+          float total = 0;
+          for (int i = 0; i < c.inputs(); ++i) total += c.input(i).item<float>();
+          c.set_output(0, Tensor::scalar(total));
+          return ok_status();
+        },
+        1, std::move(control));
+  }
+
+  std::shared_ptr<const Program> make() {
+    auto plan = std::make_shared<const Plan>(draft.finish());
+    auto program =
+        Program::make(plan, device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
+          return std::unique_ptr<Kernel>(new LambdaKernel(kernels.at(node.name)));
+        });
+    REQUIRE_MESSAGE(program.ok(), program.status().text());
+    step = std::make_unique<StepState>(*program);
+    return *program;
+  }
+  void start(std::vector<Tensor> feeds = {}) {
+    Status started = step->start({.run = 1, .feeds = std::move(feeds)}, outbox);
+    REQUIRE_MESSAGE(started.ok(), started.text());
+  }
+  BurstResult run() { return step->run(lanes); }
+  // Starts and runs a step that needs nothing from outside.
+  StepResult run_whole(std::vector<Tensor> feeds = {}) {
+    start(std::move(feeds));
+    BurstResult burst = run();
+    REQUIRE(burst.finished);
+    CHECK(burst.requests.empty());
+    return step->result();
+  }
+};
+
+}  // namespace troupe
