@@ -1,0 +1,250 @@
+// Feeds, fetches, pruning and the form of plans.
+#include <doctest/doctest.h>
+
+#include "graph/make_plan.hpp"
+#include "tests/graph/toy.hpp"
+
+using namespace troupe;
+using namespace troupe::toy;
+
+namespace {
+
+bool says(const Status& status, std::string_view text) {
+  return status.text().find(text) != std::string::npos;
+}
+
+// y = (x + c) * 2, with `both` of two outputs beside it.
+Maker small_graph() {
+  Maker g;
+  Port x = g.add("Placeholder", "x");
+  Port c = g.constant("c", 3);
+  Port sum = g.add("Add", "sum", {x, c});
+  Port both = g.add("Both", "both", {sum});
+  g.add("Mul", "y", {{both.node, 0}, {both.node, 1}});
+  g.node("NoOp", "group", {}, {.control = {sum.node}});
+  g.add("Neg", "unused", {x});
+  return g;
+}
+
+Expected<CompiledGraph> compile_small(CompileRequest request) {
+  return compile(small_graph().def, request, target({"/job:w/task:0/cpu:0"}));
+}
+
+std::vector<float> run(const GraphDef& graph, const CompileRequest& r, std::vector<float> feeds,
+                       const Target& t) {
+  auto compiled = compile(graph, r, t);
+  REQUIRE_MESSAGE(compiled.ok(), compiled.status().text());
+  Random random(1);
+  return run_plans(*compiled, feeds, random).fetches;
+}
+
+}  // namespace
+
+TEST_CASE("a step has what its fetches need and no more") {
+  auto compiled = compile_small(request({"y"}, {}, {"x"}));
+  REQUIRE(compiled.ok());
+  REQUIRE(compiled->plans.size() == 1);
+  const Plan& plan = compiled->plans[0];
+  CHECK(plan.device == "/job:w/task:0/cpu:0");
+  CHECK(plan.nodes.size() == 4);  // c, sum, both, y
+  CHECK(plan.feeds.size() == 1);
+  CHECK(plan.fetches.size() == 1);
+  CHECK(plan.roots == std::vector<std::uint32_t>{0});
+  CHECK(plan.slots[plan.feeds[0].slot].readers == 1);
+  CHECK(plan.slots[plan.fetches[0].slot].fetched);
+  CHECK(plan.pending == std::vector<std::uint32_t>{0, 1, 1, 2});
+  CHECK(plan.frames.size() == 1);
+  CHECK(plan.frames[0].nodes == 4);
+  CHECK(plan.frames[0].slots == 6);
+  CHECK_FALSE(plan.inline_ok);  // Both is not cheap
+  CHECK_FALSE(plan.writes);
+  CHECK(find(*compiled, "y").info().def.site.text() == "toy.cpp:5");
+}
+
+TEST_CASE("a fetch repeated is computed once and returned twice") {
+  Target t = target({"/job:w/task:0/cpu:0"});
+  CompileRequest r = request({"sum", "y", "sum"}, {}, {"x"});
+  CHECK(run(small_graph().def, r, {1}, t) == std::vector<float>{4, 40, 4});
+  auto compiled = compile(small_graph().def, r, t);
+  CHECK(count_op(*compiled, "Add") == 1);
+}
+
+TEST_CASE("feeding one output leaves the others real, and prunes behind it when none is needed") {
+  Target t = target({"/job:w/task:0/cpu:0"});
+  CHECK(run(small_graph().def, request({"y"}, {}, {"both:1", "x"}), {10, 1}, t) ==
+        std::vector<float>{50});
+  auto compiled = compile(small_graph().def, request({"y"}, {}, {"both", "both:1"}), t);
+  REQUIRE(compiled.ok());
+  CHECK(compiled->plans[0].nodes.size() == 1);
+}
+
+TEST_CASE("a control edge stays on a node whose output is fed, but not on a placeholder") {
+  Target t = target({"/job:w/task:0/cpu:0"});
+  auto compiled = compile(small_graph().def, request({}, {"group"}, {"sum", "x"}), t);
+  REQUIRE(compiled.ok());
+  CHECK(count_op(*compiled, "Add") == 1);
+
+  Maker g;
+  Port x = g.add("Placeholder", "x");
+  g.node("NoOp", "after", {}, {.control = {x.node}});
+  CHECK(compile(g.def, request({}, {"after"}, {"x"}), t).ok());
+  CHECK(says(compile(g.def, request({}, {"after"}), t).status(), "placeholder 'x'"));
+}
+
+TEST_CASE("each wrong request has an error of its own") {
+  auto error = [](CompileRequest r) { return compile_small(std::move(r)).status(); };
+  CHECK(says(error(request({})), "neither a fetch nor a target"));
+  CHECK(says(error(request({"y"}, {}, {"x", "x"})), "fed more than once"));
+  CHECK(says(error(request({"sum"}, {}, {"sum"})), "both fed and fetched"));
+  CHECK(says(error(request({"group"}, {}, {"x"})), "name it as a target"));
+  CHECK(says(error(request({"y:1"}, {}, {"x"})), "1 output(s)"));
+  Status unknown = error(request({"summ"}));
+  CHECK(unknown.code() == Code::not_found);
+  CHECK(says(unknown, "near names: sum"));
+  CHECK(says(error(request({}, {"nothing"})), "no such node"));
+  Status unfed = error(request({"y"}));
+  CHECK(unfed.code() == Code::invalid_argument);
+  CHECK(says(unfed, "toy.cpp:1"));
+  CHECK(says(unfed, "placeholder 'x'"));
+  CompileRequest none = request({"y"}, {}, {"x"});
+  none.replicas = 0;
+  CHECK(says(error(none), "replicas"));
+  CHECK(says(compile(small_graph().def, request({"y"}), target({})).status(), "no devices"));
+}
+
+TEST_CASE("a handle is neither fed nor fetched, and goes straight to its op") {
+  Target t = target({"/job:w/task:0/cpu:0"});
+  Maker g;
+  Port v = g.variable("v");
+  Port read = g.add("Read", "read", {v});
+  CHECK(says(compile(g.def, request({"v"}), t).status(), "is a handle"));
+  CHECK(says(compile(g.def, request({"read"}, {}, {"v"}), t).status(), "is a handle"));
+  g.add("Neg", "wrong", {v});
+  CHECK(says(compile(g.def, request({"wrong"}), t).status(), "must go straight"));
+  g.add("Read", "none", {read});
+  CHECK(says(compile(g.def, request({"none"}), t).status(), "must be a handle"));
+}
+
+TEST_CASE("handles become resources, and writes keep their operands only") {
+  Maker g;
+  Port v = g.variable("v", {.attrs = {{"shared_name", Attr("weights")}, {"container", Attr("c")}}});
+  Port c = g.constant("c", 1);
+  g.node("Descend", "train", {v, c, c});
+  g.add("Read", "read", {v});
+  auto compiled = compile(g.def, request({"read"}, {"train"}), target({"/job:w/task:0/cpu:0"}));
+  REQUIRE(compiled.ok());
+  const Plan& plan = compiled->plans[0];
+  REQUIRE(plan.resources.size() == 1);
+  CHECK(plan.resources[0].name == "weights");
+  CHECK(plan.resources[0].container == "c");
+  CHECK(plan.resources[0].def.name == "v");
+  CHECK(plan.writes);
+  CHECK_FALSE(plan.inline_ok);
+  Found train = find(*compiled, "train");
+  CHECK(plan.nodes[train.node].inputs == 2);
+  CHECK(train.info().handles == std::vector<std::uint32_t>{0});
+  CHECK(train.info().resource == 0);
+  CHECK(count_op(*compiled, "Variable") == 0);
+}
+
+TEST_CASE("reads are numbered by the writes before them, and writes are put in order") {
+  Maker g;
+  Port v = g.variable("v");
+  Port w = g.variable("other_handle", {.attrs = {{"shared_name", Attr("v")}}});
+  Port c = g.constant("c", 1);
+  Port before = g.add("Read", "before", {v});
+  NodeId first = g.node("Assign", "first", {v, c});
+  Port free = g.add("Read", "free", {v});
+  Port between = g.add("Read", "between", {w}, {.control = {first}});
+  NodeId second = g.node("Assign", "second", {w, c});  // unordered: after `first` by number
+  Port after = g.add("Read", "after", {v}, {.control = {second}});
+  (void)before, (void)free, (void)between, (void)after;
+  auto compiled = compile(g.def, request({"before", "free", "between", "after"}),
+                          target({"/job:w/task:0/cpu:0"}));
+  REQUIRE(compiled.ok());
+  CHECK(find(*compiled, "before").info().epoch == 0);
+  CHECK(find(*compiled, "free").info().epoch == 0);
+  CHECK(find(*compiled, "between").info().epoch == 1);
+  CHECK(find(*compiled, "after").info().epoch == 2);
+  CHECK(find(*compiled, "second").info().epoch == 1);
+  const Plan& plan = compiled->plans[0];
+  CHECK(plan.resources.size() == 1);
+  CHECK(plan.pending[find(*compiled, "second").node] == 2);  // its value and `first`
+}
+
+TEST_CASE("one name for two different variables is refused") {
+  Maker g;
+  Port a = g.variable("a", {.attrs = {{"shared_name", Attr("s")}}});
+  Port b =
+      g.variable("b", {.attrs = {{"shared_name", Attr("s")}, {"shape", Attr(PartialShape{2})}}});
+  g.add("Add", "sum", {g.add("Read", "ra", {a}), g.add("Read", "rb", {b})});
+  Status s = compile(g.def, request({"sum"}), target({"/job:w/task:0/cpu:0"})).status();
+  CHECK(says(s, "share the name 's'"));
+  CHECK(says(s, "toy.cpp:1"));
+}
+
+TEST_CASE("random keys come from seed and name, whatever else is in the step") {
+  Maker g;
+  g.def.seed = 5;
+  Port a = g.add("Draw", "a");
+  Port b = g.add("Draw", "b");
+  g.add("Sub", "d", {a, b});
+  Target t = target({"/job:w/task:0/cpu:0"});
+  auto both = compile(g.def, request({"d"}), t);
+  auto alone = compile(g.def, request({"b"}), t);
+  CHECK(find(*both, "b").info().random_key == find(*alone, "b").info().random_key);
+  CHECK(find(*both, "a").info().random_key != find(*both, "b").info().random_key);
+  g.def.seed = 6;
+  auto other = compile(g.def, request({"b"}), t);
+  CHECK(find(*other, "b").info().random_key != find(*alone, "b").info().random_key);
+}
+
+TEST_CASE("a plan of cheap kernels may run inline") {
+  Maker g;
+  Port x = g.add("Placeholder", "x");
+  g.add("Add", "y", {x, x});
+  auto compiled = compile(g.def, request({"y"}, {}, {"x"}), target({"/job:w/task:0/cpu:0"}));
+  CHECK(compiled->plans[0].inline_ok);
+}
+
+TEST_CASE("the liveness bound follows the order of the plan") {
+  Maker g;
+  Port x = g.add("Placeholder", "x");
+  Port a = g.add("Neg", "a", {x});
+  Port b = g.add("Neg", "b", {a});
+  Port c = g.add("Neg", "c", {b});
+  g.add("Add", "d", {c, a});
+  for (NodeDef& node : g.def.nodes) node.out_shapes = {PartialShape{100}};
+  auto compiled = compile(g.def, request({"d"}, {}, {"x"}), target({"/job:w/task:0/cpu:0"}));
+  // While c is computed a, b and c are there; with d it is a, c and d.
+  CHECK(liveness_bound_bytes(compiled->plans[0]) == 3 * 400);
+  auto chain = compile(g.def, request({"c"}, {}, {"x"}), target({"/job:w/task:0/cpu:0"}));
+  CHECK(liveness_bound_bytes(chain->plans[0]) == 2 * 400);
+}
+
+TEST_CASE("the observer sees every stage in order") {
+  std::vector<std::string> stages;
+  CHECK(compile(small_graph().def, request({"y"}, {}, {"x"}), target({"/job:w/task:0/cpu:0"}),
+                [&](std::string_view stage, const GraphDef&) { stages.emplace_back(stage); })
+            .ok());
+  CHECK(stages == std::vector<std::string>{"feeds", "prune", "fold", "cse", "sweep", "order",
+                                           "replicate", "place", "partition"});
+}
+
+TEST_CASE("a graph that breaks its contract is refused with the node's name") {
+  Target t = target({"/job:w/task:0/cpu:0"});
+  Maker g;
+  g.constant("same", 1);
+  g.constant("same", 2);
+  CHECK(says(compile(g.def, request({"same"}), t).status(), "two nodes have this name"));
+  Maker later;
+  later.add("Neg", "n", {{5, 0}});
+  CHECK(says(compile(later.def, request({"n"}), t).status(), "in node 'n'"));
+  Maker strange;
+  strange.add("Nge", "n", {});
+  CHECK(says(compile(strange.def, request({}, {"n"}), t).status(), "did you mean Neg"));
+  Maker loop;
+  Port c = loop.constant("c", 1);
+  loop.add("Enter", "in", {c});
+  CHECK(compile(loop.def, request({"in"}), t).status().code() == Code::unimplemented);
+}
