@@ -1,0 +1,269 @@
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <random>
+
+#include "core/hash.hpp"
+#include "devices/fake/fake_device.hpp"
+#include "tests/protocol/step_fixture.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// A plan on the fake accelerator: device memory faults under the host's hands.
+struct FakeWorld : StepWorld {
+  explicit FakeWorld(FakeDevice& device) : StepWorld(device) {}
+
+  // Adds up its inputs on the device's stream, later.
+  std::uint32_t later(std::string name, std::vector<std::uint32_t> inputs) {
+    auto node = kernel(std::move(name), std::move(inputs), [](KernelContext& c) -> Status {
+      TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
+      std::vector<Tensor> in;
+      for (int i = 0; i < c.inputs(); ++i) in.push_back(device_alias(c.device(), c.input(i)));
+      c.device().stream().enqueue([in, to = device_alias(c.device(), out)]() mutable {
+        for (int k = 0; k < 4; ++k) {
+          float total = 0;
+          for (const Tensor& t : in) total += t.data<float>()[k];
+          to.mutable_data<float>()[k] = total;
+        }
+        return ok_status();
+      });
+      c.set_output(0, std::move(out));
+      return ok_status();
+    });
+    draft.slot(draft.out(node)).space = MemorySpace::device;
+    return node;
+  }
+  std::uint32_t host_value(std::string name, float value) {
+    return kernel(std::move(name), {}, [value](KernelContext& c) -> Status {
+      c.set_output(0, Tensor::of<float>(Shape{4}, {value, value, value, value}));
+      return ok_status();
+    });
+  }
+  std::uint32_t copy(std::string name, std::uint32_t slot, MemorySpace space) {
+    auto node = role(std::move(name), Role::copy, {slot}, 1);
+    draft.slot(draft.out(node)).space = space;
+    return node;
+  }
+  // Runs bursts and answers waits until the step is over.
+  StepResult drive() {
+    for (;;) {
+      BurstResult burst = run();
+      if (burst.finished) return step->result();
+      for (const StepWait& wait : burst.waits) {
+        ++waits;
+        device.on_complete(wait.ticket, [this, id = wait.id](Status status) {
+          std::lock_guard lock(mutex);
+          step->waited(id, std::move(status));
+          arrived.notify_all();
+        });
+      }
+      std::unique_lock lock(mutex);
+      arrived.wait(lock, [&] { return step->has_arrivals(); });
+    }
+  }
+
+  int waits = 0;
+  std::mutex mutex;
+  std::condition_variable arrived;
+};
+
+std::unique_ptr<FakeDevice> fake(FakeOptions options = {}) {
+  return make_fake_device(test_device_name("fake"), options);
+}
+
+}  // namespace
+
+TEST_CASE("kernels of a device follow each other without a wait; the step ends when all is done") {
+  for (int streams : {1, 3}) {
+    auto device = fake({.streams = streams});
+    FakeWorld w(*device);
+    auto x = w.host_value("x", 1);
+    auto up = w.copy("up", w.draft.out(x), MemorySpace::device);
+    auto at = up;
+    for (int i = 0; i < 6; ++i)
+      at = w.later("k" + std::to_string(i), {w.draft.out(at), w.draft.out(at)});
+    auto down = w.copy("down", w.draft.out(at), MemorySpace::host);
+    w.draft.fetch(w.draft.out(down));
+    w.make();
+    for (int again = 0; again < 3; ++again) {
+      w.waits = 0;
+      w.start();
+      StepResult result = w.drive();
+      REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+      for (float v : result.fetches.at(0).value.span<float>()) CHECK(v == 64);
+      CHECK(w.waits <= streams);  // at most one for each stream, at the end
+    }
+  }
+}
+
+TEST_CASE(
+    "what leaves a device waits until it is there: sends, operands, host inputs, predicates") {
+  auto device = fake({.max_delay = std::chrono::microseconds(2000)});
+  FakeWorld w(*device);
+  auto x = w.host_value("x", 1);
+  auto up = w.copy("up", w.draft.out(x), MemorySpace::device);
+  auto k = w.later("k", {w.draft.out(up), w.draft.out(up)});
+  auto down = w.copy("down", w.draft.out(k), MemorySpace::host);
+  auto out = w.role("out", Role::send, {w.draft.out(down)}, 0);
+  w.draft.info(out).channel = 1;
+  auto put = w.role("put", Role::enqueue, {w.draft.out(down)}, 0);
+  (void)put;
+  // A kernel with a host argument, and a Switch on what it computes.
+  auto test = w.kernel("test", {w.draft.out(down)}, [](KernelContext& c) {
+    c.set_output(0, Tensor::scalar(c.input(0).data<float>()[0] > 1.5f));
+    return ok_status();
+  });
+  auto s = w.role("s", Role::switch_, {w.draft.out(k), w.draft.out(test)}, 2);
+  w.draft.slot(w.draft.out(s, 0)).space = w.draft.slot(w.draft.out(s, 1)).space =
+      MemorySpace::device;
+  auto no = w.later("no", {w.draft.out(s, 0)});
+  auto yes = w.later("yes", {w.draft.out(s, 1), w.draft.out(s, 1)});
+  auto m = w.role("m", Role::merge, {w.draft.out(no), w.draft.out(yes)}, 1);
+  w.draft.slot(w.draft.out(m)).space = MemorySpace::device;
+  auto result_copy = w.copy("result", w.draft.out(m), MemorySpace::host);
+  w.draft.fetch(w.draft.out(result_copy));
+  w.make();
+  w.start();
+  StepRequest request;
+  bool asked = false;
+  for (;;) {
+    BurstResult burst = w.run();
+    for (StepRequest& r : burst.requests) {
+      CHECK(r.items.at(0).operands.at(0).data<float>()[3] == 2);
+      w.step->answer(r.id, std::vector<Tensor>{});
+      asked = true;
+    }
+    if (burst.finished) break;
+    for (const StepWait& wait : burst.waits)
+      device->on_complete(wait.ticket, [&, id = wait.id](Status status) {
+        std::lock_guard lock(w.mutex);
+        w.step->waited(id, std::move(status));
+        w.arrived.notify_all();
+      });
+    std::unique_lock lock(w.mutex);
+    w.arrived.wait(lock, [&] { return w.step->has_arrivals(); });
+  }
+  StepResult result = w.step->result();
+  REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+  CHECK(asked);
+  CHECK(result.fetches.at(0).value.data<float>()[0] == 4);
+  REQUIRE(w.outbox.sent.size() == 1);
+  CHECK(w.outbox.sent[0].tensor.data<float>()[0] == 2);
+}
+
+TEST_CASE("host tensors from outside are put where their slot wants them") {
+  auto device = fake();
+  FakeWorld w(*device);
+  auto x = w.role("x", Role::placeholder, {}, 1);
+  auto in = w.role("in", Role::dequeue, {}, 1);
+  w.draft.slot(w.draft.out(x)).space = w.draft.slot(w.draft.out(in)).space = MemorySpace::device;
+  w.draft.feed(w.draft.out(x));
+  auto k = w.later("k", {w.draft.out(x), w.draft.out(in)});
+  auto down = w.copy("down", w.draft.out(k), MemorySpace::host);
+  w.draft.fetch(w.draft.out(down));
+  w.make();
+  w.start({Tensor::of<float>(Shape{4}, {1, 2, 3, 4})});
+  BurstResult burst = w.run();
+  REQUIRE(burst.requests.size() == 1);
+  w.step->answer(burst.requests[0].id,
+                 std::vector<Tensor>{Tensor::of<float>(Shape{4}, {10, 10, 10, 10})});
+  StepResult result = w.drive();
+  REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+  CHECK(result.fetches.at(0).value.data<float>()[3] == 14);
+}
+
+TEST_CASE("a failed ticket names the node that issued the work") {
+  constexpr int kNodes = 13;
+  for (std::uint64_t fail_at = 1; fail_at <= kNodes + 1; ++fail_at) {
+    auto device = fake({.max_delay = std::chrono::microseconds(20), .fail_at = fail_at});
+    FakeWorld w(*device);
+    auto x = w.host_value("x", 1);
+    auto at = w.copy("work1", w.draft.out(x), MemorySpace::device);
+    for (int i = 2; i <= kNodes; ++i) at = w.later("work" + std::to_string(i), {w.draft.out(at)});
+    auto down = w.copy("work" + std::to_string(kNodes + 1), w.draft.out(at), MemorySpace::host);
+    auto out = w.role("out", Role::send, {w.draft.out(down)}, 0);
+    w.draft.info(out).channel = 1;
+    w.make();
+    w.start();
+    StepResult result = w.drive();
+    CHECK(result.status.code() == Code::internal);
+    INFO(result.status.text());
+    CHECK(result.status.text().find("in node 'work" + std::to_string(fail_at) + "' (") !=
+          std::string::npos);
+    CHECK(w.outbox.sent.empty());
+  }
+}
+
+TEST_CASE("an abort lets the device finish what it was given") {
+  auto device = fake({.max_delay = std::chrono::microseconds(2000)});
+  FakeWorld w(*device);
+  auto x = w.host_value("x", 1);
+  auto up = w.copy("up", w.draft.out(x), MemorySpace::device);
+  auto k = w.later("k", {w.draft.out(up)});
+  auto in = w.role("in", Role::recv, {}, 1);
+  w.draft.info(in).channel = 4;
+  w.later("never", {w.draft.out(k)});
+  w.make();
+  w.start();
+  (void)w.run();
+  w.step->abort(cancelled("enough"));
+  StepResult result = w.drive();
+  CHECK(result.status == cancelled("enough"));
+}
+
+TEST_CASE("random graphs on a slow device with several streams give the host's values") {
+  const auto seed = std::uint64_t(std::random_device{}());
+  INFO("seed " << seed);
+  Random random(seed);
+  for (int round = 0; round < 10; ++round) {
+    auto device = fake({.seed = random(), .streams = 1 + int(random.below(3))});
+    FakeWorld w(*device);
+    std::vector<std::uint32_t> slots;
+    std::vector<float> values;
+    std::vector<bool> on_device;
+    for (int i = 0; i < 40; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      if (slots.empty() || random.below(6) == 0) {
+        slots.push_back(w.draft.out(w.host_value(name, float(i))));
+        values.push_back(float(i));
+        on_device.push_back(false);
+        continue;
+      }
+      const auto from = std::size_t(random.below(slots.size()));
+      if (!on_device[from] || random.below(3) == 0) {
+        const bool up = !on_device[from];
+        slots.push_back(
+            w.draft.out(w.copy(name, slots[from], up ? MemorySpace::device : MemorySpace::host)));
+        values.push_back(values[from]);
+        on_device.push_back(up);
+        continue;
+      }
+      std::vector<std::uint32_t> inputs{slots[from]};
+      float value = values[from];
+      for (std::size_t k = 0; k < slots.size() && inputs.size() < 3; ++k)
+        if (on_device[k] && values[k] < 1e5f && random.below(3) == 0) {
+          inputs.push_back(slots[k]);
+          value += values[k];
+        }
+      slots.push_back(w.draft.out(w.later(name, inputs)));
+      values.push_back(value);
+      on_device.push_back(true);
+    }
+    std::vector<float> wanted;
+    for (std::size_t k = 0; k < slots.size(); ++k)
+      if (!on_device[k]) {
+        w.draft.fetch(slots[k]);
+        wanted.push_back(values[k]);
+      }
+    w.make();
+    for (int again = 0; again < 2; ++again) {
+      w.start();
+      StepResult result = w.drive();
+      REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+      for (std::size_t k = 0; k < wanted.size(); ++k)
+        CHECK(result.fetches.at(k).value.data<float>()[2] == wanted[k]);
+    }
+  }
+}
