@@ -1,0 +1,126 @@
+#include "graph/print.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <map>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t kMostText = 60;  // of one attribute: constants can be long
+
+// One line, of printable characters, in the double quotes of DOT.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  }
+  return out;
+}
+
+std::string shortened(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  if (text.size() <= kMostText) return text;
+  std::size_t cut = kMostText;
+  while (cut > 0 && (text[cut] & 0xc0) == 0x80) --cut;  // not inside a UTF-8 character
+  return text.substr(0, cut) + "...";
+}
+
+std::string port_text(const GraphDef& graph, Port port) {
+  if (port.node >= graph.nodes.size()) return fmt::format("?{}:{}", port.node, port.index);
+  const std::string& name = graph.nodes[port.node].name;
+  return port.index == 0 ? name : fmt::format("{}:{}", name, port.index);
+}
+
+// "f32[32,?]"; "" for a port that the node has not.
+std::string type_text(const NodeDef& node, std::size_t port) {
+  if (port >= node.out_types.size()) return {};
+  std::string out(dtype_name(node.out_types[port]));
+  if (port < node.out_shapes.size()) out += node.out_shapes[port].text();
+  return out;
+}
+
+std::string attrs_text(const NodeDef& node, std::string_view separator) {
+  std::string out;
+  for (const auto& [name, value] : node.attrs)
+    out += fmt::format("{}{}: {}", out.empty() ? "" : separator, name, shortened(value.text()));
+  return out;
+}
+
+void print_node(const GraphDef& graph, const NodeDef& node, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "{} = {}(", node.name, node.op);
+  std::string_view comma = "";
+  for (Port p : node.inputs) {
+    fmt::format_to(to, "{}{}", comma, port_text(graph, p));
+    comma = ", ";
+  }
+  for (NodeId c : node.control) {
+    fmt::format_to(to, "{}^{}", comma, port_text(graph, {c, 0}));
+    comma = ", ";
+  }
+  out += ')';
+  if (!node.attrs.empty()) fmt::format_to(to, " {{{}}}", attrs_text(node, ", "));
+  for (std::size_t i = 0; i < node.out_types.size(); ++i)
+    fmt::format_to(to, "{}{}", i == 0 ? " : " : ", ", type_text(node, i));
+  if (!node.device.empty()) fmt::format_to(to, " on {}", node.device);
+  for (const std::string& other : node.colocate) fmt::format_to(to, " with {}", other);
+  if (node.replica >= 0) fmt::format_to(to, " replica {}", node.replica);
+  if (node.site.known()) fmt::format_to(to, " # {}", node.site.text());
+  out += '\n';
+}
+
+// Names with the scope on a line of its own: boxes stay narrow.
+std::string dot_node(const GraphDef& graph, NodeId id) {
+  const NodeDef& node = graph.nodes[id];
+  std::size_t slash = node.name.rfind('/');
+  std::string name = slash == std::string::npos ? escaped(node.name)
+                                                : escaped(node.name.substr(0, slash + 1)) + "\\n" +
+                                                      escaped(node.name.substr(slash + 1));
+  std::string tip = attrs_text(node, "; ");
+  if (node.site.known()) tip = node.site.text() + (tip.empty() ? "" : "; ") + tip;
+  return fmt::format("n{} [label=\"{}\\n{}\", tooltip=\"{}\"{}];\n", id, name, escaped(node.op),
+                     escaped(tip), node.inputs.empty() ? ", shape=ellipse" : "");
+}
+
+void dot_edges(const GraphDef& graph, NodeId id, std::string& out) {
+  auto to = std::back_inserter(out);
+  const NodeDef& node = graph.nodes[id];
+  for (Port p : node.inputs) {
+    if (p.node >= graph.nodes.size()) continue;
+    fmt::format_to(to, "  n{} -> n{} [label=\"{}\"{}];\n", p.node, id,
+                   escaped(type_text(graph.nodes[p.node], p.index)),
+                   p.node >= id ? ", style=bold, constraint=false" : "");
+  }
+  for (NodeId c : node.control)
+    if (c < graph.nodes.size()) fmt::format_to(to, "  n{} -> n{} [style=dashed];\n", c, id);
+}
+
+}  // namespace
+
+std::string to_text(const GraphDef& graph) {
+  std::string out;
+  for (const NodeDef& node : graph.nodes) print_node(graph, node, out);
+  return out;
+}
+
+std::string to_dot(const GraphDef& graph) {
+  std::map<std::string, std::vector<NodeId>> devices;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) devices[graph.nodes[id].device].push_back(id);
+  std::string out = "digraph troupe {\n  node [shape=box, fontsize=10];\n  edge [fontsize=8];\n";
+  std::size_t cluster = 0;
+  for (const auto& [device, nodes] : devices) {
+    if (!device.empty())
+      out +=
+          fmt::format("  subgraph cluster_{} {{\n    label=\"{}\";\n", cluster++, escaped(device));
+    for (NodeId id : nodes) out += (device.empty() ? "  " : "    ") + dot_node(graph, id);
+    if (!device.empty()) out += "  }\n";
+  }
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) dot_edges(graph, id, out);
+  return out + "}\n";
+}
+
+}  // namespace troupe
