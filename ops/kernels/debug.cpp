@@ -1,0 +1,88 @@
+// Ops that watch: Assert, Print, CheckNumerics.
+#include <cstdio>
+
+#include "ops/kernels/elementwise.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status assert_shape(InferenceContext& c) { return c.want_rank(0, 0); }
+struct Assert final : Kernel {
+  explicit Assert(const KernelSpec& s) : message(s.string_attr("message")) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor& condition = ctx.input(0);
+    if (condition.elements() != 1)
+      return invalid_argument("condition must be a scalar, not " + condition.shape().text());
+    if (*condition.data<bool>()) return ok_status();
+    return failed_precondition("assertion failed: " + message);
+  }
+  std::string message;
+};
+
+struct Print final : Kernel {
+  explicit Print(const KernelSpec& s)
+      : message(s.string_attr("message")),
+        limit(int(std::clamp<std::int64_t>(s.int_attr("limit"), 0, 1 << 20))) {}
+  Status compute(KernelContext& ctx) override {
+    const std::string line = message + ctx.input(0).text(limit) + "\n";
+    std::fwrite(line.data(), 1, line.size(), stderr);  // one call: lines of two lanes do not mix
+    ctx.set_output(0, ctx.input(0));
+    return ok_status();
+  }
+  std::string message;
+  int limit;
+};
+std::vector<Output> pass_gradient(GradContext& c) { return {c.dy[0]}; }
+
+template <class T>
+struct CheckNumerics final : Kernel {
+  explicit CheckNumerics(const KernelSpec& s) : message(s.string_attr("message")) {}
+  Status compute(KernelContext& ctx) override {
+    const auto values = ctx.input(0).template span<T>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!std::isfinite(Compute<T>(values[i])))
+        return invalid_argument(fmt::format("{}: element {} of {} is {}", message, i,
+                                            ctx.input(0).shape().text(), Compute<T>(values[i])));
+    ctx.set_output(0, ctx.input(0));
+    return ok_status();
+  }
+  std::string message;
+};
+std::vector<Output> check_gradient(GradContext& c) {
+  return {
+      c.g.add("CheckNumerics", {c.dy[0]}, {{"message", c.string_attr("message") + " (gradient)"}})};
+}
+
+}  // namespace
+
+TROUPE_OPS(debug) {
+  r.add({.name = "Assert",
+         .in = {"condition: bool"},
+         .attrs = {"message: string = \"\""},
+         .shape = assert_shape,
+         .no_gradient = true,
+         .stateful = true,
+         .doc = "Fails the run with `message` unless the scalar condition is true. What depends on "
+                "it should have it as a control input."})
+      .cpu(make_kernel<Assert>);
+  r.add({.name = "Print",
+         .in = {"x"},
+         .out = {"y"},
+         .types = kAllTypes,
+         .attrs = {"message: string = \"\"", "limit: int = 8"},
+         .shape = same_shape,
+         .grad = pass_gradient,
+         .stateful = true,
+         .doc = "y = x; writes the message and at most `limit` elements to stderr on the way."})
+      .cpu(make_kernel<Print>);
+  r.add({.name = "CheckNumerics",
+         .in = {"x"},
+         .out = {"y"},
+         .types = kFloats,
+         .attrs = {"message: string = \"CheckNumerics\""},
+         .shape = same_shape,
+         .grad = check_gradient,
+         .doc = "y = x; fails the run where x holds an infinity or a NaN, and names the first."})
+      .cpu(typed_kernel<CheckNumerics, Floats>);
+}

@@ -1,0 +1,164 @@
+// Random tensors. Element block b of an output is a function of the node's key, the run and b
+// alone (devices/kernel.hpp), so any lane may draw any part of it.
+#include <numbers>
+
+#include "ops/kernels/elementwise.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// [0, 1): every multiple of 2^-24, or 2^-53.
+float unit(std::uint32_t word) { return float(word >> 8) * 0x1p-24f; }
+double unit(std::uint32_t low, std::uint32_t high) {
+  return double((std::uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
+}
+
+// What one Philox block becomes: 4 floats or 2 doubles, uniform.
+template <class C>
+inline constexpr std::int64_t kPerBlock = std::is_same_v<C, double> ? 2 : 4;
+template <class C>
+std::array<C, kPerBlock<C>> uniforms(const PhiloxBlock& b) {
+  if constexpr (std::is_same_v<C, double>)
+    return {unit(b[0], b[1]), unit(b[2], b[3])};
+  else
+    return {unit(b[0]), unit(b[1]), unit(b[2]), unit(b[3])};
+}
+// Box and Muller: pairs of uniforms to pairs of normals. 1 - u keeps the logarithm finite.
+template <class C>
+std::array<C, kPerBlock<C>> normals(const PhiloxBlock& b) {
+  auto u = uniforms<C>(b);
+  for (std::size_t i = 0; i < u.size(); i += 2) {
+    const C radius = std::sqrt(C(-2) * std::log(1 - u[i]));
+    const C angle = C(2) * std::numbers::pi_v<C> * u[i + 1];
+    u[i] = radius * std::cos(angle);
+    u[i + 1] = radius * std::sin(angle);
+  }
+  return u;
+}
+
+// The first of the element's own normals within two standard deviations. 64 blocks of 2 or more
+// fail with probability 0.046^128: the 0 after them is for the compiler.
+template <class C>
+C truncated_normal(const RandomState& random, std::int64_t element) {
+  for (std::uint64_t attempt = 0; attempt < 64; ++attempt)
+    for (C z : normals<C>(random.block(std::uint64_t(element) * 64 + attempt)))
+      if (z > -2 && z < 2) return z;
+  return 0;
+}
+
+Status shape_of_attr(InferenceContext& c) {
+  const PartialShape& shape = c.shape_attr("shape");
+  if (!shape.fully_known()) return invalid_argument("shape must be known, not " + shape.text());
+  TROUPE_TRY(Shape::make(shape.dims()));  // its size must not overflow
+  c.set(0, shape);
+  return ok_status();
+}
+Status int_range(InferenceContext& c) {
+  const std::int64_t low = c.int_attr("low"), high = c.int_attr("high");
+  if (low >= high) return invalid_argument(fmt::format("no integer in [{}, {})", low, high));
+  if (c.type_attr("T") == DType::i32 && (low < INT32_MIN || high > std::int64_t{INT32_MAX} + 1))
+    return invalid_argument(fmt::format("[{}, {}) does not fit i32", low, high));
+  return shape_of_attr(c);
+}
+
+enum class Law { uniform, normal, truncated };
+
+template <Law kLaw>
+struct Drawn {
+  template <class T>
+  struct K final : Kernel {
+    using C = Compute<T>;
+    explicit K(const KernelSpec& s)
+        : shape(s.shape_attr("shape").shape()),
+          shift(C(s.float_attr(kLaw == Law::uniform ? "low" : "mean"))),
+          scale(kLaw == Law::uniform ? C(s.float_attr("high")) - shift
+                                     : C(s.float_attr("stddev"))) {}
+    Status compute(KernelContext& ctx) override {
+      TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, shape));
+      T* out = y.mutable_data<T>();
+      const RandomState random = ctx.random();
+      for_chunks(ctx, y.elements(), [&](Range r) {  // chunks begin at block boundaries
+        constexpr std::int64_t kStep = kLaw == Law::truncated ? 1 : kPerBlock<C>;
+        for (std::int64_t i = r.begin; i < r.end; i += kStep) draw(random, i, r.end, out);
+      });
+      ctx.set_output(0, std::move(y));
+      return ok_status();
+    }
+    void draw(const RandomState& random, std::int64_t i, std::int64_t end, T* out) const {
+      if constexpr (kLaw == Law::truncated) {
+        out[i] = T(shift + scale * truncated_normal<C>(random, i));
+      } else {
+        const PhiloxBlock block = random.block(std::uint64_t(i / kPerBlock<C>));
+        const auto z = kLaw == Law::uniform ? uniforms<C>(block) : normals<C>(block);
+        for (std::size_t k = 0; k < z.size() && i + std::int64_t(k) < end; ++k)
+          out[i + std::int64_t(k)] = T(shift + scale * z[k]);
+      }
+    }
+    Shape shape;
+    C shift, scale;
+  };
+};
+
+template <class T>
+struct UniformInt final : Kernel {
+  explicit UniformInt(const KernelSpec& s)
+      : shape(s.shape_attr("shape").shape()),
+        low(s.int_attr("low")),
+        span(std::uint64_t(s.int_attr("high")) - std::uint64_t(low)) {}
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, shape));
+    T* out = y.mutable_data<T>();
+    const RandomState random = ctx.random();
+    for_chunks(ctx, y.elements(), [&](Range r) {
+      for (std::int64_t i = r.begin; i < r.end; ++i) {
+        // A 64-bit word per element: the bias of the multiplication is below span / 2^64.
+        const PhiloxBlock b = random.block(std::uint64_t(i / 2));
+        const std::uint64_t word =
+            i % 2 == 0 ? std::uint64_t{b[1]} << 32 | b[0] : std::uint64_t{b[3]} << 32 | b[2];
+        const auto at = std::uint64_t(static_cast<unsigned __int128>(word) * span >> 64);
+        out[i] = T(std::uint64_t(low) + at);
+      }
+    });
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+  Shape shape;
+  std::int64_t low;
+  std::uint64_t span;
+};
+
+OpDef random_op(std::string name, std::vector<std::string> attrs, std::string doc) {
+  OpDef def{.name = std::move(name),
+            .out = {"y"},
+            .types = kFloats,
+            .attrs = {"T: type = f32", "shape: shape"},
+            .shape = shape_of_attr,
+            .no_gradient = true,
+            .random = true,
+            .doc = std::move(doc) +
+                   " New values in each run, the same for the same seed, node name "
+                   "and run."};
+  def.attrs.insert(def.attrs.end(), attrs.begin(), attrs.end());
+  return def;
+}
+
+}  // namespace
+
+TROUPE_OPS(random) {
+  r.add(random_op("RandomUniform", {"low: float = 0.0", "high: float = 1.0"},
+                  "Uniform numbers in [low, high)."))
+      .cpu(typed_kernel<Drawn<Law::uniform>::K, Floats>);
+  r.add(random_op("RandomStandardNormal", {"mean: float = 0.0", "stddev: float = 1.0"},
+                  "Normal numbers, of mean 0 and standard deviation 1 unless told."))
+      .cpu(typed_kernel<Drawn<Law::normal>::K, Floats>);
+  r.add(random_op("TruncatedNormal", {"mean: float = 0.0", "stddev: float = 1.0"},
+                  "Normal numbers; those beyond two standard deviations are drawn again."))
+      .cpu(typed_kernel<Drawn<Law::truncated>::K, Floats>);
+  OpDef ints = random_op("RandomUniformInt", {"low: int = 0", "high: int"},
+                         "Uniform integers in [low, high).");
+  ints.types = "i32 i64";
+  ints.attrs[0] = "T: type = i64";
+  ints.shape = int_range;
+  r.add(std::move(ints)).cpu(typed_kernel<UniformInt, Indices>);
+}

@@ -1,0 +1,296 @@
+// Reductions: Sum, Mean, Prod, Max, Min, All, Any, and the gradients of the differentiable ones.
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/reduce.hpp"
+
+using namespace troupe;
+
+namespace {
+
+struct ReduceMean : ReduceSum {  // the mean of nothing is NaN
+  template <class S>
+  static S finish(S sum, std::int64_t n) {
+    return sum / S(n);
+  }
+};
+struct ReduceProd : ReduceSum {
+  template <class T>
+  static Sum<T> start() {
+    return 1;
+  }
+  template <class V>
+  V operator()(V a, V b) const {
+    if constexpr (std::is_integral_v<V>)
+      return V(std::uint64_t(a) * std::uint64_t(b));  // u16 would go through a signed int
+    else
+      return V(a * b);
+  }
+};
+struct ReduceMax {
+  template <class T>
+  using Sum = Compute<T>;
+  template <class T>
+  static Sum<T> start() {
+    using L = std::numeric_limits<Sum<T>>;
+    return L::has_infinity ? -L::infinity() : L::lowest();
+  }
+  template <class V>
+  V operator()(V a, V b) const {
+    if constexpr (std::is_arithmetic_v<V>)
+      return b > a || b != b ? b : a;
+    else
+      return (b > a) | (b != b) ? b : a;
+  }
+  static auto finish(auto result, std::int64_t) { return result; }
+};
+struct ReduceMin : ReduceMax {
+  template <class T>
+  static Sum<T> start() {
+    using L = std::numeric_limits<Sum<T>>;
+    return L::has_infinity ? L::infinity() : L::max();
+  }
+  template <class V>
+  V operator()(V a, V b) const {
+    if constexpr (std::is_arithmetic_v<V>)
+      return b < a || b != b ? b : a;
+    else
+      return (b < a) | (b != b) ? b : a;
+  }
+};
+struct ReduceAll : ReduceMax {
+  template <class T>
+  static bool start() {
+    return true;
+  }
+  bool operator()(bool a, bool b) const { return a && b; }
+};
+struct ReduceAny : ReduceMax {
+  template <class T>
+  static bool start() {
+    return false;
+  }
+  bool operator()(bool a, bool b) const { return a || b; }
+};
+
+Expected<PartialShape> reduced_shape(const PartialShape& x, const std::vector<bool>& reduced,
+                                     bool keep_dims) {
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < x.rank(); ++i)
+    if (!reduced[std::size_t(i)])
+      dims.push_back(x.dim(i));
+    else if (keep_dims)
+      dims.push_back(1);
+  return PartialShape::make(dims);
+}
+Status reduction_shape(InferenceContext& c) {
+  const PartialShape& x = c.shape(0);
+  const auto& axes = c.ints_attr("axes");
+  if (!x.known_rank()) {
+    if (axes.empty() && !c.bool_attr("keep_dims")) c.set(0, PartialShape::scalar());
+    return ok_status();
+  }
+  TROUPE_TRY(auto reduced, axis_set(axes, x.rank()));
+  TROUPE_TRY(PartialShape y, reduced_shape(x, reduced, c.bool_attr("keep_dims")));
+  c.set(0, std::move(y));
+  return ok_status();
+}
+
+template <class Op>
+struct Reducing {
+  template <class T>
+  struct K final : Kernel {
+    explicit K(const KernelSpec& s) : axes(s.ints_attr("axes")), keep(s.bool_attr("keep_dims")) {}
+    Status compute(KernelContext& ctx) override {
+      const Tensor& x = ctx.input(0);
+      TROUPE_TRY(auto reduced, axis_set(axes, x.rank()));
+      TROUPE_TRY(PartialShape shape, reduced_shape(x.shape(), reduced, keep));
+      TROUPE_TRY(Tensor y, (reduce<Op, T>(ctx, x, std::move(reduced), shape.shape())));
+      ctx.set_output(0, std::move(y));
+      return ok_status();
+    }
+    std::vector<std::int64_t> axes;
+    bool keep;
+  };
+};
+template <class Op, class List>
+constexpr KernelFactory reducing = typed_kernel<Reducing<Op>::template K, List>;
+
+// Spread: the adjoint of Sum and Mean. Each element of dy goes to all that were reduced to it.
+Status spread_shape(InferenceContext& c) { return set_shape_from(c, 1); }
+template <class T>
+struct Spread final : Kernel {
+  explicit Spread(const KernelSpec& s) : axes(s.ints_attr("axes")), mean(s.bool_attr("mean")) {}
+  Status compute(KernelContext& ctx) override {
+    using C = Compute<T>;
+    TROUPE_TRY(auto dims, host_ints(ctx.input(1), "shape"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    TROUPE_TRY(auto reduced, axis_set(axes, shape.rank()));
+    Shape kept = shape;
+    std::int64_t count = 1;
+    for (int i = 0; i < shape.rank(); ++i)
+      if (reduced[std::size_t(i)]) {
+        count *= shape.dim(i);
+        kept.set_dim(i, 1);
+      }
+    const Tensor& dy = ctx.input(0);
+    if (dy.elements() != kept.elements())
+      return invalid_argument("dy is " + dy.shape().text() + ", not " + kept.text());
+    TROUPE_TRY(auto meet, Broadcast<2>::of({&shape, &kept}));
+    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, shape));
+    T* out = dx.mutable_data<T>();
+    const T* in = dy.data<T>();
+    const C scale = mean ? C(1) / C(count) : C(1);
+    for_chunks(ctx, dx.elements(), [&](Range r) {
+      meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto steps) {
+        if (steps[1] == 0)
+          std::fill_n(out + o, n, T(C(in[at[1]]) * scale));
+        else
+          each(n, [=, a = in + at[1], y = out + o](std::int64_t i) { y[i] = T(C(a[i]) * scale); });
+      });
+    });
+    ctx.set_output(0, std::move(dx));
+    return ok_status();
+  }
+  std::vector<std::int64_t> axes;
+  bool mean;
+};
+Output spread(GradContext& c, Output dy, bool mean) {
+  return c.g.add("Spread", {dy, c.g.add("Shape", {c.x[0]})},
+                 {{"axes", c.ints_attr("axes")}, {"mean", mean}});
+}
+std::vector<Output> sum_grad(GradContext& c) { return {spread(c, c.dy[0], false)}; }
+std::vector<Output> mean_grad(GradContext& c) { return {spread(c, c.dy[0], true)}; }
+std::vector<Output> spread_grad(GradContext& c) {
+  Output back =
+      c.g.add(c.bool_attr("mean") ? "Mean" : "Sum", {c.dy[0]}, {{"axes", c.ints_attr("axes")}});
+  return {c.g.add("Reshape", {back, c.g.add("Shape", {c.x[0]})}), Output()};
+}
+// Equal maxima share the gradient equally.
+std::vector<Output> extremum_grad(GradContext& c) {
+  Output hit = c.g.add("Cast", {c.g.add("Equal", {c.x[0], spread(c, c.y[0], false)})},
+                       {{"to", c.x[0].dtype()}});
+  Output hits = c.g.add("Sum", {hit}, {{"axes", c.ints_attr("axes")}});
+  Output share = c.g.add("Div", {c.dy[0], c.g.add("Reshape", {hits, c.g.add("Shape", {c.dy[0]})})});
+  return {c.g.add("Mul", {hit, spread(c, share, false)})};
+}
+
+// dx = dy * the product of all the others, from products of what stands before and behind: right
+// with one zero, or two, where y / x is not.
+template <class T>
+struct ProdGrad final : Kernel {
+  explicit ProdGrad(const KernelSpec& s) : axes(s.ints_attr("axes")) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor &dy = ctx.input(0), &x = ctx.input(1);
+    TROUPE_TRY(auto reduced, axis_set(axes, x.rank()));
+    const std::vector<std::int64_t> kept = offsets(x.shape(), reduced, false);
+    const std::vector<std::int64_t> gone = offsets(x.shape(), reduced, true);
+    if (dy.elements() != std::int64_t(kept.size()))
+      return invalid_argument("dy is " + dy.shape().text() + " for x " + x.shape().text());
+    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, x.shape()));
+    const Chunks chunks = row_chunks(std::int64_t(kept.size()), std::int64_t(gone.size()));
+    if (chunks.count != 0)
+      ctx.parallel(chunks.count, [&](std::int64_t c) {
+        for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k)
+          others(x.data<T>() + kept[std::size_t(k)], dx.mutable_data<T>() + kept[std::size_t(k)],
+                 gone, dy.data<T>()[k]);
+      });
+    ctx.set_output(0, std::move(dx));
+    return ok_status();
+  }
+  static void others(const T* x, T* dx, const std::vector<std::int64_t>& at, T dy) {
+    Compute<T> before = dy;
+    for (std::int64_t i : at) {
+      dx[i] = T(before);
+      before *= Compute<T>(x[i]);
+    }
+    Compute<T> behind = 1;
+    for (auto i = at.rbegin(); i != at.rend(); ++i) {
+      dx[*i] = T(Compute<T>(dx[*i]) * behind);
+      behind *= Compute<T>(x[*i]);
+    }
+  }
+  // Where the elements are of the subspace of the reduced (or the kept) dimensions.
+  static std::vector<std::int64_t> offsets(const Shape& shape, const std::vector<bool>& reduced,
+                                           bool wanted) {
+    std::vector<std::int64_t> out{0};
+    const Strides strides = strides_of(shape);
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (reduced[std::size_t(i)] != wanted) continue;
+      std::vector<std::int64_t> next;
+      for (std::int64_t at : out)
+        for (std::int64_t k = 0; k < shape.dim(i); ++k)
+          next.push_back(at + k * strides[std::size_t(i)]);
+      out = std::move(next);
+    }
+    return out;
+  }
+  std::vector<std::int64_t> axes;
+};
+Status prod_grad_shape(InferenceContext& c) {
+  c.set(0, c.shape(1));
+  return ok_status();
+}
+std::vector<Output> prod_grad(GradContext& c) {
+  return {c.g.add("ProdGrad", {c.dy[0], c.x[0]}, {{"axes", c.ints_attr("axes")}})};
+}
+
+OpDef reduction(std::string name, std::string types, GradFn grad, std::string doc) {
+  return {
+      .name = std::move(name),
+      .in = {"x"},
+      .out = {"y"},
+      .types = std::move(types),
+      .attrs = {"axes: list(int) = []", "keep_dims: bool = false"},
+      .shape = reduction_shape,
+      .grad = grad,
+      .no_gradient = grad == nullptr,
+      .doc = std::move(doc) +
+             " Over the dimensions `axes`, all of them when the list is empty; keep_dims leaves "
+             "them as dimensions of size 1."};
+}
+
+}  // namespace
+
+TROUPE_OPS(reduction) {
+  r.add(reduction("Sum", kNumbers, sum_grad, "The sum. Integers wrap around."))
+      .cpu(reducing<ReduceSum, Numbers>);
+  r.add(reduction("Mean", kFloats, mean_grad, "The mean; NaN of no elements."))
+      .cpu(reducing<ReduceMean, Floats>);
+  r.add(reduction("Prod", kNumbers, prod_grad, "The product. Integers wrap around."))
+      .cpu(reducing<ReduceProd, Numbers>);
+  r.add(reduction("Max", kNumbers, extremum_grad,
+                  "The maximum, NaN where there is one; of no elements -inf or the lowest integer. "
+                  "Equal maxima share the gradient equally."))
+      .cpu(reducing<ReduceMax, Numbers>);
+  r.add(reduction("Min", kNumbers, extremum_grad,
+                  "The minimum, NaN where there is one; of no elements inf or the highest integer. "
+                  "Equal minima share the gradient equally."))
+      .cpu(reducing<ReduceMin, Numbers>);
+  r.add(reduction("All", "bool", nullptr, "True when all elements are."))
+      .cpu(reducing<ReduceAll, Types<bool>>);
+  r.add(reduction("Any", "bool", nullptr, "True when any element is."))
+      .cpu(reducing<ReduceAny, Types<bool>>);
+}
+
+TROUPE_OPS(reduction_gradients) {
+  r.add({.name = "Spread",
+         .in = {"dy", "shape: i64"},
+         .out = {"dx"},
+         .types = kFloats,
+         .attrs = {"axes: list(int) = []", "mean: bool = false"},
+         .shape = spread_shape,
+         .grad = spread_grad,
+         .host = {"shape"},
+         .doc = "dy, the result of a reduction over `axes` of a tensor of `shape` (with or without "
+                "the reduced dimensions), repeated along them; divided by their size for `mean`. "
+                "The gradient of Sum and Mean."})
+      .cpu(typed_kernel<Spread, Floats>);
+  r.add({.name = "ProdGrad",
+         .in = {"dy", "x"},
+         .out = {"dx"},
+         .types = kFloats,
+         .attrs = {"axes: list(int) = []"},
+         .shape = prod_grad_shape,
+         .doc = "dx = dy * the product of the other elements, exact with zeros: the gradient of "
+                "Prod."})
+      .cpu(typed_kernel<ProdGrad, Floats>);
+}
