@@ -58,7 +58,8 @@ struct Target {
 // Called after each stage with its name and a printable graph; for `troupe graph` and dumps.
 using StageObserver = std::function<void(std::string_view stage, const GraphDef&)>;
 
-// check -> replicate -> feeds and fetches -> prune -> fold -> cse -> place -> partition -> plan.
+// check -> feeds and fetches -> prune -> fold -> cse -> prune -> order of writes -> replicate ->
+// place -> partition -> plan; compile.cpp lists them.
 // Errors name the node and the line that created it; requirements list them.
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer = {});

@@ -73,6 +73,7 @@ class Placer {
     for (NodeId root : followers) TROUPE_TRY(follow(groups_.at(root)));
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
       if (!is_feed(id)) graph_.nodes[id].device = assigned_[id]->name.text();
+    spread_constants(step_, unconstrained(), target_);
     return ok_status();
   }
 
@@ -314,6 +315,13 @@ class Placer {
     if (!node.inputs.empty() || node.out_types.size() != 1) return kNoNode;
     if (consumers_.empty()) count_consumers();
     return consumers_[id].size() == 1 ? *consumers_[id].begin() : kNoNode;
+  }
+
+  std::vector<bool> unconstrained() const {
+    std::vector<bool> out(graph_.nodes.size(), false);
+    for (const auto& [root, group] : groups_)
+      out[root] = group.members.size() == 1 && group.constrained_by == kNoNode;
+    return out;
   }
 
   void count_consumers() {

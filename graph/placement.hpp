@@ -15,7 +15,8 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices);
 //     and has kernels for them; with soft placement, constraints on type and index that nobody
 //     can satisfy are dropped and a note says so. Job and task always hold.
 //   - A generator (no inputs, one output) goes with its only consumer, Shape, Rank and Size go
-//     with their input, unless they are constrained themselves.
+//     with their input, unless they are constrained themselves. A small unconstrained constant
+//     is copied to each device that reads it.
 //   - With replicas over several tasks, unconstrained variables are spread over the tasks by
 //     bytes, greedily in node order.
 // Errors (requirements 6.7) tell apart: a malformed constraint, one that no device matches, members

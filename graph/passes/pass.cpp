@@ -135,8 +135,6 @@ NodeId Rewriter::append(NodeDef node) {
   return NodeId(out_.nodes.size() - 1);
 }
 
-NodeDef Rewriter::moved(NodeId id) { return step_.graph.nodes[id]; }
-
 NodeId Rewriter::keep(NodeId id) {
   NodeDef node = step_.graph.nodes[id];
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {

@@ -64,10 +64,8 @@ class Rewriter {
   NodeId append(NodeDef node);
   // Appends old node `id` with its inputs and control in new numbers, and maps its ports.
   NodeId keep(NodeId id);
-  // The same, its inputs still old: for a caller that changes more.
-  NodeDef moved(NodeId id);
   void map(NodeId old_id, NodeId new_id);       // all ports, control and targets
-  void map_port(Port old_port, Port new_port);  // one port
+  void map_port(Port old_port, Port new_port);  // one port; Port{} takes that back
   bool has(NodeId old_id) const { return nodes_[old_id] != kNoNode; }
   NodeId node(NodeId old_id) const { return nodes_[old_id]; }
   Port port(Port old_port) const;
@@ -95,5 +93,8 @@ Status fold(Step& step, const Target& target);
 Status cse(Step& step, const Target& target);
 // Control edges between unordered writes of one variable, in node order; checks of handles.
 Status order_writes(Step& step, const Target& target);
+// The end of placement: copies of the small constants for which `free` holds go to the devices that
+// read them.
+void spread_constants(Step& step, const std::vector<bool>& free, const Target& target);
 
 }  // namespace troupe

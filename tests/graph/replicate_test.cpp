@@ -1,0 +1,150 @@
+// Logical replicas: what is copied, what is shared, and where it goes.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/graph/toy.hpp"
+
+using namespace troupe;
+using namespace troupe::toy;
+
+namespace {
+
+constexpr const char* kCpu = "/job:w/task:0/cpu:0";
+constexpr const char* kCpu1 = "/job:w/task:1/cpu:0";
+
+// One training step: loss = next * v + draw, v -= rate * loss.
+Maker training() {
+  Maker g;
+  Port data = g.add("Dataset", "data");
+  Port next = g.add("Next", "next", {data});
+  Port v = g.variable("v");
+  Port read = g.add("Read", "read", {v});
+  Port product = g.add("Mul", "product", {next, read});
+  Port loss = g.add("Add", "loss", {product, g.add("Draw", "draw")});
+  Port rate = g.constant("rate", 0.5);
+  NodeId train = g.node("Descend", "train", {v, rate, loss});
+  g.node("NoOp", "group", {}, {.control = {train}});
+  g.add("Read", "after", {v}, {.control = {train}});
+  return g;
+}
+
+CompiledGraph must_compile(const Maker& g, CompileRequest r, std::int32_t replicas,
+                           std::initializer_list<const char*> devices = {kCpu}) {
+  r.replicas = replicas;
+  auto compiled = compile(g.def, r, target(devices));
+  REQUIRE_MESSAGE(compiled.ok(), compiled.status().text());
+  return std::move(*compiled);
+}
+
+std::int64_t int_attr(const PlanInfo& info, const char* name) {
+  return *info.def.attrs.find(name)->second.get<std::int64_t>();
+}
+
+}  // namespace
+
+TEST_CASE("what depends on a replica's data is copied, the rest is shared") {
+  CompiledGraph c = must_compile(training(), request({"loss"}, {"group"}), 3);
+  CHECK(count_op(c, "Next") == 3);
+  CHECK(count_op(c, "Draw") == 3);
+  CHECK(count_op(c, "Descend") == 3);
+  CHECK(count_op(c, "Read") == 1);
+  CHECK(count_op(c, "NoOp") == 1);
+  CHECK(count_op(c, "Const") == 2);  // rate, and 1/3 for the fetch
+  for (std::int32_t r = 0; r < 3; ++r) {
+    Found train = find(c, "train/replica_" + std::to_string(r));
+    CHECK(train.info().replica == r);
+    CHECK(int_attr(train.info(), "replicas") == 3);
+    CHECK(int_attr(find(c, "next/replica_" + std::to_string(r)).info(), "replicas") == 3);
+  }
+  CHECK(find(c, "read").info().replica == -1);
+  Found group = find(c, "group");
+  CHECK(group.plan->pending[group.node] == 3);
+}
+
+TEST_CASE("one replica has the random keys of none, others have their own") {
+  const CompileRequest r = request({"loss"}, {"group"});
+  const std::uint64_t alone = find(must_compile(training(), r, 1), "draw").info().random_key;
+  CompiledGraph two = must_compile(training(), r, 2);
+  CHECK(find(two, "draw/replica_0").info().random_key == alone);
+  CHECK(find(two, "draw/replica_1").info().random_key != alone);
+}
+
+TEST_CASE("a fetched scalar of each replica becomes the mean, in replica order") {
+  Maker g;
+  Port draw = g.add("Draw", "draw");
+  g.add("Both", "both", {draw});
+  CompiledGraph c = must_compile(g, request({"both:1", "both:1", "draw"}), 3);
+  Random random(1);
+  Outcome out = run_plans(c, {}, random);
+  float sum = 0;
+  for (int r = 0; r < 3; ++r)
+    sum += compute(find(c, "draw/replica_" + std::to_string(r)).info().def, {},
+                   find(c, "draw/replica_" + std::to_string(r)).info().random_key)[0];
+  CHECK(out.fetches[0] == doctest::Approx(2 * sum / 3));
+  CHECK(out.fetches[1] == out.fetches[0]);
+  CHECK(out.fetches[2] == doctest::Approx(sum / 3));
+  CHECK(count_op(c, "AddN") == 2);  // the repeated fetch is joined once
+  Found sum_node = find(c, "draw/replica_mean_sum");
+  std::vector<std::uint32_t> parts;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    parts.push_back(
+        sum_node.plan->input_slots[sum_node.plan->nodes[sum_node.node].first_input + i]);
+  CHECK(std::is_sorted(parts.begin(), parts.end()));
+}
+
+TEST_CASE("a fetch that is no float scalar is replica 0's") {
+  Maker g;
+  Port draw = g.add("Draw", "draw");
+  g.def.nodes[draw.node].out_shapes = {PartialShape{4}};
+  CompiledGraph c = must_compile(g, request({"draw"}), 2);
+  CHECK(count_op(c, "AddN") == 0);
+  Found zero = find(c, "draw/replica_0");
+  CHECK(c.plans[0].fetches[0].slot == c.plans[0].nodes[zero.node].first_slot);
+}
+
+TEST_CASE("a write whose reduced operand is shared stays single") {
+  Maker g;
+  Port v = g.variable("v");
+  Port draw = g.add("Draw", "draw");
+  Port one = g.constant("one", 1);
+  g.node("Assign", "assign", {v, draw});         // reduces nothing: replica 0's value
+  g.node("Descend", "descend", {v, draw, one});  // the gradient is shared
+  CompiledGraph c = must_compile(g, request({}, {"assign", "descend"}), 2);
+  CHECK(count_op(c, "Assign") == 1);
+  CHECK(count_op(c, "Descend") == 1);
+  CHECK(find(c, "descend").info().def.attrs.count("replicas") == 0);  // as the client left it
+}
+
+TEST_CASE("copies of one write share an epoch, and a later read waits for all of them") {
+  CompiledGraph c = must_compile(training(), request({"after"}), 2);
+  CHECK(find(c, "train/replica_0").info().epoch == 0);
+  CHECK(find(c, "train/replica_1").info().epoch == 0);
+  Found after = find(c, "after");
+  CHECK(after.info().epoch == 1);
+  CHECK(after.plan->pending[after.node] == 2);
+}
+
+TEST_CASE("replicas go round the tasks, and keep to their resources") {
+  CompiledGraph c = must_compile(training(), request({"loss"}, {"group"}), 3, {kCpu, kCpu1});
+  CHECK(find(c, "product/replica_0").plan->device == kCpu);
+  CHECK(find(c, "product/replica_1").plan->device == kCpu1);
+  CHECK(find(c, "product/replica_2").plan->device == kCpu);
+  const std::string variable = find(c, "read").plan->device;
+  for (int r = 0; r < 3; ++r)
+    CHECK(find(c, "train/replica_" + std::to_string(r)).plan->device == variable);
+  for (const Plan& plan : c.plans)
+    for (const PlanInfo& info : plan.info)
+      if (!info.handles.empty()) CHECK(info.handles[0] < plan.resources.size());
+}
+
+TEST_CASE("a name that a copy would take is refused") {
+  Maker g;
+  Port draw = g.add("Draw", "draw");
+  g.add("Neg", "draw/replica_1", {draw});
+  CompileRequest r = request({"draw/replica_1"});
+  r.replicas = 2;
+  Status s = compile(g.def, r, target({kCpu})).status();
+  CHECK(s.code() == Code::invalid_argument);
+  CHECK(s.text().find("copy made for a replica") != std::string::npos);
+}
