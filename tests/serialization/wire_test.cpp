@@ -1,0 +1,258 @@
+#include "serialization/wire.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <random>
+
+#include "tests/serialization/random_values.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+std::uint64_t new_seed() { return std::random_device{}(); }
+
+// The same bytes at an odd address.
+Expected<WireMessage> decode_unaligned(const Bytes& bytes) {
+  Bytes shifted(bytes.size() + 1);
+  std::copy(bytes.begin(), bytes.end(), shifted.begin() + 1);
+  return decode(std::span(shifted).subspan(1));
+}
+
+// Flips bits, overwrites words with telling values, cuts, extends, repeats.
+void mutate(Bytes& bytes, Values& v) {
+  for (std::uint64_t n = 1 + v.below(3); n > 0 && !bytes.empty(); --n) {
+    std::size_t at = v.below(bytes.size());
+    switch (v.below(6)) {
+      case 0:
+        bytes[at] ^= std::byte(1 << v.below(8));
+        break;
+      case 1:
+        bytes[at] = std::byte(v.below(256));
+        break;
+      case 2: {
+        std::uint32_t word = std::uint32_t(v.flag() ? v.u64() : ~v.below(3));
+        at = at / 4 * 4;
+        if (at + 4 <= bytes.size()) std::memcpy(&bytes[at], &word, 4);
+        break;
+      }
+      case 3:
+        bytes.resize(at);
+        break;
+      case 4:
+        bytes.resize(bytes.size() + v.below(16));
+        break;
+      case 5: {
+        std::size_t from = v.below(bytes.size()) / 8 * 8;
+        at = at / 8 * 8;
+        std::size_t size = std::min({std::size_t{8}, bytes.size() - from, bytes.size() - at});
+        std::memmove(&bytes[at], &bytes[from], size);
+        break;
+      }
+    }
+  }
+}
+
+void mutate_many(std::uint64_t seed, int rounds) {
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  int values = 0, errors = 0;
+  for (int i = 0; i < rounds; ++i) {
+    Bytes bytes = encode(v.message(std::size_t(i) % Values::kKinds));
+    mutate(bytes, v);
+    auto result = v.flag() ? decode(bytes) : decode_unaligned(bytes);
+    if (!result.ok()) {
+      CHECK(result.status().code() == Code::invalid_argument);
+      ++errors;
+      continue;
+    }
+    // Whatever is accepted is a message like any other.
+    auto again = decode(encode(*result));
+    REQUIRE(again.ok());
+    CHECK(same(*again, *result));
+    ++values;
+  }
+  CHECK(values > 0);
+  CHECK(errors > 0);
+}
+
+}  // namespace
+
+TEST_CASE("every message survives the wire") {
+  std::uint64_t seed = new_seed();
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  for (int i = 0; i < 3000; ++i) {
+    WireMessage message = v.message(std::size_t(i) % Values::kKinds);
+    INFO("message kind " << message.index());
+    REQUIRE(message.index() == std::size_t(i) % Values::kKinds);
+    Bytes bytes = encode(message);
+    auto back = decode(bytes);
+    REQUIRE(back.ok());
+    CHECK(same(*back, message));
+    CHECK(encode(*back) == bytes);
+    auto shifted = decode_unaligned(bytes);
+    REQUIRE(shifted.ok());
+    CHECK(same(*shifted, message));
+  }
+}
+
+TEST_CASE("defaults survive the wire") {
+  for (const WireMessage& message :
+       {WireMessage(Welcome{}), WireMessage(Leave{}), WireMessage(StartStep{}),
+        WireMessage(PartitionDone{}), WireMessage(LoadStep{}), WireMessage(LiveList{})}) {
+    auto back = decode(encode(message));
+    REQUIRE(back.ok());
+    CHECK(same(*back, message));
+  }
+}
+
+TEST_CASE("the bits of NaNs in tensors and attributes survive the wire") {
+  Tensor t = Tensor::of<std::uint32_t>({2}, {0x7f800001u, 0xffc12345u}).retyped(DType::f32);
+  StartStep step;
+  step.feeds = {t, Tensor{}, Tensor::scalar("a\0b"), Tensor::of<float>({0, 3}, {})};
+  auto back = decode(encode(step));
+  REQUIRE(back.ok());
+  CHECK(same(std::get<StartStep>(*back), step));
+}
+
+TEST_CASE("a constant of more than one part survives the wire [slow]") {
+  constexpr std::int64_t kElements = (std::int64_t{640} << 20) / 8 + 3;
+  Tensor t = Tensor::make(DType::u64, Shape{kElements}).value();
+  for (std::int64_t i = 0; i < kElements; ++i) t.mutable_data<std::uint64_t>()[i] = mix64(i);
+  GraphDef graph;
+  graph.nodes.push_back({.name = "c", .op = "Const", .attrs = {{"value", Attr(t)}}});
+  auto back = decode(encode(LoadGraph{1, 1, std::make_shared<const GraphDef>(graph)}));
+  REQUIRE(back.ok());
+  const GraphDef& got = *std::get<LoadGraph>(*back).graph;
+  CHECK(Tensor::same(*got.nodes.at(0).attrs.at("value").get<Tensor>(), t));
+}
+
+TEST_CASE("a join survives the hello and says when it is too long") {
+  std::uint64_t seed = new_seed();
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  for (int i = 0; i < 500; ++i) {
+    Join join = v.join();
+    auto text = encode_join(join);
+    REQUIRE(text.ok());
+    CHECK(text->size() <= kMaxJoin);
+    auto back = decode_join(*text);
+    REQUIRE(back.ok());
+    CHECK(same(*back, join));
+  }
+  Join join;
+  join.listen_host = std::string(kMaxJoin, 'h');
+  CHECK(encode_join(join).status().code() == Code::invalid_argument);
+}
+
+TEST_CASE("every tensor tag survives its bytes") {
+  std::uint64_t seed = new_seed();
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  std::array<std::byte, kTensorTagBytes> out;
+  for (int i = 0; i < 3000; ++i) {
+    TensorTag tag = v.tag();
+    std::size_t size = encode_tag(tag, out);
+    auto back = decode_tag(std::span(out).first(size));
+    REQUIRE(back.ok());
+    CHECK(same(*back, tag));
+    CHECK(!decode_tag(std::span(out).first(size - 1)).ok());
+  }
+}
+
+TEST_CASE("hostile messages are refused or read, never more") { mutate_many(new_seed(), 20'000); }
+
+TEST_CASE("hostile messages by the million are refused or read [slow]") {
+  mutate_many(new_seed(), 1'000'000);
+}
+
+TEST_CASE("hostile noise is refused") {
+  std::uint64_t seed = new_seed();
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  CHECK(!decode({}).ok());
+  for (int i = 0; i < 5000; ++i) {
+    Bytes noise(v.below(200));
+    for (std::byte& b : noise) b = std::byte(v.below(v.flag() ? 256 : 3));
+    (void)decode(noise).ok();
+    (void)decode_tag(noise).ok();
+    std::string text(reinterpret_cast<const char*>(noise.data()), noise.size());
+    (void)decode_join(text).ok();
+  }
+  CHECK(!decode_join(std::string(1 << 20, '\0')).ok());
+}
+
+TEST_CASE("hostile hellos and tags are refused or read") {
+  std::uint64_t seed = new_seed();
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  for (int i = 0; i < 10'000; ++i) {
+    std::string hello = encode_join(v.join()).value();
+    Bytes bytes(hello.size());
+    std::memcpy(bytes.data(), hello.data(), hello.size());
+    mutate(bytes, v);
+    hello.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (auto join = decode_join(hello); join.ok()) CHECK(decode_join(*encode_join(*join)).ok());
+
+    std::array<std::byte, kTensorTagBytes> out;
+    bytes.assign(out.begin(), out.begin() + std::ptrdiff_t(encode_tag(v.tag(), out)));
+    mutate(bytes, v);
+    if (auto tag = decode_tag(bytes); tag.ok()) {
+      CHECK(tag->iterations.size() <= 8);
+      CHECK(encode_tag(*tag, out) == bytes.size());
+    }
+  }
+}
+
+TEST_CASE("hostile counts do not make a reader allocate") {
+  // One segment of three words: the root, whose pointer at word 2 is to a list of 2^29 - 1 structs
+  // of no size. Message of kind `members` is found by its discriminant, so that of a real one is
+  // taken and its list overwritten.
+  Members members;
+  members.members.resize(1);
+  Bytes bytes = encode(members);
+  std::uint64_t tag = 0;
+  bool found = false;
+  for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+    std::memcpy(&tag, &bytes[at], 8);
+    if ((tag & 7) != 1 || (tag >> 35) == 0 || ((tag >> 32) & 7) != 7) continue;
+    // An inline composite list: its tag word is the target.
+    std::size_t target = at + 8 + 8 * std::size_t((std::uint32_t(tag) >> 2));
+    std::uint64_t empty_structs = std::uint64_t{(1u << 29) - 1} << 2;
+    std::memcpy(&bytes[target], &empty_structs, 8);
+    std::uint64_t none = (tag & 0xffffffffu) | (std::uint64_t{7} << 32);  // no words of content
+    std::memcpy(&bytes[at], &none, 8);
+    found = true;
+    break;
+  }
+  REQUIRE(found);
+  auto begin = std::chrono::steady_clock::now();
+  CHECK(decode(bytes).status().code() == Code::invalid_argument);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+}
+
+TEST_CASE("small steps cost little to encode and decode") {
+  StartStep start;
+  start.feeds = {Tensor::scalar(1.f), Tensor::zeros(DType::f32, {4, 4}).value()};
+  PartitionDone done;
+  done.fetches = {{0, Tensor::scalar(0.5f)}};
+  done.writes = {{{1, 0}, 3}};
+  done.uses.updates = {1, 2, 3};
+  for (const WireMessage& message : {WireMessage(start), WireMessage(done)}) {
+    constexpr int kRounds = 2000;
+    auto best = std::chrono::nanoseconds::max();
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kRounds; ++i) REQUIRE(decode(encode(message)).ok());
+      best = std::min<std::chrono::nanoseconds>(
+          best, (std::chrono::steady_clock::now() - begin) / kRounds);
+    }
+    MESSAGE("message " << message.index() << ": " << best.count() << " ns there and back");
+    CHECK(best < std::chrono::microseconds(100));  // generous: sanitizers, busy machines
+  }
+}
