@@ -1,0 +1,46 @@
+// The client's graph: a builder over all ops of this build.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/builder.hpp"
+#include "ops/op.hpp"
+
+namespace troupe {
+
+// A place in a graph: nodes made there have names that begin with its prefix ("mlp/"). A value;
+// valid as long as its graph.
+class Scope {
+ public:
+  Scope(GraphBuilder& graph, std::string prefix) : graph_(&graph), prefix_(std::move(prefix)) {}
+  GraphBuilder& graph() const { return *graph_; }
+  const std::string& prefix() const { return prefix_; }
+
+  // A scope inside this one, its name made unique.
+  Scope scope(std::string_view name) const {
+    auto inside = enter();
+    auto child = graph_->with_scope(name);
+    return {*graph_, graph_->scope_prefix()};
+  }
+  // Nodes are made here while the guard lives.
+  GraphBuilder::Guard enter() const { return graph_->with_scope(prefix_); }
+
+ private:
+  GraphBuilder* graph_;
+  std::string prefix_;
+};
+
+// See GraphBuilder. The seed keys every random op of the graph.
+class Graph : public GraphBuilder {
+ public:
+  explicit Graph(std::uint64_t seed = 0) : GraphBuilder(ops::builtin().ops, seed) {}
+
+  // A new scope under the one that is open; its name is made unique.
+  Scope scope(std::string_view name) {
+    auto inside = with_scope(name);
+    return {*this, scope_prefix()};
+  }
+};
+
+}  // namespace troupe
