@@ -17,16 +17,6 @@ Expected<Tensor> scratch_patches(const KernelContext& c, const ConvShape& s) {
   return c.allocate(dtype_of<T>, shape);
 }
 
-// The sizes operand of a gradient: where the graph knew no shape, it is read at run time.
-Expected<Shape> shape_operand(const Tensor& sizes) {
-  if (sizes.rank() != 1) return invalid_argument("sizes must be a vector");
-  std::vector<std::int64_t> dims;
-  for (std::int64_t i = 0; i < sizes.elements(); ++i)
-    dims.push_back(sizes.dtype() == DType::i32 ? sizes.data<std::int32_t>()[i]
-                                               : sizes.data<std::int64_t>()[i]);
-  return Shape::make(dims);
-}
-
 Status check_dy(const ConvShape& s, const Tensor& dy) {
   if (dy.shape() == y_shape(s)) return ok_status();
   return invalid_argument("dy is " + dy.shape().text() + ", but the convolution gives " +
@@ -301,13 +291,6 @@ class Conv2DBackpropFilter final : public Kernel {
   ConvPlans plans_;
 };
 
-template <template <class> class K>
-Expected<std::unique_ptr<Kernel>> conv_kernel(const KernelSpec& spec) {
-  TROUPE_TRY(WindowAttrs window, read_window(spec, false));
-  if (spec.type() == DType::f32) return std::unique_ptr<Kernel>(new K<float>(window));
-  return std::unique_ptr<Kernel>(new K<double>(window));
-}
-
 Expected<PartialShape> conv_output(InferenceContext& c, const PartialShape& x,
                                    const PartialShape& filter) {
   TROUPE_TRY(WindowAttrs w, read_window(c, false));
@@ -422,7 +405,7 @@ TROUPE_OPS(conv2d) {
                 "and dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding "
                 "EXPLICIT, are [top,bottom,left,right]. SAME pads as little as keeps every pixel "
                 "in a window, one more after than before when odd."})
-      .cpu(conv_kernel<Conv2D>);
+      .cpu(window_kernel<false, Conv2D>);
   r.add({.name = "Conv2DBackpropInput",
          .in = {"x_sizes: Tsizes", "filter", "dy"},
          .out = {"dx"},
@@ -433,7 +416,7 @@ TROUPE_OPS(conv2d) {
          .host = {"x_sizes"},
          .doc = "The gradient of Conv2D for its images, whose shape is x_sizes; in other words a "
                 "transposed convolution of dy."})
-      .cpu(conv_kernel<Conv2DBackpropInput>);
+      .cpu(window_kernel<false, Conv2DBackpropInput>);
   r.add({.name = "Conv2DBackpropFilter",
          .in = {"x", "filter_sizes: Tsizes", "dy"},
          .out = {"dfilter"},
@@ -444,5 +427,5 @@ TROUPE_OPS(conv2d) {
          .host = {"filter_sizes"},
          .doc = "The gradient of Conv2D for its filter, whose shape is filter_sizes. Partial sums "
                 "over images are added in a fixed order."})
-      .cpu(conv_kernel<Conv2DBackpropFilter>);
+      .cpu(window_kernel<false, Conv2DBackpropFilter>);
 }

@@ -138,11 +138,20 @@ struct ScaleRows {
   }
 };
 
-// loss' = backprop. What arrives at backprop itself (a second derivative) would need the softmax
-// once more, so that output stops it.
-std::vector<Output> cross_entropy_grad(GradContext& c) {
-  return {c.g.add("ScaleRows", {c.y[1], c.dy[0]}), Output()};
+// loss' = backprop. A gradient that arrives at backprop itself (a second derivative) passes
+// through the softmax once more, scaled by the mass of the labels, which for classes is 1.
+std::vector<Output> cross_entropy_grad(GradContext& c, bool dense) {
+  Output dx = c.g.add("ScaleRows", {c.y[1], c.dy[0]});
+  if (c.g.node(c.dy[1].node()).op == "ZerosLike") return {dx, Output()};  // none came
+  Output through = c.g.add("SoftmaxGrad", {c.dy[1], c.g.add("Softmax", {c.x[0]})});
+  if (dense) {
+    Output mass = c.g.add("Sum", {c.x[1]}, {{"axes", std::vector<std::int64_t>{1}}});
+    through = c.g.add("ScaleRows", {through, mass});
+  }
+  return {c.g.add("Add", {dx, through}), Output()};
 }
+std::vector<Output> dense_grad(GradContext& c) { return cross_entropy_grad(c, true); }
+std::vector<Output> sparse_grad(GradContext& c) { return cross_entropy_grad(c, false); }
 
 }  // namespace
 
@@ -152,7 +161,7 @@ TROUPE_OPS(cross_entropy) {
          .out = {"loss", "backprop"},
          .types = "f32 f64",
          .shape = dense_shape,
-         .grad = cross_entropy_grad,
+         .grad = dense_grad,
          .doc = "loss [N] of logits [N,C] against probabilities [N,C], one row each; backprop is "
                 "d loss / d logits. No gradient flows to the labels."})
       .cpu(float_function<Dense>);
@@ -162,7 +171,7 @@ TROUPE_OPS(cross_entropy) {
          .types = "f32 f64",
          .attrs = {"Tlabels: type {i32 i64} = i64"},
          .shape = sparse_shape,
-         .grad = cross_entropy_grad,
+         .grad = sparse_grad,
          .doc = "loss [N] of logits [N,C] against class numbers [N]; backprop is d loss / d "
                 "logits. A label outside [0, C) is invalid_argument."})
       .cpu(sparse_kernel);

@@ -115,4 +115,22 @@ inline Expected<std::int64_t> window_out(const WindowAttrs& w, int axis, std::in
   return a.out;
 }
 
+// The sizes operand of a gradient: where the graph knew no shape, it is read at run time.
+inline Expected<Shape> shape_operand(const Tensor& sizes) {
+  if (sizes.rank() != 1) return invalid_argument("sizes must be a vector");
+  std::vector<std::int64_t> dims;
+  for (std::int64_t i = 0; i < sizes.elements(); ++i)
+    dims.push_back(sizes.dtype() == DType::i32 ? sizes.data<std::int32_t>()[i]
+                                               : sizes.data<std::int64_t>()[i]);
+  return Shape::make(dims);
+}
+
+// A factory for kernels made of their window: .cpu(window_kernel<true, MaxPool>).
+template <bool kPool, template <class> class K>
+Expected<std::unique_ptr<Kernel>> window_kernel(const KernelSpec& spec) {
+  TROUPE_TRY(WindowAttrs window, read_window(spec, kPool));
+  if (spec.type() == DType::f32) return std::unique_ptr<Kernel>(new K<float>(window));
+  return std::unique_ptr<Kernel>(new K<double>(window));
+}
+
 }  // namespace troupe

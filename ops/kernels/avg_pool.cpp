@@ -1,0 +1,150 @@
+// AvgPool and its gradient. Padding does not count: the divisor is the part of the window inside.
+#include "ops/kernels/pool.hpp"
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status avg_pool_shape(InferenceContext& c) { return pool_output_shape(c, 0, 0); }
+
+Status avg_pool_grad_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(0, 1));
+  TROUPE_TRY(c.want_rank(1, 4));
+  TROUPE_TRY(read_window(c, true));
+  PartialShape dx = PartialShape::unknown_of_rank(4);
+  if (auto dims = c.ints(0)) {
+    TROUPE_TRY(Shape known, Shape::make(*dims));
+    if (known.rank() != 4) return invalid_argument("x_sizes must have 4 elements");
+    dx = known;
+  } else if (c.shape(1).known_rank()) {
+    dx.set_dim(0, c.shape(1)[0]);
+    dx.set_dim(3, c.shape(1)[3]);
+  }
+  c.set(0, std::move(dx));
+  return ok_status();
+}
+
+template <class T>
+class AvgPool final : public Kernel {
+ public:
+  explicit AvgPool(const WindowAttrs& window) : window_(window) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor& x = c.input(0);
+    TROUPE_TRY(PoolShape p, pool_shape(window_, x.shape()));
+    TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, pooled_shape(p)));
+    const Chunks chunks = pool_chunks(p);
+    c.parallel(chunks.count, [&](std::int64_t i) {
+      if (c.cancelled()) return;
+      for (std::int64_t n = chunks[i].begin; n < chunks[i].end; ++n)
+        for_windows(p, n, [&](std::int64_t at, Range rows, Range columns) {
+          for_channel_blocks<T>(p.channels, [&](std::int64_t first, auto width) {
+            block<width.value>(p, n, rows, columns, x.data<T>() + first,
+                               y.mutable_data<T>() + at + first);
+          });
+        });
+    });
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  template <int kWidth>
+  static void block(const PoolShape& p, std::int64_t n, Range rows, Range columns, const T* x,
+                    T* y) {
+    T sum[kWidth] = {};
+    for (std::int64_t ih = rows.begin; ih < rows.end; ++ih)
+      for (std::int64_t iw = columns.begin; iw < columns.end; ++iw) {
+        const T* from = x + pixel(p, n, ih, iw);
+        for (int j = 0; j < kWidth; ++j) sum[j] += from[j];
+      }
+    const T count = T(rows.size() * columns.size());
+    for (int j = 0; j < kWidth; ++j) y[j] = sum[j] / count;
+  }
+
+  const WindowAttrs window_;
+};
+
+template <class T>
+class AvgPoolGrad final : public Kernel {
+ public:
+  explicit AvgPoolGrad(const WindowAttrs& window) : window_(window) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor& dy = c.input(1);
+    TROUPE_TRY(Shape sizes, shape_operand(c.input(0)));
+    TROUPE_TRY(PoolShape p, pool_shape(window_, sizes));
+    if (!(dy.shape() == pooled_shape(p)))
+      return invalid_argument("dy is " + dy.shape().text() + ", but the pool gives " +
+                              pooled_shape(p).text());
+    TROUPE_TRY(Tensor dx, c.allocate(dtype_of<T>, sizes));
+    const std::int64_t image = p.h.in * p.w.in * p.channels;
+    const Chunks chunks = pool_chunks(p);
+    c.parallel(chunks.count, [&](std::int64_t i) {
+      if (c.cancelled()) return;
+      for (std::int64_t n = chunks[i].begin; n < chunks[i].end; ++n) {
+        std::fill_n(dx.mutable_data<T>() + n * image, image, T(0));
+        for_windows(p, n, [&](std::int64_t at, Range rows, Range columns) {
+          for_channel_blocks<T>(p.channels, [&](std::int64_t first, auto width) {
+            block<width.value>(p, n, rows, columns, dy.data<T>() + at + first,
+                               dx.mutable_data<T>() + first);
+          });
+        });
+      }
+    });
+    c.set_output(0, std::move(dx));
+    return ok_status();
+  }
+
+ private:
+  template <int kWidth>
+  static void block(const PoolShape& p, std::int64_t n, Range rows, Range columns, const T* dy,
+                    T* dx) {
+    const T count = T(rows.size() * columns.size());
+    T share[kWidth];
+    for (int j = 0; j < kWidth; ++j) share[j] = dy[j] / count;
+    for (std::int64_t ih = rows.begin; ih < rows.end; ++ih)
+      for (std::int64_t iw = columns.begin; iw < columns.end; ++iw) {
+        T* to = dx + pixel(p, n, ih, iw);
+        for (int j = 0; j < kWidth; ++j) to[j] += share[j];
+      }
+  }
+
+  const WindowAttrs window_;
+};
+
+std::vector<Output> avg_pool_grad(GradContext& c) {
+  return {c.g.add("AvgPoolGrad", {c.g.add("Shape", {c.x[0]}), c.dy[0]}, pool_attrs(c))};
+}
+// The gradient is linear in dy, and its transpose is the pool itself.
+std::vector<Output> avg_pool_grad_grad(GradContext& c) {
+  return {Output(), c.g.add("AvgPool", {c.dy[0]}, pool_attrs(c))};
+}
+
+}  // namespace
+
+TROUPE_OPS(avg_pool) {
+  r.add({.name = "AvgPool",
+         .in = {"x"},
+         .out = {"y"},
+         .types = "f32 f64",
+         .attrs = pool_attr_specs(),
+         .shape = avg_pool_shape,
+         .grad = avg_pool_grad,
+         .doc = "The mean of each window over height and width of x [n,h,w,c]; ksize and strides "
+                "are [h,w] or [1,h,w,1]. Padding is not counted."})
+      .cpu(window_kernel<true, AvgPool>);
+  auto attrs = pool_attr_specs();
+  attrs.push_back("Tsizes: type {i32 i64} = i64");
+  r.add({.name = "AvgPoolGrad",
+         .in = {"x_sizes: Tsizes", "dy"},
+         .out = {"dx"},
+         .types = "f32 f64",
+         .attrs = attrs,
+         .shape = avg_pool_grad_shape,
+         .grad = avg_pool_grad_grad,
+         .host = {"x_sizes"},
+         .doc = "The gradient of AvgPool for images of shape x_sizes."})
+      .cpu(window_kernel<true, AvgPoolGrad>);
+}
