@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/fake_kernel.hpp"
+
 namespace troupe {
 namespace {
 
@@ -80,7 +82,9 @@ Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, cons
       if (std::find(entry->types.begin(), entry->types.end(), *type) == entry->types.end())
         return unimplemented(fmt::format("the {} kernel of op {} does not take {}", device_type,
                                          node.op, dtype_name(*type)));
-  return entry->factory(KernelSpec{node, op});
+  KernelSpec spec{node, op};
+  TROUPE_TRY(auto kernel, entry->factory(spec));
+  return entry->fake ? fake_kernel(std::move(kernel), spec) : std::move(kernel);
 }
 
 KernelIndex KernelRegistry::index() const {
@@ -99,6 +103,11 @@ OpTable::Entry OpTable::add(OpDef def) {
 OpTable::Entry& OpTable::Entry::cpu(KernelFactory factory, std::string_view types) {
   KernelRegistry::Entry entry{factory, parse_types(types.empty() ? types_ : types, op_)};
   Status added = table_.kernels.add(op_, "CPU", entry);
+  TROUPE_CHECK(added.ok(), added.text());
+  if (!runs_on_fake(*table_.ops.find(op_))) return *this;
+  entry.fake = true;
+  std::erase(entry.types, DType::string);  // strings live in host memory only
+  added = table_.kernels.add(op_, "FAKE", std::move(entry));
   TROUPE_CHECK(added.ok(), added.text());
   return *this;
 }
