@@ -4,7 +4,8 @@
 //   epoch 0             epoch 0     epoch 1                                 epoch 2
 //
 // A read without a write among its ancestors sees the run's snapshot: epoch 0. Any other sees what
-// the last write before it leaves.
+// the last write before it leaves: it has the effect of exactly the writes of its variable whose
+// epoch is smaller than its own.
 #include <algorithm>
 #include <map>
 
@@ -82,9 +83,22 @@ std::vector<std::uint32_t> sweep(GraphDef& graph, const std::vector<NodeId>& wri
   return seen;
 }
 
-void raise_epoch(NodeDef& node, std::uint32_t epoch) {
-  node.attrs.insert_or_assign(std::string(kEpochAttr),
-                              Attr(std::int64_t(std::max(epoch, epoch_of(node)))));
+void set_epoch(NodeDef& node, std::uint32_t epoch) {
+  node.attrs.insert_or_assign(std::string(kEpochAttr), Attr(std::int64_t(epoch)));
+}
+
+// Each write above all earlier ones of all its variables: epochs grow along every variable's chain.
+void number_writes(GraphDef& graph, const std::map<std::string, Uses>& all) {
+  std::map<NodeId, std::vector<const Uses*>> variables_of;
+  for (const auto& [key, uses] : all)
+    for (NodeId write : uses.writes) variables_of[write].push_back(&uses);
+  std::map<const Uses*, std::uint32_t> next;
+  for (const auto& [write, variables] : variables_of) {
+    std::uint32_t epoch = 0;
+    for (const Uses* v : variables) epoch = std::max(epoch, next[v]);
+    for (const Uses* v : variables) next[v] = epoch + 1;
+    set_epoch(graph.nodes[write], epoch);
+  }
 }
 
 }  // namespace
@@ -100,14 +114,14 @@ Status order_writes(Step& step, const Target& target) {
   // All edges first: an edge for one variable makes more ancestors for another.
   for (auto& [key, uses] : all)
     if (uses.writes.size() > 1) sweep(graph, uses.writes, true);
+  number_writes(graph, all);
   for (auto& [key, uses] : all) {
-    if (uses.writes.empty()) continue;
-    for (std::uint32_t i = 0; i < uses.writes.size(); ++i)
-      raise_epoch(graph.nodes[uses.writes[i]], i);
-    if (uses.reads.empty() || uses.reads.back() < uses.writes.front()) continue;
+    if (uses.writes.empty() || uses.reads.empty() || uses.reads.back() < uses.writes.front())
+      continue;
     const auto seen = sweep(graph, uses.writes, false);
     for (NodeId read : uses.reads)
-      if (seen[read] > 0) raise_epoch(graph.nodes[read], seen[read]);
+      if (seen[read] > 0)
+        set_epoch(graph.nodes[read], 1 + epoch_of(graph.nodes[uses.writes[seen[read] - 1]]));
   }
   return ok_status();
 }

@@ -172,6 +172,31 @@ TEST_CASE("reads are numbered by the writes before them, and writes are put in o
   CHECK(plan.pending[find(*compiled, "second").node] == 2);  // its value and `first`
 }
 
+TEST_CASE("a read has the effect of the writes of its variable with smaller epochs") {
+  Maker g;
+  Port v = g.variable("v"), w = g.variable("w");
+  Port c = g.constant("c", 1);
+  NodeId w0 = g.node("Assign", "w0", {w, c});
+  NodeId w1 = g.node("Assign", "w1", {w, c}, {.control = {w0}});
+  NodeId both = g.node("AssignBoth", "both", {v, w, c}, {.control = {w1}});
+  NodeId v1 = g.node("Assign", "v1", {v, c});
+  g.add("Read", "v_after_both", {v}, {.control = {both}});
+  g.add("Read", "v_after_all", {v}, {.control = {v1}});
+  g.add("Read", "w_after_w0", {w}, {.control = {w0}});
+  auto compiled = compile(g.def, request({"v_after_both", "v_after_all", "w_after_w0"}),
+                          target({"/job:w/task:0/cpu:0"}));
+  REQUIRE(compiled.ok());
+  auto epoch = [&](const char* node) { return find(*compiled, node).info().epoch; };
+  CHECK(epoch("w0") == 0);
+  CHECK(epoch("w1") == 1);
+  CHECK(epoch("both") == 2);
+  CHECK(epoch("v1") == 3);
+  CHECK(epoch("v_after_both") == 3);
+  CHECK(epoch("v_after_all") == 4);
+  CHECK(epoch("w_after_w0") == 1);
+  CHECK(find(*compiled, "both").info().handles.size() == 2);
+}
+
 TEST_CASE("one name for two different variables is refused") {
   Maker g;
   Port a = g.variable("a", {.attrs = {{"shared_name", Attr("s")}}});

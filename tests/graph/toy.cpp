@@ -93,6 +93,11 @@ Status add_all(OpRegistry& r) {
                      .role = Role::next_element}));
   TROUPE_TRY(
       kernel({.name = "Enter", .in = {"x"}, .out = {"y"}, .types = "f32", .role = Role::enter}));
+  TROUPE_TRY(kernel({.name = "AssignBoth",
+                     .in = {"first: resource", "second: resource", "value"},
+                     .types = "f32",
+                     .stateful = true,
+                     .role = Role::write_variable}));
   return ok_status();
 }
 
