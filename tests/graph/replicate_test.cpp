@@ -125,6 +125,26 @@ TEST_CASE("copies of one write share an epoch, and a later read waits for all of
   CHECK(after.plan->pending[after.node] == 2);
 }
 
+TEST_CASE("a copy waits for its own replica's nodes, but for every copy of a write") {
+  Maker g = training();
+  const NodeId loss = g.def.find("loss");
+  const Port v{g.def.find("v"), 0}, rate{g.def.find("rate"), 0};
+  g.node("Descend", "second", {v, rate, {loss, 0}});  // put after `train`
+  g.add("Neg", "late", {{loss, 0}}, {.control = {g.def.find("product")}});
+  CompiledGraph c = must_compile(g, request({"late"}, {"second"}), 2);
+  for (const char* copy : {"second/replica_0", "second/replica_1"}) {
+    Found second = find(c, copy);
+    CHECK(second.info().epoch == 0);
+    CHECK(second.plan->pending[second.node] == 2);  // `train` is not part of this step
+  }
+  Found late = find(c, "late/replica_1");
+  CHECK(late.plan->pending[late.node] == 2);
+  CompiledGraph both = must_compile(g, request({}, {"train", "second"}), 2);
+  Found second = find(both, "second/replica_1");
+  CHECK(second.info().epoch == 1);
+  CHECK(second.plan->pending[second.node] == 2 + 2);  // rate, loss, both copies of `train`
+}
+
 TEST_CASE("replicas go round the tasks, and keep to their resources") {
   CompiledGraph c = must_compile(training(), request({"loss"}, {"group"}), 3, {kCpu, kCpu1});
   CHECK(find(c, "product/replica_0").plan->device == kCpu);
