@@ -1,0 +1,218 @@
+#include "serialization/file.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace troupe {
+namespace {
+
+Status failed(std::string_view what, const std::string& path, int error) {
+  std::string text = "cannot " + std::string(what) + " '" + path + "': " + std::strerror(error);
+  switch (error) {
+    case ENOENT:
+      return not_found(text);
+    case EEXIST:
+      return already_exists(text);
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+      return resource_exhausted(text);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOTEMPTY:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return failed_precondition(text);
+    default:
+      return internal_error(text);
+  }
+}
+Status failed(std::string_view what, const std::string& path) { return failed(what, path, errno); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class DiskWriter : public WritableFile {
+ public:
+  DiskWriter(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  Status append(std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return failed("write", path_);
+      bytes = bytes.subspan(std::size_t(n));
+    }
+    return ok_status();
+  }
+  // Never repeated after a failure: the kernel may have dropped the pages and then reports success.
+  Status sync() override { return ::fsync(fd_.get()) == 0 ? ok_status() : failed("sync", path_); }
+
+ private:
+  Descriptor fd_;
+  std::string path_;
+};
+
+class DiskReader : public ReadableFile {
+ public:
+  DiskReader(Descriptor fd, std::string path, std::uint64_t size)
+      : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+  std::uint64_t size() const override { return size_; }
+  Status read_at(std::uint64_t offset, std::span<std::byte> out) override {
+    while (!out.empty()) {
+      ssize_t n = ::pread(fd_.get(), out.data(), out.size(), off_t(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return failed("read", path_);
+      if (n == 0) return data_loss("'" + path_ + "' ends too early");
+      out = out.subspan(std::size_t(n));
+      offset += std::uint64_t(n);
+    }
+    return ok_status();
+  }
+
+ private:
+  Descriptor fd_;
+  std::string path_;
+  std::uint64_t size_;
+};
+
+class Disk : public FileSystem {
+ public:
+  Expected<std::unique_ptr<WritableFile>> create(const std::string& path) override {
+    Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (fd.get() < 0) return failed("create", path);
+    return std::unique_ptr<WritableFile>(new DiskWriter(std::move(fd), path));
+  }
+
+  // O_NONBLOCK: a pipe of that name must not hold us until somebody writes to it.
+  Expected<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (fd.get() < 0) return failed("open", path);
+    struct stat info;
+    if (::fstat(fd.get(), &info) != 0) return failed("look at", path);
+    if (!S_ISREG(info.st_mode)) return failed_precondition("'" + path + "' is no regular file");
+    return std::unique_ptr<ReadableFile>(
+        new DiskReader(std::move(fd), path, std::uint64_t(info.st_size)));
+  }
+
+  Status make_dirs(const std::string& path) override {
+    for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
+      Status made = make_dir(path.substr(0, at));
+      if (!made.ok() && made.code() != Code::already_exists) return made;
+      if (at == std::string::npos) break;
+    }
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) return failed("look at", path);
+    return S_ISDIR(info.st_mode) ? ok_status() : failed("make", path, ENOTDIR);
+  }
+  Status make_dir(const std::string& path) override {
+    return ::mkdir(path.c_str(), 0755) == 0 ? ok_status() : failed("make", path);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    return ::rename(from.c_str(), to.c_str()) == 0 ? ok_status() : failed("rename to", to);
+  }
+  Status exchange(const std::string& a, const std::string& b) override {
+    int done = ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
+    return done == 0 ? ok_status() : failed("replace", b);
+  }
+  Status sync_dir(const std::string& path) override {
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0 || ::fsync(fd.get()) != 0) return failed("sync", path);
+    return ok_status();
+  }
+  Expected<std::vector<std::string>> list(const std::string& path) override {
+    std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), &::closedir);
+    if (!dir) return failed("list", path);
+    std::vector<std::string> out;
+    errno = 0;
+    while (const dirent* entry = ::readdir(dir.get())) {
+      std::string name = entry->d_name;
+      if (name != "." && name != "..") out.push_back(std::move(name));
+    }
+    if (errno != 0) return failed("list", path);
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  Status remove(const std::string& path) override {
+    return ::unlink(path.c_str()) == 0 ? ok_status() : failed("remove", path);
+  }
+  Status remove_dir(const std::string& path) override {
+    TROUPE_TRY(auto names, list(path));
+    for (const std::string& name : names) TROUPE_TRY(remove(path + "/" + name));
+    return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("remove", path);
+  }
+};
+
+std::string directory_of(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status write_synced(FileSystem& files, const std::string& path,
+                    FunctionRef<Status(WritableFile&)> write) {
+  TROUPE_TRY(auto file, files.create(path));
+  TROUPE_TRY(write(*file));
+  return file->sync();
+}
+
+}  // namespace
+
+FileSystem& disk() {
+  static Disk instance;
+  return instance;
+}
+
+Status write_file(FileSystem& files, const std::string& path,
+                  FunctionRef<Status(WritableFile&)> write) {
+  std::string dir = directory_of(path);
+  std::string temporary = dir + "/." + path.substr(path.rfind('/') + 1) + ".tmp";
+  // One that a crash left behind.
+  if (Status old = files.remove(temporary); !old.ok() && old.code() != Code::not_found) return old;
+  Status written = write_synced(files, temporary, write);
+  if (written.ok()) written = files.rename(temporary, path);
+  if (!written.ok()) {
+    (void)files.remove(temporary);  // the first error is the one to tell
+    return written;
+  }
+  return files.sync_dir(dir);
+}
+
+Expected<std::vector<std::byte>> read_file(FileSystem& files, const std::string& path,
+                                           std::uint64_t most) try {
+  TROUPE_TRY(auto file, files.open(path));
+  if (file->size() > most)
+    return resource_exhausted("'" + path + "' has " + std::to_string(file->size()) +
+                              " bytes, more than " + std::to_string(most));
+  std::vector<std::byte> out(file->size());
+  TROUPE_TRY(file->read_at(0, out));
+  return out;
+} catch (const std::bad_alloc&) {
+  return resource_exhausted("no memory to read '" + path + "'");
+}
+
+}  // namespace troupe

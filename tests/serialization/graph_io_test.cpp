@@ -1,0 +1,62 @@
+#include "serialization/graph_io.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "tests/serialization/random_values.hpp"
+#include "tests/serialization/temporary.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("a graph survives its file") {
+  std::uint64_t seed = std::random_device{}();
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  TemporaryDir dir;
+  for (int i = 0; i < 20; ++i) {
+    GraphDef graph = v.graph();
+    REQUIRE(write_graph(dir.path("g"), graph).ok());
+    auto back = read_graph(dir.path("g"));
+    REQUIRE(back.ok());
+    CHECK(same(*back, graph));
+  }
+  CHECK(dir.names() == std::vector<std::string>{"g"});
+}
+
+TEST_CASE("a graph that is not there is not_found") {
+  TemporaryDir dir;
+  CHECK(read_graph(dir.path("nothing")).status().code() == Code::not_found);
+}
+
+TEST_CASE("hostile graph files are data_loss or a graph") {
+  std::uint64_t seed = std::random_device{}();
+  INFO("seed " << seed);
+  Values v{Random(seed)};
+  TemporaryDir dir;
+  for (int i = 0; i < 300; ++i) {
+    REQUIRE(write_graph(dir.path("g"), v.graph()).ok());
+    std::string bytes = dir.read("g");
+    bytes[v.below(bytes.size())] ^= char(1 << v.below(8));
+    if (v.flag()) bytes.resize(v.below(bytes.size()));
+    dir.write("g", bytes);
+    auto back = read_graph(dir.path("g"));
+    if (!back.ok()) CHECK(back.status().code() == Code::data_loss);
+  }
+}
+
+TEST_CASE("the hash of a graph sees what is computed, not where it was written") {
+  GraphDef a;
+  a.nodes.push_back({.name = "x", .op = "Const", .attrs = {{"value", Attr(1)}}});
+  a.nodes[0].site = {"a.cpp", 1};
+  GraphDef b = a;
+  b.nodes[0].site = {"b.cpp", 2};
+  CHECK(graph_sha256(a) == graph_sha256(b));
+  CHECK(graph_sha256(a).size() == 64);
+  b.nodes[0].attrs["value"] = Attr(2);
+  CHECK(graph_sha256(a) != graph_sha256(b));
+  b = a;
+  b.seed = 1;
+  CHECK(graph_sha256(a) != graph_sha256(b));
+}
