@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-// One line of the benchmark's answer: nanoseconds per node, the step's reset included.
+// One line of the benchmark's answer: CPU nanoseconds per node, the step's reset included.
 struct ExecutorRow {
   std::string name;
   double value = 0;

@@ -249,9 +249,17 @@ Slot StepState::State::take(std::uint32_t slot) {
 }
 
 void StepState::State::release_inputs(const Program::Node& node) {
+  // A node that joins many others reads slots all over the place: fetch them a few ahead.
+  constexpr std::uint32_t kAhead = 8;
   const std::uint32_t* in = program->input_slots().data() + node.first_input;
-  for (std::uint32_t k = 0; k < node.inputs; ++k)
+  for (std::uint32_t k = 0; k < node.inputs; ++k) {
+    if (k + kAhead < node.inputs) {
+      const char* slot = reinterpret_cast<const char*>(&slots[in[k + kAhead]]);
+      __builtin_prefetch(slot, 1);
+      __builtin_prefetch(slot + sizeof(Tensor) - 1, 1);
+    }
     if (--readers[in[k]] == 0) slots[in[k]].tensor = {};
+  }
 }
 
 void StepState::State::fail(std::uint32_t node, const Status& failure) {
