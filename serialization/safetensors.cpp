@@ -1,0 +1,103 @@
+#include "serialization/safetensors.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "serialization/detail/safetensors_header.hpp"
+
+namespace troupe {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "elements are written as they are");
+
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // what the other readers accept
+
+// Wide types first, so that every tensor is aligned to its element; names break ties.
+Expected<detail::SafetensorsHeader> layout(const Safetensors& content) {
+  detail::SafetensorsHeader header;
+  header.metadata = content.metadata;
+  for (const auto& [name, tensor] : content.tensors) {
+    if (name == "__metadata__") return invalid_argument("no tensor can be called '__metadata__'");
+    if (!safetensors_holds(tensor.dtype()))
+      return invalid_argument("safetensors cannot hold '" + name + "', which is " +
+                              std::string(dtype_name(tensor.dtype())));
+    TROUPE_CHECK(tensor.space() == MemorySpace::host, "tensors to write are in host memory");
+    header.entries.push_back({name, tensor.dtype(), tensor.shape()});
+  }
+  std::stable_sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
+    return dtype_size(a.dtype) > dtype_size(b.dtype);
+  });
+  std::uint64_t at = 0;
+  for (auto& entry : header.entries) {
+    entry.begin = at;
+    at += content.tensors.at(entry.name).bytes();
+    entry.end = at;
+  }
+  return header;
+}
+
+Expected<Tensor> read_tensor(ReadableFile& file, const detail::SafetensorsEntry& entry,
+                             std::uint64_t data) {
+  TROUPE_TRY(Tensor t, Tensor::make(entry.dtype, entry.shape));
+  auto* bytes = static_cast<std::byte*>(t.mutable_raw());
+  TROUPE_TRY(file.read_at(data + entry.begin, std::span(bytes, t.bytes())));
+  if (entry.dtype == DType::bool_ &&
+      std::any_of(bytes, bytes + t.bytes(), [](std::byte b) { return b > std::byte{1}; }))
+    return data_loss("a bool of '" + entry.name + "' is neither 0 nor 1");
+  return t;
+}
+
+}  // namespace
+
+bool safetensors_holds(DType dtype) { return !detail::safetensors_name(dtype).empty(); }
+
+Status write_safetensors(WritableFile& file, const Safetensors& content) {
+  TROUPE_TRY(auto header, layout(content));
+  TROUPE_TRY(std::string json, detail::format_header(header));
+  if (json.size() > kMaxHeader) return invalid_argument("the header would be above 100 MB");
+  std::uint64_t size = json.size();
+  TROUPE_TRY(file.append(std::as_bytes(std::span(&size, 1))));
+  TROUPE_TRY(file.append(std::as_bytes(std::span(json))));
+  for (const auto& entry : header.entries) {
+    const Tensor& t = content.tensors.at(entry.name);
+    TROUPE_TRY(file.append({static_cast<const std::byte*>(t.raw()), t.bytes()}));
+  }
+  return ok_status();
+}
+
+Status write_safetensors(const std::string& path, const Safetensors& content, FileSystem& files) {
+  return write_file(files, path,
+                    [&](WritableFile& file) { return write_safetensors(file, content); });
+}
+
+Expected<Safetensors> read_safetensors(ReadableFile& file) try {
+  std::uint64_t size = 0;
+  if (file.size() < sizeof size) return data_loss("it is shorter than 8 bytes");
+  TROUPE_TRY(file.read_at(0, std::as_writable_bytes(std::span(&size, 1))));
+  if (size > kMaxHeader || size > file.size() - sizeof size)
+    return data_loss("its header of " + std::to_string(size) + " bytes is longer than the file");
+  std::string json(size, ' ');
+  TROUPE_TRY(file.read_at(sizeof size, std::as_writable_bytes(std::span(json))));
+  std::uint64_t data = sizeof size + size;
+  TROUPE_TRY(auto header, detail::parse_header(json, file.size() - data));
+  Safetensors out;
+  out.metadata = std::move(header.metadata);
+  for (const auto& entry : header.entries) {
+    TROUPE_TRY(Tensor t, read_tensor(file, entry, data));
+    out.tensors.emplace(entry.name, std::move(t));
+  }
+  return out;
+} catch (const std::bad_alloc&) {
+  return resource_exhausted("no memory for its header");
+}
+
+Expected<Safetensors> read_safetensors(const std::string& path, FileSystem& files) {
+  TROUPE_TRY(auto file, files.open(path));
+  auto content = read_safetensors(*file);
+  if (!content.ok()) return content.status().in("in the safetensors file '" + path + "'");
+  return content;
+}
+
+}  // namespace troupe
