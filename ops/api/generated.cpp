@@ -1,0 +1,1175 @@
+// Written by troupe-gen from the op definitions; do not edit.
+// clang-format off
+#include "ops/api/generated.hpp"
+
+#include "ops/api/node.hpp"
+
+namespace troupe {
+
+Output abs(Output x, Site site) {
+  NodeSpec node{.op = "Abs"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output add(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Add"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output add_n(const std::vector<Output>& values, Site site) {
+  NodeSpec node{.op = "AddN"};
+  node.inputs = flat_inputs({values});
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output all(Output x, const AllOptions& options, Site site) {
+  NodeSpec node{.op = "All"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output any(Output x, const AnyOptions& options, Site site) {
+  NodeSpec node{.op = "Any"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
+    Output epsilon, Output grad, const ApplyAdamOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyAdam"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_gradient_descent(Output var, Output lr, Output grad,
+    const ApplyGradientDescentOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyGradientDescent"};
+  node.inputs = {var, lr, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_momentum(Output var, Output accum, Output lr, Output grad, Output momentum,
+    const ApplyMomentumOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMomentum"};
+  node.inputs = {var, accum, lr, grad, momentum};
+  node.attrs.emplace("nesterov", options.nesterov);
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Output arg_max(Output x, const ArgMaxOptions& options, Site site) {
+  NodeSpec node{.op = "ArgMax"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output arg_min(Output x, const ArgMinOptions& options, Site site) {
+  NodeSpec node{.op = "ArgMin"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Op assert_(Output condition, const AssertOptions& options, Site site) {
+  NodeSpec node{.op = "Assert"};
+  node.inputs = {condition};
+  node.attrs.emplace("message", options.message);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op assign(Output var, Output value, const AssignOptions& options, Site site) {
+  NodeSpec node{.op = "Assign"};
+  node.inputs = {var, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op assign_add(Output var, Output value, const AssignAddOptions& options, Site site) {
+  NodeSpec node{.op = "AssignAdd"};
+  node.inputs = {var, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op assign_sub(Output var, Output value, const AssignSubOptions& options, Site site) {
+  NodeSpec node{.op = "AssignSub"};
+  node.inputs = {var, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
+    const AvgPoolOptions& options, Site site) {
+  NodeSpec node{.op = "AvgPool"};
+  node.inputs = {x};
+  node.attrs.emplace("ksize", std::move(ksize));
+  node.attrs.emplace("strides", std::move(strides));
+  node.attrs.emplace("padding", options.padding);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output avg_pool_grad(Output x_sizes, Output dy, std::vector<std::int64_t> ksize,
+    std::vector<std::int64_t> strides, const AvgPoolGradOptions& options, Site site) {
+  NodeSpec node{.op = "AvgPoolGrad"};
+  node.inputs = {x_sizes, dy};
+  node.attrs.emplace("ksize", std::move(ksize));
+  node.attrs.emplace("strides", std::move(strides));
+  node.attrs.emplace("padding", options.padding);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output bias_add(Output x, Output bias, Site site) {
+  NodeSpec node{.op = "BiasAdd"};
+  node.inputs = {x, bias};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output bias_add_grad(Output dy, Site site) {
+  NodeSpec node{.op = "BiasAddGrad"};
+  node.inputs = {dy};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output broadcast_to(Output x, Output shape, Site site) {
+  NodeSpec node{.op = "BroadcastTo"};
+  node.inputs = {x, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output cast(Output x, DType to, Site site) {
+  NodeSpec node{.op = "Cast"};
+  node.inputs = {x};
+  node.attrs.emplace("to", std::move(to));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output ceil(Output x, Site site) {
+  NodeSpec node{.op = "Ceil"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output check_numerics(Output x, const CheckNumericsOptions& options, Site site) {
+  NodeSpec node{.op = "CheckNumerics"};
+  node.inputs = {x};
+  node.attrs.emplace("message", options.message);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output concat(const std::vector<Output>& values, const ConcatOptions& options, Site site) {
+  NodeSpec node{.op = "Concat"};
+  node.inputs = flat_inputs({values});
+  node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+std::vector<Output> concat_grad(Output dy, const std::vector<Output>& shapes,
+    const ConcatGradOptions& options, Site site) {
+  NodeSpec node{.op = "ConcatGrad"};
+  node.inputs = flat_inputs({dy, shapes});
+  node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+Output conv2d(Output x, Output filter, const Conv2DOptions& options, Site site) {
+  NodeSpec node{.op = "Conv2D"};
+  node.inputs = {x, filter};
+  node.attrs.emplace("strides", options.strides);
+  node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
+  node.attrs.emplace("dilations", options.dilations);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output conv2d_backprop_filter(Output x, Output filter_sizes, Output dy,
+    const Conv2DBackpropFilterOptions& options, Site site) {
+  NodeSpec node{.op = "Conv2DBackpropFilter"};
+  node.inputs = {x, filter_sizes, dy};
+  node.attrs.emplace("strides", options.strides);
+  node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
+  node.attrs.emplace("dilations", options.dilations);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
+    const Conv2DBackpropInputOptions& options, Site site) {
+  NodeSpec node{.op = "Conv2DBackpropInput"};
+  node.inputs = {x_sizes, filter, dy};
+  node.attrs.emplace("strides", options.strides);
+  node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
+  node.attrs.emplace("dilations", options.dilations);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output cos(Output x, Site site) {
+  NodeSpec node{.op = "Cos"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output dataset(GraphBuilder& g, std::string source, std::vector<DType> types,
+    std::vector<PartialShape> shapes, const DatasetOptions& options, Site site) {
+  NodeSpec node{.op = "Dataset"};
+  node.attrs.emplace("source", std::move(source));
+  node.attrs.emplace("first", options.first);
+  node.attrs.emplace("digits_seed", options.digits_seed);
+  node.attrs.emplace("files", options.files);
+  node.attrs.emplace("batch", options.batch);
+  node.attrs.emplace("shuffle", options.shuffle);
+  node.attrs.emplace("seed", options.seed);
+  node.attrs.emplace("repeat", options.repeat);
+  node.attrs.emplace("drop_remainder", options.drop_remainder);
+  node.attrs.emplace("prefetch", options.prefetch);
+  node.attrs.emplace("limit", options.limit);
+  node.attrs.emplace("types", std::move(types));
+  node.attrs.emplace("shapes", std::move(shapes));
+  node.attrs.emplace("container", options.container);
+  node.attrs.emplace("shared_name", options.shared_name);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+std::vector<Output> dequeue(Output handle, std::vector<DType> types,
+    const DequeueOptions& options, Site site) {
+  NodeSpec node{.op = "Dequeue"};
+  node.inputs = {handle};
+  node.attrs.emplace("shapes", options.shapes);
+  node.attrs.emplace("types", std::move(types));
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+Output div(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Div"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output elu(Output x, Site site) {
+  NodeSpec node{.op = "Elu"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output elu_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "EluGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Op enqueue(Output handle, const std::vector<Output>& values, Site site) {
+  NodeSpec node{.op = "Enqueue"};
+  node.inputs = flat_inputs({handle, values});
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Output equal(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Equal"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output erf(Output x, Site site) {
+  NodeSpec node{.op = "Erf"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output erf_grad(Output dy, Output x, Site site) {
+  NodeSpec node{.op = "ErfGrad"};
+  node.inputs = {dy, x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output exp(Output x, Site site) {
+  NodeSpec node{.op = "Exp"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output expand_dims(Output x, std::int64_t axis, Site site) {
+  NodeSpec node{.op = "ExpandDims"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", std::move(axis));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output expm1(Output x, Site site) {
+  NodeSpec node{.op = "Expm1"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output fifo_queue(GraphBuilder& g, std::vector<DType> types, const FIFOQueueOptions& options,
+    Site site) {
+  NodeSpec node{.op = "FIFOQueue"};
+  node.attrs.emplace("types", std::move(types));
+  node.attrs.emplace("shapes", options.shapes);
+  node.attrs.emplace("capacity", options.capacity);
+  node.attrs.emplace("container", options.container);
+  node.attrs.emplace("shared_name", options.shared_name);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+Output fill(Output dims, Output value, Site site) {
+  NodeSpec node{.op = "Fill"};
+  node.inputs = {dims, value};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output floor(Output x, Site site) {
+  NodeSpec node{.op = "Floor"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output floor_div(Output a, Output b, Site site) {
+  NodeSpec node{.op = "FloorDiv"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output gather(Output params, Output indices, Site site) {
+  NodeSpec node{.op = "Gather"};
+  node.inputs = {params, indices};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output gather_grad(Output dy, Output indices, Output shape, Site site) {
+  NodeSpec node{.op = "GatherGrad"};
+  node.inputs = {dy, indices, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output greater(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Greater"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output greater_equal(Output a, Output b, Site site) {
+  NodeSpec node{.op = "GreaterEqual"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output identity(Output x, Site site) {
+  NodeSpec node{.op = "Identity"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output is_finite(Output x, Site site) {
+  NodeSpec node{.op = "IsFinite"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output is_inf(Output x, Site site) {
+  NodeSpec node{.op = "IsInf"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output is_nan(Output x, Site site) {
+  NodeSpec node{.op = "IsNan"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output is_variable_initialized(Output handle, Site site) {
+  NodeSpec node{.op = "IsVariableInitialized"};
+  node.inputs = {handle};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output less(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Less"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output less_equal(Output a, Output b, Site site) {
+  NodeSpec node{.op = "LessEqual"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output log(Output x, Site site) {
+  NodeSpec node{.op = "Log"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output log1p(Output x, Site site) {
+  NodeSpec node{.op = "Log1p"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output log_softmax(Output logits, Site site) {
+  NodeSpec node{.op = "LogSoftmax"};
+  node.inputs = {logits};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output log_softmax_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "LogSoftmaxGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output logical_and(Output a, Output b, Site site) {
+  NodeSpec node{.op = "LogicalAnd"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output logical_not(Output x, Site site) {
+  NodeSpec node{.op = "LogicalNot"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output logical_or(Output a, Output b, Site site) {
+  NodeSpec node{.op = "LogicalOr"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output mat_mul(Output a, Output b, const MatMulOptions& options, Site site) {
+  NodeSpec node{.op = "MatMul"};
+  node.inputs = {a, b};
+  node.attrs.emplace("transpose_a", options.transpose_a);
+  node.attrs.emplace("transpose_b", options.transpose_b);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output max(Output x, const MaxOptions& options, Site site) {
+  NodeSpec node{.op = "Max"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
+    const MaxPoolOptions& options, Site site) {
+  NodeSpec node{.op = "MaxPool"};
+  node.inputs = {x};
+  node.attrs.emplace("ksize", std::move(ksize));
+  node.attrs.emplace("strides", std::move(strides));
+  node.attrs.emplace("padding", options.padding);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ksize,
+    std::vector<std::int64_t> strides, const MaxPoolGradOptions& options, Site site) {
+  NodeSpec node{.op = "MaxPoolGrad"};
+  node.inputs = {x, y, dy};
+  node.attrs.emplace("ksize", std::move(ksize));
+  node.attrs.emplace("strides", std::move(strides));
+  node.attrs.emplace("padding", options.padding);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output maximum(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Maximum"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output mean(Output x, const MeanOptions& options, Site site) {
+  NodeSpec node{.op = "Mean"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output min(Output x, const MinOptions& options, Site site) {
+  NodeSpec node{.op = "Min"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output minimum(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Minimum"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output mod(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Mod"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output mul(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Mul"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output neg(Output x, Site site) {
+  NodeSpec node{.op = "Neg"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+std::vector<Output> next_element(Output handle, std::vector<PartialShape> shapes,
+    std::vector<DType> types, Site site) {
+  NodeSpec node{.op = "NextElement"};
+  node.inputs = {handle};
+  node.attrs.emplace("shapes", std::move(shapes));
+  node.attrs.emplace("types", std::move(types));
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+Op no_op(GraphBuilder& g, Site site) {
+  NodeSpec node{.op = "NoOp"};
+  node.site = std::move(site);
+  return g.add(std::move(node));
+}
+
+Output not_equal(Output a, Output b, Site site) {
+  NodeSpec node{.op = "NotEqual"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output one_hot(Output indices, std::int64_t depth, const OneHotOptions& options, Site site) {
+  NodeSpec node{.op = "OneHot"};
+  node.inputs = {indices};
+  node.attrs.emplace("T", options.dtype);
+  node.attrs.emplace("depth", std::move(depth));
+  node.attrs.emplace("on", options.on);
+  node.attrs.emplace("off", options.off);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output ones_like(Output x, Site site) {
+  NodeSpec node{.op = "OnesLike"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output pack(const std::vector<Output>& values, const PackOptions& options, Site site) {
+  NodeSpec node{.op = "Pack"};
+  node.inputs = flat_inputs({values});
+  node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& options, Site site) {
+  NodeSpec node{.op = "Pad"};
+  node.inputs = {x};
+  node.attrs.emplace("paddings", std::move(paddings));
+  node.attrs.emplace("value", options.value);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output pow(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Pow"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output pow_grad_base(Output dy, Output a, Output b, Site site) {
+  NodeSpec node{.op = "PowGradBase"};
+  node.inputs = {dy, a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output pow_grad_exponent(Output dy, Output y, Output a, Site site) {
+  NodeSpec node{.op = "PowGradExponent"};
+  node.inputs = {dy, y, a};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output print(Output x, const PrintOptions& options, Site site) {
+  NodeSpec node{.op = "Print"};
+  node.inputs = {x};
+  node.attrs.emplace("message", options.message);
+  node.attrs.emplace("limit", options.limit);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output prod(Output x, const ProdOptions& options, Site site) {
+  NodeSpec node{.op = "Prod"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output prod_grad(Output dy, Output x, const ProdGradOptions& options, Site site) {
+  NodeSpec node{.op = "ProdGrad"};
+  node.inputs = {dy, x};
+  node.attrs.emplace("axes", options.axes);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Op queue_close(Output handle, const QueueCloseOptions& options, Site site) {
+  NodeSpec node{.op = "QueueClose"};
+  node.inputs = {handle};
+  node.attrs.emplace("cancel_pending", options.cancel_pending);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Output queue_size(Output handle, Site site) {
+  NodeSpec node{.op = "QueueSize"};
+  node.inputs = {handle};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output random_standard_normal(GraphBuilder& g, PartialShape shape,
+    const RandomStandardNormalOptions& options, Site site) {
+  NodeSpec node{.op = "RandomStandardNormal"};
+  node.attrs.emplace("T", options.dtype);
+  node.attrs.emplace("shape", std::move(shape));
+  node.attrs.emplace("mean", options.mean);
+  node.attrs.emplace("stddev", options.stddev);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+Output random_uniform(GraphBuilder& g, PartialShape shape, const RandomUniformOptions& options,
+    Site site) {
+  NodeSpec node{.op = "RandomUniform"};
+  node.attrs.emplace("T", options.dtype);
+  node.attrs.emplace("shape", std::move(shape));
+  node.attrs.emplace("low", options.low);
+  node.attrs.emplace("high", options.high);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+Output random_uniform_int(GraphBuilder& g, PartialShape shape, std::int64_t high,
+    const RandomUniformIntOptions& options, Site site) {
+  NodeSpec node{.op = "RandomUniformInt"};
+  node.attrs.emplace("T", options.dtype);
+  node.attrs.emplace("shape", std::move(shape));
+  node.attrs.emplace("low", options.low);
+  node.attrs.emplace("high", std::move(high));
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+Output range(Output start, Output limit, Output delta, Site site) {
+  NodeSpec node{.op = "Range"};
+  node.inputs = {start, limit, delta};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rank(Output x, const RankOptions& options, Site site) {
+  NodeSpec node{.op = "Rank"};
+  node.inputs = {x};
+  node.attrs.emplace("out_type", options.out_type);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output read_variable(Output handle, DType dtype, Site site) {
+  NodeSpec node{.op = "ReadVariable"};
+  node.inputs = {handle};
+  node.attrs.emplace("T", std::move(dtype));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output reciprocal(Output x, Site site) {
+  NodeSpec node{.op = "Reciprocal"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output reciprocal_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "ReciprocalGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output relu(Output x, Site site) {
+  NodeSpec node{.op = "Relu"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output relu6(Output x, Site site) {
+  NodeSpec node{.op = "Relu6"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output relu6_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "Relu6Grad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output relu_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "ReluGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output reshape(Output x, Output shape, Site site) {
+  NodeSpec node{.op = "Reshape"};
+  node.inputs = {x, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+std::vector<Output> restore(Output prefix, std::vector<std::string> names,
+    std::vector<DType> types, const RestoreOptions& options, Site site) {
+  NodeSpec node{.op = "Restore"};
+  node.inputs = {prefix};
+  node.attrs.emplace("names", std::move(names));
+  node.attrs.emplace("shapes", options.shapes);
+  node.attrs.emplace("types", std::move(types));
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+Output reverse(Output x, const ReverseOptions& options, Site site) {
+  NodeSpec node{.op = "Reverse"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output round(Output x, Site site) {
+  NodeSpec node{.op = "Round"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rsqrt(Output x, Site site) {
+  NodeSpec node{.op = "Rsqrt"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rsqrt_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "RsqrtGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::string> names,
+    Site site) {
+  NodeSpec node{.op = "Save"};
+  node.inputs = flat_inputs({prefix, tensors});
+  node.attrs.emplace("names", std::move(names));
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Output scale_rows(Output x, Output scale, Site site) {
+  NodeSpec node{.op = "ScaleRows"};
+  node.inputs = {x, scale};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output select(Output condition, Output a, Output b, Site site) {
+  NodeSpec node{.op = "Select"};
+  node.inputs = {condition, a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output shape(Output x, const ShapeOptions& options, Site site) {
+  NodeSpec node{.op = "Shape"};
+  node.inputs = {x};
+  node.attrs.emplace("out_type", options.out_type);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sigmoid(Output x, Site site) {
+  NodeSpec node{.op = "Sigmoid"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sigmoid_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "SigmoidGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sign(Output x, Site site) {
+  NodeSpec node{.op = "Sign"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sin(Output x, Site site) {
+  NodeSpec node{.op = "Sin"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output size(Output x, const SizeOptions& options, Site site) {
+  NodeSpec node{.op = "Size"};
+  node.inputs = {x};
+  node.attrs.emplace("out_type", options.out_type);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output slice(Output x, Output begin, Output size, Site site) {
+  NodeSpec node{.op = "Slice"};
+  node.inputs = {x, begin, size};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output slice_grad(Output dy, Output begin, Output shape, Site site) {
+  NodeSpec node{.op = "SliceGrad"};
+  node.inputs = {dy, begin, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output softmax(Output logits, Site site) {
+  NodeSpec node{.op = "Softmax"};
+  node.inputs = {logits};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+SoftmaxCrossEntropyWithLogitsOutputs softmax_cross_entropy_with_logits(Output logits,
+    Output labels, Site site) {
+  NodeSpec node{.op = "SoftmaxCrossEntropyWithLogits"};
+  node.inputs = {logits, labels};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+Output softmax_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "SoftmaxGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output softplus(Output x, Site site) {
+  NodeSpec node{.op = "Softplus"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output softplus_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "SoftplusGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output softsign(Output x, Site site) {
+  NodeSpec node{.op = "Softsign"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output softsign_grad(Output dy, Output x, Site site) {
+  NodeSpec node{.op = "SoftsignGrad"};
+  node.inputs = {dy, x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+SparseSoftmaxCrossEntropyWithLogitsOutputs sparse_softmax_cross_entropy_with_logits(
+    Output logits, Output labels, Site site) {
+  NodeSpec node{.op = "SparseSoftmaxCrossEntropyWithLogits"};
+  node.inputs = {logits, labels};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+std::vector<Output> split(Output x, std::int64_t n, const SplitOptions& options, Site site) {
+  NodeSpec node{.op = "Split"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("N", std::move(n));
+  node.attrs.emplace("sizes", options.sizes);
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+Output spread(Output dy, Output shape, const SpreadOptions& options, Site site) {
+  NodeSpec node{.op = "Spread"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("mean", options.mean);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sqrt(Output x, Site site) {
+  NodeSpec node{.op = "Sqrt"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sqrt_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "SqrtGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output square(Output x, Site site) {
+  NodeSpec node{.op = "Square"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output squared_difference(Output a, Output b, Site site) {
+  NodeSpec node{.op = "SquaredDifference"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output squeeze(Output x, const SqueezeOptions& options, Site site) {
+  NodeSpec node{.op = "Squeeze"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output stop_gradient(Output x, Site site) {
+  NodeSpec node{.op = "StopGradient"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sub(Output a, Output b, Site site) {
+  NodeSpec node{.op = "Sub"};
+  node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sum(Output x, const SumOptions& options, Site site) {
+  NodeSpec node{.op = "Sum"};
+  node.inputs = {x};
+  node.attrs.emplace("axes", options.axes);
+  node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sum_to_shape(Output x, PartialShape shape, Site site) {
+  NodeSpec node{.op = "SumToShape"};
+  node.inputs = {x};
+  node.attrs.emplace("shape", std::move(shape));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output sum_to_shape_of(Output x, Output like, Site site) {
+  NodeSpec node{.op = "SumToShapeOf"};
+  node.inputs = {x, like};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output tanh(Output x, Site site) {
+  NodeSpec node{.op = "Tanh"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output tanh_grad(Output dy, Output y, Site site) {
+  NodeSpec node{.op = "TanhGrad"};
+  node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output tile(Output x, std::vector<std::int64_t> multiples, Site site) {
+  NodeSpec node{.op = "Tile"};
+  node.inputs = {x};
+  node.attrs.emplace("multiples", std::move(multiples));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output tile_grad(Output dy, Output shape, std::vector<std::int64_t> multiples, Site site) {
+  NodeSpec node{.op = "TileGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("multiples", std::move(multiples));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output transpose(Output x, const TransposeOptions& options, Site site) {
+  NodeSpec node{.op = "Transpose"};
+  node.inputs = {x};
+  node.attrs.emplace("perm", options.perm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output truncated_normal(GraphBuilder& g, PartialShape shape,
+    const TruncatedNormalOptions& options, Site site) {
+  NodeSpec node{.op = "TruncatedNormal"};
+  node.attrs.emplace("T", options.dtype);
+  node.attrs.emplace("shape", std::move(shape));
+  node.attrs.emplace("mean", options.mean);
+  node.attrs.emplace("stddev", options.stddev);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+std::vector<Output> unpack(Output x, std::int64_t n, const UnpackOptions& options, Site site) {
+  NodeSpec node{.op = "Unpack"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("N", std::move(n));
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments, Site site) {
+  NodeSpec node{.op = "UnsortedSegmentSum"};
+  node.inputs = {data, segment_ids, num_segments};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output zeros_like(Output x, Site site) {
+  NodeSpec node{.op = "ZerosLike"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+}  // namespace troupe

@@ -1,0 +1,756 @@
+// Typed wrappers of all ops. Written by troupe-gen from the op definitions; do not edit.
+// clang-format off
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "graph/builder.hpp"
+
+namespace troupe {
+
+// Abs: y = |x|. The gradient at 0 is 0.
+Output abs(Output x, Site site = Site::here());
+
+// Add: y = a + b. Integers wrap around. The inputs broadcast.
+Output add(Output a, Output b, Site site = Site::here());
+
+// AddN: The sum of one or more tensors of one shape, added from left to right.
+Output add_n(const std::vector<Output>& values, Site site = Site::here());
+
+struct AllOptions {
+  std::vector<std::int64_t> axes = {};
+  bool keep_dims = false;
+};
+// All: True when all elements are. Over the dimensions `axes`, all of them when the list is empty;
+// keep_dims leaves them as dimensions of size 1.
+Output all(Output x, const AllOptions& options = {}, Site site = Site::here());
+
+struct AnyOptions {
+  std::vector<std::int64_t> axes = {};
+  bool keep_dims = false;
+};
+// Any: True when any element is. Over the dimensions `axes`, all of them when the list is empty;
+// keep_dims leaves them as dimensions of size 1.
+Output any(Output x, const AnyOptions& options = {}, Site site = Site::here());
+
+struct ApplyAdamOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdam: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr
+// sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v are shaped like
+// var, step is an i64 scalar.
+Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
+    Output epsilon, Output grad, const ApplyAdamOptions& options = {}, Site site = Site::here());
+
+struct ApplyGradientDescentOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyGradientDescent: var -= lr * grad, with the mean of the replicas' gradients.
+Op apply_gradient_descent(Output var, Output lr, Output grad,
+    const ApplyGradientDescentOptions& options = {}, Site site = Site::here());
+
+struct ApplyMomentumOptions {
+  bool nesterov = false;
+  std::int64_t replicas = 1;
+};
+// ApplyMomentum: accum = momentum * accum + grad; var -= lr * accum, or with `nesterov` var -= lr *
+// (grad + momentum * accum).
+Op apply_momentum(Output var, Output accum, Output lr, Output grad, Output momentum,
+    const ApplyMomentumOptions& options = {}, Site site = Site::here());
+
+struct ArgMaxOptions {
+  std::int64_t axis = -1;
+};
+// ArgMax: The position along `axis` of the first maximum; of the first NaN if there is one. The
+// dimension goes; it must not be empty.
+Output arg_max(Output x, const ArgMaxOptions& options = {}, Site site = Site::here());
+
+struct ArgMinOptions {
+  std::int64_t axis = -1;
+};
+// ArgMin: The position along `axis` of the first minimum; of the first NaN if there is one. The
+// dimension goes; it must not be empty.
+Output arg_min(Output x, const ArgMinOptions& options = {}, Site site = Site::here());
+
+struct AssertOptions {
+  std::string message = "";
+};
+// Assert: Fails the run with `message` unless the scalar condition is true. What depends on it
+// should have it as a control input.
+Op assert_(Output condition, const AssertOptions& options = {}, Site site = Site::here());
+
+struct AssignOptions {
+  std::int64_t replicas = 1;
+};
+// Assign: The variable becomes `value`; this is what gives it its first one. Of several replicas
+// the first one's value counts.
+Op assign(Output var, Output value, const AssignOptions& options = {}, Site site = Site::here());
+
+struct AssignAddOptions {
+  std::int64_t replicas = 1;
+};
+// AssignAdd: var += value, summed over replicas.
+Op assign_add(Output var, Output value, const AssignAddOptions& options = {},
+    Site site = Site::here());
+
+struct AssignSubOptions {
+  std::int64_t replicas = 1;
+};
+// AssignSub: var -= value, summed over replicas.
+Op assign_sub(Output var, Output value, const AssignSubOptions& options = {},
+    Site site = Site::here());
+
+struct AvgPoolOptions {
+  std::string padding = "VALID";  // SAME, VALID
+};
+// AvgPool: The mean of each window over height and width of x [n,h,w,c]; ksize and strides are
+// [h,w] or [1,h,w,1]. Padding is not counted.
+Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
+    const AvgPoolOptions& options = {}, Site site = Site::here());
+
+struct AvgPoolGradOptions {
+  std::string padding = "VALID";  // SAME, VALID
+};
+// AvgPoolGrad: The gradient of AvgPool for images of shape x_sizes.
+Output avg_pool_grad(Output x_sizes, Output dy, std::vector<std::int64_t> ksize,
+    std::vector<std::int64_t> strides, const AvgPoolGradOptions& options = {},
+    Site site = Site::here());
+
+// BiasAdd: y = x + bias, where bias has one element per channel: the last dimension of x.
+Output bias_add(Output x, Output bias, Site site = Site::here());
+
+// BiasAddGrad: The sum of dy over every dimension but the last. The sum has a fixed order.
+Output bias_add_grad(Output dy, Site site = Site::here());
+
+// BroadcastTo: x repeated to `shape`, to which it must broadcast.
+Output broadcast_to(Output x, Output shape, Site site = Site::here());
+
+// Cast: The values of x in another type. Floats become integers towards zero, values out of range
+// the nearest end of it, NaN 0; integers keep their low bits; everything but 0 becomes true. No
+// gradient flows through integers and bool.
+Output cast(Output x, DType to, Site site = Site::here());
+
+// Ceil: The smallest integer not below x.
+Output ceil(Output x, Site site = Site::here());
+
+struct CheckNumericsOptions {
+  std::string message = "CheckNumerics";
+};
+// CheckNumerics: y = x; fails the run where x holds an infinity or a NaN, and names the first.
+Output check_numerics(Output x, const CheckNumericsOptions& options = {},
+    Site site = Site::here());
+
+struct ConcatOptions {
+  std::int64_t axis = 0;
+};
+// Concat: The values one after another along `axis`, in which alone their shapes may differ; a
+// negative axis counts from the end.
+Output concat(const std::vector<Output>& values, const ConcatOptions& options = {},
+    Site site = Site::here());
+
+struct ConcatGradOptions {
+  std::int64_t axis = 0;
+};
+// ConcatGrad: Takes dy apart into tensors of the given shapes, which must fill it along `axis`: the
+// gradient of Concat.
+std::vector<Output> concat_grad(Output dy, const std::vector<Output>& shapes,
+    const ConcatGradOptions& options = {}, Site site = Site::here());
+
+struct Conv2DOptions {
+  std::vector<std::int64_t> strides = {1, 1};
+  std::string padding = "SAME";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
+  std::vector<std::int64_t> dilations = {1, 1};
+};
+// Conv2D: Convolution of images x [n,h,w,c] with filter [h,w,c,k] to [n,h',w',k]. strides and
+// dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding EXPLICIT, are
+// [top,bottom,left,right]. SAME pads as little as keeps every pixel in a window, one more after
+// than before when odd.
+Output conv2d(Output x, Output filter, const Conv2DOptions& options = {},
+    Site site = Site::here());
+
+struct Conv2DBackpropFilterOptions {
+  std::vector<std::int64_t> strides = {1, 1};
+  std::string padding = "SAME";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
+  std::vector<std::int64_t> dilations = {1, 1};
+};
+// Conv2DBackpropFilter: The gradient of Conv2D for its filter, whose shape is filter_sizes. Partial
+// sums over images are added in a fixed order.
+Output conv2d_backprop_filter(Output x, Output filter_sizes, Output dy,
+    const Conv2DBackpropFilterOptions& options = {}, Site site = Site::here());
+
+struct Conv2DBackpropInputOptions {
+  std::vector<std::int64_t> strides = {1, 1};
+  std::string padding = "SAME";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
+  std::vector<std::int64_t> dilations = {1, 1};
+};
+// Conv2DBackpropInput: The gradient of Conv2D for its images, whose shape is x_sizes; in other
+// words a transposed convolution of dy.
+Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
+    const Conv2DBackpropInputOptions& options = {}, Site site = Site::here());
+
+// Cos: y = cos(x), x in radians.
+Output cos(Output x, Site site = Site::here());
+
+struct DatasetOptions {
+  std::int64_t first = 0;
+  std::int64_t digits_seed = 0;
+  std::vector<std::string> files = {};
+  std::int64_t batch = 1;
+  std::int64_t shuffle = 0;
+  std::int64_t seed = 0;
+  std::int64_t repeat = 1;
+  bool drop_remainder = false;
+  std::int64_t prefetch = 0;
+  std::int64_t limit = 0;
+  std::string container = "";
+  std::string shared_name = "";
+};
+// Dataset: A handle on an input pipeline over (image, label) pairs: from the IDX `files` (images,
+// labels), or digits drawn by `digits_seed`. The examples are `limit` (0: all) from `first` on,
+// shuffled anew in each epoch through a window of `shuffle` examples (0: in order) by `seed` alone,
+// `repeat`ed that many times (-1: for ever). `prefetch` elements are made ahead.
+Output dataset(GraphBuilder& g, std::string source, std::vector<DType> types,
+    std::vector<PartialShape> shapes, const DatasetOptions& options = {},
+    Site site = Site::here());
+
+struct DequeueOptions {
+  std::vector<PartialShape> shapes = {};
+};
+// Dequeue: The oldest tuple, which leaves the queue when this run commits. Waits while the queue is
+// empty; out_of_range when it is closed and nothing can come any more.
+std::vector<Output> dequeue(Output handle, std::vector<DType> types,
+    const DequeueOptions& options = {}, Site site = Site::here());
+
+// Div: y = a / b; towards zero for integers, of which a zero in b is an error. The inputs
+// broadcast.
+Output div(Output a, Output b, Site site = Site::here());
+
+// Elu: y = x where x >= 0, else e^x - 1.
+Output elu(Output x, Site site = Site::here());
+
+// EluGrad: The gradient of Elu, given its output y.
+Output elu_grad(Output dy, Output y, Site site = Site::here());
+
+// Enqueue: Appends one tuple, visible to other runs when this run commits. Waits while the queue is
+// full; cancelled once it is closed.
+Op enqueue(Output handle, const std::vector<Output>& values, Site site = Site::here());
+
+// Equal: y = a == b; a NaN equals nothing. The inputs broadcast.
+Output equal(Output a, Output b, Site site = Site::here());
+
+// Erf: The error function.
+Output erf(Output x, Site site = Site::here());
+
+// ErfGrad: dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf.
+Output erf_grad(Output dy, Output x, Site site = Site::here());
+
+// Exp: y = e^x.
+Output exp(Output x, Site site = Site::here());
+
+// ExpandDims: x with a dimension of size 1 at position `axis` of the result; negative counts from
+// the end.
+Output expand_dims(Output x, std::int64_t axis, Site site = Site::here());
+
+// Expm1: y = exp(x) - 1, exact for small x.
+Output expm1(Output x, Site site = Site::here());
+
+struct FIFOQueueOptions {
+  std::vector<PartialShape> shapes = {};
+  std::int64_t capacity = 32;
+  std::string container = "";
+  std::string shared_name = "";
+};
+// FIFOQueue: A handle on a bounded first-in-first-out queue of tuples with the dtypes `types` and,
+// when given, the `shapes`. Named like a Variable.
+Output fifo_queue(GraphBuilder& g, std::vector<DType> types,
+    const FIFOQueueOptions& options = {}, Site site = Site::here());
+
+// Fill: A tensor of shape `dims` (a vector), every element of it the scalar `value`.
+Output fill(Output dims, Output value, Site site = Site::here());
+
+// Floor: The largest integer not above x.
+Output floor(Output x, Site site = Site::here());
+
+// FloorDiv: y = floor(a / b). A zero in an integer b is an error. The inputs broadcast.
+Output floor_div(Output a, Output b, Site site = Site::here());
+
+// Gather: y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0. An index outside is
+// an error.
+Output gather(Output params, Output indices, Site site = Site::here());
+
+// GatherGrad: The slices of dy added up where `indices` took them from, in a tensor of `shape`: the
+// gradient of Gather.
+Output gather_grad(Output dy, Output indices, Output shape, Site site = Site::here());
+
+// Greater: y = a > b; false where one is NaN. The inputs broadcast.
+Output greater(Output a, Output b, Site site = Site::here());
+
+// GreaterEqual: y = a >= b; false where one is NaN. The inputs broadcast.
+Output greater_equal(Output a, Output b, Site site = Site::here());
+
+// Identity: y = x.
+Output identity(Output x, Site site = Site::here());
+
+// IsFinite: True where x is neither infinite nor NaN.
+Output is_finite(Output x, Site site = Site::here());
+
+// IsInf: True where x is infinite, of either sign.
+Output is_inf(Output x, Site site = Site::here());
+
+// IsNan: True where x is not a number.
+Output is_nan(Output x, Site site = Site::here());
+
+// IsVariableInitialized: Whether the variable has a value as of the run's snapshot.
+Output is_variable_initialized(Output handle, Site site = Site::here());
+
+// Less: y = a < b; false where one is NaN. The inputs broadcast.
+Output less(Output a, Output b, Site site = Site::here());
+
+// LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
+Output less_equal(Output a, Output b, Site site = Site::here());
+
+// Log: y = natural logarithm of x; -inf at 0, NaN below.
+Output log(Output x, Site site = Site::here());
+
+// Log1p: y = log(1 + x), exact for small x.
+Output log1p(Output x, Site site = Site::here());
+
+// LogSoftmax: y = logits - log(sum(e^logits)) over the last dimension, without overflow.
+Output log_softmax(Output logits, Site site = Site::here());
+
+// LogSoftmaxGrad: The gradient of LogSoftmax, given its output y.
+Output log_softmax_grad(Output dy, Output y, Site site = Site::here());
+
+// LogicalAnd: y = a and b. The inputs broadcast.
+Output logical_and(Output a, Output b, Site site = Site::here());
+
+// LogicalNot: y = not x.
+Output logical_not(Output x, Site site = Site::here());
+
+// LogicalOr: y = a or b. The inputs broadcast.
+Output logical_or(Output a, Output b, Site site = Site::here());
+
+struct MatMulOptions {
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+// MatMul: The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that an
+// operand is stored transposed. k = 0 gives zeros. Integers wrap around.
+Output mat_mul(Output a, Output b, const MatMulOptions& options = {}, Site site = Site::here());
+
+struct MaxOptions {
+  std::vector<std::int64_t> axes = {};
+  bool keep_dims = false;
+};
+// Max: The maximum, NaN where there is one; of no elements -inf or the lowest integer. Equal maxima
+// share the gradient equally. Over the dimensions `axes`, all of them when the list is empty;
+// keep_dims leaves them as dimensions of size 1.
+Output max(Output x, const MaxOptions& options = {}, Site site = Site::here());
+
+struct MaxPoolOptions {
+  std::string padding = "VALID";  // SAME, VALID
+};
+// MaxPool: The largest element of each window over height and width of x [n,h,w,c]; ksize and
+// strides are [h,w] or [1,h,w,1]. Padding never wins. NaN does.
+Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
+    const MaxPoolOptions& options = {}, Site site = Site::here());
+
+struct MaxPoolGradOptions {
+  std::string padding = "VALID";  // SAME, VALID
+};
+// MaxPoolGrad: The gradient of MaxPool, given its input x and output y. Of equal maxima the first
+// in window order, row by row, takes all of dy.
+Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ksize,
+    std::vector<std::int64_t> strides, const MaxPoolGradOptions& options = {},
+    Site site = Site::here());
+
+// Maximum: The larger of a and b; NaN where one is NaN. Where they are equal, the gradient goes to
+// both in equal parts. The inputs broadcast.
+Output maximum(Output a, Output b, Site site = Site::here());
+
+struct MeanOptions {
+  std::vector<std::int64_t> axes = {};
+  bool keep_dims = false;
+};
+// Mean: The mean; NaN of no elements. Over the dimensions `axes`, all of them when the list is
+// empty; keep_dims leaves them as dimensions of size 1.
+Output mean(Output x, const MeanOptions& options = {}, Site site = Site::here());
+
+struct MinOptions {
+  std::vector<std::int64_t> axes = {};
+  bool keep_dims = false;
+};
+// Min: The minimum, NaN where there is one; of no elements inf or the highest integer. Equal minima
+// share the gradient equally. Over the dimensions `axes`, all of them when the list is empty;
+// keep_dims leaves them as dimensions of size 1.
+Output min(Output x, const MinOptions& options = {}, Site site = Site::here());
+
+// Minimum: The smaller of a and b; NaN where one is NaN. Where they are equal, the gradient goes to
+// both in equal parts. The inputs broadcast.
+Output minimum(Output a, Output b, Site site = Site::here());
+
+// Mod: y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an error. The
+// inputs broadcast.
+Output mod(Output a, Output b, Site site = Site::here());
+
+// Mul: y = a * b. Integers wrap around. The inputs broadcast.
+Output mul(Output a, Output b, Site site = Site::here());
+
+// Neg: y = -x. Integers wrap around.
+Output neg(Output x, Site site = Site::here());
+
+// NextElement: The dataset's element of this run and replica; out_of_range past the end.
+std::vector<Output> next_element(Output handle, std::vector<PartialShape> shapes,
+    std::vector<DType> types, Site site = Site::here());
+
+// NoOp: Nothing: a place for control edges.
+Op no_op(GraphBuilder& g, Site site = Site::here());
+
+// NotEqual: y = a != b; a NaN differs from everything. The inputs broadcast.
+Output not_equal(Output a, Output b, Site site = Site::here());
+
+struct OneHotOptions {
+  DType dtype = DType::f32;
+  double on = 1;
+  double off = 0;
+};
+// OneHot: A new last dimension of size `depth`: `on` at the index, `off` elsewhere; all off for an
+// index outside.
+Output one_hot(Output indices, std::int64_t depth, const OneHotOptions& options = {},
+    Site site = Site::here());
+
+// OnesLike: Ones (true) of the shape and type of x.
+Output ones_like(Output x, Site site = Site::here());
+
+struct PackOptions {
+  std::int64_t axis = 0;
+};
+// Pack: The values, all of one shape, stacked along a new dimension at `axis`.
+Output pack(const std::vector<Output>& values, const PackOptions& options = {},
+    Site site = Site::here());
+
+struct PadOptions {
+  double value = 0;
+};
+// Pad: x in a frame of `value`. The list gives how much goes before and after, dimension by
+// dimension: [before0, after0, before1, after1, ...].
+Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& options = {},
+    Site site = Site::here());
+
+// Pow: y = a^b. For integers b must not be negative. The gradient with respect to b is 0 where a <=
+// 0. The inputs broadcast.
+Output pow(Output a, Output b, Site site = Site::here());
+
+// PowGradBase: da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's).
+Output pow_grad_base(Output dy, Output a, Output b, Site site = Site::here());
+
+// PowGradExponent: db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's).
+Output pow_grad_exponent(Output dy, Output y, Output a, Site site = Site::here());
+
+struct PrintOptions {
+  std::string message = "";
+  std::int64_t limit = 8;
+};
+// Print: y = x; writes the message and at most `limit` elements to stderr on the way.
+Output print(Output x, const PrintOptions& options = {}, Site site = Site::here());
+
+struct ProdOptions {
+  std::vector<std::int64_t> axes = {};
+  bool keep_dims = false;
+};
+// Prod: The product. Integers wrap around. Over the dimensions `axes`, all of them when the list is
+// empty; keep_dims leaves them as dimensions of size 1.
+Output prod(Output x, const ProdOptions& options = {}, Site site = Site::here());
+
+struct ProdGradOptions {
+  std::vector<std::int64_t> axes = {};
+};
+// ProdGrad: dx = dy * the product of the other elements, exact with zeros: the gradient of Prod.
+Output prod_grad(Output dy, Output x, const ProdGradOptions& options = {},
+    Site site = Site::here());
+
+struct QueueCloseOptions {
+  bool cancel_pending = false;
+};
+// QueueClose: No element enters any more, once those that wait have, or at once and cancelling them
+// with `cancel_pending`. cancelled when the queue is closed already.
+Op queue_close(Output handle, const QueueCloseOptions& options = {}, Site site = Site::here());
+
+// QueueSize: How many elements the queue holds as of the run's snapshot.
+Output queue_size(Output handle, Site site = Site::here());
+
+struct RandomStandardNormalOptions {
+  DType dtype = DType::f32;
+  double mean = 0;
+  double stddev = 1;
+};
+// RandomStandardNormal: Normal numbers, of mean 0 and standard deviation 1 unless told. New values
+// in each run, the same for the same seed, node name and run.
+Output random_standard_normal(GraphBuilder& g, PartialShape shape,
+    const RandomStandardNormalOptions& options = {}, Site site = Site::here());
+
+struct RandomUniformOptions {
+  DType dtype = DType::f32;
+  double low = 0;
+  double high = 1;
+};
+// RandomUniform: Uniform numbers in [low, high). New values in each run, the same for the same
+// seed, node name and run.
+Output random_uniform(GraphBuilder& g, PartialShape shape,
+    const RandomUniformOptions& options = {}, Site site = Site::here());
+
+struct RandomUniformIntOptions {
+  DType dtype = DType::i64;
+  std::int64_t low = 0;
+};
+// RandomUniformInt: Uniform integers in [low, high). New values in each run, the same for the same
+// seed, node name and run.
+Output random_uniform_int(GraphBuilder& g, PartialShape shape, std::int64_t high,
+    const RandomUniformIntOptions& options = {}, Site site = Site::here());
+
+// Range: The vector start, start + delta, ... up to but without limit. Scalars; delta may be
+// negative but not 0.
+Output range(Output start, Output limit, Output delta, Site site = Site::here());
+
+struct RankOptions {
+  DType out_type = DType::i64;
+};
+// Rank: The number of dimensions of x, in host memory.
+Output rank(Output x, const RankOptions& options = {}, Site site = Site::here());
+
+// ReadVariable: The variable's value as of the run's snapshot, or, ordered after a write of its own
+// run, what that write leaves. failed_precondition when it is uninitialised.
+Output read_variable(Output handle, DType dtype, Site site = Site::here());
+
+// Reciprocal: y = 1 / x.
+Output reciprocal(Output x, Site site = Site::here());
+
+// ReciprocalGrad: dx = -dy * y^2: the gradient of Reciprocal.
+Output reciprocal_grad(Output dy, Output y, Site site = Site::here());
+
+// Relu: y = max(x, 0). The gradient at 0 is 0.
+Output relu(Output x, Site site = Site::here());
+
+// Relu6: y = min(max(x, 0), 6). The gradient at 0 and at 6 is 0.
+Output relu6(Output x, Site site = Site::here());
+
+// Relu6Grad: The gradient of Relu6, given its output y.
+Output relu6_grad(Output dy, Output y, Site site = Site::here());
+
+// ReluGrad: The gradient of Relu, given its output y.
+Output relu_grad(Output dy, Output y, Site site = Site::here());
+
+// Reshape: The elements of x, in their order, under another shape. One dimension may be -1: it
+// follows from the number of elements.
+Output reshape(Output x, Output shape, Site site = Site::here());
+
+struct RestoreOptions {
+  std::vector<PartialShape> shapes = {};
+};
+// Restore: The tensors `names` of the files that Save wrote under `prefix`; not_found for a name
+// that is not there, invalid_argument for another dtype or shape.
+std::vector<Output> restore(Output prefix, std::vector<std::string> names,
+    std::vector<DType> types, const RestoreOptions& options = {}, Site site = Site::here());
+
+struct ReverseOptions {
+  std::vector<std::int64_t> axes = {};
+};
+// Reverse: x with the order along `axes` turned around; along all of them when the list is empty.
+Output reverse(Output x, const ReverseOptions& options = {}, Site site = Site::here());
+
+// Round: The nearest integer, halves to the even one.
+Output round(Output x, Site site = Site::here());
+
+// Rsqrt: y = 1 / sqrt(x).
+Output rsqrt(Output x, Site site = Site::here());
+
+// RsqrtGrad: dx = -dy * y^3 / 2: the gradient of Rsqrt.
+Output rsqrt_grad(Output dy, Output y, Site site = Site::here());
+
+// Save: Writes the tensors under their `names` to files that begin with `prefix`.
+Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::string> names,
+    Site site = Site::here());
+
+// ScaleRows: y[i, ...] = x[i, ...] * scale[i]: the gradient of a loss per row.
+Output scale_rows(Output x, Output scale, Site site = Site::here());
+
+// Select: a where the condition holds, else b. All three broadcast.
+Output select(Output condition, Output a, Output b, Site site = Site::here());
+
+struct ShapeOptions {
+  DType out_type = DType::i64;
+};
+// Shape: The dimensions of x, a vector in host memory.
+Output shape(Output x, const ShapeOptions& options = {}, Site site = Site::here());
+
+// Sigmoid: y = 1 / (1 + exp(-x)).
+Output sigmoid(Output x, Site site = Site::here());
+
+// SigmoidGrad: dx = dy * y * (1 - y): the gradient of Sigmoid.
+Output sigmoid_grad(Output dy, Output y, Site site = Site::here());
+
+// Sign: y = 1, 0 or -1 as x is positive, zero or negative; NaN stays NaN.
+Output sign(Output x, Site site = Site::here());
+
+// Sin: y = sin(x), x in radians.
+Output sin(Output x, Site site = Site::here());
+
+struct SizeOptions {
+  DType out_type = DType::i64;
+};
+// Size: The number of elements of x, in host memory.
+Output size(Output x, const SizeOptions& options = {}, Site site = Site::here());
+
+// Slice: The block of x that starts at `begin` and has `size` elements along each dimension; -1
+// means the rest.
+Output slice(Output x, Output begin, Output size, Site site = Site::here());
+
+// SliceGrad: Zeros of `shape` with dy placed at `begin`: the gradient of Slice.
+Output slice_grad(Output dy, Output begin, Output shape, Site site = Site::here());
+
+// Softmax: y = e^logits / sum(e^logits) over the last dimension, without overflow.
+Output softmax(Output logits, Site site = Site::here());
+
+struct SoftmaxCrossEntropyWithLogitsOutputs {
+  Output loss;
+  Output backprop;
+};
+// SoftmaxCrossEntropyWithLogits: loss [N] of logits [N,C] against probabilities [N,C], one row
+// each; backprop is d loss / d logits. No gradient flows to the labels.
+SoftmaxCrossEntropyWithLogitsOutputs softmax_cross_entropy_with_logits(Output logits,
+    Output labels, Site site = Site::here());
+
+// SoftmaxGrad: The gradient of Softmax, given its output y.
+Output softmax_grad(Output dy, Output y, Site site = Site::here());
+
+// Softplus: y = log(1 + e^x).
+Output softplus(Output x, Site site = Site::here());
+
+// SoftplusGrad: The gradient of Softplus, given its output y.
+Output softplus_grad(Output dy, Output y, Site site = Site::here());
+
+// Softsign: y = x / (1 + |x|). Saturates like tanh, with heavier tails.
+Output softsign(Output x, Site site = Site::here());
+
+// SoftsignGrad: dx = dy / (1 + |x|)^2: the gradient of Softsign.
+Output softsign_grad(Output dy, Output x, Site site = Site::here());
+
+struct SparseSoftmaxCrossEntropyWithLogitsOutputs {
+  Output loss;
+  Output backprop;
+};
+// SparseSoftmaxCrossEntropyWithLogits: loss [N] of logits [N,C] against class numbers [N]; backprop
+// is d loss / d logits. A label outside [0, C) is invalid_argument.
+SparseSoftmaxCrossEntropyWithLogitsOutputs sparse_softmax_cross_entropy_with_logits(
+    Output logits, Output labels, Site site = Site::here());
+
+struct SplitOptions {
+  std::int64_t axis = 0;
+  std::vector<std::int64_t> sizes = {};
+};
+// Split: x cut along `axis` into N parts, equal ones or of the given sizes.
+std::vector<Output> split(Output x, std::int64_t n, const SplitOptions& options = {},
+    Site site = Site::here());
+
+struct SpreadOptions {
+  std::vector<std::int64_t> axes = {};
+  bool mean = false;
+};
+// Spread: dy, the result of a reduction over `axes` of a tensor of `shape` (with or without the
+// reduced dimensions), repeated along them; divided by their size for `mean`. The gradient of Sum
+// and Mean.
+Output spread(Output dy, Output shape, const SpreadOptions& options = {},
+    Site site = Site::here());
+
+// Sqrt: y = sqrt(x); NaN below 0. The gradient at 0 is inf.
+Output sqrt(Output x, Site site = Site::here());
+
+// SqrtGrad: dx = dy / (2 y): the gradient of Sqrt.
+Output sqrt_grad(Output dy, Output y, Site site = Site::here());
+
+// Square: y = x * x. Integers wrap around.
+Output square(Output x, Site site = Site::here());
+
+// SquaredDifference: y = (a - b)^2. The inputs broadcast.
+Output squared_difference(Output a, Output b, Site site = Site::here());
+
+struct SqueezeOptions {
+  std::vector<std::int64_t> axes = {};
+};
+// Squeeze: x without the dimensions `axes`, which must be 1; without any dimension of size 1 when
+// the list is empty.
+Output squeeze(Output x, const SqueezeOptions& options = {}, Site site = Site::here());
+
+// StopGradient: y = x; gradients end here.
+Output stop_gradient(Output x, Site site = Site::here());
+
+// Sub: y = a - b. Integers wrap around. The inputs broadcast.
+Output sub(Output a, Output b, Site site = Site::here());
+
+struct SumOptions {
+  std::vector<std::int64_t> axes = {};
+  bool keep_dims = false;
+};
+// Sum: The sum. Integers wrap around. Over the dimensions `axes`, all of them when the list is
+// empty; keep_dims leaves them as dimensions of size 1.
+Output sum(Output x, const SumOptions& options = {}, Site site = Site::here());
+
+// SumToShape: x summed over the dimensions along which `shape` would be stretched to x's: the
+// gradient of a broadcast.
+Output sum_to_shape(Output x, PartialShape shape, Site site = Site::here());
+
+// SumToShapeOf: SumToShape with the shape of `like`, whose values do not matter.
+Output sum_to_shape_of(Output x, Output like, Site site = Site::here());
+
+// Tanh: y = tanh(x).
+Output tanh(Output x, Site site = Site::here());
+
+// TanhGrad: dx = dy * (1 - y^2): the gradient of Tanh.
+Output tanh_grad(Output dy, Output y, Site site = Site::here());
+
+// Tile: x repeated multiples[i] times along each dimension i.
+Output tile(Output x, std::vector<std::int64_t> multiples, Site site = Site::here());
+
+// TileGrad: The sum over the copies that Tile made of a tensor of `shape`.
+Output tile_grad(Output dy, Output shape, std::vector<std::int64_t> multiples,
+    Site site = Site::here());
+
+struct TransposeOptions {
+  std::vector<std::int64_t> perm = {};
+};
+// Transpose: Dimension i of the result is dimension perm[i] of x; without perm, the dimensions in
+// reverse order.
+Output transpose(Output x, const TransposeOptions& options = {}, Site site = Site::here());
+
+struct TruncatedNormalOptions {
+  DType dtype = DType::f32;
+  double mean = 0;
+  double stddev = 1;
+};
+// TruncatedNormal: Normal numbers; those beyond two standard deviations are drawn again. New values
+// in each run, the same for the same seed, node name and run.
+Output truncated_normal(GraphBuilder& g, PartialShape shape,
+    const TruncatedNormalOptions& options = {}, Site site = Site::here());
+
+struct UnpackOptions {
+  std::int64_t axis = 0;
+};
+// Unpack: The N slices of x along `axis`, without that dimension: the inverse of Pack.
+std::vector<Output> unpack(Output x, std::int64_t n, const UnpackOptions& options = {},
+    Site site = Site::here());
+
+// UnsortedSegmentSum: sums[s] = the sum of the slices of data whose id is s. The shape of
+// segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments,
+    Site site = Site::here());
+
+// ZerosLike: Zeros (false) of the shape and type of x.
+Output zeros_like(Output x, Site site = Site::here());
+
+}  // namespace troupe
