@@ -1,5 +1,5 @@
 // BiasAdd: one value per channel, the last dimension, added to every row; and its gradient.
-#include "devices/chunks.hpp"
+#include "ops/kernels/columns.hpp"
 #include "ops/kernels/typed.hpp"
 #include "ops/op.hpp"
 
@@ -83,23 +83,10 @@ struct BiasAddGrad {
     const Tensor& dy = c.input(0);
     if (dy.rank() < 1) return invalid_argument("BiasAddGrad wants at least one dimension");
     const std::int64_t n = dy.dim(dy.rank() - 1), rows = n == 0 ? 0 : dy.elements() / n;
-    TROUPE_TRY(Tensor db, Tensor::zeros(dtype_of<T>, Shape{n}, c.device().allocator()));
-    const Chunks leaves = column_sum_leaves(rows, n);
-    T* sum = db.mutable_data<T>();
-    if (leaves.count <= 1) {
-      add_rows(dy.data<T>(), rows, n, sum);
-    } else {
-      TROUPE_TRY(Tensor partials,
-                 Tensor::zeros(dtype_of<T>, Shape{leaves.count, n}, c.device().allocator()));
-      T* part = partials.mutable_data<T>();
-      c.parallel(leaves.count, [&](std::int64_t i) {
-        add_rows(dy.data<T>() + leaves[i].begin * n, leaves[i].size(), n, part + i * n);
-      });
-      tree_sum(leaves.count, [&](std::int64_t to, std::int64_t from) {
-        add_rows(part + from * n, 1, n, part + to * n);
-      });
-      add_rows(part, 1, n, sum);
-    }
+    TROUPE_TRY(Tensor db, c.allocate(dtype_of<T>, Shape{n}));
+    TROUPE_TRY(column_sums<T>(c, rows, n, n, db.mutable_data<T>(), [&](Range r, T* sums) {
+      add_rows(dy.data<T>() + r.begin * n, r.size(), n, sums);
+    }));
     c.set_output(0, std::move(db));
     return ok_status();
   }

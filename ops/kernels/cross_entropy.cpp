@@ -180,7 +180,6 @@ TROUPE_OPS(cross_entropy) {
          .out = {"y"},
          .types = "f32 f64",
          .shape = scale_rows_shape,
-         .no_gradient = true,
          .doc = "y[i, ...] = x[i, ...] * scale[i]: the gradient of a loss per row."})
       .cpu(float_function<ScaleRows>);
 }

@@ -124,7 +124,6 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
          .types = "f32 f64",
          .shape = same_shape,
          .grad = grad_grad,
-         .no_gradient = grad_grad == nullptr,
          .doc = "The gradient of " + name + ", given its output y."})
       .cpu(float_function<Backward<F>>);
 }

@@ -1,0 +1,234 @@
+// FusedBatchNorm: every channel, the last dimension, shifted and scaled to mean 0 and variance 1,
+// then scaled and shifted again by parameters. Two passes for the statistics: a variance from
+// sums of squares would lose its digits where the mean is large.
+#include <cmath>
+
+#include "ops/kernels/columns.hpp"
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status channel_shapes(InferenceContext& c, int x, int first_channel, int last_channel,
+                      PartialShape& channels) {
+  TROUPE_TRY(c.want_rank_at_least(x, 1));
+  channels = PartialShape::unknown_of_rank(1);
+  if (c.shape(x).known_rank()) channels.set_dim(0, c.shape(x)[c.shape(x).rank() - 1]);
+  for (int i = first_channel; i <= last_channel; ++i) {
+    TROUPE_TRY(c.want_rank(i, 1));
+    TROUPE_TRY(channels, PartialShape::merge(channels, c.shape(i)));
+  }
+  return ok_status();
+}
+
+Status batch_norm_shape(InferenceContext& c) {
+  if (!(c.float_attr("epsilon") >= 0)) return invalid_argument("epsilon must not be negative");
+  PartialShape channels;
+  TROUPE_TRY(channel_shapes(c, 0, 1, c.bool_attr("is_training") ? 2 : 4, channels));
+  c.set(0, c.shape(0));
+  for (int i = 1; i < 4; ++i) c.set(i, channels);
+  return ok_status();
+}
+
+Status batch_norm_grad_shape(InferenceContext& c) {
+  PartialShape channels;
+  TROUPE_TRY(channel_shapes(c, 1, 2, 7, channels));
+  TROUPE_TRY(PartialShape dx, PartialShape::merge(c.shape(0), c.shape(1)));
+  c.set(0, std::move(dx));
+  c.set(1, channels);
+  c.set(2, channels);
+  return ok_status();
+}
+
+std::vector<Output> batch_norm_grad(GradContext& c) {
+  Output dx = c.g.add("FusedBatchNormGrad",
+                      {c.dy[0], c.x[0], c.x[1], c.y[1], c.y[3], c.dy[1], c.dy[2], c.dy[3]},
+                      {{"is_training", c.bool_attr("is_training")}});
+  return {dx, dx.sibling(1), dx.sibling(2), Output(), Output()};
+}
+
+Status want_channels(const KernelContext& c, int first, int last, std::int64_t n) {
+  for (int i = first; i <= last; ++i)
+    if (!(c.input(i).shape() == Shape{n}))
+      return invalid_argument("input " + std::to_string(i) + " of a batch norm over " +
+                              std::to_string(n) + " channels is " + c.input(i).shape().text());
+  return ok_status();
+}
+
+template <class T>
+class FusedBatchNorm final : public Kernel {
+ public:
+  explicit FusedBatchNorm(const KernelSpec& spec)
+      : epsilon_(T(spec.float_attr("epsilon"))), training_(spec.bool_attr("is_training")) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor& x = c.input(0);
+    if (x.rank() < 1) return invalid_argument("a batch norm wants at least one dimension");
+    const std::int64_t n = x.dim(x.rank() - 1), rows = n == 0 ? 0 : x.elements() / n;
+    TROUPE_TRY(want_channels(c, 1, training_ ? 2 : 4, n));
+    TROUPE_TRY(Tensor mean, c.allocate(dtype_of<T>, Shape{n}));
+    TROUPE_TRY(Tensor variance, c.allocate(dtype_of<T>, Shape{n}));
+    TROUPE_TRY(Tensor inv_std, c.allocate(dtype_of<T>, Shape{n}));
+    T *m = mean.mutable_data<T>(), *v = variance.mutable_data<T>();
+    T* s = inv_std.mutable_data<T>();
+    if (training_) {
+      TROUPE_TRY(statistics(c, x.data<T>(), rows, n, m, v));
+    } else {
+      std::copy_n(c.input(3).data<T>(), n, m);
+      std::copy_n(c.input(4).data<T>(), n, v);
+    }
+    for (std::int64_t j = 0; j < n; ++j) s[j] = T(1) / std::sqrt(v[j] + epsilon_);
+    if (training_)  // handed out without bias, for moving averages
+      for (std::int64_t j = 0; j < n; ++j) v[j] *= T(rows) / T(std::max<std::int64_t>(rows - 1, 1));
+    TROUPE_TRY(Tensor y, c.reuse_or_allocate(0, dtype_of<T>, x.shape()));
+    normalise(c, x.data<T>(), rows, n, m, s, y.mutable_data<T>());
+    c.set_output(0, std::move(y));
+    c.set_output(1, std::move(mean));
+    c.set_output(2, std::move(variance));
+    c.set_output(3, std::move(inv_std));
+    return ok_status();
+  }
+
+ private:
+  static Status statistics(const KernelContext& c, const T* x, std::int64_t rows, std::int64_t n,
+                           T* mean, T* variance) {
+    const T count = T(std::max<std::int64_t>(rows, 1));
+    TROUPE_TRY(column_sums<T>(c, rows, n, n, mean, [&](Range r, T* __restrict sums) {
+      for (std::int64_t i = r.begin; i < r.end; ++i)
+        for (std::int64_t j = 0; j < n; ++j) sums[j] += x[i * n + j];
+    }));
+    for (std::int64_t j = 0; j < n; ++j) mean[j] /= count;
+    TROUPE_TRY(column_sums<T>(c, rows, n, n, variance, [&](Range r, T* __restrict sums) {
+      for (std::int64_t i = r.begin; i < r.end; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          const T d = x[i * n + j] - mean[j];
+          sums[j] += d * d;
+        }
+    }));
+    for (std::int64_t j = 0; j < n; ++j) variance[j] /= count;
+    return ok_status();
+  }
+
+  static void normalise(const KernelContext& c, const T* x, std::int64_t rows, std::int64_t n,
+                        const T* mean, const T* inv_std, T* y) {
+    const T *scale = c.input(1).data<T>(), *offset = c.input(2).data<T>();
+    const Chunks chunks = row_chunks(rows, n);
+    c.parallel(chunks.count, [&](std::int64_t k) {
+      for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
+        const T* from = x + i * n;
+        T* to = y + i * n;
+#pragma omp simd
+        for (std::int64_t j = 0; j < n; ++j)
+          to[j] = (from[j] - mean[j]) * (inv_std[j] * scale[j]) + offset[j];
+      }
+    });
+  }
+
+  const T epsilon_;
+  const bool training_;
+};
+
+// With h = (x - mean) inv_std over N rows:
+//   doffset = sum dy, dscale = sum dy h
+//   dx = scale inv_std (dy - doffset/N - h dscale/N) + what arrives at the statistics themselves
+// and dx = scale inv_std dy where the statistics were inputs.
+template <class T>
+class FusedBatchNormGrad final : public Kernel {
+ public:
+  explicit FusedBatchNormGrad(const KernelSpec& spec) : training_(spec.bool_attr("is_training")) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor &dy = c.input(0), &x = c.input(1);
+    if (x.rank() < 1 || !(dy.shape() == x.shape()))
+      return invalid_argument("dy is " + dy.shape().text() + ", x is " + x.shape().text());
+    const std::int64_t n = x.dim(x.rank() - 1), rows = n == 0 ? 0 : x.elements() / n;
+    TROUPE_TRY(want_channels(c, 2, 7, n));
+    TROUPE_TRY(Tensor sums, c.allocate(dtype_of<T>, Shape{2, n}));
+    TROUPE_TRY(sum(c, dy.data<T>(), x.data<T>(), rows, n, sums.mutable_data<T>()));
+    const T *doffset = sums.data<T>(), *dscale = doffset + n;
+    TROUPE_TRY(Tensor out_scale, c.allocate(dtype_of<T>, Shape{n}));
+    TROUPE_TRY(Tensor out_offset, c.allocate(dtype_of<T>, Shape{n}));
+    std::copy_n(dscale, n, out_scale.mutable_data<T>());
+    std::copy_n(doffset, n, out_offset.mutable_data<T>());
+    TROUPE_TRY(Tensor dx, c.reuse_or_allocate(0, dtype_of<T>, x.shape()));
+    TROUPE_TRY(input_gradient(c, rows, n, doffset, dscale, dx.mutable_data<T>()));
+    c.set_output(0, std::move(dx));
+    c.set_output(1, std::move(out_scale));
+    c.set_output(2, std::move(out_offset));
+    return ok_status();
+  }
+
+ private:
+  // {sum dy, sum dy h}
+  static Status sum(const KernelContext& c, const T* dy, const T* x, std::int64_t rows,
+                    std::int64_t n, T* sums) {
+    const T *mean = c.input(3).data<T>(), *inv_std = c.input(4).data<T>();
+    return column_sums<T>(c, rows, n, 2 * n, sums, [&](Range r, T* __restrict to) {
+      for (std::int64_t i = r.begin; i < r.end; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          to[j] += dy[i * n + j];
+          to[n + j] += dy[i * n + j] * ((x[i * n + j] - mean[j]) * inv_std[j]);
+        }
+    });
+  }
+
+  // dx = a dy + b (x - mean) + k, with three numbers per channel.
+  Status input_gradient(const KernelContext& c, std::int64_t rows, std::int64_t n, const T* doffset,
+                        const T* dscale, T* dx) const {
+    TROUPE_TRY(Tensor factors, Tensor::zeros(dtype_of<T>, Shape{3, n}, c.device().allocator()));
+    T *a = factors.mutable_data<T>(), *b = a + n, *k = b + n;
+    const T *scale = c.input(2).data<T>(), *mean = c.input(3).data<T>();
+    const T *s = c.input(4).data<T>(), *dmean = c.input(5).data<T>();
+    const T *dvariance = c.input(6).data<T>(), *dinv = c.input(7).data<T>();
+    const T count = T(std::max<std::int64_t>(rows, 1));
+    const T less_one = T(std::max<std::int64_t>(rows - 1, 1));
+    for (std::int64_t j = 0; j < n; ++j) {
+      a[j] = scale[j] * s[j];
+      if (!training_) continue;
+      k[j] = (dmean[j] - a[j] * doffset[j]) / count;
+      b[j] = T(2) * dvariance[j] / less_one -
+             (a[j] * s[j] * dscale[j] + s[j] * s[j] * s[j] * dinv[j]) / count;
+    }
+    const T *dy = c.input(0).data<T>(), *x = c.input(1).data<T>();
+    const Chunks chunks = row_chunks(rows, n);
+    c.parallel(chunks.count, [&](std::int64_t q) {
+      for (std::int64_t i = chunks[q].begin; i < chunks[q].end; ++i) {
+        const T *slope = dy + i * n, *from = x + i * n;
+        T* to = dx + i * n;
+#pragma omp simd
+        for (std::int64_t j = 0; j < n; ++j)
+          to[j] = slope[j] * a[j] + (from[j] - mean[j]) * b[j] + k[j];
+      }
+    });
+    return ok_status();
+  }
+
+  const bool training_;
+};
+
+}  // namespace
+
+TROUPE_OPS(batch_norm) {
+  r.add({.name = "FusedBatchNorm",
+         .in = {"x", "scale", "offset", "mean", "variance"},
+         .out = {"y", "batch_mean", "batch_variance", "inv_std"},
+         .types = "f32 f64",
+         .attrs = {"epsilon: float = 0.001", "is_training: bool = true"},
+         .shape = batch_norm_shape,
+         .grad = batch_norm_grad,
+         .doc = "y = (x - m) / sqrt(v + epsilon) * scale + offset per channel, the last dimension "
+                "of x. In training m and v are the mean and variance of x and the inputs mean and "
+                "variance are not read; batch_variance is the unbiased one, for moving averages. "
+                "Else they are those inputs, to which no gradient flows."})
+      .cpu(float_kernel<FusedBatchNorm>);
+  r.add({.name = "FusedBatchNormGrad",
+         .in = {"dy", "x", "scale", "mean", "inv_std", "dmean", "dvariance", "dinv_std"},
+         .out = {"dx", "dscale", "doffset"},
+         .types = "f32 f64",
+         .attrs = {"is_training: bool = true"},
+         .shape = batch_norm_grad_shape,
+         .doc = "The gradient of FusedBatchNorm, given its outputs mean and inv_std and the "
+                "gradients of all its outputs."})
+      .cpu(float_kernel<FusedBatchNormGrad>);
+}
