@@ -33,4 +33,11 @@ struct Cluster {
   static Expected<int> parse_workers(const std::string& text);
 };
 
+// Memory of one device of this process, in bytes.
+struct DeviceMemory {
+  std::string device;
+  std::uint64_t in_use = 0;
+  std::uint64_t peak = 0;
+};
+
 }  // namespace troupe

@@ -64,6 +64,14 @@ class LocalRuntime final : public Runtime {
   }
 
   const MasterActor& master() const override { return master_; }
+  std::vector<DeviceMemory> memory(bool reset_peak) override {
+    std::vector<DeviceMemory> all;
+    for (auto& device : devices_) {
+      all.push_back({device->name().text(), device->bytes_in_use(), device->peak_bytes()});
+      if (reset_peak) device->reset_peak();
+    }
+    return all;
+  }
 
  private:
   std::vector<std::unique_ptr<Device>> devices_;

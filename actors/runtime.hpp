@@ -31,6 +31,8 @@ class Runtime {
                                                   caf::actor_system* system);
   virtual ~Runtime() = default;
   virtual const MasterActor& master() const = 0;
+  // See Session::memory. This one has no devices.
+  virtual std::vector<DeviceMemory> memory(bool) { return {}; }
 };
 
 // The master's side of a job of several processes (cluster_runtime.cpp).

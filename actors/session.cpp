@@ -367,6 +367,12 @@ CommitNumber Session::committed() const { return core_->committed.load(); }
 
 std::vector<std::string> Session::describe() { return ask(core_->master, DescribeJob{}).text; }
 
+std::vector<DeviceMemory> Session::memory(bool reset_peak) {
+  std::lock_guard lock(core_->mutex);
+  if (core_->closed) return {};
+  return core_->runtime->memory(reset_peak);
+}
+
 Status Session::try_close() {
   {
     std::lock_guard lock(core_->mutex);

@@ -137,6 +137,10 @@ class Session {
   // What the master knows of processes, runs and compiled steps, a line each.
   std::vector<std::string> describe();
 
+  // What the devices of this process have handed out: now, and at most since the last reset. Empty
+  // when worker processes compute.
+  std::vector<DeviceMemory> memory(bool reset_peak = false);
+
   // Cancels what runs, waits for it, ends the runtime. Idempotent; later calls fail with
   // failed_precondition.
   Status try_close();
