@@ -1,0 +1,40 @@
+// What `troupe bench` measures, one row a figure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/commands/commands.hpp"
+#include "core/status.hpp"
+
+namespace troupe {
+
+struct BenchRow {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  std::string peer = {};  // what it is compared with; empty: nothing
+  double peer_value = 0;
+  double ratio = 0;                                 // value / peer_value
+  std::map<std::string, std::string> details = {};  // of the value, in JSON only
+};
+
+// A row is wanted when its name contains `options.only`.
+bool wanted(const BenchOptions& options, const std::string& name);
+// The middle one; of an even count the lower of the two. REQUIRES: at least one.
+double median(std::vector<double> values);
+// The smallest value that at least `share` of the values do not exceed. REQUIRES: at least one.
+double percentile(std::vector<double> values, double share);
+
+// Rows step.{local,two_process}.{p50,p99,cold_p50} in us: a step of ten nodes that do nothing,
+// through Session. p50 and p99 back to back; cold: each after a pause in which all threads fall
+// asleep.
+Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
+
+// Rows train.{mlp,lenet}.t{1,2} in ms a step, and train.lenet.peak_bytes beside the bound that
+// `troupe graph` prints. With options.peer "torch" the same models run in PyTorch, each in turn
+// with ours; not_found when no python3 here can import it.
+Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);
+
+}  // namespace troupe

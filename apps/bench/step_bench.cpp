@@ -1,0 +1,86 @@
+#include <chrono>
+#include <thread>
+
+#include "apps/bench/rows.hpp"
+#include "apps/troupe.hpp"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kNodes = 10;
+constexpr int kStepsPerRound = 2'000;
+constexpr int kColdStepsPerRound = 40;
+// Lanes spin for 50 us and CAF's workers back off within a few ms: after this all of them sleep.
+constexpr std::chrono::milliseconds kPause{20};
+
+// Ten nodes in a chain that do nothing: what is left is the price of a step.
+Op null_chain(Graph& graph) {
+  Op last = no_op(graph);
+  for (int i = 1; i < kNodes; ++i) {
+    auto after = graph.with_control({last});
+    last = no_op(graph);
+  }
+  return last;
+}
+
+Expected<double> timed_run(const CompiledStep& step) {
+  auto begin = Clock::now();
+  TROUPE_TRY(step.try_run());
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster cluster,
+                                        const BenchOptions& options) {
+  Graph graph;
+  Op last = null_chain(graph);
+  Session session(graph, std::move(cluster));
+  TROUPE_TRY(CompiledStep step, session.try_compile({}, {last}));
+  for (int i = 0; i < kStepsPerRound / 10; ++i) TROUPE_TRY(timed_run(step));
+
+  std::vector<double> p50, p99, cold;
+  for (int round = 0; round < options.rounds; ++round) {
+    std::vector<double> steps;
+    for (int i = 0; i < kStepsPerRound; ++i) {
+      TROUPE_TRY(double us, timed_run(step));
+      steps.push_back(us);
+    }
+    p50.push_back(percentile(steps, 0.50));
+    p99.push_back(percentile(steps, 0.99));
+  }
+  if (wanted(options, family + ".cold_p50")) {
+    for (int i = 0; i < options.rounds * kColdStepsPerRound; ++i) {
+      std::this_thread::sleep_for(kPause);
+      TROUPE_TRY(double us, timed_run(step));
+      cold.push_back(us);
+    }
+  }
+  TROUPE_TRY(session.try_close());
+  std::vector<BenchRow> rows = {{family + ".p50", median(p50), "us"},
+                                {family + ".p99", median(p99), "us"}};
+  if (!cold.empty()) rows.push_back({family + ".cold_p50", median(cold), "us"});
+  return rows;
+}
+
+}  // namespace
+
+Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
+  Cluster two_process;
+  two_process.workers = 1;
+  const std::pair<std::string, Cluster> families[] = {{"step.local", {}},
+                                                      {"step.two_process", two_process}};
+  std::vector<BenchRow> rows;
+  for (const auto& [family, cluster] : families) {
+    bool any = false;
+    for (const char* figure : {".p50", ".p99", ".cold_p50"})
+      any |= wanted(options, family + figure);
+    if (!any) continue;
+    TROUPE_TRY(auto measured, measure(family, cluster, options));
+    for (BenchRow& row : measured)
+      if (wanted(options, row.name)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace troupe

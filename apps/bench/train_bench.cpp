@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <random>
+
+#include "apps/bench/rows.hpp"
+#include "apps/bench/torch_peer.hpp"
+#include "apps/compile_here.hpp"
+#include "apps/models.hpp"
+#include "graph/make_plan.hpp"
+#include "serialization/digest.hpp"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What apps/bench/torch_peer.py trains, too: the same shapes, optimizer and loss.
+struct Network {
+  std::string name;     // in rows
+  std::string example;  // in make_model
+  std::int64_t batch;
+};
+const Network kNetworks[] = {{"mlp", "mnist-mlp", 100}, {"lenet", "mnist-conv", 64}};
+
+constexpr int kWarm = 20;  // steps before the clock starts; the digest is of these
+constexpr double kSecondsPerRound = 0.6;
+
+struct Step {
+  Graph graph{1};
+  std::unique_ptr<ImageModel> model;
+  Output images, labels, loss;
+  Op train;
+  std::vector<Tensor> feeds;
+};
+
+// One batch of noise with random labels, in memory: what is timed is the step alone.
+std::vector<Tensor> random_batch(std::int64_t batch) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> pixels(std::size_t(batch * 28 * 28));
+  for (float& pixel : pixels) pixel = normal(random);
+  std::vector<std::int64_t> labels(static_cast<std::size_t>(batch));
+  for (std::int64_t& label : labels) label = std::int64_t(random() % 10);
+  return {Tensor::of<float>({batch, 28, 28, 1}, std::span<const float>(pixels)),
+          Tensor::of<std::int64_t>({batch}, std::span<const std::int64_t>(labels))};
+}
+
+Expected<std::unique_ptr<Step>> make_step(const Network& network) {
+  auto step = std::make_unique<Step>();
+  step->images = placeholder<float>(step->graph, {network.batch, 28, 28, 1}, "images");
+  step->labels = placeholder<std::int64_t>(step->graph, {network.batch}, "labels");
+  TROUPE_TRY(step->model, make_model(network.example, step->graph));
+  step->loss = mean(softmax_cross_entropy((*step->model)(step->images), step->labels));
+  step->train = optim::Momentum{.lr = 1e-2, .momentum = 0.9}.minimize(step->loss);
+  step->feeds = random_batch(network.batch);
+  return step;
+}
+
+Expected<std::string> digest(Step& step, Session& session) {
+  TROUPE_TRY(auto all, session.try_variables());
+  std::vector<std::pair<std::string, Tensor>> parameters;
+  for (const Variable& v : trainable_variables(step.graph))
+    for (auto& entry : all)
+      if (entry.first == v.name()) parameters.push_back(entry);
+  return params_sha256(std::move(parameters));
+}
+
+Expected<BenchRow> time_step(const Network& network, int threads, const BenchOptions& options) {
+  TROUPE_TRY(auto step, make_step(network));
+  Cluster cluster;
+  cluster.threads = threads;
+  Session session(step->graph, cluster);
+  TROUPE_TRY(session.try_init());
+  TROUPE_TRY(CompiledStep compiled,
+             session.try_compile({step->loss}, {step->train}, {step->images, step->labels}));
+  for (int i = 0; i < kWarm; ++i) TROUPE_TRY(compiled.try_run(step->feeds));
+  BenchRow row{fmt::format("train.{}.t{}", network.name, threads), 0, "ms"};
+  TROUPE_TRY(row.details["params_sha256"], digest(*step, session));
+
+  std::vector<double> times;
+  Clock::time_point end =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(kSecondsPerRound * options.rounds));
+  while (Clock::now() < end || times.size() < 9) {
+    auto begin = Clock::now();
+    TROUPE_TRY(compiled.try_run(step->feeds));
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  row.value = median(times);
+  row.details["steps"] = std::to_string(times.size());
+  TROUPE_TRY(session.try_close());
+  return row;
+}
+
+void compare(BenchRow& row, std::string peer, double peer_value) {
+  row.peer = std::move(peer);
+  row.peer_value = peer_value;
+  row.ratio = row.value / peer_value;
+}
+
+CompileRequest request_of(const Step& step) {
+  auto port = [](Output o) {
+    return PortName{o.graph().node(o.node()).name, int(o.port().index), false};
+  };
+  CompileRequest request;
+  request.feeds = {port(step.images), port(step.labels)};
+  request.fetches = {port(step.loss)};
+  request.targets = {step.train.name()};
+  return request;
+}
+
+// What a step of lenet takes beyond what stays between steps (parameters, velocities), at most over
+// some steps, beside the bound of its plan.
+Expected<BenchRow> peak_bytes() {
+  TROUPE_TRY(auto step, make_step(kNetworks[1]));
+  TROUPE_TRY(CompiledGraph plan,
+             compile_here(step->graph, request_of(*step), {"/job:worker/task:0/cpu:0"}));
+  Cluster cluster;
+  cluster.threads = 1;
+  Session session(step->graph, cluster);
+  TROUPE_TRY(session.try_init());
+  TROUPE_TRY(CompiledStep compiled,
+             session.try_compile({step->loss}, {step->train}, {step->images, step->labels}));
+  for (int i = 0; i < 3; ++i) TROUPE_TRY(compiled.try_run(step->feeds));
+  double early = 0, peak = 0;
+  for (int i = 0; i < kWarm; ++i) {
+    double before = double(session.memory(true).front().in_use);
+    TROUPE_TRY(compiled.try_run(step->feeds));
+    double used = double(session.memory().front().peak) - before;
+    if (i == 0) early = used;
+    peak = std::max(peak, used);
+  }
+  TROUPE_TRY(session.try_close());
+  BenchRow row{"train.lenet.peak_bytes", peak, "bytes"};
+  compare(row, "liveness bound", double(liveness_bound_bytes(plan.plans[0])));
+  row.details["step_4"] = fmt::format("{:.0f}", early);
+  return row;
+}
+
+}  // namespace
+
+Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
+  std::optional<TorchPeer> torch;
+  if (options.peer == "torch") {
+    TROUPE_TRY(torch, TorchPeer::find());
+  }
+  std::vector<BenchRow> rows;
+  for (const Network& network : kNetworks) {
+    for (int threads : {1, 2}) {
+      if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
+      TROUPE_TRY(BenchRow row, time_step(network, threads, options));
+      if (torch) {
+        TROUPE_TRY(TorchFigure figure,
+                   torch->step(network.name, threads, kSecondsPerRound * options.rounds));
+        compare(row, "torch " + figure.version, figure.ms);
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  if (wanted(options, "train.lenet.peak_bytes")) {
+    TROUPE_TRY(BenchRow row, peak_bytes());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace troupe

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/plan_text.hpp"
+#include "apps/compile_here.hpp"
+#include "apps/training_graph.hpp"
+#include "core/name.hpp"
+#include "graph/print.hpp"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kUsage = 2;
+
+// The step after each stage, in order; "built" is what the client made, "plan" the result, whose
+// graph is that of the stage before it.
+struct Compiled {
+  std::vector<std::string> stages;
+  std::vector<GraphDef> graphs;
+  CompiledGraph result;
+};
+
+CompileRequest training_request(const TrainingGraph& step, int replicas) {
+  CompileRequest request;
+  request.fetches.push_back(
+      {step.loss.graph().node(step.loss.node()).name, int(step.loss.port().index), false});
+  request.targets.push_back(step.train.name());
+  request.replicas = replicas;
+  return request;
+}
+
+Expected<Compiled> compile_example(const GraphOptions& options) {
+  TrainOptions train;
+  train.example = options.example;
+  train.batch = options.batch;
+  train.cluster.replicas = options.replicas;
+  Graph graph(train.seed);
+  TROUPE_TRY(TrainingGraph step, build_training(graph, train));
+  Compiled out;
+  auto keep = [&](std::string_view stage, const GraphDef& now) {
+    out.stages.emplace_back(stage);
+    out.graphs.push_back(now);
+  };
+  keep("built", graph.def());
+  TROUPE_TRY(out.result,
+             compile_here(graph, training_request(step, options.replicas), options.devices, keep));
+  out.graphs.push_back(out.graphs.back());
+  out.stages.emplace_back("plan");
+  return out;
+}
+
+Status unknown_stage(const std::string& wanted, const std::vector<std::string>& stages) {
+  std::string message = "there is no stage '" + wanted + "'; known are";
+  for (const std::string& stage : stages) message += " " + stage;
+  auto near = near_names(wanted, stages, 1);
+  if (!near.empty()) message += "; did you mean " + near.front() + "?";
+  return not_found(message);
+}
+
+void print_stages(const Compiled& compiled, const Printing& printing) {
+  if (printing.json) {
+    fmt::print("{}\n", json(compiled.stages).dump());
+  } else {
+    for (const std::string& stage : compiled.stages) fmt::print("{}\n", stage);
+  }
+}
+
+void print_stage(const GraphOptions& options, const Compiled& compiled, std::size_t stage,
+                 const Printing& printing) {
+  const GraphDef& graph = compiled.graphs[stage];
+  bool plan = options.stage == "plan" && options.format == "text";
+  auto text = [&] {
+    return plan                      ? plan_text(compiled.result)
+           : options.format == "dot" ? to_dot(graph)
+                                     : to_text(graph);
+  };
+  if (printing.json) {
+    json out = {
+        {"example", options.example}, {"stage", options.stage}, {"nodes", graph.nodes.size()}};
+    if (plan)
+      out["plan"] = plan_json(compiled.result);
+    else
+      out[options.format] = text();
+    if (options.explain) out["notes"] = compiled.result.notes;
+    fmt::print("{}\n", out.dump());
+    return;
+  }
+  fmt::print("{}", text());
+  if (!options.explain) return;
+  // A comment in either format, so that the output still feeds Graphviz.
+  for (const std::string& note : compiled.result.notes)
+    fmt::print("{} {}\n", options.format == "dot" ? "//" : "#", note);
+}
+
+}  // namespace
+
+int graph_command(const GraphOptions& options, const Printing& printing) {
+  auto known = model_names();
+  if (std::find(known.begin(), known.end(), options.example) == known.end()) {
+    Graph scratch;
+    return report_error(make_model(options.example, scratch).status(), printing), kUsage;
+  }
+  try {
+    auto compiled = compile_example(options);
+    if (!compiled.ok()) return report_error(compiled.status(), printing);
+    if (options.stage == "stages") return print_stages(*compiled, printing), 0;
+    auto found = std::find(compiled->stages.begin(), compiled->stages.end(), options.stage);
+    if (found == compiled->stages.end())
+      return report_error(unknown_stage(options.stage, compiled->stages), printing), kUsage;
+    print_stage(options, *compiled, std::size_t(found - compiled->stages.begin()), printing);
+    return 0;
+  } catch (const Error& error) {
+    return report_error(error.status(), printing);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+// A network of two layers, trained on digits that the program draws. Takes --threads N,
+// --replicas N and --cluster local:W; data::idx("folder") instead of data::digits() reads MNIST.
+#include "apps/troupe.hpp"
+using namespace troupe;
+
+struct Mlp : nn::Module {
+  using Module::Module;
+  nn::Linear hidden{*this, "hidden", 784, 128}, out{*this, "out", 128, 10};
+  Output operator()(Output x) const { return out(relu(hidden(x))); }
+};
+
+int main(int argc, char** argv) {
+  if (int master = worker_argument(argc, argv); master >= 0) return run_inherited_worker(master);
+  Graph g;
+  auto [x, y] = data::digits().shuffle(60'000).batch(128).repeat().prefetch(2).outputs(g);
+  Mlp net{g.scope("mlp")};
+  Output logits = net(x);
+  Output loss = mean(softmax_cross_entropy(logits, y));
+  Output accuracy = mean(cast<float>(argmax(logits, 1) == y));
+  Op train = optim::Adam{.lr = 1e-3}.minimize(loss);
+  Session session{g, Cluster::from_args(argc, argv)};  // this process, unless told otherwise
+  session.init();
+  auto step = session.compile({loss, accuracy}, {train});  // pruned, placed, partitioned once
+  for (int i = 0; i <= 500; ++i) {
+    auto [l, a] = step.run<float, float>();
+    if (i % 100 == 0) print("{} loss {:.4f} accuracy {:.3f}\n", i, l, a);
+  }
+}

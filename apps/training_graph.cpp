@@ -1,0 +1,32 @@
+#include "apps/training_graph.hpp"
+
+namespace troupe {
+
+data::Images training_images(const TrainOptions& options, data::Split split) {
+  if (!options.data.empty()) return data::idx(options.data, split);
+  return data::digits(split == data::Split::train ? options.examples : options.test_examples,
+                      split);
+}
+
+Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options) {
+  TrainingGraph out;
+  auto [images, labels] = training_images(options, data::Split::train)
+                              .shuffle(60'000)
+                              .batch(options.batch)
+                              .repeat()
+                              .seed(options.seed)
+                              .prefetch(2 * options.cluster.replicas)
+                              .outputs(graph);
+  out.images = images;
+  out.labels = labels;
+  TROUPE_TRY(out.model, make_model(options.example, graph));
+  Output logits = (*out.model)(images);
+  out.loss = mean(softmax_cross_entropy(logits, labels));
+  out.correct = sum(cast<float>(argmax(logits, 1) == labels));
+  bool linear = options.example == "mnist-softmax";
+  double rate = options.learning_rate > 0 ? options.learning_rate : linear ? 0.1 : 0.02;
+  out.train = optim::Momentum{.lr = rate, .momentum = 0.9}.minimize(out.loss);
+  return out;
+}
+
+}  // namespace troupe

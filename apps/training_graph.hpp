@@ -1,0 +1,27 @@
+// The step that `troupe train` runs, as a graph: training and `troupe graph` build the same one.
+#pragma once
+
+#include <memory>
+
+#include "apps/models.hpp"
+#include "apps/training.hpp"
+#include "ops/data/data.hpp"
+
+namespace troupe {
+
+struct TrainingGraph {
+  std::unique_ptr<ImageModel> model;
+  Output images, labels;  // one batch: f32 [batch,28,28,1], i64 [batch]
+  Output loss;            // mean over the batch
+  Output correct;         // how many of the batch are right
+  Op train;               // one update of all parameters
+};
+
+// The digits that the options name: IDX files, or drawn ones.
+data::Images training_images(const TrainOptions& options, data::Split split);
+
+// Adds pipeline, network, loss and updates to `graph`. not_found for an unknown example; throws
+// Error where the graph does.
+Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options);
+
+}  // namespace troupe
