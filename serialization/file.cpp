@@ -43,6 +43,12 @@ Status failed(std::string_view what, const std::string& path, int error) {
 }
 Status failed(std::string_view what, const std::string& path) { return failed(what, path, errno); }
 
+std::string directory_of(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -121,7 +127,9 @@ class Disk : public FileSystem {
 
   Status make_dirs(const std::string& path) override {
     for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-      Status made = make_dir(path.substr(0, at));
+      std::string part = path.substr(0, at);
+      Status made = make_dir(part);
+      if (made.ok()) made = sync_dir(directory_of(part));
       if (!made.ok() && made.code() != Code::already_exists) return made;
       if (at == std::string::npos) break;
     }
@@ -129,6 +137,7 @@ class Disk : public FileSystem {
     if (::stat(path.c_str(), &info) != 0) return failed("look at", path);
     return S_ISDIR(info.st_mode) ? ok_status() : failed("make", path, ENOTDIR);
   }
+
   Status make_dir(const std::string& path) override {
     return ::mkdir(path.c_str(), 0755) == 0 ? ok_status() : failed("make", path);
   }
@@ -166,12 +175,6 @@ class Disk : public FileSystem {
     return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("remove", path);
   }
 };
-
-std::string directory_of(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 Status write_synced(FileSystem& files, const std::string& path,
                     FunctionRef<Status(WritableFile&)> write) {

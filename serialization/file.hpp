@@ -41,7 +41,7 @@ class FileSystem {
   virtual Expected<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
   // Regular files only; links are not followed.
   virtual Expected<std::unique_ptr<ReadableFile>> open(const std::string& path) = 0;
-  // With missing parents; an existing directory is fine.
+  // With missing parents, durable; an existing directory is fine.
   virtual Status make_dirs(const std::string& path) = 0;
   virtual Status make_dir(const std::string& path) = 0;  // an existing one is already_exists
   // Replaces an existing file, or an empty directory by a directory.

@@ -1,0 +1,262 @@
+#include "serialization/checkpoint.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/log.hpp"
+#include "serialization/detail/manifest.hpp"
+#include "serialization/detail/values.hpp"
+#include "serialization/digest.hpp"
+#include "serialization/safetensors.hpp"
+#include "serialization/schema/tensors.capnp.h"
+
+namespace troupe {
+namespace {
+
+using detail::Manifest;
+using detail::ManifestFile;
+
+constexpr std::string_view kPrefix = "ckpt-", kTemporary = ".ckpt-", kSuffix = ".tmp";
+constexpr std::string_view kManifest = "manifest.json", kOther = "other.tensors",
+                           kShardSuffix = ".safetensors";
+constexpr std::uint64_t kMaxManifest = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxOther = std::uint64_t{16} << 30;
+
+std::string join(const std::string& dir, std::string_view name) {
+  return dir + "/" + std::string(name);
+}
+
+// "ckpt-1200" and nothing that only looks like it.
+std::optional<CommitNumber> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  CommitNumber step = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc{} || end != name.data() + name.size() || name != std::to_string(step))
+    return std::nullopt;
+  return step;
+}
+
+std::string params_of(const std::map<std::string, Tensor>& tensors) {
+  return params_sha256({tensors.begin(), tensors.end()});
+}
+
+Status write_recorded(FileSystem& files, const std::string& dir, std::string name,
+                      Manifest& manifest, FunctionRef<Status(WritableFile&)> write) {
+  TROUPE_TRY(auto file, files.create(join(dir, name)));
+  ManifestFile record{std::move(name), 0, {}};
+  detail::ChunkedWriter chunked(*file, record);
+  TROUPE_TRY(write(chunked));
+  TROUPE_TRY(chunked.sync());
+  manifest.files.push_back(std::move(record));
+  return ok_status();
+}
+
+Status write_other(WritableFile& file, const std::map<std::string, Tensor>& tensors) {
+  return file.append(detail::build<schema::Tensors>([&](schema::Tensors::Builder out) {
+    auto list = out.initTensors(unsigned(tensors.size()));
+    unsigned n = 0;
+    for (const auto& [name, tensor] : tensors) {
+      list[n].setName(detail::text(name));
+      detail::write(list[n++].initTensor(), tensor);
+    }
+  }));
+}
+
+Status write_tensors(FileSystem& files, const std::string& dir, const CheckpointData& data,
+                     std::uint64_t shard_bytes, Manifest& manifest) {
+  Safetensors shard;
+  std::map<std::string, Tensor> other;
+  std::uint64_t bytes = 0;
+  int shards = 0;
+  auto flush = [&] {
+    std::string number = std::to_string(shards++);
+    std::string name = "shard-" + std::string(5 - std::min<std::size_t>(5, number.size()), '0') +
+                       number + std::string(kShardSuffix);
+    Status done = write_recorded(files, dir, name, manifest,
+                                 [&](WritableFile& f) { return write_safetensors(f, shard); });
+    shard.tensors.clear();
+    bytes = 0;
+    return done;
+  };
+  for (const auto& [name, tensor] : data.tensors) {
+    if (!safetensors_holds(tensor.dtype())) {
+      other.emplace(name, tensor);
+      continue;
+    }
+    if (!shard.tensors.empty() && bytes + tensor.bytes() > shard_bytes) TROUPE_TRY(flush());
+    shard.tensors.emplace(name, tensor);
+    bytes += tensor.bytes();
+  }
+  if (!shard.tensors.empty()) TROUPE_TRY(flush());
+  if (!other.empty())
+    TROUPE_TRY(write_recorded(files, dir, std::string(kOther), manifest,
+                              [&](WritableFile& f) { return write_other(f, other); }));
+  return ok_status();
+}
+
+// All of a checkpoint, durable, in a directory that does not count yet.
+Status write_into(FileSystem& files, const std::string& dir, const CheckpointData& data,
+                  std::uint64_t shard_bytes) {
+  Manifest manifest;
+  manifest.step = data.step;
+  manifest.seed = data.seed;
+  manifest.graph_hash = data.graph_hash;
+  manifest.numeric_profile = data.numeric_profile;
+  manifest.metadata = data.metadata;
+  manifest.params_sha256 = params_of(data.tensors);
+  TROUPE_TRY(write_tensors(files, dir, data, shard_bytes, manifest));
+  TROUPE_TRY(std::string text, detail::format_manifest(manifest));
+  if (text.size() > kMaxManifest) return invalid_argument("the manifest would be above 64 MiB");
+  TROUPE_TRY(auto file, files.create(join(dir, kManifest)));
+  TROUPE_TRY(file->append(std::as_bytes(std::span(text))));
+  TROUPE_TRY(file->sync());
+  return files.sync_dir(dir);
+}
+
+Status move_into_place(FileSystem& files, const std::string& temporary, const std::string& path,
+                       const std::string& dir, bool replace) {
+  TROUPE_TRY(replace ? files.exchange(temporary, path) : files.rename(temporary, path));
+  return files.sync_dir(dir);
+}
+
+// Under a name that does not count first, so that no half of it is ever found.
+Status remove_checkpoint(FileSystem& files, const std::string& dir, const CheckpointInfo& info) {
+  std::string away =
+      join(dir, std::string(kTemporary) + std::to_string(info.step)) + std::string(kSuffix);
+  TROUPE_TRY(files.rename(info.path, away));
+  return files.remove_dir(away);
+}
+
+Status remove_temporaries(FileSystem& files, const std::string& dir) {
+  TROUPE_TRY(auto names, files.list(dir));
+  for (const std::string& name : names)
+    if (name.starts_with(kTemporary) && name.ends_with(kSuffix))
+      TROUPE_TRY(files.remove_dir(join(dir, name)));
+  return ok_status();
+}
+
+Status prune(FileSystem& files, const std::string& dir, CommitNumber newest, std::size_t keep) {
+  if (keep == 0) return ok_status();
+  TROUPE_TRY(auto all, list_checkpoints(dir, files));
+  std::erase_if(all, [&](const CheckpointInfo& info) { return info.step > newest; });
+  for (std::size_t i = 0; i + keep < all.size(); ++i)
+    TROUPE_TRY(remove_checkpoint(files, dir, all[i]));
+  return ok_status();
+}
+
+Expected<Manifest> read_manifest(FileSystem& files, const std::string& path) {
+  auto bytes = read_file(files, join(path, kManifest), kMaxManifest);
+  if (bytes.status().code() == Code::not_found)
+    return not_found("'" + path + "' is no checkpoint: it has no manifest");
+  TROUPE_TRY(bytes.status());
+  TROUPE_TRY(Manifest manifest, detail::parse_manifest(std::string_view(
+                                    reinterpret_cast<const char*>(bytes->data()), bytes->size())));
+  auto step = step_of(path.substr(path.rfind('/') + 1));
+  if (step && *step != manifest.step)
+    return data_loss("its manifest is that of step " + std::to_string(manifest.step));
+  return manifest;
+}
+
+Expected<Manifest> verified(FileSystem& files, const std::string& path) {
+  TROUPE_TRY(Manifest manifest, read_manifest(files, path));
+  for (const ManifestFile& record : manifest.files) {
+    auto file = files.open(join(path, record.name));
+    if (file.status().code() == Code::not_found) return data_loss(record.name + " is missing");
+    TROUPE_TRY(file.status());
+    TROUPE_TRY(detail::verify_chunks(**file, record));
+  }
+  return manifest;
+}
+
+Status read_other(FileSystem& files, const std::string& path,
+                  std::map<std::string, Tensor>& tensors) {
+  TROUPE_TRY(auto bytes, read_file(files, path, kMaxOther));
+  return detail::parse<schema::Tensors>(bytes, [&](schema::Tensors::Reader in) -> Status {
+    for (auto item : in.getTensors()) {
+      TROUPE_TRY(Tensor t, detail::read(item.getTensor()));
+      if (!t.defined() || !tensors.emplace(detail::text(item.getName()), std::move(t)).second)
+        return data_loss("a tensor stands there twice, or is none");
+    }
+    return ok_status();
+  });
+}
+
+Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
+  TROUPE_TRY(Manifest manifest, verified(files, path));
+  CheckpointData data{manifest.step,     manifest.seed,       {},
+                      manifest.metadata, manifest.graph_hash, manifest.numeric_profile};
+  for (const ManifestFile& record : manifest.files) {
+    if (record.name == kOther) {
+      TROUPE_TRY(read_other(files, join(path, record.name), data.tensors));
+      continue;
+    }
+    TROUPE_TRY(Safetensors shard, read_safetensors(join(path, record.name), files));
+    for (auto& [name, tensor] : shard.tensors)
+      if (!data.tensors.emplace(name, std::move(tensor)).second)
+        return data_loss("'" + name + "' stands in two shards");
+  }
+  if (params_of(data.tensors) != manifest.params_sha256)
+    return data_loss("its tensors do not have the hash that its manifest states");
+  return data;
+}
+
+std::string in_checkpoint(const std::string& path) { return "in the checkpoint '" + path + "'"; }
+
+}  // namespace
+
+Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const CheckpointData& data,
+                                          const CheckpointOptions& options, FileSystem& files) {
+  for (const auto& [name, tensor] : data.tensors)
+    if (!tensor.defined()) return invalid_argument("'" + name + "' has no value to write");
+  std::string name = std::string(kPrefix) + std::to_string(data.step);
+  std::string path = join(dir, name), temporary = join(dir, "." + name + std::string(kSuffix));
+  TROUPE_TRY(files.make_dirs(dir));
+  TROUPE_TRY(remove_temporaries(files, dir));
+  TROUPE_TRY(auto names, files.list(dir));
+  bool replace = std::find(names.begin(), names.end(), name) != names.end();
+  Status written = files.make_dir(temporary);
+  if (written.ok()) written = write_into(files, temporary, data, options.shard_bytes);
+  if (written.ok()) written = move_into_place(files, temporary, path, dir, replace);
+  // After a success, what a replaced one left.
+  Status cleaned = remove_temporaries(files, dir);
+  if (!written.ok()) return written.in("while writing the checkpoint '" + path + "'");
+  if (cleaned.ok()) cleaned = prune(files, dir, data.step, options.keep);
+  if (!cleaned.ok())
+    TROUPE_LOG(warning, "serialization/checkpoint", "old ones stay: " + cleaned.text());
+  return CheckpointInfo{data.step, path};
+}
+
+Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir, FileSystem& files) {
+  TROUPE_TRY(auto names, files.list(dir));
+  std::vector<CheckpointInfo> out;
+  for (const std::string& name : names)
+    if (auto step = step_of(name)) out.push_back({*step, join(dir, name)});
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  return out;
+}
+
+Status verify_checkpoint(const std::string& path, FileSystem& files) {
+  Status status = verified(files, path).status();
+  return status.ok() ? status : status.in(in_checkpoint(path));
+}
+
+Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& files) {
+  TROUPE_TRY(auto all, list_checkpoints(dir, files));
+  std::string reasons;
+  for (auto info = all.rbegin(); info != all.rend(); ++info) {
+    Status status = verify_checkpoint(info->path, files);
+    if (status.ok()) return *info;
+    TROUPE_LOG(warning, "serialization/checkpoint", "passed over: " + status.text());
+    reasons += "; " + status.text();
+  }
+  return not_found("no checkpoint that is whole in '" + dir + "'" + reasons);
+}
+
+Expected<CheckpointData> read_checkpoint(const std::string& path, FileSystem& files) {
+  auto data = read_verified(files, path);
+  if (!data.ok()) return data.status().in(in_checkpoint(path));
+  return data;
+}
+
+}  // namespace troupe

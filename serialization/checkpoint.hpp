@@ -1,0 +1,68 @@
+// Checkpoints: all state of a job as of one commit, in a directory of its own that is there as a
+// whole or not at all.
+//
+//   DIR/ckpt-1200/shard-00000.safetensors   tensors that safetensors holds, a few GB per shard
+//                 other.tensors             strings and c128, if any (schema/tensors.capnp)
+//                 manifest.json             what belongs here and the checksums; written last
+//   DIR/.ckpt-1300.tmp/                     being written, or left behind by a crash: never read
+//
+// Each file is synced, then its directory, which is then renamed into place and the parent synced.
+// Checksums are CRC32C over 1 MiB of a file each; the manifest ends with its own.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "serialization/file.hpp"
+
+namespace troupe {
+
+struct CheckpointData {
+  CommitNumber step = 0;
+  std::uint64_t seed = 0;
+  std::map<std::string, Tensor> tensors;        // defined, in host memory
+  std::map<std::string, std::string> metadata;  // UTF-8
+  std::string graph_hash;                       // graph_sha256, to refuse another program
+  std::string numeric_profile;                  // text; other settings give other bits
+};
+
+struct CheckpointInfo {
+  CommitNumber step = 0;
+  std::string path;
+};
+
+struct CheckpointOptions {
+  std::size_t keep = 3;  // with this one; 0: all. Steps above this one's are left alone
+  std::uint64_t shard_bytes = std::uint64_t{2} << 30;
+};
+
+// Writes DIR/ckpt-STEP, then removes the oldest beyond `keep`. One of the same step is replaced in
+// one move. After an error (resource_exhausted: the disk is full) the older ones are as they were
+// and nothing half-written is left. One writer per directory at a time; readers may come any time.
+Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const CheckpointData& data,
+                                          const CheckpointOptions& options,
+                                          FileSystem& files = disk());
+inline Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const CheckpointData& data,
+                                                 std::size_t keep = 3) {
+  return write_checkpoint(dir, data, CheckpointOptions{.keep = keep});
+}
+
+// What is called ckpt-STEP in `dir`, by step; unread. not_found when there is no such directory.
+Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir,
+                                                       FileSystem& files = disk());
+
+// Reads every byte and compares checksums. data_loss names the file that is missing, cut or
+// changed; not_found when there is no checkpoint at all.
+Status verify_checkpoint(const std::string& path, FileSystem& files = disk());
+
+// The one of the highest step that verifies. not_found, with the reasons, when none does.
+Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& files = disk());
+
+// Verifies, reads, and compares the hash of all tensors with the manifest's.
+Expected<CheckpointData> read_checkpoint(const std::string& path, FileSystem& files = disk());
+
+}  // namespace troupe

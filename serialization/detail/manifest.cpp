@@ -1,0 +1,132 @@
+#include "serialization/detail/manifest.hpp"
+
+#include <fmt/format.h>
+#include <isa-l/crc.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace troupe::detail {
+namespace {
+
+constexpr std::string_view kFormat = "troupe checkpoint 1";
+constexpr std::size_t kTailBytes = 22;  // ,"crc32c":"01234567"}\n
+
+std::string tail_of(std::string_view body) {
+  std::string tail =
+      fmt::format(",\"crc32c\":\"{:08x}\"}}\n", crc32c(std::as_bytes(std::span(body))));
+  TROUPE_CHECK(tail.size() == kTailBytes, "the tail of a manifest has a fixed size");
+  return tail;
+}
+
+std::uint64_t chunks_of(std::uint64_t size) {
+  return size / kChunkBytes + (size % kChunkBytes != 0);
+}
+
+// A name that stays inside its directory.
+bool plain(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name != "manifest.json" &&
+         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+Status check(const Manifest& manifest) {
+  std::set<std::string> names;
+  for (const ManifestFile& file : manifest.files) {
+    if (!plain(file.name) || !names.insert(file.name).second)
+      return data_loss("its manifest has a file of a bad name");
+    if (file.chunks.size() != chunks_of(file.size))
+      return data_loss("its manifest has too few or too many checksums for " + file.name);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+  // The library only reads, although it asks for a mutable pointer.
+  auto* data = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
+  return ~crc32_iscsi(data, int(bytes.size()), ~0u);
+}
+
+Expected<std::string> format_manifest(const Manifest& m) try {
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  for (const ManifestFile& file : m.files)
+    files.push_back({{"name", file.name}, {"size", file.size}, {"crc32c_per_mib", file.chunks}});
+  nlohmann::ordered_json json = {{"format", kFormat},
+                                 {"step", m.step},
+                                 {"seed", m.seed},
+                                 {"graph_sha256", m.graph_hash},
+                                 {"numeric_profile", m.numeric_profile},
+                                 {"params_sha256", m.params_sha256},
+                                 {"metadata", m.metadata},
+                                 {"files", files}};
+  std::string text = json.dump();
+  text.pop_back();  // the brace comes back with the tail
+  return text + tail_of(text);
+} catch (const nlohmann::json::exception& e) {
+  return invalid_argument(std::string("a text of the checkpoint is not UTF-8: ") + e.what());
+}
+
+Expected<Manifest> parse_manifest(std::string_view text) try {
+  if (text.size() < kTailBytes) return data_loss("its manifest is cut");
+  std::string_view body = text.substr(0, text.size() - kTailBytes);
+  if (text.substr(body.size()) != tail_of(body)) return data_loss("its manifest is damaged");
+  auto json = nlohmann::json::parse(std::string(body) + "}");
+  if (json.at("format").get<std::string>() != kFormat)
+    return failed_precondition("the checkpoint has another format");
+  Manifest m;
+  m.step = json.at("step").get<std::uint64_t>();
+  m.seed = json.at("seed").get<std::uint64_t>();
+  m.graph_hash = json.at("graph_sha256").get<std::string>();
+  m.numeric_profile = json.at("numeric_profile").get<std::string>();
+  m.params_sha256 = json.at("params_sha256").get<std::string>();
+  m.metadata = json.at("metadata").get<std::map<std::string, std::string>>();
+  for (const auto& file : json.at("files"))
+    m.files.push_back({file.at("name").get<std::string>(), file.at("size").get<std::uint64_t>(),
+                       file.at("crc32c_per_mib").get<std::vector<std::uint32_t>>()});
+  TROUPE_TRY(check(m));
+  return m;
+} catch (const nlohmann::json::exception& e) {
+  return data_loss(std::string("its manifest cannot be read: ") + e.what());
+}
+
+Status ChunkedWriter::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    std::size_t n = std::min(bytes.size(), kChunkBytes - chunk_.size());
+    chunk_.insert(chunk_.end(), bytes.begin(), bytes.begin() + std::ptrdiff_t(n));
+    bytes = bytes.subspan(n);
+    if (chunk_.size() == kChunkBytes) TROUPE_TRY(flush());
+  }
+  return ok_status();
+}
+
+Status ChunkedWriter::sync() {
+  if (!chunk_.empty()) TROUPE_TRY(flush());
+  return file_.sync();
+}
+
+Status ChunkedWriter::flush() {
+  record_.chunks.push_back(crc32c(chunk_));
+  record_.size += chunk_.size();
+  TROUPE_TRY(file_.append(chunk_));
+  chunk_.clear();
+  return ok_status();
+}
+
+Status verify_chunks(ReadableFile& file, const ManifestFile& record) {
+  if (file.size() != record.size)
+    return data_loss(record.name + " has " + std::to_string(file.size()) + " bytes instead of " +
+                     std::to_string(record.size));
+  std::vector<std::byte> chunk(std::min<std::uint64_t>(kChunkBytes, record.size));
+  std::uint64_t at = 0;
+  for (std::size_t i = 0; i < record.chunks.size(); ++i, at += kChunkBytes) {
+    auto piece = std::span(chunk).first(std::min<std::uint64_t>(kChunkBytes, record.size - at));
+    TROUPE_TRY(file.read_at(at, piece));
+    if (crc32c(piece) != record.chunks[i])
+      return data_loss(record.name + " is damaged in its MiB " + std::to_string(i));
+  }
+  return ok_status();
+}
+
+}  // namespace troupe::detail

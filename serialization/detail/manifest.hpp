@@ -1,0 +1,58 @@
+// manifest.json of a checkpoint: what belongs to it, and the checksums.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "serialization/file.hpp"
+
+namespace troupe::detail {
+
+inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+
+std::uint32_t crc32c(std::span<const std::byte> bytes);  // of at most 2^31 - 1 bytes
+
+struct ManifestFile {
+  std::string name;
+  std::uint64_t size = 0;
+  std::vector<std::uint32_t> chunks;  // CRC32C per chunk, the last one shorter
+};
+
+struct Manifest {
+  CommitNumber step = 0;
+  std::uint64_t seed = 0;
+  std::string graph_hash, numeric_profile, params_sha256;
+  std::map<std::string, std::string> metadata;
+  std::vector<ManifestFile> files;
+};
+
+// One JSON object whose last field is the CRC32C of all text before it, so that no changed byte
+// goes unseen. invalid_argument for text that is not UTF-8.
+Expected<std::string> format_manifest(const Manifest& manifest);
+// data_loss for anything else. File names are plain names, each once, and counts of chunks right.
+Expected<Manifest> parse_manifest(std::string_view text);
+
+// Appends in whole chunks and notes their checksums.
+class ChunkedWriter : public WritableFile {
+ public:
+  ChunkedWriter(WritableFile& file, ManifestFile& record) : file_(file), record_(record) {}
+  Status append(std::span<const std::byte> bytes) override;
+  Status sync() override;  // the last chunk, then the file
+
+ private:
+  Status flush();
+
+  WritableFile& file_;
+  ManifestFile& record_;
+  std::vector<std::byte> chunk_;
+};
+
+// Reads all of a file and compares. data_loss.
+Status verify_chunks(ReadableFile& file, const ManifestFile& record);
+
+}  // namespace troupe::detail

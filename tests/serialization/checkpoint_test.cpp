@@ -1,0 +1,279 @@
+#include "serialization/checkpoint.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "core/log.hpp"
+#include "serialization/detail/manifest.hpp"
+#include "tests/serialization/faulty_files.hpp"
+#include "tests/serialization/random_values.hpp"
+#include "tests/serialization/temporary.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+// Tells steps apart by every one of its tensors.
+CheckpointData data_of(CommitNumber step) {
+  CheckpointData data;
+  data.step = step;
+  data.seed = 7;
+  data.tensors = {{"b", Tensor::of<double>({2}, {double(step), -1})},
+                  {"flag", Tensor::scalar(step % 2 == 1)},
+                  {"note", Tensor::of<std::string>({2}, {"step", std::to_string(step)})},
+                  {"w", Tensor::of<float>({2, 2}, {float(step), 1, 2, 3})}};
+  data.metadata = {{"model", "mlp"}};
+  data.graph_hash = "abc";
+  data.numeric_profile = "v3";
+  return data;
+}
+
+bool same_data(const CheckpointData& a, const CheckpointData& b) {
+  bool tensors = a.tensors.size() == b.tensors.size() &&
+                 std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(),
+                            [](const auto& x, const auto& y) {
+                              return x.first == y.first && Tensor::same(x.second, y.second);
+                            });
+  return tensors && a.step == b.step && a.seed == b.seed && a.metadata == b.metadata &&
+         a.graph_hash == b.graph_hash && a.numeric_profile == b.numeric_profile;
+}
+
+// Damaged checkpoints are warned about; these tests damage thousands.
+struct Quiet {
+  LogLevel before = log_level();
+  Quiet() { set_log_level(LogLevel::error); }
+  ~Quiet() { set_log_level(before); }
+};
+
+CommitNumber latest_step(const std::string& dir) { return latest_checkpoint(dir).value().step; }
+
+}  // namespace
+
+TEST_CASE("a checkpoint gives back what was written") {
+  TemporaryDir dir;
+  auto info = write_checkpoint(dir.path("a/b"), data_of(12));
+  REQUIRE(info.ok());
+  CHECK(info->path == dir.path("a/b/ckpt-12"));
+  CHECK(dir.names("a/b") == std::vector<std::string>{"ckpt-12"});
+  CHECK(verify_checkpoint(info->path).ok());
+  auto back = read_checkpoint(info->path);
+  REQUIRE(back.ok());
+  CHECK(same_data(*back, data_of(12)));
+}
+
+TEST_CASE("a checkpoint of several shards and chunks gives back what was written") {
+  TemporaryDir dir;
+  CheckpointData data;
+  for (int i = 0; i < 5; ++i) {
+    Tensor t = Tensor::make(DType::u64, {200'000}).value();  // 1.5 chunks
+    for (int k = 0; k < 200'000; ++k) t.mutable_data<std::uint64_t>()[k] = mix64(k + i);
+    data.tensors.emplace("t" + std::to_string(i), t);
+  }
+  data.tensors.emplace("empty", Tensor::zeros(DType::f32, {0, 3}).value());
+  REQUIRE(write_checkpoint(dir.path(), data, {.keep = 3, .shard_bytes = 4'000'000}).ok());
+  CHECK(dir.names("ckpt-0").size() == 4);  // 2 + 2 + 1 tensors, the manifest
+  auto back = read_checkpoint(dir.path("ckpt-0"));
+  REQUIRE(back.ok());
+  CHECK(same_data(*back, data));
+}
+
+TEST_CASE("a checkpoint without tensors is one") {
+  TemporaryDir dir;
+  REQUIRE(write_checkpoint(dir.path(), CheckpointData{}).ok());
+  CHECK(read_checkpoint(dir.path("ckpt-0")).ok());
+}
+
+TEST_CASE("the last checkpoints are kept and the newest is the latest") {
+  TemporaryDir dir;
+  for (CommitNumber step : {2, 9, 10, 11})
+    REQUIRE(write_checkpoint(dir.path(), data_of(step), 2).ok());
+  CHECK(dir.names() == std::vector<std::string>{"ckpt-10", "ckpt-11"});
+  CHECK(latest_step(dir.path()) == 11);
+  // One of a lower step is never the victim of those above it.
+  REQUIRE(write_checkpoint(dir.path(), data_of(3), 1).ok());
+  CHECK(dir.names() == std::vector<std::string>{"ckpt-10", "ckpt-11", "ckpt-3"});
+}
+
+TEST_CASE("a checkpoint of the same step is replaced, whole or damaged") {
+  TemporaryDir dir;
+  REQUIRE(write_checkpoint(dir.path(), data_of(5)).ok());
+  CheckpointData other = data_of(5);
+  other.seed = 8;
+  REQUIRE(write_checkpoint(dir.path(), other).ok());
+  CHECK(same_data(*read_checkpoint(dir.path("ckpt-5")), other));
+  dir.write("ckpt-5/manifest.json", "{}");
+  REQUIRE(write_checkpoint(dir.path(), data_of(5)).ok());
+  CHECK(same_data(*read_checkpoint(dir.path("ckpt-5")), data_of(5)));
+  CHECK(dir.names() == std::vector<std::string>{"ckpt-5"});
+}
+
+TEST_CASE("stray files and half-written checkpoints are never taken for one") {
+  Quiet quiet;
+  TemporaryDir dir;
+  CHECK(latest_checkpoint(dir.path()).status().code() == Code::not_found);
+  CHECK(latest_checkpoint(dir.path("nothing")).status().code() == Code::not_found);
+  REQUIRE(write_checkpoint(dir.path(), data_of(5)).ok());
+  for (const char* name : {".ckpt-9.tmp", "ckpt-9.tmp", "ckpt-09", "ckpt-+9", "ckpt-", "ckpt-9x",
+                           "ckpt-99999999999999999999999"})
+    std::filesystem::copy(dir.path("ckpt-5"), dir.path(name));
+  CHECK(list_checkpoints(dir.path())->size() == 1);
+  std::filesystem::create_directory(dir.path("ckpt-9"));  // no manifest
+  dir.write("ckpt-10", "a file");
+  std::filesystem::copy(dir.path("ckpt-5"), dir.path("ckpt-11"));  // of another step
+  CHECK(latest_step(dir.path()) == 5);
+  CHECK(verify_checkpoint(dir.path("ckpt-9")).code() == Code::not_found);
+  CHECK(verify_checkpoint(dir.path("ckpt-11")).code() == Code::data_loss);
+  // The next write takes the temporary one of an earlier crash away.
+  REQUIRE(write_checkpoint(dir.path(), data_of(6)).ok());
+  CHECK(!std::filesystem::exists(dir.path(".ckpt-9.tmp")));
+}
+
+TEST_CASE("hostile changes of one bit of a checkpoint are all found") {
+  Quiet quiet;
+  FaultyFiles files(1);
+  CheckpointData small;
+  small.step = 2;
+  small.tensors = {{"s", Tensor::scalar("text")}, {"w", Tensor::scalar(1.f)}};
+  REQUIRE(write_checkpoint("d", data_of(1), {}, files).ok());
+  REQUIRE(write_checkpoint("d", small, {}, files).ok());
+  std::uint64_t flips = 0;
+  auto names = files.list("d/ckpt-2").value();
+  for (const std::string& name : names) {
+    auto& bytes = files.bytes("d/ckpt-2/" + name);
+    for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit, ++flips) {
+      INFO(name << " bit " << bit);
+      bytes[bit / 8] ^= std::byte(1 << bit % 8);
+      REQUIRE(!verify_checkpoint("d/ckpt-2", files).ok());
+      REQUIRE(!read_checkpoint("d/ckpt-2", files).ok());
+      REQUIRE(latest_checkpoint("d", files)->step == 1);
+      bytes[bit / 8] ^= std::byte(1 << bit % 8);
+    }
+  }
+  CHECK(flips > 1000);
+  CHECK(latest_checkpoint("d", files)->step == 2);
+}
+
+TEST_CASE("hostile truncations, growth, removals and swaps of checkpoint files are found") {
+  Quiet quiet;
+  FaultyFiles files(1);
+  REQUIRE(write_checkpoint("d", data_of(1), {}, files).ok());
+  REQUIRE(write_checkpoint("d", data_of(2), {}, files).ok());
+  auto refused = [&] {
+    return !verify_checkpoint("d/ckpt-2", files).ok() && latest_checkpoint("d", files)->step == 1;
+  };
+  auto names = files.list("d/ckpt-2").value();
+  CHECK(names.size() == 3);
+  for (const std::string& name : names) {
+    INFO(name);
+    auto& bytes = files.bytes("d/ckpt-2/" + name);
+    const auto whole = bytes;
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      bytes.resize(size);
+      REQUIRE(refused());
+      bytes = whole;
+    }
+    bytes.push_back(std::byte{'\n'});
+    CHECK(refused());
+    bytes = files.bytes("d/ckpt-1/" + name);
+    CHECK(refused());
+    bytes = whole;
+    REQUIRE(files.rename("d/ckpt-2/" + name, "d/ckpt-2/away").ok());
+    CHECK(refused());
+    REQUIRE(files.rename("d/ckpt-2/away", "d/ckpt-2/" + name).ok());
+    CHECK(latest_checkpoint("d", files)->step == 2);
+  }
+}
+
+TEST_CASE("hostile manifests with a right checksum stay inside their directory") {
+  detail::Manifest manifest;
+  for (const char* name : {"", ".", "..", "../x", "/etc/x", "a/b", ".hidden", "manifest.json"}) {
+    manifest.files = {{name, 0, {}}};
+    CHECK(detail::parse_manifest(*detail::format_manifest(manifest)).status().code() ==
+          Code::data_loss);
+  }
+  manifest.files = {{"a", 0, {}}, {"a", 0, {}}};
+  CHECK(!detail::parse_manifest(*detail::format_manifest(manifest)).ok());
+  for (std::uint64_t size : {std::uint64_t{1}, std::uint64_t{3} << 20, ~std::uint64_t{0}}) {
+    manifest.files = {{"a", size, {1, 2}}};
+    CHECK(!detail::parse_manifest(*detail::format_manifest(manifest)).ok());
+  }
+  manifest.files = {{"a", (1u << 20) + 1, {1, 2}}};
+  CHECK(detail::parse_manifest(*detail::format_manifest(manifest)).ok());
+}
+
+TEST_CASE("a checkpoint takes tensors that have a value only") {
+  TemporaryDir dir;
+  CheckpointData data;
+  data.tensors["x"] = Tensor{};
+  CHECK(write_checkpoint(dir.path(), data).status().code() == Code::invalid_argument);
+  data.tensors["x"] = Tensor::scalar(1.f);
+  data.metadata["bad"] = "\xff";
+  CHECK(write_checkpoint(dir.path(), data).status().code() == Code::invalid_argument);
+  CHECK(dir.names().empty());
+}
+
+TEST_CASE("a full disk at any call leaves the older checkpoints and nothing else") {
+  Quiet quiet;
+  for (int call = 0;; ++call) {
+    INFO("call " << call);
+    FaultyFiles files(1);
+    REQUIRE(write_checkpoint("d", data_of(1), {}, files).ok());
+    files.fail_at(files.calls() + call);
+    auto written = write_checkpoint("d", data_of(2), {.keep = 1}, files);
+    bool failed = files.failed();
+    files.fail_at(-1);
+    if (written.ok()) {
+      CHECK(latest_checkpoint("d", files)->step == 2);
+      if (!failed) {  // past its last call
+        CHECK(call > 20);
+        break;
+      }
+      continue;  // the failure only kept an old one
+    }
+    CHECK(written.status().code() == Code::resource_exhausted);
+    REQUIRE(latest_checkpoint("d", files).ok());
+    CommitNumber step = latest_checkpoint("d", files)->step;
+    // Only a failing sync after the rename leaves the new one, whole.
+    CHECK((step == 1 || step == 2));
+    auto names = files.list("d").value();
+    for (const std::string& name : names) CHECK(name.starts_with("ckpt-"));
+    CHECK(same_data(*read_checkpoint("d/ckpt-" + std::to_string(step), files), data_of(step)));
+    // And training goes on.
+    CHECK(write_checkpoint("d", data_of(3), {}, files).ok());
+  }
+}
+
+TEST_CASE("a crash at any call leaves the newest complete checkpoint") {
+  Quiet quiet;
+  std::uint64_t seed = std::random_device{}();
+  INFO("seed " << seed);
+  int crashes = 0;
+  for (int call = 0;; ++call) {
+    bool over = false;
+    for (std::uint64_t variant = 0; variant < 20; ++variant, ++crashes) {
+      INFO("call " << call << " variant " << variant);
+      FaultyFiles files(seed + variant * 1000 + std::uint64_t(call));
+      REQUIRE(write_checkpoint("d", data_of(1), {}, files).ok());
+      CommitNumber promised = 1;
+      files.crash_at(files.calls() + call);
+      for (CommitNumber step : {2, 3, 3})  // the last one replaces
+        if (write_checkpoint("d", data_of(step), {.keep = 2}, files).ok()) promised = step;
+      over = !files.crashed();
+      files.restart();
+      auto latest = latest_checkpoint("d", files);
+      REQUIRE(latest.ok());
+      CHECK(latest->step >= promised);
+      auto back = read_checkpoint(latest->path, files);
+      REQUIRE(back.ok());
+      CHECK(same_data(*back, data_of(latest->step)));
+      // The next one finds its place, whatever was left.
+      REQUIRE(write_checkpoint("d", data_of(4), {.keep = 1}, files).ok());
+      CHECK(latest_checkpoint("d", files)->step == 4);
+    }
+    if (over) break;
+  }
+  MESSAGE(crashes << " crashes");
+  CHECK(crashes > 500);
+}
