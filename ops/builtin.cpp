@@ -6,7 +6,11 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/log.hpp"
 #include "ops/op.hpp"
+#if TROUPE_ONEDNN
+#include "ops/onednn/onednn.hpp"
+#endif
 
 namespace troupe::ops {
 namespace {
@@ -78,6 +82,14 @@ IsaObject open_object(int level, std::string& reasons) {
   return {};
 }
 
+// oneDNN picks its code by the machine too: the same cap, or the same level would give other bits
+// elsewhere.
+void cap_libraries([[maybe_unused]] int level) {
+#if TROUPE_ONEDNN
+  if (Status s = onednn::limit_isa(level); !s.ok()) TROUPE_LOG(warning, "ops", s.text());
+#endif
+}
+
 OpTable* load() {
   Choice& c = choice();
   std::lock_guard lock(c.mutex);
@@ -88,6 +100,7 @@ OpTable* load() {
     IsaObject object = open_object(level, reasons);
     if (object.register_ops == nullptr) continue;
     c.level = level;
+    cap_libraries(level);
     object.set_cache_sizes(c.caches.l1, c.caches.l2, c.caches.l3);
     auto* table = new OpTable;  // never deleted: sessions of static lifetime may still use it
     object.register_ops(table);

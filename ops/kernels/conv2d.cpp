@@ -7,7 +7,7 @@ using namespace troupe;
 namespace {
 
 // Memory for one call, from the device: uninitialised, 64-byte aligned.
-Expected<Tensor> scratch_bytes(const KernelContext& c, std::size_t bytes) {
+[[maybe_unused]] Expected<Tensor> scratch_bytes(const KernelContext& c, std::size_t bytes) {
   return c.allocate(DType::u8, Shape{std::int64_t(bytes)});
 }
 

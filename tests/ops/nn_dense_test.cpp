@@ -51,8 +51,9 @@ TEST_CASE("MatMul equals three nested loops, whatever is transposed") {
   const std::int64_t sizes[][3] = {{1, 1, 1},       {2, 3, 4},       {7, 1, 5},
                                    {1, 64, 9},      {33, 65, 17},    {100, 70, 10},
                                    {100, 300, 256}, {512, 100, 300}, {64, 513, 700}};
-  for (auto [m, k, n] : sizes)
+  for (const auto& size : sizes)
     for (int mode = 0; mode < 4; ++mode) {
+      const std::int64_t m = size[0], k = size[1], n = size[2];
       bool ta = mode & 1, tb = mode & 2;
       INFO(m << "x" << k << "x" << n << " mode " << mode);
       Tensor a = random_f64(rng, ta ? Shape{k, m} : Shape{m, k});
