@@ -132,8 +132,10 @@ void ask_read(Self self, const Attempt& attempt, const StepRequest& request) {
     message.request.names.push_back(setup.resources[info.resource].name);
     message.request.initialised_only = info.def.op == "IsVariableInitialized";
     message.request.replica = std::uint32_t(std::max(0, info.replica));
+    // Reads of one epoch join: seeing a write that one of them is not ordered after is as good.
     if (auto it = setup.after.find(item.node); it != setup.after.end())
-      message.request.after = it->second;
+      message.request.after.insert(message.request.after.end(), it->second.begin(),
+                                   it->second.end());
   }
   message.reply_to = ExecutorActor(self);
   self->send(setup.resources[request.resource].variables, std::move(message));

@@ -20,21 +20,20 @@ Expected<std::vector<Tensor>> save(const NodeDef& node, const std::vector<Tensor
   if (inputs.size() != names.size() + 1)
     return invalid_argument("node '" + node.name + "' saves " + std::to_string(names.size()) +
                             " names and was given " + std::to_string(inputs.size() - 1));
-  std::vector<std::pair<std::string, Tensor>> tensors;
-  for (std::size_t i = 0; i < names.size(); ++i) tensors.emplace_back(names[i], inputs[i + 1]);
-  TROUPE_TRY(write_safetensors(inputs[0].item<std::string>() + ".safetensors", tensors));
+  Safetensors content;
+  for (std::size_t i = 0; i < names.size(); ++i) content.tensors[names[i]] = inputs[i + 1];
+  TROUPE_TRY(write_safetensors(inputs[0].item<std::string>() + ".safetensors", content));
   return std::vector<Tensor>{};
 }
 
 Expected<std::vector<Tensor>> restore(const NodeDef& node, const std::vector<Tensor>& inputs) {
   TROUPE_TRY(std::vector<std::string> names, names_of(node));
   std::string path = inputs[0].item<std::string>() + ".safetensors";
-  TROUPE_TRY(auto tensors, read_safetensors(path));
+  TROUPE_TRY(Safetensors content, read_safetensors(path));
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    auto found = std::find_if(tensors.begin(), tensors.end(),
-                              [&](const auto& t) { return t.first == names[i]; });
-    if (found == tensors.end()) return not_found("'" + path + "' has no tensor '" + names[i] + "'");
+    auto found = content.tensors.find(names[i]);
+    if (found == content.tensors.end()) return not_found("'" + path + "' has no tensor '" + names[i] + "'");
     if (i < node.out_types.size() && found->second.dtype() != node.out_types[i])
       return invalid_argument("'" + names[i] + "' in '" + path + "' is " +
                               std::string(dtype_name(found->second.dtype())) + ", not " +

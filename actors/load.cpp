@@ -4,40 +4,9 @@
 #include <map>
 
 #include "actors/update_rules.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
-namespace {
-
-// The name before copies were made for replicas.
-std::string original_name(const PlanInfo& info) {
-  if (info.replica < 0) return info.name;
-  std::string suffix = "/replica_" + std::to_string(info.replica);
-  if (info.name.size() > suffix.size() && info.name.ends_with(suffix))
-    return info.name.substr(0, info.name.size() - suffix.size());
-  return info.name;
-}
-
-// Nodes from which `node` can be reached.
-std::vector<bool> ancestors(const Plan& plan, std::uint32_t node) {
-  std::vector<std::vector<std::uint32_t>> before(plan.nodes.size());
-  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i)
-    for (std::uint32_t e = 0; e < plan.nodes[i].edges; ++e)
-      before[plan.edges[plan.nodes[i].first_edge + e].node].push_back(i);
-  std::vector<bool> seen(plan.nodes.size());
-  std::vector<std::uint32_t> todo{node};
-  while (!todo.empty()) {
-    std::uint32_t at = todo.back();
-    todo.pop_back();
-    for (std::uint32_t b : before[at]) {
-      if (seen[b]) continue;
-      seen[b] = true;
-      todo.push_back(b);
-    }
-  }
-  return seen;
-}
-
-}  // namespace
 
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
                                                                    const OpTable& ops,
@@ -49,7 +18,7 @@ Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& p
     const PlanInfo& info = plan.info[i];
     WriteInfo& write = infos[i];
     write.replica = std::uint32_t(std::max(0, info.replica));
-    auto [known, fresh] = first.emplace(original_name(info), i);
+    auto [known, fresh] = first.emplace(original_name(info.def), i);
     write.key = known->second;
     if (!fresh) {
       write.rule = infos.at(known->second).rule;
@@ -67,11 +36,10 @@ std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     if (plan.nodes[i].role != Role::read_variable || plan.info[i].epoch == 0) continue;
-    std::vector<bool> before = ancestors(plan, i);
     auto& keys = after[i];
     for (const auto& [node, write] : writes) {
       const auto& handles = plan.info[node].handles;
-      if (before[node] &&
+      if (plan.info[node].epoch < plan.info[i].epoch &&
           std::find(handles.begin(), handles.end(), plan.info[i].resource) != handles.end())
         keys.push_back(write.key);
     }

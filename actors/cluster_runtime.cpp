@@ -1,0 +1,326 @@
+// The master's side of a job of several processes.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <caf/send.hpp>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "actors/master.hpp"
+#include "actors/net/tcp.hpp"
+#include "actors/node.hpp"
+#include "actors/peer.hpp"
+#include "actors/runtime.hpp"
+#include "core/log.hpp"
+#include "serialization/wire.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::seconds kStartWithin{20};
+
+std::string random_bytes(std::size_t n) {
+  std::random_device device;
+  std::string bytes;
+  while (bytes.size() < n) bytes.push_back(char(device() & 0xff));
+  return bytes;
+}
+
+// Worker processes of this machine. The destructor waits a while for them to leave, then kills:
+// none is left behind.
+class Children {
+ public:
+  ~Children() {
+    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    for (pid_t pid : pids_) {
+      while (waitpid(pid, nullptr, WNOHANG) == 0) {
+        if (std::chrono::steady_clock::now() > until) {
+          kill(pid, SIGKILL);
+          waitpid(pid, nullptr, 0);
+          break;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    }
+  }
+
+  // Runs `program` as a worker that reads `settings` from a pipe it inherits.
+  Expected<pid_t> start(const std::string& program, const std::string& settings) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+      return resource_exhausted(fmt::format("pipe: {}", std::strerror(errno)));
+    std::string argument = fmt::format("{}{}", kWorkerArgument, kInherited);
+    char* argv[] = {const_cast<char*>(program.c_str()), argument.data(), nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[0], kInherited);
+    pid_t pid = 0;
+    int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+    bool written =
+        error == 0 && write(ends[1], settings.data(), settings.size()) == ssize_t(settings.size());
+    close(ends[1]);
+    if (error != 0)
+      return unavailable(fmt::format("cannot run '{}': {}", program, std::strerror(error)));
+    pids_.push_back(pid);
+    if (!written) return unavailable("a worker closed its settings before it read them");
+    return pid;
+  }
+
+ private:
+  static constexpr int kInherited = 3;
+  std::vector<pid_t> pids_;
+};
+
+class ClusterRuntime final : public Runtime, public HubOwner {
+ public:
+  ClusterRuntime(Cluster cluster, caf::actor_system* system)
+      : cluster_(std::move(cluster)),
+        job_(fmt::format("{:016x}", hash_text(random_bytes(16)))),
+        hub_(0, *this) {
+    if (!system) {
+      config_ = actor_config();
+      owned_.emplace(*config_);
+      system = &*owned_;
+    }
+    system_ = system;
+  }
+  ~ClusterRuntime() override;
+
+  Status start();
+  const MasterActor& master() const override { return master_; }
+
+ private:
+  struct Worker {
+    Join join;
+    std::uint32_t task = 0;
+    std::vector<std::string> devices;
+    int ready = 0;  // 1: has devices; 2: is connected to the others
+    pid_t pid = 0;
+  };
+
+  // HubOwner
+  Expected<ProcessId> admit(PeerId peer, const Join& join) override;
+  void up(ProcessId process, const Join& join) override;
+  void down(ProcessId process, Status why) override;
+  void message(ProcessId from, WireMessage message) override;
+
+  Status listen();
+  Status spawn_workers();
+  Status wait_until_ready();
+  void announce();
+  Status send_members();
+
+  Cluster cluster_;
+  std::string job_;
+  std::string secret_;
+  std::unique_ptr<caf::actor_system_config> config_;
+  std::optional<caf::actor_system> owned_;
+  caf::actor_system* system_ = nullptr;
+  NetHub hub_;
+  std::unique_ptr<Transport> transport_;
+  Endpoint endpoint_;
+  MasterActor master_;
+  std::vector<ProcessActor> proxies_;
+  std::shared_ptr<void> alive_;
+  std::future<void> gone_;
+  Children children_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<ProcessId, Worker> workers_;
+  ProcessId next_process_ = 1;
+  bool members_sent_ = false, running_ = false;
+  Status failed_;
+};
+
+Expected<ProcessId> ClusterRuntime::admit(PeerId, const Join& join) {
+  if (join.version != Join{}.version)
+    return failed_precondition(fmt::format("protocol version {} is not spoken", join.version));
+  if (!join.job.empty() && join.job != job_) return failed_precondition("that is another job");
+  std::lock_guard lock(mutex_);
+  if (running_ || int(workers_.size()) >= std::max(cluster_.workers, cluster_.wait_for))
+    return failed_precondition("the job has all its workers");
+  ProcessId process = next_process_++;
+  Worker& worker = workers_[process];
+  worker.join = join;
+  worker.task = process - 1;
+  return process;
+}
+
+void ClusterRuntime::up(ProcessId process, const Join&) {
+  Welcome welcome;
+  welcome.process = process;
+  welcome.task = process - 1;
+  welcome.threads = std::uint32_t(cluster_.threads);
+  welcome.profile = numeric_profile();
+  welcome.devices = cluster_.devices;
+  if (Status status = hub_.send(process, welcome); !status.ok())
+    TROUPE_LOG(warning, "master", status.text());
+}
+
+void ClusterRuntime::down(ProcessId process, Status why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!running_ && failed_.ok())
+      failed_ = unavailable(
+          fmt::format("worker {} left while the job started: {}", process - 1, why.message()));
+  }
+  changed_.notify_all();
+  if (master_) caf::anon_send(master_, ProcessLost{process, std::move(why)});
+}
+
+void ClusterRuntime::message(ProcessId from, WireMessage message) {
+  auto* ready = std::get_if<Ready>(&message);
+  if (!ready) return;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = workers_.find(from);
+    if (it == workers_.end()) return;
+    it->second.devices = ready->devices;
+    ++it->second.ready;
+    if (!ready->status.ok()) failed_ = ready->status;
+  }
+  changed_.notify_all();
+}
+
+Status ClusterRuntime::listen() {
+  secret_ = cluster_.secret;
+  if (cluster_.workers > 0 && secret_.empty()) secret_ = random_bytes(32);
+  Security security = secret_.empty() ? Security::plaintext() : Security::shared_secret(secret_);
+  TROUPE_TRY(transport_, make_tcp_transport(security, {}, hub_));
+  hub_.use(*transport_);
+  endpoint_ = {"127.0.0.1", 0};
+  if (!cluster_.listen.empty()) {
+    TROUPE_TRY(endpoint_, parse_endpoint(cluster_.listen));
+  }
+  Join hello;
+  hello.job = job_;
+  TROUPE_TRY(Hello words, encode_join(hello));
+  TROUPE_TRY(endpoint_.port, transport_->listen(endpoint_, std::move(words)));
+  return ok_status();
+}
+
+Status ClusterRuntime::spawn_workers() {
+  std::string program = cluster_.worker_program;
+  if (program.empty()) {
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    if (n <= 0) return unavailable("cannot find this program to run it as a worker");
+    program.assign(path, std::size_t(n));
+  }
+  NodeOptions options;
+  options.master = endpoint_;
+  options.secret = secret_;
+  options.job = job_;
+  for (int w = 0; w < cluster_.workers; ++w)
+    TROUPE_TRY(children_.start(program, node_options_text(options)));
+  return ok_status();
+}
+
+Status ClusterRuntime::send_members() {
+  Members members;
+  members.view = 1;
+  for (const auto& [process, worker] : workers_)
+    members.members.push_back(
+        {process, worker.join.incarnation, worker.join.listen_host, worker.join.listen_port});
+  for (const auto& [process, worker] : workers_) TROUPE_TRY(hub_.send(process, members));
+  return ok_status();
+}
+
+Status ClusterRuntime::wait_until_ready() {
+  std::size_t wanted = std::size_t(std::max(cluster_.workers, cluster_.wait_for));
+  auto until = std::chrono::steady_clock::now() + kStartWithin;
+  std::unique_lock lock(mutex_);
+  auto all = [&](int stage) {
+    if (workers_.size() < wanted) return false;
+    for (const auto& [_, worker] : workers_)
+      if (worker.ready < stage) return false;
+    return true;
+  };
+  for (int stage : {1, 2}) {
+    bool there = true;
+    if (cluster_.wait_for > 0)
+      changed_.wait(lock, [&] { return all(stage) || !failed_.ok(); });
+    else
+      there = changed_.wait_until(lock, until, [&] { return all(stage) || !failed_.ok(); });
+    TROUPE_TRY(failed_);
+    if (!there)
+      return deadline_exceeded(fmt::format("{} of {} workers joined within {} s", workers_.size(),
+                                           wanted, kStartWithin.count()));
+    if (stage == 1) TROUPE_TRY(send_members());
+  }
+  running_ = true;
+  return ok_status();
+}
+
+void ClusterRuntime::announce() {
+  for (const auto& [process, worker] : workers_) {
+    ProcessUp up;
+    up.process = process;
+    up.name = fmt::format("worker {} at {}:{}", worker.task, worker.join.listen_host,
+                          worker.join.listen_port);
+    for (const std::string& text : worker.devices) {
+      auto name = DeviceName::parse(text);
+      if (name.ok())
+        up.devices.push_back(
+            {*name, *name->type == "CPU" ? MemorySpace::host : MemorySpace::device});
+    }
+    up.actor = spawn_process_proxy(*system_, hub_, process, alive_);
+    proxies_.push_back(up.actor);
+    caf::anon_send(master_, std::move(up));
+  }
+  alive_.reset();
+}
+
+Status ClusterRuntime::start() {
+  MasterOptions options;
+  options.ops = &ops::builtin();
+  options.soft_placement = cluster_.soft_placement;
+  options.disabled_passes = cluster_.disabled_passes;
+  master_ = spawn_master(*system_, std::move(options));
+  hub_.deliver_to(CoordinatorActor(master_));
+  auto promise = std::make_shared<std::promise<void>>();
+  gone_ = promise->get_future();
+  alive_ = std::shared_ptr<void>(promise.get(), [promise](void*) { promise->set_value(); });
+  promise.reset();
+  TROUPE_TRY(listen());
+  TROUPE_TRY(spawn_workers());
+  TROUPE_TRY(wait_until_ready());
+  announce();
+  return ok_status();
+}
+
+ClusterRuntime::~ClusterRuntime() {
+  for (const auto& [process, _] : workers_) (void)hub_.send(process, Leave{});
+  for (const ProcessActor& proxy : proxies_)
+    caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
+  proxies_.clear();
+  if (master_) caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
+  master_ = nullptr;
+  hub_.deliver_to(CoordinatorActor{});
+  alive_.reset();
+  // Workers leave and close their connections; then ours go.
+  { Children leaving = std::move(children_); }
+  if (transport_) transport_->shutdown();
+  if (gone_.valid()) gone_.wait();
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster,
+                                                 caf::actor_system* system) {
+  auto runtime = std::make_unique<ClusterRuntime>(cluster, system);
+  TROUPE_TRY(runtime->start());
+  return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+}  // namespace troupe

@@ -1,0 +1,300 @@
+#include "actors/node.hpp"
+
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <unistd.h>
+
+#include <caf/send.hpp>
+#include <charconv>
+#include <condition_variable>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <random>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "actors/net/tcp.hpp"
+#include "actors/peer.hpp"
+#include "actors/runtime.hpp"
+#include "actors/worker.hpp"
+#include "core/log.hpp"
+#include "serialization/wire.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::seconds kJoinWithin{10};
+
+// Membership of a worker: what the master told, who is connected. All waiting happens on the main
+// thread of the process, in `next`.
+class WorkerNode final : public HubOwner {
+ public:
+  explicit WorkerNode(NodeOptions options) : options_(std::move(options)), hub_(~0u, *this) {}
+
+  Status run();
+
+ private:
+  // HubOwner
+  Expected<ProcessId> admit(PeerId, const Join& join) override {
+    if (join.version != Join{}.version)
+      return failed_precondition(fmt::format("protocol version {} is not spoken", join.version));
+    if (join.job != options_.job) return failed_precondition("that is another job");
+    if (join.process == 0) return invalid_argument("only members of the job connect here");
+    return join.process;
+  }
+  void up(ProcessId process, const Join&) override {
+    push([this, process] {
+      connected_.insert(process);
+      return mesh_ready();
+    });
+  }
+  void down(ProcessId process, Status why) override {
+    push([this, process, why]() -> Status {
+      connected_.erase(process);
+      if (process == 0) {
+        left_ = true;
+        return unavailable("the master is lost: " + why.message());
+      }
+      return ok_status();
+    });
+  }
+  void message(ProcessId, WireMessage message) override {
+    push([this, message = std::move(message)]() -> Status {
+      if (auto* welcome = std::get_if<Welcome>(&message)) return take(*welcome);
+      if (auto* members = std::get_if<Members>(&message)) return take(*members);
+      if (auto* leave = std::get_if<Leave>(&message)) {
+        left_ = true;
+        if (worker_) caf::anon_send(worker_, *leave);
+      }
+      return ok_status();
+    });
+  }
+
+  void push(std::function<Status()> event) {
+    {
+      std::lock_guard lock(mutex_);
+      events_.push_back(std::move(event));
+    }
+    ready_.notify_one();
+  }
+  std::function<Status()> next() {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return !events_.empty(); });
+    auto event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+  Status connect_to_master();
+  Status take(const Welcome& welcome);
+  Status take(const Members& members);
+  Status mesh_ready();
+  Join join() const;
+  void shut_down();
+
+  NodeOptions options_;
+  std::uint64_t incarnation_ = std::random_device{}();
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<caf::actor_system_config> config_ = actor_config();
+  std::optional<caf::actor_system> system_;
+  NetHub hub_;
+  std::unique_ptr<Transport> transport_;
+  std::uint16_t port_ = 0;
+  ProcessId self_ = 0;
+  WorkerActor worker_;
+  CoordinatorActor master_;
+  std::future<void> gone_;
+  std::set<ProcessId> connected_, wanted_;
+  bool have_members_ = false, told_ready_ = false;
+  bool left_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<std::function<Status()>> events_;
+};
+
+Join WorkerNode::join() const {
+  Join join;
+  join.process = self_;
+  join.incarnation = incarnation_;
+  join.job = options_.job;
+  join.listen_host = options_.listen.host;
+  join.listen_port = port_;
+  join.cpus = std::max(1u, std::thread::hardware_concurrency());
+  join.profile = numeric_profile();
+  return join;
+}
+
+Status WorkerNode::connect_to_master() {
+  Security security =
+      options_.secret.empty() ? Security::plaintext() : Security::shared_secret(options_.secret);
+  TROUPE_TRY(transport_, make_tcp_transport(security, {}, hub_));
+  hub_.use(*transport_);
+  TROUPE_TRY(Hello words, encode_join(join()));
+  TROUPE_TRY(port_, transport_->listen(options_.listen, std::move(words)));
+  return hub_.connect(options_.master, join(), 0, kJoinWithin);
+}
+
+Status WorkerNode::take(const Welcome& welcome) {
+  if (system_) return invalid_argument("the master welcomed this process twice");
+  self_ = welcome.process;
+  hub_.set_self(self_);
+  Ready ready;
+  ready.process = self_;
+  NumericProfile mine = numeric_profile();
+  if (welcome.profile.kernels != mine.kernels || welcome.profile.isa > mine.isa) {
+    ready.status = failed_precondition(
+        fmt::format("this process cannot compute as the master does: {} (x86-64-v{}) against {} "
+                    "(x86-64-v{})",
+                    mine.kernels, mine.isa, welcome.profile.kernels, welcome.profile.isa));
+    TROUPE_TRY(hub_.send(0, ready));
+    return ready.status;
+  }
+  TROUPE_TRY(ops::limit_isa(int(welcome.profile.isa)));
+  Cluster cluster;
+  cluster.threads = int(welcome.threads);
+  cluster.devices = welcome.devices;
+  TROUPE_TRY(devices_, make_devices(cluster, welcome.task));
+  system_.emplace(*config_);
+  auto promise = std::make_shared<std::promise<void>>();
+  gone_ = promise->get_future();
+  std::shared_ptr<void> alive(promise.get(), [promise](void*) { promise->set_value(); });
+  promise.reset();
+  master_ = spawn_master_proxy(*system_, hub_, alive);
+  WorkerOptions worker;
+  worker.process = self_;
+  for (auto& device : devices_) {
+    worker.devices.push_back(device.get());
+    ready.devices.push_back(device->name().text());
+  }
+  worker.ops = &ops::builtin();
+  worker.coordinator = master_;
+  worker.hub = &hub_;
+  worker.alive = alive;
+  worker_ = spawn_worker(*system_, std::move(worker));
+  hub_.deliver_to(worker_);
+  return hub_.send(0, ready);
+}
+
+Status WorkerNode::take(const Members& members) {
+  have_members_ = true;
+  told_ready_ = false;
+  for (const Member& member : members.members) {
+    if (member.process == self_) continue;
+    bool fresh = wanted_.insert(member.process).second;
+    if (!fresh || member.process > self_) continue;  // the higher number connects
+    TROUPE_TRY(hub_.connect({member.host, member.port}, join(), member.process, kJoinWithin));
+  }
+  return mesh_ready();
+}
+
+// The second Ready: every member is connected, tensors find their way.
+Status WorkerNode::mesh_ready() {
+  if (!have_members_ || told_ready_) return ok_status();
+  for (ProcessId process : wanted_)
+    if (!connected_.contains(process)) return ok_status();
+  told_ready_ = true;
+  Ready ready;
+  ready.process = self_;
+  for (auto& device : devices_) ready.devices.push_back(device->name().text());
+  return hub_.send(0, ready);
+}
+
+void WorkerNode::shut_down() {
+  if (worker_) {
+    caf::anon_send(worker_, Leave{});
+    caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
+    worker_ = nullptr;
+    master_ = nullptr;
+    hub_.deliver_to(WorkerActor{});
+  }
+  if (transport_) transport_->shutdown();
+  if (gone_.valid()) gone_.wait();
+  devices_.clear();
+  system_.reset();
+}
+
+Status WorkerNode::run() {
+  Status status = connect_to_master();
+  while (status.ok() && !left_) status = next()();
+  shut_down();
+  return status;
+}
+
+std::string hex(const std::string& bytes) {
+  std::string text;
+  for (unsigned char c : bytes) text += fmt::format("{:02x}", c);
+  return text;
+}
+
+Expected<std::string> unhex(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    unsigned value = 0;
+    auto [end, error] = std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
+    if (error != std::errc{} || end != text.data() + i + 2)
+      return invalid_argument("a secret is written in hexadecimal digits");
+    bytes.push_back(char(value));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+NumericProfile numeric_profile() {
+  NumericProfile profile;
+  profile.isa = std::uint32_t(ops::isa_level());
+  profile.kernels = fmt::format("oneDNN {}, gcc {}, glibc {}", TROUPE_ONEDNN ? "on" : "off",
+                                __VERSION__, gnu_get_libc_version());
+  return profile;
+}
+
+Status run_worker(const NodeOptions& options) { return WorkerNode(options).run(); }
+
+int worker_argument(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string_view argument = argv[i];
+    if (argument.rfind(kWorkerArgument, 0) != 0) continue;
+    argument.remove_prefix(std::strlen(kWorkerArgument));
+    int descriptor = -1;
+    auto [end, error] =
+        std::from_chars(argument.data(), argument.data() + argument.size(), descriptor);
+    if (error == std::errc{} && end == argument.data() + argument.size()) return descriptor;
+  }
+  return -1;
+}
+
+std::string node_options_text(const NodeOptions& options) {
+  return fmt::format("{}\n{}\n{}\n{}\n", options.master.text(), options.listen.text(),
+                     hex(options.secret), options.job);
+}
+
+Expected<NodeOptions> parse_node_options(const std::string& text) {
+  std::istringstream in(text);
+  std::string master, listen, secret;
+  NodeOptions options;
+  if (!std::getline(in, master) || !std::getline(in, listen) || !std::getline(in, secret) ||
+      !std::getline(in, options.job))
+    return invalid_argument("a worker's settings are four lines");
+  TROUPE_TRY(options.master, parse_endpoint(master));
+  TROUPE_TRY(options.listen, parse_endpoint(listen));
+  TROUPE_TRY(options.secret, unhex(secret));
+  return options;
+}
+
+int run_inherited_worker(int descriptor) {
+  std::string text;
+  char buffer[512];
+  for (ssize_t n; (n = read(descriptor, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, std::size_t(n));
+  close(descriptor);
+  auto options = parse_node_options(text);
+  Status status = options.ok() ? run_worker(*options) : options.status();
+  if (status.ok()) return 0;
+  TROUPE_LOG(warning, "worker", status.text());
+  return 75;
+}
+
+}  // namespace troupe

@@ -1,0 +1,37 @@
+// A worker process: joins a master, computes for it, leaves with it.
+#pragma once
+
+#include <string>
+
+#include "actors/net/transport.hpp"
+#include "core/status.hpp"
+#include "serialization/messages.hpp"
+
+namespace troupe {
+
+// The profile of this build on this machine, as far as it decides bits.
+NumericProfile numeric_profile();
+
+struct NodeOptions {
+  Endpoint master;
+  Endpoint listen{"127.0.0.1", 0};  // where other workers reach this one
+  std::string secret;               // 16 to 64 bytes; empty: plaintext, loopback only
+  std::string job;
+};
+
+// Runs until the master says Leave (ok), or is lost (unavailable). Everything it started is gone
+// when it returns.
+Status run_worker(const NodeOptions& options);
+
+// How a master starts workers on its own machine: the program is run again with this argument and
+// reads NodeOptions from the inherited descriptor, so that the secret is in no argument list and no
+// environment. `worker_argument` finds it; main() then calls run_inherited_worker and returns its
+// exit code: 0, or 75 when the master was lost.
+inline constexpr const char* kWorkerArgument = "--troupe-worker-fd=";
+int worker_argument(int argc, char** argv);  // the descriptor, or -1
+int run_inherited_worker(int descriptor);
+// The text that goes through the pipe.
+std::string node_options_text(const NodeOptions& options);
+Expected<NodeOptions> parse_node_options(const std::string& text);
+
+}  // namespace troupe

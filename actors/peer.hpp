@@ -1,0 +1,113 @@
+// The hub of one process: control messages and tensors of a Transport, as actors see them.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "actors/hub.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/net/pool.hpp"
+#include "actors/net/transport.hpp"
+
+namespace troupe {
+
+// What the owner of a hub decides and learns. Called on the transport's threads, never under the
+// hub's lock; must not block.
+class HubOwner {
+ public:
+  virtual ~HubOwner() = default;
+  // A process wants to be a member; the answer is its number.
+  virtual Expected<ProcessId> admit(PeerId peer, const Join& join) = 0;
+  virtual void up(ProcessId process, const Join& join) = 0;
+  virtual void down(ProcessId process, Status why) = 0;
+  // Messages about membership; those about steps and runs go to the actors directly.
+  virtual void message(ProcessId from, WireMessage message) = 0;
+};
+
+// Small messages travel on the control connection whole; a feed or fetch above this goes as a
+// tensor of its own, and the receiving hub puts the two together again.
+inline constexpr std::size_t kInlineTensor = 64 * 1024;
+
+// Turns messages of peers into messages to actors, and the other way round. What a peer may send is
+// checked here: kinds by the peer's part in the job, tensors by the channels that loaded steps
+// have. Anything else closes the peer with invalid_argument.
+//
+// Locks are held for look-ups only: callbacks come from I/O threads, sends from lanes and actors.
+class NetHub final : public Hub, public TransportHandler {
+ public:
+  // `self`: this process; 0 is the master, to whom only workers speak.
+  NetHub(ProcessId self, HubOwner& owner) : self_(self), owner_(owner) {}
+
+  void use(Transport& transport) { transport_ = &transport; }
+  void set_self(ProcessId self) { self_ = self; }
+  // Where messages for this process's actors go. Before the first of them can arrive.
+  void deliver_to(WorkerActor worker) { worker_ = std::move(worker); }
+  void deliver_to(CoordinatorActor coordinator) { coordinator_ = std::move(coordinator); }
+
+  // Connects to another member; HubOwner::up or down follows.
+  Status connect(const Endpoint& to, const Join& self, ProcessId process,
+                 std::chrono::milliseconds within);
+  Status send(ProcessId to, const WireMessage& message);
+  // Ends the connection to a process.
+  void close(ProcessId process, Status why);
+
+  // Hub
+  void send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) override;
+  void expect(CompiledId compiled, std::vector<InboundChannel> channels) override;
+  void forget(CompiledId compiled) override;
+  void live(const LiveList& list) override;
+
+  // TransportHandler
+  Status admit(PeerId peer, const Hello& hello) override;
+  void peer_up(PeerId peer, const Hello& hello) override;
+  void peer_down(PeerId peer, Status why) override;
+  void control(PeerId peer, Buffer message) override;
+  Expected<Buffer> accept_tensor(PeerId peer, const TensorHeader& header) override;
+  void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) override;
+
+ private:
+  // A message that waits for its large tensors, or tensors that wait for their message.
+  struct Partial {
+    std::optional<WireMessage> message;
+    std::map<std::uint32_t, Tensor> tensors;
+  };
+  using PartialKey = std::tuple<TensorTag::Kind, AttemptId, std::uint32_t>;  // .., partition
+
+  std::optional<ProcessId> process_of(PeerId peer) const;
+  void dispatch(ProcessId from, WireMessage message);
+  void join_large(PartialKey key, Partial& partial);
+  Status check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t bytes);
+  void refuse(PeerId peer, Status why);
+
+  ProcessId self_;
+  HubOwner& owner_;
+  Transport* transport_ = nullptr;
+  WorkerActor worker_;
+  CoordinatorActor coordinator_;
+  BufferPool pool_{std::uint64_t{256} << 20};
+
+  // Held while connect() learns a peer's number: callbacks about it wait that long.
+  std::mutex naming_;
+  mutable std::mutex mutex_;
+  std::unordered_map<PeerId, ProcessId> processes_;
+  std::unordered_map<ProcessId, PeerId> peers_;
+  std::unordered_map<PeerId, Join> joins_;
+  std::map<CompiledId, std::map<ChannelId, InboundChannel>> expected_;
+  std::set<std::pair<AttemptId, ChannelId>> received_;
+  std::map<PartialKey, Partial> partial_;
+  LiveList live_;
+};
+
+// A remote process as the master sees it: encodes and sends what it is told.
+ProcessActor spawn_process_proxy(caf::actor_system& system, NetHub& hub, ProcessId process,
+                                 std::shared_ptr<void> alive);
+// The master as a worker's executors see it.
+CoordinatorActor spawn_master_proxy(caf::actor_system& system, NetHub& hub,
+                                    std::shared_ptr<void> alive);
+
+}  // namespace troupe

@@ -1,0 +1,17 @@
+// The `troupe` command.
+#pragma once
+
+#include "core/status.hpp"
+
+namespace troupe {
+
+// Parses the command line, runs the command, returns the exit code:
+//   0 ok; 1 the command failed; 2 usage; 3 configuration; 69 unavailable; 70 internal error;
+//   75 temporary, run it again (a worker was lost); 143 stopped by SIGTERM after a checkpoint.
+// Results go to stdout (--output json: one document), progress and errors to stderr.
+int run_cli(int argc, char** argv);
+
+// The exit code that stands for an error.
+int exit_code(const Status& status);
+
+}  // namespace troupe

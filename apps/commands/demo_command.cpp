@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "apps/commands/commands.hpp"
+#include "apps/commands/progress.hpp"
+
+namespace troupe {
+namespace {
+
+Expected<TrainResult> train_and_tell(TrainOptions options, const Printing& printing) {
+  ProgressLine line(printing.quiet);
+  options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
+  return train(options);
+}
+
+}  // namespace
+
+int demo_command(const Printing& printing) {
+  TrainOptions linear;
+  linear.example = "mnist-softmax";
+  linear.steps = 400;
+  fmt::print("A linear classifier on digits that this program draws:\n");
+  std::fflush(stdout);
+  auto softmax = train_and_tell(linear, printing);
+  if (!softmax.ok()) return report_error(softmax.status(), printing);
+
+  TrainOptions network;
+  network.example = "mnist-conv";
+  network.steps = 400;
+  network.cluster.workers = 2;
+  network.cluster.replicas = 2;
+  network.cluster.threads = 1;
+  fmt::print("A convolutional network, 2 replicas on 2 worker processes:\n");
+  std::fflush(stdout);
+  auto conv = train_and_tell(network, printing);
+  if (!conv.ok()) return report_error(conv.status(), printing);
+
+  double linear_error = 1 - softmax->test_accuracy, conv_error = 1 - conv->test_accuracy;
+  fmt::print("\nOn {} drawn test digits:\n", network.test_examples);
+  fmt::print("  mnist-softmax  error rate {:5.2f} %\n", 100 * linear_error);
+  fmt::print("  mnist-conv     error rate {:5.2f} %   (accuracy {:.4f})\n", 100 * conv_error,
+             conv->test_accuracy);
+  fmt::print(
+      "\nTry next:\n"
+      "  build/bin/troupe train mnist-conv --data DIR     on MNIST's IDX files\n"
+      "  build/bin/troupe train mnist-conv --replicas 2 --cluster local:2 --checkpoint-dir "
+      "ckpt --checkpoint-every 10s\n"
+      "  build/bin/troupe graph mnist-mlp --format dot    the graph, as Graphviz text\n"
+      "  ./dev test                                       the tests\n");
+  bool good = conv->test_accuracy >= 0.97 && conv_error <= linear_error / 3;
+  if (!good) fmt::print(stderr, "error: the network did not learn as well as it should\n");
+  return good ? 0 : 1;
+}
+
+}  // namespace troupe

@@ -1,0 +1,45 @@
+#include "apps/models.hpp"
+
+#include "core/name.hpp"
+
+namespace troupe {
+namespace {
+
+struct Softmax final : ImageModel, nn::Module {
+  explicit Softmax(Graph& g) : Module(g.scope("softmax")) {}
+  nn::Linear out{*this, "out", 784, 10};
+  Output operator()(Output x) override { return out(x); }
+};
+
+struct Mlp final : ImageModel, nn::Module {
+  explicit Mlp(Graph& g) : Module(g.scope("mlp")) {}
+  nn::Linear a{*this, "a", 784, 512}, b{*this, "b", 512, 512}, out{*this, "out", 512, 10};
+  Output operator()(Output x) override { return out(relu(b(relu(a(x))))); }
+};
+
+struct Conv final : ImageModel, nn::Module {
+  explicit Conv(Graph& g) : Module(g.scope("conv")) {}
+  nn::Conv2d c1{*this, "c1", 1, 32, 5}, c2{*this, "c2", 32, 64, 5};
+  nn::MaxPool pool{2};
+  nn::Linear hidden{*this, "hidden", 7 * 7 * 64, 512}, out{*this, "out", 512, 10};
+  Output operator()(Output x) override {
+    return out(relu(hidden(pool(relu(c2(pool(relu(c1(x)))))))));
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> model_names() { return {"mnist-softmax", "mnist-mlp", "mnist-conv"}; }
+
+Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph) {
+  if (name == "mnist-softmax") return std::unique_ptr<ImageModel>(new Softmax(graph));
+  if (name == "mnist-mlp") return std::unique_ptr<ImageModel>(new Mlp(graph));
+  if (name == "mnist-conv") return std::unique_ptr<ImageModel>(new Conv(graph));
+  std::string message = "there is no example '" + std::string(name) + "'; known are";
+  for (const std::string& known : model_names()) message += " " + known;
+  auto near = near_names(name, model_names(), 1);
+  if (!near.empty()) message += "; did you mean " + near.front() + "?";
+  return not_found(message);
+}
+
+}  // namespace troupe

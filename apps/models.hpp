@@ -1,0 +1,26 @@
+// The networks that `troupe train` knows.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/troupe.hpp"
+
+namespace troupe {
+
+// Images f32 [N,28,28,1] to logits f32 [N,10].
+class ImageModel {
+ public:
+  virtual ~ImageModel() = default;
+  virtual Output operator()(Output images) = 0;
+};
+
+// mnist-softmax: one linear layer. mnist-mlp: 784-512-512-10 with relu. mnist-conv: two 5x5
+// convolutions of 32 and 64 channels with 2x2 pooling, 512 hidden units (LeNet's shape).
+// not_found with near names for anything else.
+Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph);
+std::vector<std::string> model_names();
+
+}  // namespace troupe

@@ -1,0 +1,190 @@
+#include "apps/training.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "apps/training_graph.hpp"
+#include "ops/data/dataset.hpp"
+#include "ops/data/pipeline.hpp"
+#include "serialization/checkpoint.hpp"
+#include "serialization/digest.hpp"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point t) {
+  return std::chrono::duration<double>(Clock::now() - t).count();
+}
+
+Expected<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return not_found("cannot open '" + path + "'");
+  std::ostringstream content;
+  content << in.rdbuf();
+  return std::move(content).str();
+}
+
+// The pipeline of a description, read in this process: test sets are fed.
+Expected<Pipeline> open_here(const data::Images& images) {
+  Graph scratch;
+  Output element = images.outputs(scratch)[0];
+  NodeId handle = scratch.node(element.node()).inputs[0].node;
+  return open_dataset(scratch.node(handle), read_file);
+}
+
+// Everything one job holds, in the order it is made.
+class Job {
+ public:
+  explicit Job(const TrainOptions& options) : options_(options), graph_(options.seed) {}
+
+  Expected<TrainResult> run();
+
+ private:
+  Status build();
+  Status begin();
+  Status loop();
+  Status test();
+  Status checkpoint();
+  std::vector<std::pair<std::string, Tensor>> trainable(
+      const std::vector<std::pair<std::string, Tensor>>& all);
+  bool checkpoint_due() const;
+
+  const TrainOptions& options_;
+  Graph graph_;
+  TrainingGraph step_;
+  std::unique_ptr<Session> session_;
+  std::int64_t first_step_ = 0, steps_ = 0;
+  std::int64_t last_checkpoint_ = 0;
+  Clock::time_point checkpoint_at_ = Clock::now();
+  TrainResult result_;
+};
+
+Status Job::build() {
+  TROUPE_TRY(step_, build_training(graph_, options_));
+  return ok_status();
+}
+
+Status Job::begin() {
+  session_ = std::make_unique<Session>(graph_, options_.cluster);
+  TROUPE_TRY(Pipeline pipeline, open_here(training_images(options_, data::Split::train)));
+  double per_epoch =
+      double(pipeline.examples()) / double(options_.batch * options_.cluster.replicas);
+  steps_ = options_.steps > 0
+               ? options_.steps
+               : std::int64_t(std::floor(per_epoch * (options_.epochs > 0 ? options_.epochs : 1)));
+  if (options_.resume) {
+    if (options_.checkpoint_dir.empty()) return invalid_argument("--resume wants --checkpoint-dir");
+    TROUPE_TRY(std::string path, latest_checkpoint(options_.checkpoint_dir));
+    TROUPE_TRY(CheckpointData data, read_checkpoint(path));
+    if (data.seed != options_.seed)
+      return invalid_argument(
+          fmt::format("the checkpoint is of seed {}, not {}", data.seed, options_.seed));
+    std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
+    TROUPE_TRY(session_->try_restore(values, data.step));
+    // Commit 1 is the initialisation; step k commits k + 1.
+    first_step_ = last_checkpoint_ = std::int64_t(data.step) - 1;
+    return ok_status();
+  }
+  return session_->try_init();
+}
+
+bool Job::checkpoint_due() const {
+  if (options_.checkpoint_dir.empty()) return false;
+  if (options_.checkpoint_steps > 0)
+    return result_.steps - last_checkpoint_ >= options_.checkpoint_steps;
+  return options_.checkpoint_seconds > 0 &&
+         seconds_since(checkpoint_at_) >= options_.checkpoint_seconds;
+}
+
+Status Job::checkpoint() {
+  if (options_.checkpoint_dir.empty() || last_checkpoint_ == result_.steps) return ok_status();
+  TROUPE_TRY(auto variables, session_->try_variables());
+  CheckpointData data;
+  data.step = std::uint64_t(result_.steps) + 1;
+  data.seed = options_.seed;
+  for (auto& [name, value] : variables) data.tensors[name] = value;
+  data.metadata["example"] = options_.example;
+  TROUPE_TRY(result_.checkpoint, write_checkpoint(options_.checkpoint_dir, data, options_.keep));
+  last_checkpoint_ = result_.steps;
+  checkpoint_at_ = Clock::now();
+  return ok_status();
+}
+
+Status Job::loop() {
+  TROUPE_TRY(CompiledStep step, session_->try_compile({step_.loss}, {step_.train}));
+  result_.steps = first_step_;
+  Clock::time_point begin = Clock::now(), shown = begin;
+  std::int64_t timed = 0;
+  while (result_.steps < steps_) {
+    if (options_.stop && options_.stop()) {
+      result_.stopped = true;
+      break;
+    }
+    TROUPE_TRY(std::vector<Tensor> fetched, step.try_run());
+    result_.loss = fetched[0].item<float>();
+    ++result_.steps;
+    if (++timed == 1) begin = Clock::now();
+    result_.steps_per_second = timed > 1 ? double(timed - 1) / seconds_since(begin) : 0;
+    bool last = result_.steps == steps_;
+    if (options_.progress && (last || seconds_since(shown) > 0.25)) {
+      shown = Clock::now();
+      options_.progress({result_.steps, steps_, result_.loss, result_.steps_per_second});
+    }
+    if (checkpoint_due()) TROUPE_TRY(checkpoint());
+  }
+  return checkpoint();
+}
+
+Status Job::test() {
+  TROUPE_TRY(Pipeline pipeline,
+             open_here(training_images(options_, data::Split::test).batch(500).repeat(1)));
+  TROUPE_TRY(CompiledStep step, session_->try_compile({step_.correct}, {}, {step_.images, step_.labels}));
+  double correct = 0;
+  for (std::uint64_t i = 0; i < *pipeline.elements(); ++i) {
+    TROUPE_TRY(std::vector<Tensor> element, pipeline.element(i));
+    TROUPE_TRY(std::vector<Tensor> fetched, step.try_run(std::move(element)));
+    correct += fetched[0].item<float>();
+  }
+  result_.test_accuracy = correct / double(pipeline.examples());
+  return ok_status();
+}
+
+std::vector<std::pair<std::string, Tensor>> Job::trainable(
+    const std::vector<std::pair<std::string, Tensor>>& all) {
+  std::vector<std::pair<std::string, Tensor>> chosen;
+  for (const Variable& v : trainable_variables(graph_))
+    for (const auto& entry : all)
+      if (entry.first == v.name()) chosen.push_back(entry);
+  return chosen;
+}
+
+Expected<TrainResult> Job::run() {
+  result_.drawn = options_.data.empty();
+  TROUPE_TRY(build());
+  TROUPE_TRY(begin());
+  TROUPE_TRY(loop());
+  if (!result_.stopped) TROUPE_TRY(test());
+  TROUPE_TRY(auto variables, session_->try_variables());
+  result_.params_sha256 = params_sha256(trainable(variables));
+  TROUPE_TRY(session_->try_close());
+  return result_;
+}
+
+}  // namespace
+
+Expected<TrainResult> train(const TrainOptions& options) {
+  try {
+    return Job(options).run();
+  } catch (const Error& error) {  // building the graph, starting the cluster: the client's edge
+    return error.status();
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+// Training one of the known networks, as a library: `troupe train` and `troupe demo` are thin.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "actors/cluster.hpp"
+#include "core/status.hpp"
+
+namespace troupe {
+
+struct TrainOptions {
+  std::string example = "mnist-conv";
+  std::string data;                // folder with the four IDX files; empty: drawn digits
+  std::int64_t examples = 20'000;  // drawn digits to train on
+  std::int64_t test_examples = 4'000;
+  double epochs = 0;         // 0: as steps says
+  std::int64_t steps = 0;    // 0: as epochs says; both 0: one epoch
+  std::int64_t batch = 64;   // of each replica
+  double learning_rate = 0;  // 0: the example's own
+  std::uint64_t seed = 1;
+  Cluster cluster;
+  std::string checkpoint_dir;
+  std::int64_t checkpoint_steps = 0;  // every so many steps
+  double checkpoint_seconds = 0;      // or so many seconds
+  int keep = 3;
+  bool resume = false;
+  // Called at most a few times a second, and after the last step.
+  struct Progress {
+    std::int64_t step = 0, steps = 0;
+    float loss = 0;
+    double steps_per_second = 0;
+  };
+  std::function<void(const Progress&)> progress;
+  // Asked at each step boundary; true: checkpoint and stop.
+  std::function<bool()> stop;
+};
+
+struct TrainResult {
+  std::int64_t steps = 0;       // of the whole job, resumed ones included
+  double steps_per_second = 0;  // of this process, without the first step
+  float loss = 0;               // of the last step
+  double test_accuracy = 0;
+  std::string params_sha256;
+  bool drawn = false;      // on drawn digits
+  bool stopped = false;    // by `stop`
+  std::string checkpoint;  // the newest written, or empty
+};
+
+// Builds, trains, tests. Errors: those of the session, and not_found for data that is not there.
+Expected<TrainResult> train(const TrainOptions& options);
+
+}  // namespace troupe

@@ -1,0 +1,209 @@
+#include "actors/session.hpp"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "graph/builder.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/api/variable.hpp"
+#include "ops/graph_api.hpp"
+#include "ops/optim/optim.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Cluster one_thread() {
+  Cluster cluster;
+  cluster.threads = 1;
+  return cluster;
+}
+
+Output node(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs = {}) {
+  NodeSpec spec;
+  spec.op = std::move(op);
+  spec.inputs = std::move(inputs);
+  spec.attrs = std::move(attrs);
+  Op added = g.add(std::move(spec));
+  return g.node(added.node()).out_types.empty() ? Output{} : added.output();
+}
+
+Op queue_op(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs = {}) {
+  NodeSpec spec;
+  spec.op = std::move(op);
+  spec.inputs = std::move(inputs);
+  spec.attrs = std::move(attrs);
+  return g.add(std::move(spec));
+}
+
+}  // namespace
+
+TEST_CASE("a run computes what it fetches, duplicates once") {
+  Graph g;
+  Output a = constant(g, 2.0f), b = constant(g, 3.0f);
+  Output product = a * b;
+  Session s(g, one_thread());
+  auto fetched = s.run({product, a, product});
+  REQUIRE(fetched.size() == 3);
+  CHECK(fetched[0].item<float>() == 6);
+  CHECK(fetched[1].item<float>() == 2);
+  CHECK(fetched[2].item<float>() == 6);
+}
+
+TEST_CASE("feeds replace outputs and are checked") {
+  Graph g;
+  Output x = placeholder<float>(g, {-1}, "x");
+  Output y = x * x;
+  Session s(g, one_thread());
+  auto step = s.compile({y}, {}, {x});
+  CHECK(step.run({Tensor::of<float>({2}, {2, 3})})[0].data<float>()[1] == 9);
+  CHECK(step.try_run({Tensor::of<double>({1}, {1})}).status().code() == Code::invalid_argument);
+  CHECK(step.try_run({}).status().code() == Code::invalid_argument);
+  Status unfed = s.try_run({y}).status();
+  CHECK(unfed.code() == Code::invalid_argument);
+  CHECK(unfed.text().find("x") != std::string::npos);
+}
+
+TEST_CASE("variables keep their state across runs") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(1.0f));
+  Op add = assign_add(v, constant(g, 2.0f));
+  Session s(g, one_thread());
+  Status early = s.try_run({v.value()}).status();
+  CHECK(early.code() == Code::failed_precondition);
+  CHECK(early.message().find("uninitialized value v") != std::string::npos);
+  s.init();
+  CHECK(s.committed() == 1);
+  auto step = s.compile({v.value()}, {add});
+  for (int i = 0; i < 5; ++i) CHECK(step.run()[0].item<float>() == 1.0f + 2.0f * float(i));
+  CHECK(s.run({v.value()})[0].item<float>() == 11);
+  CHECK(s.committed() == 6);
+}
+
+TEST_CASE("a read ordered after a write sees it") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(1.0f));
+  Op add = assign_add(v, constant(g, 2.0f));
+  Output after = read(v, {add});
+  Session s(g, one_thread());
+  s.init();
+  auto fetched = s.run({v.value(), after});
+  CHECK(fetched[0].item<float>() == 1);
+  CHECK(fetched[1].item<float>() == 3);
+}
+
+TEST_CASE("gradient descent finds the minimum of a parabola") {
+  Graph g;
+  Variable w = variable(g, "w", Tensor::scalar(5.0f));
+  Output loss = (w.value() - 2.0f) * (w.value() - 2.0f);
+  Op train = optim::Sgd{.lr = 0.1}.minimize(loss);
+  Session s(g, one_thread());
+  s.init();
+  auto step = s.compile({loss}, {train});
+  float last = 100;
+  for (int i = 0; i < 50; ++i) {
+    auto [l] = step.run<float>();
+    CHECK(l <= last);
+    last = l;
+  }
+  CHECK(s.run({w.value()})[0].item<float>() == doctest::Approx(2).epsilon(0.01));
+}
+
+TEST_CASE("a run-time error names node, op, device and line") {
+  Graph g;
+  Output table = constant<float>(g, {2}, {1, 2});
+  Output index = placeholder<std::int64_t>(g, {1}, "index");
+  Output row = node(g, "Gather", {table, index});
+  Session s(g, one_thread());
+  Status status = s.try_run({row}, {}, {{index, Tensor::of<std::int64_t>({1}, {7})}}).status();
+  CHECK(status.code() == Code::out_of_range);
+  CHECK(status.text().find("Gather") != std::string::npos);
+  CHECK(status.text().find("cpu:0") != std::string::npos);
+  CHECK(status.text().find("session_test.cpp") != std::string::npos);
+  // The session goes on.
+  CHECK(s.try_run({row}, {}, {{index, Tensor::of<std::int64_t>({1}, {1})}}).ok());
+}
+
+TEST_CASE("Extend: nodes added later run, old state stays") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(4.0f));
+  Session s(g, one_thread());
+  s.init();
+  Output twice = v.value() * 2.0f;
+  CHECK(s.run({twice})[0].item<float>() == 8);
+  Op add = assign_add(v, constant(g, 1.0f));
+  s.run({}, {add});
+  CHECK(s.run({twice})[0].item<float>() == 10);
+}
+
+TEST_CASE("a deadline ends a blocked run, and the session goes on") {
+  Graph g;
+  Output q = node(g, "FIFOQueue", {},
+                  {{"types", std::vector<DType>{DType::f32}},
+                   {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}});
+  Output out = node(g, "Dequeue", {q},
+                    {{"types", std::vector<DType>{DType::f32}},
+                     {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}});
+  Op in = queue_op(g, "Enqueue", {q, constant(g, 3.0f)});
+  Session s(g, one_thread());
+  RunOptions options;
+  options.timeout = std::chrono::milliseconds(20);
+  CHECK(s.try_run({out}, {}, {}, options).status().code() == Code::deadline_exceeded);
+  s.run({}, {in});
+  CHECK(s.run({out})[0].item<float>() == 3);
+}
+
+TEST_CASE("a dequeue waits for the next enqueue of another thread") {
+  Graph g;
+  Output q = node(g, "FIFOQueue", {}, {{"types", std::vector<DType>{DType::f32}}});
+  Output out = node(g, "Dequeue", {q}, {{"types", std::vector<DType>{DType::f32}}});
+  Op in = queue_op(g, "Enqueue", {q, constant(g, 5.0f)});
+  Session s(g, one_thread());
+  auto take = s.compile({out});
+  auto put = s.compile({}, {in});
+  PendingRun waiting = take.start();
+  put.run();
+  CHECK(waiting.get()[0].item<float>() == 5);
+}
+
+TEST_CASE("Close cancels a blocked run and later calls fail") {
+  Graph g;
+  Output q = node(g, "FIFOQueue", {}, {{"types", std::vector<DType>{DType::f32}}});
+  Output out = node(g, "Dequeue", {q}, {{"types", std::vector<DType>{DType::f32}}});
+  Session s(g, one_thread());
+  PendingRun waiting = s.compile({out}).start();
+  CHECK(s.try_close().ok());
+  CHECK(waiting.try_get().status().code() == Code::cancelled);
+  CHECK(s.try_run({out}).status().code() == Code::failed_precondition);
+  CHECK(s.try_close().ok());
+}
+
+TEST_CASE("concurrent steps of one session lose no update") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  Session s(g, one_thread());
+  s.init();
+  auto step = s.compile({}, {add});
+  std::vector<std::thread> clients;
+  for (int t = 0; t < 4; ++t)
+    clients.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) step.run(std::vector<Tensor>{});
+    });
+  for (auto& c : clients) c.join();
+  CHECK(s.run({v.value()})[0].item<float>() == 200);
+}
+
+TEST_CASE("requests are refused with a reason") {
+  Graph g;
+  Output a = constant(g, 1.0f);
+  Session s(g, one_thread());
+  CHECK(s.try_run({}).status().code() == Code::invalid_argument);
+  Graph other;
+  Output b = constant(other, 1.0f);
+  CHECK(s.try_run({b}).status().code() == Code::invalid_argument);
+  CHECK(s.try_run({Output{}}).status().code() == Code::invalid_argument);
+  CHECK(s.run({a})[0].item<float>() == 1);
+}
