@@ -143,6 +143,15 @@ Output avg_pool_grad(Output x_sizes, Output dy, std::vector<std::int64_t> ksize,
   return add_node(std::move(node)).output();
 }
 
+Output batch_mat_mul(Output a, Output b, const BatchMatMulOptions& options, Site site) {
+  NodeSpec node{.op = "BatchMatMul"};
+  node.inputs = {a, b};
+  node.attrs.emplace("transpose_a", options.transpose_a);
+  node.attrs.emplace("transpose_b", options.transpose_b);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output bias_add(Output x, Output bias, Site site) {
   NodeSpec node{.op = "BiasAdd"};
   node.inputs = {x, bias};
@@ -382,6 +391,28 @@ Output floor_div(Output a, Output b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+FusedBatchNormOutputs fused_batch_norm(Output x, Output scale, Output offset, Output mean,
+    Output variance, const FusedBatchNormOptions& options, Site site) {
+  NodeSpec node{.op = "FusedBatchNorm"};
+  node.inputs = {x, scale, offset, mean, variance};
+  node.attrs.emplace("epsilon", options.epsilon);
+  node.attrs.emplace("is_training", options.is_training);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2), op.output(3)};
+}
+
+FusedBatchNormGradOutputs fused_batch_norm_grad(Output dy, Output x, Output scale, Output mean,
+    Output inv_std, Output dmean, Output dvariance, Output dinv_std,
+    const FusedBatchNormGradOptions& options, Site site) {
+  NodeSpec node{.op = "FusedBatchNormGrad"};
+  node.inputs = {dy, x, scale, mean, inv_std, dmean, dvariance, dinv_std};
+  node.attrs.emplace("is_training", options.is_training);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
+}
+
 Output gather(Output params, Output indices, Site site) {
   NodeSpec node{.op = "Gather"};
   node.inputs = {params, indices};
@@ -441,6 +472,13 @@ Output is_nan(Output x, Site site) {
 Output is_variable_initialized(Output handle, Site site) {
   NodeSpec node{.op = "IsVariableInitialized"};
   node.inputs = {handle};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output l2_loss(Output x, Site site) {
+  NodeSpec node{.op = "L2Loss"};
+  node.inputs = {x};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -119,6 +119,15 @@ Output avg_pool_grad(Output x_sizes, Output dy, std::vector<std::int64_t> ksize,
     std::vector<std::int64_t> strides, const AvgPoolGradOptions& options = {},
     Site site = Site::here());
 
+struct BatchMatMulOptions {
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+// BatchMatMul: The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n], whose
+// leading dimensions are equal; MatMul for each.
+Output batch_mat_mul(Output a, Output b, const BatchMatMulOptions& options = {},
+    Site site = Site::here());
+
 // BiasAdd: y = x + bias, where bias has one element per channel: the last dimension of x.
 Output bias_add(Output x, Output bias, Site site = Site::here());
 
@@ -280,6 +289,37 @@ Output floor(Output x, Site site = Site::here());
 // FloorDiv: y = floor(a / b). A zero in an integer b is an error. The inputs broadcast.
 Output floor_div(Output a, Output b, Site site = Site::here());
 
+struct FusedBatchNormOptions {
+  double epsilon = 0.001;
+  bool is_training = true;
+};
+struct FusedBatchNormOutputs {
+  Output y;
+  Output batch_mean;
+  Output batch_variance;
+  Output inv_std;
+};
+// FusedBatchNorm: y = (x - m) / sqrt(v + epsilon) * scale + offset per channel, the last dimension
+// of x. In training m and v are the mean and variance of x and the inputs mean and variance are not
+// read; batch_variance is the unbiased one, for moving averages. Else they are those inputs, to
+// which no gradient flows.
+FusedBatchNormOutputs fused_batch_norm(Output x, Output scale, Output offset, Output mean,
+    Output variance, const FusedBatchNormOptions& options = {}, Site site = Site::here());
+
+struct FusedBatchNormGradOptions {
+  bool is_training = true;
+};
+struct FusedBatchNormGradOutputs {
+  Output dx;
+  Output dscale;
+  Output doffset;
+};
+// FusedBatchNormGrad: The gradient of FusedBatchNorm, given its outputs mean and inv_std and the
+// gradients of all its outputs.
+FusedBatchNormGradOutputs fused_batch_norm_grad(Output dy, Output x, Output scale, Output mean,
+    Output inv_std, Output dmean, Output dvariance, Output dinv_std,
+    const FusedBatchNormGradOptions& options = {}, Site site = Site::here());
+
 // Gather: y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0. An index outside is
 // an error.
 Output gather(Output params, Output indices, Site site = Site::here());
@@ -308,6 +348,9 @@ Output is_nan(Output x, Site site = Site::here());
 
 // IsVariableInitialized: Whether the variable has a value as of the run's snapshot.
 Output is_variable_initialized(Output handle, Site site = Site::here());
+
+// L2Loss: sum(x^2) / 2 over all elements, in a fixed tree.
+Output l2_loss(Output x, Site site = Site::here());
 
 // Less: y = a < b; false where one is NaN. The inputs broadcast.
 Output less(Output a, Output b, Site site = Site::here());

@@ -13,6 +13,12 @@ namespace troupe {
 class Operand {
  public:
   Operand(Output output, Site site = Site::here()) : output_(output), site_(std::move(site)) {}
+  // What stands for a graph value, such as a Variable.
+  template <class T>
+  requires(std::is_class_v<T> && !std::is_same_v<T, Output> && !std::is_same_v<T, Operand> &&
+           std::is_convertible_v<const T&, Output>)
+      Operand(const T& value, Site site = Site::here())
+      : Operand(Output(value), std::move(site)) {}
   template <class T>
   requires(std::is_arithmetic_v<T>) Operand(T number, Site site = Site::here())
       : number_(double(number)),
