@@ -1,7 +1,5 @@
 #include "ops/data/data.hpp"
 
-#include "ops/data/digits.hpp"
-
 namespace troupe::data {
 
 // Test digits begin where no training set reaches.
@@ -37,6 +35,12 @@ Images Images::take(std::int64_t count, std::int64_t first) const {
 }
 Images Images::drop_remainder(bool drop) const {
   return with([&](Images& i) { i.drop_remainder_ = drop; });
+}
+Images Images::size(std::int64_t height, std::int64_t width) const {
+  return with([&](Images& i) {
+    i.height_ = height;
+    i.width_ = width;
+  });
 }
 
 std::array<Output, 2> Images::outputs(GraphBuilder& g, std::string_view name, Site site) const {
@@ -82,7 +86,6 @@ Images digits(std::int64_t count, Split split, std::uint64_t seed) {
   images.limit_ = count;
   images.first_ = split == Split::train ? 0 : kFirstTestDigit;
   images.digits_seed_ = seed;
-  images.height_ = images.width_ = kDigitSide;
   return images;
 }
 

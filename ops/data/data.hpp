@@ -37,6 +37,10 @@ class Images {
   // it.
   Images drop_remainder(bool drop) const;
 
+  // Height and width of the pictures; 28 x 28 unless told. A file with others is refused when it is
+  // opened.
+  Images size(std::int64_t height, std::int64_t width) const;
+
   // Images f32 [batch,height,width,1] in [0,1] and labels i64 [batch], of one element a run.
   // Throws Error for numbers out of range.
   std::array<Output, 2> outputs(GraphBuilder& g, std::string_view name = "data",
@@ -50,7 +54,7 @@ class Images {
 
   std::string source_;
   std::vector<std::string> files_;
-  std::int64_t height_ = -1, width_ = -1;
+  std::int64_t height_ = 28, width_ = 28;
   std::int64_t batch_ = 1, shuffle_ = 0, repeat_ = 1, prefetch_ = 0, first_ = 0, limit_ = 0;
   std::uint64_t digits_seed_ = 0;
   std::optional<std::uint64_t> seed_;

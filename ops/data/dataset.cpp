@@ -69,6 +69,31 @@ Expected<std::vector<Tensor>> examples_of(const NodeDef& def, std::int64_t limit
   return examples;
 }
 
+// The graph was built on the declared dtypes and shapes, so an element must have them.
+Status check_elements(const NodeDef& def, Pipeline& pipeline) {
+  TROUPE_TRY(const auto types, attr<std::vector<DType>>(def, "types"));
+  TROUPE_TRY(const auto shapes, attr<std::vector<PartialShape>>(def, "shapes"));
+  TROUPE_TRY(const auto element, pipeline.sample());
+  bool fits = element.size() == types.size() && element.size() == shapes.size();
+  for (std::size_t i = 0; fits && i < element.size(); ++i)
+    fits = element[i].dtype() == types[i] && shapes[i].accepts(element[i].shape());
+  if (fits) return ok_status();
+  auto list = [](const auto& parts, auto text) {
+    std::string out;
+    for (std::size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : ", ") + text(i);
+    return out;
+  };
+  return invalid_argument(
+      "dataset '" + def.name + "' declares elements of " +
+      list(types,
+           [&](std::size_t i) {
+             return std::string(dtype_name(types[i])) + (i < shapes.size() ? shapes[i].text() : "");
+           }) +
+      ", but its files hold " + list(element, [&](std::size_t i) {
+        return std::string(dtype_name(element[i].dtype())) + element[i].shape().text();
+      }));
+}
+
 std::uint32_t big_endian(std::string_view bytes) {
   std::uint32_t value = 0;
   for (char c : bytes.substr(0, 4)) value = value << 8 | std::uint8_t(c);
@@ -80,7 +105,9 @@ std::uint32_t big_endian(std::string_view bytes) {
 Expected<Pipeline> open_dataset(const NodeDef& def, ReadFile read_file) {
   TROUPE_TRY(const PipelineSpec spec, pipeline_spec(def));
   TROUPE_TRY(auto examples, examples_of(def, spec.limit, read_file));
-  return Pipeline::make(std::move(examples), spec);
+  TROUPE_TRY(auto pipeline, Pipeline::make(std::move(examples), spec));
+  TROUPE_TRY(check_elements(def, pipeline));
+  return pipeline;
 }
 
 Expected<Tensor> parse_idx(std::string_view content) {

@@ -76,6 +76,16 @@ Expected<Tensor> batch_of(const Tensor& from, std::span<const std::uint32_t> row
   return same;
 }
 
+Expected<std::vector<Tensor>> element_of(const std::vector<Tensor>& examples,
+                                         std::span<const std::uint32_t> rows) {
+  std::vector<Tensor> batch;
+  for (const Tensor& component : examples) {
+    TROUPE_TRY(Tensor t, batch_of(component, rows));
+    batch.push_back(std::move(t));
+  }
+  return batch;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> epoch_order(std::int64_t count, std::int64_t window, std::uint64_t seed,
@@ -120,12 +130,13 @@ Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t index) {
   const auto begin = std::int64_t(index % per_epoch_) * spec_.batch;
   const std::int64_t size = std::min(spec_.batch, count_ - begin);
   const std::span<const std::uint32_t> rows(order_of(epoch).data() + begin, std::size_t(size));
-  std::vector<Tensor> batch;
-  for (const Tensor& component : examples_) {
-    TROUPE_TRY(Tensor t, batch_of(component, rows));
-    batch.push_back(std::move(t));
-  }
-  return batch;
+  return element_of(examples_, rows);
+}
+
+Expected<std::vector<Tensor>> Pipeline::sample() const {
+  std::vector<std::uint32_t> rows(std::size_t(std::min(spec_.batch, count_)), 0);
+  std::iota(rows.begin(), rows.end(), 0u);
+  return element_of(examples_, rows);
 }
 
 const std::vector<std::uint32_t>& Pipeline::order_of(std::uint64_t epoch) {

@@ -42,6 +42,8 @@ class Pipeline {
 
   // out_of_range past the end.
   Expected<std::vector<Tensor>> element(std::uint64_t index);
+  // What a first element looks like: the right dtypes and shapes, examples in file order.
+  Expected<std::vector<Tensor>> sample() const;
 
  private:
   struct Epoch {

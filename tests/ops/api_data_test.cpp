@@ -54,7 +54,8 @@ std::string gzip(const std::string& content) {
   return out;
 }
 
-NodeDef dataset_node(std::string source, std::vector<std::string> files, std::int64_t limit) {
+NodeDef dataset_node(std::string source, std::vector<std::string> files, std::int64_t limit,
+                     std::int64_t side) {
   NodeDef def;
   def.name = "train";
   def.op = "Dataset";
@@ -68,7 +69,9 @@ NodeDef dataset_node(std::string source, std::vector<std::string> files, std::in
                {"first", 1},
                {"digits_seed", 7},
                {"prefetch", 0},
-               {"drop_remainder", false}};
+               {"drop_remainder", false},
+               {"types", std::vector<DType>{DType::f32, DType::i64}},
+               {"shapes", std::vector<PartialShape>{{-1, side, side, 1}, {-1}}}};
   return def;
 }
 
@@ -207,17 +210,22 @@ TEST_CASE("a dataset of files finds the compressed ones and names the one that i
     if (found == disk.end()) return not_found("no file '" + path + "'");
     return found->second;
   };
-  auto pipeline = open_dataset(dataset_node("idx", {"images", "labels"}, 0), read).value();
+  auto pipeline = open_dataset(dataset_node("idx", {"images", "labels"}, 0, 2), read).value();
   CHECK(pipeline.examples() == 3);  // `first` is 1
   CHECK(labels_of(pipeline, 0) == std::vector<std::int64_t>{1, 2});
 
-  Status missing = open_dataset(dataset_node("idx", {"images", "other"}, 0), read).status();
+  Status missing = open_dataset(dataset_node("idx", {"images", "other"}, 0, 2), read).status();
   CHECK(missing.code() == Code::not_found);
   CHECK(missing.message().find("'other'") != std::string::npos);
 
-  auto drawn = open_dataset(dataset_node("digits", {}, 9), read).value();
+  auto drawn = open_dataset(dataset_node("digits", {}, 9, 28), read).value();
   auto expected = digit_set(7, 1, 9).value();
   CHECK(labels_of(drawn, 0)[0] == expected[1].data<std::uint8_t>()[0]);
-  CHECK(open_dataset(dataset_node("digits", {}, 0), read).status().code() ==
+  CHECK(open_dataset(dataset_node("digits", {}, 0, 28), read).status().code() ==
         Code::invalid_argument);
+
+  Status other_size = open_dataset(dataset_node("idx", {"images", "labels"}, 0, 28), read).status();
+  CHECK(other_size.message() ==
+        "dataset 'train' declares elements of f32[?,28,28,1], i64[?], but its files hold "
+        "f32[2,2,2,1], i64[2]");
 }
