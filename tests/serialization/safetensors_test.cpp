@@ -139,9 +139,9 @@ TEST_CASE("hostile safetensors headers are data_loss") {
       {"deep", file_of("{\"x\":" + std::string(100'000, '[') + "}", 0)},
       {"bool 7", file_of(R"({"x":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", 0) + "\7"},
   };
-  for (const auto& [what, bytes] : kFiles) {
-    INFO(what);
-    dir.write("t", bytes);
+  for (const auto& file : kFiles) {
+    INFO(file.first);
+    dir.write("t", file.second);
     auto back = read_safetensors(dir.path("t"));
     CHECK(back.status().code() == Code::data_loss);
   }
