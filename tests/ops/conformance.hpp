@@ -1,0 +1,65 @@
+// The table that drives every op: conformance_test.cpp says what is checked of each row.
+//
+// A file of rows, cases_*.cpp, is
+//   const AddCases rows([] { return Cases{{.op = "Neg", .inputs = {f64({2}, {1, -2})}, ...}}; });
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/attr.hpp"
+#include "core/hash.hpp"
+#include "core/tensor.hpp"
+
+namespace troupe::test {
+
+struct OpCase {
+  std::string op;
+  std::vector<Tensor> inputs = {};
+  AttrMap attrs = {};
+  // Inputs (f64) whose gradients must equal finite differences.
+  std::vector<int> differentiate = {};
+  // Outputs, compared to 1e-12 (floats; 1e-6 for f32) or exactly. Empty: not compared.
+  std::vector<Tensor> want = {};
+  // Set for a hostile row: building or running must fail with this in the message.
+  std::string error = {};
+};
+using Cases = std::vector<OpCase>;
+
+struct AddCases {
+  explicit AddCases(Cases (*rows)()) { all().push_back(rows); }
+  static std::vector<Cases (*)()>& all() {
+    static std::vector<Cases (*)()> list;
+    return list;
+  }
+};
+
+inline Tensor f32(const Shape& shape, std::initializer_list<float> v) {
+  return Tensor::of(shape, v);
+}
+inline Tensor f64(const Shape& shape, std::initializer_list<double> v) {
+  return Tensor::of(shape, v);
+}
+inline Tensor i32(const Shape& shape, std::initializer_list<std::int32_t> v) {
+  return Tensor::of(shape, v);
+}
+inline Tensor i64(const Shape& shape, std::initializer_list<std::int64_t> v) {
+  return Tensor::of(shape, v);
+}
+inline Tensor bools(const Shape& shape, std::initializer_list<bool> v) {
+  return Tensor::of(shape, v);
+}
+inline Tensor strings(const Shape& shape, std::initializer_list<std::string> v) {
+  return Tensor::of(shape, v);
+}
+// f64 values in [low, high): always the same, no two equal in practice.
+inline Tensor any(const Shape& shape, double low = -1, double high = 1) {
+  Random random(17);
+  Tensor t = Tensor::make(DType::f64, shape).value();
+  for (std::int64_t i = 0; i < t.elements(); ++i)
+    t.mutable_data<double>()[i] = low + (high - low) * random.uniform();
+  return t;
+}
+inline std::vector<std::int64_t> ints(std::initializer_list<std::int64_t> v) { return v; }
+
+}  // namespace troupe::test
