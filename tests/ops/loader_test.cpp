@@ -1,0 +1,69 @@
+// The table of ops and how it is filled.
+#include <doctest/doctest.h>
+
+#include "tests/ops/nn_kernels.hpp"
+
+namespace troupe {
+namespace {
+
+Expected<std::unique_ptr<Kernel>> none(const KernelSpec&) { return unimplemented("for a test"); }
+
+}  // namespace
+
+TEST_CASE("the loaded ISA level stays, and says so") {
+  const int level = ops::isa_level();
+  CHECK(level >= 2);
+  CHECK(level <= 4);
+  CHECK(ops::limit_isa(level).ok());
+  CHECK(ops::limit_isa(level == 2 ? 3 : 2).code() == Code::failed_precondition);
+  CHECK(ops::limit_isa(5).code() == Code::invalid_argument);
+  CHECK(ops::set_cache_sizes(ops::cache_sizes()).ok());
+  CHECK(ops::set_cache_sizes({.l1 = 1024}).code() == Code::failed_precondition);
+  CHECK(ops::set_cache_sizes({.l1 = 0}).code() == Code::invalid_argument);
+}
+
+TEST_CASE("a kernel is found by op and device, and refused by dtype") {
+  OpTable table;
+  table.add({.name = "F", .in = {"x"}, .out = {"y"}, .types = "f32 f64", .shape = same_shape})
+      .cpu(none, "f32");
+  NodeDef node{.name = "n", .op = "F", .attrs = {{"T", DType::f64}}};
+  const OpInfo& op = *table.ops.find("F");
+  CHECK(table.kernels.make(node, op, "CPU").status().text().find("f64") != std::string::npos);
+  CHECK(table.kernels.make(node, op, "CUDA").status().text().find("CPU, FAKE") !=
+        std::string::npos);
+  node.attrs["T"] = DType::f32;
+  CHECK(table.kernels.make(node, op, "CPU").status().code() == Code::unimplemented);
+  CHECK(table.kernels.add("F", "CPU", {none, {}}).code() == Code::already_exists);
+  KernelIndex index = table.kernels.index();
+  CHECK(index.has("F", "CPU", DType::f32));
+  CHECK(!index.has("F", "CPU", DType::f64));
+}
+
+TEST_CASE("an op whose shapes depend on values has no kernel on the fake device") {
+  OpTable table;
+  table.add({.name = "F", .in = {"x"}, .out = {"y"}, .types = "f32", .shape = unknown_shape})
+      .cpu(none);
+  CHECK(table.kernels.find("F", "CPU") != nullptr);
+  CHECK(table.kernels.find("F", "FAKE") == nullptr);
+}
+
+TEST_CASE("an elementwise kernel writes over an input that nobody else needs") {
+  Tensor x = Tensor::of<float>(Shape{3}, {1, 2, 3});
+  const void* memory = x.raw();
+  NodeDef node = test::make_node("Neg", {x}, {});
+  std::vector<Tensor> inputs;
+  inputs.push_back(std::move(x));
+  auto y =
+      evaluate(ops::builtin(), node, std::move(inputs), test::inline_device(), {.in_place = true});
+  REQUIRE(y.ok());
+  CHECK((*y)[0].raw() == memory);
+  CHECK((*y)[0].data<float>()[2] == -3);
+}
+
+TEST_CASE("an error of a kernel names the node") {
+  Tensor a = Tensor::scalar<std::int32_t>(1), zero = Tensor::scalar<std::int32_t>(0);
+  auto out = test::try_run("Div", {a, zero});
+  CHECK(out.status().text().find("in node 'n' (Div)") != std::string::npos);
+}
+
+}  // namespace troupe
