@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <caf/send.hpp>
 #include <condition_variable>
 #include <map>
@@ -138,7 +139,8 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   std::condition_variable changed_;
   std::map<ProcessId, Worker> workers_;
   ProcessId next_process_ = 1;
-  bool members_sent_ = false, running_ = false;
+  bool running_ = false;
+  std::atomic<bool> leaving_{false};
   Status failed_;
 };
 
@@ -168,6 +170,7 @@ void ClusterRuntime::up(ProcessId process, const Join&) {
 }
 
 void ClusterRuntime::down(ProcessId process, Status why) {
+  if (leaving_) return;
   {
     std::lock_guard lock(mutex_);
     if (!running_ && failed_.ok())
@@ -175,7 +178,7 @@ void ClusterRuntime::down(ProcessId process, Status why) {
           fmt::format("worker {} left while the job started: {}", process - 1, why.message()));
   }
   changed_.notify_all();
-  if (master_) caf::anon_send(master_, ProcessLost{process, std::move(why)});
+  caf::anon_send(master_, ProcessLost{process, std::move(why)});
 }
 
 void ClusterRuntime::message(ProcessId from, WireMessage message) {
@@ -266,8 +269,8 @@ void ClusterRuntime::announce() {
   for (const auto& [process, worker] : workers_) {
     ProcessUp up;
     up.process = process;
-    up.name = fmt::format("worker {} at {}:{}", worker.task, worker.join.listen_host,
-                          worker.join.listen_port);
+    up.name =
+        fmt::format("{} at {}:{}", worker.task, worker.join.listen_host, worker.join.listen_port);
     for (const std::string& text : worker.devices) {
       auto name = DeviceName::parse(text);
       if (name.ok())
@@ -300,17 +303,18 @@ Status ClusterRuntime::start() {
 }
 
 ClusterRuntime::~ClusterRuntime() {
+  leaving_ = true;
   for (const auto& [process, _] : workers_) (void)hub_.send(process, Leave{});
   for (const ProcessActor& proxy : proxies_)
     caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
   proxies_.clear();
   if (master_) caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
-  master_ = nullptr;
-  hub_.deliver_to(CoordinatorActor{});
   alive_.reset();
   // Workers leave and close their connections; then ours go.
   { Children leaving = std::move(children_); }
   if (transport_) transport_->shutdown();
+  hub_.deliver_to(CoordinatorActor{});
+  master_ = nullptr;
   if (gone_.valid()) gone_.wait();
 }
 

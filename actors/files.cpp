@@ -33,7 +33,8 @@ Expected<std::vector<Tensor>> restore(const NodeDef& node, const std::vector<Ten
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
     auto found = content.tensors.find(names[i]);
-    if (found == content.tensors.end()) return not_found("'" + path + "' has no tensor '" + names[i] + "'");
+    if (found == content.tensors.end())
+      return not_found("'" + path + "' has no tensor '" + names[i] + "'");
     if (i < node.out_types.size() && found->second.dtype() != node.out_types[i])
       return invalid_argument("'" + names[i] + "' in '" + path + "' is " +
                               std::string(dtype_name(found->second.dtype())) + ", not " +

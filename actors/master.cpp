@@ -355,8 +355,8 @@ void close_session(Self self, const CloseSession& message) {
 void process_lost(Self self, const ProcessLost& message) {
   auto& s = self->state;
   if (!s.processes.contains(message.process)) return;
-  Status why = unavailable(
-      fmt::format("{} is lost: {}", s.processes.at(message.process).name, message.why.message()));
+  Status why = unavailable(fmt::format(
+      "worker {} is lost: {}", s.processes.at(message.process).name, message.why.message()));
   TROUPE_LOG(warning, "master", why.text());
   s.processes.erase(message.process);
   for (auto& [session, _] : s.sessions)

@@ -46,7 +46,7 @@ class LocalRuntime final : public Runtime {
     worker.alive = std::shared_ptr<void>(alive.get(), [alive](void*) { alive->set_value(); });
     alive.reset();
     ProcessUp up;
-    up.name = fmt::format("process {}", getpid());
+    up.name = fmt::format("0 (process {})", getpid());
     for (auto& device : devices_) up.devices.push_back({device->name(), device->space()});
     worker_ = spawn_worker(*system_, std::move(worker));
     up.actor = worker_;

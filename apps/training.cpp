@@ -81,8 +81,8 @@ Status Job::begin() {
                : std::int64_t(std::floor(per_epoch * (options_.epochs > 0 ? options_.epochs : 1)));
   if (options_.resume) {
     if (options_.checkpoint_dir.empty()) return invalid_argument("--resume wants --checkpoint-dir");
-    TROUPE_TRY(std::string path, latest_checkpoint(options_.checkpoint_dir));
-    TROUPE_TRY(CheckpointData data, read_checkpoint(path));
+    TROUPE_TRY(CheckpointInfo newest, latest_checkpoint(options_.checkpoint_dir));
+    TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
     if (data.seed != options_.seed)
       return invalid_argument(
           fmt::format("the checkpoint is of seed {}, not {}", data.seed, options_.seed));
@@ -111,7 +111,9 @@ Status Job::checkpoint() {
   data.seed = options_.seed;
   for (auto& [name, value] : variables) data.tensors[name] = value;
   data.metadata["example"] = options_.example;
-  TROUPE_TRY(result_.checkpoint, write_checkpoint(options_.checkpoint_dir, data, options_.keep));
+  TROUPE_TRY(CheckpointInfo written,
+             write_checkpoint(options_.checkpoint_dir, data, std::size_t(options_.keep)));
+  result_.checkpoint = written.path;
   last_checkpoint_ = result_.steps;
   checkpoint_at_ = Clock::now();
   return ok_status();
@@ -145,7 +147,8 @@ Status Job::loop() {
 Status Job::test() {
   TROUPE_TRY(Pipeline pipeline,
              open_here(training_images(options_, data::Split::test).batch(500).repeat(1)));
-  TROUPE_TRY(CompiledStep step, session_->try_compile({step_.correct}, {}, {step_.images, step_.labels}));
+  TROUPE_TRY(CompiledStep step,
+             session_->try_compile({step_.correct}, {}, {step_.test_images, step_.test_labels}));
   double correct = 0;
   for (std::uint64_t i = 0; i < *pipeline.elements(); ++i) {
     TROUPE_TRY(std::vector<Tensor> element, pipeline.element(i));

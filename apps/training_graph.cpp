@@ -22,7 +22,11 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
   TROUPE_TRY(out.model, make_model(options.example, graph));
   Output logits = (*out.model)(images);
   out.loss = mean(softmax_cross_entropy(logits, labels));
-  out.correct = sum(cast<float>(argmax(logits, 1) == labels));
+  // Tested on batches of any size, by the same variables.
+  out.test_images = placeholder<float>(graph, {-1, 28, 28, 1}, "test_images");
+  out.test_labels = placeholder<std::int64_t>(graph, {-1}, "test_labels");
+  Output answers = argmax((*out.model)(out.test_images), 1);
+  out.correct = sum(cast<float>(answers == out.test_labels));
   bool linear = options.example == "mnist-softmax";
   double rate = options.learning_rate > 0 ? options.learning_rate : linear ? 0.1 : 0.02;
   out.train = optim::Momentum{.lr = rate, .momentum = 0.9}.minimize(out.loss);

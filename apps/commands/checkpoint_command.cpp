@@ -12,10 +12,10 @@ int checkpoint_list_command(const std::string& directory, const Printing& printi
   if (!found.ok()) return report_error(found.status(), printing);
   nlohmann::json rows = nlohmann::json::array();
   bool damaged = false;
-  for (const auto& path : *found) {
+  for (const auto& [step, path] : *found) {
     Status status = verify_checkpoint(path);
     damaged |= !status.ok();
-    rows.push_back({{"path", path}, {"ok", status.ok()}});
+    rows.push_back({{"path", path}, {"step", step}, {"ok", status.ok()}});
     if (!status.ok()) rows.back()["error"] = status.text();
     if (!printing.json) fmt::print("{}  {}\n", path, status.ok() ? "ok" : status.text());
   }

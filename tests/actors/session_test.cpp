@@ -24,6 +24,7 @@ Cluster one_thread() {
 Output node(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs = {}) {
   NodeSpec spec;
   spec.op = std::move(op);
+  spec.site = Site::here();
   spec.inputs = std::move(inputs);
   spec.attrs = std::move(attrs);
   Op added = g.add(std::move(spec));
@@ -33,6 +34,7 @@ Output node(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs 
 Op queue_op(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs = {}) {
   NodeSpec spec;
   spec.op = std::move(op);
+  spec.site = Site::here();
   spec.inputs = std::move(inputs);
   spec.attrs = std::move(attrs);
   return g.add(std::move(spec));
@@ -118,7 +120,7 @@ TEST_CASE("a run-time error names node, op, device and line") {
   Output row = node(g, "Gather", {table, index});
   Session s(g, one_thread());
   Status status = s.try_run({row}, {}, {{index, Tensor::of<std::int64_t>({1}, {7})}}).status();
-  CHECK(status.code() == Code::out_of_range);
+  CHECK(status.code() == Code::invalid_argument);
   CHECK(status.text().find("Gather") != std::string::npos);
   CHECK(status.text().find("cpu:0") != std::string::npos);
   CHECK(status.text().find("session_test.cpp") != std::string::npos);
