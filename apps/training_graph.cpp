@@ -3,7 +3,7 @@
 namespace troupe {
 
 data::Images training_images(const TrainOptions& options, data::Split split) {
-  if (!options.data.empty()) return data::idx(options.data, split);
+  if (!options.data.empty()) return data::idx(options.data, split).size(28, 28);
   return data::digits(split == data::Split::train ? options.examples : options.test_examples,
                       split);
 }
