@@ -48,6 +48,7 @@ struct MasterState {
   std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
   CompiledId next_compiled = 1;
   Instant tick_at = kNever;
+  Status stopped;  // the job lost state: why nothing runs any more
 };
 
 using Self = MasterActor::stateful_pointer<MasterState>;
@@ -159,6 +160,7 @@ void carry_out(Self self, Coordinator::Outputs& out) {
       session_closed(self, x->session);
     } else if (auto* x = std::get_if<Coordinator::JobStopped>(&output)) {
       TROUPE_LOG(error, "master", x->status.text());
+      s.stopped = x->status;
     }
   }
   schedule_tick(self);
@@ -236,6 +238,7 @@ void send_loads(Self self, StepEntry& step, LoadStep load) {
 
 Status compile_step(Self self, const CompileStep& message) {
   auto& s = self->state;
+  TROUPE_TRY(s.stopped);
   auto found = s.sessions.find(message.session);
   if (found == s.sessions.end() || found->second.closing)
     return failed_precondition("the session is closed");
