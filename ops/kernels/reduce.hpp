@@ -19,6 +19,10 @@
 #include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/strided.hpp"
 
+// Vectors of 64 bytes are returned by functions that are inlined: how a call would pass them does
+// not matter. No pop: the reducers of the including file are meant too.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 namespace troupe {
 
 // Which dimensions of a shape go, and what is left.

@@ -38,7 +38,7 @@ struct ReduceMax {
     if constexpr (std::is_arithmetic_v<V>)
       return b > a || b != b ? b : a;
     else
-      return (b > a) | (b != b) ? b : a;
+      return ((b > a) | (b != b)) ? b : a;
   }
   static auto finish(auto result, std::int64_t) { return result; }
 };
@@ -53,7 +53,7 @@ struct ReduceMin : ReduceMax {
     if constexpr (std::is_arithmetic_v<V>)
       return b < a || b != b ? b : a;
     else
-      return (b < a) | (b != b) ? b : a;
+      return ((b < a) | (b != b)) ? b : a;
   }
 };
 struct ReduceAll : ReduceMax {
