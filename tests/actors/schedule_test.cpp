@@ -1,0 +1,158 @@
+// The cluster's actors under many schedules: whatever happens in which order, the result is one.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/api/variable.hpp"
+#include "ops/graph_api.hpp"
+#include "ops/optim/optim.hpp"
+#include "tests/actors/world.hpp"
+
+using namespace troupe;
+using troupe::test::Client;
+using troupe::test::World;
+
+namespace {
+
+const char* const kTask0 = "/job:worker/task:0";
+const char* const kTask1 = "/job:worker/task:1";
+
+// TROUPE_SCHEDULES in the environment asks for more of them.
+std::uint64_t schedules(std::uint64_t usual) {
+  const char* text = std::getenv("TROUPE_SCHEDULES");
+  return std::max<std::uint64_t>(usual, text ? std::strtoull(text, nullptr, 10) : 0);
+}
+
+struct Outcome {
+  std::string bytes;  // of everything fetched, in order
+  std::uint64_t trace = 0, network_trace = 0, events = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+std::string bytes_of(const Client& client) {
+  std::string bytes;
+  for (const auto& run : client.fetched())
+    for (const Tensor& t : run) bytes.append(static_cast<const char*>(t.raw()), t.bytes());
+  return bytes;
+}
+
+// A line fitted to points drawn anew in each step by two replicas; a parameter on each worker.
+Outcome train(std::uint64_t seed) {
+  Graph g(7);
+  Output x = random_standard_normal(g, {8});
+  Variable slope, offset;
+  {
+    auto there = g.with_device(kTask0);
+    slope = variable(g, "slope", Tensor::scalar(0.0f));
+  }
+  {
+    auto there = g.with_device(kTask1);
+    offset = variable(g, "offset", Tensor::scalar(0.0f));
+  }
+  Output error = slope.value() * x + offset.value() - (x * 3.0f + 1.0f);
+  Output loss = mean(error * error);
+  Op train = optim::Sgd{.lr = 0.1}.minimize(loss);
+
+  World world(seed);
+  Client client(world.master(), 1, g, 2);
+  client.init().compile("train", {loss}, {train}).run("train", 5);
+  client.compile("read", {slope.value(), offset.value()}, {}, 1).run("read").close();
+  Status status = world.run({&client});
+  CHECK_MESSAGE(status.ok(), status.text());
+  CHECK_MESSAGE(client.status().ok(), client.status().text());
+  Outcome outcome{bytes_of(client), world.trace(), world.network_trace(), world.events()};
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+  return outcome;
+}
+
+void same_result_under(std::uint64_t seeds) {
+  Outcome first = train(0);
+  // Five losses and two parameters: it did train.
+  REQUIRE(first.bytes.size() == 7 * sizeof(float));
+  const float* values = reinterpret_cast<const float*>(first.bytes.data());
+  CHECK(values[4] < values[0]);
+  CHECK(values[5] > 1);
+  std::set<std::uint64_t> traces;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    Outcome outcome = train(seed);
+    REQUIRE(outcome.bytes == first.bytes);
+    traces.insert(outcome.trace);
+  }
+  CHECK(traces.size() == seeds);
+  CHECK(train(1) == train(1));
+  MESSAGE("seeds: ", seeds, ", events of seed 0: ", first.events);
+}
+
+// A queue known to two sessions by name; the one side waits, the other one comes when it likes.
+void two_sessions(std::uint64_t seed) {
+  constexpr int kElements = 4;
+  auto queue = [](Graph& g) {
+    auto there = g.with_device(kTask1);
+    FIFOQueueOptions options;
+    options.shapes = {PartialShape::scalar()};
+    options.capacity = 2;
+    options.shared_name = "between";
+    return fifo_queue(g, {DType::f32}, options);
+  };
+  DequeueOptions shapes;
+  shapes.shapes = {PartialShape::scalar()};
+  Graph takes, gives;
+  Output taken = dequeue(queue(takes), {DType::f32}, shapes)[0];
+  Variable count;
+  {
+    auto there = gives.with_device(kTask0);
+    count = variable(gives, "count", Tensor::scalar(1.0f));
+  }
+  Op put = enqueue(queue(gives), {count.value() * 10.0f});
+  Op add = assign_add(count, constant(gives, 1.0f));
+
+  World world(seed);
+  Client taker(world.master(), 1, takes), giver(world.master(), 2, gives);
+  taker.compile("take", {taken}, {}).run("take", kElements).close();
+  giver.init().compile("put", {}, {put, add}).run("put", kElements).close();
+  Status status = world.run({&taker, &giver});
+  CHECK_MESSAGE(status.ok(), status.text());
+  CHECK_MESSAGE(taker.status().ok(), taker.status().text());
+  CHECK_MESSAGE(giver.status().ok(), giver.status().text());
+  REQUIRE(taker.fetched().size() == kElements);
+  for (int i = 0; i < kElements; ++i)
+    CHECK(taker.fetched()[std::size_t(i)][0].item<float>() == 10.0f * float(i + 1));
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+}
+
+void two_sessions_under(std::uint64_t seeds) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    two_sessions(seed);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every schedule of a training cluster gives the same result") {
+  same_result_under(schedules(30));
+}
+
+TEST_CASE("every schedule of a training cluster gives the same result, long [slow]") {
+  same_result_under(schedules(1000));
+}
+
+TEST_CASE(
+    "two sessions, one blocked in Dequeue and one that enqueues, make progress under every "
+    "schedule") {
+  two_sessions_under(schedules(30));
+}
+
+TEST_CASE(
+    "two sessions, one blocked in Dequeue and one that enqueues, make progress under every "
+    "schedule, long [slow]") {
+  two_sessions_under(schedules(1000));
+}

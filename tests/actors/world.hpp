@@ -1,0 +1,111 @@
+// A whole cluster on one thread, in virtual time: what runs next follows from a seed.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+#include "actors/net/memory_transport.hpp"
+#include "core/hash.hpp"
+#include "core/status.hpp"
+#include "graph/builder.hpp"
+
+namespace troupe::test {
+
+// A client that sends what Session sends, one call after the other, and never waits: each call
+// begins when the simulation says so, after the answer to the one before. Stops at a failure.
+class Client {
+ public:
+  Client(MasterActor master, std::uint64_t session, GraphBuilder& graph, int replicas = 1);
+
+  // The calls to make, after OpenSession and ExtendSession.
+  Client& init();  // every initial value
+  Client& compile(std::string name, std::vector<Output> fetches, std::vector<Op> targets,
+                  int replicas = 0);  // 0: as the client
+  Client& run(std::string name, int times = 1);
+  Client& close();
+
+  bool finished() const { return !status_.ok() || (!call_ && script_.empty()); }
+  // There is an answer to take or a call to begin.
+  bool ready() const { return !finished() && (!call_ || call_->done()); }
+  // REQUIRES: ready().
+  void step();
+
+  const Status& status() const { return status_; }
+  // Of each run so far, in order.
+  const std::vector<std::vector<Tensor>>& fetched() const { return fetched_; }
+  std::string text() const;  // what it waits for
+
+ private:
+  struct Action {
+    std::string what;
+    std::function<std::shared_ptr<Call>()> begin;
+    std::function<void(CallResult&)> end;
+  };
+  template <class Message>
+  std::shared_ptr<Call> send(Message message);
+
+  MasterActor master_;
+  std::uint64_t session_;
+  GraphBuilder& graph_;
+  int replicas_;
+  std::uint64_t next_run_ = 1;
+  std::map<std::string, CompiledId> compiled_;
+  std::deque<Action> script_;
+  std::shared_ptr<Call> call_;  // of script_.front()
+  Status status_;
+  std::vector<std::vector<Tensor>> fetched_;
+};
+
+// The actors, hubs and proxies of a master and its workers, as in production, on a network and on
+// devices of the simulation and under CAF's test scheduler. One event at a time: a message of one
+// actor, a delivery, a burst of a device, a client's next call. Time passes only with deliveries
+// and when nothing else can happen.
+class World {
+ public:
+  explicit World(std::uint64_t seed, int workers = 2);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  const MasterActor& master() const { return master_; }
+  // Until all clients are finished. An error: nothing can happen any more, or too many events did,
+  // or a connection was lost. What a client's calls came back with is in the client.
+  Status run(const std::vector<Client*>& clients, std::uint64_t most_events = 200'000);
+  // Ends every actor. An error: some did not end, or hold on to the process.
+  Status shut_down();
+
+  std::uint64_t events() const { return events_; }
+  std::uint64_t trace() const { return trace_; }  // of every choice made
+  std::uint64_t network_trace() const { return network_.trace(); }
+
+ private:
+  struct Process;
+  struct System;
+
+  bool step(const std::vector<Client*>& clients);
+  bool pass_time();
+  void run_job(std::size_t index);
+  void set_clock();
+  void join(Process& worker);
+  void announce(Process& worker);
+
+  Random random_;
+  MemoryNetwork network_;
+  std::uint64_t job_weight_, device_weight_, network_weight_;  // how fast each of them is
+  std::unique_ptr<System> system_;
+  std::vector<std::unique_ptr<Process>> processes_;  // by number; 0 is the master's
+  MasterActor master_;
+  std::shared_ptr<void> alive_;
+  std::size_t running_before_ = 0;
+  std::size_t up_ = 0;
+  std::uint64_t events_ = 0, trace_ = 0;
+  bool leaving_ = false;
+  Status lost_;
+};
+
+}  // namespace troupe::test
