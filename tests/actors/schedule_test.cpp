@@ -128,6 +128,54 @@ void two_sessions(std::uint64_t seed) {
   CHECK_MESSAGE(end.ok(), end.text());
 }
 
+// Two sessions add to the same two variables, one on each worker, at the same time. A snapshot in
+// which they differ, or a sum that lacks something, would be a transaction that was none.
+void concurrent_writers(std::uint64_t seed) {
+  constexpr int kRuns = 4;
+  struct Side {
+    explicit Side(float amount) {
+      for (const char* task : {kTask0, kTask1}) {
+        auto there = g.with_device(task);
+        Variable v = variable(g, task == kTask0 ? "left" : "right", Tensor::scalar(0.0f));
+        reads.push_back(v.value());
+        adds.push_back(assign_add(v, constant(g, amount)));
+      }
+    }
+    Graph g;
+    std::vector<Output> reads;
+    std::vector<Op> adds;
+  };
+  Side small(1), big(100);
+
+  World world(seed);
+  Client first(world.master(), 1, small.g), second(world.master(), 2, big.g);
+  first.init();
+  REQUIRE(world.run({&first}).ok());
+  first.compile("add", small.reads, small.adds).run("add", kRuns);
+  second.compile("add", big.reads, big.adds).run("add", kRuns);
+  Status status = world.run({&first, &second});
+  REQUIRE_MESSAGE(status.ok(), status.text());
+  first.compile("read", small.reads, {}).run("read").close();
+  second.close();
+  status = world.run({&first, &second});
+  CHECK_MESSAGE(status.ok(), status.text());
+  for (const Client* client : {&first, &second}) {
+    CHECK_MESSAGE(client->status().ok(), client->status().text());
+    for (const auto& run : client->fetched())
+      if (!run.empty()) CHECK(run[0].item<float>() == run[1].item<float>());
+  }
+  CHECK(first.fetched().back()[0].item<float>() == 101.0f * kRuns);
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+}
+
+void concurrent_writers_under(std::uint64_t seeds) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    concurrent_writers(seed);
+  }
+}
+
 void two_sessions_under(std::uint64_t seeds) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
@@ -155,4 +203,12 @@ TEST_CASE(
     "two sessions, one blocked in Dequeue and one that enqueues, make progress under every "
     "schedule, long [slow]") {
   two_sessions_under(schedules(1000));
+}
+
+TEST_CASE("concurrent writers on two workers are transactions under every schedule") {
+  concurrent_writers_under(schedules(30));
+}
+
+TEST_CASE("concurrent writers on two workers are transactions under every schedule, long [slow]") {
+  concurrent_writers_under(schedules(1000));
 }
