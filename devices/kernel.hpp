@@ -64,13 +64,14 @@ class KernelContext {
   Expected<Tensor> allocate_host(DType dtype, const Shape& shape) const {
     return Tensor::make(dtype, shape, s_.device->host_allocator());
   }
-  // Input i itself when it may be overwritten and has that dtype's size and element count, under
-  // the new dtype and shape; else fresh memory. The result may alias input(i): write element k
-  // only after reading element k.
+  // Input i itself when it may be overwritten, is memory of this device and has that dtype's size
+  // and element count, under the new dtype and shape; else fresh memory. The result may alias
+  // input(i): write element k only after reading element k.
   Expected<Tensor> reuse_or_allocate(int i, DType dtype, const Shape& shape) const {
     const Tensor& in = input(i);
     if (in.defined() && dtype_size(in.dtype()) == dtype_size(dtype) &&
-        in.dtype() != DType::string && in.elements() == shape.elements() && may_reuse(i))
+        in.dtype() != DType::string && in.elements() == shape.elements() &&
+        in.space() == s_.device->space() && may_reuse(i))
       return in.retyped(dtype).reshaped(shape);
     return allocate(dtype, shape);
   }
