@@ -170,7 +170,14 @@ void ClusterRuntime::up(ProcessId process, const Join&) {
 }
 
 void ClusterRuntime::down(ProcessId process, Status why) {
-  if (leaving_) return;
+  if (leaving_) {
+    {
+      std::lock_guard lock(mutex_);
+      workers_.erase(process);
+    }
+    changed_.notify_all();
+    return;
+  }
   {
     std::lock_guard lock(mutex_);
     if (!running_ && failed_.ok())
@@ -304,7 +311,12 @@ Status ClusterRuntime::start() {
 
 ClusterRuntime::~ClusterRuntime() {
   leaving_ = true;
-  for (const auto& [process, _] : workers_) (void)hub_.send(process, Leave{});
+  std::vector<ProcessId> members;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [process, _] : workers_) members.push_back(process);
+  }
+  for (ProcessId process : members) (void)hub_.send(process, Leave{});
   for (const ProcessActor& proxy : proxies_)
     caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
   proxies_.clear();
@@ -312,6 +324,10 @@ ClusterRuntime::~ClusterRuntime() {
   alive_.reset();
   // Workers leave and close their connections; then ours go.
   { Children leaving = std::move(children_); }
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(2), [&] { return workers_.empty(); });
+  }
   if (transport_) transport_->shutdown();
   hub_.deliver_to(CoordinatorActor{});
   master_ = nullptr;

@@ -12,10 +12,12 @@
 namespace troupe {
 namespace {
 
-// Sends what leaves the partition, from the lane that made it.
+// Sends what leaves the partition, from the lane that made it. Bursts share it: one may still run
+// when its executor is gone.
 class Outbox final : public StepOutbox {
  public:
-  Outbox(const ChannelRoutes& routes, AttemptId attempt) : routes_(routes), attempt_(attempt) {}
+  Outbox(std::shared_ptr<const ChannelRoutes> routes, AttemptId attempt)
+      : shared_(std::move(routes)), routes_(*shared_), attempt_(attempt) {}
 
   void send(ChannelId channel, const Tag& tag, Tensor tensor, bool dead) override {
     const auto& route = routes_.routes.at(channel);
@@ -37,6 +39,7 @@ class Outbox final : public StepOutbox {
   }
 
  private:
+  std::shared_ptr<const ChannelRoutes> shared_;
   const ChannelRoutes& routes_;
   AttemptId attempt_;
 };
@@ -47,7 +50,7 @@ struct Attempt {
   std::uint64_t random_index = 0;
   CommitNumber grant = 0;
   std::shared_ptr<StepState> step;  // null once it has ended, or never began
-  std::unique_ptr<Outbox> outbox;
+  std::shared_ptr<Outbox> outbox;
   bool bursting = false;
   bool ended = false;  // PartitionDone was sent
   // Requests with no answer yet; a held one waits for the rest of the step (fast path).
@@ -303,8 +306,9 @@ void burst(Self self, const AttemptId& id, Attempt& attempt) {
   auto& s = self->state;
   if (s.setup.program->plan().inline_ok)
     return burst_done(self, id, attempt, attempt.step->run(s.inline_lanes));
-  self->send(s.setup.device, RunOnLanes{[step = attempt.step, me = ExecutorActor(self), id,
-                                         alive = s.setup.alive](Lanes& lanes) {
+  self->send(s.setup.device,
+             RunOnLanes{[step = attempt.step, outbox = attempt.outbox, me = ExecutorActor(self), id,
+                         alive = s.setup.alive](Lanes& lanes) {
                caf::anon_send(me, BurstDone{id, std::make_shared<BurstResult>(step->run(lanes))});
              }});
 }
@@ -333,7 +337,7 @@ void start(Self self, StartStep& message) {
     step = std::move(s.pool.back());
     s.pool.pop_back();
   }
-  auto outbox = std::make_unique<Outbox>(*s.setup.routes, id);
+  auto outbox = std::make_shared<Outbox>(s.setup.routes, id);
   StepInput input;
   input.run = run_hash(message.attempt.snapshot, message.random_index);
   input.trace_run = message.attempt.run.n;

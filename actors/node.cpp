@@ -8,6 +8,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <cstring>
+#include <fstream>
 #include <future>
 #include <mutex>
 #include <random>
@@ -20,6 +21,9 @@
 #include "actors/runtime.hpp"
 #include "actors/worker.hpp"
 #include "core/log.hpp"
+#if TROUPE_ONEDNN
+#include "ops/onednn/onednn.hpp"
+#endif
 #include "serialization/wire.hpp"
 
 namespace troupe {
@@ -246,12 +250,31 @@ Expected<std::string> unhex(const std::string& text) {
 NumericProfile numeric_profile() {
   NumericProfile profile;
   profile.isa = std::uint32_t(ops::isa_level());
-  profile.kernels = fmt::format("oneDNN {}, gcc {}, glibc {}", TROUPE_ONEDNN ? "on" : "off",
-                                __VERSION__, gnu_get_libc_version());
+#if TROUPE_ONEDNN
+  std::string library = onednn::version();
+#else
+  std::string library = "none";
+#endif
+  profile.kernels =
+      fmt::format("oneDNN {}, compiler {}, glibc {}", library, __VERSION__, gnu_get_libc_version());
   return profile;
 }
 
 Status run_worker(const NodeOptions& options) { return WorkerNode(options).run(); }
+
+Expected<std::string> read_secret(const std::string& path) {
+  if (path.empty()) return std::string{};
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return not_found("cannot open '" + path + "'");
+  std::ostringstream content;
+  content << in.rdbuf();
+  std::string secret = std::move(content).str();
+  if (!secret.empty() && secret.back() == '\n') secret.pop_back();
+  if (secret.size() < 16 || secret.size() > 64)
+    return invalid_argument(
+        fmt::format("'{}': a secret has 16 to 64 bytes, not {}", path, secret.size()));
+  return secret;
+}
 
 int worker_argument(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {

@@ -23,6 +23,9 @@ struct NodeOptions {
 // when it returns.
 Status run_worker(const NodeOptions& options);
 
+// The secret in a file, a final newline left out; empty for an empty path.
+Expected<std::string> read_secret(const std::string& path);
+
 // How a master starts workers on its own machine: the program is run again with this argument and
 // reads NodeOptions from the inherited descriptor, so that the secret is in no argument list and no
 // environment. `worker_argument` finds it; main() then calls run_inherited_worker and returns its

@@ -10,7 +10,6 @@
 #include "actors/worker.hpp"
 #include "devices/cpu/cpu_device.hpp"
 #include "devices/fake/fake_device.hpp"
-#include "ops/onednn/onednn.hpp"
 
 namespace troupe {
 namespace {

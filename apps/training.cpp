@@ -79,6 +79,14 @@ Status Job::begin() {
   steps_ = options_.steps > 0
                ? options_.steps
                : std::int64_t(std::floor(per_epoch * (options_.epochs > 0 ? options_.epochs : 1)));
+  if (!options_.resume && !options_.checkpoint_dir.empty()) {
+    auto old = list_checkpoints(options_.checkpoint_dir);
+    if (old.ok() && !old->empty())
+      return failed_precondition(
+          fmt::format("'{}' holds checkpoints of another run ({}): go on with --resume, or name "
+                      "another --checkpoint-dir",
+                      options_.checkpoint_dir, old->back().path));
+  }
   if (options_.resume) {
     if (options_.checkpoint_dir.empty()) return invalid_argument("--resume wants --checkpoint-dir");
     TROUPE_TRY(CheckpointInfo newest, latest_checkpoint(options_.checkpoint_dir));

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
+#include "actors/node.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/models.hpp"
 #include "core/log.hpp"
@@ -90,6 +91,9 @@ void Cli::add_train() {
       auto workers = Cluster::parse_workers(cluster);
       if (!workers.ok()) return report_error(workers.status(), printing), kUsage;
       train.cluster.workers = *workers;
+      auto secret = read_secret(secret_file);
+      if (!secret.ok()) return report_error(secret.status(), printing), kUsage;
+      train.cluster.secret = *secret;
       if (!every.empty())
         if (std::string wanted = parse_every(every, train); !wanted.empty())
           return report_error(invalid_argument("--checkpoint-every wants " + wanted), printing),

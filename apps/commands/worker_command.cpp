@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "actors/node.hpp"
 #include "apps/commands/cli.hpp"
 #include "apps/commands/commands.hpp"
@@ -17,14 +14,7 @@ int worker_command(const std::string& master, const std::string& listen,
     if (!listen.empty()) {
       TROUPE_TRY(options.listen, parse_endpoint(listen));
     }
-    if (!secret_file.empty()) {
-      std::ifstream in(secret_file, std::ios::binary);
-      if (!in) return not_found("cannot open '" + secret_file + "'");
-      std::ostringstream content;
-      content << in.rdbuf();
-      options.secret = content.str();
-      while (!options.secret.empty() && options.secret.back() == '\n') options.secret.pop_back();
-    }
+    TROUPE_TRY(options.secret, read_secret(secret_file));
     return run_worker(options);
   };
   Status status = run();
