@@ -119,6 +119,7 @@ class FakeKernel final : public Kernel {
 
  private:
   Expected<std::vector<Tensor>> allocate(KernelContext& ctx) const {
+    if (op_.def.role == Role::write_variable) return allocate_values(ctx);
     std::vector<InferenceContext::Input> known(std::size_t(ctx.inputs()));
     for (std::size_t i = 0; i < known.size(); ++i) {
       const Tensor& in = ctx.input(int(i));
@@ -136,6 +137,18 @@ class FakeKernel final : public Kernel {
                         shape.text(), i));
       Allocator& memory = host_out_[i] ? ctx.device().host_allocator() : ctx.device().allocator();
       TROUPE_TRY(Tensor out, Tensor::make(out_types_[i], shape.shape(), memory));
+      outputs.push_back(std::move(out));
+    }
+    return outputs;
+  }
+
+  // What an update makes are the new values of its first inputs: alike, but for Assign, whose
+  // variable may have no value yet. The shapes were checked when the write was logged.
+  Expected<std::vector<Tensor>> allocate_values(KernelContext& ctx) const {
+    std::vector<Tensor> outputs;
+    for (int i = 0; i < ctx.outputs(); ++i) {
+      const Tensor& like = ctx.input(op_.def.name == "Assign" ? 1 : i);
+      TROUPE_TRY(Tensor out, ctx.allocate(like.dtype(), like.shape()));
       outputs.push_back(std::move(out));
     }
     return outputs;

@@ -18,7 +18,8 @@ bool runs_on_fake(const OpInfo& op);
 // Wraps a CPU kernel. compute() infers the output shapes with the op's shape function, allocates
 // them on the device and enqueues work on the device's stream that runs `cpu` on the real inputs
 // and copies its results over. An op whose inputs and outputs are all in host memory, or that
-// looks at shapes alone (Shape, Rank, Size), runs before compute() returns.
+// looks at shapes alone (Shape, Rank, Size), runs before compute() returns. The outputs of an
+// update of variables are their new values, in device memory.
 std::unique_ptr<Kernel> fake_kernel(std::unique_ptr<Kernel> cpu, const KernelSpec& spec);
 
 }  // namespace troupe

@@ -183,6 +183,50 @@ TEST_CASE("a control edge between devices orders a read after a write") {
   }
 }
 
+TEST_CASE("variables live in the memory of another device") {
+  Graph g;
+  Variable v;
+  Op add;
+  {
+    auto there = g.with_device("/fake:0");
+    v = variable(g, "v", Tensor::of<float>({3}, {1, 2, 3}));
+  }
+  add = assign_add(v, constant<float>(g, {3}, {1, 1, 2}));
+  Session s(g, with_fake(2));
+  s.init();
+  auto step = s.compile({v.value()}, {add});
+  for (int i = 0; i < 4; ++i) {
+    Tensor seen = step.run(std::vector<Tensor>{})[0];
+    CHECK(seen.data<float>()[0] == 1 + float(i));
+    CHECK(seen.data<float>()[2] == 3 + 2 * float(i));
+  }
+  auto variables = value_or_throw(s.try_variables());
+  REQUIRE(variables.size() == 1);
+  CHECK(variables[0].second.space() == MemorySpace::host);
+  CHECK(variables[0].second.data<float>()[1] == 6);
+}
+
+TEST_CASE("an optimizer changes variables in the memory of another device") {
+  const auto train_there = [](bool split, std::uint64_t seed) {
+    Graph g(7);
+    auto there = g.with_device(other(split));
+    Variable w = variable(g, "w", Tensor::of<float>({2, 2}, {1, -2, 3, 0.5f}));
+    Output error = w.value() - 0.25f;
+    Op update = optim::Adam{.lr = 0.1}.minimize(sum(error * error));
+    Session s(g, with_fake(seed));
+    s.init();
+    auto step = s.compile({}, {update});
+    for (int i = 0; i < 5; ++i) step.run(std::vector<Tensor>{});
+    return s.run({w.value()});
+  };
+  const std::vector<Tensor> expected = train_there(false, 0);
+  CHECK(expected[0].data<float>()[0] < 1);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    INFO("fake seed ", seed);
+    CHECK(same_bits(train_there(true, seed), expected));
+  }
+}
+
 TEST_CASE("an error on another device names node, op, device and line") {
   Graph g;
   Output good, row, index, other_device;
