@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "core/log.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
 #include "ops/api/operators.hpp"
@@ -82,12 +83,51 @@ void same_result_under(std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     Outcome outcome = train(seed);
-    REQUIRE(outcome.bytes == first.bytes);
+    REQUIRE((outcome.bytes == first.bytes));
     traces.insert(outcome.trace);
   }
   CHECK(traces.size() == seeds);
   CHECK(train(1) == train(1));
   MESSAGE("seeds: ", seeds, ", events of seed 0: ", first.events);
+}
+
+// A worker is killed somewhere in the middle: the client is told, and nothing waits for ever.
+bool lose_worker(std::uint64_t seed) {
+  Graph g(7);
+  Output x = random_standard_normal(g, {8});
+  std::vector<Op> adds;
+  for (const char* task : {kTask0, kTask1}) {
+    auto there = g.with_device(task);
+    Variable v = variable(g, "v", Tensor::scalar(0.0f));
+    adds.push_back(assign_add(v, mean(x * v.value())));
+  }
+  World world(seed);
+  Random random(seed);
+  Client client(world.master(), 1, g, 2);
+  client.init().compile("add", {}, adds).run("add", 5).close();
+  world.crash_after(random.below(600), ProcessId(1 + random.below(2)));
+  Status status = world.run({&client});
+  CHECK_MESSAGE(status.ok(), status.text());
+  if (!client.status().ok()) {
+    CHECK(world.crashed());
+    CHECK_MESSAGE(client.status().code() == Code::unavailable, client.status().text());
+  }
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+  return !client.status().ok();
+}
+
+void lose_worker_under(std::uint64_t seeds) {
+  std::uint64_t told = 0;
+  LogLevel before = log_level();
+  set_log_level(LogLevel::off);  // each loss is logged
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    told += lose_worker(seed) ? 1 : 0;
+  }
+  set_log_level(before);
+  CHECK(told > seeds / 4);  // most crashes did come before the end
+  MESSAGE("a crash was told in ", told, " of ", seeds);
 }
 
 // A queue known to two sessions by name; the one side waits, the other one comes when it likes.
@@ -211,4 +251,12 @@ TEST_CASE("concurrent writers on two workers are transactions under every schedu
 
 TEST_CASE("concurrent writers on two workers are transactions under every schedule, long [slow]") {
   concurrent_writers_under(schedules(1000));
+}
+
+TEST_CASE("the loss of a worker is told to the client under every schedule") {
+  lose_worker_under(schedules(30));
+}
+
+TEST_CASE("the loss of a worker is told to the client under every schedule, long [slow]") {
+  lose_worker_under(schedules(1000));
 }

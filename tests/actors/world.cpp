@@ -139,8 +139,9 @@ struct World::Process final : HubOwner {
   void up(ProcessId, const Join&) override { ++world.up_; }
   void down(ProcessId process, Status why) override {
     if (world.leaving_) return;
-    world.lost_ =
-        unavailable(fmt::format("process {} lost process {}: {}", number, process, why.message()));
+    if (!world.crashed_)
+      world.lost_ = unavailable(
+          fmt::format("process {} lost process {}: {}", number, process, why.message()));
     if (number == 0) caf::anon_send(world.master_, ProcessLost{process, std::move(why)});
   }
   void message(ProcessId, WireMessage) override {}
@@ -270,6 +271,11 @@ bool World::step(const std::vector<Client*>& clients) {
   return true;
 }
 
+void World::crash_after(std::uint64_t events, ProcessId process) {
+  crash_at_ = events_ + events;
+  crash_ = process;
+}
+
 Status World::run(const std::vector<Client*>& clients, std::uint64_t most_events) {
   auto pending = [&] {
     std::string text;
@@ -279,6 +285,10 @@ Status World::run(const std::vector<Client*>& clients, std::uint64_t most_events
   std::uint64_t until = events_ + most_events;
   while (!std::all_of(clients.begin(), clients.end(), [](Client* c) { return c->finished(); })) {
     if (events_ >= until) return deadline_exceeded(fmt::format("{} events{}", events_, pending()));
+    if (!crashed_ && events_ >= crash_at_) {
+      crashed_ = true;
+      network_.crash(processes_[crash_]->name);
+    }
     if (!step(clients)) return unavailable("nothing can happen any more" + pending());
     TROUPE_TRY(lost_);
   }

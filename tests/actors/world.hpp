@@ -74,8 +74,12 @@ class World {
 
   const MasterActor& master() const { return master_; }
   // Until all clients are finished. An error: nothing can happen any more, or too many events did,
-  // or a connection was lost. What a client's calls came back with is in the client.
+  // or a
+  // connection was lost without a crash. What a client's calls came back with is in the client.
   Status run(const std::vector<Client*>& clients, std::uint64_t most_events = 200'000);
+  // After that many more events the process is gone, as if killed.
+  void crash_after(std::uint64_t events, ProcessId process);
+  bool crashed() const { return crashed_; }
   // Ends every actor. An error: some did not end, or hold on to the process.
   Status shut_down();
 
@@ -104,6 +108,9 @@ class World {
   std::size_t running_before_ = 0;
   std::size_t up_ = 0;
   std::uint64_t events_ = 0, trace_ = 0;
+  std::uint64_t crash_at_ = ~std::uint64_t{0};
+  ProcessId crash_ = 0;
+  bool crashed_ = false;
   bool leaving_ = false;
   Status lost_;
 };
