@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/session.hpp"
@@ -19,6 +20,7 @@ Cluster with_fake(std::uint64_t seed) {
   cluster.threads = 1;
   cluster.devices = {"CPU", "FAKE"};
   cluster.fake_seed = seed;
+  cluster.soft_placement = false;  // or a missing kernel would go unnoticed
   return cluster;
 }
 
@@ -112,6 +114,8 @@ std::vector<Tensor> train(bool split, std::uint64_t seed) {
   auto step = s.compile({loss}, {update});
   std::vector<Tensor> all;
   for (int i = 0; i < 3; ++i) all.push_back(step.run(std::vector<Tensor>{})[0]);
+  for (const DeviceMemory& device : s.memory())
+    if (device.device.find("fake") != std::string::npos) CHECK((device.peak > 0) == split);
   for (auto& [name, value] : value_or_throw(s.try_variables())) all.push_back(value);
   return all;
 }
@@ -251,6 +255,73 @@ TEST_CASE("an error on another device names node, op, device and line") {
   // The stream that failed runs nothing any more; what needs another device goes on.
   CHECK(!s.try_run({good}).ok());
   CHECK(s.run({other_device})[0].item<float>() == 6);
+}
+
+TEST_CASE("a run that fails on the CPU leaves the other device's work in order") {
+  Graph g;
+  Output x = placeholder<float>(g, {16, 16}, "x");
+  Output index = placeholder<std::int64_t>(g, {1}, "index");
+  Output far = x, row;
+  {
+    auto there = g.with_device("/fake:0");
+    for (int i = 0; i < 10; ++i) far = mat_mul(far, x);
+  }
+  {
+    auto here = g.with_device("/cpu:0");
+    row = gather(sum(x, {.axes = {1}}), index) + sum(far);
+  }
+  const Tensor zeros = value_or_throw(Tensor::zeros(DType::f32, {16, 16}));
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    INFO("fake seed ", seed);
+    Session s(g, with_fake(seed));
+    auto step = s.compile({row}, {}, {x, index});
+    for (int i = 0; i < 10; ++i) {
+      Status status = step.try_run({zeros, Tensor::of<std::int64_t>({1}, {99})}).status();
+      CHECK(status.code() == Code::invalid_argument);
+      CHECK(status.text().find("cpu:0") != std::string::npos);
+      CHECK(step.run({zeros, Tensor::of<std::int64_t>({1}, {9})})[0].data<float>()[0] == 0);
+    }
+  }
+}
+
+TEST_CASE("concurrent steps on two devices lose no update") {
+  Graph g;
+  Variable near, far;
+  {
+    auto here = g.with_device("/cpu:0");
+    near = variable(g, "near", Tensor::scalar(0.0f));
+  }
+  {
+    auto there = g.with_device("/fake:0");
+    far = variable(g, "far", Tensor::scalar(0.0f));
+  }
+  Op both = group(g, {assign_add(near, far.value() * 0.0f + 1.0f),
+                      assign_add(far, near.value() * 0.0f + 1.0f)});
+  Session s(g, with_fake(3));
+  s.init();
+  auto step = s.compile({}, {both});
+  std::vector<std::thread> clients;
+  for (int t = 0; t < 3; ++t)
+    clients.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) step.run(std::vector<Tensor>{});
+    });
+  for (auto& c : clients) c.join();
+  auto fetched = s.run({near.value(), far.value()});
+  CHECK(fetched[0].item<float>() == 60);
+  CHECK(fetched[1].item<float>() == 60);
+}
+
+TEST_CASE("values are put back into the memory of another device") {
+  Graph g;
+  Variable v;
+  {
+    auto there = g.with_device("/fake:0");
+    v = variable(g, "v", Tensor::of<float>({2}, {1, 2}));
+  }
+  Session s(g, with_fake(1));
+  REQUIRE(s.try_restore({{"v", Tensor::of<float>({2}, {5, 6})}}, 7).ok());
+  CHECK(s.committed() == 7);
+  CHECK(s.run({v.value()})[0].data<float>()[1] == 6);
 }
 
 TEST_CASE("the fake device gives the bits of the CPU") { compare_training(1, 10); }
