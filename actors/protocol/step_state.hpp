@@ -10,7 +10,7 @@
 
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/program.hpp"
-#include "actors/protocol/transaction.hpp"
+#include "core/transaction.hpp"
 #include "core/trace.hpp"
 #include "devices/lanes.hpp"
 

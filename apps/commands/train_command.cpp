@@ -26,10 +26,10 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
                         {"batch", options.batch},
                         {"replicas", options.cluster.replicas},
                         {"loss", result.loss},
-                        {"test_accuracy", result.test_accuracy},
                         {"params_sha256", result.params_sha256},
                         {"seed", options.seed},
                         {"stopped", result.stopped}};
+  if (!result.stopped) out["test_accuracy"] = result.test_accuracy;
   if (!result.checkpoint.empty()) out["checkpoint"] = result.checkpoint;
   return out;
 }
