@@ -37,12 +37,6 @@ bool complete(WireMessage& message, std::map<std::uint32_t, Tensor>& arrived) {
   return all;
 }
 
-bool has_gaps(const WireMessage& message) {
-  std::map<std::uint32_t, Tensor> none;
-  WireMessage copy = message;
-  return !complete(copy, none);
-}
-
 }  // namespace
 
 // ---- peers
@@ -150,7 +144,8 @@ void NetHub::control(PeerId peer, Buffer bytes) {
 }
 
 void NetHub::dispatch(ProcessId from, WireMessage message) {
-  if (has_gaps(message)) {
+  std::map<std::uint32_t, Tensor> none;
+  if (!complete(message, none)) {
     PartialKey key;
     if (auto* start = std::get_if<StartStep>(&message))
       key = {TensorTag::Kind::feed, start->attempt.id, start->partition};
