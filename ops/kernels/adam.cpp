@@ -12,34 +12,26 @@ namespace {
 // between a power of beta and its use.
 template <class T>
 Status adapt(KernelContext& c) {
-  TROUPE_TRY(Tensor var, new_value<T>(c, 0));
-  TROUPE_TRY(Tensor m, new_value<T>(c, 1));
-  TROUPE_TRY(Tensor v, new_value<T>(c, 2));
-  const std::int64_t t = scalar_operand<std::int64_t>(c, 3) + 1;
-  TROUPE_TRY(Tensor step, new_value<std::int64_t>(c, 3));
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto m, NewValue<T>::of(c, 1));
+  TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
+  TROUPE_TRY(auto count, NewValue<std::int64_t>::of(c, 3));
+  const std::int64_t t = *count.bring(0, 1) += 1;
   const T lr = scalar_operand<T>(c, 4), beta1 = scalar_operand<T>(c, 5),
           beta2 = scalar_operand<T>(c, 6), epsilon = scalar_operand<T>(c, 7);
   // Both bias corrections in one factor, in double: they are costly once and cheap for ever.
   const T rate = T(double(lr) * std::sqrt(1 - std::pow(double(beta2), double(t))) /
                    (1 - std::pow(double(beta1), double(t))));
-  const T *old_var = c.input(0).data<T>(), *old_m = c.input(1).data<T>(),
-          *old_v = c.input(2).data<T>(), *grad = c.input(8).data<T>();
-  T *new_var = var.mutable_data<T>(), *new_m = m.mutable_data<T>(), *new_v = v.mutable_data<T>();
-  update_loop(c, var.elements(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const T g = grad[i];
-      const T m_i = old_m[i] + (g - old_m[i]) * (1 - beta1);
-      const T v_i = old_v[i] + (g * g - old_v[i]) * (1 - beta2);
-      new_var[i] = old_var[i] - rate * m_i / (std::sqrt(v_i) + epsilon);
-      new_m[i] = m_i;
-      new_v[i] = v_i;
-    }
-  });
-  *step.mutable_data<std::int64_t>() = t;
-  c.set_output(0, std::move(var));
-  c.set_output(1, std::move(m));
-  c.set_output(2, std::move(v));
-  c.set_output(3, std::move(step));
+  auto step = [=](T& x, T& m_i, T& v_i, T g) {
+    m_i += (g - m_i) * (1 - beta1);
+    v_i += (g * g - v_i) * (1 - beta2);
+    x -= rate * m_i / (std::sqrt(v_i) + epsilon);
+  };
+  update_elements(c, c.input(8).data<T>(), step, var, m, v);
+  c.set_output(0, var.take());
+  c.set_output(1, m.take());
+  c.set_output(2, v.take());
+  c.set_output(3, count.take());
   return ok_status();
 }
 

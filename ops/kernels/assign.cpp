@@ -14,15 +14,10 @@ Status assign(KernelContext& c) {
 
 template <class T, int Sign>
 Status accumulate(KernelContext& c) {
-  TROUPE_TRY(Tensor var, new_value<T>(c, 0));
-  const T* old = c.input(0).data<T>();
-  const T* value = c.input(1).data<T>();
-  T* out = var.mutable_data<T>();
-  update_loop(c, var.elements(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      out[i] = Sign > 0 ? T(old[i] + value[i]) : T(old[i] - value[i]);
-  });
-  c.set_output(0, std::move(var));
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  auto add = [](T& x, T value) { x = Sign > 0 ? T(x + value) : T(x - value); };
+  update_elements(c, c.input(1).data<T>(), add, var);
+  c.set_output(0, var.take());
   return ok_status();
 }
 

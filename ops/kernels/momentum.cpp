@@ -7,22 +7,16 @@ namespace {
 
 template <class T, bool Nesterov>
 Status push(KernelContext& c) {
-  TROUPE_TRY(Tensor var, new_value<T>(c, 0));
-  TROUPE_TRY(Tensor accum, new_value<T>(c, 1));
-  const T *old_var = c.input(0).data<T>(), *old_accum = c.input(1).data<T>();
-  const T lr = scalar_operand<T>(c, 2);
-  const T* grad = c.input(3).data<T>();
-  const T momentum = scalar_operand<T>(c, 4);
-  T *new_var = var.mutable_data<T>(), *new_accum = accum.mutable_data<T>();
-  update_loop(c, var.elements(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const T g = grad[i], v = momentum * old_accum[i] + g;
-      new_var[i] = old_var[i] - lr * (Nesterov ? g + momentum * v : v);
-      new_accum[i] = v;
-    }
-  });
-  c.set_output(0, std::move(var));
-  c.set_output(1, std::move(accum));
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
+  const T lr = scalar_operand<T>(c, 2), momentum = scalar_operand<T>(c, 4);
+  auto step = [=](T& x, T& velocity, T gradient) {
+    velocity = momentum * velocity + gradient;
+    x -= lr * (Nesterov ? gradient + momentum * velocity : velocity);
+  };
+  update_elements(c, c.input(3).data<T>(), step, var, accum);
+  c.set_output(0, var.take());
+  c.set_output(1, accum.take());
   return ok_status();
 }
 

@@ -7,15 +7,11 @@ namespace {
 
 template <class T>
 Status descend(KernelContext& c) {
-  TROUPE_TRY(Tensor var, new_value<T>(c, 0));
-  const T* old = c.input(0).data<T>();
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   const T lr = scalar_operand<T>(c, 1);
-  const T* grad = c.input(2).data<T>();
-  T* out = var.mutable_data<T>();
-  update_loop(c, var.elements(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) out[i] = old[i] - lr * grad[i];
-  });
-  c.set_output(0, std::move(var));
+  auto step = [=](T& x, T gradient) { x -= lr * gradient; };
+  update_elements(c, c.input(2).data<T>(), step, var);
+  c.set_output(0, var.take());
   return ok_status();
 }
 

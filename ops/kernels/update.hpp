@@ -7,19 +7,13 @@
 // again, with the shapes that the variables have by then, when a write is logged.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
+
 #include "devices/chunks.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
-
-template <class F>
-void update_loop(const KernelContext& c, std::int64_t elements, F f) {
-  const Chunks chunks = elementwise_chunks(elements);
-  c.parallel(chunks.count, [&](std::int64_t i) {
-    const Range r = chunks[i];
-    f(r.begin, r.end);
-  });
-}
 
 // The shape function of a dense write. Handles carry the shapes of their variables; all of them and
 // the operands "grad" and "value" have one shape; "step" and every other operand are scalars.
@@ -47,10 +41,49 @@ T scalar_operand(const KernelContext& c, int i) {
   return *c.input(i).data<T>();
 }
 
-// Memory for the new value of handle `i`: the old one's when it may be overwritten.
+// The new value of a handle while a rule makes it: in the old one's memory when that may be
+// overwritten, else in memory of its own.
 template <class T>
-Expected<Tensor> new_value(const KernelContext& c, int i) {
-  return c.reuse_or_allocate(i, dtype_of<T>, c.input(i).shape());
+class NewValue {
+ public:
+  static Expected<NewValue> of(const KernelContext& c, int i) {
+    TROUPE_TRY(Tensor tensor, c.reuse_or_allocate(i, dtype_of<T>, c.input(i).shape()));
+    return NewValue(c.input(i).data<T>(), std::move(tensor));
+  }
+
+  // Elements [begin, end), which are the old ones until they are written.
+  T* bring(std::int64_t begin, std::int64_t end) const {
+    if (old_ != data_) std::copy(old_ + begin, old_ + end, data_ + begin);
+    return data_ + begin;
+  }
+  std::int64_t elements() const { return tensor_.elements(); }
+  Tensor take() { return std::move(tensor_); }
+
+ private:
+  NewValue(const T* old, Tensor tensor)
+      : old_(old), tensor_(std::move(tensor)), data_(tensor_.mutable_data<T>()) {}
+
+  const T* old_;
+  Tensor tensor_;
+  T* data_;
+};
+
+// f(values[i]..., operand[i]) for every i. Nothing of it overlaps: memory that an operand or
+// another handle shares is not overwritten. The compiler has to know, or it will not vectorise.
+template <class T, class F, class... Values>
+void update_range(F f, std::int64_t n, const T* __restrict operand, Values* __restrict... values) {
+  for (std::int64_t i = 0; i < n; ++i) f(values[i]..., operand[i]);
+}
+
+// The same over whole variables, in chunks on the lanes.
+template <class T, class F>
+void update_elements(const KernelContext& c, const T* operand, F f,
+                     const std::same_as<NewValue<T>> auto&... values) {
+  const Chunks chunks = elementwise_chunks((values.elements(), ...));
+  c.parallel(chunks.count, [&](std::int64_t i) {
+    const Range r = chunks[i];
+    update_range<T>(f, r.size(), operand + r.begin, values.bring(r.begin, r.end)...);
+  });
 }
 
 }  // namespace troupe
