@@ -1,7 +1,14 @@
+#include <cstdio>
+
 #include "actors/node.hpp"
 #include "apps/commands/cli.hpp"
+#include "ops/op.hpp"
 
 int main(int argc, char** argv) {
+  if (troupe::Status s = troupe::ops::ready(); !s.ok()) {
+    std::fprintf(stderr, "troupe: %s\n", s.text().c_str());
+    return 2;
+  }
   // Started as a worker by a master on this machine.
   if (int descriptor = troupe::worker_argument(argc, argv); descriptor >= 0)
     return troupe::run_inherited_worker(descriptor);

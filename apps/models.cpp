@@ -17,16 +17,6 @@ struct Mlp final : ImageModel, nn::Module {
   Output operator()(Output x) override { return out(relu(b(relu(a(x))))); }
 };
 
-struct Conv final : ImageModel, nn::Module {
-  explicit Conv(Graph& g) : Module(g.scope("conv")) {}
-  nn::Conv2d c1{*this, "c1", 1, 32, 5}, c2{*this, "c2", 32, 64, 5};
-  nn::MaxPool pool{2};
-  nn::Linear hidden{*this, "hidden", 7 * 7 * 64, 512}, out{*this, "out", 512, 10};
-  Output operator()(Output x) override {
-    return out(relu(hidden(pool(relu(c2(pool(relu(c1(x)))))))));
-  }
-};
-
 }  // namespace
 
 std::vector<std::string> model_names() { return {"mnist-softmax", "mnist-mlp", "mnist-conv"}; }
@@ -34,7 +24,7 @@ std::vector<std::string> model_names() { return {"mnist-softmax", "mnist-mlp", "
 Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph) {
   if (name == "mnist-softmax") return std::unique_ptr<ImageModel>(new Softmax(graph));
   if (name == "mnist-mlp") return std::unique_ptr<ImageModel>(new Mlp(graph));
-  if (name == "mnist-conv") return std::unique_ptr<ImageModel>(new Conv(graph));
+  if (name == "mnist-conv") return std::unique_ptr<ImageModel>(new MnistConv(graph));
   std::string message = "there is no example '" + std::string(name) + "'; known are";
   for (const std::string& known : model_names()) message += " " + known;
   auto near = near_names(name, model_names(), 1);

@@ -17,6 +17,17 @@ class ImageModel {
   virtual Output operator()(Output images) = 0;
 };
 
+// mnist-conv with its layers in the open, for those who place them one by one.
+struct MnistConv final : ImageModel, nn::Module {
+  explicit MnistConv(Graph& g) : Module(g.scope("conv")) {}
+  nn::Conv2d c1{*this, "c1", 1, 32, 5}, c2{*this, "c2", 32, 64, 5};
+  nn::MaxPool pool{2};
+  nn::Linear hidden{*this, "hidden", 7 * 7 * 64, 512}, out{*this, "out", 512, 10};
+  Output operator()(Output x) override {
+    return out(relu(hidden(pool(relu(c2(pool(relu(c1(x)))))))));
+  }
+};
+
 // mnist-softmax: one linear layer. mnist-mlp: 784-512-512-10 with relu. mnist-conv: two 5x5
 // convolutions of 32 and 64 channels with 2x2 pooling, 512 hidden units (LeNet's shape).
 // not_found with near names for anything else.

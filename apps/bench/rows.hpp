@@ -29,12 +29,13 @@ double percentile(std::vector<double> values, double share);
 
 // Rows step.{local,two_process}.{p50,p99,cold_p50} in us: a step of ten nodes that do nothing,
 // through Session. p50 and p99 back to back; cold: each after a pause in which all threads fall
-// asleep.
+// asleep. step.*.messages: what actors of the client's process handle for one of them.
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 
-// Rows train.{mlp,lenet}.t{1,2} in ms a step, and train.lenet.peak_bytes beside the bound that
-// `troupe graph` prints. With options.peer "torch" the same models run in PyTorch, each in turn
-// with ours; not_found when no python3 here can import it.
+// Rows train.{mlp,lenet}.t{1,2} in ms a step, with the params_sha256 after the steps before the
+// clock starts, and train.lenet.peak_bytes beside the bound that `troupe graph` prints. With
+// options.peer "torch" the same models run in PyTorch, each in turn with ours; not_found when no
+// python3 here can import it.
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);
 
 }  // namespace troupe

@@ -1,6 +1,8 @@
 #include <chrono>
+#include <cmath>
 #include <thread>
 
+#include "apps/bench/message_count.hpp"
 #include "apps/bench/rows.hpp"
 #include "apps/troupe.hpp"
 
@@ -29,6 +31,23 @@ Expected<double> timed_run(const CompiledStep& step) {
   auto begin = Clock::now();
   TROUPE_TRY(step.try_run());
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+// The messages that actors of this process handle for one step, those to and from other processes
+// included: what more steps cost more. A heartbeat in between does not count to a whole message.
+Expected<BenchRow> count_messages(const std::string& family, const Cluster& cluster) {
+  constexpr int kSteps = 500;
+  Graph graph;
+  Op last = null_chain(graph);
+  CountingSystem counting;
+  Session session(graph, counting.system(), cluster);
+  TROUPE_TRY(CompiledStep step, session.try_compile({}, {last}));
+  for (int i = 0; i < 10; ++i) TROUPE_TRY(step.try_run());
+  std::uint64_t before = counting.messages();
+  for (int i = 0; i < kSteps; ++i) TROUPE_TRY(step.try_run());
+  double each = double(counting.messages() - before) / kSteps;
+  TROUPE_TRY(session.try_close());
+  return BenchRow{family + ".messages", std::round(each * 10) / 10, "messages"};
 }
 
 Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster cluster,
@@ -75,10 +94,15 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
     bool any = false;
     for (const char* figure : {".p50", ".p99", ".cold_p50"})
       any |= wanted(options, family + figure);
-    if (!any) continue;
-    TROUPE_TRY(auto measured, measure(family, cluster, options));
-    for (BenchRow& row : measured)
-      if (wanted(options, row.name)) rows.push_back(std::move(row));
+    if (any) {
+      TROUPE_TRY(auto measured, measure(family, cluster, options));
+      for (BenchRow& row : measured)
+        if (wanted(options, row.name)) rows.push_back(std::move(row));
+    }
+    if (wanted(options, family + ".messages")) {
+      TROUPE_TRY(BenchRow row, count_messages(family, cluster));
+      rows.push_back(std::move(row));
+    }
   }
   return rows;
 }

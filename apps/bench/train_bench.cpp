@@ -70,7 +70,7 @@ Expected<std::string> digest(Step& step, Session& session) {
 
 Expected<BenchRow> time_step(const Network& network, int threads, const BenchOptions& options) {
   TROUPE_TRY(auto step, make_step(network));
-  Cluster cluster;
+  Cluster cluster = options.cluster;
   cluster.threads = threads;
   Session session(step->graph, cluster);
   TROUPE_TRY(session.try_init());
@@ -125,18 +125,22 @@ Expected<BenchRow> peak_bytes() {
   TROUPE_TRY(CompiledStep compiled,
              session.try_compile({step->loss}, {step->train}, {step->images, step->labels}));
   for (int i = 0; i < 3; ++i) TROUPE_TRY(compiled.try_run(step->feeds));
-  double early = 0, peak = 0;
+  double early = 0, peak = 0, held_early = 0, held_late = 0;
   for (int i = 0; i < kWarm; ++i) {
     double before = double(session.memory(true).front().in_use);
     TROUPE_TRY(compiled.try_run(step->feeds));
     double used = double(session.memory().front().peak) - before;
-    if (i == 0) early = used;
+    if (i == 0) early = used, held_early = before;
     peak = std::max(peak, used);
+    held_late = before;
   }
   TROUPE_TRY(session.try_close());
   BenchRow row{"train.lenet.peak_bytes", peak, "bytes"};
   compare(row, "liveness bound", double(liveness_bound_bytes(plan.plans[0])));
+  // Growth would show in either: in what a step takes, or in what is still held when it begins.
   row.details["step_4"] = fmt::format("{:.0f}", early);
+  row.details["held_before_step_4"] = fmt::format("{:.0f}", held_early);
+  row.details["held_before_last_step"] = fmt::format("{:.0f}", held_late);
   return row;
 }
 
@@ -149,7 +153,7 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
   }
   std::vector<BenchRow> rows;
   for (const Network& network : kNetworks) {
-    for (int threads : {1, 2}) {
+    for (int threads : options.threads) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
       TROUPE_TRY(BenchRow row, time_step(network, threads, options));
       if (torch) {

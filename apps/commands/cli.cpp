@@ -31,6 +31,13 @@ std::string parse_every(const std::string& text, TrainOptions& options) {
   return {};
 }
 
+// What decides speed and bits, too.
+std::string version_text() {
+  NumericProfile profile = numeric_profile();
+  return fmt::format("troupe {}\n{} build, kernels for x86-64-v{}, {}", TROUPE_VERSION,
+                     TROUPE_BUILD_TYPE, profile.isa, profile.kernels);
+}
+
 struct Cli {
   CLI::App app{"Troupe runs machine learning graphs on actors.", "troupe"};
   Printing printing;
@@ -155,13 +162,23 @@ void Cli::add_bench() {
   c->add_option("--peer", bench.peer, "torch: run PyTorch in the same call")
       ->check(CLI::IsMember({"torch"}));
   c->add_option("--rounds", bench.rounds, "medians of so many")->check(CLI::Range(1, 1000));
+  c->add_option("--threads", bench.threads, "train: compute threads, a row for each number")
+      ->check(CLI::Range(1, 1024));
+  c->add_option("--cluster", cluster, "train: local, or local:W for W worker processes");
   shared(c);
-  c->callback([this] { chosen = [this] { return bench_command(bench, printing); }; });
+  c->callback([this] {
+    chosen = [this] {
+      auto workers = Cluster::parse_workers(cluster);
+      if (!workers.ok()) return report_error(workers.status(), printing), kUsage;
+      bench.cluster.workers = *workers;
+      return bench_command(bench, printing);
+    };
+  });
 }
 
 Cli::Cli() {
   app.require_subcommand(1);
-  app.set_version_flag("--version", "troupe 0.1.0");
+  app.set_version_flag("--version", version_text);
   add_train();
   add_worker();
   add_checkpoints();

@@ -41,6 +41,9 @@ struct BenchOptions {
   std::string only;                 // rows whose name contains this
   std::string peer;                 // "torch": run that peer in the same call
   int rounds = 5;
+  // Of the rows train.*: one for each number of threads, on this cluster.
+  std::vector<int> threads = {1, 2};
+  Cluster cluster;
 };
 int bench_command(const BenchOptions& options, const Printing& printing);
 

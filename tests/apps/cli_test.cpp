@@ -46,6 +46,14 @@ TEST_CASE("help and version succeed and go to stdout") {
   CHECK(contains(version.out, "troupe 0."));
 }
 
+TEST_CASE("a level that the processor or the build lacks is a usage error") {
+  setenv("TROUPE_ISA", "v9", 1);
+  Ended ended = troupe_command("--version");
+  unsetenv("TROUPE_ISA");
+  CHECK(ended.code == 2);
+  CHECK(contains(ended.err, "TROUPE_ISA is v2, v3 or v4, not 'v9'"));
+}
+
 TEST_CASE("a mistyped name is answered with the one that was meant") {
   CHECK(contains(troupe_command("trian mnist-mlp").err, "did you mean 'troupe train'?"));
   CHECK(contains(troupe_command("train mnist-mpl").err, "did you mean mnist-mlp?"));
