@@ -22,7 +22,8 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 # The build tree can be moved, and an installed one needs no second link.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 set(CMAKE_BUILD_WITH_INSTALL_RPATH OFF)
-set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../lib")
+include(GNUInstallDirs)
+set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
 # The numeric profile: one set of floating-point flags for everything that computes. No contraction
 # (a fused multiply-add rounds once, so the bits would depend on the compiler's mood); the other

@@ -1,19 +1,24 @@
 # One function per kind of target. They keep a folder's CMakeLists.txt to what is particular to it.
 
 # troupe_library(NAME SOURCES files... [PUBLIC targets...] [PRIVATE targets...])
-# A shared library with includes rooted at the repository. Without sources (a folder that holds
-# only headers so far) it is an interface library with the same dependencies.
+# A shared library with includes rooted at the repository, or at include/troupe once installed.
+# Without sources (a folder that holds only headers so far) it is an interface library with the
+# same dependencies.
 function(troupe_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
   if(arg_SOURCES)
     add_library(${name} SHARED ${arg_SOURCES})
-    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    set(scope PUBLIC)
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE} fmt::fmt)
   else()
     add_library(${name} INTERFACE)
-    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    set(scope INTERFACE)
     target_link_libraries(${name} INTERFACE ${arg_PUBLIC})
   endif()
+  target_include_directories(${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/troupe>)
+  target_compile_features(${name} ${scope} cxx_std_20)
+  install(TARGETS ${name} EXPORT troupe LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
 # troupe_program(NAME SOURCES files... LINK targets...)

@@ -1,0 +1,28 @@
+# `cmake --install build --prefix P`: the command, the libraries with the modules of kernels beside
+# them, the headers under P/include/troupe, and a package for find_package(troupe). Its target
+# troupe::troupe is everything a client program links.
+
+add_library(troupe_client INTERFACE)
+target_link_libraries(troupe_client INTERFACE troupe_actors fmt::fmt)
+set_target_properties(troupe_client PROPERTIES EXPORT_NAME troupe)
+install(TARGETS troupe_client EXPORT troupe)
+
+foreach(folder core graph devices ops serialization actors)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "detail" EXCLUDE)
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/apps/troupe.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/apps)
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+install(EXPORT troupe NAMESPACE troupe:: FILE troupeTargets.cmake DESTINATION ${package})
+include(CMakePackageConfigHelpers)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/troupeConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/generated/troupeConfig.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/troupeConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/generated/troupeConfig.cmake
+  ${PROJECT_BINARY_DIR}/generated/troupeConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake ${PROJECT_SOURCE_DIR}/cmake/FindISAL.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindDNNL.cmake DESTINATION ${package})
