@@ -75,6 +75,7 @@ struct ExecutorState {
 using Self = ExecutorActor::stateful_pointer<ExecutorState>;
 
 void burst(Self self, const AttemptId& id, Attempt& attempt);
+void burst_on_lanes(Self self, const AttemptId& id, Attempt& attempt);
 
 Attempt* find(Self self, const AttemptId& id) {
   auto it = self->state.attempts.find(id);
@@ -297,20 +298,24 @@ void burst_done(Self self, const AttemptId& id, Attempt& attempt, BurstResult re
     attempt.finished = true;
     return end_if_over(self, id, attempt);
   }
+  if (result.more) return burst_on_lanes(self, id, attempt);
   if (attempt.step->has_arrivals()) burst(self, id, attempt);
 }
 
-void burst(Self self, const AttemptId& id, Attempt& attempt) {
-  if (attempt.bursting || attempt.finished) return;
-  attempt.bursting = true;
+void burst_on_lanes(Self self, const AttemptId& id, Attempt& attempt) {
   auto& s = self->state;
-  if (s.setup.program->plan().inline_ok)
-    return burst_done(self, id, attempt, attempt.step->run(s.inline_lanes));
+  attempt.bursting = true;
   self->send(s.setup.device,
              RunOnLanes{[step = attempt.step, outbox = attempt.outbox, me = ExecutorActor(self), id,
                          alive = s.setup.alive](Lanes& lanes) {
                caf::anon_send(me, BurstDone{id, std::make_shared<BurstResult>(step->run(lanes))});
              }});
+}
+
+void burst(Self self, const AttemptId& id, Attempt& attempt) {
+  if (attempt.bursting || attempt.finished) return;
+  // What is cheap does not wait for a lane; and most bursts before and after the work are that.
+  burst_done(self, id, attempt, attempt.step->run_cheap(self->state.inline_lanes));
 }
 
 // ---- messages

@@ -59,8 +59,8 @@ struct ExecutorSetup {
 };
 
 // Runs the partition's part of each attempt: bursts on the device's lanes, requests to resources,
-// arrivals into the step's inbox, one PartitionDone at the end. A burst's handler never computes,
-// but for plans that are `inline_ok`. Exits when told; what runs then is dropped.
+// arrivals into the step's inbox, one PartitionDone at the end. Its handlers run cheap nodes, and
+// leave the rest of a burst to the lanes. Exits when told; what runs then is dropped.
 ExecutorActor spawn_executor(caf::actor_system& system, ExecutorSetup setup);
 
 }  // namespace troupe

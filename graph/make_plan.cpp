@@ -170,9 +170,6 @@ class Flattener {
     root.nodes = std::uint32_t(plan_.nodes.size());
     root.slots = std::uint32_t(plan_.slots.size());
     plan_.frames.push_back(std::move(root));
-    plan_.inline_ok =
-        plan_.resources.empty() && std::all_of(plan_.nodes.begin(), plan_.nodes.end(),
-                                               [](const PlanNode& node) { return node.cheap; });
   }
 
   const GraphDef& graph_;

@@ -108,7 +108,6 @@ struct Plan {
   std::vector<PlanFeed> feeds;
   std::vector<PlanFetch> fetches;
   std::vector<ResourceRef> resources;
-  bool inline_ok = false;               // loop-free and every node cheap: may run on an actor's thread
   bool writes = false;                  // has write nodes, enqueues or dequeues
 };
 

@@ -33,6 +33,7 @@ class PlanDraft {
   void feed(std::uint32_t slot);
   void fetch(std::uint32_t slot);
   std::uint32_t resource(ResourceRef ref);
+  PlanNode& node(std::uint32_t node) { return plan_.nodes[node]; }
   PlanInfo& info(std::uint32_t node) { return plan_.info[node]; }
   PlanSlot& slot(std::uint32_t slot) { return plan_.slots[slot]; }
 

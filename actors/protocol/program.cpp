@@ -64,6 +64,9 @@ void Program::lay_out(std::uint32_t i) {
     if (readers_[node.first_slot + k] == 0) node.flags |= kUnread;
   random_keys_.push_back(plan_->info[i].random_key);
   if (node.kernel && !asynchronous_ && !(node.flags & kUnread)) node.flags |= kOrdinary;
+  // Issuing to a device is left to its lanes.
+  const bool issues = asynchronous_ && (node.kernel || node.role == Role::copy);
+  if (from.cheap && !issues) node.flags |= kCheap;
   if (node.role == Role::merge && !reads_a_feed(from)) counts_[i] |= kMergeWaits;
   if (counts_[i] == 0) roots_.push_back(i);
   if (node.role != Role::kernel) has_external_ = true;

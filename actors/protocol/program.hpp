@@ -39,6 +39,7 @@ class Program {
     kUnread = 2,       // has an output that nobody reads
     kConditional = 4,  // may be dead
     kFirstRead = 8,    // its value comes with the first ReadVariables
+    kCheap = 16,       // PlanNode::cheap
   };
   struct Node {
     Kernel* kernel = nullptr;

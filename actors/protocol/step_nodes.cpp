@@ -18,14 +18,18 @@ KernelContext StepState::State::context(std::uint32_t i) {
 }
 
 // Everything an ordinary node needs is in this function. What is dead, failed, or not an ordinary
-// kernel has an entry past `limit` or no flag, and leaves the fast path there.
-void StepState::State::loop() {
+// kernel has an entry past `limit` or no flag, and leaves the fast path there. With `cheap` it may
+// stop while nodes are ready, and says so.
+bool StepState::State::loop(bool cheap) {
   const Program::Node* const all = nodes.data();
   const Program::Edge* const edges = program->edges().data();
+  const std::size_t stop = cheap ? ready_begin + kCheapNodes : ready.size();
   for (;;) {
     if (!inbox.empty()) drain();
-    if (ready_begin == ready_end) return;
-    const std::uint32_t entry = ready[ready_begin++];
+    if (ready_begin == ready_end) return false;
+    const std::uint32_t entry = ready[ready_begin];
+    if (cheap && (ready_begin == stop || costly(entry))) return true;
+    ++ready_begin;
     if (entry >= limit || !(all[entry].flags & Program::kOrdinary) || trace) {
       visit(entry);
       continue;
@@ -49,6 +53,10 @@ void StepState::State::loop() {
     }
     ++nodes_done;
   }
+}
+
+bool StepState::State::costly(std::uint32_t entry) const {
+  return entry < limit && !(nodes[entry].flags & Program::kCheap);
 }
 
 void StepState::State::visit(std::uint32_t entry) {

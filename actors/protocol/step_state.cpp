@@ -22,7 +22,11 @@ Status StepState::start(StepInput input, StepOutbox& outbox) {
   return state_->start(std::move(input), outbox);
 }
 
-BurstResult StepState::run(Lanes& lanes, TraceTrack* trace) { return state_->run(lanes, trace); }
+BurstResult StepState::run(Lanes& lanes, TraceTrack* trace) {
+  return state_->run(lanes, trace, false);
+}
+
+BurstResult StepState::run_cheap(Lanes& lanes) { return state_->run(lanes, nullptr, true); }
 
 StepResult StepState::result() { return state_->end(); }
 
@@ -91,7 +95,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   return {};
 }
 
-BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace) {
+BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, bool cheap) {
   BurstResult result;
   burst = &result;
   lanes = &burst_lanes;
@@ -106,14 +110,15 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace) {
     }
     request_first_reads();
   }
-  loop();
+  result.more = loop(cheap);
   if (failing()) {
     // What was to be handed back would only be thrown away.
     for (StepRequest& r : result.requests) requests[r.id - first_request].open = false;
     result.requests.clear();
     cancelled.store(true, std::memory_order_relaxed);
   }
-  if (failing() || nodes_done == nodes.size()) over = result.finished = device_idle();
+  if (!result.more && (failing() || nodes_done == nodes.size()))
+    over = result.finished = device_idle();
   burst = nullptr;
   return result;
 }

@@ -79,6 +79,8 @@ struct BurstResult {
   // The step is over: every node ran, or the step failed; and no device work is left. Take
   // StepState::result() then; no answer is needed any more.
   bool finished = false;
+  // After run_cheap: nodes are ready, and wait for run.
+  bool more = false;
 };
 
 // How a step ended.
@@ -117,6 +119,10 @@ class StepState {
   Status start(StepInput input, StepOutbox& outbox);
   // Runs everything that is ready and whatever becomes ready, until nothing is.
   BurstResult run(Lanes& lanes, TraceTrack* trace = nullptr);
+  // The same for a thread that must not be kept long: stops before the first node that is not
+  // cheap, and after kCheapNodes.
+  BurstResult run_cheap(Lanes& lanes);
+  static constexpr std::size_t kCheapNodes = 256;
   // REQUIRES: the last burst said finished. Called once per step.
   StepResult result();
 

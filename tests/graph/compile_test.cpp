@@ -56,7 +56,8 @@ TEST_CASE("a step has what its fetches need and no more") {
   CHECK(plan.frames.size() == 1);
   CHECK(plan.frames[0].nodes == 4);
   CHECK(plan.frames[0].slots == 6);
-  CHECK_FALSE(plan.inline_ok);  // Both is not cheap
+  CHECK(plan.nodes[find(*compiled, "sum").node].cheap);
+  CHECK_FALSE(plan.nodes[find(*compiled, "both").node].cheap);
   CHECK_FALSE(plan.writes);
   CHECK(find(*compiled, "y").info().def.site.text() == "toy.cpp:5");
 }
@@ -139,7 +140,6 @@ TEST_CASE("handles become resources, and writes keep their operands only") {
   CHECK(plan.resources[0].container == "c");
   CHECK(plan.resources[0].def.name == "v");
   CHECK(plan.writes);
-  CHECK_FALSE(plan.inline_ok);
   Found train = find(*compiled, "train");
   CHECK(plan.nodes[train.node].inputs == 2);
   CHECK(train.info().handles == std::vector<std::uint32_t>{0});
@@ -222,14 +222,6 @@ TEST_CASE("random keys come from seed and name, whatever else is in the step") {
   g.def.seed = 6;
   auto other = compile(g.def, request({"b"}), t);
   CHECK(find(*other, "b").info().random_key != find(*alone, "b").info().random_key);
-}
-
-TEST_CASE("a plan of cheap kernels may run inline") {
-  Maker g;
-  Port x = g.add("Placeholder", "x");
-  g.add("Add", "y", {x, x});
-  auto compiled = compile(g.def, request({"y"}, {}, {"x"}), target({"/job:w/task:0/cpu:0"}));
-  CHECK(compiled->plans[0].inline_ok);
 }
 
 TEST_CASE("the liveness bound follows the order of the plan") {

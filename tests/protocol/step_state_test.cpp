@@ -126,6 +126,15 @@ Compute increment(bool& in_place) {
   };
 }
 
+// Lets every kernel tell when it runs.
+void note_runs(StepWorld& w, std::vector<std::string>& ran) {
+  for (auto& [name, compute] : w.kernels)
+    compute = [name = name, run = std::move(compute), &ran](KernelContext& c) {
+      ran.push_back(name);
+      return run(c);
+    };
+}
+
 }  // namespace
 
 TEST_CASE("the last reader may overwrite its input, and only the last one") {
@@ -372,6 +381,77 @@ TEST_CASE("a plan that cannot be run is refused") {
   CHECK(spoil([](Plan& p) { p.info.pop_back(); }) == Code::invalid_argument);
   CHECK(spoil([](Plan& p) { p.frames.emplace_back(); }) == Code::unimplemented);
   CHECK(spoil([](Plan& p) { p.nodes[1].role = Role::enter; }) == Code::unimplemented);
+}
+
+TEST_CASE("a cheap burst stops before a costly node, with its requests made") {
+  StepWorld w;
+  auto variable = w.draft.resource({.name = "v"});
+  auto cheap = w.constant("cheap", 2);
+  auto read = w.role("read", Role::read_variable, {}, 1);
+  w.draft.info(read).resource = variable;
+  auto costly = w.sum("costly", {w.draft.out(cheap)});
+  auto last = w.sum("last", {w.draft.out(costly), w.draft.out(read)});
+  w.draft.fetch(w.draft.out(last));
+  w.draft.node(cheap).cheap = w.draft.node(read).cheap = w.draft.node(last).cheap = true;
+  std::vector<std::string> ran;
+  note_runs(w, ran);
+  w.make();
+  w.start();
+  BurstResult first = w.step->run_cheap(w.lanes);
+  CHECK(first.more);
+  CHECK_FALSE(first.finished);
+  REQUIRE(first.requests.size() == 1);
+  CHECK(ran == std::vector<std::string>{"cheap"});
+  BurstResult second = w.run();
+  CHECK_FALSE(second.more);
+  CHECK(second.requests.empty());
+  CHECK(ran == std::vector<std::string>{"cheap", "costly"});
+  w.step->answer(first.requests[0].id, std::vector<Tensor>{Tensor::scalar(5.0f)});
+  BurstResult third = w.step->run_cheap(w.lanes);
+  CHECK_FALSE(third.more);
+  REQUIRE(third.finished);
+  CHECK(w.step->result().fetches[0].value.item<float>() == 7);
+}
+
+TEST_CASE("a cheap burst ends after so many nodes") {
+  StepWorld w;
+  auto node = w.constant("first", 1);
+  w.draft.node(node).cheap = true;
+  for (std::size_t i = 0; i < 2 * StepState::kCheapNodes; ++i) {
+    node = w.sum("n" + std::to_string(i), {w.draft.out(node)});
+    w.draft.node(node).cheap = true;
+  }
+  w.draft.fetch(w.draft.out(node));
+  std::vector<std::string> ran;
+  note_runs(w, ran);
+  w.make();
+  w.start();
+  CHECK(w.step->run_cheap(w.lanes).more);
+  CHECK(ran.size() == StepState::kCheapNodes);
+  CHECK(w.step->run_cheap(w.lanes).more);
+  CHECK(ran.size() == 2 * StepState::kCheapNodes);
+  BurstResult rest = w.step->run_cheap(w.lanes);
+  CHECK_FALSE(rest.more);
+  CHECK(rest.finished);
+  w.step->result();
+}
+
+TEST_CASE("a failure in a cheap burst waits for costly nodes before it in the plan") {
+  StepWorld w;
+  auto cheap = w.constant("cheap", 1);
+  auto costly = w.kernel("costly", {w.draft.out(cheap)},
+                         [](KernelContext&) { return invalid_argument("costly failed"); });
+  auto failing = w.kernel("failing", {}, [](KernelContext&) { return invalid_argument("no"); });
+  w.draft.fetch(w.draft.out(costly));
+  w.draft.fetch(w.draft.out(failing));
+  w.draft.node(cheap).cheap = w.draft.node(failing).cheap = true;
+  w.make();
+  w.start();
+  BurstResult first = w.step->run_cheap(w.lanes);
+  CHECK(first.more);
+  CHECK_FALSE(first.finished);
+  REQUIRE(w.run().finished);
+  CHECK(w.step->result().status.text().find("node 'costly'") != std::string::npos);
 }
 
 TEST_CASE("a kernel that cannot be made names its node") {

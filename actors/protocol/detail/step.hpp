@@ -46,13 +46,14 @@ struct StepState::State {
 
   // step_state.cpp
   Status start(StepInput step_input, StepOutbox& step_outbox);
-  BurstResult run(Lanes& burst_lanes, TraceTrack* burst_trace);
+  BurstResult run(Lanes& burst_lanes, TraceTrack* burst_trace, bool cheap);
   StepResult end();
   void collect_fetches(StepResult& out);
   void clear_slots();
 
   // step_nodes.cpp
-  void loop();
+  bool loop(bool cheap);
+  bool costly(std::uint32_t entry) const;
   void visit(std::uint32_t entry);
   void visit_role(std::uint32_t node, bool dead);
   void run_kernel(std::uint32_t node);
