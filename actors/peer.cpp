@@ -7,6 +7,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include "core/log.hpp"
+#include "serialization/strings.hpp"
 #include "serialization/wire.hpp"
 
 namespace troupe {
@@ -15,9 +16,35 @@ namespace {
 // Attempts that a peer may send for before this process heard of them.
 constexpr std::uint64_t kAttemptsAhead = 4096;
 
-bool large(const Tensor& tensor) {
-  return tensor.defined() && tensor.dtype() != DType::string && tensor.bytes() > kInlineTensor;
+// Bytes of a tensor on a data connection.
+std::uint64_t payload_bytes(const Tensor& tensor) {
+  return tensor.dtype() == DType::string ? encoded_strings_size(tensor) : tensor.bytes();
 }
+
+// The tensor that a payload is. invalid_argument when its bytes mean none.
+Expected<Tensor> from_payload(const TensorTag& tag, Buffer bytes, std::uint64_t size) {
+  std::span payload(static_cast<const std::byte*>(bytes.data()), size);
+  if (tag.dtype == DType::string) return decode_strings(tag.shape, payload);
+  if (tag.dtype == DType::bool_ &&
+      std::any_of(payload.begin(), payload.end(), [](std::byte b) { return b > std::byte{1}; }))
+    return invalid_argument("a bool of a tensor is neither 0 nor 1");
+  return Tensor(tag.dtype, tag.shape, std::move(bytes));
+}
+
+// Which tensors of one message stay in it: small ones, as long as they are few.
+class Inline {
+ public:
+  bool keeps(const Tensor& tensor) {
+    if (!tensor.defined()) return true;
+    std::uint64_t bytes = payload_bytes(tensor);
+    if (bytes > kInlineTensor || used_ + bytes > kInlineTensors) return false;
+    used_ += bytes;
+    return true;
+  }
+
+ private:
+  std::uint64_t used_ = 0;
+};
 
 // Puts arrived tensors into their places; true when none is missing.
 bool complete(WireMessage& message, std::map<std::uint32_t, Tensor>& arrived) {
@@ -85,6 +112,7 @@ void NetHub::peer_up(PeerId peer, const Hello&) {
 
 void NetHub::peer_down(PeerId peer, Status why) {
   { std::lock_guard naming(naming_); }
+  joiners_.erase(peer);
   auto process = process_of(peer);
   if (!process) return;
   {
@@ -120,8 +148,27 @@ Status NetHub::send(ProcessId to, const WireMessage& message) {
     if (auto it = peers_.find(to); it != peers_.end()) peer = it->second;
   }
   if (peer == 0) return unavailable(fmt::format("process {} is not connected", to));
-  auto bytes = encode(message);
+  std::uint64_t limit = self_ == 0 ? kMasterMessage : kWorkerMessage;
+  std::uint64_t size = tensor_bytes(message);
+  std::vector<std::byte> bytes;
+  if (size <= limit) {
+    bytes = encode(message);
+    size = bytes.size();
+  }
+  if (size > limit)
+    return resource_exhausted(
+        fmt::format("a message of {} bytes to another process, {} are the most", size, limit));
+  if (bytes.size() > kMessagePart) return send_parts(peer, bytes);
   return transport_->send_control(peer, ByteView(bytes.data(), bytes.size()));
+}
+
+Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message) {
+  std::lock_guard lock(sending_parts_);
+  for (std::size_t offset = 0; offset < message.size(); offset += kMessagePart) {
+    auto part = encode(message_part(message, offset));
+    TROUPE_TRY(transport_->send_control(peer, ByteView(part.data(), part.size())));
+  }
+  return ok_status();
 }
 
 void NetHub::control(PeerId peer, Buffer bytes) {
@@ -129,18 +176,31 @@ void NetHub::control(PeerId peer, Buffer bytes) {
   if (!from) return;
   auto message = decode({static_cast<const std::byte*>(bytes.data()), bytes.size()});
   if (!message.ok()) return refuse(peer, message.status());
-  bool from_master = *from == 0;
-  bool to_master = self_ == 0;
-  bool master_speaks =
-      std::holds_alternative<Welcome>(*message) || std::holds_alternative<Members>(*message) ||
-      std::holds_alternative<LoadGraph>(*message) || std::holds_alternative<LoadStep>(*message) ||
-      std::holds_alternative<UnloadStep>(*message) || std::holds_alternative<StartStep>(*message) ||
-      std::holds_alternative<AbortPartition>(*message) ||
-      std::holds_alternative<Prepare>(*message) || std::holds_alternative<LiveList>(*message) ||
-      std::holds_alternative<Leave>(*message);
-  if (master_speaks ? !from_master : !to_master)
+  if (auto* part = std::get_if<MessagePart>(&*message)) {
+    // Workers have nothing to say to each other on control connections.
+    std::uint64_t limit = *from == 0 ? kMasterMessage : self_ == 0 ? kWorkerMessage : 0;
+    auto whole = joiners_[peer].take(*part, limit);
+    if (!whole.ok()) return refuse(peer, whole.status());
+    if (!whole->has_value()) return;
+    message = decode(**whole);
+    if (!message.ok()) return refuse(peer, message.status());
+  }
+  if (!may_send(*from, *message))
     return refuse(peer, invalid_argument(fmt::format("process {} may not send that", *from)));
   dispatch(*from, std::move(message).value());
+}
+
+bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
+  if (std::holds_alternative<MessagePart>(message)) return false;  // parts of a part
+  bool from_master = from == 0;
+  bool to_master = self_ == 0;
+  bool master_speaks =
+      std::holds_alternative<Welcome>(message) || std::holds_alternative<Members>(message) ||
+      std::holds_alternative<LoadGraph>(message) || std::holds_alternative<LoadStep>(message) ||
+      std::holds_alternative<UnloadStep>(message) || std::holds_alternative<StartStep>(message) ||
+      std::holds_alternative<AbortPartition>(message) || std::holds_alternative<Prepare>(message) ||
+      std::holds_alternative<LiveList>(message) || std::holds_alternative<Leave>(message);
+  return master_speaks ? from_master : to_master;
 }
 
 void NetHub::dispatch(ProcessId from, WireMessage message) {
@@ -167,7 +227,7 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
         } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
                              std::is_same_v<M, BlockedReport> || std::is_same_v<M, StepLoaded>) {
           caf::anon_send(coordinator_, std::move(m));
-        } else {
+        } else if constexpr (!std::is_same_v<M, MessagePart>) {
           if (worker_) caf::anon_send(worker_, std::move(m));
         }
       },
@@ -186,9 +246,19 @@ void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
   if (peer == 0) return;
   std::array<std::byte, kMaxTensorTag> bytes;
   std::size_t size = encode_tag(tag, bytes);
-  std::uint64_t payload = tag.dead ? 0 : tensor.bytes();
-  Status status = transport_->send_tensor(peer, TensorHeader({bytes.data(), size}, payload),
-                                          tensor.buffer(), tensor.offset());
+  Buffer payload = tensor.buffer();
+  std::size_t offset = tensor.offset();
+  if (!tag.dead && tensor.dtype() == DType::string) {
+    auto encoded = encode_strings(tensor);
+    // The receiver waits for this tensor: its attempt must not hang.
+    if (!encoded.ok())
+      return transport_->close(peer, encoded.status().in("while strings were sent"));
+    payload = std::move(encoded).value();
+    offset = 0;
+  }
+  std::uint64_t payload_size = tag.dead ? 0 : payload_bytes(tensor);
+  Status status = transport_->send_tensor(peer, TensorHeader({bytes.data(), size}, payload_size),
+                                          std::move(payload), offset);
   if (!status.ok()) TROUPE_LOG(debug, "hub", status.text());
 }
 
@@ -213,12 +283,17 @@ void NetHub::live(const LiveList& list) {
 
 // What a peer claims about a tensor, before any of its bytes is read.
 Status NetHub::check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t bytes) {
-  if (tag.dtype == DType::string || tag.dtype == DType::resource)
-    return invalid_argument("a tensor of that type does not cross processes");
-  TROUPE_TRY(std::int64_t size, byte_size(tag.shape, dtype_size(tag.dtype)));
-  if (bytes != (tag.dead ? 0 : std::uint64_t(size)))
-    return invalid_argument(fmt::format("a tensor {}{} has {} bytes, not {}", dtype_name(tag.dtype),
-                                        tag.shape.text(), size, bytes));
+  if (tag.dead) {
+    if (bytes != 0 || tag.kind != TensorTag::Kind::channel)
+      return invalid_argument("only channels have dead elements, and those no bytes");
+  } else if (tag.dtype == DType::string) {
+    TROUPE_TRY(check_strings_size(tag.shape, bytes));
+  } else {
+    TROUPE_TRY(std::int64_t size, byte_size(tag.shape, dtype_size(tag.dtype)));
+    if (bytes != std::uint64_t(size))
+      return invalid_argument(fmt::format("a tensor {}{} has {} bytes, not {}",
+                                          dtype_name(tag.dtype), tag.shape.text(), size, bytes));
+  }
   if (tag.kind == TensorTag::Kind::feed)
     return from == 0 ? ok_status() : invalid_argument("only the master feeds");
   if (tag.kind == TensorTag::Kind::fetch)
@@ -261,7 +336,11 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
   auto tag = decode_tag(header.tag());
   if (!from || !tag.ok()) return;
   Tensor tensor;
-  if (!tag->dead) tensor = Tensor(tag->dtype, tag->shape, std::move(bytes));
+  if (!tag->dead) {
+    auto read = from_payload(*tag, std::move(bytes), header.bytes);
+    if (!read.ok()) return refuse(peer, read.status());
+    tensor = std::move(read).value();
+  }
   if (tag->kind == TensorTag::Kind::channel) {
     TensorArrived arrived;
     arrived.compiled = tag->compiled;
@@ -297,12 +376,22 @@ struct ProxyState {
   NetHub* hub = nullptr;
   ProcessId process = 0;
   std::shared_ptr<void> alive;
+  std::map<std::uint64_t, Status> refused;  // graphs that could not be sent, by session
 };
 
-void forward(const ProxyState& s, const WireMessage& message) {
+// An error: the message is longer than any that can be sent, and somebody is to be told.
+Status try_forward(const ProxyState& s, const WireMessage& message) {
+  Status status = s.hub->send(s.process, message);
+  if (status.ok() || status.code() == Code::resource_exhausted) return status;
   // A process that is down swallows what is for it; its loss is told to the master by itself.
-  if (Status status = s.hub->send(s.process, message); !status.ok())
-    TROUPE_LOG(debug, "proxy", status.text());
+  TROUPE_LOG(debug, "proxy", status.text());
+  return ok_status();
+}
+
+// For messages that nobody waits for.
+void forward(const ProxyState& s, const WireMessage& message) {
+  if (Status status = try_forward(s, message); !status.ok())
+    TROUPE_LOG(error, "proxy", status.text());
 }
 
 TensorTag large_tag(TensorTag::Kind kind, CompiledId compiled, std::uint32_t partition,
@@ -323,18 +412,35 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
                                           std::shared_ptr<void> alive) {
   self->state = {hub, process, std::move(alive)};
   return {
-      [self](const LoadGraph& m) { forward(self->state, m); },
-      [self](const LoadStep& m) { forward(self->state, m); },
+      [self](const LoadGraph& m) {
+        self->state.refused.erase(m.session);
+        if (Status status = try_forward(self->state, m); !status.ok())
+          self->state.refused[m.session] = status.in("while the graph was sent");
+      },
+      [self](const LoadStep& m) {
+        auto& s = self->state;
+        auto refused = s.refused.find(m.session);
+        Status status = refused == s.refused.end() ? try_forward(s, m) : refused->second;
+        if (!status.ok()) s.hub->answer(s.process, StepLoaded{m.compiled, s.process, status});
+      },
       [self](const UnloadStep& m) { forward(self->state, m); },
       [self](StartStep& m) {
+        Inline inlined;
         for (std::uint32_t i = 0; i < m.feeds.size(); ++i) {
-          if (!large(m.feeds[i])) continue;
+          if (inlined.keeps(m.feeds[i])) continue;
           TensorTag tag = large_tag(TensorTag::Kind::feed, m.compiled, m.partition, m.attempt.id, i,
                                     m.feeds[i]);
           self->state.hub->send_tensor(self->state.process, tag,
                                        std::exchange(m.feeds[i], Tensor{}));
         }
-        forward(self->state, m);
+        Status status = try_forward(self->state, m);
+        if (status.ok()) return;
+        PartitionDone done;
+        done.attempt = m.attempt.id;
+        done.run = m.attempt.run;
+        done.partition = m.partition;
+        done.status = status.in("while feeds were sent");
+        self->state.hub->answer(self->state.process, std::move(done));
       },
       [self](const AbortPartition& m) { forward(self->state, m); },
       [self](const Prepare& m) { forward(self->state, m); },
@@ -355,12 +461,17 @@ CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<
   self->state = {hub, 0, std::move(alive)};
   return {
       [self](PartitionDone& m) {
+        Inline inlined;
         for (Fetched& f : m.fetches) {
-          if (!large(f.value)) continue;
+          if (inlined.keeps(f.value)) continue;
           TensorTag tag =
               large_tag(TensorTag::Kind::fetch, 0, m.partition, m.attempt, f.index, f.value);
           self->state.hub->send_tensor(0, tag, std::exchange(f.value, Tensor{}));
         }
+        Status status = try_forward(self->state, m);
+        if (status.ok()) return;
+        m.status = status.in("while fetches were sent");
+        m.fetches.clear();
         forward(self->state, m);
       },
       [self](const Staged& m) { forward(self->state, m); },

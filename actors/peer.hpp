@@ -13,6 +13,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/net/pool.hpp"
 #include "actors/net/transport.hpp"
+#include "serialization/parts.hpp"
 
 namespace troupe {
 
@@ -29,9 +30,11 @@ class HubOwner {
   virtual void message(ProcessId from, WireMessage message) = 0;
 };
 
-// Small messages travel on the control connection whole; a feed or fetch above this goes as a
-// tensor of its own, and the receiving hub puts the two together again.
-inline constexpr std::size_t kInlineTensor = 64 * 1024;
+// Small messages travel on the control connection whole, long ones in parts. A feed or fetch above
+// kInlineTensor, or with others above kInlineTensors, goes as a tensor of its own, and the
+// receiving hub puts the two together again.
+inline constexpr std::uint64_t kInlineTensor = 64 * 1024;
+inline constexpr std::uint64_t kInlineTensors = 512 * 1024;
 
 // Turns messages of peers into messages to actors, and the other way round. What a peer may send is
 // checked here: kinds by the peer's part in the job, tensors by the channels that loaded steps
@@ -52,7 +55,10 @@ class NetHub final : public Hub, public TransportHandler {
   // Connects to another member; HubOwner::up or down follows.
   Status connect(const Endpoint& to, const Join& self, ProcessId process,
                  std::chrono::milliseconds within);
+  // resource_exhausted: longer than any message (serialization/parts.hpp).
   Status send(ProcessId to, const WireMessage& message);
+  // As if that process had sent it: what a proxy answers when a message could not be sent.
+  void answer(ProcessId from, WireMessage message) { dispatch(from, std::move(message)); }
   // Ends the connection to a process.
   void close(ProcessId process, Status why);
 
@@ -80,7 +86,8 @@ class NetHub final : public Hub, public TransportHandler {
 
   std::optional<ProcessId> process_of(PeerId peer) const;
   void dispatch(ProcessId from, WireMessage message);
-  void join_large(PartialKey key, Partial& partial);
+  Status send_parts(PeerId peer, std::span<const std::byte> message);
+  bool may_send(ProcessId from, const WireMessage& message) const;
   Status check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t bytes);
   void refuse(PeerId peer, Status why);
 
@@ -91,6 +98,10 @@ class NetHub final : public Hub, public TransportHandler {
   CoordinatorActor coordinator_;
   BufferPool pool_{std::uint64_t{256} << 20};
 
+  // Held while the parts of one message are queued, so that none of another come between.
+  std::mutex sending_parts_;
+  // Messages that have arrived in part. Touched by the thread of control() and peer_down() alone.
+  std::unordered_map<PeerId, PartJoiner> joiners_;
   // Held while connect() learns a peer's number: callbacks about it wait that long.
   std::mutex naming_;
   mutable std::mutex mutex_;

@@ -98,8 +98,8 @@ struct UnloadStep {
 };
 
 // Master to the executor of one partition: begin an attempt. Known or ended attempts ignore it.
-// Reply: PartitionDone. Feeds that are large travel as tensors on the data connection and are left
-// undefined here.
+// Reply: PartitionDone. Feeds that are large, or many, travel as tensors on the data connection and
+// are left undefined here.
 struct StartStep {
   CompiledId compiled = 0;
   std::uint32_t partition = 0;
@@ -122,14 +122,22 @@ struct Leave {
   Status why;
 };
 
+// A piece of a message that is too long for one frame. Sent one after the other by whoever sends
+// the message, which is what they are when all are there (serialization/parts.hpp).
+struct MessagePart {
+  std::uint64_t total = 0;   // bytes of the whole message
+  std::uint64_t offset = 0;  // of these in it
+  std::vector<std::byte> bytes;
+};
+
 // Everything that crosses a control connection.
-using WireMessage =
-    std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep, StartStep,
-                 AbortPartition, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave>;
+using WireMessage = std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded,
+                                 UnloadStep, StartStep, AbortPartition, PartitionDone, Prepare,
+                                 Staged, LiveList, BlockedReport, Leave, MessagePart>;
 
 // The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
 struct TensorTag {
-  // What the tensor is: an element of a channel, or a feed or fetch too large for its message.
+  // What the tensor is: an element of a channel, or a feed or fetch that its message leaves out.
   enum class Kind : std::uint8_t { channel = 0, feed = 1, fetch = 2 };
   Kind kind = Kind::channel;
   CompiledId compiled = 0;

@@ -203,6 +203,14 @@ Result read_message(schema::Leave::Reader in) {
   return m;
 }
 
+Result read_message(schema::Part::Reader in) {
+  MessagePart m{in.getTotal(), in.getOffset(), {}};
+  auto bytes = in.getBytes();
+  auto* from = reinterpret_cast<const std::byte*>(bytes.begin());
+  m.bytes.assign(from, from + bytes.size());
+  return m;
+}
+
 Result read_any(schema::Message::Reader in) {
   switch (in.which()) {
     case Kind::NONE:
@@ -237,6 +245,8 @@ Result read_any(schema::Message::Reader in) {
       return read_message(in.getBlockedReport());
     case Kind::LEAVE:
       return read_message(in.getLeave());
+    case Kind::PART:
+      return read_message(in.getPart());
   }
   return invalid_argument("message of unknown kind " + std::to_string(int(in.which())));
 }

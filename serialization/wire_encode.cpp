@@ -198,6 +198,12 @@ struct Writer {
     auto out = root.initLeave();
     if (!m.why.ok()) write(out.initWhy(), m.why);
   }
+  void operator()(const MessagePart& m) {
+    auto out = root.initPart();
+    out.setTotal(m.total);
+    out.setOffset(m.offset);
+    out.setBytes({reinterpret_cast<const kj::byte*>(m.bytes.data()), m.bytes.size()});
+  }
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Message {
     liveList @13 :LiveList;
     blockedReport @14 :BlockedReport;
     leave @15 :Leave;
+    part @16 :Part;
   }
 }
 
@@ -212,4 +213,10 @@ struct BlockedReport {
 
 struct Leave {
   why @0 :V.Status;
+}
+
+struct Part {
+  total @0 :UInt64;              # bytes of the whole message
+  offset @1 :UInt64;             # of these in it
+  bytes @2 :Data;
 }

@@ -208,8 +208,10 @@ struct Values {
       case 13:
         return BlockedReport{u64(), u32(), u64(), list([&] { return attempt(); }),
                              list([&] { return run(); })};
-      default:
+      case 14:
         return Leave{status()};
+      default:
+        return MessagePart{u64(), u64(), list([&] { return std::byte(below(256)); }, 40)};
     }
   }
 };
@@ -266,6 +268,7 @@ inline auto fields(const BlockedReport& m) {
   return std::tie(m.view, m.shard, m.sequence, m.waiting, m.marked);
 }
 inline auto fields(const Leave& m) { return std::tie(m.why); }
+inline auto fields(const MessagePart& m) { return std::tie(m.total, m.offset, m.bytes); }
 inline auto fields(const Join& m) {
   return std::tie(m.version, m.process, m.incarnation, m.job, m.listen_host, m.listen_port, m.cpus,
                   m.profile);

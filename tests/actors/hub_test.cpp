@@ -1,0 +1,215 @@
+// What a hub makes of a member that says something wrong.
+#include <doctest/doctest.h>
+
+#include <caf/actor_system.hpp>
+
+#include "actors/net/memory_transport.hpp"
+#include "actors/peer.hpp"
+#include "serialization/strings.hpp"
+#include "serialization/wire.hpp"
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+
+Join words(ProcessId process) {
+  Join join;
+  join.process = process;
+  join.job = "hub";
+  join.listen_host = "nowhere";
+  return join;
+}
+
+struct Owner final : HubOwner {
+  Expected<ProcessId> admit(PeerId, const Join& join) override { return join.process; }
+  void up(ProcessId, const Join&) override {}
+  void down(ProcessId, Status) override {}
+  void message(ProcessId, WireMessage message) override { messages.push_back(std::move(message)); }
+  std::vector<WireMessage> messages;
+};
+
+// A member that says what the test wants, and hears why it is closed.
+struct Stranger final : TransportHandler {
+  Status admit(PeerId, const Hello&) override { return ok_status(); }
+  void peer_up(PeerId p, const Hello&) override { peer = p; }
+  void peer_down(PeerId, Status why) override { closed = std::move(why); }
+  void control(PeerId, Buffer) override { ++messages; }
+  Expected<Buffer> accept_tensor(PeerId, const TensorHeader& header) override {
+    return Buffer::allocate(heap_allocator(), header.bytes);
+  }
+  void tensor(PeerId, const TensorHeader&, Buffer) override {}
+  PeerId peer = 0;
+  int messages = 0;
+  Status closed;
+};
+
+// The hub of process 1, connected to a stranger that is process `other`.
+struct Pair {
+  explicit Pair(ProcessId other) : hub(1, owner) {
+    transport = network.host("hub", hub);
+    hub.use(*transport);
+    stranger_transport = network.host("stranger", stranger);
+    Hello hello = value_or_throw(encode_join(words(other)));
+    value_or_throw(stranger_transport->listen({"stranger", 1}, hello));
+    throw_if_error(hub.connect({"stranger", 1}, words(1), other, 1s));
+    run();
+    REQUIRE(stranger.peer != 0);
+  }
+  ~Pair() {
+    transport->shutdown();
+    stranger_transport->shutdown();
+  }
+  void run() {
+    while (network.step() && stranger.closed.ok()) {
+    }
+  }
+  void say(const WireMessage& message) {
+    auto bytes = encode(message);
+    throw_if_error(
+        stranger_transport->send_control(stranger.peer, ByteView(bytes.data(), bytes.size())));
+    run();
+  }
+  void say(const TensorTag& tag, std::span<const std::byte> payload) {
+    std::array<std::byte, kMaxTensorTag> bytes;
+    std::size_t size = encode_tag(tag, bytes);
+    Buffer buffer = value_or_throw(Buffer::allocate(heap_allocator(), payload.size()));
+    if (!payload.empty()) std::memcpy(buffer.data(), payload.data(), payload.size());
+    throw_if_error(stranger_transport->send_tensor(
+        stranger.peer, TensorHeader({bytes.data(), size}, payload.size()), buffer, 0));
+    run();
+  }
+
+  MemoryNetwork network{1};
+  Owner owner;
+  NetHub hub;
+  Stranger stranger;
+  std::shared_ptr<Transport> transport, stranger_transport;
+};
+
+// A message of several parts.
+std::vector<std::byte> long_message() {
+  Welcome welcome;
+  welcome.devices.push_back(std::string(3 * kMessagePart, 'd'));
+  return encode(welcome);
+}
+
+TensorTag strings_tag(const Shape& shape) {
+  TensorTag tag;
+  tag.compiled = 5;
+  tag.index = 3;
+  tag.dtype = DType::string;
+  tag.shape = shape;
+  return tag;
+}
+
+std::vector<InboundChannel> strings_channel() {
+  return {{3, 2, 0, DType::string, PartialShape::unknown(), false}};
+}
+
+}  // namespace
+
+TEST_CASE("a hub joins the parts of a message") {
+  Pair pair(0);
+  auto message = long_message();
+  for (std::size_t at = 0; at < message.size(); at += kMessagePart) {
+    CHECK(pair.owner.messages.empty());
+    pair.say(message_part(message, at));
+  }
+  REQUIRE(pair.owner.messages.size() == 1);
+  CHECK(std::get<Welcome>(pair.owner.messages[0]).devices[0].size() == 3 * kMessagePart);
+  CHECK(pair.stranger.closed.ok());
+}
+
+TEST_CASE("a hub cuts long messages and says when one is too long") {
+  Pair pair(0);
+  Ready ready;
+  ready.devices.push_back(std::string(3 * kMessagePart, 'd'));
+  CHECK(pair.hub.send(0, ready).ok());
+  pair.run();
+  CHECK(pair.stranger.messages == 4);
+  ready.devices[0].resize(kWorkerMessage + 1);
+  CHECK(pair.hub.send(0, ready).code() == Code::resource_exhausted);
+  pair.run();
+  CHECK(pair.stranger.messages == 4);
+  CHECK(pair.stranger.closed.ok());
+}
+
+TEST_CASE("hostile parts close the member that sent them") {
+  auto message = long_message();
+  auto closed = [](ProcessId from, std::vector<MessagePart> parts) {
+    Pair pair(from);
+    for (MessagePart& part : parts) {
+      REQUIRE(pair.stranger.closed.ok());
+      pair.say(part);
+    }
+    CHECK(pair.owner.messages.empty());
+    return pair.stranger.closed.code();
+  };
+  MessagePart first = message_part(message, 0), second = message_part(message, kMessagePart);
+  CHECK(closed(0, {first, first}) == Code::invalid_argument);
+  CHECK(closed(0, {second}) == Code::invalid_argument);
+  MessagePart claims = first;
+  claims.total = kMasterMessage + 1;
+  CHECK(closed(0, {claims}) == Code::resource_exhausted);
+  CHECK(closed(2, {first}) == Code::resource_exhausted);  // workers do not talk to each other
+  // Never finished: a connection that ends takes them along.
+  CHECK(closed(0, {first, second}) == Code::ok);
+  // Parts that are no message, and parts of parts.
+  std::vector<std::byte> noise(2 * kMessagePart, std::byte{7});
+  CHECK(closed(0, {message_part(noise, 0), message_part(noise, kMessagePart)}) ==
+        Code::invalid_argument);
+  auto nested = encode(MessagePart{1, 0, std::vector<std::byte>(kMessagePart + 1)});
+  CHECK(closed(0, {message_part(nested, 0), message_part(nested, kMessagePart)}) ==
+        Code::invalid_argument);
+}
+
+TEST_CASE("hostile strings close the member that sent them") {
+  Tensor t = Tensor::of<std::string>({3}, {"abc", "", "defg"});
+  Buffer buffer = encode_strings(t).value();
+  auto* data = static_cast<const std::byte*>(buffer.data());
+  const std::vector<std::byte> good(data, data + buffer.size());
+  auto closed = [](const TensorTag& tag, const std::vector<std::byte>& payload) {
+    Pair pair(2);
+    pair.hub.expect(5, strings_channel());
+    pair.say(tag, payload);
+    return pair.stranger.closed.code();
+  };
+  CHECK(closed(strings_tag({3}), good) == Code::ok);
+  std::vector<std::byte> bytes = good;
+  bytes[7] = std::byte{0xff};  // the length of the first one
+  CHECK(closed(strings_tag({3}), bytes) == Code::invalid_argument);
+  CHECK(closed(strings_tag({2}), good) == Code::invalid_argument);
+  CHECK(closed(strings_tag({4, 1}), good) == Code::invalid_argument);
+  CHECK(closed(strings_tag({std::int64_t{1} << 60}), good) == Code::invalid_argument);
+  CHECK(closed(strings_tag({0}), good) == Code::invalid_argument);
+  CHECK(closed(strings_tag({0}), {}) == Code::ok);
+  TensorTag numbers = strings_tag({3});
+  numbers.dtype = DType::i8;
+  CHECK(closed(numbers, {good.begin(), good.begin() + 3}) == Code::invalid_argument);
+  TensorTag dead = strings_tag({3});
+  dead.dead = true;
+  CHECK(closed(dead, good) == Code::invalid_argument);
+  CHECK(closed(dead, {}) == Code::ok);
+}
+
+TEST_CASE("a second element without credit closes the member that sent it") {
+  Pair pair(2);
+  pair.hub.expect(5, strings_channel());
+  pair.say(strings_tag({0}), {});
+  CHECK(pair.stranger.closed.ok());
+  pair.say(strings_tag({0}), {});
+  CHECK(pair.stranger.closed.code() == Code::invalid_argument);
+}
+
+TEST_CASE("a bool that is none closes the member that sent it") {
+  for (std::uint8_t value : {0, 1, 2, 255}) {
+    Pair pair(2);
+    pair.hub.expect(5, {{3, 2, 0, DType::bool_, PartialShape::unknown(), false}});
+    TensorTag tag = strings_tag({1});
+    tag.dtype = DType::bool_;
+    std::byte byte{value};
+    pair.say(tag, std::span(&byte, 1));
+    CHECK(pair.stranger.closed.code() == (value > 1 ? Code::invalid_argument : Code::ok));
+  }
+}
