@@ -21,6 +21,7 @@
 #include "actors/runtime.hpp"
 #include "actors/worker.hpp"
 #include "core/log.hpp"
+#include "ops/isa.hpp"
 #if TROUPE_ONEDNN
 #include "ops/onednn/onednn.hpp"
 #endif
@@ -221,6 +222,7 @@ void WorkerNode::shut_down() {
 }
 
 Status WorkerNode::run() {
+  TROUPE_TRY(ops::ready());
   Status status = connect_to_master();
   while (status.ok() && !left_) status = next()();
   shut_down();

@@ -2,7 +2,7 @@
 
 #include "actors/node.hpp"
 #include "apps/commands/cli.hpp"
-#include "ops/op.hpp"
+#include "ops/isa.hpp"
 
 int main(int argc, char** argv) {
   if (troupe::Status s = troupe::ops::ready(); !s.ok()) {

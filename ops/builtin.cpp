@@ -2,11 +2,13 @@
 #include <cpuid.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <mutex>
 
 #include "core/log.hpp"
+#include "ops/isa.hpp"
 #include "ops/op.hpp"
 #if TROUPE_ONEDNN
 #include "ops/onednn/onednn.hpp"
@@ -19,10 +21,9 @@ namespace {
 // folder: the ISA level belongs to the process, as the processor does.
 struct Choice {
   std::mutex mutex;
-  bool loaded = false;
   int limit = 4;
   CacheSizes caches;
-  int level = 0;
+  int level = 0;  // once loaded
 };
 
 Choice& choice() {
@@ -59,15 +60,51 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+std::string object_path(int level) {
+  return fmt::format("{}/libtroupe_ops_v{}.so", own_folder(), level);
+}
+
+// What TROUPE_ISA asks for, "v2" to "v4"; 0 when it is not set.
+Expected<int> wanted_level() {
+  const char* text = std::getenv("TROUPE_ISA");
+  if (text == nullptr || *text == '\0') return 0;
+  std::string_view wanted = text;
+  if (wanted.size() == 2 && wanted[0] == 'v' && wanted[1] >= '2' && wanted[1] <= '4')
+    return wanted[1] - '0';
+  return invalid_argument(fmt::format("TROUPE_ISA is v2, v3 or v4, not '{}'", wanted));
+}
+
+// The level that load() takes: the one that TROUPE_ISA asks for, or the best that processor, limit
+// and build have in common.
+Expected<int> find_level(int limit) {
+  const int machine = machine_level();
+  TROUPE_TRY(int wanted, wanted_level());
+  if (wanted > machine)
+    return failed_precondition(
+        fmt::format("TROUPE_ISA asks for v{}, this processor is an x86-64-v{}", wanted, machine));
+  if (wanted > limit)
+    return failed_precondition(
+        fmt::format("TROUPE_ISA asks for v{}, this process may use v{} at most", wanted, limit));
+  std::string missing;
+  const int best = wanted > 0 ? wanted : std::min(machine, limit);
+  for (int level = best; level >= (wanted > 0 ? wanted : 2); --level) {
+    std::string path = object_path(level);
+    if (access(path.c_str(), R_OK) == 0) return level;
+    missing += "\n  missing: " + path;
+  }
+  return failed_precondition(fmt::format("no CPU kernels for {} x86-64-v{}:{}",
+                                         wanted > 0 ? "TROUPE_ISA, " : "this processor, ", best,
+                                         missing.empty() ? " v2 is needed" : missing));
+}
+
 struct IsaObject {
   void (*register_ops)(OpTable*) = nullptr;
   void (*set_cache_sizes)(std::int64_t, std::int64_t, std::int64_t) = nullptr;
 };
 
-// The object stays open for good: kernels live in it. Empty when it cannot be used; `reasons`
-// grows by a line.
-IsaObject open_object(int level, std::string& reasons) {
-  std::string path = fmt::format("{}/libtroupe_ops_v{}.so", own_folder(), level);
+// The object stays open for good: kernels live in it.
+IsaObject open_object(int level) {
+  std::string path = object_path(level);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   IsaObject object;
   if (handle != nullptr) {
@@ -78,8 +115,7 @@ IsaObject open_object(int level, std::string& reasons) {
     if (object.register_ops != nullptr && object.set_cache_sizes != nullptr) return object;
   }
   const char* why = dlerror();
-  reasons += fmt::format("\n  v{}: {}", level, why != nullptr ? why : path);
-  return {};
+  TROUPE_CHECK(false, fmt::format("broken CPU kernels: {}", why != nullptr ? why : path));
 }
 
 // oneDNN picks its code by the machine too: the same cap, or the same level would give other bits
@@ -93,25 +129,19 @@ void cap_libraries([[maybe_unused]] int level) {
 OpTable* load() {
   Choice& c = choice();
   std::lock_guard lock(c.mutex);
-  c.loaded = true;
-  const int machine = machine_level();
-  std::string reasons;
-  for (int level = std::min(machine, c.limit); level >= 2; --level) {
-    IsaObject object = open_object(level, reasons);
-    if (object.register_ops == nullptr) continue;
-    c.level = level;
-    cap_libraries(level);
-    object.set_cache_sizes(c.caches.l1, c.caches.l2, c.caches.l3);
-    auto* table = new OpTable;  // never deleted: sessions of static lifetime may still use it
-    object.register_ops(table);
-    return table;
-  }
-  TROUPE_CHECK(false, fmt::format("no CPU kernels for this machine (x86-64-v{}, limit v{}):{}",
-                                  machine, c.limit, reasons.empty() ? " v2 is needed" : reasons));
+  auto level = find_level(c.limit);
+  TROUPE_CHECK(level.ok(), level.status().text());
+  c.level = *level;
+  cap_libraries(c.level);
+  IsaObject object = open_object(c.level);
+  object.set_cache_sizes(c.caches.l1, c.caches.l2, c.caches.l3);
+  auto* table = new OpTable;  // never deleted: sessions of static lifetime may still use it
+  object.register_ops(table);
+  return table;
 }
 
 Status before_use(std::string_view what) {
-  if (!choice().loaded) return ok_status();
+  if (choice().level == 0) return ok_status();
   return failed_precondition(fmt::format("{} is set before the ops are first used", what));
 }
 
@@ -122,17 +152,26 @@ const OpTable& builtin() {
   return *table;
 }
 
+Status ready() {
+  std::lock_guard lock(choice().mutex);
+  return choice().level != 0 ? ok_status() : find_level(choice().limit).status();
+}
+
 int isa_level() {
-  builtin();
-  return choice().level;
+  std::lock_guard lock(choice().mutex);
+  if (choice().level != 0) return choice().level;
+  auto level = find_level(choice().limit);
+  TROUPE_CHECK(level.ok(), level.status().text());
+  return *level;
 }
 
 Status limit_isa(int level) {
   if (level < 2 || level > 4)
     return invalid_argument(fmt::format("the ISA level is 2, 3 or 4, not {}", level));
   std::lock_guard lock(choice().mutex);
-  if (choice().loaded && level == choice().level) return ok_status();
+  if (level == choice().level) return ok_status();
   TROUPE_TRY(before_use("the ISA level"));
+  TROUPE_TRY(find_level(level));
   choice().limit = level;
   return ok_status();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ops/gen/wrapper.hpp"
+#include "ops/isa.hpp"
 #include "ops/op.hpp"
 
 namespace {
@@ -75,6 +76,10 @@ int main(int argc, char** argv) {
   if (argc != (check ? 3 : 2)) {
     fmt::print(stderr, "usage: troupe-gen [--check] DIR\n");
     return 2;
+  }
+  if (troupe::Status s = troupe::ops::ready(); !s.ok()) {
+    fmt::print(stderr, "{}\n", s.text());
+    return 1;
   }
   const std::string folder = argv[argc - 1];
   for (const File& file : generate(troupe::ops::builtin().ops)) {

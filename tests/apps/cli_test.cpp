@@ -25,6 +25,9 @@ TEST_CASE("a command line that means nothing is a usage error") {
                                 "bench nothing",
                                 "bench --rounds 0",
                                 "bench --peer jax",
+                                "bench step --peer torch",
+                                "bench train --threads 0",
+                                "bench train --cluster far:1",
                                 "ckpt",
                                 "worker"}) {
     INFO("troupe ", arguments);

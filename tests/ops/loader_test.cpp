@@ -1,6 +1,10 @@
 // The table of ops and how it is filled.
 #include <doctest/doctest.h>
 
+#include <cstdio>
+#include <cstdlib>
+
+#include "ops/isa.hpp"
 #include "tests/ops/nn_kernels.hpp"
 
 namespace troupe {
@@ -12,6 +16,9 @@ Expected<std::unique_ptr<Kernel>> none(const KernelSpec&) { return unimplemented
 
 TEST_CASE("the loaded ISA level stays, and says so") {
   const int level = ops::isa_level();
+  ops::builtin();
+  CHECK(ops::ready().ok());
+  CHECK(ops::isa_level() == level);
   CHECK(level >= 2);
   CHECK(level <= 4);
   CHECK(ops::limit_isa(level).ok());
@@ -20,6 +27,32 @@ TEST_CASE("the loaded ISA level stays, and says so") {
   CHECK(ops::set_cache_sizes(ops::cache_sizes()).ok());
   CHECK(ops::set_cache_sizes({.l1 = 1024}).code() == Code::failed_precondition);
   CHECK(ops::set_cache_sizes({.l1 = 0}).code() == Code::invalid_argument);
+}
+
+TEST_CASE("TROUPE_ISA names the level, and is refused where it cannot be had") {
+  const int level = ops::isa_level();
+  if (const char* wanted = std::getenv("TROUPE_ISA"); wanted != nullptr && *wanted != '\0')
+    CHECK(std::string(wanted) == "v" + std::to_string(level));
+  // A process of its own: the level of this one is chosen.
+  auto text_of = [](const std::string& isa) {
+    std::string command = "TROUPE_ISA=" + isa + " " + TROUPE_BUILD_DIR +
+                          "/bin/troupe-gen --check " + TROUPE_SOURCE_DIR + "/ops/api 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string text;
+    char buffer[256];
+    while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
+    const int code = pclose(pipe);
+    CHECK((code == 0) == text.empty());
+    return text;
+  };
+  CHECK(text_of("v" + std::to_string(level)) == "");
+  for (std::string isa : {"v2", "v3", "v4"}) {  // runs, or says what is missing
+    const std::string text = text_of(isa);
+    CHECK_MESSAGE((text.empty() || text.find("TROUPE_ISA") != std::string::npos), text);
+  }
+  for (std::string isa : {"v5", "4", "avx2"})
+    CHECK(text_of(isa).find("TROUPE_ISA is v2, v3 or v4, not '" + isa + "'") != std::string::npos);
 }
 
 TEST_CASE("a kernel is found by op and device, and refused by dtype") {
