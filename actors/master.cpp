@@ -25,8 +25,8 @@ struct Process {
 
 struct ClientSession {
   std::shared_ptr<const GraphDef> graph = std::make_shared<GraphDef>();
-  std::map<std::string, DeviceName> fixed;  // devices of stateful nodes
-  std::shared_ptr<Call> closing;
+  std::map<std::string, DeviceName> fixed;     // devices of stateful nodes
+  std::vector<std::shared_ptr<Call>> closing;  // who waits for its end
 };
 
 struct ActiveRun {
@@ -123,12 +123,12 @@ void unload(Self self, CompiledId id) {
 void session_closed(Self self, std::uint64_t session) {
   auto& s = self->state;
   auto it = s.sessions.find(session);
-  if (it == s.sessions.end() || !it->second.closing) return;
+  if (it == s.sessions.end() || it->second.closing.empty()) return;
   for (CompiledId id : s.steps->of_session(session)) {
     s.steps->erase(id);
     unload(self, id);
   }
-  it->second.closing->finish({});
+  for (const auto& call : it->second.closing) call->finish({});
   s.sessions.erase(it);
 }
 
@@ -182,6 +182,15 @@ Status extend(ClientSession& session, const OpTable& ops,
                                  graph->nodes[i].name, graph->nodes[i].op,
                                  session.graph->nodes[i].name, session.graph->nodes[i].op));
   TROUPE_TRY(GraphDef checked, import_graph(*graph, ops.ops));
+  for (std::size_t i = 0; i < known; ++i) {
+    const NodeDef &now = checked.nodes[i], &before = session.graph->nodes[i];
+    if (now.inputs != before.inputs || now.control != before.control ||
+        now.device != before.device || now.colocate != before.colocate)
+      return aborted(
+          fmt::format("node '{}' has other inputs or another place than the session "
+                      "knows",
+                      now.name));
+  }
   session.graph = std::make_shared<const GraphDef>(std::move(checked));
   return ok_status();
 }
@@ -240,7 +249,7 @@ Status compile_step(Self self, const CompileStep& message) {
   auto& s = self->state;
   TROUPE_TRY(s.stopped);
   auto found = s.sessions.find(message.session);
-  if (found == s.sessions.end() || found->second.closing)
+  if (found == s.sessions.end() || !found->second.closing.empty())
     return failed_precondition("the session is closed");
   ClientSession& session = found->second;
   if (session.graph->nodes.empty()) return invalid_argument("the session has no graph");
@@ -317,7 +326,7 @@ void step_loaded(Self self, const StepLoaded& message) {
 Status begin_run(Self self, RunStep& message) {
   auto& s = self->state;
   auto session = s.sessions.find(message.run.session);
-  if (session == s.sessions.end() || session->second.closing)
+  if (session == s.sessions.end() || !session->second.closing.empty())
     return failed_precondition("the session is closed");
   StepEntry* step = s.steps->find(message.compiled);
   if (!step || step->session != message.run.session)
@@ -344,7 +353,8 @@ void close_session(Self self, const CloseSession& message) {
   auto& s = self->state;
   auto session = s.sessions.find(message.session);
   if (session == s.sessions.end()) return message.call->finish({});
-  session->second.closing = message.call;
+  session->second.closing.push_back(message.call);
+  if (session->second.closing.size() > 1) return;  // it is under way
   for (CompiledId id : s.steps->of_session(message.session)) {
     StepEntry* step = s.steps->find(id);
     for (const auto& call : step->waiting) fail(call, cancelled("the session was closed"));
@@ -422,7 +432,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
       [self](const ExtendSession& message) {
         auto& s = self->state;
         auto it = s.sessions.find(message.session);
-        if (it == s.sessions.end() || it->second.closing)
+        if (it == s.sessions.end() || !it->second.closing.empty())
           return fail(message.call, failed_precondition("the session is closed"));
         fail(message.call, extend(it->second, *s.options.ops, message.graph));
       },

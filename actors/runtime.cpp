@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
+#include <thread>
 
 #include "actors/master.hpp"
 #include "actors/worker.hpp"
 #include "devices/cpu/cpu_device.hpp"
 #include "devices/fake/fake_device.hpp"
+#include "ops/isa.hpp"
 
 namespace troupe {
 namespace {
@@ -114,14 +115,28 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
   return devices;
 }
 
-Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster,
-                                                  caf::actor_system* system) {
+namespace {
+
+Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system) {
+  TROUPE_TRY(ops::ready());
   if (cluster.workers > 0 || cluster.wait_for > 0) return start_cluster(cluster, system);
   TROUPE_TRY(auto devices, make_devices(cluster, 0));
   auto runtime =
       std::make_unique<LocalRuntime>(std::move(devices), system ? nullptr : actor_config(), system);
   runtime->spawn(cluster, ops::builtin());
   return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+}  // namespace
+
+// A thread that makes a system, or spawns in it, keeps a reference to the system's logger as long
+// as it lives, and the system's destructor waits for that reference to go. So that is left to a
+// thread that ends: any other one may then destroy the runtime, or the system it was given.
+Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster,
+                                                  caf::actor_system* system) {
+  Expected<std::unique_ptr<Runtime>> started = cancelled("not started");
+  std::thread([&] { started = start_here(cluster, system); }).join();
+  return started;
 }
 
 }  // namespace troupe

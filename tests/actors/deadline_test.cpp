@@ -1,0 +1,164 @@
+// Deadlines of runs, wherever the run is when one passes.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "tests/actors/sessions.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+RunOptions within(std::chrono::nanoseconds timeout) {
+  RunOptions options;
+  options.timeout = timeout;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a deadline ends a run that waits for a queue, and takes no element along") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Gate gate(g, place.second);
+    PlacedSession s(g, place);
+    auto take = s->compile({gate.taken});
+    for (int i = 0; i < 3; ++i) {
+      Status status = take.try_run({}, within(10ms)).status();
+      CHECK(status.code() == Code::deadline_exceeded);
+      CHECK(status.text().find("deadline") != std::string::npos);
+    }
+    for (float value : {1.0f, 2.0f}) s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(value)}});
+    CHECK(take.run()[0].item<float>() == 1);
+    CHECK(take.run({}, within(10s))[0].item<float>() == 2);
+  }
+}
+
+TEST_CASE("a deadline ends a run whose other half waits for a tensor from a worker") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Gate gate(g, place.first);
+    Output there = node(g, place.second, "Neg", {gate.taken}).output();
+    PlacedSession s(g, place);
+    auto take = s->compile({there});
+    CHECK(take.try_run({}, within(10ms)).status().code() == Code::deadline_exceeded);
+    s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(3.0f)}});
+    CHECK(take.run()[0].item<float>() == -3);
+  }
+}
+
+TEST_CASE("a deadline that passes while kernels run ends the run between two of them") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output start = placeholder<float>(g, {1024, 1024});
+    Output work = long_work(g, place.second, start);
+    Output quick = node(g, place.second, "Neg", {start}).output();
+    PlacedSession s(g, place);
+    auto step = s->compile({work}, {}, {start});
+    auto begin = std::chrono::steady_clock::now();
+    std::vector<Tensor> feeds{long_work_start()};
+    CHECK(step.try_run(feeds, within(30ms)).status().code() == Code::deadline_exceeded);
+    double took = seconds_since(begin);
+    MESSAGE(place.name, ": answered after ", took, " s");
+    // The lane is free again: it did not go on with the run.
+    CHECK(s->try_run({quick}, {}, {{start, feeds[0]}}).ok());
+  }
+}
+
+TEST_CASE("a deadline that passes while the run waits for a lane ends it") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output start = placeholder<float>(g, {1024, 1024});
+    Output work = long_work(g, place.second, start);
+    Variable v;
+    {
+      auto there = g.with_device(place.second);
+      v = variable(g, "v", Tensor::scalar(0.0f));
+    }
+    // Not cheap, so it needs the lane that the work has.
+    Op add = assign_add(v, troupe::sum(mat_mul(start, start)) + 1.0f);
+    PlacedSession s(g, place);
+    s->init();
+    auto occupy = s->compile({work}, {}, {start});
+    auto second = s->compile({}, {add}, {start});
+    std::vector<Tensor> feeds{long_work_start()};
+    PendingRun first = occupy.start(feeds);
+    CHECK(second.try_run(feeds, within(20ms)).status().code() == Code::deadline_exceeded);
+    first.cancel();
+    CHECK(first.try_get().status().code() == Code::cancelled);
+    // What was late left nothing behind.
+    CHECK(s->run({v.value()})[0].item<float>() == 0);
+    second.run(feeds);
+    CHECK(s->run({v.value()})[0].item<float>() == 1);
+  }
+}
+
+TEST_CASE("a run past its deadline changes nothing, on no worker") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Variable a, b;
+    {
+      auto here = g.with_device(place.first);
+      a = variable(g, "a", Tensor::scalar(0.0f));
+    }
+    {
+      auto there = g.with_device(place.second);
+      b = variable(g, "b", Tensor::scalar(0.0f));
+    }
+    Gate gate(g, place.second);
+    Op one = assign_add(a, constant(g, 1.0f));  // need not wait for the queue
+    Op other = assign_add(b, gate.taken);
+    PlacedSession s(g, place);
+    s->init();
+    auto step = s->compile({}, {one, other});
+    CHECK(step.try_run({}, within(20ms)).status().code() == Code::deadline_exceeded);
+    auto values = s->run({a.value(), b.value()});
+    CHECK(values[0].item<float>() == 0);
+    CHECK(values[1].item<float>() == 0);
+    s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(5.0f)}});
+    step.run();
+    values = s->run({a.value(), b.value()});
+    CHECK(values[0].item<float>() == 1);
+    CHECK(values[1].item<float>() == 5);
+  }
+}
+
+TEST_CASE("a deadline that has passed already, or is far off, is one") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Gate gate(g, place.second);
+    Output y = node(g, place.second, "Neg", {gate.fed}).output();
+    PlacedSession s(g, place);
+    CHECK(s->compile({gate.taken}).try_run({}, within(1ns)).status().code() ==
+          Code::deadline_exceeded);
+    auto step = s->compile({y}, {}, {gate.fed});
+    for (auto timeout : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(1h),
+                         std::chrono::nanoseconds::max()})
+      CHECK(step.run({Tensor::scalar(2.0f)}, within(timeout))[0].item<float>() == -2);
+  }
+}
+
+TEST_CASE("deadlines of many runs at once end each of them, and no other") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Gate gate(g, place.second);
+    PlacedSession s(g, place);
+    auto take = s->compile({gate.taken});
+    PendingRun patient = take.start();
+    std::vector<PendingRun> late;
+    for (int i = 0; i < 20; ++i) late.push_back(take.start({}, within((5 + i) * 1ms)));
+    for (PendingRun& run : late) CHECK(run.try_get().status().code() == Code::deadline_exceeded);
+    CHECK_FALSE(patient.done());
+    s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(7.0f)}});
+    CHECK(patient.get()[0].item<float>() == 7);
+  }
+}
