@@ -37,6 +37,16 @@ Tensor odd_strings() {
   return Tensor::of<std::string>({2, 3}, {"plain", "", "\0"s, "a\0b"s, std::string(300, 'x'), ""});
 }
 
+void many_nodes(int count) {
+  Graph g;
+  std::vector<Output> nodes;
+  for (int i = 0; i < count; ++i) nodes.push_back(constant(g, float(i)));
+  Output sum = on(g, kTask1, "Add", {nodes.front(), nodes.back()});
+  TcpWorkers workers(2);
+  Session s(g, workers.cluster());
+  CHECK(s.run({sum})[0].item<float>() == float(count - 1));
+}
+
 }  // namespace
 
 TEST_CASE("strings cross processes in every place a tensor does") {
@@ -120,15 +130,51 @@ TEST_CASE("a graph with a constant of 40 MiB runs on other processes") {
   CHECK(s.run({more}, {}, {{x, Tensor::scalar(1.0f)}})[0].item<float>() == float(n));
 }
 
-TEST_CASE("a graph of very many nodes runs on other processes") {
+TEST_CASE("a graph of several parts is whole under every schedule") {
+  constexpr std::int64_t n = 600'000;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    CAPTURE(seed);
+    Graph g;
+    Variable v;
+    Output sum;
+    {
+      auto device = g.with_device(kTask1);
+      v = variable(g, "v", Tensor::scalar(2.0f));
+      Tensor large = Tensor::make(DType::f32, {n}).value();
+      std::fill_n(large.mutable_data<float>(), n, 1.0f);
+      sum = troupe::sum(constant(g, large) * v.value());
+    }
+    World world(seed);
+    Client client(world.master(), 1, g);
+    client.init().compile("sum", {sum}, {}).run("sum").close();
+    Status status = world.run({&client});
+    CHECK_MESSAGE(status.ok(), status.text());
+    REQUIRE_MESSAGE(client.status().ok(), client.status().text());
+    CHECK(client.fetched()[1][0].item<float>() == 2 * float(n));
+    Status end = world.shut_down();
+    CHECK_MESSAGE(end.ok(), end.text());
+  }
+}
+
+TEST_CASE("a graph with more constants than a message may hold is refused with a reason") {
   Graph g;
-  std::vector<Output> nodes;
-  for (int i = 0; i < 100'000; ++i) nodes.push_back(constant(g, float(i)));
-  Output sum = on(g, kTask1, "Add", {nodes.front(), nodes.back()});
+  // Never written, so it takes no memory until somebody reads it.
+  Tensor huge = Tensor::make(DType::i8, {(std::int64_t{1} << 30) + 1}).value();
+  Output begin = placeholder<std::int64_t>(g, {1});
+  Output end = constant<std::int64_t>(g, {1}, {1});
+  Output slice = on(g, kTask1, "Slice", {constant(g, huge), begin, end});
   TcpWorkers workers(2);
   Session s(g, workers.cluster());
-  CHECK(s.run({sum})[0].item<float>() == 99'999);
+  for (int i = 0; i < 2; ++i) {
+    Status status = s.try_compile({slice}, {}, {begin}).status();
+    CHECK(status.code() == Code::resource_exhausted);
+    CHECK(status.text().find("while the graph was sent") != std::string::npos);
+  }
+  CHECK(s.try_close().ok());
 }
+
+TEST_CASE("a graph of many nodes runs on other processes") { many_nodes(10'000); }
+TEST_CASE("a graph of 100000 nodes runs on other processes [slow]") { many_nodes(100'000); }
 
 TEST_CASE("feeds and fetches that are many cross processes") {
   constexpr std::int64_t n = 15 * 1024;  // each below what travels on its own
