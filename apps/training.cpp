@@ -94,6 +94,10 @@ Status Job::begin() {
     if (data.seed != options_.seed)
       return invalid_argument(
           fmt::format("the checkpoint is of seed {}, not {}", data.seed, options_.seed));
+    auto example = data.metadata.find("example");
+    if (example != data.metadata.end() && example->second != options_.example)
+      return invalid_argument(fmt::format("'{}' is a checkpoint of {}, not of {}", newest.path,
+                                          example->second, options_.example));
     std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
     TROUPE_TRY(session_->try_restore(values, data.step));
     // Commit 1 is the initialisation; step k commits k + 1.

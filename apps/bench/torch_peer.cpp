@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-// What a command prints; unavailable when it fails.
+// What a command prints; failed_precondition when it fails.
 Expected<std::string> output_of(const std::string& command) {
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return unavailable("cannot start a shell");
@@ -19,7 +19,8 @@ Expected<std::string> output_of(const std::string& command) {
   while (std::size_t n = std::fread(piece.data(), 1, piece.size(), pipe))
     output.append(piece.data(), n);
   int status = pclose(pipe);
-  if (status != 0) return unavailable(fmt::format("'{}' ended with status {}", command, status));
+  if (status != 0)
+    return failed_precondition(fmt::format("'{}' ended with status {}", command, status));
   return output;
 }
 
@@ -36,11 +37,19 @@ Expected<std::string> script() {
 
 }  // namespace
 
-Expected<TorchPeer> TorchPeer::find() {
-  for (const char* python : {"/usr/bin/python3", "python3"})
-    if (output_of(fmt::format("{} -c 'import torch' 2>/dev/null", python)).ok())
-      return TorchPeer(python);
-  return not_found("no python3 here can import torch; on Debian: apt install python3-torch");
+Expected<std::vector<TorchPeer>> TorchPeer::find() {
+  std::vector<TorchPeer> found;
+  std::string first;
+  for (const char* python : {"/usr/bin/python3", "python3"}) {
+    auto file = output_of(
+        fmt::format("{} -c 'import torch.nn; print(torch.__file__)' 2>/dev/null", python));
+    if (!file.ok() || *file == first) continue;
+    if (first.empty()) first = *file;
+    found.push_back(TorchPeer(python));
+  }
+  if (found.empty())
+    return not_found("no python3 here can import torch; on Debian: apt install python3-torch");
+  return found;
 }
 
 Expected<TorchFigure> TorchPeer::step(const std::string& model, int threads, double seconds) const {

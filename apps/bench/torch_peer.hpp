@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/status.hpp"
 
@@ -15,9 +16,9 @@ struct TorchFigure {
 // A python3 with torch on this machine; found once, used for all figures.
 class TorchPeer {
  public:
-  // Tries /usr/bin/python3 (Debian's python3-torch), then python3 of the PATH. not_found when
-  // neither can import torch.
-  static Expected<TorchPeer> find();
+  // /usr/bin/python3 (Debian's python3-torch), then python3 of the PATH when its torch is another
+  // one. not_found when neither can import torch.
+  static Expected<std::vector<TorchPeer>> find();
   // One step of "mlp" or "lenet", timed for that long.
   Expected<TorchFigure> step(const std::string& model, int threads, double seconds) const;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <random>
 
 #include "apps/bench/rows.hpp"
@@ -147,19 +146,23 @@ Expected<BenchRow> peak_bytes() {
 }  // namespace
 
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
-  std::optional<TorchPeer> torch;
+  std::vector<TorchPeer> peers;
   if (options.peer == "torch") {
-    TROUPE_TRY(torch, TorchPeer::find());
+    TROUPE_TRY(peers, TorchPeer::find());
   }
   std::vector<BenchRow> rows;
   for (const Network& network : kNetworks) {
     for (int threads : options.threads) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
       TROUPE_TRY(BenchRow row, time_step(network, threads, options));
-      if (torch) {
+      // The first is what the row is compared with, the other one is told.
+      for (const TorchPeer& peer : peers) {
         TROUPE_TRY(TorchFigure figure,
-                   torch->step(network.name, threads, kSecondsPerRound * options.rounds));
-        compare(row, "torch " + figure.version, figure.ms);
+                   peer.step(network.name, threads, kSecondsPerRound * options.rounds));
+        if (row.peer.empty())
+          compare(row, "torch " + figure.version, figure.ms);
+        else
+          row.details["ms of torch " + figure.version] = fmt::format("{:.4f}", figure.ms);
       }
       rows.push_back(std::move(row));
     }

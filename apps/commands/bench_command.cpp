@@ -6,6 +6,7 @@
 #include "actors/net/bench.hpp"
 #include "actors/protocol/executor_bench.hpp"
 #include "apps/bench/rows.hpp"
+#include "apps/bench/torch_peer.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/name.hpp"
 #include "devices/cpu/cpu_device.hpp"
@@ -78,6 +79,19 @@ Status check_groups(const std::vector<std::string>& wanted) {
   return ok_status();
 }
 
+bool chosen(const BenchOptions& options, std::string_view group) {
+  return options.groups.empty() ||
+         std::find(options.groups.begin(), options.groups.end(), group) != options.groups.end();
+}
+
+// Before minutes are spent on the other groups.
+Status check_peer(const BenchOptions& options) {
+  if (options.peer != "torch") return ok_status();
+  if (!chosen(options, "train"))
+    return invalid_argument("--peer torch is of the group train, which was not chosen");
+  return TorchPeer::find().status();
+}
+
 json as_json(const BenchRow& row) {
   json out = {{"name", row.name}, {"value", row.value}, {"unit", row.unit}, {"peer", row.peer}};
   // A comparison that was not made has no figure, rather than 0.
@@ -105,13 +119,14 @@ void print_table(const std::vector<BenchRow>& rows) {
 int bench_command(const BenchOptions& options, const Printing& printing) {
   if (Status status = check_groups(options.groups); !status.ok())
     return report_error(status, printing), kUsage;
-  const auto& groups = options.groups;
+  if (Status status = check_peer(options); !status.ok()) {
+    int code = report_error(status, printing);
+    return status.code() == Code::invalid_argument ? kUsage : code;
+  }
   std::vector<BenchRow> rows;
   try {
     for (const Group& group : kGroups) {
-      bool chosen =
-          groups.empty() || std::find(groups.begin(), groups.end(), group.name) != groups.end();
-      if (!chosen) continue;
+      if (!chosen(options, group.name)) continue;
       if (!printing.quiet) fmt::print(stderr, "measuring {}\n", group.name);
       auto measured = group.run(options);
       if (!measured.ok()) return report_error(measured.status(), printing);

@@ -57,6 +57,18 @@ struct Cli {
   void add_bench();
 };
 
+// Options that mean nothing without another one; empty when all is well.
+std::string odd_combination(const Cli& cli) {
+  const TrainOptions& train = cli.train;
+  bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
+  if (train.resume && !dir) return "--resume wants --checkpoint-dir";
+  if (!cli.every.empty() && !dir) return "--checkpoint-every wants --checkpoint-dir";
+  if (train.cluster.wait_for > 0 && !listen) return "--wait-for wants --listen HOST:PORT";
+  if (listen && train.cluster.wait_for == 0 && train.cluster.workers == 0)
+    return "--listen wants --wait-for N";
+  return {};
+}
+
 void Cli::shared(CLI::App* command) {
   command->add_option("--output", output, "text or json")->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--quiet", printing.quiet, "no progress");
@@ -101,6 +113,8 @@ void Cli::add_train() {
       auto secret = read_secret(secret_file);
       if (!secret.ok()) return report_error(secret.status(), printing), kUsage;
       train.cluster.secret = *secret;
+      if (std::string odd = odd_combination(*this); !odd.empty())
+        return report_error(invalid_argument(odd), printing), kUsage;
       if (!every.empty())
         if (std::string wanted = parse_every(every, train); !wanted.empty())
           return report_error(invalid_argument("--checkpoint-every wants " + wanted), printing),

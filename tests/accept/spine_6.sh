@@ -1,31 +1,64 @@
 #!/usr/bin/env bash
-# benchmarks against their limits
+# benchmarks against their limits; meant for a machine that does nothing else
 source tests/accept/lib.sh
-"$TROUPE" bench --peer torch --output json >"$scratch/rows"
-# Rows as an array or one object per line.
-jq -s 'flatten' "$scratch/rows" >"$scratch/all"
+# ONLY: only those groups of benchmarks. ROUNDS: medians of so many.
+groups=${ONLY:-executor step channel train}
+"$TROUPE" --version | sed 's/^/  /'
+# shellcheck disable=SC2086
+"$TROUPE" bench $groups --rounds "${ROUNDS:-5}" --peer torch --output json >"$scratch/rows"
+
+has_group() { [[ " $groups " == *" $1 "* ]]; }
+# of NAME FIELD
+of() { jq -r --arg n "$1" --arg f "$2" 'map(select(.name == $n)) | .[0][$f] // empty' "$scratch/rows"; }
 # limit NAME value|ratio at_most|at_least NUMBER
 limit() {
   local got
-  got=$(jq -r --arg n "$1" --arg f "$2" 'map(select(.name == $n)) | .[0][$f] // empty' "$scratch/all")
+  got=$(of "$1" "$2")
   expect "$1 $2 ${3//_/ } $4 (is ${got:-missing})" "$3" "$got" "$4"
 }
-for graph in 16x1024 32x8192 1024x16 8192x32; do
-  limit executor.noop.$graph value at_most 30
-  limit executor.identity.$graph value at_most 50
-done
-limit executor.noop.1024x1024 value at_most 100
-limit executor.identity.1024x1024 value at_most 150
-limit executor.identity.chain value at_most 50
-limit step.local.p50 value at_most 40
-limit step.two_process.p50 value at_most 120
-for size in 64KiB 1MiB 16MiB; do limit channel.tcp.$size ratio at_least 0.7; done
-limit channel.tcp.256MiB ratio at_least 0.8
-limit channel.tls.1MiB ratio at_least 0.35
-limit channel.control_p99_under_load value at_most 5
-limit channel.64_peers.fairness value at_least 0.8
-for model in mlp lenet; do
-  for threads in t1 t2; do limit train.$model.$threads ratio at_most 1.0; done
-done
-limit train.lenet.peak_bytes ratio at_most 1.1
+
+if has_group executor; then
+  for graph in 16x1024 32x8192 1024x16 8192x32 chain; do
+    limit executor.noop.$graph value at_most 30
+    limit executor.identity.$graph value at_most 50
+  done
+  limit executor.noop.1024x1024 value at_most 100
+  limit executor.identity.1024x1024 value at_most 150
+fi
+if has_group step; then
+  limit step.local.p50 value at_most 40
+  limit step.two_process.p50 value at_most 120
+  for family in step.local step.two_process; do
+    for name in p99 cold_p50 messages; do
+      figure "$family.$name" "$(of $family.$name value) $(of $family.$name unit)"
+      expect "$family.$name is measured" test -n "$(of $family.$name value)"
+    done
+  done
+fi
+if has_group channel; then
+  figure "channel.tcp.4KiB ratio" "$(of channel.tcp.4KiB ratio)"
+  for size in 64KiB 1MiB 16MiB; do limit channel.tcp.$size ratio at_least 0.7; done
+  limit channel.tcp.256MiB ratio at_least 0.8
+  for size in 1MiB 16MiB 256MiB; do limit channel.tls.$size ratio at_least 0.35; done
+  limit channel.control_p99_under_load value at_most 5
+  limit channel.64_peers.fairness value at_least 0.8
+fi
+if has_group train; then
+  for model in mlp lenet; do
+    for threads in t1 t2; do
+      figure "train.$model.$threads" "$(of train.$model.$threads value) ms, \
+$(of train.$model.$threads peer) $(of train.$model.$threads peer_value) ms"
+      limit train.$model.$threads ratio at_most 1.0
+    done
+    expect "train.$model: one params_sha256 on 1 and 2 threads" \
+      same "$(of train.$model.t1 params_sha256)" "$(of train.$model.t2 params_sha256)"
+  done
+  peak=train.lenet.peak_bytes
+  limit $peak ratio at_most 1.1
+  # The value is the most that any later step took.
+  expect "no step takes more than step 4 ($(of $peak value))" \
+    at_most "$(of $peak value)" "$(of $peak step_4)"
+  expect "no more is held before the last step than before step 4" \
+    at_most "$(of $peak held_before_last_step)" "$(of $peak held_before_step_4)"
+fi
 conclude
