@@ -70,6 +70,45 @@ Output Conv2d::operator()(Output x, Site site) const {
   return options_.bias ? bias_add(y, b_, site) : y;
 }
 
+BatchNorm::BatchNorm(Module& parent, std::string_view name, std::int64_t channels,
+                     const Options& options, Site site)
+    : Module(parent, name), options_(options) {
+  check_sizes("BatchNorm", {channels}, site);
+  if (!(options.momentum >= 0 && options.momentum < 1))
+    throw Error(invalid_argument("BatchNorm: the momentum is in [0, 1)").at(site));
+  auto inside = scope().enter();
+  const Tensor zero = zeros(options.dtype, channels);
+  const Output one = ones_like(constant(graph(), zero, site), site);
+  VariableOptions average;
+  average.trainable = false;
+  scale_ = parameter("scale", one, site);
+  offset_ = parameter("offset", zero, site);
+  mean_ = parameter("moving_mean", zero, site, average);
+  variance_ = parameter("moving_variance", one, site, average);
+}
+
+BatchNorm::Training BatchNorm::train(Output x, Site site) const {
+  auto inside = scope().enter();
+  const FusedBatchNormOutputs norm =
+      fused_batch_norm(x, scale_, offset_, mean_, variance_,
+                       {.epsilon = options_.epsilon, .is_training = true}, site);
+  const auto towards = [&](const Variable& average, Output batch) {
+    const Output rate =
+        cast(constant(graph(), Tensor::scalar(1 - options_.momentum), site), average.dtype(), site);
+    return assign_add(average, mul(sub(batch, average, site), rate, site), site);
+  };
+  return {norm.y,
+          group(graph(), {towards(mean_, norm.batch_mean), towards(variance_, norm.batch_variance)},
+                "update", site)};
+}
+
+Output BatchNorm::operator()(Output x, Site site) const {
+  auto inside = scope().enter();
+  return fused_batch_norm(x, scale_, offset_, mean_, variance_,
+                          {.epsilon = options_.epsilon, .is_training = false}, site)
+      .y;
+}
+
 Output MaxPool::operator()(Output x, Site site) const { return max_pool(x, size, std::move(site)); }
 
 }  // namespace troupe::nn

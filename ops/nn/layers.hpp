@@ -65,6 +65,39 @@ class Conv2d : public Module {
   Variable w_, b_;
 };
 
+// Each channel, the last dimension of x, shifted and scaled to mean 0 and variance 1 over the
+// batch, then by a scale and an offset that are learnt. Training keeps moving averages of both
+// statistics in variables that no optimizer touches; inference uses them.
+class BatchNorm : public Module {
+ public:
+  struct Options {
+    double epsilon = 1e-3;
+    double momentum = 0.99;  // of the averages: what is kept of them in each update
+    DType dtype = DType::f32;
+  };
+  BatchNorm(Module& parent, std::string_view name, std::int64_t channels, const Options& options,
+            Site site = Site::here());
+  BatchNorm(Module& parent, std::string_view name, std::int64_t channels, Site site = Site::here())
+      : BatchNorm(parent, name, channels, Options{}, std::move(site)) {}
+
+  struct Training {
+    Output y;
+    Op update;  // of the moving averages; a target of the training step
+  };
+  Training train(Output x, Site site = Site::here()) const;
+  // By the moving averages.
+  Output operator()(Output x, Site site = Site::here()) const;
+
+  const Variable& scale() const { return scale_; }
+  const Variable& offset() const { return offset_; }
+  const Variable& mean() const { return mean_; }  // the moving averages
+  const Variable& variance() const { return variance_; }
+
+ private:
+  Options options_;
+  Variable scale_, offset_, mean_, variance_;
+};
+
 // The largest of each window of size x size. Has no variables, and so no name.
 struct MaxPool {
   std::int64_t size = 2;
