@@ -31,6 +31,10 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::seconds kJoinWithin{10};
+// What a master may ask for. Each thread and device costs memory before it computes anything.
+constexpr std::uint32_t kMostThreads = 1024;
+constexpr std::size_t kMostDevices = 16;
+constexpr std::uint32_t kMostTasks = 1u << 20;
 
 // Membership of a worker: what the master told, who is connected. All waiting happens on the main
 // thread of the process, in `next`.
@@ -47,6 +51,8 @@ class WorkerNode final : public HubOwner {
       return failed_precondition(fmt::format("protocol version {} is not spoken", join.version));
     if (join.job != options_.job) return failed_precondition("that is another job");
     if (join.process == 0) return invalid_argument("only members of the job connect here");
+    if (hub_.connected(join.process))
+      return already_exists(fmt::format("process {} is connected already", join.process));
     return join.process;
   }
   void up(ProcessId process, const Join&) override {
@@ -144,6 +150,14 @@ Status WorkerNode::connect_to_master() {
 
 Status WorkerNode::take(const Welcome& welcome) {
   if (system_) return invalid_argument("the master welcomed this process twice");
+  if (welcome.process == 0) return invalid_argument("the master gave this process its own number");
+  if (welcome.threads > kMostThreads)
+    return invalid_argument(
+        fmt::format("{} threads for a device, {} are the most", welcome.threads, kMostThreads));
+  if (welcome.devices.size() > kMostDevices || welcome.task > kMostTasks)
+    return invalid_argument(fmt::format("{} devices for task {}, {} for task {} are the most",
+                                        welcome.devices.size(), welcome.task, kMostDevices,
+                                        kMostTasks));
   self_ = welcome.process;
   hub_.set_self(self_);
   Ready ready;

@@ -124,6 +124,11 @@ void NetHub::peer_down(PeerId peer, Status why) {
   owner_.down(*process, std::move(why));
 }
 
+bool NetHub::connected(ProcessId process) const {
+  std::lock_guard lock(mutex_);
+  return peers_.contains(process);
+}
+
 void NetHub::close(ProcessId process, Status why) {
   PeerId peer = 0;
   {

@@ -59,6 +59,7 @@ class NetHub final : public Hub, public TransportHandler {
   Status send(ProcessId to, const WireMessage& message);
   // As if that process had sent it: what a proxy answers when a message could not be sent.
   void answer(ProcessId from, WireMessage message) { dispatch(from, std::move(message)); }
+  bool connected(ProcessId process) const;
   // Ends the connection to a process.
   void close(ProcessId process, Status why);
 

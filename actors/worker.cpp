@@ -40,8 +40,15 @@ struct Queue {
 };
 using Place = std::pair<std::string, std::string>;  // device, then container or name
 
+// What a partition was compiled for; its kernels rely on it.
+struct FeedSpec {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape shape;
+};
 struct LoadedStep {
-  std::map<std::uint32_t, ExecutorActor> executors;  // by partition
+  std::map<std::uint32_t, ExecutorActor> executors;      // by partition
+  std::map<std::uint32_t, std::vector<FeedSpec>> feeds;  // in the order of Plan::feeds
 };
 
 struct WorkerState {
@@ -51,7 +58,12 @@ struct WorkerState {
   std::unique_ptr<Device> fold_device;
   std::map<std::string, LocalDevice> devices;
   FilesActor files;
-  std::map<std::uint64_t, LoadGraph> graphs;  // by session
+  // By session; what came from another process is compiled only once it was checked.
+  struct LoadedGraph {
+    LoadGraph load;
+    Status status;
+  };
+  std::map<std::uint64_t, LoadedGraph> graphs;
   std::map<CompiledId, LoadedStep> steps;
   std::map<Place, Container> containers;
   std::map<std::pair<Place, std::string>, Queue> queues;  // (device, container), name
@@ -182,12 +194,27 @@ Expected<std::vector<ResourceHandle>> resolve(Self self, const Plan& plan,
 // ---- loading
 // --------------------------------------------------------------------------------------
 
+// A master in this process has checked the graph; what the wire brings may be anything.
+void load_graph(Self self, const LoadGraph& load) {
+  auto& s = self->state;
+  WorkerState::LoadedGraph loaded{load, {}};
+  if (s.options.hub) {
+    auto checked = import_graph(*load.graph, s.options.ops->ops);
+    if (checked.ok())
+      loaded.load.graph = std::make_shared<const GraphDef>(std::move(checked).value());
+    else
+      loaded.status = checked.status();
+  }
+  s.graphs.insert_or_assign(load.session, std::move(loaded));
+}
+
 Expected<CompiledGraph> compile_again(Self self, const LoadStep& load) {
   auto& s = self->state;
   auto graph = s.graphs.find(load.session);
-  if (graph == s.graphs.end() || graph->second.version != load.version)
+  if (graph == s.graphs.end() || graph->second.load.version != load.version)
     return failed_precondition(fmt::format("process {} does not have version {} of the graph",
                                            s.options.process, load.version));
+  TROUPE_TRY(graph->second.status);
   Target target;
   target.devices = load.devices;
   target.ops = &s.options.ops->ops;
@@ -198,7 +225,7 @@ Expected<CompiledGraph> compile_again(Self self, const LoadStep& load) {
   target.evaluate = [&s](const NodeDef& node, const std::vector<Tensor>& inputs) {
     return evaluate(*s.options.ops, node, inputs, *s.fold_device);
   };
-  return compile(*graph->second.graph, load.request, target);
+  return compile(*graph->second.load.graph, load.request, target);
 }
 
 Expected<std::shared_ptr<const Program>> make_program(Self self, const Plan& plan, Device& device) {
@@ -217,6 +244,66 @@ struct Loading {
   std::vector<InboundChannel> inbound;
 };
 
+std::vector<FeedSpec> feeds_of(Self self, const LoadStep& load, const Plan& plan) {
+  const GraphDef& graph = *self->state.graphs.at(load.session).load.graph;
+  std::vector<FeedSpec> specs;
+  for (const PlanFeed& feed : plan.feeds) {
+    const PortName& name = load.request.feeds[feed.feed];
+    auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                             [&](const NodeDef& n) { return n.name == name.node; });
+    specs.push_back({name.text(), node->out_types[std::size_t(name.port)],
+                     node->out_shapes[std::size_t(name.port)]});
+  }
+  return specs;
+}
+
+bool fits(ResourceRef::Kind kind, Role role) {
+  switch (role) {
+    case Role::read_variable:
+    case Role::write_variable:
+      return kind == ResourceRef::Kind::variable;
+    case Role::enqueue:
+    case Role::dequeue:
+    case Role::queue_size:
+    case Role::queue_close:
+      return kind == ResourceRef::Kind::queue;
+    case Role::next_element:
+      return kind == ResourceRef::Kind::dataset;
+    default:
+      return true;
+  }
+}
+
+// What a node says of the values of its resource is what the resource was made with. A rule with
+// several variables may have a counter among them.
+bool same_types(const NodeDef& user, const NodeDef& handle, bool one) {
+  for (const char* name : {"T", "types"}) {
+    auto mine = user.attrs.find(name), its = handle.attrs.find(name);
+    if (mine == user.attrs.end() || its == handle.attrs.end()) continue;
+    if (mine->second.text() == its->second.text()) continue;
+    const DType* type = its->second.get<DType>();
+    if (one || !type || *type != DType::i64) return false;
+  }
+  return true;
+}
+
+// All handles have one type: a queue's where a variable's is wanted shows here.
+Status check_resources(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanInfo& info = plan.info[i];
+    std::vector<std::uint32_t> used = info.handles;
+    if (used.empty() && info.resource != ~0u) used.push_back(info.resource);
+    for (std::uint32_t r : used)
+      if (r >= plan.resources.size() || !fits(plan.resources[r].kind, plan.nodes[i].role) ||
+          !same_types(info.def, plan.resources[r].def, used.size() == 1))
+        return invalid_argument(
+                   fmt::format("{} cannot use the handle that it is given", info.def.op))
+            .at(info.def.site)
+            .in("in node '" + info.name + "'");
+  }
+  return ok_status();
+}
+
 Status load_partition(Self self, const LoadStep& load, std::uint32_t index, const Plan& plan,
                       Loading& loading) {
   auto& s = self->state;
@@ -224,6 +311,8 @@ Status load_partition(Self self, const LoadStep& load, std::uint32_t index, cons
   ExecutorSetup setup;
   setup.compiled = load.compiled;
   setup.partition = index;
+  TROUPE_TRY(check_resources(plan));
+  if (s.options.hub) loading.step.feeds[index] = feeds_of(self, load, plan);
   TROUPE_TRY(setup.program, make_program(self, plan, *local.device));
   setup.device = local.actor;
   setup.coordinator = s.options.coordinator;
@@ -235,6 +324,23 @@ Status load_partition(Self self, const LoadStep& load, std::uint32_t index, cons
   setup.routes = loading.routes;
   setup.alive = s.options.alive;
   loading.step.executors[index] = spawn_executor(self->system(), std::move(setup));
+  return ok_status();
+}
+
+// A client's session and the master have checked what they send; another process may not have.
+Status check_feeds(const std::vector<FeedSpec>& specs, const std::vector<Tensor>& feeds) {
+  if (feeds.size() != specs.size())
+    return invalid_argument(
+        fmt::format("the step wants {} feeds, not {}", specs.size(), feeds.size()));
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const FeedSpec& spec = specs[i];
+    const Tensor& t = feeds[i];
+    if (t.defined() && t.dtype() == spec.dtype && spec.shape.accepts(t.shape())) continue;
+    std::string got = t.defined() ? fmt::format("{}{}", dtype_name(t.dtype()), t.shape().text())
+                                  : "an undefined tensor";
+    return invalid_argument(fmt::format("feed '{}' is {}{}, not {}", spec.name,
+                                        dtype_name(spec.dtype), spec.shape.text(), got));
+  }
   return ok_status();
 }
 
@@ -278,6 +384,8 @@ void declare_all(Self self, const LoadStep& load, Loading& loading) {
 
 Status load_step(Self self, const LoadStep& load) {
   auto& s = self->state;
+  if (s.steps.contains(load.compiled))
+    return already_exists(fmt::format("compiled step {} is loaded", load.compiled));
   TROUPE_TRY(CompiledGraph graph, compile_again(self, load));
   std::map<std::string, ProcessId> process_of;
   for (std::size_t i = 0; i < load.devices.size() && i < load.processes.size(); ++i)
@@ -331,15 +439,34 @@ const ExecutorActor* executor(WorkerState& s, CompiledId id, std::uint32_t parti
   return it == step->second.executors.end() ? nullptr : &it->second;
 }
 
-void not_loaded(Self self, const AttemptId& attempt, const RunId& run, CompiledId id,
-                std::uint32_t partition) {
+void refuse(Self self, const AttemptId& attempt, const RunId& run, std::uint32_t partition,
+            Status why) {
   PartitionDone done;
   done.attempt = attempt;
   done.run = run;
   done.partition = partition;
-  done.status = not_found(
-      fmt::format("compiled step {} is not loaded in process {}", id, self->state.options.process));
+  done.status = std::move(why);
   self->send(self->state.options.coordinator, std::move(done));
+}
+
+void not_loaded(Self self, const AttemptId& attempt, const RunId& run, CompiledId id,
+                std::uint32_t partition) {
+  refuse(self, attempt, run, partition,
+         not_found(fmt::format("compiled step {} is not loaded in process {}", id,
+                               self->state.options.process)));
+}
+
+void start(Self self, StartStep& message) {
+  const ExecutorActor* e = executor(self->state, message.compiled, message.partition);
+  if (!e)
+    return not_loaded(self, message.attempt.id, message.attempt.run, message.compiled,
+                      message.partition);
+  auto& step = self->state.steps.at(message.compiled);
+  if (auto specs = step.feeds.find(message.partition); specs != step.feeds.end())
+    if (Status status = check_feeds(specs->second, message.feeds); !status.ok())
+      return refuse(self, message.attempt.id, message.attempt.run, message.partition,
+                    std::move(status));
+  self->send(*e, std::move(message));
 }
 
 void leave(Self self) {
@@ -365,7 +492,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
     s.devices[device->name().text()] = {device, spawn_device(self->system(), *device)};
   s.options = std::move(options);
   return {
-      [self](const LoadGraph& message) { self->state.graphs[message.session] = message; },
+      [self](const LoadGraph& message) { load_graph(self, message); },
       [self](const LoadStep& message) {
         auto& s = self->state;
         if (Status status = load_step(self, message); !status.ok())
@@ -373,14 +500,9 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
                      StepLoaded{message.compiled, s.options.process, std::move(status)});
       },
       [self](const UnloadStep& message) { unload(self, message.compiled); },
-      [self](StartStep& message) {
-        if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))
-          self->send(*e, std::move(message));
-        else
-          not_loaded(self, message.attempt.id, message.attempt.run, message.compiled,
-                     message.partition);
-      },
-      [self](const AbortPartition& message) {
+      [self](StartStep& message) { start(self, message); },
+      [self](AbortPartition& message) {
+        if (message.cause.ok()) message.cause = aborted("the attempt was ended without a cause");
         if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))
           self->send(*e, message);
         else

@@ -12,6 +12,8 @@
 namespace troupe {
 namespace {
 
+constexpr std::int32_t kMaxReplicas = 1024;  // each copies nodes
+
 struct Stage {
   std::string_view name;
   Status (*run)(Step&, const Target&);
@@ -54,11 +56,16 @@ Status check(const GraphDef& graph, const OpRegistry& ops) {
 Status check(const CompileRequest& request, const Target& target) {
   TROUPE_CHECK(target.ops != nullptr, "a target knows its ops");
   if (target.devices.empty()) return invalid_argument("there are no devices to run on");
-  for (const TargetDevice& device : target.devices)
+  std::unordered_set<std::string> names;
+  for (const TargetDevice& device : target.devices) {
     if (!device.name.full())
       return invalid_argument("device '" + device.name.text() + "' lacks a part of its name");
-  if (request.replicas < 1)
-    return invalid_argument("replicas must be at least 1, not " + std::to_string(request.replicas));
+    if (!names.insert(device.name.text()).second)
+      return invalid_argument("device '" + device.name.text() + "' is listed twice");
+  }
+  if (request.replicas < 1 || request.replicas > kMaxReplicas)
+    return invalid_argument("replicas must be between 1 and " + std::to_string(kMaxReplicas) +
+                            ", not " + std::to_string(request.replicas));
   return ok_status();
 }
 

@@ -245,7 +245,10 @@ void VariableStore::commit_staged(Outputs& out) {
 }
 
 void VariableStore::commit(Record record, Outputs& out) {
-  TROUPE_CHECK(record.s > committed_, "commit numbers rise");
+  if (record.s <= committed_)  // of a coordinator that contradicts itself
+    return fail_all(data_loss("container " + name_ + " was told to commit " +
+                              std::to_string(record.s) + " after " + std::to_string(committed_)),
+                    out);
   committed_ = record.s;
   for (const auto& [name, after] : record.metas) {
     Variable& v = variables_.find(name)->second;
@@ -342,6 +345,7 @@ void VariableStore::fail_all(Status status, Outputs& out) {
   broken_ = status;
   logs_.clear();
   committing_.clear();
+  commit_task_ = 0;  // its values are nobody's any more
   staged_.reset();
   pending_stage_.reset();
   out.push_back(Failed{status});
