@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 
 #include "actors/node.hpp"
 #include "apps/commands/commands.hpp"
@@ -242,7 +245,10 @@ int run_cli(int argc, char** argv) {
   }
   cli.printing.json = cli.output == "json";
   set_log_level(level_of(cli.log));
-  return cli.chosen();
+  int code = cli.chosen();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "error: cannot write the result: {}\n", std::strerror(errno));
+  return code == 0 ? 1 : code;
 }
 
 }  // namespace troupe

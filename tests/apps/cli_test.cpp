@@ -84,6 +84,12 @@ TEST_CASE("a folder without data is a failure, not a usage error") {
   CHECK(contains(ended.err, "/no/such/folder"));
 }
 
+TEST_CASE("a result that cannot be written is a failure") {
+  Ended ended = troupe_command("graph mnist-softmax --stage stages >/dev/full");
+  CHECK(ended.code == 1);
+  CHECK(contains(ended.err, "cannot write the result: No space left"));
+}
+
 TEST_CASE("each kind of error has its exit code") {
   using namespace troupe;
   CHECK(exit_code(ok_status()) == 0);
