@@ -117,7 +117,7 @@ GraphDef HostileFrames::graph() {
   if (graph.nodes.empty()) return graph;
   for (std::uint64_t n = random_.below(3); n > 0; --n)
     spoil(graph.nodes[random_.below(graph.nodes.size())]);
-  if (one_in(8)) graph.nodes.resize(random_.below(graph.nodes.size()));
+  if (one_in(8)) graph.nodes.resize(1 + random_.below(graph.nodes.size()));
   if (one_in(8))
     std::swap(graph.nodes[random_.below(graph.nodes.size())],
               graph.nodes[random_.below(graph.nodes.size())]);
