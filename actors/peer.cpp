@@ -208,6 +208,26 @@ bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
   return master_speaks ? from_master : to_master;
 }
 
+void NetHub::deliver_to(WorkerActor worker) {
+  std::lock_guard lock(mutex_);
+  std::swap(worker_, worker);  // the argument, which dies without the lock, takes the old one along
+}
+
+void NetHub::deliver_to(CoordinatorActor coordinator) {
+  std::lock_guard lock(mutex_);
+  std::swap(coordinator_, coordinator);
+}
+
+WorkerActor NetHub::worker() const {
+  std::lock_guard lock(mutex_);
+  return worker_;
+}
+
+CoordinatorActor NetHub::coordinator() const {
+  std::lock_guard lock(mutex_);
+  return coordinator_;
+}
+
 void NetHub::dispatch(ProcessId from, WireMessage message) {
   std::map<std::uint32_t, Tensor> none;
   if (!complete(message, none)) {
@@ -231,9 +251,9 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
           owner_.message(from, std::move(m));
         } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
                              std::is_same_v<M, BlockedReport> || std::is_same_v<M, StepLoaded>) {
-          caf::anon_send(coordinator_, std::move(m));
+          if (CoordinatorActor to = coordinator()) caf::anon_send(to, std::move(m));
         } else if constexpr (!std::is_same_v<M, MessagePart>) {
-          if (worker_) caf::anon_send(worker_, std::move(m));
+          if (WorkerActor to = worker()) caf::anon_send(to, std::move(m));
         }
       },
       message);
@@ -355,7 +375,7 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
     arrived.tag = Tag(tag->iterations);
     arrived.tensor = std::move(tensor);
     arrived.dead = tag->dead;
-    if (worker_) caf::anon_send(worker_, std::move(arrived));
+    if (WorkerActor to = worker()) caf::anon_send(to, std::move(arrived));
     return;
   }
   std::optional<WireMessage> ready;

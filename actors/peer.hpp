@@ -49,8 +49,9 @@ class NetHub final : public Hub, public TransportHandler {
   void use(Transport& transport) { transport_ = &transport; }
   void set_self(ProcessId self) { self_ = self; }
   // Where messages for this process's actors go. Before the first of them can arrive.
-  void deliver_to(WorkerActor worker) { worker_ = std::move(worker); }
-  void deliver_to(CoordinatorActor coordinator) { coordinator_ = std::move(coordinator); }
+  // Any time, from any thread: frames already come in.
+  void deliver_to(WorkerActor worker);
+  void deliver_to(CoordinatorActor coordinator);
 
   // Connects to another member; HubOwner::up or down follows.
   Status connect(const Endpoint& to, const Join& self, ProcessId process,
@@ -91,12 +92,14 @@ class NetHub final : public Hub, public TransportHandler {
   bool may_send(ProcessId from, const WireMessage& message) const;
   Status check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t bytes);
   void refuse(PeerId peer, Status why);
+  WorkerActor worker() const;
+  CoordinatorActor coordinator() const;
 
   ProcessId self_;
   HubOwner& owner_;
   Transport* transport_ = nullptr;
-  WorkerActor worker_;
-  CoordinatorActor coordinator_;
+  WorkerActor worker_;            // guarded by mutex_
+  CoordinatorActor coordinator_;  // guarded by mutex_
   BufferPool pool_{std::uint64_t{256} << 20};
 
   // Held while the parts of one message are queued, so that none of another come between.
