@@ -95,7 +95,9 @@ BatchNorm::Training BatchNorm::train(Output x, Site site) const {
   const auto towards = [&](const Variable& average, Output batch) {
     const Output rate =
         cast(constant(graph(), Tensor::scalar(1 - options_.momentum), site), average.dtype(), site);
-    return assign_add(average, mul(sub(batch, average, site), rate, site), site);
+    // A descent rather than an AssignAdd: of several replicas the mean moves the average, not the
+    // sum.
+    return apply_gradient_descent(average.handle(), rate, sub(average, batch, site), {}, site);
   };
   return {norm.y,
           group(graph(), {towards(mean_, norm.batch_mean), towards(variance_, norm.batch_variance)},

@@ -13,6 +13,11 @@ struct Net : nn::Module {
   nn::BatchNorm norm{*this, "norm", 2, {.epsilon = 0, .momentum = 0.75}};
 };
 
+struct Pictures : nn::Module {
+  using Module::Module;
+  nn::BatchNorm norm{*this, "norm", 1, {.momentum = 0}};
+};
+
 }  // namespace
 
 TEST_CASE("a batch norm trains on the batch and infers by its moving averages") {
@@ -43,6 +48,24 @@ TEST_CASE("a batch norm trains on the batch and infers by its moving averages") 
   CHECK(after[0].data<float>()[1] == doctest::Approx(mean));
   CHECK(after[1].data<float>()[1] == doctest::Approx(variance));
   CHECK(after[2].data<float>()[3] == doctest::Approx((20 - mean) / std::sqrt(variance)));
+}
+
+TEST_CASE("the replicas of a batch norm move its averages together, not each") {
+  const auto moving_mean = [](int replicas) {
+    Graph g;
+    auto [x, y] = data::digits(256).batch(64).repeat().outputs(g);
+    Pictures net{g.scope("net")};
+    auto training = net.norm.train(x);
+    Cluster cluster;
+    cluster.replicas = replicas;
+    Session s(g, cluster);
+    s.init();
+    s.run({}, {training.update});
+    return s.run({net.norm.mean().value()})[0].item<float>();
+  };
+  const float one = moving_mean(1);
+  CHECK(one > 0);
+  CHECK(moving_mean(2) / one == doctest::Approx(1).epsilon(0.1));  // the mean of two batches
 }
 
 TEST_CASE("an optimizer learns a batch norm's scale and offset, not its averages") {
