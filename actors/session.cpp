@@ -23,9 +23,9 @@ struct SessionCore {
   std::uint64_t id = 0;
   std::atomic<std::uint64_t> next_run{1};
   std::atomic<CommitNumber> committed{0};
+  std::atomic<bool> closed{false};
   std::mutex mutex;  // of what follows: compiling and closing, never a step
   std::size_t shipped = 0;
-  bool closed = false;
   std::mutex answered_mutex;
   std::vector<std::uint64_t> answered;  // runs answered out of order
   std::uint64_t acknowledged = 1;       // all below are answered
@@ -39,12 +39,36 @@ using detail::SessionCore;
 
 namespace {
 
+Status session_closed() { return failed_precondition("the session is closed"); }
+
+void refuse(Call& call, Status status) {
+  CallResult result;
+  result.status = std::move(status);
+  call.finish(std::move(result));
+}
+
 template <class Message>
-CallResult ask(const MasterActor& master, Message message) {
-  message.call = std::make_shared<Call>();
-  auto call = message.call;
+std::shared_ptr<Call> send(const MasterActor& master, Message message) {
+  auto call = std::make_shared<Call>();
+  // When the master ends before it gets to the message, the message's own end is the answer.
+  message.call = {call.get(), [call](Call*) {
+                    if (!call->done()) refuse(*call, session_closed());
+                  }};
   caf::anon_send(master, std::move(message));
-  return call->wait(false);
+  return call;
+}
+
+template <class Message>
+std::shared_ptr<Call> send(const SessionCore& core, Message message) {
+  if (!core.closed) return send(core.master, std::move(message));
+  auto call = std::make_shared<Call>();
+  refuse(*call, session_closed());
+  return call;
+}
+
+template <class To, class Message>
+CallResult ask(const To& to, Message message) {
+  return send(to, std::move(message))->wait(false);
 }
 
 std::uint64_t random_id() {
@@ -104,13 +128,13 @@ Expected<CompileRequest> make_request(const SessionCore& core, const std::vector
 
 // Extend, when the graph has grown. REQUIRES: core.mutex is held.
 Status ship(SessionCore& core) {
-  if (core.closed) return failed_precondition("the session is closed");
+  if (core.closed) return session_closed();
   if (core.shipped == core.graph.def().nodes.size()) return ok_status();
   ExtendSession extend;
   extend.session = core.id;
   extend.graph = core.graph.snapshot();
   std::size_t nodes = extend.graph->nodes.size();
-  CallResult result = ask(core.master, std::move(extend));
+  CallResult result = ask(core, std::move(extend));
   TROUPE_TRY(result.status);
   core.shipped = nodes;
   return ok_status();
@@ -122,7 +146,7 @@ Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& re
   CompileStep message;
   message.session = core.id;
   message.request = request;
-  CallResult result = ask(core.master, std::move(message));
+  CallResult result = ask(core, std::move(message));
   TROUPE_TRY(result.status);
   return result.compiled;
 }
@@ -133,26 +157,41 @@ struct FeedType {
   PartialShape shape;
 };
 
-}  // namespace
-
-// ---- runs
-// -----------------------------------------------------------------------------------------
-
-struct PendingRun::State {
+// A run under way.
+struct Run {
   std::shared_ptr<SessionCore> core;
-  RunId run;
+  RunId id;  // 0: it was never sent
   std::shared_ptr<Call> call;
-  bool noted = false;
+  std::atomic<bool> noted{false};
+
+  // The client need not be asked again, and knows of the commit.
+  static void note(SessionCore& core, std::uint64_t n, const CallResult& result) {
+    if (n != 0) note_answer(core, n);
+    CommitNumber seen = core.committed.load();
+    while (result.committed > seen &&
+           !core.committed.compare_exchange_weak(seen, result.committed)) {
+    }
+  }
+  Expected<std::vector<Tensor>> wait() {
+    CallResult& result = call->wait();
+    if (!noted.exchange(true)) note(*core, id.n, result);
+    if (!result.status.ok()) return result.status;
+    return result.fetches;
+  }
+  // One that nobody waits for is over all the same.
+  ~Run() {
+    if (!call || noted) return;
+    call->then([core = core, n = id.n](const CallResult& result) { note(*core, n, result); });
+  }
 };
 
-struct CompiledStep::State {
+// A request and what it was compiled to last.
+struct Step {
   std::shared_ptr<SessionCore> core;
   CompileRequest request;
   std::vector<FeedType> feeds;
   std::atomic<CompiledId> id{0};
 };
-
-namespace {
 
 Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>& feeds) {
   if (feeds.size() != types.size())
@@ -169,77 +208,67 @@ Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>
   return ok_status();
 }
 
-std::shared_ptr<Call> failed_call(Status status) {
-  auto call = std::make_shared<Call>();
-  CallResult result;
-  result.status = std::move(status);
-  call->finish(std::move(result));
-  return call;
+void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run) {
+  run.core = step.core;
+  if (Status status = check_feeds(step.feeds, feeds); !status.ok()) {
+    run.call = std::make_shared<Call>();
+    return refuse(*run.call, std::move(status));
+  }
+  SessionCore& core = *step.core;
+  run.id = {core.id, core.next_run.fetch_add(1)};
+  RunStep message;
+  message.run = run.id;
+  message.compiled = step.id.load();
+  message.feeds = std::move(feeds);
+  message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
+  message.acknowledged = acknowledged(core);
+  run.call = send(core, std::move(message));
+}
+
+Expected<std::vector<Tensor>> run_to_end(Step& step, const std::vector<Tensor>& feeds,
+                                         const RunOptions& options) {
+  for (int tries = 0;; ++tries) {
+    CompiledId used = step.id.load();
+    Run run;
+    start(step, feeds, options, run);
+    Expected<std::vector<Tensor>> result = run.wait();
+    // The least recently used steps are unloaded when many are compiled: compile it again.
+    if (result.ok() || tries > 0 || result.status().code() != Code::not_found ||
+        result.status().message().find("is not loaded any more") == std::string::npos)
+      return result;
+    TROUPE_TRY(CompiledId again, compile_request(*step.core, step.request));
+    step.id.compare_exchange_strong(used, again);
+  }
 }
 
 }  // namespace
+
+struct PendingRun::State : Run {};
+struct CompiledStep::State : Step {};
 
 bool PendingRun::done() const { return state_->call->done(); }
 
 CommitNumber PendingRun::committed() const { return state_->call->result().committed; }
 
 void PendingRun::cancel() {
+  if (state_->core->closed) return;
   caf::anon_send(state_->core->master,
-                 CancelRun{state_->run, cancelled("the client cancelled the run")});
+                 CancelRun{state_->id, cancelled("the client cancelled the run")});
 }
 
-Expected<std::vector<Tensor>> PendingRun::try_get() {
-  CallResult& result = state_->call->wait();
-  if (!state_->noted) {
-    state_->noted = true;
-    if (state_->run.n != 0) note_answer(*state_->core, state_->run.n);
-    CommitNumber seen = state_->core->committed.load();
-    while (result.committed > seen &&
-           !state_->core->committed.compare_exchange_weak(seen, result.committed)) {
-    }
-  }
-  if (!result.status.ok()) return result.status;
-  return result.fetches;
-}
+Expected<std::vector<Tensor>> PendingRun::try_get() { return state_->wait(); }
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
-  pending.state_->core = state_->core;
-  if (Status status = check_feeds(state_->feeds, feeds); !status.ok()) {
-    pending.state_->call = failed_call(std::move(status));
-    return pending;
-  }
-  auto call = std::make_shared<Call>();
-  pending.state_->call = call;
-  RunStep message;
-  message.run = {state_->core->id, state_->core->next_run.fetch_add(1)};
-  message.compiled = state_->id.load();
-  message.feeds = std::move(feeds);
-  message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
-  message.acknowledged = acknowledged(*state_->core);
-  message.call = call;
-  pending.state_->run = message.run;
-  caf::anon_send(state_->core->master, std::move(message));
+  troupe::start(*state_, std::move(feeds), options, *pending.state_);
   return pending;
 }
 
 Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
                                                     const RunOptions& options) const {
-  for (int tries = 0;; ++tries) {
-    CompiledId used = state_->id.load();
-    Expected<std::vector<Tensor>> result = start(feeds, options).try_get();
-    // The least recently used steps are unloaded when many are compiled: compile it again.
-    if (result.ok() || tries > 0 || result.status().code() != Code::not_found ||
-        result.status().message().find("is not loaded any more") == std::string::npos)
-      return result;
-    TROUPE_TRY(CompiledId again, compile_request(*state_->core, state_->request));
-    state_->id.compare_exchange_strong(used, again);
-  }
+  return run_to_end(*state_, feeds, options);
 }
-
-// ---- Session
-// --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -297,18 +326,14 @@ namespace {
 Expected<std::vector<Tensor>> run_single(const std::shared_ptr<SessionCore>& core,
                                          CompileRequest request, std::vector<Tensor> feeds) {
   request.replicas = 1;
+  Step step;
+  step.core = core;
   TROUPE_TRY(CompiledId id, compile_request(*core, request));
-  RunStep message;
-  message.run = {core->id, core->next_run.fetch_add(1)};
-  message.compiled = id;
-  message.feeds = std::move(feeds);
-  message.acknowledged = acknowledged(*core);
-  RunId run = message.run;
-  CallResult result = ask(core->master, std::move(message));
-  note_answer(*core, run.n);
-  TROUPE_TRY(result.status);
-  if (result.committed > core->committed.load()) core->committed = result.committed;
-  return std::move(result.fetches);
+  step.id = id;
+  for (std::size_t i = 0; i < feeds.size(); ++i)
+    step.feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
+  step.request = std::move(request);
+  return run_to_end(step, feeds, {});
 }
 
 }  // namespace
@@ -361,13 +386,13 @@ Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& v
     request.targets.push_back(node.name());
     feeds.push_back(value);
   }
-  TROUPE_TRY(ask(core_->master, ResumeAt{committed - 1, nullptr}).status);
+  TROUPE_TRY(ask(*core_, ResumeAt{committed - 1, nullptr}).status);
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 
 CommitNumber Session::committed() const { return core_->committed.load(); }
 
-std::vector<std::string> Session::describe() { return ask(core_->master, DescribeJob{}).text; }
+std::vector<std::string> Session::describe() { return ask(*core_, DescribeJob{}).text; }
 
 std::vector<DeviceMemory> Session::memory(bool reset_peak) {
   std::lock_guard lock(core_->mutex);
