@@ -22,7 +22,8 @@ Expected<std::vector<Tensor>> save(const NodeDef& node, const std::vector<Tensor
                             " names and was given " + std::to_string(inputs.size() - 1));
   Safetensors content;
   for (std::size_t i = 0; i < names.size(); ++i) content.tensors[names[i]] = inputs[i + 1];
-  TROUPE_TRY(write_safetensors(inputs[0].item<std::string>() + ".safetensors", content));
+  std::string path = inputs[0].item<std::string>() + ".safetensors";
+  TROUPE_TRY(write_safetensors(path, content).in("writing '" + path + "'"));
   return std::vector<Tensor>{};
 }
 

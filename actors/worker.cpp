@@ -287,6 +287,14 @@ bool same_types(const NodeDef& user, const NodeDef& handle, bool one) {
   return true;
 }
 
+// "Enqueue" or "Enqueue of [f32]", for errors.
+std::string op_and_types(const NodeDef& node) {
+  for (const char* name : {"T", "types"})
+    if (auto it = node.attrs.find(name); it != node.attrs.end())
+      return node.op + " of " + it->second.text();
+  return node.op;
+}
+
 // All handles have one type: a queue's where a variable's is wanted shows here.
 Status check_resources(const Plan& plan) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -296,8 +304,12 @@ Status check_resources(const Plan& plan) {
     for (std::uint32_t r : used)
       if (r >= plan.resources.size() || !fits(plan.resources[r].kind, plan.nodes[i].role) ||
           !same_types(info.def, plan.resources[r].def, used.size() == 1))
-        return invalid_argument(
-                   fmt::format("{} cannot use the handle that it is given", info.def.op))
+        return invalid_argument(r >= plan.resources.size()
+                                    ? fmt::format("{} is given no handle", info.def.op)
+                                    : fmt::format("{} cannot use the handle '{}' ({})",
+                                                  op_and_types(info.def),
+                                                  plan.resources[r].def.name,
+                                                  op_and_types(plan.resources[r].def)))
             .at(info.def.site)
             .in("in node '" + info.name + "'");
   }
