@@ -36,7 +36,9 @@ struct DatasetState {
 using Self = DatasetActor::stateful_pointer<DatasetState>;
 
 Expected<Pipeline>& opened(DatasetState& s) {
-  if (!s.pipeline) s.pipeline.emplace(open_dataset(s.def, read_file));
+  if (!s.pipeline)
+    s.pipeline.emplace(
+        open_dataset(s.def, [](const std::string& path) { return read_file(path); }));
   return *s.pipeline;
 }
 
