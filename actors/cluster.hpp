@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Cluster {
   int wait_for = 0;
   std::string secret;          // shared with those workers; drawn at random for local ones
   std::string worker_program;  // for local workers; empty: this executable
+  // Asked while the session waits for its workers; true: give up (cancelled). Called on the
+  // session's thread, many times a second.
+  std::function<bool()> stop;
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;
 

@@ -26,6 +26,8 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::seconds kStartWithin{20};
+// How often a start asks Cluster::stop. A signal handler can set a flag but wake nobody.
+constexpr std::chrono::milliseconds kAskStopEvery{20};
 
 std::string random_bytes(std::size_t n) {
   std::random_device device;
@@ -35,7 +37,8 @@ std::string random_bytes(std::size_t n) {
 }
 
 // Worker processes of this machine. The destructor waits a while for them to leave, then kills:
-// none is left behind.
+// none is left behind. Each is a process group of its own: the signals that a terminal or
+// `timeout` sends to the group of the master are for the master alone, which ends its workers.
 class Children {
  public:
   ~Children() {
@@ -62,8 +65,12 @@ class Children {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[0], kInherited);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     pid_t pid = 0;
-    int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv, environ);
+    int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
     bool written =
@@ -74,6 +81,11 @@ class Children {
     pids_.push_back(pid);
     if (!written) return unavailable("a worker closed its settings before it read them");
     return pid;
+  }
+
+  // For workers that hold nothing yet.
+  void kill_all() {
+    for (pid_t pid : pids_) kill(pid, SIGKILL);
   }
 
  private:
@@ -256,16 +268,19 @@ Status ClusterRuntime::wait_until_ready() {
       if (worker.ready < stage) return false;
     return true;
   };
+  TROUPE_LOG(info, "master",
+             fmt::format("waiting for workers at {}: {} wanted", endpoint_.text(), wanted));
   for (int stage : {1, 2}) {
-    bool there = true;
-    if (cluster_.wait_for > 0)
-      changed_.wait(lock, [&] { return all(stage) || !failed_.ok(); });
-    else
-      there = changed_.wait_until(lock, until, [&] { return all(stage) || !failed_.ok(); });
+    while (!all(stage) && failed_.ok()) {
+      if (cluster_.stop && cluster_.stop())
+        return cancelled(
+            fmt::format("stopped when {} of {} workers had joined", workers_.size(), wanted));
+      if (cluster_.wait_for == 0 && std::chrono::steady_clock::now() >= until)
+        return deadline_exceeded(fmt::format("{} of {} workers joined within {} s", workers_.size(),
+                                             wanted, kStartWithin.count()));
+      changed_.wait_for(lock, kAskStopEvery);
+    }
     TROUPE_TRY(failed_);
-    if (!there)
-      return deadline_exceeded(fmt::format("{} of {} workers joined within {} s", workers_.size(),
-                                           wanted, kStartWithin.count()));
     if (stage == 1) TROUPE_TRY(send_members());
   }
   running_ = true;
@@ -315,6 +330,7 @@ ClusterRuntime::~ClusterRuntime() {
   {
     std::lock_guard lock(mutex_);
     for (const auto& [process, _] : workers_) members.push_back(process);
+    if (!running_) children_.kill_all();
   }
   for (ProcessId process : members) (void)hub_.send(process, Leave{});
   for (const ProcessActor& proxy : proxies_)

@@ -102,6 +102,7 @@ Status Job::begin() {
     TROUPE_TRY(session_->try_restore(values, data.step));
     // Commit 1 is the initialisation; step k commits k + 1.
     first_step_ = last_checkpoint_ = std::int64_t(data.step) - 1;
+    result_.checkpoint = newest.path;
     return ok_status();
   }
   return session_->try_init();
@@ -135,7 +136,6 @@ Status Job::loop() {
   TROUPE_TRY(CompiledStep step, session_->try_compile({step_.loss}, {step_.train}));
   result_.steps = first_step_;
   Clock::time_point begin = Clock::now(), shown = begin;
-  std::int64_t timed = 0;
   while (result_.steps < steps_) {
     if (options_.stop && options_.stop()) {
       result_.stopped = true;
@@ -144,8 +144,9 @@ Status Job::loop() {
     TROUPE_TRY(std::vector<Tensor> fetched, step.try_run());
     result_.loss = fetched[0].item<float>();
     ++result_.steps;
-    if (++timed == 1) begin = Clock::now();
-    result_.steps_per_second = timed > 1 ? double(timed - 1) / seconds_since(begin) : 0;
+    if (++result_.steps_here == 1) begin = Clock::now();
+    if (result_.steps_here > 1)
+      result_.steps_per_second = double(result_.steps_here - 1) / seconds_since(begin);
     bool last = result_.steps == steps_;
     if (options_.progress && (last || seconds_since(shown) > 0.25)) {
       shown = Clock::now();

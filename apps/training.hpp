@@ -33,19 +33,20 @@ struct TrainOptions {
     double steps_per_second = 0;
   };
   std::function<void(const Progress&)> progress;
-  // Asked at each step boundary; true: checkpoint and stop.
+  // Asked at each step boundary; true: checkpoint and stop. (Cluster::stop is asked before.)
   std::function<bool()> stop;
 };
 
 struct TrainResult {
   std::int64_t steps = 0;       // of the whole job, resumed ones included
+  std::int64_t steps_here = 0;  // of this process: 0 when the checkpoint was the end already
   double steps_per_second = 0;  // of this process, without the first step
-  float loss = 0;               // of the last step
+  float loss = 0;               // of the last step; 0 without one
   double test_accuracy = 0;
   std::string params_sha256;
   bool drawn = false;      // on drawn digits
   bool stopped = false;    // by `stop`
-  std::string checkpoint;  // the newest written, or empty
+  std::string checkpoint;  // the newest written or resumed, or empty
 };
 
 // Builds, trains, tests. Errors: those of the session, and not_found for data that is not there.

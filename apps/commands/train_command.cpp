@@ -11,27 +11,54 @@
 namespace troupe {
 namespace {
 
-std::atomic<int> stop_signals{0};
+std::atomic<int> stop_signal{0};  // the first SIGTERM or SIGINT
 
-// The first signal stops at the next step boundary, the second at once.
-void on_stop(int) {
-  if (stop_signals.fetch_add(1) > 0) _exit(143);
+int code_of(int signal) { return 128 + signal; }
+
+// The first signal stops while waiting for workers or at the next step boundary, the second at
+// once.
+void on_stop(int signal) {
+  int none = 0;
+  if (!stop_signal.compare_exchange_strong(none, signal)) _exit(code_of(signal));
 }
+
+bool stop_asked() { return stop_signal.load() != 0; }
 
 nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
   nlohmann::json out = {{"example", options.example},
                         {"data", result.drawn ? "drawn" : options.data},
                         {"steps", result.steps},
-                        {"steps_per_second", result.steps_per_second},
+                        {"steps_here", result.steps_here},
+                        {"steps_per_second", nullptr},
                         {"batch", options.batch},
                         {"replicas", options.cluster.replicas},
-                        {"loss", result.loss},
+                        {"loss", nullptr},
                         {"params_sha256", result.params_sha256},
                         {"seed", options.seed},
                         {"stopped", result.stopped}};
+  if (result.steps_here > 0) {
+    out["steps_per_second"] = result.steps_per_second;
+    out["loss"] = result.loss;
+  }
   if (!result.stopped) out["test_accuracy"] = result.test_accuracy;
   if (!result.checkpoint.empty()) out["checkpoint"] = result.checkpoint;
   return out;
+}
+
+void print_text(const TrainOptions& options, const TrainResult& result) {
+  if (result.steps_here > 0)
+    fmt::print("{}: {} steps, {:.1f} steps/s, loss {:.4f}\n", options.example, result.steps,
+               result.steps_per_second, result.loss);
+  else if (result.stopped)
+    fmt::print("{}: stopped at step {}, before another one\n", options.example, result.steps);
+  else
+    fmt::print("{}: the checkpoint is at step {}, nothing is left to do\n", options.example,
+               result.steps);
+  if (!result.stopped)
+    fmt::print("test accuracy {:.4f}{}\n", result.test_accuracy,
+               result.drawn ? " (on drawn digits, not MNIST)" : "");
+  if (!result.checkpoint.empty()) fmt::print("checkpoint {}\n", result.checkpoint);
+  fmt::print("params_sha256 {}\n", result.params_sha256);
 }
 
 }  // namespace
@@ -51,24 +78,21 @@ int train_command(TrainOptions options, const Printing& printing) {
   std::signal(SIGINT, on_stop);
   ProgressLine line(printing.quiet || printing.json);
   options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
-  options.stop = [] { return stop_signals.load() > 0; };
+  options.stop = options.cluster.stop = stop_asked;
   if (options.data.empty() && !printing.quiet && !printing.json)
     fmt::print(stderr, "no --data: training on {} digits drawn by this program\n",
                options.examples);
   auto result = train(options);
-  if (!result.ok()) return report_error(result.status(), printing);
-  if (printing.json) {
-    fmt::print("{}\n", as_json(options, *result).dump());
-  } else {
-    fmt::print("{}: {} steps, {:.1f} steps/s, loss {:.4f}\n", options.example, result->steps,
-               result->steps_per_second, result->loss);
-    if (!result->stopped)
-      fmt::print("test accuracy {:.4f}{}\n", result->test_accuracy,
-                 result->drawn ? " (on drawn digits, not MNIST)" : "");
-    if (!result->checkpoint.empty()) fmt::print("checkpoint {}\n", result->checkpoint);
-    fmt::print("params_sha256 {}\n", result->params_sha256);
+  if (!result.ok()) {
+    int code = report_error(result.status(), printing);
+    bool stopped = stop_asked() && result.status().code() == Code::cancelled;
+    return stopped ? code_of(stop_signal) : code;
   }
-  return result->stopped ? 143 : 0;
+  if (printing.json)
+    fmt::print("{}\n", as_json(options, *result).dump());
+  else
+    print_text(options, *result);
+  return result->stopped ? code_of(stop_signal) : 0;
 }
 
 }  // namespace troupe

@@ -1,0 +1,72 @@
+// A `troupe` that runs beside the test.
+#pragma once
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+// Its output is read line by line; both streams go into one pipe, which ends when the command and
+// every process that it started have ended.
+class RunningCommand {
+ public:
+  explicit RunningCommand(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TROUPE_BUILD_DIR "/bin/troupe");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    if (posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ) != 0) pid_ = -1;
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    out_ = ends[0];
+  }
+  ~RunningCommand() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    if (out_ >= 0) close(out_);
+  }
+  RunningCommand(const RunningCommand&) = delete;
+  RunningCommand& operator=(const RunningCommand&) = delete;
+
+  // False when all output ended without `text`.
+  bool wait_for(const std::string& text) {
+    while (read_.find(text) == std::string::npos)
+      if (!read_more()) return false;
+    return true;
+  }
+  void signal(int number) { kill(pid_, number); }
+  // The exit code, once no process is left that the command started.
+  int end() {
+    while (read_more()) {
+    }
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  const std::string& output() const { return read_; }
+
+ private:
+  bool read_more() {
+    char piece[4096];
+    ssize_t n = read(out_, piece, sizeof piece);
+    if (n > 0) read_.append(piece, std::size_t(n));
+    return n > 0;
+  }
+
+  pid_t pid_ = -1;
+  int out_ = -1;
+  std::string read_;
+};
