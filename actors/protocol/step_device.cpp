@@ -58,7 +58,7 @@ void StepState::State::issue_kernel(std::uint32_t i) {
   if (!ran.ok()) return fail(i, ran);
   const Ticket ticket = ticket_of_outputs(node, before);
   for (std::uint32_t k = 0; k < node.outputs; ++k) slots[node.first_slot + k].ticket = ticket;
-  issued_at(i, ticket);
+  issued_at(i, ticket, before.sequence);
   finish(i, false);
 }
 
@@ -67,23 +67,23 @@ Ticket StepState::State::ticket_of_outputs(const Program::Node& node, Ticket bef
   Stream& stream = device.stream();
   const Ticket after = stream.last();
   if (!after.complete() && after != before) return after;
-  bool elsewhere = false, pending = false;
+  bool elsewhere = false;
+  Ticket newest;
   for (std::uint32_t k = 0; k < node.inputs; ++k) {
     const Ticket& ticket = slots[program->input_slots()[node.first_input + k]].ticket;
     if (done(ticket)) continue;
-    pending = true;
     elsewhere |= ticket.stream != stream.id();
+    if (newest.sequence < ticket.sequence) newest = ticket;
   }
-  if (!pending) return {};
-  return elsewhere ? stream.enqueue([] { return ok_status(); }) : after;
+  return elsewhere ? stream.enqueue([] { return ok_status(); }) : newest;
 }
 
-void StepState::State::issued_at(std::uint32_t node, Ticket ticket) {
+void StepState::State::issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before) {
   if (ticket.complete()) return;
   StreamView& v = view(ticket.stream);
   if (ticket.sequence <= v.last) return;
   v.last = ticket.sequence;
-  issued.push_back({ticket, node});
+  issued.push_back({ticket, node, before});
 }
 
 void StepState::State::issue_copy(std::uint32_t i) {
@@ -103,9 +103,22 @@ void StepState::State::issue_copy(std::uint32_t i) {
                    space == MemorySpace::host ? device.host_allocator() : device.allocator());
   if (!made.ok()) return fail(i, made.status());
   to.tensor = std::move(made).value();
-  to.ticket = device.copy(source, to.tensor);
-  issued_at(i, to.ticket);
+  to.ticket = copy(i, source, to.tensor);
   finish(i, false);
+}
+
+// A copy follows what the device's stream was given before, and fails with it: by another step,
+// too, whose work is then to be looked at.
+Ticket StepState::State::copy(std::uint32_t node, const Tensor& from, const Tensor& to) {
+  const Ticket before = device.stream().last();
+  const Ticket ticket = device.copy(from, to);
+  if (ticket.complete()) return ticket;
+  if (before.stream != ticket.stream) {
+    StreamView& v = view(before.stream);
+    v.last = std::max(v.last, before.sequence);
+  }
+  issued_at(node, ticket, ticket.sequence - 1);
+  return ticket;
 }
 
 // Puts a tensor from outside into a slot, in the memory space that its readers expect.
@@ -120,8 +133,7 @@ Status StepState::State::place(std::uint32_t node, std::uint32_t slot, Tensor te
     return {};
   }
   TROUPE_TRY(to.tensor, Tensor::make(tensor.dtype(), tensor.shape(), device.allocator()));
-  to.ticket = device.copy(tensor, to.tensor);
-  issued_at(node, to.ticket);
+  to.ticket = copy(node, tensor, to.tensor);
   return {};
 }
 
@@ -156,21 +168,32 @@ void StepState::State::handle(WaitAnswer& answer) {
 }
 
 // A stream that fails reports it for every later ticket: the node to blame is the first one whose
-// ticket failed, found by halving what lies between the known good and the known bad.
+// ticket failed, found by halving what lies between the known good and the known bad. It is not to
+// blame when the stream had failed before the node's own work: in an earlier step, or in one that
+// uses the device at the same time.
 void StepState::State::find_failure(StreamView& v, const Status& failure) {
   if (v.complete >= v.last) return;  // found already
-  if (!failure.ok()) device_failure = failure;
+  if (!failure.ok()) v.failure = failure;
   limit = 0;
   std::vector<Issued> suspects;
   for (const Issued& work : issued)
     if (work.ticket.stream == v.stream && work.ticket.sequence > v.complete &&
         work.ticket.sequence <= v.failed)
       suspects.push_back(work);
-  if (suspects.size() <= 1) {
-    v.complete = v.last;  // the rest of the stream failed with it
-    return fail(suspects.empty() ? kNoNode : suspects[0].node, device_failure);
-  }
-  wait_for(suspects[(suspects.size() - 1) / 2].ticket, kNoNode);
+  if (suspects.size() > 1) return wait_for(suspects[(suspects.size() - 1) / 2].ticket, kNoNode);
+  if (suspects.size() == 1 && suspects[0].before > v.complete)
+    return wait_for({v.stream, suspects[0].before}, kNoNode);
+  v.complete = v.last;  // the rest of the stream failed with it
+  if (suspects.empty()) return fail_with_stream(v);
+  fail(suspects[0].node, v.failure);
+}
+
+// No node of this step takes the place of this cause.
+void StepState::State::fail_with_stream(const StreamView& v) {
+  limit = failed_node = 0;
+  if (aborted) return;
+  status = v.failure.in("in other work, after which nothing runs on stream " +
+                        std::to_string(v.stream) + " of " + program->plan().device);
 }
 
 }  // namespace troupe

@@ -90,7 +90,6 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   issued.clear();
   streams.clear();
   keys.assign(plan.resources.size(), 0);
-  device_failure = {};
   started = over = aborted = false;
   return {};
 }

@@ -69,6 +69,10 @@ struct FakeWorld : StepWorld {
   std::condition_variable arrived;
 };
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 std::unique_ptr<FakeDevice> fake(FakeOptions options = {}) {
   return make_fake_device(test_device_name("fake"), options);
 }
@@ -194,6 +198,44 @@ TEST_CASE("a failed ticket names the node that issued the work") {
           std::string::npos);
     CHECK(w.outbox.sent.empty());
   }
+}
+
+TEST_CASE("what failed before a step is told as the device's failure, not as its node's") {
+  for (int streams : {1, 3})
+    for (int nodes : {1, 7}) {
+      INFO(streams, " streams, ", nodes, " nodes");
+      auto device = fake({.fail_at = 12, .streams = streams});
+      auto plan = [&](FakeWorld& w, const std::string& name) {
+        auto at = w.copy(name, w.draft.out(w.host_value("x", 1)), MemorySpace::device);
+        for (int i = 0; i < nodes; ++i) at = w.later(name + std::to_string(i), {w.draft.out(at)});
+        w.draft.fetch(w.draft.out(w.copy("down", w.draft.out(at), MemorySpace::host)));
+        w.make();
+      };
+      FakeWorld guilty(*device), innocent(*device);
+      plan(guilty, "guilty");
+      plan(innocent, "innocent");
+      StepResult result;
+      int steps = 0;
+      do {
+        guilty.start();
+        result = guilty.drive();
+        ++steps;
+      } while (result.status.ok());
+      CHECK(steps == (nodes == 1 ? 4 : 2));
+      INFO(result.status.text());
+      CHECK(contains(result.status.text(), "in node '"));
+      const std::string cause = result.status.message();
+      for (FakeWorld* world : {&innocent, &innocent, &guilty}) {
+        world->start();
+        const Status later = world->drive().status;
+        INFO(later.text());
+        CHECK(later.code() == Code::internal);
+        CHECK(contains(later.text(), cause));
+        CHECK(contains(later.text(), "nothing runs on stream"));
+        CHECK(contains(later.text(), device->name().text()));
+        CHECK_FALSE(contains(later.text(), "in node '"));
+      }
+    }
 }
 
 TEST_CASE("an abort lets the device finish what it was given") {

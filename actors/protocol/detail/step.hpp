@@ -33,6 +33,7 @@ struct StepState::State {
   struct Issued {
     Ticket ticket;
     std::uint32_t node = 0;
+    std::uint64_t before = 0;  // of the stream, by anybody, just before the node's; 0: all was well
   };
   // One stream as this step sees it.
   struct StreamView {
@@ -40,6 +41,7 @@ struct StepState::State {
     std::uint64_t last = 0;      // the last ticket the step got of it
     std::uint64_t complete = 0;  // known to be done
     std::uint64_t failed = 0;    // known to have failed at or before it; 0: not
+    Status failure;
   };
 
   explicit State(std::shared_ptr<const Program> shared_program);
@@ -92,11 +94,13 @@ struct StepState::State {
   Ticket ticket_of_outputs(const Program::Node& node, Ticket before);
   bool park_unless_done(std::uint32_t node, std::uint16_t first_input, bool host_only);
   void issue_copy(std::uint32_t node);
+  Ticket copy(std::uint32_t node, const Tensor& from, const Tensor& to);
   Status place(std::uint32_t node, std::uint32_t slot, Tensor tensor);
-  void issued_at(std::uint32_t node, Ticket ticket);
+  void issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before);
   void wait_for(Ticket ticket, std::uint32_t node);
   bool device_idle();
   void find_failure(StreamView& stream, const Status& failure);
+  void fail_with_stream(const StreamView& stream);
 
   const std::shared_ptr<const Program> program;
   const std::vector<Program::Node>& nodes;
@@ -126,7 +130,6 @@ struct StepState::State {
   std::vector<std::uint32_t> keys;
   std::vector<Issued> issued;  // asynchronous devices: in order of issue
   std::vector<StreamView> streams;
-  Status device_failure;
 
   // Of the burst in flight.
   Lanes* lanes = nullptr;
