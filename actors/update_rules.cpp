@@ -95,6 +95,25 @@ Status apply(const VariableStore::Reduction& reduction, std::vector<Tensor>& val
   return ok_status();
 }
 
+// Kernels read every variable and operand as what the op's definition says they are.
+Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targets) {
+  const auto& rule = static_cast<const RuleWithKernel&>(*write.rule);
+  auto check = [&](std::size_t input, DType is, std::string_view variable) -> Status {
+    const ArgSpec& arg = rule.op_info->in[input];
+    const DType wanted = rule.op_info->held_by(arg, rule.attrs);
+    if (is == wanted) return ok_status();
+    return invalid_argument(
+        fmt::format("node '{}': the {} of {} must be {}, not {}{}", rule.node, arg.name, rule.op,
+                    dtype_name(wanted), dtype_name(is),
+                    variable.empty() ? "" : fmt::format(" (variable {})", variable)));
+  };
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    TROUPE_TRY(check(i, targets[i].dtype, targets[i].name));
+  for (std::size_t o = 0; o < write.operands.size(); ++o)
+    TROUPE_TRY(check(targets.size() + o, write.operands[o].dtype(), {}));
+  return ok_status();
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const NodeDef& node,
@@ -137,6 +156,7 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
   if (inputs.size() != rule.op_info->in.size())
     return internal_error(fmt::format("node '{}': {} takes {} inputs, not {}", rule.node, rule.op,
                                       rule.op_info->in.size(), inputs.size()));
+  TROUPE_TRY(check_types(write, targets));
   const VariableMeta& first = targets.front();
   if (assigns) {
     const Tensor& value = write.operands.front();
@@ -149,8 +169,7 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
     targets.front().shape = value.shape();
   } else {
     for (std::size_t o = 0; o < write.operands.size(); ++o)
-      if (rule.reduced[o] &&
-          (write.operands[o].shape() != first.shape || write.operands[o].dtype() != first.dtype))
+      if (rule.reduced[o] && write.operands[o].shape() != first.shape)
         return invalid_argument(
             fmt::format("node '{}': the {} of variable {} must be {}{}, not {}{}", rule.node,
                         rule.op_info->in[targets.size() + o].name, first.name,

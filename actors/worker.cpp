@@ -274,19 +274,6 @@ bool fits(ResourceRef::Kind kind, Role role) {
   }
 }
 
-// What a node says of the values of its resource is what the resource was made with. A rule with
-// several variables may have a counter among them.
-bool same_types(const NodeDef& user, const NodeDef& handle, bool one) {
-  for (const char* name : {"T", "types"}) {
-    auto mine = user.attrs.find(name), its = handle.attrs.find(name);
-    if (mine == user.attrs.end() || its == handle.attrs.end()) continue;
-    if (mine->second.text() == its->second.text()) continue;
-    const DType* type = its->second.get<DType>();
-    if (one || !type || *type != DType::i64) return false;
-  }
-  return true;
-}
-
 // "Enqueue" or "Enqueue of [f32]", for errors.
 std::string op_and_types(const NodeDef& node) {
   for (const char* name : {"T", "types"})
@@ -302,8 +289,7 @@ Status check_resources(const Plan& plan) {
     std::vector<std::uint32_t> used = info.handles;
     if (used.empty() && info.resource != ~0u) used.push_back(info.resource);
     for (std::uint32_t r : used)
-      if (r >= plan.resources.size() || !fits(plan.resources[r].kind, plan.nodes[i].role) ||
-          !same_types(info.def, plan.resources[r].def, used.size() == 1))
+      if (r >= plan.resources.size() || !fits(plan.resources[r].kind, plan.nodes[i].role))
         return invalid_argument(r >= plan.resources.size()
                                     ? fmt::format("{} is given no handle", info.def.op)
                                     : fmt::format("{} cannot use the handle '{}' ({})",

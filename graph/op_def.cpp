@@ -16,6 +16,13 @@ const AttrSpec* OpInfo::attr(std::string_view name) const {
   return nullptr;
 }
 
+DType OpInfo::held_by(const ArgSpec& arg, const AttrMap& attrs) const {
+  if (arg.held != DType::invalid) return arg.held;
+  auto t = attrs.find("T");
+  const DType* type = t == attrs.end() ? nullptr : t->second.get<DType>();
+  return type ? *type : DType::invalid;
+}
+
 std::string OpInfo::input_name(const NodeDef& node, int i) const {
   return detail::input_label(*this, node.attrs, i);
 }

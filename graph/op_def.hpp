@@ -66,7 +66,8 @@ enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2 };
 //   "index: Tidx"    another type attribute, declared in attrs
 //   "values: T..."   a list of one or more of type T; its length becomes the int attribute N
 //   "parts: types..." a list of any types; they become the list(type) attribute "types"
-//   "var: resource"  a handle
+//   "var: resource"  a handle; what it stands for has the type attribute T, if the op has one
+//   "step: resource of i64"  a handle on a variable of that dtype
 //   an output "parts: T..." has as many ports as the int attribute N says
 // Attributes:
 //   "name: kind", "name: kind = default", "Tidx: type {i32 i64} = i64", "mode: string {a b} = a"
@@ -100,6 +101,7 @@ struct ArgSpec {
   std::string name;
   Kind kind = Kind::attr;
   DType dtype = DType::invalid;   // fixed
+  DType held = DType::invalid;    // of a handle whose variable's dtype is not T
   std::string type_attr;          // attr, list
   bool host = false;
 };
@@ -118,6 +120,8 @@ struct OpInfo {
   const AttrSpec* attr(std::string_view name) const;
   // Argument and position of flat input `i` of a node ("values[2]").
   std::string input_name(const NodeDef& node, int i) const;
+  // The dtype that the variable behind handle `arg` must have; invalid: the op does not say.
+  DType held_by(const ArgSpec& arg, const AttrMap& attrs) const;
 };
 
 }  // namespace troupe

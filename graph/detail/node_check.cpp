@@ -212,6 +212,24 @@ std::string input_label(const OpInfo& op, const AttrMap& attrs, int i) {
   return "input " + std::to_string(i);
 }
 
+Status check_handle(const OpInfo& op, const NodeDef& node, int i, const NodeDef& handle) {
+  if (std::size_t(i) >= op.in.size() || op.in[std::size_t(i)].dtype != DType::resource)
+    return ok_status();
+  auto differs = [&](const Attr& wanted, const Attr& is) {
+    return invalid_argument(input_label(op, node.attrs, i) + " of node '" + node.name + "' (" +
+                            node.op + ") must be a handle of " + wanted.text() + ", but '" +
+                            handle.name + "' (" + handle.op + ") is of " + is.text());
+  };
+  auto type = handle.attrs.find("T");
+  DType wanted = op.held_by(op.in[std::size_t(i)], node.attrs);
+  if (type != handle.attrs.end() && wanted != DType::invalid && type->second != Attr(wanted))
+    return differs(wanted, type->second);
+  auto mine = node.attrs.find("types"), its = handle.attrs.find("types");
+  if (mine != node.attrs.end() && its != handle.attrs.end() && mine->second != its->second)
+    return differs(mine->second, its->second);
+  return ok_status();
+}
+
 Status check_node(const OpInfo& op, NodeDef& node, Inputs inputs,
                   FunctionRef<std::string(int)> producer) {
   Status s = Check(op, node, inputs, producer).run();

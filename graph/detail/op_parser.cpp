@@ -65,6 +65,14 @@ class OpParser {
     std::string_view type = colon == std::string::npos
                                 ? std::string_view("T")
                                 : trim(std::string_view(text).substr(colon + 1));
+    constexpr std::string_view kHandleOf = "resource of ";
+    if (type.starts_with(kHandleOf)) {
+      auto held = parse_dtype(type.substr(kHandleOf.size()));
+      if (!held || *held == DType::invalid || *held == DType::resource)
+        return invalid_argument("argument '" + text + "': a handle is of a dtype");
+      arg.held = *held;
+      type = type.substr(0, kHandleOf.find(' '));
+    }
     bool many = type.ends_with("...");
     if (many) type.remove_suffix(3);
     if (auto dtype = parse_dtype(type); dtype && !many && *dtype != DType::invalid) {

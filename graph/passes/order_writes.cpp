@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/detail/node_check.hpp"
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
@@ -55,6 +56,8 @@ Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpR
                                         "' must go straight from its variable, queue or dataset "
                                         "to the op that uses it"),
                        node);
+      if (Status s = detail::check_handle(op_of(node, ops), node, int(i), source); !s.ok())
+        return in_node(s, node);
       Uses& uses = all[resource_key(source, ops)];
       auto& list = role == Role::write_variable ? uses.writes : uses.reads;
       if (list.empty() || list.back() != id) list.push_back(id);

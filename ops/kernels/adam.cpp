@@ -43,8 +43,8 @@ Status adapt_any(KernelContext& c) {
 
 TROUPE_OPS(adam) {
   r.add({.name = "ApplyAdam",
-         .in = {"var: resource", "m: resource", "v: resource", "step: resource", "lr", "beta1",
-                "beta2", "epsilon", "grad"},
+         .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
+                "beta1", "beta2", "epsilon", "grad"},
          .types = "f32 f64",
          .attrs = {"replicas: int = 1"},
          .shape = dense_update_shape,

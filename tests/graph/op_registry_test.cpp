@@ -17,7 +17,8 @@ const Attr& fallback(const OpInfo& op, std::string_view name) { return *op.attr(
 TEST_CASE("a definition is taken apart") {
   OpRegistry r;
   OpDef def{.name = "Many",
-            .in = {"a", "axis: i64", "index: Tidx", "values: T...", "var: resource"},
+            .in = {"a", "axis: i64", "index: Tidx", "values: T...", "var: resource",
+                   "step: resource of i64"},
             .out = {"y", "parts: types..."},
             .types = "f32 f64",
             .attrs = {"Tidx: type {i32 i64} = i64", "T: type = f64"},
@@ -32,6 +33,10 @@ TEST_CASE("a definition is taken apart") {
   CHECK(op.in[2].type_attr == "Tidx");
   CHECK(op.in[3].kind == ArgSpec::Kind::list);
   CHECK(op.in[4].dtype == DType::resource);
+  CHECK(op.held_by(op.in[4], {{"T", DType::f32}}) == DType::f32);
+  CHECK(op.held_by(op.in[4], {}) == DType::invalid);
+  CHECK(op.in[5].dtype == DType::resource);
+  CHECK(op.held_by(op.in[5], {{"T", DType::f32}}) == DType::i64);
   CHECK(op.out[1].kind == ArgSpec::Kind::types);
   CHECK(op.attr("N")->kind == "int");
   CHECK(op.attr("types")->kind == "list(type)");
