@@ -319,10 +319,20 @@ Status NetHub::check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t 
       return invalid_argument(fmt::format("a tensor {}{} has {} bytes, not {}",
                                           dtype_name(tag.dtype), tag.shape.text(), size, bytes));
   }
-  if (tag.kind == TensorTag::Kind::feed)
-    return from == 0 ? ok_status() : invalid_argument("only the master feeds");
-  if (tag.kind == TensorTag::Kind::fetch)
-    return self_ == 0 ? ok_status() : invalid_argument("only the master takes fetches");
+  if (tag.kind == TensorTag::Kind::feed && from != 0)
+    return invalid_argument("only the master feeds");
+  if (tag.kind == TensorTag::Kind::fetch && self_ != 0)
+    return invalid_argument("only the master takes fetches");
+  if (tag.attempt.a > live_.next_a + kAttemptsAhead)
+    return invalid_argument("a tensor of an attempt that is far ahead");
+  if (tag.kind != TensorTag::Kind::channel) {
+    // Each waits for its message once.
+    auto partial = partial_.find({tag.kind, tag.attempt, tag.partition});
+    if (partial != partial_.end() && partial->second.tensors.contains(tag.index))
+      return invalid_argument(
+          fmt::format("value {} of attempt {} came twice", tag.index, tag.attempt.text()));
+    return ok_status();
+  }
   auto step = expected_.find(tag.compiled);
   if (step == expected_.end())
     return live_.over(tag.attempt) ? ok_status()
@@ -336,8 +346,6 @@ Status NetHub::check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t 
     return invalid_argument(fmt::format(
         "channel {} carries {}{}, not {}{}", tag.index, dtype_name(channel->second.dtype),
         channel->second.shape.text(), dtype_name(tag.dtype), tag.shape.text()));
-  if (tag.attempt.a > live_.next_a + kAttemptsAhead)
-    return invalid_argument("a tensor of an attempt that is far ahead");
   // One element a channel outside loops: that is its credit.
   if (!channel->second.loops && !received_.emplace(tag.attempt, tag.index).second)
     return invalid_argument(

@@ -7,7 +7,9 @@
 #include <functional>
 
 #include "core/log.hpp"
+#include "serialization/parts.hpp"
 #include "tests/actors/hostile_job.hpp"
+#include "tests/net/raw_client.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -487,6 +489,81 @@ TEST_CASE("hostile tensor tags by hand close the connection they came on") {
   CHECK(job.member_control().closed());
   CHECK(job.answers());
   MESSAGE("hostile inputs by hand: " << tag_inputs().size() + 1);
+}
+
+TEST_CASE("hostile feeds by hand end the connection of their master") {
+  Quiet quiet;
+  const std::pair<const char*, std::function<void(TensorTag&)>> kFeeds[] = {
+      {"the same feed of the same attempt", [](TensorTag&) {}},
+      {"an attempt far ahead", [](TensorTag& t) { t.attempt.a = 1'000'000; }},
+      {"the last attempt", [](TensorTag& t) { t.attempt.a = ~0ull; }},
+      {"a fetch to a worker", [](TensorTag& t) { t.kind = TensorTag::Kind::fetch; }},
+      {"a feed without bytes that says it is dead", [](TensorTag& t) { t.dead = true; }},
+      {"a shape with more bytes", [](TensorTag& t) { t.shape = Shape{3}; }},
+  };
+  for (const auto& [what, spoil] : kFeeds) {
+    INFO(std::string(what));
+    HostileJob job;
+    REQUIRE(job.join(HostileJob::welcome()));
+    TensorTag tag;
+    tag.kind = TensorTag::Kind::feed;
+    tag.attempt = {1, 500};
+    tag.dtype = DType::f32;
+    tag.shape = Shape{2};
+    job.data().send(tensor_frame(job.next_transfer(false), tag_text(tag), std::string(8, '\0')));
+    CHECK(job.answers());
+    spoil(tag);
+    job.data().send(tensor_frame(job.next_transfer(false), tag_text(tag), std::string(8, '\0')));
+    CHECK(job.control().closed());
+    CHECK(!job.ended().ok());
+  }
+  MESSAGE("hostile inputs by hand: " << std::size(kFeeds));
+}
+
+TEST_CASE("hostile parts by hand end the connection of their master") {
+  Quiet quiet;
+  // 2 MiB and a little: three parts.
+  const std::vector<std::byte> whole(2 * kMessagePart + 5);
+  auto part = [&](std::size_t i) { return message_part(whole, i * kMessagePart); };
+  struct PartInput {
+    const char* what;
+    std::vector<MessagePart> parts;
+  };
+  MessagePart of_another = part(1), beyond = part(0), wrapped = part(1), empty = part(1);
+  of_another.total += 1;
+  beyond.total = kMasterMessage + 1;
+  wrapped.offset = ~std::uint64_t{0};
+  empty.bytes.clear();
+  const PartInput kInputs[] = {
+      {"not the first", {part(1)}},
+      {"the last alone", {part(2)}},
+      {"the first again", {part(0), part(0)}},
+      {"a gap", {part(0), part(2)}},
+      {"the last again", {part(0), part(1), part(1)}},
+      {"a part of another message", {part(0), of_another}},
+      {"longer than any message", {beyond}},
+      {"an offset that wraps round", {part(0), wrapped}},
+      {"an empty part", {part(0), empty}},
+      {"a whole that is no message", {part(0), part(1), part(2)}},
+  };
+  for (const PartInput& input : kInputs) {
+    INFO(std::string(input.what));
+    HostileJob job;
+    REQUIRE(job.join(HostileJob::welcome()));
+    for (const MessagePart& p : input.parts) job.send(p);
+    CHECK(job.control().closed());
+    CHECK(!job.ended().ok());
+  }
+  // A claim of 1 GiB followed by nothing takes no such memory, and other messages come between.
+  HostileJob job;
+  REQUIRE(job.join(HostileJob::welcome()));
+  MessagePart first = part(0);
+  first.total = kMasterMessage;
+  const std::uint64_t before = resident_bytes();
+  REQUIRE(job.send(first));
+  CHECK(job.answers());
+  CHECK(resident_bytes() < before + (std::uint64_t{64} << 20));
+  MESSAGE("hostile inputs by hand: " << std::size(kInputs) + 1);
 }
 
 TEST_CASE("hostile welcomes by hand end a worker in order") {
