@@ -36,7 +36,8 @@ Expected<Pipeline> open_here(const data::Images& images) {
   Graph scratch;
   Output element = images.outputs(scratch)[0];
   NodeId handle = scratch.node(element.node()).inputs[0].node;
-  return open_dataset(scratch.node(handle), read_file);
+  return open_dataset(scratch.node(handle),
+                      [](const std::string& path) { return read_file(path); });
 }
 
 // Everything one job holds, in the order it is made.
