@@ -82,8 +82,7 @@ Attempt* find(Self self, const AttemptId& id) {
   return it == self->state.attempts.end() || it->second.ended ? nullptr : &it->second;
 }
 
-// ---- requests
-// -------------------------------------------------------------------------------------
+// Requests.
 
 void note_use(Attempt& attempt, const ExecutorSetup& setup, const Plan& plan, std::uint32_t node,
               StepRequest::Kind kind) {
@@ -250,8 +249,7 @@ void hold(Self self, Attempt& attempt, StepRequest request) {
     for (RequestItem& item : r.items) item.operands.clear();
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------
+// The end.
 
 void report(Self self, const AttemptId& id, Attempt& attempt, StepResult result) {
   auto& s = self->state;
@@ -318,8 +316,7 @@ void burst(Self self, const AttemptId& id, Attempt& attempt) {
   burst_done(self, id, attempt, attempt.step->run_cheap(self->state.inline_lanes));
 }
 
-// ---- messages
-// -------------------------------------------------------------------------------------
+// Messages.
 
 void refuse(Self self, const StartStep& message, Status status) {
   PartitionDone done;

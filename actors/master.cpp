@@ -61,8 +61,7 @@ void fail(const std::shared_ptr<Call>& call, Status status) {
   call->finish(std::move(result));
 }
 
-// ---- carrying out what the coordinator says
-// ------------------------------------------------------
+// Carrying out what the coordinator says.
 
 void start(Self self, const Coordinator::StartAttempt& start) {
   auto& s = self->state;
@@ -166,8 +165,7 @@ void carry_out(Self self, Coordinator::Outputs& out) {
   schedule_tick(self);
 }
 
-// ---- sessions and compiling
-// ------------------------------------------------------------------------
+// Sessions and compiling.
 
 Status extend(ClientSession& session, const OpTable& ops,
               const std::shared_ptr<const GraphDef>& graph) {
@@ -320,8 +318,7 @@ void step_loaded(Self self, const StepLoaded& message) {
   step->waiting.clear();
 }
 
-// ---- runs
-// -----------------------------------------------------------------------------------------
+// Runs.
 
 Status begin_run(Self self, RunStep& message) {
   auto& s = self->state;

@@ -66,8 +66,7 @@ bool complete(WireMessage& message, std::map<std::uint32_t, Tensor>& arrived) {
 
 }  // namespace
 
-// ---- peers
-// ----------------------------------------------------------------------------------------
+// Peers.
 
 std::optional<ProcessId> NetHub::process_of(PeerId peer) const {
   std::lock_guard lock(mutex_);
@@ -143,8 +142,7 @@ void NetHub::refuse(PeerId peer, Status why) {
   transport_->close(peer, std::move(why));
 }
 
-// ---- messages
-// -------------------------------------------------------------------------------------
+// Messages.
 
 Status NetHub::send(ProcessId to, const WireMessage& message) {
   PeerId peer = 0;
@@ -259,8 +257,7 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
       message);
 }
 
-// ---- tensors
-// --------------------------------------------------------------------------------------
+// Tensors.
 
 void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
   PeerId peer = 0;
@@ -400,8 +397,7 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
   dispatch(*from, std::move(*ready));
 }
 
-// ---- proxies
-// --------------------------------------------------------------------------------------
+// Proxies.
 
 namespace {
 

@@ -78,8 +78,7 @@ using Self = WorkerActor::stateful_pointer<WorkerState>;
 
 Instant now(Self self) { return self->clock().now().time_since_epoch(); }
 
-// ---- the shard
-// ------------------------------------------------------------------------------------
+// The shard.
 
 void carry_out(Self self, Shard::Outputs& out) {
   auto& s = self->state;
@@ -108,8 +107,7 @@ void carry_out(Self self, Shard::Outputs& out) {
   self->delayed_send(self, std::max(Instant{0}, wake - now(self)), Tick{});
 }
 
-// ---- resources
-// ------------------------------------------------------------------------------------
+// Resources.
 
 Container& container(Self self, const std::string& device, const std::string& name) {
   auto& s = self->state;
@@ -191,8 +189,7 @@ Expected<std::vector<ResourceHandle>> resolve(Self self, const Plan& plan,
   return handles;
 }
 
-// ---- loading
-// --------------------------------------------------------------------------------------
+// Loading.
 
 // A master in this process has checked the graph; what the wire brings may be anything.
 void load_graph(Self self, const LoadGraph& load) {
