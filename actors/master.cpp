@@ -10,8 +10,7 @@
 
 #include "actors/step_table.hpp"
 #include "core/log.hpp"
-#include "devices/cpu/cpu_device.hpp"
-#include "ops/evaluate.hpp"
+#include "ops/compile_host.hpp"
 
 namespace troupe {
 namespace {
@@ -40,8 +39,7 @@ struct MasterState {
   MasterOptions options;
   std::optional<Coordinator> coordinator;
   std::optional<StepTable> steps;
-  std::unique_ptr<Device> fold_device;  // constant folding runs inline on it
-  KernelIndex kernels;
+  std::optional<CompileHost> compile_host;
   std::map<ProcessId, Process> processes;
   std::map<std::uint64_t, ClientSession> sessions;
   std::unordered_map<RunId, ActiveRun> runs;
@@ -209,16 +207,11 @@ std::vector<TargetDevice> all_devices(const MasterState& s, std::vector<ProcessI
 
 Target make_target(Self self, const ClientSession& session, std::vector<TargetDevice> devices) {
   auto& s = self->state;
-  Target target;
+  Target target = s.compile_host->target();
   target.devices = std::move(devices);
-  target.ops = &s.options.ops->ops;
-  target.kernels = &s.kernels;
   target.soft_placement = s.options.soft_placement;
   target.fixed = session.fixed;
   target.disabled = s.options.disabled_passes;
-  target.evaluate = [&s](const NodeDef& node, const std::vector<Tensor>& inputs) {
-    return evaluate(*s.options.ops, node, inputs, *s.fold_device);
-  };
   return target;
 }
 
@@ -399,8 +392,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
   auto& s = self->state;
   s.coordinator.emplace(options.coordinator);
   s.steps.emplace(options.compiled_steps);
-  s.kernels = options.ops->kernels.index();
-  s.fold_device = make_inline_device(DeviceName::parse("/job:fold/task:0/cpu:0").value());
+  s.compile_host.emplace(*options.ops);
   s.options = std::move(options);
   return {
       [self](const PartitionDone& message) {

@@ -2,8 +2,9 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
-#include <map>
 #include <optional>
+
+#include "actors/asked.hpp"
 
 namespace troupe {
 namespace {
@@ -12,13 +13,7 @@ struct QueueActorState {
   std::optional<QueueState> queue;
   ResourceId id;
   WorkerActor worker;
-  std::uint64_t next_id = 1;
-  struct Asked {
-    std::uint64_t id = 0;  // the executor's
-    AttemptId attempt;
-    ExecutorActor reply_to;
-  };
-  std::map<std::uint64_t, Asked> asked;
+  AskedRequests asked;
 };
 
 using Self = QueueActor::stateful_pointer<QueueActorState>;
@@ -27,11 +22,10 @@ void carry_out(Self self, QueueState::Outputs& out) {
   auto& s = self->state;
   for (auto& output : out) {
     if (auto* reply = std::get_if<QueueState::Reply>(&output)) {
-      auto asked = s.asked.extract(reply->id);
-      if (asked.empty()) continue;
-      self->send(asked.mapped().reply_to,
-                 QueueAnswer{asked.mapped().attempt, asked.mapped().id, std::move(reply->status),
-                             std::move(reply->element), reply->own});
+      auto asked = s.asked.take(reply->id);
+      if (!asked) continue;
+      self->send(asked->reply_to, QueueAnswer{asked->attempt, asked->id, std::move(reply->status),
+                                              std::move(reply->element), reply->own});
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
       self->send(s.worker, StagedAt{s.id, *staged});
     } else if (auto* blocked = std::get_if<QueueState::Blocked>(&output)) {
@@ -62,10 +56,7 @@ QueueActor::behavior_type queue_behavior(Self self, QueueSpec spec, ResourceId i
   return {
       [self](QueueCall& message) {
         auto& s = self->state;
-        std::uint64_t id = s.next_id++;
-        s.asked.emplace(id, QueueActorState::Asked{message.request.id, message.request.attempt.id,
-                                                   message.reply_to});
-        message.request.id = id;
+        s.asked.remember(message.request, message.reply_to);
         QueueState::Outputs out;
         call(*s.queue, message, out);
         carry_out(self, out);

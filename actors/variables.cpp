@@ -3,9 +3,9 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
-#include <map>
 #include <optional>
 
+#include "actors/asked.hpp"
 #include "actors/update_rules.hpp"
 #include "core/log.hpp"
 
@@ -21,13 +21,7 @@ struct VariablesState {
   DeviceActor lanes;
   WorkerActor worker;
   std::shared_ptr<void> alive;
-  std::uint64_t next_id = 1;
-  struct Asked {
-    std::uint64_t id = 0;  // the executor's
-    AttemptId attempt;
-    ExecutorActor reply_to;
-  };
-  std::map<std::uint64_t, Asked> asked;
+  AskedRequests asked;
 };
 
 using Self = VariablesActor::stateful_pointer<VariablesState>;
@@ -51,17 +45,16 @@ void carry_out(Self self, VariableStore::Outputs& out) {
   auto& s = self->state;
   for (auto& output : out) {
     if (auto* read = std::get_if<VariableStore::ReadReply>(&output)) {
-      auto asked = s.asked.extract(read->id);
-      if (asked.empty()) continue;
-      self->send(asked.mapped().reply_to,
-                 VariablesRead{asked.mapped().attempt, asked.mapped().id, std::move(read->status),
+      auto asked = s.asked.take(read->id);
+      if (!asked) continue;
+      self->send(asked->reply_to,
+                 VariablesRead{asked->attempt, asked->id, std::move(read->status),
                                std::move(read->values), std::move(read->also_read)});
     } else if (auto* logged = std::get_if<VariableStore::LogReply>(&output)) {
-      auto asked = s.asked.extract(logged->id);
-      if (asked.empty()) continue;
-      self->send(asked.mapped().reply_to,
-                 UpdatesLogged{asked.mapped().attempt, asked.mapped().id, std::move(logged->status),
-                               logged->committed});
+      auto asked = s.asked.take(logged->id);
+      if (!asked) continue;
+      self->send(asked->reply_to, UpdatesLogged{asked->attempt, asked->id,
+                                                std::move(logged->status), logged->committed});
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
       self->send(s.worker, StagedAt{s.id, *staged});
     } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
@@ -70,12 +63,6 @@ void carry_out(Self self, VariableStore::Outputs& out) {
       TROUPE_LOG(error, "variables", failed->status.text());
     }
   }
-}
-
-std::uint64_t remember(VariablesState& s, std::uint64_t id, const AttemptId& attempt,
-                       const ExecutorActor& reply_to) {
-  s.asked.emplace(s.next_id, VariablesState::Asked{id, attempt, reply_to});
-  return s.next_id++;
 }
 
 VariablesActor::behavior_type variables_behavior(Self self, std::string name, ResourceId id,
@@ -97,16 +84,14 @@ VariablesActor::behavior_type variables_behavior(Self self, std::string name, Re
       },
       [self](ReadVariables& message) {
         auto& s = self->state;
-        message.request.id =
-            remember(s, message.request.id, message.request.attempt.id, message.reply_to);
+        s.asked.remember(message.request, message.reply_to);
         VariableStore::Outputs out;
         s.store->read(std::move(message.request), out);
         carry_out(self, out);
       },
       [self](ApplyUpdates& message) {
         auto& s = self->state;
-        message.request.id =
-            remember(s, message.request.id, message.request.attempt.id, message.reply_to);
+        s.asked.remember(message.request, message.reply_to);
         VariableStore::Outputs out;
         s.store->log(std::move(message.request), out);
         carry_out(self, out);

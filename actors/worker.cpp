@@ -17,8 +17,7 @@
 #include "actors/protocol/shard.hpp"
 #include "actors/queue.hpp"
 #include "actors/variables.hpp"
-#include "devices/cpu/cpu_device.hpp"
-#include "ops/evaluate.hpp"
+#include "ops/compile_host.hpp"
 
 namespace troupe {
 namespace {
@@ -54,8 +53,7 @@ struct LoadedStep {
 struct WorkerState {
   WorkerOptions options;
   std::optional<Shard> shard;
-  KernelIndex kernels;
-  std::unique_ptr<Device> fold_device;
+  std::optional<CompileHost> compile_host;
   std::map<std::string, LocalDevice> devices;
   FilesActor files;
   // By session; what came from another process is compiled only once it was checked.
@@ -212,16 +210,11 @@ Expected<CompiledGraph> compile_again(Self self, const LoadStep& load) {
     return failed_precondition(fmt::format("process {} does not have version {} of the graph",
                                            s.options.process, load.version));
   TROUPE_TRY(graph->second.status);
-  Target target;
+  Target target = s.compile_host->target();
   target.devices = load.devices;
-  target.ops = &s.options.ops->ops;
-  target.kernels = &s.kernels;
   target.soft_placement = load.soft_placement;
   target.fixed = load.fixed;
   target.disabled = load.disabled_passes;
-  target.evaluate = [&s](const NodeDef& node, const std::vector<Tensor>& inputs) {
-    return evaluate(*s.options.ops, node, inputs, *s.fold_device);
-  };
   return compile(*graph->second.load.graph, load.request, target);
 }
 
@@ -480,8 +473,7 @@ void leave(Self self) {
 WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
   auto& s = self->state;
   s.shard.emplace(options.process, options.view);
-  s.kernels = options.ops->kernels.index();
-  s.fold_device = make_inline_device(DeviceName::parse("/job:fold/task:0/cpu:0").value());
+  s.compile_host.emplace(*options.ops);
   s.files = spawn_files(self->system());
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device, spawn_device(self->system(), *device)};

@@ -1,0 +1,23 @@
+#include "ops/compile_host.hpp"
+
+#include "devices/cpu/cpu_device.hpp"
+#include "ops/evaluate.hpp"
+
+namespace troupe {
+
+CompileHost::CompileHost(const OpTable& table)
+    : table_(table),
+      kernels_(table.kernels.index()),
+      fold_device_(make_inline_device(DeviceName{"fold", 0, "CPU", 0})) {}
+
+Target CompileHost::target() const {
+  Target target;
+  target.ops = &table_.ops;
+  target.kernels = &kernels_;
+  target.evaluate = [this](const NodeDef& node, const std::vector<Tensor>& inputs) {
+    return evaluate(table_, node, inputs, *fold_device_);
+  };
+  return target;
+}
+
+}  // namespace troupe
