@@ -226,7 +226,8 @@ Status check_handle(const OpInfo& op, const NodeDef& node, int i, const NodeDef&
     return differs(wanted, type->second);
   auto mine = node.attrs.find("types"), its = handle.attrs.find("types");
   if (mine != node.attrs.end() && its != handle.attrs.end() && mine->second != its->second)
-    return differs(mine->second, its->second);
+    return invalid_argument(node.op + " of " + mine->second.text() + " cannot use the handle '" +
+                            handle.name + "' (" + handle.op + " of " + its->second.text() + ")");
   return ok_status();
 }
 
