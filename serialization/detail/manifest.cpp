@@ -34,7 +34,8 @@ Status check(const Manifest& manifest) {
   std::set<std::string> names;
   for (const ManifestFile& file : manifest.files) {
     if (!plain(file.name) || !names.insert(file.name).second)
-      return data_loss("its manifest has a file of a bad name");
+      return data_loss("its manifest has the file '" + file.name +
+                       "', which stands there twice or is no plain name");
     if (file.chunks.size() != chunks_of(file.size))
       return data_loss("its manifest has too few or too many checksums for " + file.name);
   }
@@ -74,7 +75,8 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   if (text.substr(body.size()) != tail_of(body)) return data_loss("its manifest is damaged");
   auto json = nlohmann::json::parse(std::string(body) + "}");
   if (json.at("format").get<std::string>() != kFormat)
-    return failed_precondition("the checkpoint has another format");
+    return failed_precondition("the checkpoint's format is " + json.at("format").dump() +
+                               ", not '" + std::string(kFormat) + "'");
   Manifest m;
   m.step = json.at("step").get<std::uint64_t>();
   m.seed = json.at("seed").get<std::uint64_t>();
