@@ -33,6 +33,70 @@ Expected<PipelineSpec> pipeline_spec(const NodeDef& def) {
   return spec;
 }
 
+std::uint32_t big_endian(std::string_view bytes) {
+  std::uint32_t value = 0;
+  for (char c : bytes.substr(0, 4)) value = value << 8 | std::uint8_t(c);
+  return value;
+}
+
+struct IdxHeader {
+  std::size_t size = 0;
+  Shape shape;
+};
+
+Expected<IdxHeader> idx_header(std::string_view content) {
+  // 00 00 kind rank, then one 32-bit dimension each. Kind 8 is unsigned bytes.
+  if (content.size() < 4 || content[0] != 0 || content[1] != 0)
+    return data_loss("not an IDX file: its first bytes are not zero");
+  if (content[2] != 8) return data_loss("not an IDX file of bytes (kind 8)");
+  const int rank = std::uint8_t(content[3]);
+  if (rank < 1 || rank > kMaxRank)
+    return data_loss("an IDX file of rank " + std::to_string(rank) + "; 1 to 8 are possible");
+  IdxHeader header{4 + 4 * std::size_t(rank), {}};
+  if (content.size() < header.size) return data_loss("an IDX file that ends inside its header");
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < rank; ++i) dims.push_back(big_endian(content.substr(4 + 4 * std::size_t(i))));
+  TROUPE_TRY(header.shape, Shape::make(dims));
+  return header;
+}
+
+// gzip content up to `limit` bytes, or all of it; `more` says whether there was more.
+Expected<std::string> unpack(std::string_view content, std::size_t limit, bool& more) {
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) return resource_exhausted("zlib has no memory");
+  std::string out, block(std::size_t{1} << 18, '\0');
+  int result = Z_OK;
+  while (result == Z_OK && out.size() <= limit) {
+    if (stream.avail_in == 0) {
+      const std::size_t part = std::min<std::size_t>(content.size(), std::size_t{1} << 30);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+      stream.avail_in = uInt(part);
+      content.remove_prefix(part);
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(block.data());
+    stream.avail_out = uInt(block.size());
+    result = inflate(&stream, Z_NO_FLUSH);
+    out.append(block.data(), block.size() - stream.avail_out);
+  }
+  const std::size_t left = stream.avail_in + content.size();
+  inflateEnd(&stream);
+  more = out.size() > limit;
+  if (more) return out.substr(0, limit);
+  if (result != Z_STREAM_END) return data_loss("damaged or truncated gzip content");
+  if (left > 0)
+    return data_loss(std::to_string(left) + " bytes stand after the end of the gzip content");
+  return out;
+}
+
+// The content of a packed IDX file: no more of it is unpacked than its header says.
+Expected<std::string> unpack_idx(std::string_view content) {
+  bool more = false;
+  TROUPE_TRY(const std::string start, unpack(content, 4 + 4 * kMaxRank, more));
+  TROUPE_TRY(const IdxHeader header, idx_header(start));
+  constexpr std::size_t kMost = std::size_t{4} << 30;
+  return gunzip(content, std::min(kMost, header.size + std::size_t(header.shape.elements())));
+}
+
 Expected<Tensor> load_idx(const std::string& path, ReadFile read_file) {
   std::string name = path;
   auto content = read_file(name);
@@ -42,7 +106,7 @@ Expected<Tensor> load_idx(const std::string& path, ReadFile read_file) {
     if (!compressed.ok() && compressed.status().code() == Code::not_found) return content.status();
     content = std::move(compressed);
   }
-  if (content.ok() && content->starts_with("\x1f\x8b")) content = gunzip(*content);
+  if (content.ok() && content->starts_with("\x1f\x8b")) content = unpack_idx(*content);
   if (!content.ok()) return content.status().in("in file '" + name + "'");
   auto tensor = parse_idx(*content);
   if (!tensor.ok()) return tensor.status().in("in file '" + name + "'");
@@ -94,12 +158,6 @@ Status check_elements(const NodeDef& def, Pipeline& pipeline) {
       }));
 }
 
-std::uint32_t big_endian(std::string_view bytes) {
-  std::uint32_t value = 0;
-  for (char c : bytes.substr(0, 4)) value = value << 8 | std::uint8_t(c);
-  return value;
-}
-
 }  // namespace
 
 Expected<Pipeline> open_dataset(const NodeDef& def, ReadFile read_file) {
@@ -111,49 +169,21 @@ Expected<Pipeline> open_dataset(const NodeDef& def, ReadFile read_file) {
 }
 
 Expected<Tensor> parse_idx(std::string_view content) {
-  // 00 00 kind rank, then one 32-bit dimension each. Kind 8 is unsigned bytes.
-  if (content.size() < 4 || content[0] != 0 || content[1] != 0)
-    return data_loss("not an IDX file: its first bytes are not zero");
-  if (content[2] != 8) return data_loss("not an IDX file of bytes (kind 8)");
-  const int rank = std::uint8_t(content[3]);
-  if (rank < 1 || rank > kMaxRank)
-    return data_loss("an IDX file of rank " + std::to_string(rank) + "; 1 to 8 are possible");
-  const std::size_t header = 4 + 4 * std::size_t(rank);
-  if (content.size() < header) return data_loss("an IDX file that ends inside its header");
-  std::vector<std::int64_t> dims;
-  for (int i = 0; i < rank; ++i) dims.push_back(big_endian(content.substr(4 + 4 * std::size_t(i))));
-  TROUPE_TRY(const Shape shape, Shape::make(dims));
-  if (std::uint64_t(shape.elements()) != content.size() - header)
-    return data_loss("an IDX file of shape " + shape.text() + " with " +
-                     std::to_string(content.size() - header) + " bytes of data");
-  TROUPE_TRY(Tensor tensor, Tensor::make(DType::u8, shape));
-  if (shape.elements() > 0)
-    std::memcpy(tensor.mutable_raw(), content.data() + header, content.size() - header);
+  TROUPE_TRY(const IdxHeader header, idx_header(content));
+  const std::size_t bytes = content.size() - header.size;
+  if (std::uint64_t(header.shape.elements()) != bytes)
+    return data_loss("an IDX file of shape " + header.shape.text() + " with " +
+                     std::to_string(bytes) + " bytes of data");
+  TROUPE_TRY(Tensor tensor, Tensor::make(DType::u8, header.shape));
+  if (bytes > 0) std::memcpy(tensor.mutable_raw(), content.data() + header.size, bytes);
   return tensor;
 }
 
 Expected<std::string> gunzip(std::string_view content, std::size_t limit) {
-  z_stream stream{};
-  if (inflateInit2(&stream, 15 + 16) != Z_OK) return resource_exhausted("zlib has no memory");
-  std::string out, block(std::size_t{1} << 18, '\0');
-  int result = Z_OK;
-  while (result == Z_OK) {
-    if (stream.avail_in == 0) {
-      const std::size_t part = std::min<std::size_t>(content.size(), std::size_t{1} << 30);
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-      stream.avail_in = uInt(part);
-      content.remove_prefix(part);
-    }
-    stream.next_out = reinterpret_cast<Bytef*>(block.data());
-    stream.avail_out = uInt(block.size());
-    result = inflate(&stream, Z_NO_FLUSH);
-    out.append(block.data(), block.size() - stream.avail_out);
-    if (out.size() > limit) result = Z_MEM_ERROR;
-  }
-  inflateEnd(&stream);
-  if (out.size() > limit)
+  bool more = false;
+  TROUPE_TRY(std::string out, unpack(content, limit, more));
+  if (more)
     return resource_exhausted("more than " + std::to_string(limit) + " bytes when unpacked");
-  if (result != Z_STREAM_END) return data_loss("damaged or truncated gzip content");
   return out;
 }
 

@@ -21,7 +21,8 @@ Expected<Pipeline> open_dataset(const NodeDef& def, ReadFile read_file);
 // only; data_loss for a file that is truncated, longer than it says, or of another kind.
 Expected<Tensor> parse_idx(std::string_view content);
 
-// gzip content as it was before; data_loss when it is damaged, resource_exhausted beyond `limit`.
+// gzip content as it was before; data_loss when it is damaged or something follows it,
+// resource_exhausted beyond `limit`.
 Expected<std::string> gunzip(std::string_view content, std::size_t limit = std::size_t{4} << 30);
 
 }  // namespace troupe
