@@ -41,8 +41,8 @@ TcpTransport::TcpTransport(Security security, TransportLimits limits, TransportH
 TcpTransport::~TcpTransport() { shutdown(); }
 
 Status TcpTransport::start() {
-  Shard::Ticker ticker{limits_.heartbeat, [this](Clock::time_point now) { tick(now); }};
-  TROUPE_TRY(control_, Shard::start(std::move(ticker)));
+  IoShard::Ticker ticker{limits_.heartbeat, [this](Clock::time_point now) { tick(now); }};
+  TROUPE_TRY(control_, IoShard::start(std::move(ticker)));
   return {};
 }
 

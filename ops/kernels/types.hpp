@@ -45,15 +45,15 @@ using Compute =
     std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>, float, T>;
 
 template <class T>
-struct Tag {
+struct TypeTag {
   using type = T;
 };
 
-// f(Tag<T>{}) for the T of `dtype`; R{Status} where the list has no such type.
+// f(TypeTag<T>{}) for the T of `dtype`; R{Status} where the list has no such type.
 template <class R, class... Ts, class F>
 R dispatch(Types<Ts...>, DType dtype, F&& f) {
   std::optional<R> result;
-  (void)((dtype == dtype_of<Ts> && (result.emplace(f(Tag<Ts>{})), true)) || ...);
+  (void)((dtype == dtype_of<Ts> && (result.emplace(f(TypeTag<Ts>{})), true)) || ...);
   if (result) return std::move(*result);
   return unimplemented(fmt::format("no kernel for {}", dtype_name(dtype)));
 }
@@ -67,15 +67,15 @@ template <class F>
 Status dispatch_size(std::size_t size, F&& f) {
   switch (size) {
     case 1:
-      return f(Tag<std::uint8_t>{});
+      return f(TypeTag<std::uint8_t>{});
     case 2:
-      return f(Tag<std::uint16_t>{});
+      return f(TypeTag<std::uint16_t>{});
     case 4:
-      return f(Tag<std::uint32_t>{});
+      return f(TypeTag<std::uint32_t>{});
     case 8:
-      return f(Tag<std::uint64_t>{});
+      return f(TypeTag<std::uint64_t>{});
     case 16:
-      return f(Tag<Bytes16>{});
+      return f(TypeTag<Bytes16>{});
     default:
       return internal_error("an element of unusual size");
   }
@@ -83,7 +83,7 @@ Status dispatch_size(std::size_t size, F&& f) {
 // The same, strings included.
 template <class F>
 Status dispatch_moves(DType dtype, F&& f) {
-  if (dtype == DType::string) return f(Tag<std::string>{});
+  if (dtype == DType::string) return f(TypeTag<std::string>{});
   return dispatch_size(dtype_size(dtype), std::forward<F>(f));
 }
 

@@ -33,7 +33,7 @@ Connection::~Connection() = default;
 
 // --- life ---------------------------------------------------------------------------------------
 
-Status Connection::start(Shard& shard) {
+Status Connection::start(IoShard& shard) {
   shard_ = &shard;
   mask_ = phase_ == Phase::connecting ? EPOLLOUT : EPOLLIN;
   TROUPE_TRY(shard.add(fd_.get(), mask_, shared_from_this(), shard_id_));
@@ -158,7 +158,7 @@ void Connection::linger() {
   shard_->modify(fd_.get(), shard_id_, EPOLLIN);
 }
 
-Status Connection::move_to(Shard& shard) {
+Status Connection::move_to(IoShard& shard) {
   reading_ = false;
   leave();
   shard_ = &shard;

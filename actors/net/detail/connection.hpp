@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/net/detail/shard.hpp"
+#include "actors/net/detail/io_shard.hpp"
 #include "actors/net/detail/socket.hpp"
 #include "actors/net/detail/tls.hpp"
 #include "actors/net/rx.hpp"
@@ -25,7 +25,7 @@ namespace troupe {
 // How sending works without holding a lock across a system call: senders put frames into inbox_,
 // then whoever raises work_ from zero owns tx_ until it has brought work_ back to zero; the others
 // leave, because the owner looks again.
-class Connection : public Shard::Source,
+class Connection : public IoShard::Source,
                    public std::enable_shared_from_this<Connection>,
                    private RxSink {
  public:
@@ -60,10 +60,10 @@ class Connection : public Shard::Source,
   ~Connection() override;
 
   // Enters the shard's loop and begins: connects, shakes hands, reads. On the shard's thread.
-  Status start(Shard& shard);
+  Status start(IoShard& shard);
   // Leaves its shard for another. The connection is open, and is not read until read_on(). On the
   // old shard's thread.
-  Status move_to(Shard& shard);
+  Status move_to(IoShard& shard);
   void set_reading(bool on) { reading_ = on; }  // before start()
   void read_on();
 
@@ -86,7 +86,7 @@ class Connection : public Shard::Source,
   void set_tx(TxOptions options) { tx_.set_options(options); }  // before anything is sent
 
   std::uint64_t id() const { return setup_.id; }
-  Shard& shard() { return *shard_; }
+  IoShard& shard() { return *shard_; }
   int fd() const { return fd_.get(); }
   bool encrypted() const { return tls_ != nullptr; }
 
@@ -129,7 +129,7 @@ class Connection : public Shard::Source,
   Fd fd_;
   Owner& owner_;
   Setup setup_;
-  Shard* shard_ = nullptr;
+  IoShard* shard_ = nullptr;
   std::uint64_t shard_id_ = 0;
   std::atomic<Phase> phase_;
   std::atomic<bool> reading_{true};

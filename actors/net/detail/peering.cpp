@@ -251,10 +251,10 @@ Status TcpTransport::peer_frame(Connection& c, FrameType type, Buffer payload) {
 // --- up -----------------------------------------------------------------------------------------
 
 // The shard of all data connections, with room for one more.
-Expected<Shard*> TcpTransport::data_shard() {
+Expected<IoShard*> TcpTransport::data_shard() {
   std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   if (!data_) {
-    TROUPE_TRY(data_, Shard::start_shared());
+    TROUPE_TRY(data_, IoShard::start_shared());
   } else if (data_->threads() < std::min(cores, data_connections_ + 1)) {
     data_->add_thread();
   }

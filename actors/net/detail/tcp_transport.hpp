@@ -14,7 +14,7 @@
 
 #include "actors/net/detail/connection.hpp"
 #include "actors/net/detail/handshake.hpp"
-#include "actors/net/detail/shard.hpp"
+#include "actors/net/detail/io_shard.hpp"
 #include "actors/net/detail/tls.hpp"
 #include "actors/net/transport.hpp"
 
@@ -88,7 +88,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
     Token token{};
     std::shared_ptr<Connection> control, data;
   };
-  struct Listener : Shard::Source {
+  struct Listener : IoShard::Source {
     void on_ready(std::uint32_t) override { owner->accept_all(*this); }
     TcpTransport* owner = nullptr;
     Fd fd;
@@ -123,7 +123,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   Expected<std::shared_ptr<Connection>> dial(const Peer& peer, Connection::Role role,
                                              bool encrypted);
   void bring_up(const PeerRef& peer);
-  Expected<Shard*> data_shard();
+  Expected<IoShard*> data_shard();
   void lost(const std::shared_ptr<Connection>& c, Status why);
   void drop(const PeerRef& peer, Status why, bool tell);
   void finish(const PeerRef& peer, Status why, bool announced);
@@ -161,8 +161,8 @@ class TcpTransport final : public Transport, public Connection::Owner {
   std::condition_variable idle_changed_;
   bool idle_ = false;
 
-  std::unique_ptr<Shard> control_;
-  std::unique_ptr<Shard> data_;  // shared by up to one thread per core; made with the first peer
+  std::unique_ptr<IoShard> control_;
+  std::unique_ptr<IoShard> data_;  // shared by up to one thread per core; made with the first peer
 };
 
 }  // namespace troupe

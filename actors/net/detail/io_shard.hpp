@@ -20,7 +20,7 @@ namespace troupe {
 // thread at a time: after on_ready() it is left alone until modify() arms it again. Ready sources
 // queue in the kernel, so that no thread has more of them to serve than another.
 // Everything but staging() and again() may be called from any thread.
-class Shard {
+class IoShard {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -36,12 +36,12 @@ class Shard {
     std::function<void(Clock::time_point)> tick;
   };
 
-  static Expected<std::unique_ptr<Shard>> start(Ticker ticker);
-  static Expected<std::unique_ptr<Shard>> start_shared();
+  static Expected<std::unique_ptr<IoShard>> start(Ticker ticker);
+  static Expected<std::unique_ptr<IoShard>> start_shared();
   void add_thread();  // REQUIRES: shared
   std::size_t threads() const;
   bool shared() const { return shared_; }
-  ~Shard() { stop(); }
+  ~IoShard() { stop(); }
   // After what was posted before; joins the threads. The object stays usable, but serves nothing.
   void stop();
 
@@ -63,12 +63,12 @@ class Shard {
   static constexpr std::size_t kStaging = 128u << 10;
 
  private:
-  Shard(Fd epoll, Fd wake, Ticker ticker, bool shared)
+  IoShard(Fd epoll, Fd wake, Ticker ticker, bool shared)
       : epoll_(std::move(epoll)),
         wake_(std::move(wake)),
         ticker_(std::move(ticker)),
         shared_(shared) {}
-  static Expected<std::unique_ptr<Shard>> make(Ticker ticker, bool shared);
+  static Expected<std::unique_ptr<IoShard>> make(Ticker ticker, bool shared);
   void launch();
   void loop();
   void serve_again();

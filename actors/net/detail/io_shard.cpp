@@ -1,4 +1,4 @@
-#include "actors/net/detail/shard.hpp"
+#include "actors/net/detail/io_shard.hpp"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -17,7 +17,7 @@ constexpr std::size_t kEventsShared = 1;  // what one thread takes, another cann
 
 // What a thread of a shard has to itself.
 struct OwnState {
-  const Shard* shard = nullptr;
+  const IoShard* shard = nullptr;
   std::vector<std::byte> staging;
   std::vector<std::uint64_t> again;
 };
@@ -25,31 +25,31 @@ thread_local OwnState t_own;
 
 }  // namespace
 
-bool Shard::on_thread() const { return t_own.shard == this; }
+bool IoShard::on_thread() const { return t_own.shard == this; }
 
-void Shard::again(std::uint64_t id) {
+void IoShard::again(std::uint64_t id) {
   TROUPE_CHECK(on_thread(), "again() is for the shard's own threads");
   t_own.again.push_back(id);
 }
 
-std::span<std::byte> Shard::staging() {
+std::span<std::byte> IoShard::staging() {
   TROUPE_CHECK(on_thread(), "staging() is for the shard's own threads");
   return t_own.staging;
 }
 
-Expected<std::unique_ptr<Shard>> Shard::start(Ticker ticker) {
+Expected<std::unique_ptr<IoShard>> IoShard::start(Ticker ticker) {
   TROUPE_TRY(auto shard, make(std::move(ticker), false));
   shard->launch();
   return shard;
 }
 
-Expected<std::unique_ptr<Shard>> Shard::start_shared() {
+Expected<std::unique_ptr<IoShard>> IoShard::start_shared() {
   TROUPE_TRY(auto shard, make(Ticker{}, true));
   shard->launch();
   return shard;
 }
 
-Expected<std::unique_ptr<Shard>> Shard::make(Ticker ticker, bool shared) {
+Expected<std::unique_ptr<IoShard>> IoShard::make(Ticker ticker, bool shared) {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return errno_status("epoll", errno);
   Fd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -59,32 +59,32 @@ Expected<std::unique_ptr<Shard>> Shard::make(Ticker ticker, bool shared) {
   e.data.u64 = kWakeId;
   if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &e) != 0)
     return errno_status("epoll_ctl", errno);
-  return std::unique_ptr<Shard>(
-      new Shard(std::move(epoll), std::move(wake), std::move(ticker), shared));
+  return std::unique_ptr<IoShard>(
+      new IoShard(std::move(epoll), std::move(wake), std::move(ticker), shared));
 }
 
-void Shard::launch() {
+void IoShard::launch() {
   std::lock_guard lock(mutex_);
   threads_.emplace_back([this] { loop(); });
 }
 
-void Shard::add_thread() {
+void IoShard::add_thread() {
   TROUPE_CHECK(shared_, "one thread serves a shard that is not shared");
   launch();
 }
 
-std::size_t Shard::threads() const {
+std::size_t IoShard::threads() const {
   std::lock_guard lock(mutex_);
   return threads_.size();
 }
 
-void Shard::wake() {
+void IoShard::wake() {
   std::uint64_t one = 1;
   if (::write(wake_.get(), &one, sizeof one) < 0 && errno != EAGAIN)
     TROUPE_CHECK(false, "an eventfd takes a number");
 }
 
-void Shard::stop() {
+void IoShard::stop() {
   std::vector<std::thread> threads;
   {
     std::lock_guard lock(mutex_);
@@ -95,7 +95,7 @@ void Shard::stop() {
   for (auto& thread : threads) thread.join();
 }
 
-void Shard::post(std::function<void()> task) {
+void IoShard::post(std::function<void()> task) {
   bool first;
   {
     std::lock_guard lock(mutex_);
@@ -105,7 +105,8 @@ void Shard::post(std::function<void()> task) {
   if (first) wake();
 }
 
-Status Shard::add(int fd, std::uint32_t events, std::shared_ptr<Source> source, std::uint64_t& id) {
+Status IoShard::add(int fd, std::uint32_t events, std::shared_ptr<Source> source,
+                    std::uint64_t& id) {
   std::lock_guard lock(mutex_);  // find() waits for it, so the id is seen by whoever serves
   id = ++last_id_;
   epoll_event e{};
@@ -116,7 +117,7 @@ Status Shard::add(int fd, std::uint32_t events, std::shared_ptr<Source> source, 
   return {};
 }
 
-void Shard::modify(int fd, std::uint64_t id, std::uint32_t events) {
+void IoShard::modify(int fd, std::uint64_t id, std::uint32_t events) {
   epoll_event e{};
   e.events = events | (shared_ ? EPOLLONESHOT : 0u);
   e.data.u64 = id;
@@ -124,7 +125,7 @@ void Shard::modify(int fd, std::uint64_t id, std::uint32_t events) {
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &e);
 }
 
-void Shard::remove(int fd, std::uint64_t id) {
+void IoShard::remove(int fd, std::uint64_t id) {
   std::shared_ptr<Source> last;  // dropped outside the lock
   std::lock_guard lock(mutex_);
   auto it = sources_.find(id);
@@ -134,13 +135,13 @@ void Shard::remove(int fd, std::uint64_t id) {
   sources_.erase(it);
 }
 
-std::shared_ptr<Shard::Source> Shard::find(std::uint64_t id) {
+std::shared_ptr<IoShard::Source> IoShard::find(std::uint64_t id) {
   std::lock_guard lock(mutex_);
   auto it = sources_.find(id);
   return it == sources_.end() ? nullptr : it->second;
 }
 
-void Shard::run_tasks() {
+void IoShard::run_tasks() {
   std::vector<std::function<void()>> tasks;
   {
     std::lock_guard lock(mutex_);
@@ -149,7 +150,7 @@ void Shard::run_tasks() {
   for (auto& task : tasks) task();
 }
 
-void Shard::serve_again() {
+void IoShard::serve_again() {
   std::vector<std::uint64_t> round;
   round.swap(t_own.again);
   for (std::uint64_t id : round) {
@@ -157,14 +158,14 @@ void Shard::serve_again() {
   }
 }
 
-int Shard::patience(Clock::time_point next_tick) const {
+int IoShard::patience(Clock::time_point next_tick) const {
   if (!t_own.again.empty()) return 0;
   if (ticker_.period.count() == 0) return -1;
   auto left = std::chrono::ceil<std::chrono::milliseconds>(next_tick - Clock::now());
   return int(std::max<std::int64_t>(0, left.count()));
 }
 
-void Shard::loop() {
+void IoShard::loop() {
   t_own.shard = this;
   t_own.staging.resize(kStaging);
   std::array<epoll_event, kEventsAlone> events;
