@@ -250,6 +250,8 @@ std::string hex(const std::string& bytes) {
 }
 
 Expected<std::string> unhex(const std::string& text) {
+  if (text.size() % 2 != 0)
+    return invalid_argument("a secret is written in pairs of hexadecimal digits");
   std::string bytes;
   for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
     unsigned value = 0;
@@ -282,13 +284,14 @@ Expected<std::string> read_secret(const std::string& path) {
   if (path.empty()) return std::string{};
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_found("cannot open '" + path + "'");
-  std::ostringstream content;
-  content << in.rdbuf();
-  std::string secret = std::move(content).str();
+  // Of a longer file only so much that it shows: a device may have no end.
+  std::string secret(64 + 2, '\0');
+  in.read(secret.data(), std::streamsize(secret.size()));
+  secret.resize(std::size_t(in.gcount()));
   if (!secret.empty() && secret.back() == '\n') secret.pop_back();
   if (secret.size() < 16 || secret.size() > 64)
-    return invalid_argument(
-        fmt::format("'{}': a secret has 16 to 64 bytes, not {}", path, secret.size()));
+    return invalid_argument(fmt::format("'{}': a secret has 16 to 64 bytes, not {}{}", path,
+                                        secret.size(), secret.size() > 64 ? " or more" : ""));
   return secret;
 }
 

@@ -41,6 +41,30 @@ std::string version_text() {
                      TROUPE_BUILD_TYPE, profile.isa, profile.kernels);
 }
 
+// A number from `low` to `high`, which NaN is not.
+CLI::Validator finite(double low, double high) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        bool number = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+        return number ? std::string{}
+                      : fmt::format("Value {} not in range {} to {}", text, low, high);
+      },
+      "NUMBER");
+}
+
+// Digits that fit: the library takes -1 for the largest number, and a larger one, too.
+CLI::Validator seed_number() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error == std::errc{} && end == text.data() + text.size()) return {};
+        return fmt::format("{} is no number from 0 to 2^64 - 1", text);
+      },
+      "NUMBER");
+}
+
 struct Cli {
   CLI::App app{"Troupe runs machine learning graphs on actors.", "troupe"};
   Printing printing;
@@ -86,12 +110,12 @@ void Cli::add_train() {
   c->add_option("--data", train.data, "folder with MNIST's four IDX files (default: drawn digits)");
   c->add_option("--examples", train.examples, "drawn digits to train on")
       ->check(CLI::Range(1, 10'000'000));
-  c->add_option("--epochs", train.epochs, "passes over the data")->check(CLI::Range(0.0, 1e6));
+  c->add_option("--epochs", train.epochs, "passes over the data")->check(finite(0, 1e6));
   c->add_option("--steps", train.steps, "training steps")->check(CLI::Range(1, 1'000'000'000));
   c->add_option("--batch", train.batch, "examples of each replica a step")
       ->check(CLI::Range(1, 1'000'000));
   c->add_option("--learning-rate", train.learning_rate, "of SGD with momentum 0.9")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(finite(0, 1e6));
   c->add_option("--replicas", train.cluster.replicas, "data parallel copies of the step")
       ->check(CLI::Range(1, 1024));
   c->add_option("--cluster", cluster, "local, or local:W for W worker processes");
@@ -102,7 +126,7 @@ void Cli::add_train() {
   c->add_option("--threads", train.cluster.threads, "compute threads of each process (0: all)")
       ->check(CLI::Range(0, 1024));
   c->add_option("--device", train.cluster.devices, "device types of each worker");
-  c->add_option("--seed", train.seed, "of everything random");
+  c->add_option("--seed", train.seed, "of everything random")->check(seed_number());
   c->add_option("--checkpoint-dir", train.checkpoint_dir, "where checkpoints go");
   c->add_option("--checkpoint-every", every, "N steps, or Ns seconds");
   c->add_option("--keep", train.keep, "checkpoints to keep")->check(CLI::Range(1, 1000));

@@ -25,6 +25,8 @@ if [[ ${BUILT:-} != 1 ]]; then
   ./dev asan >"$scratch/log" 2>&1 || { tail -n 40 "$scratch/log"; expect "asan: fast tests" false; }
 fi
 expect "messages, graphs and tensors by hand" attack actors "*by hand*"
+expect "data files by hand" attack ops "*by hand*"
+expect "arguments, addresses and secrets by hand" attack apps "*by hand*"
 expect "strangers and peers by hand" attack net "*who say something wrong*"
 expect "messages by the million, decoder" attack serialization "*hostile*"
 expect "frames against a listening worker" attack actors "*a million hostile frames*"
