@@ -182,22 +182,16 @@ void ClusterRuntime::up(ProcessId process, const Join&) {
 }
 
 void ClusterRuntime::down(ProcessId process, Status why) {
-  if (leaving_) {
-    {
-      std::lock_guard lock(mutex_);
-      workers_.erase(process);
-    }
-    changed_.notify_all();
-    return;
-  }
+  const bool lost = !leaving_;
   {
     std::lock_guard lock(mutex_);
-    if (!running_ && failed_.ok())
+    workers_.erase(process);  // the end waits for those that are left
+    if (lost && !running_ && failed_.ok())
       failed_ = unavailable(
           fmt::format("worker {} left while the job started: {}", process - 1, why.message()));
   }
   changed_.notify_all();
-  caf::anon_send(master_, ProcessLost{process, std::move(why)});
+  if (lost) caf::anon_send(master_, ProcessLost{process, std::move(why)});
 }
 
 void ClusterRuntime::message(ProcessId from, WireMessage message) {
