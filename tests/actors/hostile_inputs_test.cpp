@@ -502,7 +502,8 @@ TEST_CASE("hostile feeds by hand end the connection of their master") {
       {"a shape with more bytes", [](TensorTag& t) { t.shape = Shape{3}; }},
   };
   for (const auto& [what, spoil] : kFeeds) {
-    INFO(std::string(what));
+    const std::string said = what;
+    INFO(said);
     HostileJob job;
     REQUIRE(job.join(HostileJob::welcome()));
     TensorTag tag;

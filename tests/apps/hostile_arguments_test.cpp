@@ -201,7 +201,8 @@ TEST_CASE("hostile environments by hand are answered with what was wanted") {
       {"TROUPE_ISA", "V3"},   {"TROUPE_ISA", "3"},    {"TROUPE_ISA", " v3"},
       {"TROUPE_ISA", "v3v4"}, {"TROUPE_LOG", "loud"}, {"TROUPE_LOG", "0"}};
   for (const auto& [name, value] : kValues) {
-    INFO(std::string(name) << "=" << std::string(value));
+    const std::string said = std::string(name) + "=" + value;
+    INFO(said);
     setenv(name, value, 1);
     Ended ended =
         troupe_command(name == std::string("TROUPE_LOG") ? "ckpt ls /nowhere" : "--version");
