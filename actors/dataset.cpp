@@ -11,16 +11,19 @@
 #include "ops/data/dataset.hpp"
 
 namespace troupe {
-namespace {
 
-Expected<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return not_found("cannot open '" + path + "'");
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (in.bad()) return data_loss("cannot read '" + path + "'");
-  return std::move(content).str();
+Expected<Pipeline> open_local_dataset(const NodeDef& dataset) {
+  return open_dataset(dataset, [](const std::string& path) -> Expected<std::string> {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return not_found("cannot open '" + path + "'");
+    std::ostringstream content;
+    content << in.rdbuf();
+    if (in.bad()) return data_loss("cannot read '" + path + "'");
+    return std::move(content).str();
+  });
 }
+
+namespace {
 
 struct DatasetState {
   NodeDef def;
@@ -36,9 +39,7 @@ struct DatasetState {
 using Self = DatasetActor::stateful_pointer<DatasetState>;
 
 Expected<Pipeline>& opened(DatasetState& s) {
-  if (!s.pipeline)
-    s.pipeline.emplace(
-        open_dataset(s.def, [](const std::string& path) { return read_file(path); }));
+  if (!s.pipeline) s.pipeline.emplace(open_local_dataset(s.def));
   return *s.pipeline;
 }
 

@@ -4,8 +4,12 @@
 #include <caf/fwd.hpp>
 
 #include "actors/interfaces.hpp"
+#include "ops/data/pipeline.hpp"
 
 namespace troupe {
+
+// The pipeline that the Dataset node describes, over files of this machine (open_dataset).
+Expected<Pipeline> open_local_dataset(const NodeDef& dataset);
 
 // Serves elements by position, and makes the next `prefetch` ones while nobody asks. Opens its
 // files when it starts; an error there is the answer to every request.

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
+#include "actors/dataset.hpp"
 #include "apps/training_graph.hpp"
-#include "ops/data/dataset.hpp"
 #include "ops/data/pipeline.hpp"
 #include "serialization/checkpoint.hpp"
 #include "serialization/digest.hpp"
@@ -23,21 +21,12 @@ double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-Expected<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return not_found("cannot open '" + path + "'");
-  std::ostringstream content;
-  content << in.rdbuf();
-  return std::move(content).str();
-}
-
 // The pipeline of a description, read in this process: test sets are fed.
 Expected<Pipeline> open_here(const data::Images& images) {
   Graph scratch;
   Output element = images.outputs(scratch)[0];
   NodeId handle = scratch.node(element.node()).inputs[0].node;
-  return open_dataset(scratch.node(handle),
-                      [](const std::string& path) { return read_file(path); });
+  return open_local_dataset(scratch.node(handle));
 }
 
 // Everything one job holds, in the order it is made.

@@ -1,6 +1,5 @@
 // ops/data: pipelines, drawn digits, IDX files.
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <map>
@@ -9,6 +8,7 @@
 #include "ops/data/dataset.hpp"
 #include "ops/data/digits.hpp"
 #include "ops/data/pipeline.hpp"
+#include "tests/ops/gzip.hpp"
 
 using namespace troupe;
 
@@ -37,20 +37,6 @@ std::string idx_file(std::vector<std::uint8_t> dims, std::size_t bytes) {
   std::string out = {0, 0, 8, char(dims.size())};
   for (std::uint8_t d : dims) out += {0, 0, 0, char(d)};
   for (std::size_t i = 0; i < bytes; ++i) out += char(i);
-  return out;
-}
-
-std::string gzip(const std::string& content) {
-  z_stream s{};
-  REQUIRE(deflateInit2(&s, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string out(content.size() + 100, '\0');
-  s.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  s.avail_in = uInt(content.size());
-  s.next_out = reinterpret_cast<Bytef*>(out.data());
-  s.avail_out = uInt(out.size());
-  REQUIRE(deflate(&s, Z_FINISH) == Z_STREAM_END);
-  out.resize(out.size() - s.avail_out);
-  deflateEnd(&s);
   return out;
 }
 

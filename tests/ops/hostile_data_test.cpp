@@ -1,11 +1,11 @@
 // IDX and gzip files that are wrong in one place: each is refused by name, and no memory is taken
 // for what they only claim.
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include <map>
 
 #include "ops/data/dataset.hpp"
+#include "tests/ops/gzip.hpp"
 
 using namespace troupe;
 
@@ -16,20 +16,6 @@ std::string idx(std::initializer_list<std::uint32_t> dims, std::size_t bytes) {
   for (std::uint32_t d : dims)
     for (int shift = 24; shift >= 0; shift -= 8) out += char(d >> shift & 255);
   return out + std::string(bytes, '\1');
-}
-
-std::string gzip(const std::string& content) {
-  z_stream s{};
-  REQUIRE(deflateInit2(&s, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string out(deflateBound(&s, content.size()) + 32, '\0');
-  s.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  s.avail_in = uInt(content.size());
-  s.next_out = reinterpret_cast<Bytef*>(out.data());
-  s.avail_out = uInt(out.size());
-  REQUIRE(deflate(&s, Z_FINISH) == Z_STREAM_END);
-  out.resize(out.size() - s.avail_out);
-  deflateEnd(&s);
-  return out;
 }
 
 std::string with(std::string text, std::size_t at, char byte) {
