@@ -214,6 +214,7 @@ Status ClusterRuntime::listen() {
   Security security = secret_.empty() ? Security::plaintext() : Security::shared_secret(secret_);
   TROUPE_TRY(transport_, make_tcp_transport(security, {}, hub_));
   hub_.use(*transport_);
+  hub_.handle_inline();
   endpoint_ = {"127.0.0.1", 0};
   if (!cluster_.listen.empty()) {
     TROUPE_TRY(endpoint_, parse_endpoint(cluster_.listen));

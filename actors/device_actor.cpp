@@ -3,10 +3,13 @@
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include "actors/inline_send.hpp"
+
 namespace troupe {
 namespace {
 
 struct DeviceState {
+  static constexpr const char* name = kDevice;
   Device* device = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "actors/inline_send.hpp"
 #include "core/log.hpp"
 
 namespace troupe {
@@ -64,6 +65,7 @@ struct Attempt {
 };
 
 struct ExecutorState {
+  static constexpr const char* name = kExecutor;
   ExecutorSetup setup;
   std::unordered_map<AttemptId, Attempt> attempts;
   std::unordered_map<AttemptId, std::vector<TensorArrived>> early;

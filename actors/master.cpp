@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "actors/inline_send.hpp"
 #include "actors/step_table.hpp"
 #include "core/log.hpp"
 #include "ops/compile_host.hpp"
@@ -36,6 +37,7 @@ struct ActiveRun {
 };
 
 struct MasterState {
+  static constexpr const char* name = kMaster;
   MasterOptions options;
   std::optional<Coordinator> coordinator;
   std::optional<StepTable> steps;

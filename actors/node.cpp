@@ -143,6 +143,7 @@ Status WorkerNode::connect_to_master() {
       options_.secret.empty() ? Security::plaintext() : Security::shared_secret(options_.secret);
   TROUPE_TRY(transport_, make_tcp_transport(security, {}, hub_));
   hub_.use(*transport_);
+  hub_.handle_inline();
   TROUPE_TRY(Hello words, encode_join(join()));
   TROUPE_TRY(port_, transport_->listen(options_.listen, std::move(words)));
   return hub_.connect(options_.master, join(), 0, kJoinWithin);

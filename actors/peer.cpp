@@ -6,6 +6,7 @@
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include "actors/inline_send.hpp"
 #include "core/log.hpp"
 #include "serialization/strings.hpp"
 #include "serialization/wire.hpp"
@@ -249,12 +250,23 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
           owner_.message(from, std::move(m));
         } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
                              std::is_same_v<M, BlockedReport> || std::is_same_v<M, StepLoaded>) {
-          if (CoordinatorActor to = coordinator()) caf::anon_send(to, std::move(m));
+          if (CoordinatorActor to = coordinator()) deliver(to, std::move(m));
         } else if constexpr (!std::is_same_v<M, MessagePart>) {
-          if (WorkerActor to = worker()) caf::anon_send(to, std::move(m));
+          if (WorkerActor to = worker()) deliver(to, std::move(m));
         }
       },
       message);
+}
+
+// What a step is made of is short work; graphs and steps to load are not.
+template <class Actor, class Message>
+void NetHub::deliver(const Actor& to, Message message) {
+  constexpr bool loads = std::is_same_v<Message, LoadGraph> || std::is_same_v<Message, LoadStep> ||
+                         std::is_same_v<Message, UnloadStep> || std::is_same_v<Message, StepLoaded>;
+  if (inline_ && !loads)
+    send_inline(to, std::move(message));
+  else
+    caf::anon_send(to, std::move(message));
 }
 
 // Tensors.
@@ -380,7 +392,7 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
     arrived.tag = Tag(tag->iterations);
     arrived.tensor = std::move(tensor);
     arrived.dead = tag->dead;
-    if (WorkerActor to = worker()) caf::anon_send(to, std::move(arrived));
+    if (WorkerActor to = worker()) deliver(to, std::move(arrived));
     return;
   }
   std::optional<WireMessage> ready;
@@ -402,6 +414,7 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
 namespace {
 
 struct ProxyState {
+  static constexpr const char* name = kProxy;
   NetHub* hub = nullptr;
   ProcessId process = 0;
   std::shared_ptr<void> alive;

@@ -47,6 +47,9 @@ class NetHub final : public Hub, public TransportHandler {
   NetHub(ProcessId self, HubOwner& owner) : self_(self), owner_(owner) {}
 
   void use(Transport& transport) { transport_ = &transport; }
+  // The thread that brings what belongs to a run handles it too, as far as that is short work
+  // (inline_send.hpp). For transports with threads of their own; before the first peer.
+  void handle_inline() { inline_ = true; }
   void set_self(ProcessId self) { self_ = self; }
   // Where messages for this process's actors go. Before the first of them can arrive.
   // Any time, from any thread: frames already come in.
@@ -88,6 +91,8 @@ class NetHub final : public Hub, public TransportHandler {
 
   std::optional<ProcessId> process_of(PeerId peer) const;
   void dispatch(ProcessId from, WireMessage message);
+  template <class Actor, class Message>
+  void deliver(const Actor& to, Message message);
   Status send_parts(PeerId peer, std::span<const std::byte> message);
   bool may_send(ProcessId from, const WireMessage& message) const;
   Status check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t bytes);
@@ -96,6 +101,7 @@ class NetHub final : public Hub, public TransportHandler {
   CoordinatorActor coordinator() const;
 
   ProcessId self_;
+  bool inline_ = false;
   HubOwner& owner_;
   Transport* transport_ = nullptr;
   WorkerActor worker_;            // guarded by mutex_

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <random>
 
+#include "actors/inline_send.hpp"
 #include "actors/runtime.hpp"
 
 namespace troupe {
@@ -47,28 +48,30 @@ void refuse(Call& call, Status status) {
   call.finish(std::move(result));
 }
 
+// What answers the message. When the master ends before it gets to the message, the message's own
+// end is the answer.
 template <class Message>
-std::shared_ptr<Call> send(const MasterActor& master, Message message) {
+std::shared_ptr<Call> attach_call(Message& message) {
   auto call = std::make_shared<Call>();
-  // When the master ends before it gets to the message, the message's own end is the answer.
   message.call = {call.get(), [call](Call*) {
                     if (!call->done()) refuse(*call, session_closed());
                   }};
-  caf::anon_send(master, std::move(message));
   return call;
 }
 
 template <class Message>
-std::shared_ptr<Call> send(const SessionCore& core, Message message) {
-  if (!core.closed) return send(core.master, std::move(message));
-  auto call = std::make_shared<Call>();
-  refuse(*call, session_closed());
-  return call;
+CallResult ask(const MasterActor& master, Message message) {
+  auto call = attach_call(message);
+  caf::anon_send(master, std::move(message));
+  return call->wait(false);
 }
 
-template <class To, class Message>
-CallResult ask(const To& to, Message message) {
-  return send(to, std::move(message))->wait(false);
+template <class Message>
+CallResult ask(const SessionCore& core, Message message) {
+  if (!core.closed) return ask(core.master, std::move(message));
+  CallResult result;
+  result.status = session_closed();
+  return result;
 }
 
 std::uint64_t random_id() {
@@ -222,7 +225,9 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.feeds = std::move(feeds);
   message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
   message.acknowledged = acknowledged(core);
-  run.call = send(core, std::move(message));
+  run.call = attach_call(message);
+  // Unsent, it is answered as it goes.
+  if (!core.closed) send_inline(core.master, std::move(message));
 }
 
 Expected<std::vector<Tensor>> run_to_end(Step& step, const std::vector<Tensor>& feeds,

@@ -13,6 +13,7 @@
 #include "actors/device_actor.hpp"
 #include "actors/executor.hpp"
 #include "actors/files.hpp"
+#include "actors/inline_send.hpp"
 #include "actors/load.hpp"
 #include "actors/protocol/shard.hpp"
 #include "actors/queue.hpp"
@@ -51,6 +52,7 @@ struct LoadedStep {
 };
 
 struct WorkerState {
+  static constexpr const char* name = kWorker;
   WorkerOptions options;
   std::optional<Shard> shard;
   std::optional<CompileHost> compile_host;

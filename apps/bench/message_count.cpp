@@ -4,6 +4,7 @@
 #include <caf/policy/work_sharing.hpp>
 #include <caf/scheduler/coordinator.hpp>
 
+#include "actors/inline_send.hpp"
 #include "actors/runtime.hpp"
 #include "core/status.hpp"
 
@@ -41,7 +42,7 @@ CountingSystem::~CountingSystem() = default;
 std::uint64_t CountingSystem::messages() const {
   auto* coordinator = dynamic_cast<Coordinator*>(&system_->scheduler());
   TROUPE_CHECK(coordinator != nullptr, "another scheduler than the one that was loaded");
-  return coordinator->data().turns.load();
+  return coordinator->data().turns.load() + inline_messages();
 }
 
 }  // namespace troupe
