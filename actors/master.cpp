@@ -167,28 +167,44 @@ void carry_out(Self self, Coordinator::Outputs& out) {
 
 // Sessions and compiling.
 
-Status extend(ClientSession& session, const OpTable& ops,
-              const std::shared_ptr<const GraphDef>& graph) {
-  std::size_t known = session.graph->nodes.size();
-  if (graph->nodes.size() < known)
-    return aborted(fmt::format("the graph has {} nodes, the session has {} already",
-                               graph->nodes.size(), known));
-  for (std::size_t i = 0; i < known; ++i)
-    if (graph->nodes[i].name != session.graph->nodes[i].name ||
-        graph->nodes[i].op != session.graph->nodes[i].op)
-      return aborted(fmt::format("node {} is '{}' ({}); the session knows it as '{}' ({})", i,
-                                 graph->nodes[i].name, graph->nodes[i].op,
-                                 session.graph->nodes[i].name, session.graph->nodes[i].op));
-  TROUPE_TRY(GraphDef checked, import_graph(*graph, ops.ops));
-  for (std::size_t i = 0; i < known; ++i) {
-    const NodeDef &now = checked.nodes[i], &before = session.graph->nodes[i];
-    if (now.inputs != before.inputs || now.control != before.control ||
-        now.device != before.device || now.colocate != before.colocate)
-      return aborted(
-          fmt::format("node '{}' has other inputs or another place than the session "
-                      "knows",
-                      now.name));
+// What a graph that is shipped again says of a node, and how: "its attribute 'size' is 3, not
+// 2".
+// Nothing when it is the node that the session knows. Creation sites may differ.
+// REQUIRES: both were imported.
+std::optional<std::string> difference(const NodeDef& now, const NodeDef& before) {
+  auto differ = [](std::string_view what, std::string_view is, std::string_view was) {
+    return fmt::format("{} is {}, not {}", what, is, was);
+  };
+  if (now.name != before.name) return differ("its name", now.name, before.name);
+  if (now.op != before.op) return differ("its op", now.op, before.op);
+  if (now.inputs != before.inputs) return "it has other inputs";
+  if (now.control != before.control) return "it has other control inputs";
+  if (now.device != before.device)
+    return differ("its device", "'" + now.device + "'", "'" + before.device + "'");
+  if (now.colocate != before.colocate) return "it is colocated with other nodes";
+  if (now.replica != before.replica)
+    return differ("its replica", std::to_string(now.replica), std::to_string(before.replica));
+  auto was = before.attrs.begin();  // of one op, so the same attributes in the same order
+  for (const auto& [name, value] : now.attrs) {
+    if (!(value == was->second))
+      return differ("its attribute '" + name + "'", value.text(), was->second.text());
+    ++was;
   }
+  return std::nullopt;
+}
+
+// Compared is what was imported, with defaults filled in and nodes in order: new nodes come last.
+Status extend(ClientSession& session, const OpTable& ops, const GraphDef& graph) {
+  const std::vector<NodeDef>& known = session.graph->nodes;
+  if (graph.nodes.size() < known.size())
+    return aborted(fmt::format("the graph has {} nodes, the session has {} already",
+                               graph.nodes.size(), known.size()));
+  TROUPE_TRY(GraphDef checked, import_graph(graph, ops.ops));
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (auto what = difference(checked.nodes[i], known[i]))
+      return aborted(fmt::format("node {} '{}' ({}) is not as the session knows it: {}", i,
+                                 known[i].name, known[i].op, *what))
+          .at(checked.nodes[i].site);
   session.graph = std::make_shared<const GraphDef>(std::move(checked));
   return ok_status();
 }
@@ -425,7 +441,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
         auto it = s.sessions.find(message.session);
         if (it == s.sessions.end() || !it->second.closing.empty())
           return fail(message.call, failed_precondition("the session is closed"));
-        fail(message.call, extend(it->second, *s.options.ops, message.graph));
+        fail(message.call, extend(it->second, *s.options.ops, *message.graph));
       },
       [self](const CompileStep& message) {
         if (Status status = compile_step(self, message); !status.ok())
