@@ -419,6 +419,7 @@ struct ProxyState {
   ProcessId process = 0;
   std::shared_ptr<void> alive;
   std::map<std::uint64_t, Status> refused;  // graphs that could not be sent, by session
+  std::set<std::pair<AttemptId, std::uint32_t>> started;  // with their partitions
 };
 
 // An error: the message is longer than any that can be sent, and somebody is to be told.
@@ -467,6 +468,9 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
       },
       [self](const UnloadStep& m) { forward(self->state, m); },
       [self](StartStep& m) {
+        // The transport loses nothing as long as the peer is up: what the master repeats, since it
+        // has no answer yet, is under way or being worked on.
+        if (!self->state.started.emplace(m.attempt.id, m.partition).second) return;
         Inline inlined;
         for (std::uint32_t i = 0; i < m.feeds.size(); ++i) {
           if (inlined.keeps(m.feeds[i])) continue;
@@ -487,6 +491,7 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
       [self](const AbortPartition& m) { forward(self->state, m); },
       [self](const Prepare& m) { forward(self->state, m); },
       [self](const LiveList& m) {
+        std::erase_if(self->state.started, [&](const auto& s) { return m.over(s.first); });
         self->state.hub->live(m);
         forward(self->state, m);
       },

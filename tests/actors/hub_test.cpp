@@ -1,12 +1,12 @@
 // What a hub makes of a member that says something wrong.
 #include <doctest/doctest.h>
 
-#include <caf/actor_system.hpp>
-
+#include "actors/inline_send.hpp"
 #include "actors/net/memory_transport.hpp"
 #include "actors/peer.hpp"
 #include "serialization/strings.hpp"
 #include "serialization/wire.hpp"
+#include "tests/actors/actor_system.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -38,9 +38,9 @@ struct Stranger final : TransportHandler {
   Expected<Buffer> accept_tensor(PeerId, const TensorHeader& header) override {
     return Buffer::allocate(heap_allocator(), header.bytes);
   }
-  void tensor(PeerId, const TensorHeader&, Buffer) override {}
+  void tensor(PeerId, const TensorHeader&, Buffer) override { ++tensors; }
   PeerId peer = 0;
-  int messages = 0;
+  int messages = 0, tensors = 0;
   Status closed;
 };
 
@@ -200,6 +200,36 @@ TEST_CASE("a second element without credit closes the member that sent it") {
   CHECK(pair.stranger.closed.ok());
   pair.say(strings_tag({0}), {});
   CHECK(pair.stranger.closed.code() == Code::invalid_argument);
+}
+
+// The master repeats START until the attempt's partition is done, however long that takes: feeds
+// that came again while the first are under way would be more than their attempt may have.
+TEST_CASE("a START that is repeated crosses once, with its feeds") {
+  Pair pair(2);
+  testing::System system;
+  auto alive = std::make_shared<int>();
+  auto proxy =
+      system.make([&](caf::actor_system& s) { return spawn_process_proxy(s, pair.hub, 2, alive); });
+  StartStep start;
+  start.attempt.id = {1, 7};
+  start.feeds = {Tensor::make(DType::f32, {1 << 20}).value(), Tensor::scalar(1.0f)};
+  auto say = [&](auto message) {
+    testing::settle(proxy);
+    send_inline(proxy, std::move(message));
+    pair.run();
+  };
+  for (int i = 0; i < 3; ++i) say(start);
+  CHECK(pair.stranger.messages == 1);
+  CHECK(pair.stranger.tensors == 1);
+  start.partition = 1;  // another of the same attempt
+  say(start);
+  CHECK(pair.stranger.messages == 2);
+  CHECK(pair.stranger.tensors == 2);
+  start.attempt.id = {1, 8};
+  say(start);
+  CHECK(pair.stranger.tensors == 3);
+  CHECK(pair.stranger.closed.ok());
+  say(Leave{});
 }
 
 TEST_CASE("a bool that is none closes the member that sent it") {

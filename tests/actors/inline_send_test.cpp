@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <caf/actor_system.hpp>
-#include <caf/scheduled_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <functional>
@@ -13,9 +11,10 @@
 #include <vector>
 
 #include "actors/interfaces.hpp"
-#include "actors/runtime.hpp"
+#include "tests/actors/actor_system.hpp"
 
 using namespace troupe;
+using namespace troupe::testing;
 
 namespace {
 
@@ -31,7 +30,7 @@ struct Long {
 
 // Calls `heard` with the number of each message.
 template <class State>
-Ticker spawn_ticker(caf::actor_system& system, Heard heard) {
+Ticker ticker(System& system, Heard heard) {
   return system.spawn(
       [](Ticker::stateful_pointer<State>, Heard heard) -> Ticker::behavior_type {
         return {[heard](const Tick&) { heard(0); },
@@ -39,29 +38,6 @@ Ticker spawn_ticker(caf::actor_system& system, Heard heard) {
       },
       std::move(heard));
 }
-
-// Until the actor waits for a message: whoever sends one then starts it.
-void settle(const Ticker& actor) {
-  auto* scheduled =
-      dynamic_cast<caf::scheduled_actor*>(caf::actor_cast<caf::abstract_actor*>(actor));
-  REQUIRE(scheduled != nullptr);
-  while (!scheduled->mailbox().blocked()) std::this_thread::yield();
-}
-
-struct System {
-  std::unique_ptr<caf::actor_system_config> config = actor_config();
-  std::optional<caf::actor_system> system;
-  System() {
-    std::thread([&] { system.emplace(*config); }).join();  // as Runtime::start does, and why
-  }
-  // Spawns from a thread that ends.
-  template <class State>
-  Ticker ticker(Heard heard) {
-    Ticker made;
-    std::thread([&] { made = spawn_ticker<State>(*system, std::move(heard)); }).join();
-    return made;
-  }
-};
 
 // Which thread heard which message.
 struct Record {
@@ -86,7 +62,7 @@ struct Record {
 TEST_CASE("an idle actor handles a message on the sender's thread before the call returns") {
   Record record;
   System system;
-  auto actor = system.ticker<Short>([&](CompiledId id) { record.note(id); });
+  auto actor = ticker<Short>(system, [&](CompiledId id) { record.note(id); });
   settle(actor);
   const std::uint64_t before = inline_messages();
   for (CompiledId i = 1; i <= 3; ++i) {
@@ -102,7 +78,7 @@ TEST_CASE("an idle actor handles a message on the sender's thread before the cal
 TEST_CASE("an actor whose work may be long never works on the sender's thread") {
   Record record;
   System system;
-  auto actor = system.ticker<Long>([&](CompiledId id) { record.note(id); });
+  auto actor = ticker<Long>(system, [&](CompiledId id) { record.note(id); });
   settle(actor);
   send_inline(actor, UnloadStep{1});
   CHECK(record.wait_for(1).back().second != std::this_thread::get_id());
@@ -111,9 +87,9 @@ TEST_CASE("an actor whose work may be long never works on the sender's thread") 
 TEST_CASE("what a short actor sends to short ones stays on the thread, the rest leaves it") {
   Record record;
   System system;
-  auto computes = system.ticker<Long>([&](CompiledId id) { record.note(id); });
-  auto last = system.ticker<Short>([&](CompiledId id) { record.note(id); });
-  auto first = system.ticker<Short>([&](CompiledId) {
+  auto computes = ticker<Long>(system, [&](CompiledId id) { record.note(id); });
+  auto last = ticker<Short>(system, [&](CompiledId id) { record.note(id); });
+  auto first = ticker<Short>(system, [&](CompiledId) {
     record.note(1);
     send_inline(last, UnloadStep{2});
     send_inline(computes, UnloadStep{3});
@@ -137,7 +113,7 @@ TEST_CASE("only the message that woke an actor is handled inline") {
   Record record;
   System system;
   Ticker actor;
-  actor = system.ticker<Short>([&](CompiledId id) {
+  actor = ticker<Short>(system, [&](CompiledId id) {
     if (id == 1) caf::anon_send(actor, UnloadStep{2});
     record.note(id);
   });
@@ -157,7 +133,7 @@ TEST_CASE("messages of many threads arrive once each, in the order of each sende
   std::vector<CompiledId> next(kThreads, 0);  // the actor's: one handler at a time
   std::atomic<int> wrong{0}, heard{0};
   System system;
-  auto actor = system.ticker<Short>([&](CompiledId id) {
+  auto actor = ticker<Short>(system, [&](CompiledId id) {
     if (next[id % kThreads]++ != id / kThreads) ++wrong;
     ++heard;
   });
@@ -179,9 +155,9 @@ TEST_CASE("messages of many threads arrive once each, in the order of each sende
 
 TEST_CASE("an actor that has ended drops what is sent inline") {
   System system;
-  auto actor = system.ticker<Short>([](CompiledId) {});
+  auto actor = ticker<Short>(system, [](CompiledId) {});
   settle(actor);
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
-  while (system.system->registry().running() > 0) std::this_thread::yield();
+  while (system.running() > 0) std::this_thread::yield();
   send_inline(actor, UnloadStep{1});
 }
