@@ -15,21 +15,31 @@ Expected<std::vector<std::string>> names_of(const NodeDef& node) {
   return *it->second.get<std::vector<std::string>>();
 }
 
+// What was fed for the prefix may have any shape when its node's is not known.
+Expected<std::string> path_of(const Tensor& prefix) {
+  if (prefix.dtype() != DType::string || prefix.rank() != 0)
+    return invalid_argument(std::string("prefix is ") + std::string(dtype_name(prefix.dtype())) +
+                            prefix.shape().text() + ", not one string");
+  return prefix.item<std::string>() + ".safetensors";
+}
+
 Expected<std::vector<Tensor>> save(const NodeDef& node, const std::vector<Tensor>& inputs) {
   TROUPE_TRY(std::vector<std::string> names, names_of(node));
   if (inputs.size() != names.size() + 1)
     return invalid_argument("node '" + node.name + "' saves " + std::to_string(names.size()) +
                             " names and was given " + std::to_string(inputs.size() - 1));
   Safetensors content;
-  for (std::size_t i = 0; i < names.size(); ++i) content.tensors[names[i]] = inputs[i + 1];
-  std::string path = inputs[0].item<std::string>() + ".safetensors";
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (!content.tensors.emplace(names[i], inputs[i + 1]).second)
+      return invalid_argument("node '" + node.name + "' saves two tensors as '" + names[i] + "'");
+  TROUPE_TRY(std::string path, path_of(inputs[0]));
   TROUPE_TRY(write_safetensors(path, content).in("writing '" + path + "'"));
   return std::vector<Tensor>{};
 }
 
 Expected<std::vector<Tensor>> restore(const NodeDef& node, const std::vector<Tensor>& inputs) {
   TROUPE_TRY(std::vector<std::string> names, names_of(node));
-  std::string path = inputs[0].item<std::string>() + ".safetensors";
+  TROUPE_TRY(std::string path, path_of(inputs[0]));
   TROUPE_TRY(Safetensors content, read_safetensors(path));
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
