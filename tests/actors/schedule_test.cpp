@@ -1,8 +1,6 @@
 // The cluster's actors under many schedules: whatever happens in which order, the result is one.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "core/log.hpp"
@@ -16,18 +14,13 @@
 
 using namespace troupe;
 using troupe::test::Client;
+using troupe::test::schedules;
 using troupe::test::World;
 
 namespace {
 
 const char* const kTask0 = "/job:worker/task:0";
 const char* const kTask1 = "/job:worker/task:1";
-
-// TROUPE_SCHEDULES in the environment asks for more of them.
-std::uint64_t schedules(std::uint64_t usual) {
-  const char* text = std::getenv("TROUPE_SCHEDULES");
-  return std::max<std::uint64_t>(usual, text ? std::strtoull(text, nullptr, 10) : 0);
-}
 
 struct Outcome {
   std::string bytes;  // of everything fetched, in order

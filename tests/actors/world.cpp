@@ -7,6 +7,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <caf/send.hpp>
+#include <cstdlib>
 
 #include "actors/master.hpp"
 #include "actors/peer.hpp"
@@ -16,6 +17,11 @@
 #include "serialization/wire.hpp"
 
 namespace troupe::test {
+
+std::uint64_t schedules(std::uint64_t usual) {
+  const char* text = std::getenv("TROUPE_SCHEDULES");
+  return std::max<std::uint64_t>(usual, text ? std::strtoull(text, nullptr, 10) : 0);
+}
 
 // ---- Client ----------------------------------------------------------------------------------
 
@@ -58,16 +64,30 @@ Client& Client::compile(std::string name, std::vector<Output> fetches, std::vect
   return *this;
 }
 
-Client& Client::run(std::string name, int times) {
-  auto begin = [this, name] {
+Client::Action Client::make_run(std::string name, Instant timeout) {
+  auto begin = [this, name, timeout] {
     RunStep message;
     message.run = {session_, next_run_};
     message.compiled = compiled_.at(name);
+    message.timeout = timeout;
     message.acknowledged = next_run_++;
     return send(std::move(message));
   };
-  auto end = [this](CallResult& result) { fetched_.push_back(std::move(result.fetches)); };
-  for (int i = 0; i < times; ++i) script_.push_back({"run " + name, begin, end});
+  auto end = [this](CallResult& result) {
+    ended_.push_back(result.status);
+    fetched_.push_back(std::move(result.fetches));
+  };
+  return {"run " + name, begin, end};
+}
+
+Client& Client::run(std::string name, int times) {
+  for (int i = 0; i < times; ++i) script_.push_back(make_run(name, kNever));
+  return *this;
+}
+
+Client& Client::try_run(std::string name, Instant timeout) {
+  script_.push_back(make_run(std::move(name), timeout));
+  script_.back().may_fail = true;
   return *this;
 }
 
@@ -84,7 +104,7 @@ void Client::step() {
   }
   auto call = std::move(call_);
   call_ = nullptr;
-  status_ = call->result().status;
+  if (!action.may_fail) status_ = call->result().status;
   if (status_.ok() && action.end) action.end(call->result());
   script_.pop_front();
 }

@@ -16,6 +16,9 @@
 
 namespace troupe::test {
 
+// How many schedules a test tries: TROUPE_SCHEDULES in the environment asks for more than usual.
+std::uint64_t schedules(std::uint64_t usual);
+
 // A client that sends what Session sends, one call after the other, and never waits: each call
 // begins when the simulation says so, after the answer to the one before. Stops at a failure.
 class Client {
@@ -27,6 +30,8 @@ class Client {
   Client& compile(std::string name, std::vector<Output> fetches, std::vector<Op> targets,
                   int replicas = 0);  // 0: as the client
   Client& run(std::string name, int times = 1);
+  // One run that may fail: the client goes on. kNever: no deadline.
+  Client& try_run(std::string name, Instant timeout);
   Client& close();
 
   bool finished() const { return !status_.ok() || (!call_ && script_.empty()); }
@@ -36,7 +41,8 @@ class Client {
   void step();
 
   const Status& status() const { return status_; }
-  // Of each run so far, in order.
+  // Of each run so far, in order: how it ended, and its fetches.
+  const std::vector<Status>& ended() const { return ended_; }
   const std::vector<std::vector<Tensor>>& fetched() const { return fetched_; }
   std::string text() const;  // what it waits for
 
@@ -45,7 +51,9 @@ class Client {
     std::string what;
     std::function<std::shared_ptr<Call>()> begin;
     std::function<void(CallResult&)> end;
+    bool may_fail = false;
   };
+  Action make_run(std::string name, Instant timeout);
   template <class Message>
   std::shared_ptr<Call> send(Message message);
 
@@ -58,6 +66,7 @@ class Client {
   std::deque<Action> script_;
   std::shared_ptr<Call> call_;  // of script_.front()
   Status status_;
+  std::vector<Status> ended_;
   std::vector<std::vector<Tensor>> fetched_;
 };
 
@@ -83,6 +92,7 @@ class World {
   // Ends every actor. An error: some did not end, or hold on to the process.
   Status shut_down();
 
+  MemoryNetwork::Time now() const { return network_.now(); }
   std::uint64_t events() const { return events_; }
   std::uint64_t trace() const { return trace_; }  // of every choice made
   std::uint64_t network_trace() const { return network_.trace(); }
