@@ -124,6 +124,7 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   Expected<ProcessId> admit(PeerId peer, const Join& join) override;
   void up(ProcessId process, const Join& join) override;
   void down(ProcessId process, Status why) override;
+  void withdrawn(ProcessId process) override;
   void message(ProcessId from, WireMessage message) override;
 
   Status listen();
@@ -150,7 +151,6 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<ProcessId, Worker> workers_;
-  ProcessId next_process_ = 1;
   bool running_ = false;
   std::atomic<bool> leaving_{false};
   Status failed_;
@@ -163,7 +163,8 @@ Expected<ProcessId> ClusterRuntime::admit(PeerId, const Join& join) {
   std::lock_guard lock(mutex_);
   if (running_ || int(workers_.size()) >= std::max(cluster_.workers, cluster_.wait_for))
     return failed_precondition("the job has all its workers");
-  ProcessId process = next_process_++;
+  ProcessId process = 1;
+  while (workers_.contains(process)) ++process;
   Worker& worker = workers_[process];
   worker.join = join;
   worker.task = process - 1;
@@ -192,6 +193,11 @@ void ClusterRuntime::down(ProcessId process, Status why) {
   }
   changed_.notify_all();
   if (lost) caf::anon_send(master_, ProcessLost{process, std::move(why)});
+}
+
+void ClusterRuntime::withdrawn(ProcessId process) {
+  std::lock_guard lock(mutex_);
+  workers_.erase(process);
 }
 
 void ClusterRuntime::message(ProcessId from, WireMessage message) {

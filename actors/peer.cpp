@@ -94,18 +94,30 @@ Status NetHub::admit(PeerId peer, const Hello& hello) {
   TROUPE_TRY(ProcessId process, owner_.admit(peer, join));
   std::lock_guard lock(mutex_);
   processes_[peer] = process;
-  peers_[process] = peer;
   joins_[peer] = std::move(join);
   return ok_status();
 }
 
+// Of two that claim one number the first to come up has it; until then neither keeps the other out,
+// as one of them may never go on.
 void NetHub::peer_up(PeerId peer, const Hello&) {
   auto process = process_of(peer);
   if (!process) return;
   Join join;
   {
-    std::lock_guard lock(mutex_);
-    if (auto it = joins_.find(peer); it != joins_.end()) join = it->second;
+    std::unique_lock lock(mutex_);
+    if (auto it = joins_.find(peer); it != joins_.end()) {
+      if (peers_.contains(*process)) {
+        processes_.erase(peer);
+        joins_.erase(it);
+        lock.unlock();
+        return refuse(peer,
+                      already_exists(fmt::format("process {} is connected already", *process)));
+      }
+      join = std::move(it->second);
+      joins_.erase(it);
+      peers_[*process] = peer;
+    }
   }
   owner_.up(*process, join);
 }
@@ -115,13 +127,17 @@ void NetHub::peer_down(PeerId peer, Status why) {
   joiners_.erase(peer);
   auto process = process_of(peer);
   if (!process) return;
+  bool was_up = false;
   {
     std::lock_guard lock(mutex_);
     processes_.erase(peer);
-    joins_.erase(peer);
+    was_up = joins_.erase(peer) == 0;
     if (auto it = peers_.find(*process); it != peers_.end() && it->second == peer) peers_.erase(it);
   }
-  owner_.down(*process, std::move(why));
+  if (was_up)
+    owner_.down(*process, std::move(why));
+  else
+    owner_.withdrawn(*process);
 }
 
 bool NetHub::connected(ProcessId process) const {

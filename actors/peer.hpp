@@ -26,6 +26,8 @@ class HubOwner {
   virtual Expected<ProcessId> admit(PeerId peer, const Join& join) = 0;
   virtual void up(ProcessId process, const Join& join) = 0;
   virtual void down(ProcessId process, Status why) = 0;
+  // It was admitted and is lost before it was up. Its number is free again.
+  virtual void withdrawn(ProcessId) {}
   // Messages about membership; those about steps and runs go to the actors directly.
   virtual void message(ProcessId from, WireMessage message) = 0;
 };
@@ -63,7 +65,7 @@ class NetHub final : public Hub, public TransportHandler {
   Status send(ProcessId to, const WireMessage& message);
   // As if that process had sent it: what a proxy answers when a message could not be sent.
   void answer(ProcessId from, WireMessage message) { dispatch(from, std::move(message)); }
-  bool connected(ProcessId process) const;
+  bool connected(ProcessId process) const;  // is up, or this process connects to it
   // Ends the connection to a process.
   void close(ProcessId process, Status why);
 
@@ -117,7 +119,7 @@ class NetHub final : public Hub, public TransportHandler {
   mutable std::mutex mutex_;
   std::unordered_map<PeerId, ProcessId> processes_;
   std::unordered_map<ProcessId, PeerId> peers_;
-  std::unordered_map<PeerId, Join> joins_;
+  std::unordered_map<PeerId, Join> joins_;  // of those that were admitted and are not up yet
   std::map<CompiledId, std::map<ChannelId, InboundChannel>> expected_;
   std::set<std::pair<AttemptId, ChannelId>> received_;
   std::map<PartialKey, Partial> partial_;

@@ -317,6 +317,7 @@ void MemoryNetwork::answer(const std::shared_ptr<Link>& link,
     return hop(link, 1, kBye,
                [this, link, s] { drop(link, 0, s.in("refused by the peer"), false); });
   }
+  listener.owed = true;
   for (int side : {0, 1}) {
     const TransportLimits& l = options_.limits;
     auto& from = link->side[std::size_t(side)];
@@ -340,7 +341,7 @@ void MemoryNetwork::answer(const std::shared_ptr<Link>& link,
 void MemoryNetwork::raise(const std::shared_ptr<Link>& link, int side) {
   auto& s = link->side[std::size_t(side)];
   if (s.over) return;
-  s.up = s.owed = true;
+  s.up = true;
   s.host->handler()->peer_up(s.id, link->side[std::size_t(1 - side)].hello);
   release(link, 1 - side);
 }

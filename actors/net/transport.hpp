@@ -76,10 +76,10 @@ class TransportHandler {
   virtual ~TransportHandler() = default;
 
   // The peer proved that it may speak; may it join? Its hello is what it says of itself. A peer
-  // that connected here and is lost before peer_up is not mentioned again.
+  // that is let in may yet be lost before peer_up.
   virtual Status admit(PeerId peer, const Hello& hello) = 0;
   virtual void peer_up(PeerId peer, const Hello& hello) = 0;
-  // Every peer that came up, and every connect(), ends with exactly one of these. `why` is never
+  // Every peer that was let in, and every connect(), ends with exactly one of these. `why` is never
   // ok: unavailable (lost, refused, silent: it says for how long), deadline_exceeded (connect),
   // the Status given to close() here or there, data_loss (checksum), invalid_argument (malformed).
   virtual void peer_down(PeerId peer, Status why) = 0;

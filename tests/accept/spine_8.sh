@@ -30,6 +30,7 @@ expect "arguments, addresses and secrets by hand" attack apps "*by hand*"
 expect "strangers and peers by hand" attack net "*who say something wrong*"
 expect "messages by the million, decoder" attack serialization "*hostile*"
 expect "frames against a listening worker" attack actors "*a million hostile frames*"
+expect "frames against a worker process" attack apps "*a hundred thousand hostile frames*"
 by_hand=$(total 'by hand: [0-9]+|MESSAGE: [0-9]+ inputs')
 frames=$(total 'hostile frames: [0-9]+')
 growth=$(total 'growth MiB: [0-9]+')

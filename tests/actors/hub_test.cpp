@@ -23,10 +23,12 @@ Join words(ProcessId process) {
 
 struct Owner final : HubOwner {
   Expected<ProcessId> admit(PeerId, const Join& join) override { return join.process; }
-  void up(ProcessId, const Join&) override {}
-  void down(ProcessId, Status) override {}
+  void up(ProcessId process, const Join&) override { ups.push_back(process); }
+  void down(ProcessId process, Status) override { downs.push_back(process); }
+  void withdrawn(ProcessId process) override { back.push_back(process); }
   void message(ProcessId, WireMessage message) override { messages.push_back(std::move(message)); }
   std::vector<WireMessage> messages;
+  std::vector<ProcessId> ups, downs, back;
 };
 
 // A member that says what the test wants, and hears why it is closed.
@@ -191,6 +193,36 @@ TEST_CASE("hostile strings close the member that sent them") {
   dead.dead = true;
   CHECK(closed(dead, good) == Code::invalid_argument);
   CHECK(closed(dead, {}) == Code::ok);
+}
+
+TEST_CASE("a member that is lost before it was up gives its number back") {
+  Pair pair(0);
+  Hello hello = value_or_throw(encode_join(words(2)));
+  CHECK(pair.hub.admit(100, hello).ok());
+  CHECK(!pair.hub.connected(2));
+  pair.hub.peer_down(100, unavailable("gone"));
+  CHECK(pair.owner.back == std::vector<ProcessId>{2});
+  CHECK(pair.owner.downs.empty());
+  CHECK(pair.hub.admit(101, hello).ok());
+  pair.hub.peer_up(101, hello);
+  CHECK(pair.hub.connected(2));
+  pair.hub.peer_down(101, unavailable("gone"));
+  CHECK(!pair.hub.connected(2));
+  CHECK(pair.owner.downs == std::vector<ProcessId>{2});
+}
+
+TEST_CASE("of two that claim one number the first to come up has it") {
+  Pair pair(0);
+  Hello hello = value_or_throw(encode_join(words(2)));
+  CHECK(pair.hub.admit(100, hello).ok());
+  CHECK(pair.hub.admit(101, hello).ok());
+  pair.hub.peer_up(101, hello);
+  pair.hub.peer_up(100, hello);
+  pair.hub.peer_down(100, already_exists("connected already"));
+  CHECK(pair.owner.ups == std::vector<ProcessId>{0, 2});
+  CHECK(pair.owner.downs.empty());
+  CHECK(pair.owner.back.empty());
+  CHECK(pair.hub.connected(2));
 }
 
 TEST_CASE("a second element without credit closes the member that sent it") {

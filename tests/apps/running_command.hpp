@@ -2,11 +2,15 @@
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -47,10 +51,19 @@ class RunningCommand {
     return true;
   }
   void signal(int number) { kill(pid_, number); }
-  // The exit code, once no process is left that the command started.
-  int end() {
-    while (read_more()) {
-    }
+  pid_t pid() const { return pid_; }
+  // The exit code, once no process is left that the command started; within `patience`, or it is
+  // killed.
+  int end(std::chrono::seconds patience = std::chrono::hours(1)) {
+    auto until = Clock::now() + patience;
+    pollfd output{out_, POLLIN, 0};
+    auto left = [&] { return std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()); };
+    do {
+      if (::poll(&output, 1, int(std::max<std::int64_t>(0, left().count()))) == 0) {
+        kill(pid_, SIGKILL);
+        break;
+      }
+    } while (read_more());
     int status = 0;
     waitpid(pid_, &status, 0);
     pid_ = -1;
@@ -59,6 +72,8 @@ class RunningCommand {
   const std::string& output() const { return read_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   bool read_more() {
     char piece[4096];
     ssize_t n = read(out_, piece, sizeof piece);

@@ -225,6 +225,19 @@ TEST_CASE("admitted peers who say something wrong are closed on both connections
   MESSAGE(tried << " inputs");
 }
 
+TEST_CASE("a peer that was let in and is lost before it is up is mentioned again") {
+  Victim v(Security::plaintext());
+  {
+    RawClient leaves(v.port);
+    greet(leaves);
+  }
+  auto told = [&] {
+    auto& all = v.handler.all();
+    return all.size() == 1 && all.begin()->second.down && !all.begin()->second.up;
+  };
+  CHECK(v.handler.wait(told));
+}
+
 TEST_CASE("a token opens one data connection, once") {
   Victim v(Security::plaintext());
   RawClient control(v.port), first(v.port), second(v.port);

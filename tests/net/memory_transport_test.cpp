@@ -66,6 +66,22 @@ TEST_CASE("a peer that is not admitted learns why") {
   CHECK(!at_b.all().begin()->second.down);
 }
 
+TEST_CASE("a peer in memory that was let in and is lost before it is up is mentioned again") {
+  MemoryNetwork net(1);
+  RecordingHandler at_a, at_b;
+  auto a = net.host("a", at_a), b = net.host("b", at_b);
+  CHECK(b->listen({"b", 1}, "").ok());
+  PeerId id = a->connect({"b", 1}, "", 1s).value();
+  while (at_b.all().empty() && net.step()) {
+  }
+  a->close(id, cancelled("enough"));
+  while (net.step()) {
+  }
+  REQUIRE(at_b.all().size() == 1);
+  CHECK(!at_b.all().begin()->second.up);
+  CHECK(at_b.all().begin()->second.down);
+}
+
 TEST_CASE("a connection attempt waits for its listener and gives up at its deadline") {
   MemoryNetwork net(1);
   RecordingHandler at_a, at_b;

@@ -94,16 +94,17 @@ inline std::string greet(RawClient& c) {
   return {reinterpret_cast<const char*>(g->token.data()), g->token.size()};
 }
 
-// The memory of this process that is there, without AddressSanitizer's shadow on x86-64: of a large
-// block that nobody touched, poisoning makes an eighth resident there.
-inline std::uint64_t resident_bytes() {
+// The memory of a process of this build that is there, without AddressSanitizer's shadow on x86-64:
+// of a large block that nobody touched, poisoning makes an eighth resident there. 0: no such
+// process.
+inline std::uint64_t resident_bytes(const std::string& process = "self") {
 #ifdef TROUPE_POISON
   constexpr bool kShadow = true;
 #else
   constexpr bool kShadow = false;
 #endif
   constexpr std::uint64_t kShadowBegin = 0x7fff8000, kShadowEnd = 0x10007fff8000;
-  std::ifstream file("/proc/self/smaps");
+  std::ifstream file("/proc/" + process + "/smaps");
   std::uint64_t resident = 0, begin = 0;
   for (std::string line; std::getline(file, line);) {
     unsigned long long first = 0, last = 0, kilobytes = 0;

@@ -315,7 +315,6 @@ void TcpTransport::part(const std::shared_ptr<Connection>& c, const Status& why)
 
 void TcpTransport::drop(const PeerRef& peer, Status why, bool tell) {
   if (peer->state == Peer::State::ending) return;
-  bool announced = peer->outgoing || peer->state == Peer::State::up;
   peer->state = Peer::State::ending;
   routes_.erase(peer->id);
   tokens_.erase(peer->token);
@@ -328,19 +327,19 @@ void TcpTransport::drop(const PeerRef& peer, Status why, bool tell) {
   auto data = peer->data;
   if (!data || &data->shard() == control_.get()) {
     if (data) data->close();
-    return control_->post([=, this] { finish(peer, why, announced); });
+    return control_->post([=, this] { finish(peer, why); });
   }
   --data_connections_;
   // A data thread may be in a callback for this peer: peer_down follows when it is not.
   data->shard().post([=, this] {
     data->retire();
-    control_->post([=, this] { finish(peer, why, announced); });
+    control_->post([=, this] { finish(peer, why); });
   });
 }
 
-void TcpTransport::finish(const PeerRef& peer, Status why, bool announced) {
+void TcpTransport::finish(const PeerRef& peer, Status why) {
   peers_.erase(peer->id);
-  if (announced) handler_.peer_down(peer->id, std::move(why));
+  handler_.peer_down(peer->id, std::move(why));
   check_idle();
 }
 

@@ -126,7 +126,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   Expected<IoShard*> data_shard();
   void lost(const std::shared_ptr<Connection>& c, Status why);
   void drop(const PeerRef& peer, Status why, bool tell);
-  void finish(const PeerRef& peer, Status why, bool announced);
+  void finish(const PeerRef& peer, Status why);
   void part(const std::shared_ptr<Connection>& c, const Status& why);
   void tick(Clock::time_point now);
   void look_after(const PeerRef& peer, Clock::time_point now);
