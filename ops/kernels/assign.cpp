@@ -35,6 +35,21 @@ Status accumulate_any(KernelContext& c) {
   }
 }
 
+// AssignAdd and AssignSub differ in name and sign.
+OpDef accumulating(const char* name, const char* doc) {
+  return {.name = name,
+          .in = {"var: resource", "value"},
+          .types = "f32 f64 i32 i64",
+          .attrs = {"replicas: int = 1"},
+          .shape = dense_update_shape,
+          .no_gradient = true,
+          .stateful = true,
+          .role = Role::write_variable,
+          .reduce = {"value"},
+          .combine = Combine::sum,
+          .doc = doc};
+}
+
 }  // namespace
 
 TROUPE_OPS(assign) {
@@ -51,28 +66,8 @@ TROUPE_OPS(assign) {
          .doc = "The variable becomes `value`; this is what gives it its first one. Of several "
                 "replicas the first one's value counts."})
       .cpu(kernel<assign>);
-  r.add({.name = "AssignAdd",
-         .in = {"var: resource", "value"},
-         .types = "f32 f64 i32 i64",
-         .attrs = {"replicas: int = 1"},
-         .shape = dense_update_shape,
-         .no_gradient = true,
-         .stateful = true,
-         .role = Role::write_variable,
-         .reduce = {"value"},
-         .combine = Combine::sum,
-         .doc = "var += value, summed over replicas."})
+  r.add(accumulating("AssignAdd", "var += value, summed over replicas."))
       .cpu(kernel<accumulate_any<1>>);
-  r.add({.name = "AssignSub",
-         .in = {"var: resource", "value"},
-         .types = "f32 f64 i32 i64",
-         .attrs = {"replicas: int = 1"},
-         .shape = dense_update_shape,
-         .no_gradient = true,
-         .stateful = true,
-         .role = Role::write_variable,
-         .reduce = {"value"},
-         .combine = Combine::sum,
-         .doc = "var -= value, summed over replicas."})
+  r.add(accumulating("AssignSub", "var -= value, summed over replicas."))
       .cpu(kernel<accumulate_any<-1>>);
 }

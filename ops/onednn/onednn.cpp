@@ -151,6 +151,18 @@ struct Conv::State {
   dnnl::primitive primitive;
   Desc x, y, packed, hwio, scratch;
   dnnl::reorder to_packed, to_hwio;
+
+  // An operand of the primitive: its part in this direction, and where it is.
+  struct Operand {
+    int part;
+    const void* at;
+  };
+  void execute(Operand in, Operand filter, Operand out, void* scratch_at) const {
+    primitive.execute(stream(), {{in.part, memory_of(x, in.at)},
+                                 {filter.part, memory_of(packed, filter.at)},
+                                 {out.part, memory_of(y, out.at)},
+                                 {DNNL_ARG_SCRATCHPAD, memory_of(scratch, scratch_at)}});
+  }
 };
 
 Conv::Conv(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -215,33 +227,24 @@ Status Conv::unpack(const void* packed, float* hwio) const {
 
 Status Conv::run_forward(const float* x, const void* packed_filter, float* y, void* scratch) const {
   return guarded("a convolution", [&] {
-    state_->primitive.execute(stream(),
-                              {{DNNL_ARG_SRC, memory_of(state_->x, x)},
-                               {DNNL_ARG_WEIGHTS, memory_of(state_->packed, packed_filter)},
-                               {DNNL_ARG_DST, memory_of(state_->y, y)},
-                               {DNNL_ARG_SCRATCHPAD, memory_of(state_->scratch, scratch)}});
+    state_->execute({DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, packed_filter}, {DNNL_ARG_DST, y},
+                    scratch);
   });
 }
 
 Status Conv::run_backward_data(const float* dy, const void* packed_filter, float* dx,
                                void* scratch) const {
   return guarded("a convolution's input gradient", [&] {
-    state_->primitive.execute(stream(),
-                              {{DNNL_ARG_DIFF_DST, memory_of(state_->y, dy)},
-                               {DNNL_ARG_WEIGHTS, memory_of(state_->packed, packed_filter)},
-                               {DNNL_ARG_DIFF_SRC, memory_of(state_->x, dx)},
-                               {DNNL_ARG_SCRATCHPAD, memory_of(state_->scratch, scratch)}});
+    state_->execute({DNNL_ARG_DIFF_SRC, dx}, {DNNL_ARG_WEIGHTS, packed_filter},
+                    {DNNL_ARG_DIFF_DST, dy}, scratch);
   });
 }
 
 Status Conv::run_backward_filter(const float* x, const float* dy, void* packed_filter,
                                  void* scratch) const {
   return guarded("a convolution's filter gradient", [&] {
-    state_->primitive.execute(stream(),
-                              {{DNNL_ARG_SRC, memory_of(state_->x, x)},
-                               {DNNL_ARG_DIFF_DST, memory_of(state_->y, dy)},
-                               {DNNL_ARG_DIFF_WEIGHTS, memory_of(state_->packed, packed_filter)},
-                               {DNNL_ARG_SCRATCHPAD, memory_of(state_->scratch, scratch)}});
+    state_->execute({DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, packed_filter},
+                    {DNNL_ARG_DIFF_DST, dy}, scratch);
   });
 }
 
