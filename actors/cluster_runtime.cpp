@@ -41,7 +41,13 @@ std::string random_bytes(std::size_t n) {
 // `timeout` sends to the group of the master are for the master alone, which ends its workers.
 class Children {
  public:
-  ~Children() {
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  ~Children() { wait(); }
+
+  // Until all have ended; those that do not within 5 s are killed.
+  void wait() {
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     for (pid_t pid : pids_) {
       while (waitpid(pid, nullptr, WNOHANG) == 0) {
@@ -53,6 +59,7 @@ class Children {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
     }
+    pids_.clear();
   }
 
   // Runs `program` as a worker that reads `settings` from a pipe it inherits.
@@ -340,7 +347,7 @@ ClusterRuntime::~ClusterRuntime() {
   if (master_) caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
   alive_.reset();
   // Workers leave and close their connections; then ours go.
-  { Children leaving = std::move(children_); }
+  children_.wait();
   {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(2), [&] { return workers_.empty(); });
