@@ -283,10 +283,9 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
 
 void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
   switch (run.phase) {
-    case Phase::preparing:
-      return;  // its number is being decided
-    case Phase::aborting:
-      return;  // the first cause wins
+    case Phase::preparing:  // its number is being decided
+    case Phase::aborting:   // the first cause wins
+      return;
     case Phase::queued:
     case Phase::victim:
     case Phase::ready:
