@@ -43,6 +43,7 @@ struct MemoryNetwork::Link : std::enable_shared_from_this<Link> {
     bool up = false;
     bool owed = false;  // a peer_down, to the handler
     bool over = false;  // the side's end was decided
+    bool held = false;  // reads no tensors
     Sink sink;
     std::array<std::unique_ptr<Lane>, 2> out;  // lanes that this side sends on
     std::vector<std::pair<std::uint64_t, std::function<void()>>> waiting;  // for up, or a heal
@@ -113,6 +114,14 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     auto& [link, side] = it->second;
     auto& lane = link->side[std::size_t(side)].out[kDataLane];
     return lane ? lane->queued : 0;
+  }
+
+  void hold_tensors(PeerId peer, bool hold) override {
+    auto found = find(peer);
+    if (!found.ok()) return;
+    auto [link, side] = *found;
+    link->side[std::size_t(side)].held = hold;
+    if (!hold) network_.pump(link, 1 - side, kDataLane);
   }
 
   void close(PeerId peer, Status why) override {
@@ -349,7 +358,7 @@ void MemoryNetwork::raise(const std::shared_ptr<Link>& link, int side) {
 // One portion of a lane's bytes is under way at a time; the rest waits in its Tx.
 void MemoryNetwork::pump(const std::shared_ptr<Link>& link, int from, int lane) {
   Lane& l = *link->side[std::size_t(from)].out[std::size_t(lane)];
-  if (l.under_way) return;
+  if (l.under_way || (lane == kDataLane && link->side[std::size_t(1 - from)].held)) return;
   auto pieces = l.tx.gather();
   if (pieces.empty()) return;
   l.under_way = true;
@@ -363,6 +372,10 @@ void MemoryNetwork::deliver(const std::shared_ptr<Link>& link, int from, int lan
                             std::size_t limit) {
   auto& sender = link->side[std::size_t(from)];
   Lane& l = *sender.out[std::size_t(lane)];
+  if (lane == kDataLane && link->side[std::size_t(1 - from)].held) {
+    l.under_way = false;
+    return;
+  }
   Status s;
   std::size_t left = limit;
   for (const iovec& p : l.tx.gather()) {

@@ -144,7 +144,8 @@ Status Rx::open_chunk() {
     Transfer t{d.transfer, 0, {all.subspan(kDataHeader), d.total}, {}};
     auto grant = sink_.on_tensor_begin(t.header);
     if (!grant.ok()) return fail(grant.status());
-    TROUPE_CHECK(grant->size() >= d.total, "a grant holds the whole tensor");
+    t.dropped = d.total > 0 && grant->size() == 0;
+    TROUPE_CHECK(t.dropped || grant->size() >= d.total, "a grant holds the whole tensor");
     t.buffer = std::move(*grant);
     open_.push_back(std::move(t));
     current_ = open_.size() - 1;
@@ -160,8 +161,18 @@ Status Rx::open_chunk() {
     current_ = std::size_t(it - open_.begin());
   }
   left_ = room_ = d.length;
-  target_ = static_cast<std::byte*>(open_[current_].buffer.data()) + d.offset;
+  if (open_[current_].dropped)
+    use_scratch();
+  else
+    target_ = static_cast<std::byte*>(open_[current_].buffer.data()) + d.offset;
   return begin_payload();
+}
+
+// The next bytes go where those before them went.
+void Rx::use_scratch() {
+  if (scratch_.empty()) scratch_.resize(2 * kHotPiece);
+  target_ = scratch_.data();
+  room_ = std::min(left_, scratch_.size());
 }
 
 Status Rx::begin_payload() {
@@ -181,7 +192,9 @@ Status Rx::take(std::size_t n) {
   room_ -= n;
   left_ -= n;
   if (left_ == 0) return end_payload();
-  if (room_ == 0) return grow_control();
+  if (room_ > 0) return {};
+  if (!is_data_) return grow_control();
+  use_scratch();
   return {};
 }
 
@@ -206,6 +219,7 @@ Status Rx::finish_chunk() {
   if (t.received < t.header.bytes) return {};
   Transfer whole = std::move(t);
   open_.erase(open_.begin() + std::ptrdiff_t(current_));
+  if (whole.dropped) return {};
   Status s = sink_.on_tensor(whole.header, std::move(whole.buffer));
   return s.ok() ? s : fail(s);
 }

@@ -18,7 +18,8 @@ class RxSink {
  public:
   virtual ~RxSink() = default;
   virtual Status on_control(std::uint16_t type, Buffer payload) = 0;
-  // Grants the memory of a tensor; see TransportHandler::accept_tensor.
+  // Grants the memory of a tensor, or an empty buffer: it is dropped. See
+  // TransportHandler::accept_tensor.
   virtual Expected<Buffer> on_tensor_begin(const TensorHeader& header) = 0;
   virtual Status on_tensor(const TensorHeader& header, Buffer bytes) = 0;
 };
@@ -65,6 +66,7 @@ class Rx {
     std::uint64_t received = 0;
     TensorHeader header;
     Buffer buffer;
+    bool dropped = false;
   };
 
   Status fail(Status status);
@@ -78,6 +80,7 @@ class Rx {
   Status finish_control();
   Status finish_chunk();
   Status grow_control();
+  void use_scratch();
   void expect(State state, std::size_t need) { state_ = state, need_ = need; }
   void next_frame() { state_ = State::start, need_ = 4, have_ = 0; }
 
@@ -95,6 +98,7 @@ class Rx {
   std::size_t left_ = 0;         // payload bytes still missing
   std::uint32_t crc_ = 0;
   Buffer message_;
+  std::vector<std::byte> scratch_;  // where dropped bytes go
   std::vector<Transfer> open_;
   std::size_t current_ = 0;  // index in open_
   std::uint64_t next_transfer_ = 0;

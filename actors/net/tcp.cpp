@@ -116,6 +116,10 @@ std::uint64_t TcpTransport::queued_bytes(PeerId peer) const {
   return route ? route->data->queued_bytes() : 0;
 }
 
+void TcpTransport::hold_tensors(PeerId peer, bool hold) {
+  if (auto route = routes_.find(peer)) route->data->hold(hold);
+}
+
 void TcpTransport::close(PeerId peer, Status why) {
   TROUPE_CHECK(!why.ok(), "a peer is closed for a reason");
   control_->post([this, peer, why = std::move(why)] {

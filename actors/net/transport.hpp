@@ -87,7 +87,8 @@ class TransportHandler {
   virtual void control(PeerId peer, Buffer message) = 0;
   // Memory of at least header.bytes for a tensor whose bytes are about to come, before any of
   // them is read; 0 bytes may be granted with an empty Buffer. Check the credit and the size
-  // here: this is the only place where a peer's claim turns into memory.
+  // here: this is the only place where a peer's claim turns into memory. An empty Buffer for a
+  // tensor that has bytes: nobody wants it. They are read and dropped, tensor() is not called.
   virtual Expected<Buffer> accept_tensor(PeerId peer, const TensorHeader& header) = 0;
   // All bytes are there, checksums agreed. Tensors may overtake each other.
   virtual void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) = 0;
@@ -134,6 +135,12 @@ class Transport {
   // Tensor bytes accepted by send_tensor and not yet taken by the operating system; control
   // messages are few and not counted. 0 for an unknown peer.
   virtual std::uint64_t queued_bytes(PeerId peer) const = 0;
+
+  // True: no more of the peer's tensors are read until it is called with false, so that the peer
+  // has to wait; what was read already, up to 128 KiB, is still handed on. Control messages come
+  // as before. Never waits for a callback, so a lock may be held that callbacks take. Nothing for a
+  // peer that is not up.
+  virtual void hold_tensors(PeerId peer, bool hold) = 0;
 
   // Ends the peer; both sides see `why` in peer_down. What is still queued is lost.
   // REQUIRES: !why.ok().

@@ -103,6 +103,11 @@ TEST_CASE("any split of the stream gives the same messages and tensors") {
     }
     stream += drain(tx);
     RecordingSink sink;
+    if (random.below(2) == 0) {
+      sink.wants = [](const TensorHeader& h) { return h.tag().size() % 3 != 0; };
+      std::erase_if(tensors,
+                    [](const SeenTensor& t) { return t.tag.size() % 3 == 0 && !t.bytes.empty(); });
+    }
     Rx rx(limits, sink);
     std::uint64_t most = 1 + random.below(random.below(2) == 0 ? 40 : 300'000);
     Status s = deliver(rx, as_bytes(stream), [&] { return 1 + random.below(most); });
@@ -194,6 +199,22 @@ TEST_CASE("a message's buffer grows with the bytes that arrived, not with its cl
   REQUIRE(rx.consume(as_bytes(frame)).ok());
   CHECK(rx.window().size() <= 64u << 10);
   CHECK(rx.window().size() >= Rx::kDirect);
+}
+
+TEST_CASE("a tensor that nobody wants is read without memory for it") {
+  RecordingSink sink;
+  sink.wants = [](const TensorHeader& h) { return h.bytes < 1000; };
+  Rx rx(kOpenLimits, sink);
+  std::string stream = data_stream("t", std::string(1'000'000, 'x'), {.chunk_bytes = 500'000});
+  CHECK(rx.consume(as_bytes(stream)).ok());
+  CHECK(rx.at_rest());
+  CHECK(sink.granted == 0);
+  CHECK(sink.tensors.empty());
+  RecordingSink other;
+  other.wants = sink.wants;
+  Rx damaged(kOpenLimits, other);
+  stream[600'000] ^= 1;
+  CHECK(damaged.consume(as_bytes(stream)).code() == Code::data_loss);
 }
 
 TEST_CASE("a tensor that the receiver did not grant ends the stream with its reason") {

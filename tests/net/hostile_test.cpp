@@ -238,6 +238,21 @@ TEST_CASE("a peer that was let in and is lost before it is up is mentioned again
   CHECK(v.handler.wait(told));
 }
 
+TEST_CASE("a held peer whose data connection breaks is down, not looked at for ever") {
+  Victim v(Security::plaintext());
+  RawClient control(v.port);
+  {
+    RawClient tensors(v.port);
+    tensors.send(frame_of(FrameType::attach, greet(control)));
+    FrameType type{};
+    control.frame(&type);
+    REQUIRE(type == FrameType::ready);
+    v.transport->hold_tensors(v.handler.only(), true);
+  }
+  Status why = v.handler.wait_down(v.handler.only());
+  CHECK_MESSAGE(why.text().find("closed the connection") != std::string::npos, why.text());
+}
+
 TEST_CASE("a token opens one data connection, once") {
   Victim v(Security::plaintext());
   RawClient control(v.port), first(v.port), second(v.port);

@@ -54,6 +54,19 @@ TEST_CASE("two hosts in memory shake hands and exchange messages and tensors") {
   CHECK(!p.at_b.misused());
 }
 
+TEST_CASE("tensors of a peer in memory that is held wait, its messages do not") {
+  Pair p(1);
+  CHECK(send_bytes(*p.a, p.to_b, "t", std::string(5'000'000, 'x')).ok());
+  p.b->hold_tensors(p.to_a, true);
+  CHECK(send_text(*p.a, p.to_b, "a message").ok());
+  p.run();
+  CHECK(p.at_b.log(p.to_a).messages.size() == 1);
+  CHECK(p.at_b.log(p.to_a).tensors.empty());
+  p.b->hold_tensors(p.to_a, false);
+  p.run();
+  CHECK(p.at_b.log(p.to_a).tensors.size() == 1);
+}
+
 TEST_CASE("a peer that is not admitted learns why") {
   MemoryNetwork net(1);
   RecordingHandler at_a, at_b;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class RecordingSink : public RxSink {
   }
   Expected<Buffer> on_tensor_begin(const TensorHeader& header) override {
     if (header.bytes > budget) return resource_exhausted("no credit");
+    if (wants && !wants(header)) return Buffer{};
     granted += header.bytes;
     return Buffer::allocate(heap_allocator(), header.bytes);
   }
@@ -54,6 +56,7 @@ class RecordingSink : public RxSink {
     return {};
   }
 
+  std::function<bool(const TensorHeader&)> wants;  // not set: all
   std::uint64_t budget = 64u << 20, granted = 0;
   std::vector<std::uint16_t> types;
   std::vector<std::string> messages;

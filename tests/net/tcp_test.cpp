@@ -337,6 +337,33 @@ TEST_CASE("many threads may send to one peer, each in its own order") {
   }
 }
 
+TEST_CASE("tensors of a peer that is held wait, its messages do not") {
+  for (const Security& security : {Security::plaintext(), with_secret(true)}) {
+    Pair p(security);
+    REQUIRE(p.up);
+    p.b->hold_tensors(p.to_a, true);
+    CHECK(send_bytes(*p.a, p.to_b, "first", std::string(64u << 20, 'x')).ok());
+    for (int i = 0; i < 20; ++i) {
+      CHECK(send_bytes(*p.a, p.to_b, "small", "x").ok());
+      CHECK(send_text(*p.a, p.to_b, "a message").ok());
+    }
+    CHECK(p.at_b.wait([&] { return p.at_b.log(p.to_a).messages.size() == 20; }));
+    CHECK(p.at_b.copy(p.to_a).tensors.empty());
+    CHECK(p.a->queued_bytes(p.to_b) > 32u << 20);
+    p.b->hold_tensors(p.to_a, false);
+    CHECK(p.at_b.wait([&] { return p.at_b.log(p.to_a).tensors.size() == 21; }));
+  }
+}
+
+TEST_CASE("a peer that is held when it goes is missed") {
+  Pair p(Security::plaintext());
+  REQUIRE(p.up);
+  p.b->hold_tensors(p.to_a, true);
+  CHECK(send_bytes(*p.a, p.to_b, "t", std::string(20u << 20, 'x')).ok());
+  p.a->shutdown();
+  CHECK(p.at_b.wait_down(p.to_a).code() == Code::cancelled);
+}
+
 TEST_CASE("a long queue reports when it has drained") {
   TransportLimits limits;
   limits.queue_mark = 1u << 20;

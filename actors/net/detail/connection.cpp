@@ -78,7 +78,10 @@ void Connection::serve(std::uint32_t events) {
   }
   if ((events & EPOLLOUT) != 0) pump();
   bool input = events == 0 || (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0;
-  if (input && reading_ && phase_ == Phase::open) read();
+  // The end of a held connection would be reported again and again.
+  if (held_ && (events & (EPOLLHUP | EPOLLERR)) != 0)
+    return end(unavailable("the peer closed the connection"));
+  if (input && reading_ && !held_ && phase_ == Phase::open) read();
   if (tls_ && phase_ == Phase::open) answer_tls();
 }
 
@@ -175,6 +178,15 @@ void Connection::read_on() {
     });
 }
 
+// The thread that serves the connection sees the flag; to go on one has to be sent there, as there
+// may be no event: bytes can wait in TLS, and a held connection has none armed.
+void Connection::hold(bool on) {
+  if (held_.exchange(on) == on || on) return;
+  shard_->post([self = shared_from_this()] {
+    if (self->phase_ == Phase::open) self->on_ready(0);
+  });
+}
+
 // --- reading ------------------------------------------------------------------------------------
 
 Status Connection::on_control(std::uint16_t type, Buffer payload) {
@@ -222,7 +234,7 @@ void Connection::read() {
     if (s.ok() && n > direct) s = rx_.consume(staging.first(n - direct));
     if (phase_ != Phase::open) return;
     if (!s.ok()) return end(std::move(s));
-    if (!reading_) return;
+    if (!reading_ || held_) return;
     if (!tls_ && n < window.size() + staging.size()) return;
     budget -= std::min(budget, n);
   }
@@ -350,7 +362,7 @@ void Connection::account(std::uint64_t done) {
 
 void Connection::apply_mask() {
   if (phase_ != Phase::open) return;
-  std::uint32_t mask = (reading_ ? EPOLLIN : 0u) | (want_out_ ? EPOLLOUT : 0u);
+  std::uint32_t mask = (reading_ && !held_ ? EPOLLIN : 0u) | (want_out_ ? EPOLLOUT : 0u);
   if (shard_->shared()) {
     if (serving_ || (armed_.exchange(true) && mask == mask_)) return;
   } else if (mask == mask_) {

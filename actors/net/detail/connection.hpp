@@ -18,8 +18,8 @@
 
 namespace troupe {
 
-// Reads on the thread of its shard, always and as fast as bytes come. Sends from any thread: a
-// small frame on an idle connection leaves at once from the thread that sends it, everything else
+// Reads on the thread of its shard, as fast as bytes come unless it is held. Sends from any thread:
+// a small frame on an idle connection leaves at once from the thread that sends it, everything else
 // from the shard's. Encrypted data is written by the shard alone, so that no caller pays for it.
 //
 // How sending works without holding a lock across a system call: senders put frames into inbox_,
@@ -66,6 +66,8 @@ class Connection : public IoShard::Source,
   Status move_to(IoShard& shard);
   void set_reading(bool on) { reading_ = on; }  // before start()
   void read_on();
+  // Any thread: nothing is read until hold(false). REQUIRES: reading.
+  void hold(bool on);
 
   void send(std::vector<std::byte> frame);  // any thread
   void send(OutgoingTensor tensor);         // any thread
@@ -133,6 +135,7 @@ class Connection : public IoShard::Source,
   std::uint64_t shard_id_ = 0;
   std::atomic<Phase> phase_;
   std::atomic<bool> reading_{true};
+  std::atomic<bool> held_{false};
   std::atomic<std::int64_t> heard_;
 
   // In a shared shard: held while a thread serves the connection. serving_: its events are armed

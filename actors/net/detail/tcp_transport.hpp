@@ -63,6 +63,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
                      std::size_t offset) override;
   std::uint64_t queued_bytes(PeerId peer) const override;
+  void hold_tensors(PeerId peer, bool hold) override;
   void close(PeerId peer, Status why) override;
   void shutdown() override;
 
