@@ -14,9 +14,6 @@
 namespace troupe {
 namespace {
 
-// Attempts that a peer may send for before this process heard of them.
-constexpr std::uint64_t kAttemptsAhead = 4096;
-
 // Bytes of a tensor on a data connection.
 std::uint64_t payload_bytes(const Tensor& tensor) {
   return tensor.dtype() == DType::string ? encoded_strings_size(tensor) : tensor.bytes();
@@ -30,6 +27,12 @@ Expected<Tensor> from_payload(const TensorTag& tag, Buffer bytes, std::uint64_t 
       std::any_of(payload.begin(), payload.end(), [](std::byte b) { return b > std::byte{1}; }))
     return invalid_argument("a bool of a tensor is neither 0 nor 1");
   return Tensor(tag.dtype, tag.shape, std::move(bytes));
+}
+
+bool of_attempt(const WireMessage& message) {
+  return std::holds_alternative<StartStep>(message) ||
+         std::holds_alternative<AbortPartition>(message) ||
+         std::holds_alternative<PartitionDone>(message);
 }
 
 // Which tensors of one message stay in it: small ones, as long as they are few.
@@ -46,24 +49,6 @@ class Inline {
  private:
   std::uint64_t used_ = 0;
 };
-
-// Puts arrived tensors into their places; true when none is missing.
-bool complete(WireMessage& message, std::map<std::uint32_t, Tensor>& arrived) {
-  bool all = true;
-  if (auto* start = std::get_if<StartStep>(&message)) {
-    for (std::uint32_t i = 0; i < start->feeds.size(); ++i)
-      all &= start->feeds[i].defined() || arrived.contains(i);
-    if (all)
-      for (auto& [i, tensor] : arrived)
-        if (i < start->feeds.size()) start->feeds[i] = std::move(tensor);
-  } else if (auto* done = std::get_if<PartitionDone>(&message)) {
-    for (const Fetched& f : done->fetches) all &= f.value.defined() || arrived.contains(f.index);
-    if (all)
-      for (Fetched& f : done->fetches)
-        if (auto it = arrived.find(f.index); it != arrived.end()) f.value = std::move(it->second);
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -133,6 +118,7 @@ void NetHub::peer_down(PeerId peer, Status why) {
     processes_.erase(peer);
     was_up = joins_.erase(peer) == 0;
     if (auto it = peers_.find(*process); it != peers_.end() && it->second == peer) peers_.erase(it);
+    arrivals_.disconnected(*process);
   }
   if (was_up)
     owner_.down(*process, std::move(why));
@@ -207,7 +193,15 @@ void NetHub::control(PeerId peer, Buffer bytes) {
   }
   if (!may_send(*from, *message))
     return refuse(peer, invalid_argument(fmt::format("process {} may not send that", *from)));
-  dispatch(*from, std::move(message).value());
+  if (!of_attempt(*message)) return dispatch(*from, std::move(message).value());
+  Expected<std::optional<WireMessage>> ready = std::optional<WireMessage>{};
+  {
+    std::lock_guard lock(mutex_);
+    ready = arrivals_.add(*from, std::move(message).value());
+    hold_tensors();
+  }
+  if (!ready.ok()) return refuse(peer, ready.status());
+  if (ready->has_value()) dispatch(*from, std::move(**ready));
 }
 
 bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
@@ -244,20 +238,6 @@ CoordinatorActor NetHub::coordinator() const {
 }
 
 void NetHub::dispatch(ProcessId from, WireMessage message) {
-  std::map<std::uint32_t, Tensor> none;
-  if (!complete(message, none)) {
-    PartialKey key;
-    if (auto* start = std::get_if<StartStep>(&message))
-      key = {TensorTag::Kind::feed, start->attempt.id, start->partition};
-    else if (auto* done = std::get_if<PartitionDone>(&message))
-      key = {TensorTag::Kind::fetch, done->attempt, done->partition};
-    std::unique_lock lock(mutex_);
-    Partial& partial = partial_[key];
-    partial.message = std::move(message);
-    if (!complete(*partial.message, partial.tensors)) return;
-    message = std::move(*partial.message);
-    partial_.erase(key);
-  }
   std::visit(
       [&](auto& m) {
         using M = std::decay_t<decltype(m)>;
@@ -314,78 +294,49 @@ void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
 
 void NetHub::expect(CompiledId compiled, std::vector<InboundChannel> channels) {
   std::lock_guard lock(mutex_);
-  auto& table = expected_[compiled];
-  for (InboundChannel& channel : channels) table[channel.channel] = std::move(channel);
+  arrivals_.expect(compiled, std::move(channels));
 }
 
 void NetHub::forget(CompiledId compiled) {
   std::lock_guard lock(mutex_);
-  expected_.erase(compiled);
+  arrivals_.forget(compiled);
+  hold_tensors();
 }
 
 void NetHub::live(const LiveList& list) {
   std::lock_guard lock(mutex_);
-  if (!list.newer_than(live_)) return;
-  live_ = list;
-  std::erase_if(received_, [&](const auto& r) { return list.over(r.first); });
-  std::erase_if(partial_, [&](const auto& p) { return list.over(std::get<AttemptId>(p.first)); });
+  arrivals_.live(list);
+  hold_tensors();
 }
 
-// What a peer claims about a tensor, before any of its bytes is read.
-Status NetHub::check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t bytes) {
-  if (tag.dead) {
-    if (bytes != 0 || tag.kind != TensorTag::Kind::channel)
-      return invalid_argument("only channels have dead elements, and those no bytes");
-  } else if (tag.dtype == DType::string) {
-    TROUPE_TRY(check_strings_size(tag.shape, bytes));
-  } else {
-    TROUPE_TRY(std::int64_t size, byte_size(tag.shape, dtype_size(tag.dtype)));
-    if (bytes != std::uint64_t(size))
-      return invalid_argument(fmt::format("a tensor {}{} has {} bytes, not {}",
-                                          dtype_name(tag.dtype), tag.shape.text(), size, bytes));
-  }
-  if (tag.kind == TensorTag::Kind::feed && from != 0)
-    return invalid_argument("only the master feeds");
-  if (tag.kind == TensorTag::Kind::fetch && self_ != 0)
-    return invalid_argument("only the master takes fetches");
-  if (tag.attempt.a > live_.next_a + kAttemptsAhead)
-    return invalid_argument("a tensor of an attempt that is far ahead");
-  if (tag.kind != TensorTag::Kind::channel) {
-    // Each waits for its message once.
-    auto partial = partial_.find({tag.kind, tag.attempt, tag.partition});
-    if (partial != partial_.end() && partial->second.tensors.contains(tag.index))
-      return invalid_argument(
-          fmt::format("value {} of attempt {} came twice", tag.index, tag.attempt.text()));
-    return ok_status();
-  }
-  auto step = expected_.find(tag.compiled);
-  if (step == expected_.end())
-    return live_.over(tag.attempt) ? ok_status()
-                                   : invalid_argument("a tensor of a step that is not loaded");
-  auto channel = step->second.find(tag.index);
-  if (channel == step->second.end() || channel->second.from != from ||
-      channel->second.partition != tag.partition)
-    return invalid_argument(fmt::format("no channel {} comes from process {}", tag.index, from));
-  if (!tag.dead &&
-      (tag.dtype != channel->second.dtype || !channel->second.shape.accepts(tag.shape)))
-    return invalid_argument(fmt::format(
-        "channel {} carries {}{}, not {}{}", tag.index, dtype_name(channel->second.dtype),
-        channel->second.shape.text(), dtype_name(tag.dtype), tag.shape.text()));
-  // One element a channel outside loops: that is its credit.
-  if (!channel->second.loops && !received_.emplace(tag.attempt, tag.index).second)
-    return invalid_argument(
-        fmt::format("channel {} was used twice in attempt {}", tag.index, tag.attempt.text()));
-  return ok_status();
+bool NetHub::ask(ProcessId process, const StartStep& start, std::uint32_t fetches) {
+  std::lock_guard lock(mutex_);
+  return arrivals_.ask(process, start, fetches);
+}
+
+void NetHub::limit_early(std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  arrivals_.limit_early(bytes);
+}
+
+// REQUIRES: mutex_ is held, so that no two changes of one process overtake each other.
+void NetHub::hold_tensors() {
+  for (auto [process, hold] : arrivals_.take_holds())
+    if (auto it = peers_.find(process); it != peers_.end())
+      transport_->hold_tensors(it->second, hold);
 }
 
 Expected<Buffer> NetHub::accept_tensor(PeerId peer, const TensorHeader& header) {
   auto from = process_of(peer);
   if (!from) return failed_precondition("the peer is not a member");
   TROUPE_TRY(TensorTag tag, decode_tag(header.tag()));
+  bool wanted = false;
   {
     std::lock_guard lock(mutex_);
-    TROUPE_TRY(check_tensor(*from, tag, header.bytes));
+    TROUPE_TRY(wanted, arrivals_.admit(*from, tag, header.bytes));
+    hold_tensors();
   }
+  if (!wanted) return Buffer{};
   return pool_.take(header.bytes);
 }
 
@@ -414,15 +365,9 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
   std::optional<WireMessage> ready;
   {
     std::lock_guard lock(mutex_);
-    if (live_.over(tag->attempt)) return;
-    PartialKey key{tag->kind, tag->attempt, tag->partition};
-    Partial& partial = partial_[key];
-    partial.tensors[tag->index] = std::move(tensor);
-    if (!partial.message || !complete(*partial.message, partial.tensors)) return;
-    ready = std::move(partial.message);
-    partial_.erase(key);
+    ready = arrivals_.add(*tag, std::move(tensor));
   }
-  dispatch(*from, std::move(*ready));
+  if (ready) dispatch(*from, std::move(*ready));
 }
 
 // Proxies.
@@ -434,8 +379,8 @@ struct ProxyState {
   NetHub* hub = nullptr;
   ProcessId process = 0;
   std::shared_ptr<void> alive;
-  std::map<std::uint64_t, Status> refused;  // graphs that could not be sent, by session
-  std::set<std::pair<AttemptId, std::uint32_t>> started;  // with their partitions
+  std::map<std::uint64_t, Status> refused;      // graphs that could not be sent, by session
+  std::map<CompiledId, std::uint32_t> fetches;  // how many a step has
 };
 
 // An error: the message is longer than any that can be sent, and somebody is to be told.
@@ -478,15 +423,20 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
       },
       [self](const LoadStep& m) {
         auto& s = self->state;
+        s.fetches[m.compiled] = std::uint32_t(m.request.fetches.size());
         auto refused = s.refused.find(m.session);
         Status status = refused == s.refused.end() ? try_forward(s, m) : refused->second;
         if (!status.ok()) s.hub->answer(s.process, StepLoaded{m.compiled, s.process, status});
       },
-      [self](const UnloadStep& m) { forward(self->state, m); },
+      [self](const UnloadStep& m) {
+        self->state.fetches.erase(m.compiled);
+        forward(self->state, m);
+      },
       [self](StartStep& m) {
+        auto& s = self->state;
         // The transport loses nothing as long as the peer is up: what the master repeats, since it
         // has no answer yet, is under way or being worked on.
-        if (!self->state.started.emplace(m.attempt.id, m.partition).second) return;
+        if (!s.hub->ask(s.process, m, s.fetches[m.compiled])) return;
         Inline inlined;
         for (std::uint32_t i = 0; i < m.feeds.size(); ++i) {
           if (inlined.keeps(m.feeds[i])) continue;
@@ -507,7 +457,6 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
       [self](const AbortPartition& m) { forward(self->state, m); },
       [self](const Prepare& m) { forward(self->state, m); },
       [self](const LiveList& m) {
-        std::erase_if(self->state.started, [&](const auto& s) { return m.over(s.first); });
         self->state.hub->live(m);
         forward(self->state, m);
       },

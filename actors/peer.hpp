@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "actors/arrivals.hpp"
 #include "actors/hub.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/pool.hpp"
@@ -39,14 +40,14 @@ inline constexpr std::uint64_t kInlineTensor = 64 * 1024;
 inline constexpr std::uint64_t kInlineTensors = 512 * 1024;
 
 // Turns messages of peers into messages to actors, and the other way round. What a peer may send is
-// checked here: kinds by the peer's part in the job, tensors by the channels that loaded steps
-// have. Anything else closes the peer with invalid_argument.
+// checked here: kinds by the peer's part in the job, tensors by what this process waits for
+// (arrivals.hpp). Anything else closes the peer with invalid_argument.
 //
 // Locks are held for look-ups only: callbacks come from I/O threads, sends from lanes and actors.
 class NetHub final : public Hub, public TransportHandler {
  public:
   // `self`: this process; 0 is the master, to whom only workers speak.
-  NetHub(ProcessId self, HubOwner& owner) : self_(self), owner_(owner) {}
+  NetHub(ProcessId self, HubOwner& owner) : self_(self), owner_(owner), arrivals_(self == 0) {}
 
   void use(Transport& transport) { transport_ = &transport; }
   // The thread that brings what belongs to a run handles it too, as far as that is short work
@@ -65,6 +66,9 @@ class NetHub final : public Hub, public TransportHandler {
   Status send(ProcessId to, const WireMessage& message);
   // As if that process had sent it: what a proxy answers when a message could not be sent.
   void answer(ProcessId from, WireMessage message) { dispatch(from, std::move(message)); }
+  // The master is about to start a partition in a process: Arrivals::ask.
+  bool ask(ProcessId process, const StartStep& start, std::uint32_t fetches);
+  void limit_early(std::uint64_t bytes);    // Arrivals
   bool connected(ProcessId process) const;  // is up, or this process connects to it
   // Ends the connection to a process.
   void close(ProcessId process, Status why);
@@ -84,20 +88,13 @@ class NetHub final : public Hub, public TransportHandler {
   void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) override;
 
  private:
-  // A message that waits for its large tensors, or tensors that wait for their message.
-  struct Partial {
-    std::optional<WireMessage> message;
-    std::map<std::uint32_t, Tensor> tensors;
-  };
-  using PartialKey = std::tuple<TensorTag::Kind, AttemptId, std::uint32_t>;  // .., partition
-
   std::optional<ProcessId> process_of(PeerId peer) const;
   void dispatch(ProcessId from, WireMessage message);
   template <class Actor, class Message>
   void deliver(const Actor& to, Message message);
   Status send_parts(PeerId peer, std::span<const std::byte> message);
   bool may_send(ProcessId from, const WireMessage& message) const;
-  Status check_tensor(ProcessId from, const TensorTag& tag, std::uint64_t bytes);
+  void hold_tensors();
   void refuse(PeerId peer, Status why);
   WorkerActor worker() const;
   CoordinatorActor coordinator() const;
@@ -120,10 +117,7 @@ class NetHub final : public Hub, public TransportHandler {
   std::unordered_map<PeerId, ProcessId> processes_;
   std::unordered_map<ProcessId, PeerId> peers_;
   std::unordered_map<PeerId, Join> joins_;  // of those that were admitted and are not up yet
-  std::map<CompiledId, std::map<ChannelId, InboundChannel>> expected_;
-  std::set<std::pair<AttemptId, ChannelId>> received_;
-  std::map<PartialKey, Partial> partial_;
-  LiveList live_;
+  Arrivals arrivals_;
 };
 
 // A remote process as the master sees it: encodes and sends what it is told.

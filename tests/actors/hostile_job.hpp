@@ -58,6 +58,7 @@ class HostileJob {
   Line& data() { return *data_; }
   // The other worker's connections; made again when the victim closed them.
   bool member();
+  void lose_member() { member_control_.reset(), member_data_.reset(); }
   Line& member_control() { return *member_control_; }
   Line& member_data() { return *member_data_; }
   std::uint64_t next_transfer(bool of_member) { return of_member ? member_sent_++ : sent_++; }

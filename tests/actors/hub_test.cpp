@@ -1,6 +1,8 @@
 // What a hub makes of a member that says something wrong.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "actors/inline_send.hpp"
 #include "actors/net/memory_transport.hpp"
 #include "actors/peer.hpp"
@@ -46,15 +48,15 @@ struct Stranger final : TransportHandler {
   Status closed;
 };
 
-// The hub of process 1, connected to a stranger that is process `other`.
+// The hub of process `self`, connected to a stranger that is process `other`.
 struct Pair {
-  explicit Pair(ProcessId other) : hub(1, owner) {
+  explicit Pair(ProcessId other, ProcessId self = 1) : hub(self, owner) {
     transport = network.host("hub", hub);
     hub.use(*transport);
     stranger_transport = network.host("stranger", stranger);
     Hello hello = value_or_throw(encode_join(words(other)));
     value_or_throw(stranger_transport->listen({"stranger", 1}, hello));
-    throw_if_error(hub.connect({"stranger", 1}, words(1), other, 1s));
+    throw_if_error(hub.connect({"stranger", 1}, words(self), other, 1s));
     run();
     REQUIRE(stranger.peer != 0);
   }
@@ -262,6 +264,130 @@ TEST_CASE("a START that is repeated crosses once, with its feeds") {
   CHECK(pair.stranger.tensors == 3);
   CHECK(pair.stranger.closed.ok());
   say(Leave{});
+}
+
+namespace {
+
+// A master that asked process 1 for the two fetches of partition 3 in attempt 5, and process 2 for
+// those of partition 4.
+struct Asked : Pair {
+  Asked() : Pair(1, 0) {
+    StartStep start;
+    start.attempt.id = {1, 5};
+    start.partition = 3;
+    CHECK(hub.ask(1, start, 2));
+    CHECK(!hub.ask(1, start, 2));
+    start.partition = 4;
+    CHECK(hub.ask(2, start, 2));
+  }
+  static TensorTag fetch(std::uint32_t index) {
+    TensorTag tag;
+    tag.kind = TensorTag::Kind::fetch;
+    tag.attempt = {1, 5};
+    tag.partition = 3;
+    tag.index = index;
+    tag.dtype = DType::i8;
+    tag.shape = {4};
+    return tag;
+  }
+  static PartitionDone done() {
+    PartitionDone done;
+    done.attempt = {1, 5};
+    done.partition = 3;
+    done.fetches = {{0, {}}, {1, {}}};
+    return done;
+  }
+  void say_fetch(const TensorTag& tag) { say(tag, std::vector<std::byte>(4)); }
+};
+
+template <class What, class Spoil>
+void refused_fetch(const char* what, const What& right, Spoil spoil) {
+  INFO(std::string(what));
+  Asked asked;
+  What wrong = right;
+  spoil(wrong);
+  if constexpr (std::is_same_v<What, TensorTag>)
+    asked.say_fetch(wrong);
+  else
+    asked.say(wrong);
+  CHECK(asked.stranger.closed.code() == Code::invalid_argument);
+}
+
+}  // namespace
+
+TEST_CASE("hostile fetches by hand close the worker that sent them") {
+  const TensorTag fetch = Asked::fetch(0);
+  const PartitionDone done = Asked::done();
+  refused_fetch("an attempt that it was not asked for", fetch, [](auto& t) { t.attempt.a = 6; });
+  refused_fetch("an attempt of another view", fetch, [](auto& t) { t.attempt.view = 2; });
+  refused_fetch("a partition that nobody was asked for", fetch, [](auto& t) { t.partition = 5; });
+  refused_fetch("what another was asked for", fetch, [](auto& t) { t.partition = 4; });
+  refused_fetch("more fetches than the step has", fetch, [](auto& t) { t.index = 2; });
+  refused_fetch("the last fetch there is", fetch, [](auto& t) { t.index = ~0u; });
+  refused_fetch("the end of an attempt that is not", done, [](auto& d) { d.attempt.a = 6; });
+  refused_fetch("the end of another's partition", done, [](auto& d) { d.partition = 4; });
+  refused_fetch("the end of no partition", done, [](auto& d) { d.partition = ~0u; });
+  {
+    Asked asked;
+    asked.say_fetch(fetch);
+    CHECK(asked.stranger.closed.ok());
+    asked.say_fetch(fetch);
+    CHECK(asked.stranger.closed.code() == Code::invalid_argument);
+  }
+  {
+    Asked asked;  // and once more when the first is with the client
+    asked.say_fetch(fetch);
+    asked.say_fetch(Asked::fetch(1));
+    asked.say(done);
+    CHECK(asked.stranger.closed.ok());
+    asked.say_fetch(fetch);
+    CHECK(asked.stranger.closed.code() == Code::invalid_argument);
+  }
+  MESSAGE("hostile inputs by hand: 11");
+}
+
+TEST_CASE("tensors of an attempt that is over take no memory") {
+  Asked asked;
+  Hello hello = value_or_throw(encode_join(words(2)));
+  CHECK(asked.hub.admit(100, hello).ok());
+  asked.hub.peer_up(100, hello);
+  TensorTag tag = Asked::fetch(0);
+  tag.partition = 4;
+  tag.shape = {std::int64_t{1} << 39};
+  std::array<std::byte, kMaxTensorTag> bytes;
+  std::size_t size = encode_tag(tag, bytes);
+  asked.hub.live(LiveList{1, 1, 0, 0, 6, {}});
+  auto granted =
+      asked.hub.accept_tensor(100, TensorHeader({bytes.data(), size}, std::uint64_t{1} << 39));
+  REQUIRE(granted.ok());
+  CHECK(granted->size() == 0);
+  asked.say_fetch(Asked::fetch(0));
+  asked.say(Asked::done());
+  CHECK(asked.stranger.closed.ok());
+}
+
+TEST_CASE("tensors ahead of their attempt wait with their sender once they are too many") {
+  Pair pair(2);
+  pair.hub.limit_early(1 << 20);
+  pair.hub.expect(5, {{3, 2, 0, DType::i8, PartialShape::unknown(), false}});
+  const std::vector<std::byte> payload(400 << 10);
+  auto queued = [&] { return pair.stranger_transport->queued_bytes(pair.stranger.peer); };
+  TensorTag tag = strings_tag({std::int64_t(payload.size())});
+  tag.dtype = DType::i8;
+  for (std::uint64_t a = 1; a <= 6; ++a) {
+    tag.attempt = {1, a};
+    pair.say(tag, payload);
+  }
+  CHECK(pair.stranger.closed.ok());
+  CHECK(queued() > 2 * payload.size());
+  // Two are over, of the others three are one too many.
+  pair.hub.live(LiveList{1, 1, 0, 0, 3, {}});
+  pair.run();
+  CHECK(queued() > 0);
+  pair.hub.live(LiveList{1, 2, 0, 0, 7, {}});
+  pair.run();
+  CHECK(queued() == 0);
+  CHECK(pair.stranger.closed.ok());
 }
 
 TEST_CASE("a bool that is none closes the member that sent it") {

@@ -69,6 +69,16 @@ class Line {
     }
     return open_;
   }
+  // How much the other side takes before it reads nothing for `still`.
+  std::size_t offer(std::string_view bytes, std::chrono::milliseconds still) {
+    std::size_t taken = 0;
+    for (pollfd p{fd_.get(), POLLOUT, 0}; open_ && taken < bytes.size();) {
+      std::size_t n = put(bytes.substr(taken));
+      taken += n;
+      if (n == 0 && ::poll(&p, 1, int(still.count())) == 0) break;
+    }
+    return taken;
+  }
   bool send(FrameType type, std::string_view payload) { return send(frame_text(type, payload)); }
 
   // No more bytes will come from here.

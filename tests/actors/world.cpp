@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
@@ -142,6 +143,7 @@ struct World::Process final : HubOwner {
     name = number == 0 ? "master" : fmt::format("worker{}", number);
     transport = world.network_.host(name, hub);
     hub.use(*transport);
+    hub.limit_early(world.early_);
   }
 
   Join words() const {
@@ -178,7 +180,10 @@ struct World::Process final : HubOwner {
 };
 
 World::World(std::uint64_t seed, int workers)
-    : random_(seed), network_(random_()), system_(std::make_unique<System>()) {
+    : random_(seed),
+      network_(random_()),
+      early_(std::array<std::uint64_t, 3>{0, 1000, Arrivals::kEarlyBytes}[seed % 3]),
+      system_(std::make_unique<System>()) {
   for (std::uint64_t* weight : {&job_weight_, &device_weight_, &network_weight_})
     *weight = std::uint64_t{1} << random_.below(5);
   running_before_ = system_->actors.registry().running();

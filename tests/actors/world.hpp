@@ -110,6 +110,7 @@ class World {
 
   Random random_;
   MemoryNetwork network_;
+  std::uint64_t early_;                                        // Arrivals::limit_early
   std::uint64_t job_weight_, device_weight_, network_weight_;  // how fast each of them is
   std::unique_ptr<System> system_;
   std::vector<std::unique_ptr<Process>> processes_;  // by number; 0 is the master's
