@@ -176,7 +176,7 @@ Output broadcast_to(Output x, Output shape, Site site) {
 Output cast(Output x, DType to, Site site) {
   NodeSpec node{.op = "Cast"};
   node.inputs = {x};
-  node.attrs.emplace("to", std::move(to));
+  node.attrs.emplace("to", to);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -346,7 +346,7 @@ Output exp(Output x, Site site) {
 Output expand_dims(Output x, std::int64_t axis, Site site) {
   NodeSpec node{.op = "ExpandDims"};
   node.inputs = {x};
-  node.attrs.emplace("axis", std::move(axis));
+  node.attrs.emplace("axis", axis);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -666,7 +666,7 @@ Output one_hot(Output indices, std::int64_t depth, const OneHotOptions& options,
   NodeSpec node{.op = "OneHot"};
   node.inputs = {indices};
   node.attrs.emplace("T", options.dtype);
-  node.attrs.emplace("depth", std::move(depth));
+  node.attrs.emplace("depth", depth);
   node.attrs.emplace("on", options.on);
   node.attrs.emplace("off", options.off);
   node.site = std::move(site);
@@ -787,7 +787,7 @@ Output random_uniform_int(GraphBuilder& g, PartialShape shape, std::int64_t high
   node.attrs.emplace("T", options.dtype);
   node.attrs.emplace("shape", std::move(shape));
   node.attrs.emplace("low", options.low);
-  node.attrs.emplace("high", std::move(high));
+  node.attrs.emplace("high", high);
   node.site = std::move(site);
   return g.add(std::move(node)).output();
 }
@@ -810,7 +810,7 @@ Output rank(Output x, const RankOptions& options, Site site) {
 Output read_variable(Output handle, DType dtype, Site site) {
   NodeSpec node{.op = "ReadVariable"};
   node.inputs = {handle};
-  node.attrs.emplace("T", std::move(dtype));
+  node.attrs.emplace("T", dtype);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1049,7 +1049,7 @@ std::vector<Output> split(Output x, std::int64_t n, const SplitOptions& options,
   NodeSpec node{.op = "Split"};
   node.inputs = {x};
   node.attrs.emplace("axis", options.axis);
-  node.attrs.emplace("N", std::move(n));
+  node.attrs.emplace("N", n);
   node.attrs.emplace("sizes", options.sizes);
   node.site = std::move(site);
   return add_node(std::move(node)).outputs();
@@ -1191,7 +1191,7 @@ std::vector<Output> unpack(Output x, std::int64_t n, const UnpackOptions& option
   NodeSpec node{.op = "Unpack"};
   node.inputs = {x};
   node.attrs.emplace("axis", options.axis);
-  node.attrs.emplace("N", std::move(n));
+  node.attrs.emplace("N", n);
   node.site = std::move(site);
   return add_node(std::move(node)).outputs();
 }

@@ -192,7 +192,7 @@ class Paper {
     for (std::size_t i = 0; i + 1 < line.size(); ++i)
       segment(line[i], line[i + 1], width / 2, soft, ink);
   }
-  float& at(int x, int y) { return ink_[std::size_t(y * kDigitSide + x)]; }
+  float& at(int x, int y) { return ink_[std::size_t(y) * kDigitSide + std::size_t(x)]; }
 
  private:
   void segment(Point a, Point b, double radius, double soft, double ink) {

@@ -43,6 +43,11 @@ std::string_view type_of(const AttrSpec& attr) {
   return "Attr";
 }
 
+// Whether moving a value of this kind saves a copy.
+bool is_moved(const AttrSpec& attr) {
+  return attr.kind != "int" && attr.kind != "float" && attr.kind != "bool" && attr.kind != "type";
+}
+
 std::string dtype_literal(DType type) {
   std::string name(dtype_name(type));
   return "DType::" + (name == "bool" ? "bool_" : name);
@@ -215,10 +220,10 @@ class Writer {
     if (!op_.in.empty()) out += "  node.inputs = " + inputs() + ";\n";
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (places_[i] == Place::inferred) continue;
-      const std::string value =
-          (places_[i] == Place::option ? "options." : "") + parameter_name(op_.attrs[i]);
+      const bool option = places_[i] == Place::option;
+      const std::string value = (option ? "options." : "") + parameter_name(op_.attrs[i]);
       out += fmt::format("  node.attrs.emplace(\"{}\", {});\n", op_.attrs[i].name,
-                         places_[i] == Place::option ? value : "std::move(" + value + ")");
+                         option || !is_moved(op_.attrs[i]) ? value : "std::move(" + value + ")");
     }
     out += "  node.site = std::move(site);\n";
     const std::string add = needs_graph() ? "g.add(std::move(node))" : "add_node(std::move(node))";

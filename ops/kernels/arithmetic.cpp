@@ -91,7 +91,8 @@ struct Pow {
     if constexpr (!std::is_integral_v<T>) {
       return std::pow(a, b);
     } else {
-      std::uint64_t result = 1, base = std::uint64_t(a);  // by squaring, wrapping around
+      // By squaring, wrapping around; of negative numbers the sign is extended.
+      std::uint64_t result = 1, base = std::uint64_t(std::int64_t(a));
       for (auto n = std::make_unsigned_t<T>(b); n != 0; n = decltype(n)(n >> 1), base *= base)
         if (n & 1) result *= base;
       return T(result);
