@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/net/crc32c.hpp"
+#include "serialization/parts.hpp"
 #include "serialization/wire.hpp"
 
 namespace troupe::testing {
@@ -264,10 +265,75 @@ void HostileFrames::change(std::string& bytes) {
   }
 }
 
-std::string HostileFrames::message() {
+std::string HostileFrames::good() {
   std::string good;
   do good = message_text(plausible());  // some have names that are none
   while (!decode(std::as_bytes(std::span(good))).ok());
+  return good;
+}
+
+// A graph with a large constant; or no more than the first part of it, with a claim of 1 GiB.
+std::string HostileFrames::in_parts() {
+  LoadGraph load = program_.load_graph();
+  GraphDef large = *load.graph;
+  NodeDef& node = large.nodes[random_.below(large.nodes.size())];
+  auto floats = std::int64_t(kMessagePart / 4 + random_.below(kMessagePart / 3));
+  node.attrs["value"] = Attr(value_or_throw(Tensor::zeros(DType::f32, Shape{floats})));
+  load.session = 2;
+  load.graph = std::make_shared<const GraphDef>(std::move(large));
+  const auto whole = encode(WireMessage(load));
+  unfinished_ = one_in(8);
+  std::string frames;
+  for (std::size_t offset = 0; offset < whole.size(); offset += kMessagePart) {
+    MessagePart part = message_part(whole, offset);
+    if (unfinished_) part.total = kMasterMessage;
+    frames += frame_text(FrameType::message, message_text(part));
+    if (unfinished_) break;
+    for (std::uint64_t n = random_.below(3); n > 0; --n)
+      frames += frame_text(FrameType::message, good());
+  }
+  return frames;
+}
+
+// Out of order, of wrong or of giant totals, of no message at all.
+std::string HostileFrames::wrong_parts() {
+  const std::vector<std::byte> noise(2 * kMessagePart + 1 + random_.below(kMessagePart),
+                                     std::byte(random_()));
+  auto text = [](const MessagePart& part) {
+    return frame_text(FrameType::message, message_text(part));
+  };
+  MessagePart first = message_part(noise, 0), second = message_part(noise, kMessagePart);
+  switch (random_.below(9)) {
+    case 0:
+      return text(second);
+    case 1:
+      first.total = kMasterMessage + 1 + random_() / 2;
+      return text(first);
+    case 2:
+      first.total = random_.below(kMessagePart + 1);
+      return text(first);
+    case 3:
+      first.bytes.resize(random_.below(kMessagePart));
+      return text(first);
+    case 4:
+      first.bytes.push_back({});
+      return text(first);
+    case 5:
+      return text(first) + text(first);
+    case 6:
+      second.offset = odd() | 1;
+      return text(first) + text(second);
+    case 7:
+      second.total += 1 + random_.below(1000);
+      return text(first) + text(second);
+    default:
+      return text(first) + text(second) + text(message_part(noise, 2 * kMessagePart));
+  }
+}
+
+std::string HostileFrames::message() {
+  if (!unfinished_ && one_in(400)) return in_parts();
+  const std::string good = this->good();
   if (!one_in(3)) return frame_text(FrameType::message, good);
   for (int attempt = 0; attempt < 20; ++attempt) {
     std::string changed = good;
@@ -279,9 +345,11 @@ std::string HostileFrames::message() {
 }
 
 std::string HostileFrames::refused() {
+  if (one_in(8)) return wrong_parts();
   for (;;) {
     std::string payload =
         message_text(one_in(2) ? plausible() : values_.message(random_.below(Values::kKinds)));
+    if (one_in(8)) payload = message_text(MessagePart{odd(), odd(), {std::byte{7}, std::byte{8}}});
     if (one_in(2)) change(payload);
     std::string frame = frame_text(FrameType::message, payload);
     bool whole = random_.below(3) != 0;

@@ -13,10 +13,11 @@ class HostileFrames {
       : program_(program), random_(seed), values_{Random(seed + 1)} {}
 
   // A message that decodes: right but for some of its fields, or with bytes changed that happen to
-  // leave it well-formed. Of the kinds that do not end a worker.
+  // leave it well-formed. Of the kinds that do not end a worker. Sometimes a long one, in parts
+  // with others between them, or the beginning of one that never ends.
   std::string message();
   // A whole control frame that is refused: changed somewhere, repaired or not, or of a kind that
-  // only workers send.
+  // only workers send. Or several: parts of a message that do not fit each other.
   std::string refused();
   // A tensor, its tag and its frame nearly right.
   std::string tensor(std::uint64_t transfer, bool of_member);
@@ -36,6 +37,9 @@ class HostileFrames {
   AttemptInfo attempt();
   Tensor feed();
   WireMessage plausible();
+  std::string good();
+  std::string in_parts();
+  std::string wrong_parts();
   GraphDef graph();
   void spoil(NodeDef& node);
   LoadStep load_step();
@@ -45,6 +49,7 @@ class HostileFrames {
   Random random_;
   Values values_;
   std::uint64_t attempts_ = 2, commits_ = 1, lists_ = 1;
+  bool unfinished_ = false;  // the beginning of a long message was said: no other may follow
 };
 
 }  // namespace troupe::testing
