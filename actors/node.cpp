@@ -68,6 +68,9 @@ class WorkerNode final : public HubOwner {
         left_ = true;
         return unavailable("the master is lost: " + why.message());
       }
+      // Nobody tries again: the mesh would never be whole, and the master wait for it.
+      if (!told_ready_ && process < self_ && wanted_.contains(process))
+        return unavailable(fmt::format("process {} cannot be reached: {}", process, why.message()));
       return ok_status();
     });
   }

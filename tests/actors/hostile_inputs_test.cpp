@@ -655,6 +655,33 @@ TEST_CASE("hostile parts by hand end the connection of their master") {
   MESSAGE("hostile inputs by hand: " << std::size(kInputs) + 1);
 }
 
+// Its part of the mesh cannot come about any more: the master has to hear of it.
+TEST_CASE("a worker that another one refuses does not wait for ever") {
+  Quiet quiet;
+  Fd listener = value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
+  HostileJob job;
+  Welcome welcome = HostileJob::welcome();
+  welcome.process = 2;
+  REQUIRE(job.send(welcome));
+  REQUIRE(job.await([](const WireMessage& m) { return std::holds_alternative<Ready>(m); }));
+  Members members;
+  members.view = 1;
+  members.members = {{1, 1, "127.0.0.1", local_address(listener.get()).port()},
+                     {2, 1, "127.0.0.1", job.port()}};
+  REQUIRE(job.send(members));
+  pollfd p{listener.get(), POLLIN, 0};
+  REQUIRE(::poll(&p, 1, 20'000) == 1);
+  Line other(Fd(::accept4(p.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)),
+             &secret_context());
+  REQUIRE(other.frame());
+  other.send(FrameType::bye, encode_bye(already_exists("process 2 is connected already")));
+  CHECK(job.control().closed());
+  Status status = job.ended();
+  CHECK(status.code() == Code::unavailable);
+  says(status, "process 1");
+  says(status, "connected already");
+}
+
 TEST_CASE("hostile welcomes by hand end a worker in order") {
   Quiet quiet;
   for (const WelcomeInput& input : welcome_inputs()) {
