@@ -534,7 +534,7 @@ class Flood {
 
 TEST_CASE("hostile tensors by hand ahead of their attempts wait with their sender") {
   Quiet quiet;
-  constexpr std::uint64_t kMost = 256, kAccepted = 64 + 32;  // the latter with sockets' buffers
+  constexpr std::uint64_t kMost = 256, kAccepted = 64 + 96;  // the latter with sockets' buffers
   JobProgram program;
   HostileJob job;
   REQUIRE(job.join(HostileJob::welcome()));

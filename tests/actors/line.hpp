@@ -64,7 +64,7 @@ class Line {
       bytes.remove_prefix(n);
       if (bytes.empty() && settle()) return true;
       take(false);  // what it says meanwhile must not fill the pipe
-      if (open_ && n == 0) wait(POLLIN | POLLOUT, until);
+      if (open_ && n == 0) wait(POLLIN | POLLOUT, until, false);
       if (Clock::now() > until) FAIL("the other side reads nothing");
     }
     return open_;
@@ -133,11 +133,12 @@ class Line {
       wait(POLLIN, until);
     }
   }
-  void wait(short events, Clock::time_point until) {
+  // `between`: frames, so that a heartbeat does not come into the middle of one.
+  void wait(short events, Clock::time_point until, bool between = true) {
     pollfd p{fd_.get(), events, 0};
     while (::poll(&p, 1, 200) == 0) {
       if (Clock::now() > until) FAIL("the other side neither answers nor closes");
-      if (heartbeats) put(frame_text(FrameType::heartbeat, {})), settle();
+      if (heartbeats && between) put(frame_text(FrameType::heartbeat, {})), settle();
     }
   }
   std::size_t put(std::string_view bytes) {
