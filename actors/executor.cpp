@@ -58,6 +58,8 @@ struct Attempt {
   std::map<std::uint32_t, StepRequest> asked;
   std::vector<StepRequest> held;
   std::uint32_t held_nodes = 0;
+  std::uint32_t waits = 0;  // tickets that are not done yet
+  bool aborted = false;
   bool committing = false;  // a write that carries the grant is under way
   bool finished = false;    // the step is over; PartitionDone waits for that write
   CommitNumber committed = 0;
@@ -236,12 +238,13 @@ void ask(Self self, Attempt& attempt, StepRequest request) {
   attempt.asked.emplace(id, std::move(request));
 }
 
-// With a granted number the writes travel in one message, once nothing else is left to fail.
-void hold(Self self, Attempt& attempt, StepRequest request) {
-  attempt.held_nodes += std::uint32_t(request.items.size());
-  attempt.held.push_back(std::move(request));
-  if (attempt.held_nodes < self->state.setup.write_nodes) return;
+// With a granted number the writes travel in one message, once nothing else is left to fail: no
+// burst, answer or ticket is to come, and nobody has called the attempt off.
+void commit_held(Self self, Attempt& attempt) {
   const auto& setup = self->state.setup;
+  if (attempt.held.empty() || attempt.held_nodes < setup.write_nodes) return;
+  if (attempt.committing || attempt.committed != 0 || attempt.aborted) return;
+  if (!attempt.asked.empty() || attempt.waits > 0) return;
   for (const StepRequest& r : attempt.held)
     for (const RequestItem& item : r.items)
       note_use(attempt, setup, setup.program->plan(), item.node, r.kind);
@@ -284,11 +287,14 @@ void end_if_over(Self self, const AttemptId& id, Attempt& attempt) {
 void burst_done(Self self, const AttemptId& id, Attempt& attempt, BurstResult result) {
   attempt.bursting = false;
   for (StepRequest& request : result.requests) {
-    if (attempt.grant != 0 && request.kind == StepRequest::Kind::write)
-      hold(self, attempt, std::move(request));
-    else
+    if (attempt.grant != 0 && request.kind == StepRequest::Kind::write) {
+      attempt.held_nodes += std::uint32_t(request.items.size());
+      attempt.held.push_back(std::move(request));
+    } else {
       ask(self, attempt, std::move(request));
+    }
   }
+  attempt.waits += std::uint32_t(result.waits.size());
   for (const StepWait& wait : result.waits)
     self->state.setup.program->device().on_complete(
         wait.ticket, [me = ExecutorActor(self), id, wait = wait.id](Status status) {
@@ -299,7 +305,8 @@ void burst_done(Self self, const AttemptId& id, Attempt& attempt, BurstResult re
     return end_if_over(self, id, attempt);
   }
   if (result.more) return burst_on_lanes(self, id, attempt);
-  if (attempt.step->has_arrivals()) burst(self, id, attempt);
+  if (attempt.step->has_arrivals()) return burst(self, id, attempt);
+  commit_held(self, attempt);
 }
 
 void burst_on_lanes(Self self, const AttemptId& id, Attempt& attempt) {
@@ -371,7 +378,10 @@ void abort(Self self, const AbortPartition& message) {
     s.early.erase(message.attempt);
     return refuse(self, start, message.cause);
   }
-  if (it->second.ended || it->second.finished) return;
+  // Once its last write is sent it is too late: nothing else can fail, that answer decides.
+  if (it->second.ended || it->second.finished || it->second.committing || it->second.committed != 0)
+    return;
+  it->second.aborted = true;
   it->second.step->abort(message.cause);
   burst(self, message.attempt, it->second);
 }
@@ -439,6 +449,7 @@ ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {
       [self](const TicketDone& message) {
         Attempt* attempt = find(self, message.attempt);
         if (!attempt || attempt->finished) return;
+        --attempt->waits;
         attempt->step->waited(std::uint32_t(message.wait), message.status);
         burst(self, message.attempt, *attempt);
       },

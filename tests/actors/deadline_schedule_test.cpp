@@ -195,12 +195,18 @@ Outcome fast(std::uint64_t seed) {
   World world(seed);
   Random random(seed);
   Client client(world.master(), 1, g);
-  client.init().compile("add", {}, {add}).compile("read", {v.value()}, {});
+  client.init().compile("add", {v.value()}, {add}).compile("read", {v.value()}, {});
   float sum = 0;
   for (int i = 0; i < kRuns; ++i) {
     client.try_run("add", draw_timeout(random)).run("read");
     proceed(world, {&client});
-    sum += client.ended()[client.ended().size() - 2].ok() ? 1.0f : 0.0f;
+    const std::size_t tried = client.ended().size() - 2;
+    if (client.ended()[tried].ok()) {
+      const Tensor& before = client.fetched()[tried][0];
+      REQUIRE(before.defined());
+      CHECK(before.item<float>() == sum);
+      sum += 1;
+    }
     CHECK(client.fetched().back()[0].item<float>() == sum);
   }
   Outcome outcome;

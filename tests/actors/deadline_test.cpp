@@ -162,3 +162,49 @@ TEST_CASE("deadlines of many runs at once end each of them, and no other") {
     CHECK(patient.get()[0].item<float>() == 7);
   }
 }
+
+// The write is ready long before the rest of its run, which fails, is late or is cancelled.
+TEST_CASE("a write that is ready early waits for the rest of its run") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    auto there = g.with_device(place.second);
+    Variable v = variable(g, "v", Tensor::scalar(0.0f));
+    Op add = assign_add(v, constant(g, 1.0f));
+    Output start = placeholder<float>(g, {-1, -1});
+    Output behind = start;  // what is cheap, so that the write comes first
+    for (int i = 0; i < 5; ++i) behind = reshape(behind, shape(start));
+    Output work = long_work(g, place.second, behind);
+    Output index = placeholder<std::int64_t>(g, {1});
+    Output late = gather(reshape(work, constant<std::int64_t>(g, {1}, {-1})), index);
+    PlacedSession s(g, place);
+    s->init();
+    auto alone = s->compile({}, {add}), step = s->compile({late}, {add}, {start, index});
+    Variable unset = variable(g, "unset", Tensor::scalar(0.0f));
+    auto refused = s->compile({unset.value()}, {add});
+    float added = 0;
+    // What was said of the run is what happened, and nothing stands in the way of the next one.
+    auto check = [&](const Status& status, Code code) {
+      CHECK_MESSAGE(status.code() == code, status.text());
+      CHECK(s->run({v.value()})[0].item<float>() == added);
+      Status next = alone.try_run().status();
+      CHECK_MESSAGE(next.ok(), next.text());
+      CHECK(s->run({v.value()})[0].item<float>() == ++added);
+    };
+    Tensor small = Tensor::zeros(DType::f32, {64, 64}).value();
+    auto at = [](std::int64_t i) { return Tensor::of<std::int64_t>({1}, {i}); };
+    for (int i = 0; i < 20; ++i) check(refused.try_run().status(), Code::failed_precondition);
+    check(step.try_run({small, at(70'000)}).status(), Code::invalid_argument);
+    for (bool bare : {false, true}) {
+      auto slow = bare ? s->compile({work}, {add}, {start}) : step;
+      std::vector<Tensor> feeds{long_work_start()};
+      if (!bare) feeds.push_back(at(0));
+      check(slow.try_run(feeds, within(30ms)).status(), Code::deadline_exceeded);
+      PendingRun run = slow.start(feeds);
+      run.cancel();
+      check(run.try_get().status(), Code::cancelled);
+    }
+    ++added;
+    check(step.try_run({small, at(0)}).status(), Code::ok);
+  }
+}

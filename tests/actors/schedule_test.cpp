@@ -202,6 +202,29 @@ void concurrent_writers(std::uint64_t seed) {
   CHECK_MESSAGE(end.ok(), end.text());
 }
 
+// A run of one partition, whose only write could carry the decision, reads beside it what fails.
+void failing_beside_write(std::uint64_t seed) {
+  Graph g;
+  auto there = g.with_device(kTask0);
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Variable unset = variable(g, "unset", Tensor::scalar(0.0f));
+  Op first = assign(v, constant(g, 0.0f)), add = assign_add(v, constant(g, 1.0f));
+
+  World world(seed);
+  Client client(world.master(), 1, g);
+  client.compile("first", {}, {first}).run("first").compile("add", {}, {add});
+  client.compile("fails", {unset.value()}, {add}).compile("read", {v.value()}, {});
+  for (int i = 0; i < 3; ++i) client.try_run("fails", kNever).run("add");
+  client.run("read").close();
+  Status status = world.run({&client});
+  CHECK_MESSAGE(status.ok(), status.text());
+  REQUIRE_MESSAGE(client.status().ok(), client.status().text());
+  for (std::size_t i : {1, 3, 5}) CHECK(client.ended()[i].code() == Code::failed_precondition);
+  CHECK(client.fetched().back()[0].item<float>() == 3);
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+}
+
 void concurrent_writers_under(std::uint64_t seeds) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
@@ -252,4 +275,11 @@ TEST_CASE("the loss of a worker is told to the client under every schedule") {
 
 TEST_CASE("the loss of a worker is told to the client under every schedule, long [slow]") {
   lose_worker_under(schedules(1000));
+}
+
+TEST_CASE("a run that fails beside its write commits nothing under any schedule") {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
+    CAPTURE(seed);
+    failing_beside_write(seed);
+  }
 }
