@@ -88,11 +88,11 @@ using CoordinatorActor =
                      caf::reacts_to<BlockedReport>, caf::reacts_to<StepLoaded>>;
 
 // A process as the master sees it, near or through a proxy.
-using ProcessActor =
-    caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
-                     caf::reacts_to<UnloadStep>, caf::reacts_to<StartStep>,
-                     caf::reacts_to<AbortPartition>, caf::reacts_to<Prepare>,
-                     caf::reacts_to<LiveList>, caf::reacts_to<Members>, caf::reacts_to<Leave>>;
+using ProcessActor = caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
+                                      caf::reacts_to<UnloadStep>, caf::reacts_to<DropContainers>,
+                                      caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>,
+                                      caf::reacts_to<Prepare>, caf::reacts_to<LiveList>,
+                                      caf::reacts_to<Members>, caf::reacts_to<Leave>>;
 
 // The worker itself: a process's devices, executors and resources, and its shard.
 using WorkerActor = ProcessActor::extend<caf::reacts_to<StagedAt>, caf::reacts_to<BlockedAt>,
@@ -118,8 +118,9 @@ struct ExecutorsMade {
 using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<OpenSession>, caf::reacts_to<ExtendSession>, caf::reacts_to<CompileStep>,
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
-    caf::reacts_to<DescribeJob>, caf::reacts_to<ResumeAt>, caf::reacts_to<ProcessUp>,
-    caf::reacts_to<ProcessLost>, caf::reacts_to<ExecutorsMade>, caf::reacts_to<Tick>>;
+    caf::reacts_to<ResetContainers>, caf::reacts_to<DescribeJob>, caf::reacts_to<ResumeAt>,
+    caf::reacts_to<ProcessUp>, caf::reacts_to<ProcessLost>, caf::reacts_to<ExecutorsMade>,
+    caf::reacts_to<Tick>>;
 
 }  // namespace troupe
 
@@ -140,6 +141,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CompileStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CancelRun)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CloseSession)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResetContainers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DescribeJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResumeAt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Tick)
@@ -163,6 +165,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepLoaded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadGraph)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::UnloadStep)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DropContainers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AbortPartition)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Prepare)

@@ -6,6 +6,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "actors/inline_send.hpp"
@@ -36,6 +37,14 @@ struct ActiveRun {
   std::uint32_t fetches = 0;
 };
 
+// A reset waits for the runs of the steps it drops. New steps wait for it.
+struct Reset {
+  std::set<std::string> containers;
+  std::set<CompiledId> steps;
+  std::vector<CompileStep> held;
+  std::vector<std::shared_ptr<Call>> calls;
+};
+
 struct MasterState {
   static constexpr const char* name = kMaster;
   MasterOptions options;
@@ -46,6 +55,7 @@ struct MasterState {
   std::map<std::uint64_t, ClientSession> sessions;
   std::unordered_map<RunId, ActiveRun> runs;
   std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
+  std::optional<Reset> reset;
   CompiledId next_compiled = 1;
   Instant tick_at = kNever;
   Status stopped;  // the job lost state: why nothing runs any more
@@ -131,6 +141,8 @@ void session_closed(Self self, std::uint64_t session) {
   s.sessions.erase(it);
 }
 
+void end_reset(Self self);
+
 void schedule_tick(Self self) {
   auto& s = self->state;
   Instant wake = s.coordinator->next_wakeup();
@@ -162,6 +174,7 @@ void carry_out(Self self, Coordinator::Outputs& out) {
       s.stopped = x->status;
     }
   }
+  end_reset(self);
   schedule_tick(self);
 }
 
@@ -290,6 +303,7 @@ Status compile_step(Self self, const CompileStep& message) {
   step.request = message.request;
   std::vector<ProcessId> process_of;
   for (const Plan& plan : graph.plans) {
+    for (const ResourceRef& resource : plan.resources) step.containers.insert(resource.container);
     process_of.push_back(process_of_device.at(plan.device));
     auto& feeds = step.feeds.emplace_back();
     for (const PlanFeed& feed : plan.feeds) feeds.push_back(feed.feed);
@@ -308,6 +322,11 @@ Status compile_step(Self self, const CompileStep& message) {
   send_loads(self, step, std::move(load));
   for (CompiledId old : s.steps->add(std::move(step))) unload(self, old);
   return ok_status();
+}
+
+void compile_or_fail(Self self, const CompileStep& message) {
+  if (Status status = compile_step(self, message); !status.ok())
+    fail(message.call, std::move(status));
 }
 
 void step_loaded(Self self, const StepLoaded& message) {
@@ -371,6 +390,51 @@ void close_session(Self self, const CloseSession& message) {
   Coordinator::Outputs out;
   s.coordinator->close_session(message.session, now(self), out);
   carry_out(self, out);
+}
+
+// Reset. The steps that use the containers leave the table at once, so that none of their runs
+// begins any more; runs that have begun are cancelled. When the last of them is over the workers
+// unload the steps and drop the containers, and only then are steps compiled again.
+
+void reset(Self self, const ResetContainers& message) {
+  auto& s = self->state;
+  if (!s.stopped.ok()) return fail(message.call, s.stopped);
+  std::set<std::string> containers(message.containers.begin(), message.containers.end());
+  std::vector<CompiledId> steps = s.steps->that_use(containers);
+  std::vector<RunId> runs;
+  for (const auto& [id, run] : s.runs)
+    if (std::binary_search(steps.begin(), steps.end(), run.compiled)) runs.push_back(id);
+  Coordinator::Outputs out;
+  for (const RunId& run : runs)
+    s.coordinator->cancel(run, aborted("a container that the run uses was reset"), now(self), out);
+  carry_out(self, out);
+  if (!s.reset) s.reset.emplace();
+  Reset& reset = *s.reset;
+  reset.containers.merge(containers);
+  reset.calls.push_back(message.call);
+  for (CompiledId id : s.steps->that_use(reset.containers)) {
+    StepEntry* step = s.steps->find(id);
+    for (auto& call : step->waiting)
+      reset.held.push_back({step->session, step->request, std::move(call)});
+    reset.steps.insert(id);
+    s.steps->erase(id);
+  }
+  end_reset(self);
+}
+
+void end_reset(Self self) {
+  auto& s = self->state;
+  if (!s.reset || std::any_of(s.runs.begin(), s.runs.end(), [&](const auto& run) {
+        return s.reset->steps.contains(run.second.compiled);
+      }))
+    return;
+  Reset reset = std::move(*s.reset);
+  s.reset.reset();
+  for (CompiledId id : reset.steps) unload(self, id);
+  DropContainers drop{{reset.containers.begin(), reset.containers.end()}};
+  for (auto& [_, process] : s.processes) self->send(process.actor, drop);
+  for (const auto& call : reset.calls) fail(call, s.stopped);
+  for (const CompileStep& message : reset.held) compile_or_fail(self, message);
 }
 
 void process_lost(Self self, const ProcessLost& message) {
@@ -444,8 +508,10 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
         fail(message.call, extend(it->second, *s.options.ops, *message.graph));
       },
       [self](const CompileStep& message) {
-        if (Status status = compile_step(self, message); !status.ok())
-          fail(message.call, std::move(status));
+        if (self->state.reset)
+          self->state.reset->held.push_back(message);
+        else
+          compile_or_fail(self, message);
       },
       [self](RunStep& message) {
         auto call = message.call;
@@ -457,6 +523,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
         carry_out(self, out);
       },
       [self](const CloseSession& message) { close_session(self, message); },
+      [self](const ResetContainers& message) { reset(self, message); },
       [self](const DescribeJob& message) {
         CallResult result;
         result.text = describe(self->state);

@@ -128,6 +128,13 @@ struct CloseSession {
   std::uint64_t session = 0;
   std::shared_ptr<Call> call;
 };
+// Drops the variables and queues of the containers, of all sessions. Runs under way that use one
+// are aborted, those whose number is being decided end first. Result: ok, and every later run finds
+// it done; or why the job has stopped.
+struct ResetContainers {
+  std::vector<std::string> containers;  // "": the default one
+  std::shared_ptr<Call> call;
+};
 // What the master knows, as lines of text.
 struct DescribeJob {
   std::shared_ptr<Call> call;

@@ -212,6 +212,7 @@ bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
       std::holds_alternative<Welcome>(message) || std::holds_alternative<Members>(message) ||
       std::holds_alternative<LoadGraph>(message) || std::holds_alternative<LoadStep>(message) ||
       std::holds_alternative<UnloadStep>(message) || std::holds_alternative<StartStep>(message) ||
+      std::holds_alternative<DropContainers>(message) ||
       std::holds_alternative<AbortPartition>(message) || std::holds_alternative<Prepare>(message) ||
       std::holds_alternative<LiveList>(message) || std::holds_alternative<Leave>(message);
   return master_speaks ? from_master : to_master;
@@ -258,7 +259,9 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
 template <class Actor, class Message>
 void NetHub::deliver(const Actor& to, Message message) {
   constexpr bool loads = std::is_same_v<Message, LoadGraph> || std::is_same_v<Message, LoadStep> ||
-                         std::is_same_v<Message, UnloadStep> || std::is_same_v<Message, StepLoaded>;
+                         std::is_same_v<Message, UnloadStep> ||
+                         std::is_same_v<Message, DropContainers> ||
+                         std::is_same_v<Message, StepLoaded>;
   if (inline_ && !loads)
     send_inline(to, std::move(message));
   else
@@ -432,6 +435,7 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         self->state.fetches.erase(m.compiled);
         forward(self->state, m);
       },
+      [self](const DropContainers& m) { forward(self->state, m); },
       [self](StartStep& m) {
         auto& s = self->state;
         // The transport loses nothing as long as the peer is up: what the master repeats, since it

@@ -395,6 +395,13 @@ Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& v
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 
+Status Session::try_reset(const std::vector<std::string>& containers) {
+  ResetContainers message;
+  message.containers = containers;
+  if (containers.empty()) message.containers.emplace_back();
+  return ask(*core_, std::move(message)).status;
+}
+
 CommitNumber Session::committed() const { return core_->committed.load(); }
 
 std::vector<std::string> Session::describe() { return ask(*core_, DescribeJob{}).text; }

@@ -132,6 +132,16 @@ class Session {
   Status try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                      CommitNumber committed);
 
+  // Drops the variables and queues of these containers on all devices, whoever made them; "" is the
+  // default container, the only one when none is named. It happens between two runs: one under way
+  // that uses a container ends with `aborted`, or first, when its commit is being decided. Later
+  // ones find variables uninitialised and queues empty and open. Steps that use a container are
+  // compiled anew when they run next; start() is answered not_found until then.
+  Status try_reset(const std::vector<std::string>& containers = {});
+  void reset(const std::vector<std::string>& containers = {}) {
+    throw_if_error(try_reset(containers));
+  }
+
   // The last number under which a run of this session committed.
   CommitNumber committed() const;
   // What the master knows of processes, runs and compiled steps, a line each.

@@ -107,6 +107,15 @@ void StepTable::erase(CompiledId id) {
   recent_.remove(id);
 }
 
+std::vector<CompiledId> StepTable::that_use(const std::set<std::string>& containers) const {
+  std::vector<CompiledId> ids;
+  for (const auto& [id, step] : steps_)
+    if (std::any_of(step.containers.begin(), step.containers.end(),
+                    [&](const std::string& name) { return containers.contains(name); }))
+      ids.push_back(id);
+  return ids;
+}
+
 std::vector<CompiledId> StepTable::of_session(std::uint64_t session) const {
   std::vector<CompiledId> ids;
   for (const auto& [id, step] : steps_)

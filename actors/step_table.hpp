@@ -25,6 +25,7 @@ struct StepEntry {
   std::shared_ptr<const StepShape> shape;
   // Per partition: which feeds of the request it takes, in the order of its plan.
   std::vector<std::vector<std::uint32_t>> feeds;
+  std::set<std::string> containers;  // whose variables or queues it uses
   std::vector<std::string> notes;
   std::set<ProcessId> loading;                 // who has not answered LoadStep yet
   std::vector<std::shared_ptr<Call>> waiting;  // compile calls to answer then
@@ -50,6 +51,8 @@ class StepTable {
   std::vector<CompiledId> add(StepEntry step);
   void erase(CompiledId id);
   std::vector<CompiledId> of_session(std::uint64_t session) const;
+  // Those that use one of the containers.
+  std::vector<CompiledId> that_use(const std::set<std::string>& containers) const;
   std::size_t size() const { return steps_.size(); }
 
  private:

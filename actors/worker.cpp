@@ -140,6 +140,29 @@ Expected<Queue*> queue(Self self, const std::string& device, const ResourceRef& 
   return &s.queues.emplace(std::move(key), std::move(made)).first->second;
 }
 
+// Steps that use them are gone, so nobody asks the old actors for anything any more.
+void drop_containers(Self self, const std::vector<std::string>& names) {
+  auto& s = self->state;
+  auto dropped = [&](const Place& place) {
+    return std::find(names.begin(), names.end(), place.second) != names.end();
+  };
+  std::erase_if(s.containers, [&](const auto& entry) {
+    if (!dropped(entry.first)) return false;
+    s.variables_by_index.erase(entry.second.id.index);
+    self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
+    return true;
+  });
+  Shard::Outputs out;
+  std::erase_if(s.queues, [&](const auto& entry) {
+    if (!dropped(entry.first.first)) return false;
+    s.queues_by_index.erase(entry.second.id.index);
+    self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
+    s.shard->blocked(entry.second.id, {}, {}, now(self), out);
+    return true;
+  });
+  carry_out(self, out);
+}
+
 DatasetActor dataset(Self self, const ResourceRef& ref) {
   auto& s = self->state;
   std::uint64_t key = hash_text(ref.name, hash_text(ref.container));
@@ -489,6 +512,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
                      StepLoaded{message.compiled, s.options.process, std::move(status)});
       },
       [self](const UnloadStep& message) { unload(self, message.compiled); },
+      [self](const DropContainers& message) { drop_containers(self, message.containers); },
       [self](StartStep& message) { start(self, message); },
       [self](AbortPartition& message) {
         if (message.cause.ok()) message.cause = aborted("the attempt was ended without a cause");
@@ -515,6 +539,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
         carry_out(self, out);
       },
       [self](const BlockedAt& message) {
+        if (!self->state.queues_by_index.contains(message.resource.index)) return;  // dropped
         Shard::Outputs out;
         self->state.shard->blocked(message.resource, message.waiting, message.marked, now(self),
                                    out);

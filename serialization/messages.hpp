@@ -96,6 +96,12 @@ struct StepLoaded {
 struct UnloadStep {
   CompiledId compiled = 0;
 };
+// Drop the variables and queues of these containers: whoever names one later makes it anew. Every
+// step that uses one was unloaded before. Master to workers. No reply: it is done before whatever
+// is sent later.
+struct DropContainers {
+  std::vector<std::string> containers;
+};
 
 // Master to the executor of one partition: begin an attempt. Known or ended attempts ignore it.
 // Reply: PartitionDone. Feeds that are large, or many, travel as tensors on the data connection and
@@ -131,9 +137,10 @@ struct MessagePart {
 };
 
 // Everything that crosses a control connection.
-using WireMessage = std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded,
-                                 UnloadStep, StartStep, AbortPartition, PartitionDone, Prepare,
-                                 Staged, LiveList, BlockedReport, Leave, MessagePart>;
+using WireMessage =
+    std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep, StartStep,
+                 AbortPartition, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave,
+                 DropContainers, MessagePart>;
 
 // The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
 struct TensorTag {

@@ -117,6 +117,10 @@ Result read_message(schema::StepLoaded::Reader in) {
 
 Result read_message(schema::UnloadStep::Reader in) { return UnloadStep{in.getCompiled()}; }
 
+Result read_message(schema::DropContainers::Reader in) {
+  return DropContainers{read_texts(in.getContainers())};
+}
+
 Result read_message(schema::StartStep::Reader in) {
   StartStep m;
   m.compiled = in.getCompiled();
@@ -247,6 +251,8 @@ Result read_any(schema::Message::Reader in) {
       return read_message(in.getLeave());
     case Kind::PART:
       return read_message(in.getPart());
+    case Kind::DROP_CONTAINERS:
+      return read_message(in.getDropContainers());
   }
   return invalid_argument("message of unknown kind " + std::to_string(int(in.which())));
 }

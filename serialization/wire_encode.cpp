@@ -121,6 +121,10 @@ struct Writer {
     if (!m.status.ok()) write(out.initStatus(), m.status);
   }
   void operator()(const UnloadStep& m) { root.initUnloadStep().setCompiled(m.compiled); }
+  void operator()(const DropContainers& m) {
+    write_texts(root.initDropContainers().initContainers(unsigned(m.containers.size())),
+                m.containers);
+  }
   void operator()(const StartStep& m) {
     auto out = root.initStartStep();
     out.setCompiled(m.compiled);

@@ -26,6 +26,7 @@ struct Message {
     blockedReport @14 :BlockedReport;
     leave @15 :Leave;
     part @16 :Part;
+    dropContainers @17 :DropContainers;
   }
 }
 
@@ -114,6 +115,10 @@ struct StepLoaded {
 
 struct UnloadStep {
   compiled @0 :UInt64;
+}
+
+struct DropContainers {
+  containers @0 :List(Text);
 }
 
 struct AttemptInfo {

@@ -23,7 +23,7 @@ bool from_master(const WireMessage& m) {
   return std::holds_alternative<LoadGraph>(m) || std::holds_alternative<LoadStep>(m) ||
          std::holds_alternative<UnloadStep>(m) || std::holds_alternative<StartStep>(m) ||
          std::holds_alternative<AbortPartition>(m) || std::holds_alternative<Prepare>(m) ||
-         std::holds_alternative<LiveList>(m);
+         std::holds_alternative<LiveList>(m) || std::holds_alternative<DropContainers>(m);
 }
 
 void repair(std::string& frame) {

@@ -1,6 +1,7 @@
 // The cluster's actors under many schedules: whatever happens in which order, the result is one.
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <set>
 
 #include "core/log.hpp"
@@ -225,6 +226,125 @@ void failing_beside_write(std::uint64_t seed) {
   CHECK_MESSAGE(end.ok(), end.text());
 }
 
+// Two sessions add to two variables and read them while a third one resets and initialises them. A
+// reset comes between two runs: no run finds one variable reset and the other one not.
+Outcome resets(std::uint64_t seed) {
+  constexpr int kRuns = 8;
+  struct Side {
+    Side() {
+      for (const char* task : {kTask0, kTask1}) {
+        auto there = g.with_device(task);
+        Variable v = variable(g, task == kTask0 ? "left" : "right", Tensor::scalar(0.0f));
+        reads.push_back(v.value());
+        flags.push_back(is_variable_initialized(v.handle()));
+        adds.push_back(assign_add(v, constant(g, 1.0f)));
+      }
+    }
+    Graph g;
+    std::vector<Output> reads, flags;
+    std::vector<Op> adds;
+  };
+  Side sides[3];
+
+  World world(seed);
+  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<Client*> all;
+  for (Side& side : sides) {
+    clients.push_back(std::make_unique<Client>(world.master(), clients.size() + 1, side.g));
+    all.push_back(clients.back().get());
+  }
+  for (int c : {0, 1})
+    for (int i = 0; i < kRuns; ++i) {
+      // Not found is what a reset between the two makes of it.
+      all[c]->compile("add", sides[c].reads, sides[c].adds).try_run("add", kNever);
+      all[c]->compile("look", sides[c].flags, {}).try_run("look", kNever);
+    }
+  for (const auto& containers : {std::vector<std::string>{""}, {"", "other"}, {"other"}}) {
+    all[2]->init().compile("look", sides[2].flags, {});
+    for (int i = 0; i < 6; ++i) all[2]->try_run("look", kNever);  // meanwhile the others add
+    all[2]->reset(containers);
+  }
+  all[2]->reset({""});
+  Status status = world.run(all);
+  REQUIRE_MESSAGE(status.ok(), status.text());
+  std::string codes;
+  for (const Client* client : all) {
+    CHECK_MESSAGE(client->status().ok(), client->status().text());
+    for (std::size_t i = 0; i < client->fetched().size(); ++i) {
+      const Status& ended = client->ended()[i];
+      codes += code_name(ended.code());
+      if (!ended.ok()) {
+        const bool known = ended.code() == Code::aborted || ended.code() == Code::not_found ||
+                           ended.code() == Code::failed_precondition;
+        CHECK_MESSAGE(known, ended.text());
+      } else if (const auto& values = client->fetched()[i]; !values.empty()) {
+        CHECK(Tensor::same(values[0], values[1]));
+      }
+    }
+  }
+  const std::size_t last = all[2]->fetched().size();
+  all[2]->compile("look", sides[2].flags, {}).run("look").init();
+  all[2]->compile("add", {}, sides[2].adds).run("add", 2);
+  all[2]->compile("read", sides[2].reads, {}).run("read");
+  for (Client* client : all) client->close();
+  status = world.run(all);
+  REQUIRE_MESSAGE(status.ok(), status.text());
+  REQUIRE_MESSAGE(all[2]->status().ok(), all[2]->status().text());
+  for (int v : {0, 1}) {
+    CHECK_FALSE(all[2]->fetched()[last][v].item<bool>());
+    CHECK(all[2]->fetched().back()[v].item<float>() == 2);
+  }
+  Outcome outcome{codes, world.trace(), world.network_trace(), world.events()};
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+  return outcome;
+}
+
+void resets_under(std::uint64_t seeds) {
+  std::set<std::string> courses;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    courses.insert(resets(seed).bytes);
+  }
+  CHECK(courses.size() > 20);
+  CHECK(resets(1) == resets(1));
+}
+
+// A worker is killed around a reset: its caller is answered, and nothing waits for ever.
+void lose_worker_around_reset(std::uint64_t seed) {
+  Graph g(7);
+  std::vector<Op> adds;
+  for (const char* task : {kTask0, kTask1}) {
+    auto there = g.with_device(task);
+    Variable v = variable(g, "v", Tensor::scalar(0.0f));
+    adds.push_back(assign_add(v, v.value()));
+  }
+  World world(seed);
+  Random random(seed);
+  Client client(world.master(), 1, g), resetter(world.master(), 2, g);
+  client.init().compile("add", {}, adds);
+  for (int i = 0; i < 5; ++i) client.try_run("add", kNever);
+  resetter.reset({""}).reset({""}).reset({""});
+  world.crash_after(random.below(400), ProcessId(1 + random.below(2)));
+  Status status = world.run({&client, &resetter});
+  CHECK_MESSAGE(status.ok(), status.text());
+  for (const Client* c : {&client, &resetter})
+    if (!c->status().ok() && c->status().code() != Code::aborted)  // of a reset
+      CHECK_MESSAGE((world.crashed() || c->status().code() == Code::not_found), c->status().text());
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+}
+
+void lose_worker_around_reset_under(std::uint64_t seeds) {
+  LogLevel before = log_level();
+  set_log_level(LogLevel::off);
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    lose_worker_around_reset(seed);
+  }
+  set_log_level(before);
+}
+
 void concurrent_writers_under(std::uint64_t seeds) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
@@ -275,6 +395,21 @@ TEST_CASE("the loss of a worker is told to the client under every schedule") {
 
 TEST_CASE("the loss of a worker is told to the client under every schedule, long [slow]") {
   lose_worker_under(schedules(1000));
+}
+
+TEST_CASE("a reset comes between two runs under every schedule") { resets_under(schedules(60)); }
+
+TEST_CASE("a reset comes between two runs under every schedule, long [slow]") {
+  resets_under(schedules(1000));
+}
+
+TEST_CASE("the loss of a worker around a reset leaves nobody waiting under any schedule") {
+  lose_worker_around_reset_under(schedules(60));
+}
+
+TEST_CASE(
+    "the loss of a worker around a reset leaves nobody waiting under any schedule, long [slow]") {
+  lose_worker_around_reset_under(schedules(1000));
 }
 
 TEST_CASE("a run that fails beside its write commits nothing under any schedule") {

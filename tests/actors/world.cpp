@@ -92,6 +92,15 @@ Client& Client::try_run(std::string name, Instant timeout) {
   return *this;
 }
 
+Client& Client::reset(std::vector<std::string> containers) {
+  script_.push_back({"reset",
+                     [this, containers] {
+                       return send(ResetContainers{containers, nullptr});
+                     },
+                     {}});
+  return *this;
+}
+
 Client& Client::close() {
   script_.push_back({"close", [this] { return send(CloseSession{session_, nullptr}); }, {}});
   return *this;

@@ -32,6 +32,7 @@ class Client {
   Client& run(std::string name, int times = 1);
   // One run that may fail: the client goes on. kNever: no deadline.
   Client& try_run(std::string name, Instant timeout);
+  Client& reset(std::vector<std::string> containers);
   Client& close();
 
   bool finished() const { return !status_.ok() || (!call_ && script_.empty()); }

@@ -210,6 +210,8 @@ struct Values {
                              list([&] { return run(); })};
       case 14:
         return Leave{status()};
+      case 15:
+        return DropContainers{texts()};
       default:
         return MessagePart{u64(), u64(), list([&] { return std::byte(below(256)); }, 40)};
     }
@@ -239,6 +241,7 @@ inline auto fields(const LoadStep& m) {
 }
 inline auto fields(const StepLoaded& m) { return std::tie(m.compiled, m.process, m.status); }
 inline auto fields(const UnloadStep& m) { return std::tie(m.compiled); }
+inline auto fields(const DropContainers& m) { return std::tie(m.containers); }
 inline auto fields(const AttemptInfo& m) {
   return std::tie(m.id, m.run, m.snapshot, m.marks_from, m.min_live, m.session_from);
 }
