@@ -90,8 +90,7 @@ struct BlockedAt {
   std::vector<RunId> marked;
 };
 
-// ---- client to master
-// ----------------------------------------------------------------------------
+// ---- client to master ------------------------------------------------------------------------
 
 struct OpenSession {
   std::uint64_t session = 0;

@@ -35,6 +35,15 @@ bool of_attempt(const WireMessage& message) {
          std::holds_alternative<PartitionDone>(message);
 }
 
+// Whether a worker that names a process names itself.
+bool speaks_for_itself(ProcessId from, const WireMessage& message) {
+  if (auto* staged = std::get_if<Staged>(&message)) return staged->shard == from;
+  if (auto* blocked = std::get_if<BlockedReport>(&message)) return blocked->shard == from;
+  if (auto* loaded = std::get_if<StepLoaded>(&message)) return loaded->process == from;
+  if (auto* ready = std::get_if<Ready>(&message)) return ready->process == from;
+  return true;
+}
+
 // Which tensors of one message stay in it: small ones, as long as they are few.
 class Inline {
  public:
@@ -191,7 +200,7 @@ void NetHub::control(PeerId peer, Buffer bytes) {
     message = decode(**whole);
     if (!message.ok()) return refuse(peer, message.status());
   }
-  if (!may_send(*from, *message))
+  if (!may_send(*from, *message) || !speaks_for_itself(*from, *message))
     return refuse(peer, invalid_argument(fmt::format("process {} may not send that", *from)));
   if (!of_attempt(*message)) return dispatch(*from, std::move(message).value());
   Expected<std::optional<WireMessage>> ready = std::optional<WireMessage>{};

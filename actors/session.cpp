@@ -7,6 +7,7 @@
 #include <caf/send.hpp>
 #include <mutex>
 #include <random>
+#include <shared_mutex>
 
 #include "actors/inline_send.hpp"
 #include "actors/runtime.hpp"
@@ -25,7 +26,8 @@ struct SessionCore {
   std::atomic<std::uint64_t> next_run{1};
   std::atomic<CommitNumber> committed{0};
   std::atomic<bool> closed{false};
-  std::mutex mutex;  // of what follows: compiling and closing, never a step
+  std::shared_mutex sending;  // shared by who sends to the master; alone, the runtime may go
+  std::mutex mutex;           // of what follows: compiling and closing, never a step
   std::size_t shipped = 0;
   std::mutex answered_mutex;
   std::vector<std::uint64_t> answered;  // runs answered out of order
@@ -66,12 +68,19 @@ CallResult ask(const MasterActor& master, Message message) {
   return call->wait(false);
 }
 
+// Sends, unless the session is closed; the message then ends unsent.
+template <class Message, class Send>
+void to_master(SessionCore& core, Message message, Send send) {
+  std::shared_lock lock(core.sending);
+  if (!core.closed) send(core.master, std::move(message));
+}
+
 template <class Message>
-CallResult ask(const SessionCore& core, Message message) {
-  if (!core.closed) return ask(core.master, std::move(message));
-  CallResult result;
-  result.status = session_closed();
-  return result;
+CallResult ask(SessionCore& core, Message message) {
+  auto call = attach_call(message);
+  to_master(core, std::move(message),
+            [](const MasterActor& master, Message m) { caf::anon_send(master, std::move(m)); });
+  return call->wait(false);
 }
 
 std::uint64_t random_id() {
@@ -226,8 +235,8 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
   message.acknowledged = acknowledged(core);
   run.call = attach_call(message);
-  // Unsent, it is answered as it goes.
-  if (!core.closed) send_inline(core.master, std::move(message));
+  to_master(core, std::move(message),
+            [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
 }
 
 Expected<std::vector<Tensor>> run_to_end(Step& step, const std::vector<Tensor>& feeds,
@@ -256,9 +265,9 @@ bool PendingRun::done() const { return state_->call->done(); }
 CommitNumber PendingRun::committed() const { return state_->call->result().committed; }
 
 void PendingRun::cancel() {
-  if (state_->core->closed) return;
-  caf::anon_send(state_->core->master,
-                 CancelRun{state_->id, cancelled("the client cancelled the run")});
+  CancelRun message{state_->id, cancelled("the client cancelled the run")};
+  to_master(*state_->core, std::move(message),
+            [](const MasterActor& master, CancelRun m) { caf::anon_send(master, std::move(m)); });
 }
 
 Expected<std::vector<Tensor>> PendingRun::try_get() { return state_->wait(); }
@@ -419,6 +428,7 @@ Status Session::try_close() {
     core_->closed = true;
   }
   Status status = ask(core_->master, CloseSession{core_->id, nullptr}).status;
+  std::unique_lock nobody_sends(core_->sending);
   core_->runtime.reset();
   return status;
 }

@@ -93,7 +93,7 @@ void carry_out(Self self, Shard::Outputs& out) {
       for (const auto& [_, v] : s.variables_by_index) self->send(v, live->list);
       for (const auto& [_, q] : s.queues_by_index) self->send(q, live->list);
       for (const auto& [_, step] : s.steps)
-        for (const auto& [__, executor] : step.executors) self->send(executor, live->list);
+        for (const auto& [index, executor] : step.executors) self->send(executor, live->list);
       if (s.options.hub) s.options.hub->live(live->list);
     } else if (auto* staged = std::get_if<Staged>(&output)) {
       self->send(s.options.coordinator, *staged);
@@ -486,7 +486,7 @@ void leave(Self self) {
   auto& s = self->state;
   auto reason = caf::exit_reason::user_shutdown;
   for (auto& [_, step] : s.steps)
-    for (auto& [__, e] : step.executors) self->send_exit(e, reason);
+    for (auto& [index, e] : step.executors) self->send_exit(e, reason);
   for (auto& [_, c] : s.containers) self->send_exit(c.actor, reason);
   for (auto& [_, q] : s.queues) self->send_exit(q.actor, reason);
   for (auto& [_, d] : s.datasets) self->send_exit(d, reason);

@@ -203,28 +203,6 @@ TEST_CASE("a graph may be shipped again as it is, however it spells the same") {
   }
 }
 
-TEST_CASE("Extend takes time in proportion to the graph") {
-  auto took = [](int nodes) {
-    Graph g;
-    Output x = constant(g, 1.0f);
-    for (int i = 1; i < nodes; ++i) x = neg(x);
-    Master master;
-    CHECK(master.ask(OpenSession{7, nullptr}).status.ok());
-    REQUIRE(master.extend(*g.snapshot()).ok());
-    auto began = std::chrono::steady_clock::now();
-    CHECK(master.extend(*g.snapshot()).ok());
-    return seconds_since(began);
-  };
-  // Of several tries the fastest: other programs run, too.
-  double small = 1e9, large = 1e9;
-  for (int i = 0; i < 3; ++i) {
-    small = std::min(small, took(5'000));
-    large = std::min(large, took(100'000));
-  }
-  MESSAGE("5,000 nodes: ", small, " s, 100,000 nodes: ", large, " s");
-  CHECK(large < 20 * 5 * small);  // 400 times when it compared all with all
-}
-
 TEST_CASE("Extend while steps run: they go on, and the new nodes run beside them") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);

@@ -144,7 +144,7 @@ TEST_CASE("a damaged file is named") {
     Pair p(place);
     p.s->run({}, {p.save_both});
     const std::string whole = p.dir.read("model.safetensors");
-    for (std::string damaged :
+    for (const std::string& damaged :
          {std::string(), whole.substr(0, 5), whole.substr(0, whole.size() - 1), whole + "x",
           "\xff" + whole.substr(1)}) {
       p.dir.write("model.safetensors", damaged);

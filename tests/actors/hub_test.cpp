@@ -236,6 +236,25 @@ TEST_CASE("a second element without credit closes the member that sent it") {
   CHECK(pair.stranger.closed.code() == Code::invalid_argument);
 }
 
+TEST_CASE("a worker that speaks for another is closed") {
+  auto said_for = [](auto message, ProcessId& named) {
+    Code codes[2];
+    for (ProcessId process : {1u, 2u}) {
+      named = process;
+      Pair pair(1, 0);
+      pair.say(message());
+      codes[process - 1] = pair.stranger.closed.code();
+    }
+    CHECK(codes[0] == Code::ok);
+    CHECK(codes[1] == Code::invalid_argument);
+  };
+  ProcessId named = 0;
+  said_for([&] { return Ready{named, {}, {}}; }, named);
+  said_for([&] { return StepLoaded{3, named, {}}; }, named);
+  said_for([&] { return Staged{1, named, 2, 3}; }, named);
+  said_for([&] { return BlockedReport{1, named, 1, {}, {}}; }, named);
+}
+
 // The master repeats START until the attempt's partition is done, however long that takes: feeds
 // that came again while the first are under way would be more than their attempt may have.
 TEST_CASE("a START that is repeated crosses once, with its feeds") {

@@ -65,7 +65,7 @@ TEST_CASE("feeds replace outputs and are checked") {
   CHECK(step.try_run({}).status().code() == Code::invalid_argument);
   Status unfed = s.try_run({y}).status();
   CHECK(unfed.code() == Code::invalid_argument);
-  CHECK(unfed.text().find("x") != std::string::npos);
+  CHECK(unfed.text().find('x') != std::string::npos);
 }
 
 TEST_CASE("variables keep their state across runs") {

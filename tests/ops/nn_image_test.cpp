@@ -190,7 +190,7 @@ TEST_CASE("hostile window attributes are refused") {
   Tensor f = Tensor::zeros(DType::f32, Shape{3, 3, 2, 2}).value();
   using Ints = std::vector<std::int64_t>;
   const std::int64_t huge = std::int64_t{1} << 62;
-  for (AttrMap attrs :
+  for (const AttrMap& attrs :
        {AttrMap{{"strides", Ints{0, 1}}}, AttrMap{{"strides", Ints{1, -1}}},
         AttrMap{{"strides", Ints{1}}}, AttrMap{{"strides", Ints{2, 1, 1, 1}}},
         AttrMap{{"strides", Ints{}}}, AttrMap{{"dilations", Ints{huge, 1}}},
