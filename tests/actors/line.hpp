@@ -94,6 +94,7 @@ class Line {
     for (;;) {
       if (auto f = parse()) return f;
       if (!open_) return std::nullopt;
+      beat();  // the other side's own heartbeats may leave nothing to wait for
       take(true, until);
     }
   }
@@ -115,6 +116,7 @@ class Line {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kBeat{200};
 
   void end(Status why) {
     open_ = false;
@@ -136,10 +138,16 @@ class Line {
   // `between`: frames, so that a heartbeat does not come into the middle of one.
   void wait(short events, Clock::time_point until, bool between = true) {
     pollfd p{fd_.get(), events, 0};
-    while (::poll(&p, 1, 200) == 0) {
+    while (::poll(&p, 1, int(kBeat.count())) == 0) {
       if (Clock::now() > until) FAIL("the other side neither answers nor closes");
-      if (heartbeats && between) put(frame_text(FrameType::heartbeat, {})), settle();
+      if (between) beat();
     }
+  }
+  void beat() {
+    if (!heartbeats || Clock::now() < next_beat_) return;
+    put(frame_text(FrameType::heartbeat, {}));
+    settle();
+    next_beat_ = Clock::now() + kBeat;
   }
   std::size_t put(std::string_view bytes) {
     if (tls_) {
@@ -195,6 +203,7 @@ class Line {
   bool open_ = true;
   Status why_;
   std::string in_;
+  Clock::time_point next_beat_ = Clock::now() + kBeat;
 };
 
 }  // namespace troupe::testing
