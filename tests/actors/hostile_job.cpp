@@ -176,7 +176,6 @@ HostileJob::HostileJob() {
 
 void HostileJob::accept() {
   control_ = std::make_unique<Line>(accept_one(), &secret_context());
-  control_->heartbeats = true;
   auto hello = control_->frame();
   REQUIRE((hello && hello->type == FrameType::hello));
   join_ = decode_join(decode_greeting(as_bytes(hello->payload)).value().hello).value();
@@ -187,6 +186,7 @@ void HostileJob::accept() {
   auto attach = data_->frame();
   REQUIRE((attach && attach->type == FrameType::attach && attach->payload == text_of_token(token)));
   REQUIRE(control_->send(FrameType::ready, {}));
+  control_->heartbeats = true;  // before this they would be out of place
 }
 
 HostileJob::~HostileJob() {
