@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "actors/net/detail/socket.hpp"
 #include "actors/net/tcp.hpp"
 #include "tests/net/peers.hpp"
 
@@ -463,4 +465,16 @@ TEST_CASE("the death of a process is noticed at once, its standstill after the l
   CHECK_MESSAGE(why.text().find("was silent for") != std::string::npos, why.text());
   CHECK(took > 300ms);
   t->shutdown();
+}
+
+TEST_CASE("a socket that connects to itself is refused, and leaves the port to others") {
+  Address at = value_or_throw(resolve({"127.0.0.1", 0})).front();
+  {
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(fd.get(), at.get(), at.size) == 0);
+    at = local_address(fd.get());
+    REQUIRE(::connect(fd.get(), at.get(), at.size) == 0);
+    CHECK(connect_result(fd.get()).code() == Code::unavailable);
+  }
+  CHECK(listen_on(at).ok());
 }

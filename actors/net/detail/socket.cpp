@@ -15,7 +15,18 @@
 namespace troupe {
 namespace {
 constexpr int kBacklog = 256;
+
+// While nobody listens on a port of the range that connecting sockets get theirs from, the one that
+// connects to it may be given that very port, and then talks to itself.
+bool connected_to_itself(int fd) {
+  sockaddr_storage here{}, there{};
+  socklen_t here_size = sizeof here, there_size = sizeof there;
+  return getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_size) == 0 &&
+         getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_size) == 0 &&
+         here_size == there_size && std::memcmp(&here, &there, here_size) == 0;
 }
+
+}  // namespace
 
 Expected<Endpoint> parse_endpoint(std::string_view text) {
   auto bad = [&] {
@@ -114,7 +125,11 @@ Status connect_result(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-  return error == 0 ? Status{} : errno_status("connect", error);
+  if (error != 0) return errno_status("connect", error);
+  if (!connected_to_itself(fd)) return {};
+  linger reset{1, 0};  // at once: somebody else may be about to listen there
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  return errno_status("connect", ECONNREFUSED);
 }
 
 void tune(int fd) {
