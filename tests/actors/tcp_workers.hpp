@@ -19,7 +19,7 @@ namespace troupe::test {
 class TcpWorkers {
  public:
   explicit TcpWorkers(int workers, int threads = 1) {
-    std::uint16_t port = free_port();
+    const std::uint16_t port = reserve_port();
     cluster_.listen = "127.0.0.1:" + std::to_string(port);
     cluster_.wait_for = workers;
     cluster_.threads = threads;
@@ -32,26 +32,32 @@ class TcpWorkers {
   }
   ~TcpWorkers() {
     for (std::thread& thread : threads_) thread.join();
+    close(reserved_);
   }
+  TcpWorkers(const TcpWorkers&) = delete;
+  TcpWorkers& operator=(const TcpWorkers&) = delete;
   const Cluster& cluster() const { return cluster_; }
 
  private:
-  // One that nobody listens on at the moment.
-  static std::uint16_t free_port() {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  // One that the master can listen on, and that nobody else is given: the workers, for one, who
+  // listen as well and may begin before it does.
+  std::uint16_t reserve_port() {
+    reserved_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(reserved_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                 getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-    close(fd);
+    bool bound = bind(reserved_, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                 getsockname(reserved_, reinterpret_cast<sockaddr*>(&address), &size) == 0;
     TROUPE_CHECK(bound, "there is a free port");
     return ntohs(address.sin_port);
   }
 
   Cluster cluster_;
   std::vector<std::thread> threads_;
+  int reserved_ = -1;
 };
 
 inline const char* const kTask0 = "/job:worker/task:0";
