@@ -76,7 +76,8 @@ class TransportHandler {
   virtual ~TransportHandler() = default;
 
   // The peer proved that it may speak; may it join? Its hello is what it says of itself. A peer
-  // that is let in may yet be lost before peer_up.
+  // that is let in may yet be lost before peer_up; one that this side connects to is then asked for
+  // again, under the same id.
   virtual Status admit(PeerId peer, const Hello& hello) = 0;
   virtual void peer_up(PeerId peer, const Hello& hello) = 0;
   // Every peer that was let in, and every connect(), ends with exactly one of these. `why` is never
@@ -120,8 +121,9 @@ class Transport {
   // Accepts peers, telling them `hello`; answers with the bound port. May be called for several
   // addresses. failed_precondition: plaintext off loopback; unavailable: the address is taken.
   virtual Expected<std::uint16_t> listen(const Endpoint& at, Hello hello) = 0;
-  // Starts to connect; a refused connection is tried again until `within` is over. The outcome is
-  // peer_up or peer_down with this id, both possible before connect() has returned.
+  // Starts to connect; a connection that is refused, or breaks before the peer is up, is tried
+  // again until `within` is over; a peer that is not let in is not. The outcome is peer_up or
+  // peer_down with this id, both possible before connect() has returned.
   virtual Expected<PeerId> connect(const Endpoint& to, Hello hello,
                                    std::chrono::milliseconds within) = 0;
 

@@ -30,6 +30,12 @@ class RawClient {
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     REQUIRE(::connect(fd_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
   }
+  // The other end of the next connection to a listening socket.
+  static RawClient accepted_by(int listener) {
+    pollfd p{listener, POLLIN, 0};
+    REQUIRE(::poll(&p, 1, 10'000) == 1);
+    return RawClient(Descriptor{::accept(listener, nullptr, nullptr)});
+  }
   ~RawClient() { ::close(fd_); }
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
@@ -66,6 +72,10 @@ class RawClient {
   }
 
  private:
+  struct Descriptor {
+    int fd;
+  };
+  explicit RawClient(Descriptor d) : fd_(d.fd) { REQUIRE(fd_ >= 0); }
   std::string exactly(std::size_t size) {
     std::string s(size, '\0');
     for (std::size_t done = 0; done < size;) {

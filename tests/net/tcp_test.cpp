@@ -15,6 +15,7 @@
 #include "actors/net/detail/socket.hpp"
 #include "actors/net/tcp.hpp"
 #include "tests/net/peers.hpp"
+#include "tests/net/raw_client.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -235,6 +236,40 @@ TEST_CASE("a connector waits for its listener and gives up at its deadline") {
   REQUIRE(b->listen({"127.0.0.1", port}, "b").ok());
   CHECK(at_a.wait_up(later));
   a->shutdown(), b->shutdown();
+}
+
+TEST_CASE("a handshake that breaks is tried again, a refusal is not") {
+  Address any = resolve({"127.0.0.1", 0}).value().front();
+  Fd listener = listen_on(any).value();
+  RecordingHandler at;
+  auto t = make_tcp_transport(Security::plaintext(), {}, at).value();
+  PeerId id = t->connect({"127.0.0.1", local_address(listener.get()).port()}, "", 20s).value();
+  FrameType type{};
+  {
+    RawClient silent = RawClient::accepted_by(listener.get());
+    silent.frame(&type);
+    CHECK(type == FrameType::hello);
+  }
+  {
+    RawClient halfway = RawClient::accepted_by(listener.get());
+    halfway.frame();
+    halfway.send(frame_of(FrameType::welcome, encode(Greeting{1u << 20, 1u << 20, false, {}, ""})));
+    RawClient data = RawClient::accepted_by(listener.get());
+    data.frame(&type);
+    CHECK(type == FrameType::attach);
+  }
+  {
+    RawClient slow = RawClient::accepted_by(listener.get());
+    slow.frame(&type);
+    CHECK(type == FrameType::hello);
+    slow.send(frame_of(FrameType::bye, encode_bye(deadline_exceeded("you took too long"))));
+  }
+  RawClient last = RawClient::accepted_by(listener.get());
+  last.frame();
+  last.send(frame_of(FrameType::bye, encode_bye(failed_precondition("not you"))));
+  CHECK(at.wait_down(id).text() == "failed_precondition: not you (closed by the peer)");
+  CHECK(!at.misused());
+  t->shutdown();
 }
 
 TEST_CASE("close tells both sides why") {

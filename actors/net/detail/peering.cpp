@@ -239,7 +239,7 @@ Status TcpTransport::peer_frame(Connection& c, FrameType type, Buffer payload) {
       bring_up(peer);
       return {};
     case FrameType::bye:
-      drop(peer, decode_bye(bytes_of(payload)).in("closed by the peer"), false);
+      fail(peer, decode_bye(bytes_of(payload)).in("closed by the peer"), false);
       return {};
     case FrameType::hello:
     case FrameType::attach:
@@ -264,7 +264,7 @@ Expected<IoShard*> TcpTransport::data_shard() {
 void TcpTransport::bring_up(const PeerRef& peer) {
   if (peer->state != Peer::State::attaching) return;
   if (!peer->data->is_open() || !peer->control->is_open())
-    return drop(peer, unavailable("a connection ended during the handshake"), true);
+    return fail(peer, unavailable("a connection ended during the handshake"), true);
   auto shard = data_shard();
   if (!shard.ok()) return drop(peer, shard.status(), true);
   bool trailer = !peer->data->encrypted();
@@ -297,13 +297,23 @@ void TcpTransport::lost(const std::shared_ptr<Connection>& c, Status why) {
     peer->data_lost_at = Clock::now();
     return;
   }
-  bool again =
-      peer->outgoing && peer->state == Peer::State::connecting && why.code() == Code::unavailable;
-  if (!again) return drop(peer, std::move(why), true);
+  fail(peer, std::move(why), true);
+}
+
+// A handshake that breaks off is no refusal: one side may have been too slow for the other. Who
+// connects tries again until its deadline.
+void TcpTransport::fail(const PeerRef& peer, Status why, bool tell) {
+  const bool shaking_hands = peer->state == Peer::State::connecting ||
+                             peer->state == Peer::State::greeting ||
+                             peer->state == Peer::State::attaching;
+  const bool broke = why.code() == Code::unavailable || why.code() == Code::deadline_exceeded;
+  if (!peer->outgoing || !shaking_hands || !broke) return drop(peer, std::move(why), tell);
+  for (const auto& c : {std::exchange(peer->control, nullptr), std::exchange(peer->data, nullptr)})
+    if (c) c->close();
+  peer->state = Peer::State::connecting;
   peer->last_error = std::move(why);
-  peer->control = nullptr;
-  ++peer->attempts;
   peer->retry_at = Clock::now() + kRetryAfter;
+  ++peer->attempts;
 }
 
 // Says goodbye on an open connection and lets it linger, so that the peer can read why.

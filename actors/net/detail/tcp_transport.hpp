@@ -126,6 +126,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void bring_up(const PeerRef& peer);
   Expected<IoShard*> data_shard();
   void lost(const std::shared_ptr<Connection>& c, Status why);
+  void fail(const PeerRef& peer, Status why, bool tell);
   void drop(const PeerRef& peer, Status why, bool tell);
   void finish(const PeerRef& peer, Status why);
   void part(const std::shared_ptr<Connection>& c, const Status& why);
