@@ -8,10 +8,6 @@ using namespace troupe::toy;
 
 namespace {
 
-constexpr const char* kCpu = "/job:w/task:0/cpu:0";
-constexpr const char* kFake = "/job:w/task:0/fake:0";
-constexpr const char* kCpu1 = "/job:w/task:1/cpu:0";
-
 CompiledGraph must_compile(const Maker& g, const CompileRequest& r,
                            std::initializer_list<const char*> devices) {
   Target t = target(devices);

@@ -8,10 +8,6 @@ using namespace troupe::toy;
 
 namespace {
 
-constexpr const char* kCpu = "/job:w/task:0/cpu:0";
-constexpr const char* kFake = "/job:w/task:0/fake:0";
-constexpr const char* kCpu1 = "/job:w/task:1/cpu:0";
-
 struct Placed {
   Expected<CompiledGraph> compiled;
   std::string device(std::string_view node) const {

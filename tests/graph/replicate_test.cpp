@@ -10,9 +10,6 @@ using namespace troupe::toy;
 
 namespace {
 
-constexpr const char* kCpu = "/job:w/task:0/cpu:0";
-constexpr const char* kCpu1 = "/job:w/task:1/cpu:0";
-
 // One training step: loss = next * v + draw, v -= rate * loss.
 Maker training() {
   Maker g;

@@ -11,6 +11,11 @@
 
 namespace troupe::toy {
 
+// Devices of two processes.
+inline constexpr const char* kCpu = "/job:w/task:0/cpu:0";
+inline constexpr const char* kFake = "/job:w/task:0/fake:0";
+inline constexpr const char* kCpu1 = "/job:w/task:1/cpu:0";
+
 const OpRegistry& ops();
 // Kernels for every toy op on each of these device types.
 KernelIndex kernels_for(std::initializer_list<const char*> types);
