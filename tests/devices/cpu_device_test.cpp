@@ -13,6 +13,16 @@
 using namespace troupe;
 using conformance::device_name;
 
+namespace {
+
+std::unique_ptr<Device> cpu_of(int threads) {
+  CpuOptions options;
+  options.threads = threads;
+  return make_cpu_device(device_name("cpu"), options);
+}
+
+}  // namespace
+
 TEST_CASE("every lane runs the start hook, first and once") {
   std::mutex mutex;
   std::multiset<std::thread::id> started;
@@ -37,9 +47,7 @@ TEST_CASE("every lane runs the start hook, first and once") {
 }
 
 TEST_CASE("idle lanes take chunks of a running kernel") {
-  CpuOptions options;
-  options.threads = 3;
-  auto device = make_cpu_device(device_name("cpu"), options);
+  auto device = cpu_of(3);
   std::promise<void> done;
   device->launch([&](Lanes& lanes) {
     // Each chunk waits for the others: it ends only if three lanes work on it.
@@ -54,9 +62,7 @@ TEST_CASE("idle lanes take chunks of a running kernel") {
 }
 
 TEST_CASE("parallel returns when the last lane is done") {
-  CpuOptions options;
-  options.threads = 2;
-  auto device = make_cpu_device(device_name("cpu"), options);
+  auto device = cpu_of(2);
   std::promise<int> result;
   device->launch([&](Lanes& lanes) {
     const auto me = std::this_thread::get_id();
@@ -78,9 +84,7 @@ TEST_CASE("parallel returns when the last lane is done") {
 }
 
 TEST_CASE("idle lanes take chunks before new bursts") {
-  CpuOptions options;
-  options.threads = 2;
-  auto device = make_cpu_device(device_name("cpu"), options);
+  auto device = cpu_of(2);
   std::atomic<bool> burst_ran{false};
   std::promise<bool> result;
   std::promise<void> busy, go;
