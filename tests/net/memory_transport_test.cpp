@@ -11,15 +11,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Two hosts, connected.
-struct Pair {
-  explicit Pair(std::uint64_t seed, MemoryNetwork::Options options = {}) : net(seed, options) {
-    a = net.host("a", at_a), b = net.host("b", at_b);
-    CHECK(b->listen({"b", 1}, "I am b").ok());
-    to_b = a->connect({"b", 1}, "I am a", 1s).value();
-    run();
-    to_a = at_b.all().empty() ? 0 : at_b.all().begin()->first;
-  }
+// Two hosts.
+struct Hosts {
+  explicit Hosts(std::uint64_t seed, MemoryNetwork::Options options = {})
+      : net(seed, options), a(net.host("a", at_a)), b(net.host("b", at_b)) {}
+  void listen() { CHECK(b->listen({"b", 1}, "I am b").ok()); }
+  PeerId connect(Hello hello) { return a->connect({"b", 1}, std::move(hello), 1s).value(); }
   void run() {
     while (net.step()) {
     }
@@ -27,6 +24,16 @@ struct Pair {
   MemoryNetwork net;
   RecordingHandler at_a, at_b;
   std::shared_ptr<Transport> a, b;
+};
+
+// Connected.
+struct Pair : Hosts {
+  explicit Pair(std::uint64_t seed, MemoryNetwork::Options options = {}) : Hosts(seed, options) {
+    listen();
+    to_b = connect("I am a");
+    run();
+    to_a = at_b.all().empty() ? 0 : at_b.all().begin()->first;
+  }
   PeerId to_a = 0, to_b = 0;
 };
 
@@ -68,47 +75,38 @@ TEST_CASE("tensors of a peer in memory that is held wait, its messages do not") 
 }
 
 TEST_CASE("a peer that is not admitted learns why") {
-  MemoryNetwork net(1);
-  RecordingHandler at_a, at_b;
-  auto a = net.host("a", at_a), b = net.host("b", at_b);
-  CHECK(b->listen({"b", 1}, "I am b").ok());
-  PeerId id = a->connect({"b", 1}, "refuse me", 1s).value();
-  while (net.step()) {
-  }
-  CHECK(at_a.log(id).why.text() == "failed_precondition: not this one (refused by the peer)");
-  CHECK(!at_b.all().begin()->second.down);
+  Hosts p(1);
+  p.listen();
+  PeerId id = p.connect("refuse me");
+  p.run();
+  CHECK(p.at_a.log(id).why.text() == "failed_precondition: not this one (refused by the peer)");
+  CHECK(!p.at_b.all().begin()->second.down);
 }
 
 TEST_CASE("a peer in memory that was let in and is lost before it is up is mentioned again") {
-  MemoryNetwork net(1);
-  RecordingHandler at_a, at_b;
-  auto a = net.host("a", at_a), b = net.host("b", at_b);
-  CHECK(b->listen({"b", 1}, "").ok());
-  PeerId id = a->connect({"b", 1}, "", 1s).value();
-  while (at_b.all().empty() && net.step()) {
+  Hosts p(1);
+  p.listen();
+  PeerId id = p.connect("I am a");
+  while (p.at_b.all().empty() && p.net.step()) {
   }
-  a->close(id, cancelled("enough"));
-  while (net.step()) {
-  }
-  REQUIRE(at_b.all().size() == 1);
-  CHECK(!at_b.all().begin()->second.up);
-  CHECK(at_b.all().begin()->second.down);
+  p.a->close(id, cancelled("enough"));
+  p.run();
+  REQUIRE(p.at_b.all().size() == 1);
+  CHECK(!p.at_b.all().begin()->second.up);
+  CHECK(p.at_b.all().begin()->second.down);
 }
 
 TEST_CASE("a connection attempt waits for its listener and gives up at its deadline") {
-  MemoryNetwork net(1);
-  RecordingHandler at_a, at_b;
-  auto a = net.host("a", at_a), b = net.host("b", at_b);
-  PeerId early = a->connect({"b", 1}, "", 1s).value();
-  PeerId never = a->connect({"nowhere", 1}, "", 1s).value();
-  while (net.now() < 500ms && net.step()) {
+  Hosts p(1);
+  PeerId early = p.connect("I am a");
+  PeerId never = p.a->connect({"nowhere", 1}, "", 1s).value();
+  while (p.net.now() < 500ms && p.net.step()) {
   }
-  CHECK(b->listen({"b", 1}, "").ok());
-  while (net.step()) {
-  }
-  CHECK(at_a.log(early).up);
-  CHECK(at_a.log(never).why.code() == Code::deadline_exceeded);
-  CHECK(net.now() < 1100ms);
+  p.listen();
+  p.run();
+  CHECK(p.at_a.log(early).up);
+  CHECK(p.at_a.log(never).why.code() == Code::deadline_exceeded);
+  CHECK(p.net.now() < 1100ms);
 }
 
 TEST_CASE("a short cut delays, a long one ends the peer with the length of the silence") {
