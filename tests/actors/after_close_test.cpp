@@ -21,11 +21,7 @@ TEST_CASE("Close under clients that run, compile and extend ends all of them") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
-    Variable v;
-    {
-      auto there = g.with_device(place.second);
-      v = variable(g, "v", Tensor::scalar(0.0f));
-    }
+    Variable v = variable_on(g, place.second, "v", Tensor::scalar(0.0f));
     Op add = assign_add(v, constant(g, 1.0f));
     std::vector<Output> others;
     for (int i = 0; i < 50; ++i) others.push_back(v.value() + float(i));
@@ -89,14 +85,11 @@ TEST_CASE("use after Close fails with a reason, whatever is used") {
 TEST_CASE("the end of a session is a Close; its runs may outlive it") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    Graph g;
-    Gate gate(g, place.second);
-    PlacedSession s(g, place);
-    auto step = s->compile({gate.taken});
-    PendingRun run = step.start();
-    s.destroy();
+    GatedSession x(place, place.second);
+    PendingRun run = x.take.start();
+    x.s.destroy();
     CHECK(run.try_get().status().code() == Code::cancelled);
-    CHECK(step.try_run().status().code() == Code::failed_precondition);
+    CHECK(x.take.try_run().status().code() == Code::failed_precondition);
     run.cancel();
   }
 }

@@ -12,14 +12,10 @@ using namespace troupe::test;
 TEST_CASE("Close cancels blocked runs and says who closed") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    Graph g;
-    Gate gate(g, place.first);
-    Output there = node(g, place.second, "Neg", {gate.taken}).output();
-    PlacedSession s(g, place);
-    auto step = s->compile({there});
+    GatedSession x(place, place.first);
     std::vector<PendingRun> runs;
-    for (int i = 0; i < 10; ++i) runs.push_back(step.start());
-    CHECK(s->try_close().ok());
+    for (int i = 0; i < 10; ++i) runs.push_back(x.take.start());
+    CHECK(x.s->try_close().ok());
     for (PendingRun& run : runs) {
       REQUIRE(run.done());  // Close waited for them
       Status status = run.try_get().status();
@@ -47,21 +43,19 @@ TEST_CASE("Close ends runs whose kernels are at work") {
 TEST_CASE("Close twice, and from several threads at once, is one Close") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    Graph g;
-    Gate gate(g, place.second);
-    PlacedSession s(g, place);
-    PendingRun run = s->compile({gate.taken}).start();
+    GatedSession x(place, place.second);
+    PendingRun run = x.take.start();
     std::vector<std::thread> closers;
     std::atomic<int> fine{0};
     for (int t = 0; t < 4; ++t)
       closers.emplace_back([&] {
-        if (s->try_close().ok()) ++fine;
+        if (x.s->try_close().ok()) ++fine;
       });
     for (auto& closer : closers) closer.join();
     CHECK(fine == 4);
     CHECK(run.try_get().status().code() == Code::cancelled);
-    CHECK(s->try_close().ok());
-    s->close();
+    CHECK(x.s->try_close().ok());
+    x.s->close();
   }
 }
 

@@ -6,26 +6,16 @@
 #include <caf/actor_system_config.hpp>
 #include <thread>
 
-#include "actors/session.hpp"
 #include "actors/step_table.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
+#include "tests/actors/sessions.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
 constexpr std::size_t kKept = 64;
 constexpr int kMany = 100;
-
-Cluster one_thread() {
-  Cluster cluster;
-  cluster.threads = 1;
-  return cluster;
-}
 
 // The number of steps the master has.
 std::string compiled(Session& s) {

@@ -3,23 +3,14 @@
 
 #include <algorithm>
 
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
+#include "tests/actors/nodes.hpp"
 #include "tests/actors/world.hpp"
 
 using namespace troupe;
-using troupe::test::Client;
-using troupe::test::schedules;
-using troupe::test::World;
+using namespace troupe::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const char* const kTask0 = "/job:worker/task:0";
-const char* const kTask1 = "/job:worker/task:1";
 
 struct Outcome {
   std::string text;  // how each run ended, and what it fetched
@@ -64,32 +55,13 @@ Instant draw_timeout(Random& random) {
   return std::chrono::microseconds((std::uint64_t{20} << random.below(10)) + random.below(20));
 }
 
-Variable variable_on(Graph& g, const char* task, std::string_view name, float value) {
-  auto there = g.with_device(task);
-  return variable(g, name, Tensor::scalar(value));
-}
-
-Output queue_on(Graph& g, const char* task, std::int64_t capacity) {
-  auto there = g.with_device(task);
-  FIFOQueueOptions options;
-  options.shapes = {PartialShape::scalar()};
-  options.capacity = capacity;
-  options.shared_name = "queue";
-  return fifo_queue(g, {DType::f32}, options);
-}
-
-Output take_from(const Output& queue) {
-  DequeueOptions shapes;
-  shapes.shapes = {PartialShape::scalar()};
-  return dequeue(queue, {DType::f32}, shapes)[0];
-}
-
 // A run whose half on one worker is done at once while the other half waits for an element that
 // does not come. Then one comes.
 Outcome fire(std::uint64_t seed) {
   Graph g;
-  Variable left = variable_on(g, kTask0, "left", 0), right = variable_on(g, kTask1, "right", 0);
-  Output queue = queue_on(g, kTask1, 4);
+  Variable left = variable_on(g, kTask0, "left", Tensor::scalar(0.0f));
+  Variable right = variable_on(g, kTask1, "right", Tensor::scalar(0.0f));
+  Output queue = queue_on(g, kTask1);
   Output taken = take_from(queue);
   Op put = enqueue(queue, {left.value() + 5.0f});
   std::vector<Op> take{assign_add(left, constant(g, 1.0f)), assign_add(right, taken)};
@@ -141,12 +113,13 @@ Outcome fire(std::uint64_t seed) {
 // the one that takes it.
 Outcome race(std::uint64_t seed) {
   constexpr int kRuns = 8;
+  const FIFOQueueOptions between{.capacity = 2, .shared_name = "between"};
   Graph gives, takes;
-  Variable given = variable_on(gives, kTask0, "given", 1);
-  std::vector<Op> put{enqueue(queue_on(gives, kTask1, 2), {given.value() * 10.0f}),
+  Variable given = variable_on(gives, kTask0, "given", Tensor::scalar(1.0f));
+  std::vector<Op> put{enqueue(queue_on(gives, kTask1, between), {given.value() * 10.0f}),
                       assign_add(given, constant(gives, 1.0f))};
-  Variable taken = variable_on(takes, kTask0, "taken", 0);
-  Output element = take_from(queue_on(takes, kTask1, 2));
+  Variable taken = variable_on(takes, kTask0, "taken", Tensor::scalar(0.0f));
+  Output element = take_from(queue_on(takes, kTask1, between));
   Op count = assign_add(taken, constant(takes, 1.0f));
 
   World world(seed);
@@ -189,7 +162,7 @@ Outcome race(std::uint64_t seed) {
 Outcome fast(std::uint64_t seed) {
   constexpr int kRuns = 12;
   Graph g;
-  Variable v = variable_on(g, kTask0, "v", 0);
+  Variable v = variable_on(g, kTask0, "v", Tensor::scalar(0.0f));
   Op add = assign_add(v, constant(g, 1.0f));
 
   World world(seed);

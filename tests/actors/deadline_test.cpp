@@ -22,32 +22,25 @@ RunOptions within(std::chrono::nanoseconds timeout) {
 TEST_CASE("a deadline ends a run that waits for a queue, and takes no element along") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    Graph g;
-    Gate gate(g, place.second);
-    PlacedSession s(g, place);
-    auto take = s->compile({gate.taken});
+    GatedSession x(place, place.second);
     for (int i = 0; i < 3; ++i) {
-      Status status = take.try_run({}, within(10ms)).status();
+      Status status = x.take.try_run({}, within(10ms)).status();
       CHECK(status.code() == Code::deadline_exceeded);
       CHECK(status.text().find("deadline") != std::string::npos);
     }
-    for (float value : {1.0f, 2.0f}) s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(value)}});
-    CHECK(take.run()[0].item<float>() == 1);
-    CHECK(take.run({}, within(10s))[0].item<float>() == 2);
+    for (float value : {1.0f, 2.0f}) x.put(value);
+    CHECK(x.take.run()[0].item<float>() == -1);
+    CHECK(x.take.run({}, within(10s))[0].item<float>() == -2);
   }
 }
 
 TEST_CASE("a deadline ends a run whose other half waits for a tensor from a worker") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    Graph g;
-    Gate gate(g, place.first);
-    Output there = node(g, place.second, "Neg", {gate.taken}).output();
-    PlacedSession s(g, place);
-    auto take = s->compile({there});
-    CHECK(take.try_run({}, within(10ms)).status().code() == Code::deadline_exceeded);
-    s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(3.0f)}});
-    CHECK(take.run()[0].item<float>() == -3);
+    GatedSession x(place, place.first);
+    CHECK(x.take.try_run({}, within(10ms)).status().code() == Code::deadline_exceeded);
+    x.put(3);
+    CHECK(x.take.run()[0].item<float>() == -3);
   }
 }
 
@@ -76,11 +69,7 @@ TEST_CASE("a deadline that passes while the run waits for a lane ends it") {
     Graph g;
     Output start = placeholder<float>(g, {1024, 1024});
     Output work = long_work(g, place.second, start);
-    Variable v;
-    {
-      auto there = g.with_device(place.second);
-      v = variable(g, "v", Tensor::scalar(0.0f));
-    }
+    Variable v = variable_on(g, place.second, "v", Tensor::scalar(0.0f));
     // Not cheap, so it needs the lane that the work has.
     Op add = assign_add(v, troupe::sum(mat_mul(start, start)) + 1.0f);
     PlacedSession s(g, place);
@@ -103,15 +92,8 @@ TEST_CASE("a run past its deadline changes nothing, on no worker") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
-    Variable a, b;
-    {
-      auto here = g.with_device(place.first);
-      a = variable(g, "a", Tensor::scalar(0.0f));
-    }
-    {
-      auto there = g.with_device(place.second);
-      b = variable(g, "b", Tensor::scalar(0.0f));
-    }
+    Variable a = variable_on(g, place.first, "a", Tensor::scalar(0.0f));
+    Variable b = variable_on(g, place.second, "b", Tensor::scalar(0.0f));
     Gate gate(g, place.second);
     Op one = assign_add(a, constant(g, 1.0f));  // need not wait for the queue
     Op other = assign_add(b, gate.taken);
@@ -149,17 +131,14 @@ TEST_CASE("a deadline that has passed already, or is far off, is one") {
 TEST_CASE("deadlines of many runs at once end each of them, and no other") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    Graph g;
-    Gate gate(g, place.second);
-    PlacedSession s(g, place);
-    auto take = s->compile({gate.taken});
-    PendingRun patient = take.start();
+    GatedSession x(place, place.second);
+    PendingRun patient = x.take.start();
     std::vector<PendingRun> late;
-    for (int i = 0; i < 20; ++i) late.push_back(take.start({}, within((5 + i) * 1ms)));
+    for (int i = 0; i < 20; ++i) late.push_back(x.take.start({}, within((5 + i) * 1ms)));
     for (PendingRun& run : late) CHECK(run.try_get().status().code() == Code::deadline_exceeded);
     CHECK_FALSE(patient.done());
-    s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(7.0f)}});
-    CHECK(patient.get()[0].item<float>() == 7);
+    x.put(7);
+    CHECK(patient.get()[0].item<float>() == -7);
   }
 }
 

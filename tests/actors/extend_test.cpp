@@ -16,11 +16,6 @@ namespace {
 
 // A master that is spoken to as no Session would.
 struct Master {
-  Master() {
-    Cluster cluster;
-    cluster.threads = 1;
-    runtime = value_or_throw(Runtime::start(cluster, nullptr));
-  }
   template <class Message>
   CallResult ask(Message message) {
     message.call = std::make_shared<Call>();
@@ -33,7 +28,7 @@ struct Master {
   }
   CallResult compile(CompileRequest request) { return ask(CompileStep{7, request, nullptr}); }
 
-  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Runtime> runtime = value_or_throw(Runtime::start(one_thread(), nullptr));
 };
 
 CompileRequest fetch(std::string name) {
@@ -206,27 +201,19 @@ TEST_CASE("a graph may be shipped again as it is, however it spells the same") {
 TEST_CASE("Extend while steps run: they go on, and the new nodes run beside them") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    Graph g;
-    Variable v;
-    {
-      auto there = g.with_device(place.second);
-      v = variable(g, "v", Tensor::scalar(1.0f));
-    }
-    Gate gate(g, place.first);
-    Output waits = node(g, place.second, "Neg", {gate.taken}).output();
-    PlacedSession s(g, place);
-    s->init();
-    auto blocked = s->compile({waits});
+    GatedSession x(place, place.first);
     std::vector<PendingRun> runs;
-    for (int i = 0; i < 3; ++i) runs.push_back(blocked.start());
+    for (int i = 0; i < 3; ++i) runs.push_back(x.take.start());
+    Variable v = variable_on(x.g, place.second, "v", Tensor::scalar(1.0f));
+    x.s->init();
     for (int i = 0; i < 5; ++i) {  // five times larger
       Output more = v.value() + float(i);
-      CHECK(s->run({more})[0].item<float>() == 1 + float(i));
+      CHECK(x.s->run({more})[0].item<float>() == 1 + float(i));
     }
     for (PendingRun& run : runs) CHECK_FALSE(run.done());
-    for (int i = 0; i < 3; ++i) s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(4.0f)}});
+    for (int i = 0; i < 3; ++i) x.put(4);
     for (PendingRun& run : runs) CHECK(run.get()[0].item<float>() == -4);
-    CHECK(blocked.start().done() == false);
+    CHECK(x.take.start().done() == false);
   }
 }
 

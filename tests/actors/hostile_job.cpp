@@ -2,20 +2,14 @@
 
 #include "actors/net/crc32c.hpp"
 #include "devices/cpu/cpu_device.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
 #include "ops/evaluate.hpp"
-#include "ops/graph_api.hpp"
 #include "ops/optim/optim.hpp"
 #include "serialization/wire.hpp"
+#include "tests/actors/nodes.hpp"
 
 namespace troupe::testing {
+using namespace troupe::test;
 namespace {
-
-const char* const kTask0 = "/job:worker/task:0";
-const char* const kTask1 = "/job:worker/task:1";
 
 // Where workers find the master that the test plays: one socket for all lives.
 struct MasterSocket {
@@ -41,15 +35,6 @@ std::string greeting_text(const Join& join, const Token& token = {}) {
   return encode(Greeting{1u << 20, 1u << 20, false, token, encode_join(join).value()});
 }
 
-Op add(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs = {}) {
-  NodeSpec spec;
-  spec.op = std::move(op);
-  spec.inputs = std::move(inputs);
-  spec.attrs = std::move(attrs);
-  spec.site = Site::here();
-  return g.add(std::move(spec));
-}
-
 std::string port_text(const Output& o, const Graph& g) {
   return PortName{g.node(o.node()).name, int(o.port().index), false}.text();
 }
@@ -65,21 +50,13 @@ const TlsContext& secret_context() {
 
 JobProgram::JobProgram() {
   Graph g(7);
-  AttrMap element = {{"types", std::vector<DType>{DType::f32}},
-                     {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}};
-  Variable slope, offset;
-  Output x, queue, taken;
-  Op put;
-  {
-    auto here = g.with_device(kTask0);
-    slope = variable(g, "slope", Tensor::of<float>({4}, {0, 1, 2, 3}));
-    queue = add(g, "FIFOQueue", {}, element).output();
-    put = add(g, "Enqueue", {queue, constant(g, 3.0f)});
-    taken = add(g, "Dequeue", {queue}, element).output();
-  }
+  Variable slope = variable_on(g, kTask0, "slope", Tensor::of<float>({4}, {0, 1, 2, 3}));
+  Variable offset = variable_on(g, kTask1, "offset", Tensor::of<float>({4}, {1, 1, 1, 1}));
+  Output queue = queue_on(g, kTask0), taken = take_from(queue);
+  Op put = enqueue(queue, {constant(g, 3.0f)});
+  Output x;
   {
     auto there = g.with_device(kTask1);
-    offset = variable(g, "offset", Tensor::of<float>({4}, {1, 1, 1, 1}));
     x = placeholder<float>(g, {-1, 4}, "x") * 2.0f;
   }
   Output noise = random_standard_normal(g, {8, 4});

@@ -4,17 +4,10 @@
 #include <chrono>
 #include <fstream>
 
-#include "actors/session.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/graph_api.hpp"
-#include "tests/actors/tcp_workers.hpp"
+#include "tests/actors/sessions.hpp"
 
 using namespace troupe;
-using troupe::test::kTask0;
-using troupe::test::kTask1;
-using troupe::test::TcpWorkers;
+using namespace troupe::test;
 
 namespace {
 
@@ -25,18 +18,6 @@ std::uint64_t read_kb(const char* path, std::string_view key) {
   while (file >> word)
     if (word == key && file >> kb) return kb * 1024;
   return 0;
-}
-
-Output op(Graph& g, const char* task, std::string name, std::vector<Output> inputs) {
-  auto there = g.with_device(task);
-  NodeSpec spec;
-  spec.op = std::move(name);
-  spec.inputs = std::move(inputs);
-  return g.add(std::move(spec)).output();
-}
-
-double seconds(std::chrono::steady_clock::duration d) {
-  return std::chrono::duration<double>(d).count();
 }
 
 }  // namespace
@@ -52,12 +33,12 @@ TEST_CASE("a 5 GB tensor crosses processes within its credits [slow]") {
   }
   Graph g;
   Output dims = placeholder<std::int64_t>(g, {1}, "dims");
-  Output made = op(g, kTask0, "Fill", {dims, constant<std::int8_t>(g, 3)});
+  Output made = node(g, kTask0, "Fill", {dims, constant<std::int8_t>(g, 3)}).output();
   Output two = constant<std::int64_t>(g, {1}, {2});
   Output last = constant<std::int64_t>(g, {1}, {n - 2});
-  Output end_here = op(g, kTask0, "Slice", {made, last, two});
-  Output end = op(g, kTask1, "Slice", {made, last, two});
-  Output sum = op(g, kTask1, "Sum", {made});
+  Output end_here = node(g, kTask0, "Slice", {made, last, two}).output();
+  Output end = node(g, kTask1, "Slice", {made, last, two}).output();
+  Output sum = node(g, kTask1, "Sum", {made}).output();
   TcpWorkers workers(2);
   Session s(g, workers.cluster());
   std::vector<Tensor> feeds{Tensor::of<std::int64_t>({1}, {n})};
@@ -66,10 +47,10 @@ TEST_CASE("a 5 GB tensor crosses processes within its credits [slow]") {
   auto step = s.compile({end, sum}, {}, {dims});
   auto began = std::chrono::steady_clock::now();
   CHECK(make.run(feeds)[0].data<std::int8_t>()[1] == 3);
-  double made_in = seconds(std::chrono::steady_clock::now() - began);
+  double made_in = seconds_since(began);
   began = std::chrono::steady_clock::now();
   auto fetched = step.run(feeds);
-  double took = seconds(std::chrono::steady_clock::now() - began);
+  double took = seconds_since(began);
   REQUIRE(fetched[0].elements() == 2);
   CHECK(fetched[0].data<std::int8_t>()[0] == 3);
   CHECK(fetched[0].data<std::int8_t>()[1] == 3);

@@ -9,14 +9,10 @@
 #include <optional>
 #include <thread>
 
-#include "actors/session.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
+#include "tests/actors/sessions.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
@@ -50,12 +46,6 @@ struct Program {
     return system->registry().running() == 0;
   }
 };
-
-Cluster one_thread() {
-  Cluster cluster;
-  cluster.threads = 1;
-  return cluster;
-}
 
 // A counter that steps raise by one.
 struct Counter {

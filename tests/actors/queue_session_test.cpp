@@ -5,22 +5,12 @@
 #include <atomic>
 #include <thread>
 
-#include "actors/session.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
+#include "tests/actors/sessions.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
-
-Cluster one_thread() {
-  Cluster cluster;
-  cluster.threads = 1;
-  return cluster;
-}
 
 // One queue of floats and all its operations.
 struct Floats {

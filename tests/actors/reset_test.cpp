@@ -11,35 +11,13 @@ using namespace troupe::test;
 
 namespace {
 
-Variable variable_on(Graph& g, const char* device, std::string_view name, Tensor value,
-                     const VariableOptions& options = {}) {
-  auto there = g.with_device(device);
-  return variable(g, name, std::move(value), options);
-}
-
-Output queue_on(Graph& g, const char* device, std::int64_t capacity, std::string container = {}) {
-  auto there = g.with_device(device);
-  FIFOQueueOptions options;
-  options.shapes = {PartialShape::scalar()};
-  options.capacity = capacity;
-  options.container = std::move(container);
-  options.shared_name = "queue";
-  return fifo_queue(g, {DType::f32}, options);
-}
-
-Output take_from(const Output& queue) {
-  DequeueOptions shapes;
-  shapes.shapes = {PartialShape::scalar()};
-  return dequeue(queue, {DType::f32}, shapes)[0];
-}
-
 // The default container has a variable on each device and a queue, "kept" has a variable.
 struct Contents {
   explicit Contents(const Place& place)
       : a(variable_on(g, place.first, "a", Tensor::scalar(1.0f))),
         b(variable_on(g, place.second, "b", Tensor::scalar(2.0f))),
         c(variable_on(g, place.second, "c", Tensor::scalar(3.0f), {.container = "kept"})),
-        queue(queue_on(g, place.second, 4)),
+        queue(queue_on(g, place.second)),
         size(queue_size(queue)),
         add(group(g, {assign_add(a, constant(g, 10.0f)), assign_add(b, constant(g, 10.0f))})),
         more(assign_add(c, constant(g, 10.0f))),
@@ -119,7 +97,8 @@ TEST_CASE("Reset ends the runs that use the container, and no other") {
     CAPTURE(place.name);
     Graph g;
     Variable v = variable_on(g, place.first, "v", Tensor::scalar(0.0f));
-    Output dropped = queue_on(g, place.second, 4, "dropped"), kept = queue_on(g, place.second, 4);
+    Output dropped = queue_on(g, place.second, {.container = "dropped", .shared_name = "queue"});
+    Output kept = queue_on(g, place.second, {.shared_name = "queue"});
     Output first = take_from(dropped), second = take_from(kept);
     Op add = assign_add(v, first);
     PlacedSession s(g, place);
@@ -149,7 +128,8 @@ TEST_CASE("after Reset a closed queue is open, and a name may stand for somethin
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
-    Output queue = queue_on(g, place.second, 2), larger = queue_on(g, place.second, 5);
+    Output queue = queue_on(g, place.second, {.capacity = 2, .shared_name = "queue"});
+    Output larger = queue_on(g, place.second, {.capacity = 5, .shared_name = "queue"});
     Variable v = variable_on(g, place.first, "v", Tensor::scalar(1.0f), {.shared_name = "name"});
     PlacedSession s(g, place);
     s->init();

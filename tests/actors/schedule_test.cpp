@@ -5,23 +5,14 @@
 #include <set>
 
 #include "core/log.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
 #include "ops/optim/optim.hpp"
+#include "tests/actors/nodes.hpp"
 #include "tests/actors/world.hpp"
 
 using namespace troupe;
-using troupe::test::Client;
-using troupe::test::schedules;
-using troupe::test::World;
+using namespace troupe::test;
 
 namespace {
-
-const char* const kTask0 = "/job:worker/task:0";
-const char* const kTask1 = "/job:worker/task:1";
 
 struct Outcome {
   std::string bytes;  // of everything fetched, in order
@@ -40,15 +31,8 @@ std::string bytes_of(const Client& client) {
 Outcome train(std::uint64_t seed) {
   Graph g(7);
   Output x = random_standard_normal(g, {8});
-  Variable slope, offset;
-  {
-    auto there = g.with_device(kTask0);
-    slope = variable(g, "slope", Tensor::scalar(0.0f));
-  }
-  {
-    auto there = g.with_device(kTask1);
-    offset = variable(g, "offset", Tensor::scalar(0.0f));
-  }
+  Variable slope = variable_on(g, kTask0, "slope", Tensor::scalar(0.0f));
+  Variable offset = variable_on(g, kTask1, "offset", Tensor::scalar(0.0f));
   Output error = slope.value() * x + offset.value() - (x * 3.0f + 1.0f);
   Output loss = mean(error * error);
   Op train = optim::Sgd{.lr = 0.1}.minimize(loss);
@@ -127,24 +111,11 @@ void lose_worker_under(std::uint64_t seeds) {
 // A queue known to two sessions by name; the one side waits, the other one comes when it likes.
 void two_sessions(std::uint64_t seed) {
   constexpr int kElements = 4;
-  auto queue = [](Graph& g) {
-    auto there = g.with_device(kTask1);
-    FIFOQueueOptions options;
-    options.shapes = {PartialShape::scalar()};
-    options.capacity = 2;
-    options.shared_name = "between";
-    return fifo_queue(g, {DType::f32}, options);
-  };
-  DequeueOptions shapes;
-  shapes.shapes = {PartialShape::scalar()};
+  const FIFOQueueOptions between{.capacity = 2, .shared_name = "between"};
   Graph takes, gives;
-  Output taken = dequeue(queue(takes), {DType::f32}, shapes)[0];
-  Variable count;
-  {
-    auto there = gives.with_device(kTask0);
-    count = variable(gives, "count", Tensor::scalar(1.0f));
-  }
-  Op put = enqueue(queue(gives), {count.value() * 10.0f});
+  Output taken = take_from(queue_on(takes, kTask1, between));
+  Variable count = variable_on(gives, kTask0, "count", Tensor::scalar(1.0f));
+  Op put = enqueue(queue_on(gives, kTask1, between), {count.value() * 10.0f});
   Op add = assign_add(count, constant(gives, 1.0f));
 
   World world(seed);

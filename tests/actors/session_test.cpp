@@ -4,43 +4,11 @@
 
 #include <thread>
 
-#include "graph/builder.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
 #include "ops/optim/optim.hpp"
+#include "tests/actors/sessions.hpp"
 
 using namespace troupe;
-
-namespace {
-
-Cluster one_thread() {
-  Cluster cluster;
-  cluster.threads = 1;
-  return cluster;
-}
-
-Output node(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs = {}) {
-  NodeSpec spec;
-  spec.op = std::move(op);
-  spec.site = Site::here();
-  spec.inputs = std::move(inputs);
-  spec.attrs = std::move(attrs);
-  Op added = g.add(std::move(spec));
-  return g.node(added.node()).out_types.empty() ? Output{} : added.output();
-}
-
-Op queue_op(Graph& g, std::string op, std::vector<Output> inputs, AttrMap attrs = {}) {
-  NodeSpec spec;
-  spec.op = std::move(op);
-  spec.site = Site::here();
-  spec.inputs = std::move(inputs);
-  spec.attrs = std::move(attrs);
-  return g.add(std::move(spec));
-}
-
-}  // namespace
+using namespace troupe::test;
 
 TEST_CASE("a run computes what it fetches, duplicates once") {
   Graph g;
@@ -117,7 +85,7 @@ TEST_CASE("a run-time error names node, op, device and line") {
   Graph g;
   Output table = constant<float>(g, {2}, {1, 2});
   Output index = placeholder<std::int64_t>(g, {1}, "index");
-  Output row = node(g, "Gather", {table, index});
+  Output row = gather(table, index);
   Session s(g, one_thread());
   Status status = s.try_run({row}, {}, {{index, Tensor::of<std::int64_t>({1}, {7})}}).status();
   CHECK(status.code() == Code::invalid_argument);
@@ -142,26 +110,20 @@ TEST_CASE("Extend: nodes added later run, old state stays") {
 
 TEST_CASE("a deadline ends a blocked run, and the session goes on") {
   Graph g;
-  Output q = node(g, "FIFOQueue", {},
-                  {{"types", std::vector<DType>{DType::f32}},
-                   {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}});
-  Output out = node(g, "Dequeue", {q},
-                    {{"types", std::vector<DType>{DType::f32}},
-                     {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}});
-  Op in = queue_op(g, "Enqueue", {q, constant(g, 3.0f)});
+  Gate gate(g, kTask0);
   Session s(g, one_thread());
   RunOptions options;
   options.timeout = std::chrono::milliseconds(20);
-  CHECK(s.try_run({out}, {}, {}, options).status().code() == Code::deadline_exceeded);
-  s.run({}, {in});
-  CHECK(s.run({out})[0].item<float>() == 3);
+  CHECK(s.try_run({gate.taken}, {}, {}, options).status().code() == Code::deadline_exceeded);
+  s.run({}, {gate.put}, {{gate.fed, Tensor::scalar(3.0f)}});
+  CHECK(s.run({gate.taken})[0].item<float>() == 3);
 }
 
 TEST_CASE("a dequeue waits for the next enqueue of another thread") {
   Graph g;
-  Output q = node(g, "FIFOQueue", {}, {{"types", std::vector<DType>{DType::f32}}});
-  Output out = node(g, "Dequeue", {q}, {{"types", std::vector<DType>{DType::f32}}});
-  Op in = queue_op(g, "Enqueue", {q, constant(g, 5.0f)});
+  Output queue = fifo_queue(g, {DType::f32});  // of no shape
+  Output out = dequeue(queue, {DType::f32})[0];
+  Op in = enqueue(queue, {constant(g, 5.0f)});
   Session s(g, one_thread());
   auto take = s.compile({out});
   auto put = s.compile({}, {in});
@@ -172,13 +134,12 @@ TEST_CASE("a dequeue waits for the next enqueue of another thread") {
 
 TEST_CASE("Close cancels a blocked run and later calls fail") {
   Graph g;
-  Output q = node(g, "FIFOQueue", {}, {{"types", std::vector<DType>{DType::f32}}});
-  Output out = node(g, "Dequeue", {q}, {{"types", std::vector<DType>{DType::f32}}});
+  Gate gate(g, kTask0);
   Session s(g, one_thread());
-  PendingRun waiting = s.compile({out}).start();
+  PendingRun waiting = s.compile({gate.taken}).start();
   CHECK(s.try_close().ok());
   CHECK(waiting.try_get().status().code() == Code::cancelled);
-  CHECK(s.try_run({out}).status().code() == Code::failed_precondition);
+  CHECK(s.try_run({gate.taken}).status().code() == Code::failed_precondition);
   CHECK(s.try_close().ok());
 }
 

@@ -8,11 +8,7 @@
 #include <string>
 
 #include "actors/session.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
+#include "tests/actors/nodes.hpp"
 #include "tests/actors/tcp_workers.hpp"
 
 namespace troupe::test {
@@ -24,18 +20,22 @@ struct Place {
   const char* second;
 };
 inline const Place kPlaces[] = {
-    {"one process", "/job:worker/task:0", "/job:worker/task:0"},
-    {"two workers", "/job:worker/task:0", "/job:worker/task:1"},
+    {"one process", kTask0, kTask0},
+    {"two workers", kTask0, kTask1},
 };
+
+inline Cluster one_thread() {
+  Cluster cluster;
+  cluster.threads = 1;
+  return cluster;
+}
 
 // A session on a place, with whatever it needs.
 class PlacedSession {
  public:
   PlacedSession(GraphBuilder& g, const Place& place) {
-    Cluster cluster;
-    cluster.threads = 1;
-    if (place.first != place.second) cluster = workers_.emplace(2).cluster();
-    session_.emplace(g, cluster);
+    bool alone = place.first == place.second;
+    session_.emplace(g, alone ? one_thread() : workers_.emplace(2).cluster());
   }
   Session* operator->() { return &*session_; }
   Session& operator*() { return *session_; }
@@ -46,29 +46,32 @@ class PlacedSession {
   std::optional<Session> session_;
 };
 
-inline Op node(Graph& g, const char* device, std::string op, std::vector<Output> inputs,
-               AttrMap attrs = {}) {
-  auto there = g.with_device(device);
-  NodeSpec spec;
-  spec.op = std::move(op);
-  spec.inputs = std::move(inputs);
-  spec.attrs = std::move(attrs);
-  spec.site = Site::here();
-  return g.add(std::move(spec));
-}
-
 // A queue on `device`: a fetch of `taken` blocks until `put` ran. `fed` is what `put` puts.
 struct Gate {
-  Gate(Graph& g, const char* device) {
-    AttrMap types{{"types", std::vector<DType>{DType::f32}},
-                  {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}};
-    queue = node(g, device, "FIFOQueue", {}, types).output();
-    taken = node(g, device, "Dequeue", {queue}, types).output();
-    fed = placeholder<float>(g, PartialShape::scalar());
-    put = node(g, device, "Enqueue", {queue, fed});
-  }
+  Gate(Graph& g, const char* device)
+      : queue(queue_on(g, device)),
+        taken(take_from(queue)),
+        fed(placeholder<float>(g, PartialShape::scalar())),
+        put(enqueue(queue, {fed})) {}
   Output queue, taken, fed;
   Op put;
+};
+
+// A session with a step that waits at a gate on `gated`. On the second device it computes -x of the
+// x that is put there.
+struct GatedSession {
+  GatedSession(const Place& place, const char* gated)
+      : gate(g, gated),
+        negative(node(g, place.second, "Neg", {gate.taken}).output()),
+        s(g, place),
+        take(s->compile({negative})) {}
+  void put(float x) { s->run({}, {gate.put}, {{gate.fed, Tensor::scalar(x)}}); }
+
+  Graph g;
+  Gate gate;
+  Output negative;
+  PlacedSession s;
+  CompiledStep take;
 };
 
 // Work for a lane that takes long: seconds, node after node of some 10 ms.

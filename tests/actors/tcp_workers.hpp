@@ -85,7 +85,4 @@ class TcpWorkers {
   std::vector<std::thread> threads_;
 };
 
-inline const char* const kTask0 = "/job:worker/task:0";
-inline const char* const kTask1 = "/job:worker/task:1";
-
 }  // namespace troupe::test

@@ -3,33 +3,18 @@
 
 #include <algorithm>
 
-#include "actors/session.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
-#include "tests/actors/tcp_workers.hpp"
+#include "tests/actors/sessions.hpp"
 #include "tests/actors/world.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 using namespace std::string_literals;
-using troupe::test::Client;
-using troupe::test::kTask0;
-using troupe::test::kTask1;
-using troupe::test::TcpWorkers;
-using troupe::test::World;
 
 namespace {
 
 Output on(Graph& g, const char* task, std::string op, std::vector<Output> inputs,
           AttrMap attrs = {}) {
-  auto there = g.with_device(task);
-  NodeSpec spec;
-  spec.op = std::move(op);
-  spec.inputs = std::move(inputs);
-  spec.attrs = std::move(attrs);
-  return g.add(std::move(spec)).output();
+  return node(g, task, std::move(op), std::move(inputs), std::move(attrs)).output();
 }
 
 // All that a tensor of strings may be made of.
@@ -54,11 +39,7 @@ TEST_CASE("strings cross processes in every place a tensor does") {
   Output x = placeholder<std::string>(g, PartialShape::unknown(), "x");
   Output here = on(g, kTask0, "Identity", {x});
   Output there = on(g, kTask1, "Identity", {here});
-  Variable v;
-  {
-    auto device = g.with_device(kTask1);
-    v = variable(g, "v", Tensor::of<std::string>({2}, {"first", ""}));
-  }
+  Variable v = variable_on(g, kTask1, "v", Tensor::of<std::string>({2}, {"first", ""}));
   AttrMap types{{"types", std::vector<DType>{DType::string}}};
   Output queue = on(g, kTask0, "FIFOQueue", {}, types);
   NodeSpec enqueue;
@@ -90,11 +71,7 @@ TEST_CASE("strings cross processes under every schedule") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     Graph g;
-    Variable v;
-    {
-      auto device = g.with_device(kTask0);
-      v = variable(g, "v", strings);
-    }
+    Variable v = variable_on(g, kTask0, "v", strings);
     Output there = on(g, kTask1, "Identity", {v.value()});
     World world(seed);
     Client client(world.master(), 1, g);
