@@ -34,32 +34,25 @@ class AvgPool final : public Kernel {
     const Tensor& x = c.input(0);
     TROUPE_TRY(PoolShape p, pool_shape(window_, x.shape()));
     TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, pooled_shape(p)));
-    const Chunks chunks = pool_chunks(p);
-    c.parallel(chunks.count, [&](std::int64_t i) {
-      if (c.cancelled()) return;
-      for (std::int64_t n = chunks[i].begin; n < chunks[i].end; ++n)
-        for_windows(p, n, [&](std::int64_t at, Range rows, Range columns) {
-          for_channel_blocks<T>(p.channels, [&](std::int64_t first, auto width) {
-            block<width.value>(p, n, rows, columns, x.data<T>() + first,
-                               y.mutable_data<T>() + at + first);
-          });
-        });
-    });
+    const T* in = x.data<T>();
+    T* out = y.mutable_data<T>();
+    for_pool_blocks<T>(c, p,
+                       [&](const PoolBlock& b, auto width) { block<width.value>(p, b, in, out); });
     c.set_output(0, std::move(y));
     return ok_status();
   }
 
  private:
   template <int kWidth>
-  static void block(const PoolShape& p, std::int64_t n, Range rows, Range columns, const T* x,
-                    T* y) {
+  static void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
+    x += b.first, y += b.y;
     T sum[kWidth] = {};
-    for (std::int64_t ih = rows.begin; ih < rows.end; ++ih)
-      for (std::int64_t iw = columns.begin; iw < columns.end; ++iw) {
-        const T* from = x + pixel(p, n, ih, iw);
+    for (std::int64_t ih = b.rows.begin; ih < b.rows.end; ++ih)
+      for (std::int64_t iw = b.columns.begin; iw < b.columns.end; ++iw) {
+        const T* from = x + pixel(p, b.n, ih, iw);
         for (int j = 0; j < kWidth; ++j) sum[j] += from[j];
       }
-    const T count = T(rows.size() * columns.size());
+    const T count = T(b.rows.size() * b.columns.size());
     for (int j = 0; j < kWidth; ++j) y[j] = sum[j] / count;
   }
 
@@ -79,34 +72,24 @@ class AvgPoolGrad final : public Kernel {
       return invalid_argument("dy is " + dy.shape().text() + ", but the pool gives " +
                               pooled_shape(p).text());
     TROUPE_TRY(Tensor dx, c.allocate(dtype_of<T>, sizes));
-    const std::int64_t image = p.h.in * p.w.in * p.channels;
-    const Chunks chunks = pool_chunks(p);
-    c.parallel(chunks.count, [&](std::int64_t i) {
-      if (c.cancelled()) return;
-      for (std::int64_t n = chunks[i].begin; n < chunks[i].end; ++n) {
-        std::fill_n(dx.mutable_data<T>() + n * image, image, T(0));
-        for_windows(p, n, [&](std::int64_t at, Range rows, Range columns) {
-          for_channel_blocks<T>(p.channels, [&](std::int64_t first, auto width) {
-            block<width.value>(p, n, rows, columns, dy.data<T>() + at + first,
-                               dx.mutable_data<T>() + first);
-          });
-        });
-      }
-    });
+    const T* from = dy.data<T>();
+    T* to = dx.mutable_data<T>();
+    for_pool_gradient_blocks(
+        c, p, to, [&](const PoolBlock& b, auto width) { block<width.value>(p, b, from, to); });
     c.set_output(0, std::move(dx));
     return ok_status();
   }
 
  private:
   template <int kWidth>
-  static void block(const PoolShape& p, std::int64_t n, Range rows, Range columns, const T* dy,
-                    T* dx) {
-    const T count = T(rows.size() * columns.size());
+  static void block(const PoolShape& p, const PoolBlock& b, const T* dy, T* dx) {
+    dy += b.y, dx += b.first;
+    const T count = T(b.rows.size() * b.columns.size());
     T share[kWidth];
     for (int j = 0; j < kWidth; ++j) share[j] = dy[j] / count;
-    for (std::int64_t ih = rows.begin; ih < rows.end; ++ih)
-      for (std::int64_t iw = columns.begin; iw < columns.end; ++iw) {
-        T* to = dx + pixel(p, n, ih, iw);
+    for (std::int64_t ih = b.rows.begin; ih < b.rows.end; ++ih)
+      for (std::int64_t iw = b.columns.begin; iw < b.columns.end; ++iw) {
+        T* to = dx + pixel(p, b.n, ih, iw);
         for (int j = 0; j < kWidth; ++j) to[j] += share[j];
       }
   }

@@ -28,16 +28,8 @@ class MaxPool final : public Kernel {
     TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, pooled_shape(p)));
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
-    const Chunks chunks = pool_chunks(p);
-    c.parallel(chunks.count, [&](std::int64_t i) {
-      if (c.cancelled()) return;
-      for (std::int64_t n = chunks[i].begin; n < chunks[i].end; ++n)
-        for_windows(p, n, [&](std::int64_t at, Range rows, Range columns) {
-          for_channel_blocks<T>(p.channels, [&](std::int64_t first, auto width) {
-            block<width.value>(p, n, rows, columns, in + first, out + at + first);
-          });
-        });
-    });
+    for_pool_blocks<T>(c, p,
+                       [&](const PoolBlock& b, auto width) { block<width.value>(p, b, in, out); });
     c.set_output(0, std::move(y));
     return ok_status();
   }
@@ -45,13 +37,13 @@ class MaxPool final : public Kernel {
  private:
   // NaN wins and stays: it is not <= anything, and nothing is larger than it.
   template <int kWidth>
-  static void block(const PoolShape& p, std::int64_t n, Range rows, Range columns, const T* x,
-                    T* y) {
+  static void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
+    x += b.first, y += b.y;
     T best[kWidth];
     for (int j = 0; j < kWidth; ++j) best[j] = -std::numeric_limits<T>::infinity();
-    for (std::int64_t ih = rows.begin; ih < rows.end; ++ih)
-      for (std::int64_t iw = columns.begin; iw < columns.end; ++iw) {
-        const T* from = x + pixel(p, n, ih, iw);
+    for (std::int64_t ih = b.rows.begin; ih < b.rows.end; ++ih)
+      for (std::int64_t iw = b.columns.begin; iw < b.columns.end; ++iw) {
+        const T* from = x + pixel(p, b.n, ih, iw);
         for (int j = 0; j < kWidth; ++j)
           best[j] = from[j] > best[j] || from[j] != from[j] ? from[j] : best[j];
       }
@@ -73,19 +65,10 @@ class MaxPoolGrad final : public Kernel {
       return invalid_argument("y is " + y.shape().text() + " and dy " + dy.shape().text() +
                               ", but the pool gives " + pooled_shape(p).text());
     TROUPE_TRY(Tensor dx, c.allocate(dtype_of<T>, x.shape()));
-    const std::int64_t image = p.h.in * p.w.in * p.channels;
-    const Chunks chunks = pool_chunks(p);
-    c.parallel(chunks.count, [&](std::int64_t i) {
-      if (c.cancelled()) return;
-      for (std::int64_t n = chunks[i].begin; n < chunks[i].end; ++n) {
-        std::fill_n(dx.mutable_data<T>() + n * image, image, T(0));
-        for_windows(p, n, [&](std::int64_t at, Range rows, Range columns) {
-          for_channel_blocks<T>(p.channels, [&](std::int64_t first, auto width) {
-            block<width.value>(p, n, rows, columns, x.data<T>() + first, y.data<T>() + at + first,
-                               dy.data<T>() + at + first, dx.mutable_data<T>() + first);
-          });
-        });
-      }
+    const T *in = x.data<T>(), *out = y.data<T>(), *of_out = dy.data<T>();
+    T* to = dx.mutable_data<T>();
+    for_pool_gradient_blocks(c, p, to, [&](const PoolBlock& b, auto width) {
+      block<width.value>(p, b, in, out, of_out, to);
     });
     c.set_output(0, std::move(dx));
     return ok_status();
@@ -94,13 +77,14 @@ class MaxPoolGrad final : public Kernel {
  private:
   // `left` is what of dy no element has taken yet. Without branches: the loops vectorise.
   template <int kWidth>
-  static void block(const PoolShape& p, std::int64_t n, Range rows, Range columns, const T* x,
-                    const T* y, const T* dy, T* dx) {
+  static void block(const PoolShape& p, const PoolBlock& b, const T* x, const T* y, const T* dy,
+                    T* dx) {
+    x += b.first, y += b.y, dy += b.y, dx += b.first;
     T left[kWidth], top[kWidth];
     for (int j = 0; j < kWidth; ++j) left[j] = dy[j], top[j] = y[j];
-    for (std::int64_t ih = rows.begin; ih < rows.end; ++ih)
-      for (std::int64_t iw = columns.begin; iw < columns.end; ++iw) {
-        const std::int64_t offset = pixel(p, n, ih, iw);
+    for (std::int64_t ih = b.rows.begin; ih < b.rows.end; ++ih)
+      for (std::int64_t iw = b.columns.begin; iw < b.columns.end; ++iw) {
+        const std::int64_t offset = pixel(p, b.n, ih, iw);
         const T* __restrict from = x + offset;
         T* __restrict to = dx + offset;
         for (int j = 0; j < kWidth; ++j) {

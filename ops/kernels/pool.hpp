@@ -64,6 +64,45 @@ void for_channel_blocks(std::int64_t channels, F&& f) {
   for (; c < channels; ++c) f(c, std::integral_constant<int, 1>());
 }
 
+// Some channels of one window.
+struct PoolBlock {
+  std::int64_t n;       // the image
+  Range rows, columns;  // of its pixels
+  std::int64_t first;   // channel
+  std::int64_t y;       // offset of the first channel's y, in elements
+};
+
+// What every pool does, in chunks of images on the lanes: begin(n) once for image `n`, then
+// f(PoolBlock, std::integral_constant<int, channels>) for the blocks of its windows.
+template <class T, class Begin, class F>
+void for_pool_blocks(const KernelContext& c, const PoolShape& p, Begin&& begin, F&& f) {
+  const Chunks chunks = pool_chunks(p);
+  c.parallel(chunks.count, [&](std::int64_t i) {
+    if (c.cancelled()) return;
+    for (std::int64_t n = chunks[i].begin; n < chunks[i].end; ++n) {
+      begin(n);
+      for_windows(p, n, [&](std::int64_t y, Range rows, Range columns) {
+        for_channel_blocks<T>(p.channels, [&](std::int64_t first, auto width) {
+          f(PoolBlock{n, rows, columns, first, y + first}, width);
+        });
+      });
+    }
+  });
+}
+template <class T, class F>
+void for_pool_blocks(const KernelContext& c, const PoolShape& p, F&& f) {
+  auto nothing = [](std::int64_t) {};
+  for_pool_blocks<T>(c, p, nothing, f);
+}
+
+// The same for a gradient, which adds up in `dx`: that is zero first.
+template <class T, class F>
+void for_pool_gradient_blocks(const KernelContext& c, const PoolShape& p, T* dx, F&& f) {
+  const std::int64_t image = p.h.in * p.w.in * p.channels;
+  auto clear = [=](std::int64_t n) { std::fill_n(dx + n * image, image, T(0)); };
+  for_pool_blocks<T>(c, p, clear, f);
+}
+
 inline Status pool_output_shape(InferenceContext& c, int input, int output) {
   TROUPE_TRY(c.want_rank(input, 4));
   TROUPE_TRY(WindowAttrs w, read_window(c, true));
