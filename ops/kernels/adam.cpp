@@ -42,19 +42,16 @@ Status adapt_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(adam) {
-  r.add({.name = "ApplyAdam",
-         .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
-                "beta1", "beta2", "epsilon", "grad"},
-         .types = "f32 f64",
-         .attrs = {"replicas: int = 1"},
-         .shape = dense_update_shape,
-         .no_gradient = true,
-         .stateful = true,
-         .role = Role::write_variable,
-         .reduce = {"grad"},
-         .combine = Combine::mean,
-         .doc = "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
-                "var -= lr sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. "
-                "m and v are shaped like var, step is an i64 scalar."})
+  r.add(dense_update(
+            {.name = "ApplyAdam",
+             .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
+                    "beta1", "beta2", "epsilon", "grad"},
+             .types = "f32 f64",
+             .reduce = {"grad"},
+             .combine = Combine::mean,
+             .doc =
+                 "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
+                 "var -= lr sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. "
+                 "m and v are shaped like var, step is an i64 scalar."}))
       .cpu(kernel<adapt_any>);
 }

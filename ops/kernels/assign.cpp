@@ -35,39 +35,25 @@ Status accumulate_any(KernelContext& c) {
   }
 }
 
-// AssignAdd and AssignSub differ in name and sign.
-OpDef accumulating(const char* name, const char* doc) {
-  return {.name = name,
-          .in = {"var: resource", "value"},
-          .types = "f32 f64 i32 i64",
-          .attrs = {"replicas: int = 1"},
-          .shape = dense_update_shape,
-          .no_gradient = true,
-          .stateful = true,
-          .role = Role::write_variable,
-          .reduce = {"value"},
-          .combine = Combine::sum,
-          .doc = doc};
-}
-
 }  // namespace
 
 TROUPE_OPS(assign) {
-  r.add({.name = "Assign",
-         .in = {"var: resource", "value"},
-         .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
-         .attrs = {"replicas: int = 1"},
-         .shape = dense_update_shape,
-         .no_gradient = true,
-         .stateful = true,
-         .role = Role::write_variable,
-         .reduce = {"value"},
-         .combine = Combine::first,
-         .doc = "The variable becomes `value`; this is what gives it its first one. Of several "
-                "replicas the first one's value counts."})
+  r.add(dense_update(
+            {.name = "Assign",
+             .in = {"var: resource", "value"},
+             .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
+             .reduce = {"value"},
+             .combine = Combine::first,
+             .doc = "The variable becomes `value`; this is what gives it its first one. Of several "
+                    "replicas the first one's value counts."}))
       .cpu(kernel<assign>);
-  r.add(accumulating("AssignAdd", "var += value, summed over replicas."))
-      .cpu(kernel<accumulate_any<1>>);
-  r.add(accumulating("AssignSub", "var -= value, summed over replicas."))
-      .cpu(kernel<accumulate_any<-1>>);
+  for (bool add : {true, false})
+    r.add(dense_update({.name = add ? "AssignAdd" : "AssignSub",
+                        .in = {"var: resource", "value"},
+                        .types = "f32 f64 i32 i64",
+                        .reduce = {"value"},
+                        .combine = Combine::sum,
+                        .doc = add ? "var += value, summed over replicas."
+                                   : "var -= value, summed over replicas."}))
+        .cpu(add ? kernel<accumulate_any<1>> : kernel<accumulate_any<-1>>);
 }

@@ -32,17 +32,14 @@ Expected<std::unique_ptr<Kernel>> make_momentum(const KernelSpec& spec) {
 }  // namespace
 
 TROUPE_OPS(momentum) {
-  r.add({.name = "ApplyMomentum",
-         .in = {"var: resource", "accum: resource", "lr", "grad", "momentum"},
-         .types = "f32 f64",
-         .attrs = {"nesterov: bool = false", "replicas: int = 1"},
-         .shape = dense_update_shape,
-         .no_gradient = true,
-         .stateful = true,
-         .role = Role::write_variable,
-         .reduce = {"grad"},
-         .combine = Combine::mean,
-         .doc = "accum = momentum * accum + grad; var -= lr * accum, or with `nesterov` "
-                "var -= lr * (grad + momentum * accum)."})
+  r.add(dense_update({.name = "ApplyMomentum",
+                      .in = {"var: resource", "accum: resource", "lr", "grad", "momentum"},
+                      .types = "f32 f64",
+                      .attrs = {"nesterov: bool = false"},
+                      .reduce = {"grad"},
+                      .combine = Combine::mean,
+                      .doc =
+                          "accum = momentum * accum + grad; var -= lr * accum, or with `nesterov` "
+                          "var -= lr * (grad + momentum * accum)."}))
       .cpu(make_momentum);
 }

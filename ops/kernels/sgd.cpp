@@ -22,16 +22,11 @@ Status descend_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(sgd) {
-  r.add({.name = "ApplyGradientDescent",
-         .in = {"var: resource", "lr", "grad"},
-         .types = "f32 f64",
-         .attrs = {"replicas: int = 1"},
-         .shape = dense_update_shape,
-         .no_gradient = true,
-         .stateful = true,
-         .role = Role::write_variable,
-         .reduce = {"grad"},
-         .combine = Combine::mean,
-         .doc = "var -= lr * grad, with the mean of the replicas' gradients."})
+  r.add(dense_update({.name = "ApplyGradientDescent",
+                      .in = {"var: resource", "lr", "grad"},
+                      .types = "f32 f64",
+                      .reduce = {"grad"},
+                      .combine = Combine::mean,
+                      .doc = "var -= lr * grad, with the mean of the replicas' gradients."}))
       .cpu(kernel<descend_any>);
 }

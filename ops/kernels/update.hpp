@@ -35,6 +35,16 @@ inline Status dense_update_shape(InferenceContext& c) {
   return ok_status();
 }
 
+// The definition of a dense write: `def` has its name, inputs, types, doc and what is combined.
+inline OpDef dense_update(OpDef def) {
+  def.attrs.emplace_back("replicas: int = 1");
+  def.shape = dense_update_shape;
+  def.no_gradient = true;
+  def.stateful = true;
+  def.role = Role::write_variable;
+  return def;
+}
+
 // The value of scalar operand `i`.
 template <class T>
 T scalar_operand(const KernelContext& c, int i) {
