@@ -212,6 +212,9 @@ Status extend(ClientSession& session, const OpTable& ops, const GraphDef& graph)
   if (graph.nodes.size() < known.size())
     return aborted(fmt::format("the graph has {} nodes, the session has {} already",
                                graph.nodes.size(), known.size()));
+  if (!known.empty() && graph.seed != session.graph->seed)  // random ops would draw other numbers
+    return aborted(fmt::format("the graph's seed is {}, the session's is {}", graph.seed,
+                               session.graph->seed));
   TROUPE_TRY(GraphDef checked, import_graph(graph, ops.ops));
   for (std::size_t i = 0; i < known.size(); ++i)
     if (auto what = difference(checked.nodes[i], known[i]))

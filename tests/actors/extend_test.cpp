@@ -148,6 +148,9 @@ TEST_CASE("Extend names what was changed in a node that the session knows") {
   refused(b.node(), {"control"}, [&](NodeDef& n) { n.control = {a.node()}; });
   refused(after.node(), {"control"}, [](NodeDef& n) { n.control.clear(); });
   refused(sum.node(), {"inputs"}, [&](NodeDef& n) { n.inputs[0] = x.port(); });
+  GraphDef other = old;
+  other.seed = 8;
+  CHECK(master.extend(other).text() == "aborted: the graph's seed is 8, the session's is 0");
 }
 
 TEST_CASE("a graph may be shipped again as it is, however it spells the same") {
