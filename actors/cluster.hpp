@@ -1,6 +1,7 @@
 // What a session runs on.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,6 +22,9 @@ struct Cluster {
   int wait_for = 0;
   std::string secret;          // shared with those workers; drawn at random for local ones
   std::string worker_program;  // for local workers; empty: this executable
+  // A process of the job that says nothing for so long, or takes so long to introduce itself, is
+  // lost. More than this for machines that have far too much to do; 250 ms at least.
+  std::chrono::milliseconds silence{2000};
   // Asked while the session waits for its workers; true: give up (cancelled). Called on the
   // session's thread, many times a second.
   std::function<bool()> stop;

@@ -225,7 +225,8 @@ Status ClusterRuntime::listen() {
   secret_ = cluster_.secret;
   if (cluster_.workers > 0 && secret_.empty()) secret_ = random_bytes(32);
   Security security = secret_.empty() ? Security::plaintext() : Security::shared_secret(secret_);
-  TROUPE_TRY(transport_, make_tcp_transport(security, {}, hub_));
+  TROUPE_TRY(TransportLimits limits, limits_with(cluster_.silence));
+  TROUPE_TRY(transport_, make_tcp_transport(security, limits, hub_));
   hub_.use(*transport_);
   hub_.handle_inline();
   endpoint_ = {"127.0.0.1", 0};
@@ -251,6 +252,7 @@ Status ClusterRuntime::spawn_workers() {
   options.master = endpoint_;
   options.secret = secret_;
   options.job = job_;
+  options.silence = cluster_.silence;
   for (int w = 0; w < cluster_.workers; ++w)
     TROUPE_TRY(children_.start(program, node_options_text(options)));
   return ok_status();

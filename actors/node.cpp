@@ -31,6 +31,7 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::seconds kJoinWithin{10};
+constexpr std::chrono::milliseconds kLeastSilence{250}, kMostSilence = std::chrono::hours(24);
 // What a master may ask for. Each thread and device costs memory before it computes anything.
 constexpr std::uint32_t kMostThreads = 1024;
 constexpr std::size_t kMostDevices = 16;
@@ -144,7 +145,8 @@ Join WorkerNode::join() const {
 Status WorkerNode::connect_to_master() {
   Security security =
       options_.secret.empty() ? Security::plaintext() : Security::shared_secret(options_.secret);
-  TROUPE_TRY(transport_, make_tcp_transport(security, {}, hub_));
+  TROUPE_TRY(TransportLimits limits, limits_with(options_.silence));
+  TROUPE_TRY(transport_, make_tcp_transport(security, limits, hub_));
   hub_.use(*transport_);
   hub_.handle_inline();
   TROUPE_TRY(Hello words, encode_join(join()));
@@ -282,6 +284,15 @@ NumericProfile numeric_profile() {
   return profile;
 }
 
+Expected<TransportLimits> limits_with(std::chrono::milliseconds silence) {
+  if (silence < kLeastSilence)
+    return invalid_argument(fmt::format("a silence of {} ms says nothing: {} ms are the least",
+                                        silence.count(), kLeastSilence.count()));
+  TransportLimits limits;
+  limits.silence = limits.handshake = std::min(silence, kMostSilence);
+  return limits;
+}
+
 Status run_worker(const NodeOptions& options) { return WorkerNode(options).run(); }
 
 Expected<std::string> read_secret(const std::string& path) {
@@ -313,17 +324,19 @@ int worker_argument(int argc, char** argv) {
 }
 
 std::string node_options_text(const NodeOptions& options) {
-  return fmt::format("{}\n{}\n{}\n{}\n", options.master.text(), options.listen.text(),
-                     hex(options.secret), options.job);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n", options.master.text(), options.listen.text(),
+                     hex(options.secret), options.job, options.silence.count());
 }
 
 Expected<NodeOptions> parse_node_options(const std::string& text) {
   std::istringstream in(text);
   std::string master, listen, secret;
   NodeOptions options;
+  std::int64_t silence = 0;
   if (!std::getline(in, master) || !std::getline(in, listen) || !std::getline(in, secret) ||
-      !std::getline(in, options.job))
-    return invalid_argument("a worker's settings are four lines");
+      !std::getline(in, options.job) || !(in >> silence))
+    return invalid_argument("a worker's settings are five lines");
+  options.silence = std::chrono::milliseconds(silence);
   TROUPE_TRY(options.master, parse_endpoint(master));
   TROUPE_TRY(options.listen, parse_endpoint(listen));
   TROUPE_TRY(options.secret, unhex(secret));

@@ -1,6 +1,7 @@
 // A worker process: joins a master, computes for it, leaves with it.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "actors/net/transport.hpp"
@@ -17,7 +18,11 @@ struct NodeOptions {
   Endpoint listen{"127.0.0.1", 0};  // where other workers reach this one
   std::string secret;               // 16 to 64 bytes; empty: plaintext, loopback only
   std::string job;
+  std::chrono::milliseconds silence{2000};  // see Cluster
 };
+
+// Of the transport of a master or worker. invalid_argument: `silence` is too short.
+Expected<TransportLimits> limits_with(std::chrono::milliseconds silence);
 
 // Runs until the master says Leave (ok), or is lost (unavailable). Everything it started is gone
 // when it returns.

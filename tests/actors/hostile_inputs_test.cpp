@@ -507,8 +507,6 @@ class Flood {
   // For attempts from `a` on, until the worker reads no more. How many it read.
   std::uint64_t run(std::uint64_t a, std::uint64_t most) {
     for (std::uint64_t n = 0; n < most; ++n) {
-      job_.control().send(FrameType::heartbeat, {});
-      job_.member_control().send(FrameType::heartbeat, {});
       std::string frame = next(a + n);
       std::size_t taken = job_.member_data().offer(frame, std::chrono::milliseconds(300));
       rest_ = frame.substr(taken);

@@ -143,8 +143,23 @@ std::string tensor_frame(std::uint64_t transfer, std::string_view tag, std::stri
 
 // ---- one life --------------------------------------------------------------------------------
 
-HostileJob::HostileJob() {
+std::optional<FrameType> introduce(std::uint16_t port, const Join& join,
+                                   std::unique_ptr<Line>& control, std::unique_ptr<Line>& data) {
+  control = std::make_unique<Line>(port, &secret_context());
+  control->send(FrameType::hello, greeting_text(join));
+  auto answer = control->frame();
+  if (answer && answer->type == FrameType::welcome) {
+    Token token = decode_greeting(as_bytes(answer->payload)).value().token;
+    data = std::make_unique<Line>(port, nullptr);
+    data->send(FrameType::attach, text_of_token(token));
+    answer = control->frame();
+  }
+  return answer ? std::optional(answer->type) : std::nullopt;
+}
+
+HostileJob::HostileJob(std::chrono::milliseconds silence) {
   NodeOptions options;
+  options.silence = silence;
   options.master = {"127.0.0.1", master_socket().port};
   options.secret = kSecret;
   worker_ = std::async(std::launch::async, [options] { return run_worker(options); });
@@ -163,7 +178,6 @@ void HostileJob::accept() {
   auto attach = data_->frame();
   REQUIRE((attach && attach->type == FrameType::attach && attach->payload == text_of_token(token)));
   REQUIRE(control_->send(FrameType::ready, {}));
-  control_->heartbeats = true;  // before this they would be out of place
 }
 
 HostileJob::~HostileJob() {
@@ -194,7 +208,8 @@ bool HostileJob::send(const WireMessage& message) {
 }
 
 std::optional<WireMessage> HostileJob::await(const std::function<bool(const WireMessage&)>& fits) {
-  while (auto frame = control_->frame()) {
+  // In all: heartbeats come as long as the worker lives.
+  for (auto until = Line::Clock::now() + kPatience; auto frame = control_->frame(until);) {
     if (frame->type == FrameType::bye) goodbye_ = decode_bye(as_bytes(frame->payload)).text();
     if (frame->type != FrameType::message) continue;
     auto message = decode(std::as_bytes(std::span(frame->payload)));
@@ -220,22 +235,15 @@ bool HostileJob::join(const Welcome& welcome) {
 
 bool HostileJob::member() {
   if (member_control_ && member_control_->open() && member_data_->open()) return true;
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    member_control_ = std::make_unique<Line>(join_.listen_port, &secret_context());
-    Join join;
-    join.process = kMember;
-    member_control_->send(FrameType::hello, greeting_text(join));
-    auto answer = member_control_->frame();
-    if (!answer) return false;
-    if (answer->type != FrameType::welcome) continue;  // the one before is not forgotten yet
-    Token token = decode_greeting(as_bytes(answer->payload)).value().token;
-    member_data_ = std::make_unique<Line>(join_.listen_port, nullptr);
-    member_data_->send(FrameType::attach, text_of_token(token));
-    member_sent_ = 0;
-    auto ready = member_control_->frame();
-    return ready && ready->type == FrameType::ready;
-  }
-  return false;
+  member_sent_ = 0;
+  Join join;
+  join.process = kMember;
+  // Refused while the one before is not forgotten, which all threads of the worker have a part in.
+  std::optional<FrameType> answer = FrameType::bye;
+  for (auto until = Line::Clock::now() + kPatience;
+       answer == FrameType::bye && Line::Clock::now() < until;)
+    answer = introduce(join_.listen_port, join, member_control_, member_data_);
+  return answer == FrameType::ready;
 }
 
 void HostileJob::load(const JobProgram& program) {

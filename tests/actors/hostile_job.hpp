@@ -40,11 +40,16 @@ struct JobProgram {
                 const std::vector<std::string>& feeds, int replicas);
 };
 
+// Connects to whoever listens there, as the process that `join` speaks of. What it says to that:
+// ready, or bye; nothing when it just closes.
+std::optional<FrameType> introduce(std::uint16_t port, const Join& join,
+                                   std::unique_ptr<Line>& control, std::unique_ptr<Line>& data);
+
 // One life of a worker. The worker runs on a thread of this process, so that whatever goes wrong in
-// it ends the test.
+// it ends the test. It does not mind that nobody sends heartbeats, unless it is told to.
 class HostileJob {
  public:
-  HostileJob();
+  explicit HostileJob(std::chrono::milliseconds silence = std::chrono::hours(1));
   ~HostileJob();  // lost without a word; the worker must be gone in time
 
   // Welcome to the mesh: the worker has its devices and is connected to both of us. False when

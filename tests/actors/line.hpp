@@ -34,6 +34,8 @@ inline std::string frame_text(FrameType type, std::string_view payload) {
 
 class Line {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // Connects; `tls`: and proves that it knows the secret.
   Line(std::uint16_t port, const TlsContext* tls) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in at{};
@@ -54,20 +56,19 @@ class Line {
 
   bool open() const { return open_; }
   const Status& why() const { return why_; }  // it is not
-  bool heartbeats = false;  // while it waits, so that the other side does not take it for dead
 
   // False when the other side closed before all of it was sent.
   bool send(std::string_view bytes) {
     auto until = Clock::now() + kPatience;
-    while (open_ && !bytes.empty()) {
-      std::size_t n = put(bytes);
+    while (open_) {
+      std::size_t n = bytes.empty() ? 0 : put(bytes);
       bytes.remove_prefix(n);
       if (bytes.empty() && settle()) return true;
       take(false);  // what it says meanwhile must not fill the pipe
-      if (open_ && n == 0) wait(POLLIN | POLLOUT, until, false);
+      if (open_ && n == 0) wait(POLLIN | POLLOUT, until);
       if (Clock::now() > until) FAIL("the other side reads nothing");
     }
-    return open_;
+    return false;
   }
   // How much the other side takes before it reads nothing for `still`.
   std::size_t offer(std::string_view bytes, std::chrono::milliseconds still) {
@@ -89,12 +90,10 @@ class Line {
     std::string payload;
   };
   // The next frame; none when the connection ended.
-  std::optional<Frame> frame() {
-    auto until = Clock::now() + kPatience;
+  std::optional<Frame> frame(Clock::time_point until = Clock::now() + kPatience) {
     for (;;) {
       if (auto f = parse()) return f;
       if (!open_) return std::nullopt;
-      beat();  // the other side's own heartbeats may leave nothing to wait for
       take(true, until);
     }
   }
@@ -115,9 +114,6 @@ class Line {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kBeat{200};
-
   void end(Status why) {
     open_ = false;
     why_ = std::move(why);
@@ -135,19 +131,10 @@ class Line {
       wait(POLLIN, until);
     }
   }
-  // `between`: frames, so that a heartbeat does not come into the middle of one.
-  void wait(short events, Clock::time_point until, bool between = true) {
+  void wait(short events, Clock::time_point until) {
     pollfd p{fd_.get(), events, 0};
-    while (::poll(&p, 1, int(kBeat.count())) == 0) {
+    while (::poll(&p, 1, 200) == 0)
       if (Clock::now() > until) FAIL("the other side neither answers nor closes");
-      if (between) beat();
-    }
-  }
-  void beat() {
-    if (!heartbeats || Clock::now() < next_beat_) return;
-    put(frame_text(FrameType::heartbeat, {}));
-    settle();
-    next_beat_ = Clock::now() + kBeat;
   }
   std::size_t put(std::string_view bytes) {
     if (tls_) {
@@ -203,7 +190,6 @@ class Line {
   bool open_ = true;
   Status why_;
   std::string in_;
-  Clock::time_point next_beat_ = Clock::now() + kBeat;
 };
 
 }  // namespace troupe::testing

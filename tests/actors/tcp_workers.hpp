@@ -59,9 +59,11 @@ class TcpWorkers {
     cluster_.threads = threads;
     cluster_.secret = "sixteen and more bytes";
     cluster_.stop = [this] { return gave_up_.load(); };
+    cluster_.silence = std::chrono::hours(1);  // of starved threads
     NodeOptions options;
     options.master = {"127.0.0.1", port_.number()};
     options.secret = cluster_.secret;
+    options.silence = cluster_.silence;
     for (int w = 0; w < workers; ++w) threads_.emplace_back([this, options] { serve(options); });
   }
   ~TcpWorkers() {

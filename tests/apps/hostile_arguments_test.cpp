@@ -175,17 +175,19 @@ TEST_CASE("hostile secrets by hand are refused with the length that is wanted") 
 }
 
 TEST_CASE("hostile settings of an inherited worker by hand are refused") {
-  const std::string good = "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n";
+  const std::string good = "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n2000\n";
   REQUIRE(parse_node_options(good).ok());
   const char* kTexts[] = {"",
                           "\n\n\n\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\nlong\n",
                           "127.0.0.1:1\n127.0.0.1:0\n00ff\n",
                           "127.0.0.1:1\n127.0.0.1:0\n",
-                          "nowhere\n127.0.0.1:0\n00ff\njob\n",
-                          "127.0.0.1:1\nnowhere\n00ff\njob\n",
-                          "127.0.0.1:1\n127.0.0.1:0\n00f\njob\n",
-                          "127.0.0.1:1\n127.0.0.1:0\n00fg\njob\n",
-                          "127.0.0.1:99999\n127.0.0.1:0\n00ff\njob\n"};
+                          "nowhere\n127.0.0.1:0\n00ff\njob\n2000\n",
+                          "127.0.0.1:1\nnowhere\n00ff\njob\n2000\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00f\njob\n2000\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00fg\njob\n2000\n",
+                          "127.0.0.1:99999\n127.0.0.1:0\n00ff\njob\n2000\n"};
   for (const char* text : kTexts) {
     INFO(std::string(text));
     Status status = parse_node_options(text).status();

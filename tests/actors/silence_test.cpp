@@ -1,0 +1,66 @@
+// How long a process of a job may say nothing.
+#include <doctest/doctest.h>
+
+#include <future>
+
+#include "tests/actors/hostile_job.hpp"
+#include "tests/actors/sessions.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+void says(const Status& status, Code code, std::string_view what) {
+  CAPTURE(status.text());
+  CHECK(status.code() == code);
+  CHECK(status.text().find(what) != std::string::npos);
+}
+
+Status open_session(const Cluster& cluster) {
+  Graph g;
+  try {
+    Session s(g, cluster);
+  } catch (const Error& error) {
+    return error.status();
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+TEST_CASE("a worker leaves a master that is silent for longer than was agreed") {
+  HostileJob job(250ms);
+  CHECK(job.control().closed());
+  says(job.ended(), Code::unavailable, "the peer was silent for");
+}
+
+TEST_CASE("a session gives up a worker that is silent for longer than was agreed") {
+  ReservedPort port;
+  Cluster cluster;
+  cluster.listen = "127.0.0.1:" + std::to_string(port.number());
+  cluster.wait_for = 1;
+  cluster.secret = kSecret;
+  cluster.silence = 250ms;
+  auto session = std::async(std::launch::async, [&] { return open_session(cluster); });
+  std::unique_ptr<Line> control, data;
+  while (introduce(port.number(), Join{}, control, data) != FrameType::ready) {
+    // It does not listen yet.
+  }
+  says(session.get(), Code::unavailable, "the peer was silent for");
+}
+
+TEST_CASE("a silence that no process could keep is refused, and workers are told which is meant") {
+  Cluster cluster;
+  cluster.workers = 1;
+  cluster.silence = 249ms;
+  says(open_session(cluster), Code::invalid_argument, "249 ms");
+  CHECK(limits_with(250ms).value().silence == 250ms);
+  CHECK(limits_with(std::chrono::milliseconds::max()).value().silence == 24h);
+  NodeOptions options;
+  options.master = options.listen = {"127.0.0.1", 1};
+  options.silence = 12'345ms;
+  CHECK(parse_node_options(node_options_text(options)).value().silence == 12'345ms);
+}
