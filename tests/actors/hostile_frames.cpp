@@ -344,6 +344,19 @@ std::string HostileFrames::message() {
   return frame_text(FrameType::message, good);
 }
 
+namespace {
+
+// What waits for more bytes is no answer to wait for: as many as `frame` promises follow, and more.
+std::string with_all_it_promises(std::string frame) {
+  if (frame.size() < kControlHeader) frame.resize(kControlHeader, 'x');
+  auto header = decode_control_header(as_bytes(frame).first<kControlHeader>());
+  if (header.ok() && header->length <= TransportLimits{}.control_bytes)
+    frame.resize(std::max(frame.size(), kControlHeader + header->length + kTrailer), 'x');
+  return frame + std::string(kControlHeader, 'x') + frame_text(FrameType::attach, "late");
+}
+
+}  // namespace
+
 std::string HostileFrames::refused() {
   if (one_in(8)) return wrong_parts();
   for (;;) {
@@ -356,8 +369,7 @@ std::string HostileFrames::refused() {
     if (!whole) {
       change(frame);
       if (one_in(2)) repair(frame);
-      // What waits for more bytes is no answer to wait for: those bytes follow.
-      return frame + std::string(kControlHeader, 'x') + frame_text(FrameType::attach, "late");
+      return with_all_it_promises(std::move(frame));
     }
     auto decoded = decode(std::as_bytes(std::span(payload)));
     if (decoded.ok() && (from_master(*decoded) || ends_worker(*decoded) || !stays_here(*decoded)))
