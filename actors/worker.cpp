@@ -501,7 +501,8 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
   s.compile_host.emplace(*options.ops);
   s.files = spawn_files(self->system());
   for (Device* device : options.devices)
-    s.devices[device->name().text()] = {device, spawn_device(self->system(), *device)};
+    s.devices[device->name().text()] = {device,
+                                        spawn_device(self->system(), *device, options.alive)};
   s.options = std::move(options);
   return {
       [self](const LoadGraph& message) { load_graph(self, message); },
