@@ -94,6 +94,7 @@ class Line {
     for (;;) {
       if (auto f = parse()) return f;
       if (!open_) return std::nullopt;
+      if (Clock::now() > until) FAIL("the other side does not say what is waited for");
       take(true, until);
     }
   }

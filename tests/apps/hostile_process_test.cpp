@@ -4,6 +4,7 @@
 
 #include "serialization/wire.hpp"
 #include "tests/actors/hostile_frames.hpp"
+#include "tests/actors/tcp_workers.hpp"
 #include "tests/apps/running_command.hpp"
 #include "tests/net/raw_client.hpp"
 #include "tests/serialization/temporary.hpp"
@@ -15,11 +16,6 @@ namespace {
 
 constexpr std::uint64_t kMostGrowth = 64u << 20;
 constexpr std::chrono::seconds kTraining{120};  // a few steps, on a slow build too
-
-std::uint16_t free_port() {
-  Fd fd = value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
-  return local_address(fd.get()).port();
-}
 
 bool listens(std::uint16_t port) {
   auto until = std::chrono::steady_clock::now() + kPatience;
@@ -112,16 +108,18 @@ void bombard(std::uint64_t wanted, std::uint64_t seed) {
   INFO("seed " << seed);
   TemporaryDir dir;
   dir.write("secret", kSecret);
-  const std::string master = "127.0.0.1:" + std::to_string(free_port());
+  const test::ReservedPort masters, port;
+  const std::string at = "127.0.0.1:", master = at + std::to_string(masters.number());
   const std::string secret = dir.path("secret");
-  const std::uint16_t port = free_port();
   RunningCommand train({"train", "mnist-softmax", "--examples", "512", "--steps", "5", "--quiet",
-                        "--listen", master, "--wait-for", "2", "--secret-file", secret});
+                        "--listen", master, "--wait-for", "2", "--secret-file", secret, "--log",
+                        "info"});
+  REQUIRE_MESSAGE(train.wait_for("waiting for workers"), train.output());
   RunningCommand victim({"worker", "--master", master, "--listen",
-                         "127.0.0.1:" + std::to_string(port), "--secret-file", secret, "--log",
+                         at + std::to_string(port.number()), "--secret-file", secret, "--log",
                          "off"});
-  REQUIRE(listens(port));
-  Bombardment bombardment(port, seed);
+  REQUIRE(listens(port.number()));
+  Bombardment bombardment(port.number(), seed);
   Growth growth(victim.pid());
   for (std::uint64_t talks = 0; bombardment.said() < wanted; ++talks) {
     bombardment.talk();
