@@ -153,12 +153,7 @@ void TcpTransport::begin_connect(const PeerRef& peer) {
   peer->retry_at = {};
   peer->state = Peer::State::connecting;
   auto c = dial(*peer, Connection::Role::control, tls_ != nullptr);
-  if (!c.ok()) {
-    peer->last_error = c.status();
-    peer->retry_at = Clock::now() + kRetryAfter;
-    ++peer->attempts;
-    return;
-  }
+  if (!c.ok()) return retry(*peer, c.status());
   peer->control = *c;
   if (Status s = (*c)->start(*control_); !s.ok()) drop(peer, s, false);
 }
@@ -303,17 +298,19 @@ void TcpTransport::lost(const std::shared_ptr<Connection>& c, Status why) {
 // A handshake that breaks off is no refusal: one side may have been too slow for the other. Who
 // connects tries again until its deadline.
 void TcpTransport::fail(const PeerRef& peer, Status why, bool tell) {
-  const bool shaking_hands = peer->state == Peer::State::connecting ||
-                             peer->state == Peer::State::greeting ||
-                             peer->state == Peer::State::attaching;
+  const bool shaking_hands = peer->state < Peer::State::up;
   const bool broke = why.code() == Code::unavailable || why.code() == Code::deadline_exceeded;
   if (!peer->outgoing || !shaking_hands || !broke) return drop(peer, std::move(why), tell);
   for (const auto& c : {std::exchange(peer->control, nullptr), std::exchange(peer->data, nullptr)})
     if (c) c->close();
-  peer->state = Peer::State::connecting;
-  peer->last_error = std::move(why);
-  peer->retry_at = Clock::now() + kRetryAfter;
-  ++peer->attempts;
+  retry(*peer, std::move(why));
+}
+
+void TcpTransport::retry(Peer& peer, Status why) {
+  peer.state = Peer::State::connecting;
+  peer.last_error = std::move(why);
+  peer.retry_at = Clock::now() + kRetryAfter;
+  ++peer.attempts;
 }
 
 // Says goodbye on an open connection and lets it linger, so that the peer can read why.

@@ -127,6 +127,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   Expected<IoShard*> data_shard();
   void lost(const std::shared_ptr<Connection>& c, Status why);
   void fail(const PeerRef& peer, Status why, bool tell);
+  void retry(Peer& peer, Status why);
   void drop(const PeerRef& peer, Status why, bool tell);
   void finish(const PeerRef& peer, Status why);
   void part(const std::shared_ptr<Connection>& c, const Status& why);
