@@ -31,6 +31,15 @@ void repair(std::string& frame) {
   if (frame.size() >= kControlHeader) store_le(crc32c({head, 12}), head + 12);
 }
 
+// What waits for more bytes is no answer to wait for: as many as `frame` promises follow, and more.
+std::string with_all_it_promises(std::string frame) {
+  if (frame.size() < kControlHeader) frame.resize(kControlHeader, 'x');
+  auto header = decode_control_header(as_bytes(frame).first<kControlHeader>());
+  if (header.ok() && header->length <= TransportLimits{}.control_bytes)
+    frame.resize(std::max(frame.size(), kControlHeader + header->length + kTrailer), 'x');
+  return frame + std::string(kControlHeader, 'x') + frame_text(FrameType::attach, "late");
+}
+
 }  // namespace
 
 std::uint64_t HostileFrames::odd() {
@@ -343,19 +352,6 @@ std::string HostileFrames::message() {
   }
   return frame_text(FrameType::message, good);
 }
-
-namespace {
-
-// What waits for more bytes is no answer to wait for: as many as `frame` promises follow, and more.
-std::string with_all_it_promises(std::string frame) {
-  if (frame.size() < kControlHeader) frame.resize(kControlHeader, 'x');
-  auto header = decode_control_header(as_bytes(frame).first<kControlHeader>());
-  if (header.ok() && header->length <= TransportLimits{}.control_bytes)
-    frame.resize(std::max(frame.size(), kControlHeader + header->length + kTrailer), 'x');
-  return frame + std::string(kControlHeader, 'x') + frame_text(FrameType::attach, "late");
-}
-
-}  // namespace
 
 std::string HostileFrames::refused() {
   if (one_in(8)) return wrong_parts();

@@ -1,9 +1,7 @@
 // How a worker finds its way into a job.
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <future>
 
@@ -12,6 +10,7 @@
 #include "ops/api/constant.hpp"
 #include "ops/graph_api.hpp"
 #include "tests/actors/tcp_workers.hpp"
+#include "tests/net/raw_client.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -23,11 +22,13 @@ TEST_CASE("a worker whose connection breaks while it joins tries again") {
   NodeOptions options;
   options.master = {"127.0.0.1", port.number()};
   auto worker = std::async(std::launch::async, [options] { return run_worker(options); });
-  const int connection = accept(port.socket(), nullptr, nullptr);
-  std::array<char, 64> hello;
-  REQUIRE(recv(connection, hello.data(), hello.size(), 0) > 0);
-  port.close();
-  close(connection);
+  {
+    testing::RawClient connection = testing::RawClient::accepted_by(port.socket());
+    FrameType type{};
+    connection.frame(&type);
+    REQUIRE(type == FrameType::hello);
+    port.close();
+  }
 
   Graph g;
   Cluster cluster;
