@@ -41,8 +41,6 @@ function(troupe_test name)
   endif()
   set(target troupe_test_${name})
   troupe_program(${target} SOURCES ${sources} LINK troupe_doctest_main ${arg_LINK})
-  target_compile_definitions(${target} PRIVATE
-    TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TROUPE_BUILD_DIR="${PROJECT_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${target} "--test-case-exclude=*[slow]*")
   add_test(NAME ${name}_slow COMMAND ${target} "--test-case=*[slow]*")
   set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 300)

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/paths.hpp"
+
 struct Ended {
   int code = -1;
   std::string out, err;
@@ -25,7 +27,7 @@ inline Ended troupe_command(const std::string& arguments) {
   int descriptor = mkstemp(name);
   if (descriptor < 0) return {};
   close(descriptor);
-  std::string command = std::string(TROUPE_BUILD_DIR "/bin/troupe ") + arguments + " 2>" + name;
+  std::string command = build_dir() + "/bin/troupe " + arguments + " 2>" + name;
   std::FILE* pipe = popen(command.c_str(), "r");
   Ended ended;
   if (pipe == nullptr) return ended;

@@ -14,12 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.hpp"
+
 // Its output is read line by line; both streams go into one pipe, which ends when the command and
 // every process that it started have ended.
 class RunningCommand {
  public:
   explicit RunningCommand(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), TROUPE_BUILD_DIR "/bin/troupe");
+    arguments.insert(arguments.begin(), build_dir() + "/bin/troupe");
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);

@@ -6,6 +6,7 @@
 
 #include "ops/isa.hpp"
 #include "tests/ops/nn_kernels.hpp"
+#include "tests/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -35,8 +36,8 @@ TEST_CASE("TROUPE_ISA names the level, and is refused where it cannot be had") {
     CHECK(std::string(wanted) == "v" + std::to_string(level));
   // A process of its own: the level of this one is chosen.
   auto text_of = [](const std::string& isa) {
-    std::string command = "TROUPE_ISA=" + isa + " " + TROUPE_BUILD_DIR +
-                          "/bin/troupe-gen --check " + TROUPE_SOURCE_DIR + "/ops/api 2>&1";
+    std::string command = "TROUPE_ISA=" + isa + " " + build_dir() + "/bin/troupe-gen --check " +
+                          source_dir() + "/ops/api 2>&1";
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     std::string text;
