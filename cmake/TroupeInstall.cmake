@@ -1,4 +1,4 @@
-# `cmake --install build --prefix P`: the command, the libraries with the modules of kernels beside
+# `./dev install P`: the command, the libraries with the modules of kernels of every level beside
 # them, the headers under P/include/troupe, and a package for find_package(troupe). Its target
 # troupe::troupe is everything a client program links.
 

@@ -1,5 +1,4 @@
 // Finds the ISA object of this machine beside libtroupe_ops.so and lets it fill the table.
-#include <cpuid.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include <mutex>
 
 #include "core/log.hpp"
+#include "ops/detail/machine_level.hpp"
 #include "ops/isa.hpp"
 #include "ops/op.hpp"
 #if TROUPE_ONEDNN
@@ -31,29 +31,9 @@ Choice& choice() {
   return c;
 }
 
-bool cpuid_bit(unsigned leaf, int bit) {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(leaf, &a, &b, &c, &d) != 0 && (c >> bit & 1) != 0;
-}
-
-// The x86-64 level of this processor and its operating system (the builtins ask XGETBV too).
-int machine_level() {
-  __builtin_cpu_init();
-  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-            cpuid_bit(1, 29 /* F16C */) && cpuid_bit(1, 22 /* MOVBE */) &&
-            cpuid_bit(0x80000001, 5 /* LZCNT */);
-  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512vl");
-  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") &&
-            __builtin_cpu_supports("popcnt");
-  return v4 ? 4 : v3 ? 3 : v2 ? 2 : 1;
-}
-
 std::string own_folder() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&machine_level), &info) == 0 || info.dli_fname == nullptr)
+  if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr)
     return ".";
   std::string path = info.dli_fname;
   auto slash = path.rfind('/');

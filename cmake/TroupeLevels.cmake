@@ -1,0 +1,27 @@
+# troupe_level_here(VAR): the level of TROUPE_ISA_LEVELS whose kernels this machine takes ("v3"), by
+# the function that the loader asks. The lowest where none of them runs here, as in a build for
+# other machines: `troupe` then says so when it starts.
+function(troupe_level_here var)
+  if(NOT DEFINED TROUPE_MACHINE_LEVEL)
+    set(level 4)
+    if(NOT CMAKE_CROSSCOMPILING)
+      try_run(ran compiled SOURCES ${PROJECT_SOURCE_DIR}/cmake/machine_level.cpp NO_CACHE
+        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR} RUN_OUTPUT_VARIABLE level)
+      if(NOT compiled OR NOT ran EQUAL 0)
+        message(FATAL_ERROR "cmake/machine_level.cpp does not build and run: ${level}")
+      endif()
+    endif()
+    message(STATUS "This machine is an x86-64-v${level}")
+    set(TROUPE_MACHINE_LEVEL ${level} CACHE INTERNAL "The x86-64 level of this machine")
+  endif()
+  set(levels ${TROUPE_ISA_LEVELS})
+  list(SORT levels)
+  list(GET levels 0 here)
+  foreach(level IN LISTS levels)
+    string(SUBSTRING ${level} 1 -1 number)
+    if(NOT number GREATER TROUPE_MACHINE_LEVEL)
+      set(here ${level})
+    endif()
+  endforeach()
+  set(${var} ${here} PARENT_SCOPE)
+endfunction()
