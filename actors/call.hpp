@@ -11,6 +11,7 @@
 #include "core/ids.hpp"
 #include "core/status.hpp"
 #include "core/tensor.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 
@@ -19,6 +20,7 @@ struct CallResult {
   Status status;
   std::vector<Tensor> fetches;
   CommitNumber committed = 0;  // 0: the run wrote nothing
+  JobPlace place;              // of a run that asked for it
   CompiledId compiled = 0;
   std::vector<std::string> text;
 };

@@ -48,9 +48,9 @@ class Outbox final : public StepOutbox {
 // One attempt of one run, from START until a LiveList says that it is over.
 struct Attempt {
   AttemptInfo info;
-  std::uint64_t random_index = 0;
   CommitNumber grant = 0;
-  std::shared_ptr<StepState> step;  // null once it has ended, or never began
+  std::vector<std::vector<std::uint64_t>> elements;  // parallel to ExecutorSetup::datasets
+  std::shared_ptr<StepState> step;                   // null once it has ended, or never began
   std::shared_ptr<Outbox> outbox;
   bool bursting = false;
   bool ended = false;  // PartitionDone was sent
@@ -193,16 +193,12 @@ void ask_queue(Self self, const Attempt& attempt, const StepRequest& request) {
 void ask_element(Self self, const Attempt& attempt, const StepRequest& request) {
   const auto& setup = self->state.setup;
   const PlanInfo& info = setup.program->plan().info[request.items.front().node];
-  std::uint64_t replicas = 1;
-  if (auto it = info.def.attrs.find("replicas"); it != info.def.attrs.end())
-    replicas = std::uint64_t(std::max<std::int64_t>(1, *it->second.get<std::int64_t>()));
-  // Commit 1 is the initialisation, so the first training step reads element 0. Runs that write
-  // nothing are told apart by their index.
-  std::uint64_t step = std::max<std::uint64_t>(attempt.info.snapshot, 1) - 1 + attempt.random_index;
-  std::uint64_t replica = std::uint64_t(std::max(0, info.replica));
-  self->send(
-      setup.resources[info.resource].dataset,
-      NextElement{request.id, attempt.info.id, step * replicas + replica, ExecutorActor(self)});
+  auto read = std::find_if(setup.datasets.begin(), setup.datasets.end(),
+                           [&](const DatasetRead& r) { return r.resource == info.resource; });
+  const auto& elements = attempt.elements[std::size_t(read - setup.datasets.begin())];
+  const std::size_t replica = elements.size() > 1 ? std::size_t(info.replica) : 0;
+  self->send(setup.resources[info.resource].dataset,
+             NextElement{request.id, attempt.info.id, elements[replica], ExecutorActor(self)});
 }
 
 void ask(Self self, Attempt& attempt, StepRequest request) {
@@ -337,10 +333,21 @@ void refuse(Self self, const StartStep& message, Status status) {
   self->send(self->state.setup.coordinator, std::move(done));
 }
 
+Status check_elements(const ExecutorSetup& setup, const StartStep& message) {
+  const bool fit = std::equal(
+      setup.datasets.begin(), setup.datasets.end(), message.elements.begin(),
+      message.elements.end(),
+      [](const DatasetRead& read, const auto& given) { return read.elements == given.size(); });
+  if (fit) return ok_status();
+  return invalid_argument("the step was not started with the elements that its datasets give");
+}
+
 void start(Self self, StartStep& message) {
   auto& s = self->state;
   AttemptId id = message.attempt.id;
   if (s.live.over(id) || s.attempts.contains(id)) return;
+  if (Status status = check_elements(s.setup, message); !status.ok())
+    return refuse(self, message, std::move(status));
   std::shared_ptr<StepState> step;
   if (s.pool.empty()) {
     step = std::make_shared<StepState>(s.setup.program);
@@ -357,8 +364,8 @@ void start(Self self, StartStep& message) {
     return refuse(self, message, std::move(status));
   Attempt& attempt = s.attempts[id];
   attempt.info = message.attempt;
-  attempt.random_index = message.random_index;
   attempt.grant = message.grant;
+  attempt.elements = std::move(message.elements);
   attempt.step = std::move(step);
   attempt.outbox = std::move(outbox);
   if (auto early = s.early.extract(id); !early.empty())

@@ -29,6 +29,12 @@ struct WriteInfo {
   std::uint32_t replica = 0;
 };
 
+// A dataset of the plan: what START names elements of.
+struct DatasetRead {
+  std::uint32_t resource = 0;
+  std::uint32_t elements = 1;  // that a run takes: one for each replica
+};
+
 // Where the channels that leave a partition go. Filled once all executors of the process exist,
 // before the first start; read by lanes.
 struct ChannelRoutes {
@@ -49,7 +55,8 @@ struct ExecutorSetup {
   DeviceActor device;
   CoordinatorActor coordinator;
   FilesActor files;
-  std::vector<ResourceHandle> resources;                // parallel to Plan::resources
+  std::vector<ResourceHandle> resources;  // parallel to Plan::resources
+  std::vector<DatasetRead> datasets;
   std::unordered_map<std::uint32_t, WriteInfo> writes;  // by plan node
   // For reads ordered after writes of their own run: the keys of those writes, by plan node.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;

@@ -63,7 +63,7 @@ using QueueActor = caf::typed_actor<caf::reacts_to<QueueCall>, caf::reacts_to<St
                                     caf::reacts_to<LiveList>>;
 
 // One input pipeline: element `position` of an endless or finite sequence. A pure function of the
-// position, so it has no part in transactions.
+// position, which the master gives (DatasetPlaces), so it has no part in transactions.
 struct NextElement {
   std::uint64_t id = 0;
   AttemptId attempt;

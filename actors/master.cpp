@@ -85,6 +85,7 @@ void start(Self self, const Coordinator::StartAttempt& start) {
   message.attempt = start.attempt;
   message.random_index = start.random_index;
   message.grant = start.grant;
+  message.elements = start.elements;
   for (std::uint32_t feed : step->feeds[start.partition])
     message.feeds.push_back(run->second.feeds[feed]);
   auto direct = s.executors.find({step->id, start.partition});
@@ -115,6 +116,7 @@ void answer(Self self, Coordinator::Answer& answer) {
   CallResult result;
   result.status = std::move(answer.status);
   result.committed = answer.committed;
+  result.place = std::move(answer.place);
   if (result.status.ok()) {
     result.fetches.resize(run.fetches);
     for (Fetched& f : answer.fetches)
@@ -371,8 +373,8 @@ Status begin_run(Self self, RunStep& message) {
                                         std::uint32_t(step->request.fetches.size())});
   Instant t = now(self);
   RunRequest request{message.run, step->shape,
-                     message.timeout == kNever ? kNever : t + message.timeout,
-                     message.acknowledged};
+                     message.timeout == kNever ? kNever : t + message.timeout, message.acknowledged,
+                     message.with_place};
   Coordinator::Outputs out;
   s.coordinator->run(request, t, out);
   carry_out(self, out);
@@ -434,6 +436,7 @@ void end_reset(Self self) {
   Reset reset = std::move(*s.reset);
   s.reset.reset();
   for (CompiledId id : reset.steps) unload(self, id);
+  s.coordinator->rewind_datasets(reset.containers);
   DropContainers drop{{reset.containers.begin(), reset.containers.end()}};
   for (auto& [_, process] : s.processes) self->send(process.actor, drop);
   for (const auto& call : reset.calls) fail(call, s.stopped);
@@ -536,7 +539,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
         auto& s = self->state;
         if (s.coordinator->counters().attempts > 0)
           return fail(message.call, failed_precondition("a job resumes before its first run"));
-        s.coordinator->resume_at(message.decided);
+        s.coordinator->resume_at(message.place);
         message.call->finish({});
       },
       [self](const ProcessUp& message) {

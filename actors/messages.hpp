@@ -116,6 +116,7 @@ struct RunStep {
   std::vector<Tensor> feeds;       // in the order of the request's feeds
   Instant timeout = kNever;        // from now; kNever: none
   std::uint64_t acknowledged = 0;  // answers of runs below arrived
+  bool with_place = false;         // the result says where the job stood when the run started
   std::shared_ptr<Call> call;
 };
 struct CancelRun {
@@ -127,9 +128,9 @@ struct CloseSession {
   std::uint64_t session = 0;
   std::shared_ptr<Call> call;
 };
-// Drops the variables and queues of the containers, of all sessions. Runs under way that use one
-// are aborted, those whose number is being decided end first. Result: ok, and every later run finds
-// it done; or why the job has stopped.
+// Drops the variables and queues of the containers, of all sessions; datasets begin anew. Runs
+// under way that use one are aborted, those whose number is being decided end first. Result: ok,
+// and every later run finds it done; or why the job has stopped.
 struct ResetContainers {
   std::vector<std::string> containers;  // "": the default one
   std::shared_ptr<Call> call;
@@ -138,9 +139,9 @@ struct ResetContainers {
 struct DescribeJob {
   std::shared_ptr<Call> call;
 };
-// Restoring a job: commits start from there. Before the first run.
+// Restoring a job: commits and datasets go on from there. Before the first run.
 struct ResumeAt {
-  CommitNumber decided = 0;
+  JobPlace place;
   std::shared_ptr<Call> call;
 };
 

@@ -184,11 +184,10 @@ struct Run {
            !core.committed.compare_exchange_weak(seen, result.committed)) {
     }
   }
-  Expected<std::vector<Tensor>> wait() {
+  CallResult& wait() {
     CallResult& result = call->wait();
     if (!noted.exchange(true)) note(*core, id.n, result);
-    if (!result.status.ok()) return result.status;
-    return result.fetches;
+    return result;
   }
   // One that nobody waits for is over all the same.
   ~Run() {
@@ -203,6 +202,7 @@ struct Step {
   CompileRequest request;
   std::vector<FeedType> feeds;
   std::atomic<CompiledId> id{0};
+  bool with_place = false;  // its runs say where the job stood
 };
 
 Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>& feeds) {
@@ -234,22 +234,24 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.feeds = std::move(feeds);
   message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
   message.acknowledged = acknowledged(core);
+  message.with_place = step.with_place;
   run.call = attach_call(message);
   to_master(core, std::move(message),
             [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
 }
 
-Expected<std::vector<Tensor>> run_to_end(Step& step, const std::vector<Tensor>& feeds,
-                                         const RunOptions& options) {
+Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
+                                const RunOptions& options) {
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
     start(step, feeds, options, run);
-    Expected<std::vector<Tensor>> result = run.wait();
+    CallResult& result = run.wait();
+    if (result.status.ok()) return std::move(result);
     // The least recently used steps are unloaded when many are compiled: compile it again.
-    if (result.ok() || tries > 0 || result.status().code() != Code::not_found ||
-        result.status().message().find("is not loaded any more") == std::string::npos)
-      return result;
+    if (tries > 0 || result.status.code() != Code::not_found ||
+        result.status.message().find("is not loaded any more") == std::string::npos)
+      return result.status;
     TROUPE_TRY(CompiledId again, compile_request(*step.core, step.request));
     step.id.compare_exchange_strong(used, again);
   }
@@ -270,7 +272,11 @@ void PendingRun::cancel() {
             [](const MasterActor& master, CancelRun m) { caf::anon_send(master, std::move(m)); });
 }
 
-Expected<std::vector<Tensor>> PendingRun::try_get() { return state_->wait(); }
+Expected<std::vector<Tensor>> PendingRun::try_get() {
+  const CallResult& result = state_->wait();
+  if (!result.status.ok()) return result.status;
+  return result.fetches;
+}
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   PendingRun pending;
@@ -281,7 +287,8 @@ PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& opti
 
 Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
                                                     const RunOptions& options) const {
-  return run_to_end(*state_, feeds, options);
+  TROUPE_TRY(CallResult result, run_to_end(*state_, feeds, options));
+  return std::move(result.fetches);
 }
 
 namespace {
@@ -307,8 +314,10 @@ Session::~Session() { (void)try_close(); }
 
 Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
                                             const std::vector<Op>& targets,
-                                            const std::vector<Output>& feeds) {
+                                            const std::vector<Output>& feeds,
+                                            const CompileOptions& options) {
   TROUPE_TRY(CompileRequest request, make_request(*core_, fetches, targets, feeds));
+  if (options.replicas != 0) request.replicas = options.replicas;
   TROUPE_TRY(CompiledId id, compile_request(*core_, request));
   CompiledStep step;
   step.state_ = std::make_shared<CompiledStep::State>();
@@ -336,18 +345,41 @@ Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetche
 
 namespace {
 
-// Runs target nodes once, as one replica.
-Expected<std::vector<Tensor>> run_single(const std::shared_ptr<SessionCore>& core,
-                                         CompileRequest request, std::vector<Tensor> feeds) {
+// Runs a request once, as one replica.
+Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
+                                std::vector<Tensor> feeds) {
   request.replicas = 1;
   Step step;
   step.core = core;
+  step.with_place = true;
   TROUPE_TRY(CompiledId id, compile_request(*core, request));
   step.id = id;
   for (std::size_t i = 0; i < feeds.size(); ++i)
     step.feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
   step.request = std::move(request);
   return run_to_end(step, feeds, {});
+}
+
+// All variables in one run. Nothing at all when there are none.
+Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core) {
+  CompileRequest request;
+  std::vector<std::string> names;
+  const GraphDef& def = core->graph.def();
+  for (const NodeDef& node : def.nodes) {
+    if (node.op != "ReadVariable" || !node.control.empty()) continue;
+    const std::string& name = def.nodes[node.inputs[0].node].name;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(name);
+    request.fetches.push_back({node.name, 0, false});
+  }
+  JobState state;
+  if (names.empty()) return state;
+  TROUPE_TRY(CallResult result, run_single(core, std::move(request), {}));
+  state.committed = result.place.decided;
+  state.datasets = std::move(result.place.datasets);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    state.variables.emplace_back(names[i], std::move(result.fetches[i]));
+  return state;
 }
 
 }  // namespace
@@ -361,26 +393,19 @@ Status Session::try_init() {
 }
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
-  CompileRequest request;
-  std::vector<std::string> names;
-  const GraphDef& def = core_->graph.def();
-  for (const NodeDef& node : def.nodes) {
-    if (node.op != "ReadVariable" || !node.control.empty()) continue;
-    const std::string& name = def.nodes[node.inputs[0].node].name;
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    names.push_back(name);
-    request.fetches.push_back({node.name, 0, false});
-  }
-  std::vector<std::pair<std::string, Tensor>> variables;
-  if (names.empty()) return variables;
-  TROUPE_TRY(std::vector<Tensor> values, run_single(core_, std::move(request), {}));
-  for (std::size_t i = 0; i < names.size(); ++i)
-    variables.emplace_back(names[i], std::move(values[i]));
-  return variables;
+  TROUPE_TRY(JobState state, read_state(core_));
+  return std::move(state.variables);
+}
+
+Expected<JobState> Session::try_state() {
+  TROUPE_TRY(JobState state, read_state(core_));
+  if (state.variables.empty())
+    return failed_precondition("the graph reads no variable: there is no state to save");
+  return state;
 }
 
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
-                            CommitNumber committed) {
+                            CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
   if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
   CompileRequest request;
   std::vector<Tensor> feeds;
@@ -400,7 +425,7 @@ Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& v
     request.targets.push_back(node.name());
     feeds.push_back(value);
   }
-  TROUPE_TRY(ask(*core_, ResumeAt{committed - 1, nullptr}).status);
+  TROUPE_TRY(ask(*core_, ResumeAt{{committed - 1, datasets}, nullptr}).status);
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 

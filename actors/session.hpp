@@ -14,6 +14,7 @@
 #include "core/ids.hpp"
 #include "core/status.hpp"
 #include "core/tensor.hpp"
+#include "core/transaction.hpp"
 #include "graph/builder.hpp"
 
 namespace caf {
@@ -82,6 +83,17 @@ struct Feed {
   Tensor value;
 };
 
+struct CompileOptions {
+  int replicas = 0;  // 0: as many as the cluster's
+};
+
+// All that a job has to remember: what a checkpoint holds.
+struct JobState {
+  CommitNumber committed = 0;
+  std::vector<std::pair<std::string, Tensor>> variables;  // all that the graph reads, by name
+  std::vector<DatasetPlace> datasets;                     // how far they are read
+};
+
 // Runs a graph on a cluster. Owns the runtime unless it was given an actor system. May be used
 // from several threads. Functions without `try_` throw troupe::Error.
 //
@@ -108,12 +120,13 @@ class Session {
   // (Extend). Equal requests share one compiled step. Without feeds, fetches' order is the
   // result's.
   CompiledStep compile(const std::vector<Output>& fetches, const std::vector<Op>& targets = {},
-                       const std::vector<Output>& feeds = {}) {
-    return value_or_throw(try_compile(fetches, targets, feeds));
+                       const std::vector<Output>& feeds = {}, const CompileOptions& options = {}) {
+    return value_or_throw(try_compile(fetches, targets, feeds, options));
   }
   Expected<CompiledStep> try_compile(const std::vector<Output>& fetches,
                                      const std::vector<Op>& targets = {},
-                                     const std::vector<Output>& feeds = {});
+                                     const std::vector<Output>& feeds = {},
+                                     const CompileOptions& options = {});
 
   // Compile and run at once.
   std::vector<Tensor> run(const std::vector<Output>& fetches, const std::vector<Op>& targets = {},
@@ -127,16 +140,21 @@ class Session {
 
   // The values of all variables that the graph reads, by name, as of one moment.
   Expected<std::vector<std::pair<std::string, Tensor>>> try_variables();
-  // Puts values back under their names, as commit `committed` (what a checkpoint holds). Before the
-  // first run. not_found for a name that the graph does not have.
+  // The same with where the job stood at that moment: runs that committed later, or had not ended,
+  // are no part of it. failed_precondition when the graph reads no variable.
+  Expected<JobState> try_state();
+  // Puts values back under their names, as commit `committed`, and datasets where they were; one
+  // that is not named is at its beginning. Before the first run. not_found for a name that the
+  // graph does not have.
   Status try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
-                     CommitNumber committed);
+                     CommitNumber committed, const std::vector<DatasetPlace>& datasets = {});
 
   // Drops the variables and queues of these containers on all devices, whoever made them; "" is the
   // default container, the only one when none is named. It happens between two runs: one under way
   // that uses a container ends with `aborted`, or first, when its commit is being decided. Later
-  // ones find variables uninitialised and queues empty and open. Steps that use a container are
-  // compiled anew when they run next; start() is answered not_found until then.
+  // ones find variables uninitialised, queues empty and open, and datasets at their beginning.
+  // Steps that use a container are compiled anew when they run next; start() is answered not_found
+  // until then.
   Status try_reset(const std::vector<std::string>& containers = {});
   void reset(const std::vector<std::string>& containers = {}) {
     throw_if_error(try_reset(containers));

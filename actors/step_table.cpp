@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "actors/load.hpp"
+
 namespace troupe {
 namespace {
 
@@ -40,6 +42,15 @@ bool fast_path(const CompiledGraph& graph) {
   return any;
 }
 
+// The dataset's place among those of the step. One that several partitions read is one.
+std::uint32_t share(StepShape& shape, const ResourceRef& resource, std::uint32_t elements) {
+  const DatasetName name{resource.container, resource.name};
+  auto at = std::find_if(shape.datasets.begin(), shape.datasets.end(),
+                         [&](const auto& known) { return known.dataset == name; });
+  if (at == shape.datasets.end()) at = shape.datasets.insert(at, {name, elements});
+  return std::uint32_t(at - shape.datasets.begin());
+}
+
 }  // namespace
 
 std::string request_key(const CompileRequest& request) {
@@ -55,8 +66,11 @@ std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
   auto shape = std::make_shared<StepShape>();
   shape->may_write = false;
   for (std::size_t p = 0; p < graph.plans.size(); ++p) {
-    shape->partitions.push_back({process_of[p], graph.plans[p].device});
+    shape->partitions.push_back({process_of[p], graph.plans[p].device, {}});
     shape->may_write |= graph.plans[p].writes;
+    for (const DatasetRead& read : dataset_reads(graph.plans[p]))
+      shape->partitions.back().datasets.push_back(
+          share(*shape, graph.plans[p].resources[read.resource], read.elements));
   }
   shape->fast_path = fast_path(graph);
   return shape;

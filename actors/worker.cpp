@@ -331,6 +331,7 @@ Status load_partition(Self self, const LoadStep& load, std::uint32_t index, cons
   setup.coordinator = s.options.coordinator;
   setup.files = s.files;
   TROUPE_TRY(setup.resources, resolve(self, plan, loading.declare));
+  setup.datasets = dataset_reads(plan);
   TROUPE_TRY(setup.writes, write_infos(plan, *s.options.ops, *local.device));
   setup.write_nodes = std::uint32_t(setup.writes.size());
   setup.after = reads_after(plan, setup.writes);

@@ -21,7 +21,7 @@ double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-// The pipeline of a description, read in this process: test sets are fed.
+// The pipeline of a description, read in this process: its examples are counted.
 Expected<Pipeline> open_here(const data::Images& images) {
   Graph scratch;
   Output element = images.outputs(scratch)[0];
@@ -89,7 +89,7 @@ Status Job::begin() {
       return invalid_argument(fmt::format("'{}' is a checkpoint of {}, not of {}", newest.path,
                                           example->second, options_.example));
     std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
-    TROUPE_TRY(session_->try_restore(values, data.step));
+    TROUPE_TRY(session_->try_restore(values, data.step, data.datasets));
     // Commit 1 is the initialisation; step k commits k + 1.
     first_step_ = last_checkpoint_ = std::int64_t(data.step) - 1;
     result_.checkpoint = newest.path;
@@ -108,11 +108,12 @@ bool Job::checkpoint_due() const {
 
 Status Job::checkpoint() {
   if (options_.checkpoint_dir.empty() || last_checkpoint_ == result_.steps) return ok_status();
-  TROUPE_TRY(auto variables, session_->try_variables());
+  TROUPE_TRY(JobState state, session_->try_state());
   CheckpointData data;
-  data.step = std::uint64_t(result_.steps) + 1;
+  data.step = state.committed;
   data.seed = options_.seed;
-  for (auto& [name, value] : variables) data.tensors[name] = value;
+  data.datasets = std::move(state.datasets);
+  for (auto& [name, value] : state.variables) data.tensors[name] = value;
   data.metadata["example"] = options_.example;
   TROUPE_TRY(CheckpointInfo written,
              write_checkpoint(options_.checkpoint_dir, data, std::size_t(options_.keep)));
@@ -147,18 +148,19 @@ Status Job::loop() {
   return checkpoint();
 }
 
+// The whole test set once, whatever the number of replicas.
 Status Job::test() {
-  TROUPE_TRY(Pipeline pipeline,
-             open_here(training_images(options_, data::Split::test).batch(500).repeat(1)));
   TROUPE_TRY(CompiledStep step,
-             session_->try_compile({step_.correct}, {}, {step_.test_images, step_.test_labels}));
-  double correct = 0;
-  for (std::uint64_t i = 0; i < *pipeline.elements(); ++i) {
-    TROUPE_TRY(std::vector<Tensor> element, pipeline.element(i));
-    TROUPE_TRY(std::vector<Tensor> fetched, step.try_run(std::move(element)));
-    correct += fetched[0].item<float>();
+             session_->try_compile({step_.correct, step_.test_labels}, {}, {}, {.replicas = 1}));
+  double correct = 0, tested = 0;
+  for (;;) {
+    Expected<std::vector<Tensor>> fetched = step.try_run();
+    if (!fetched.ok() && fetched.status().code() == Code::out_of_range && tested > 0) break;
+    TROUPE_TRY(fetched.status());
+    correct += (*fetched)[0].item<float>();
+    tested += double((*fetched)[1].dim(0));
   }
-  result_.test_accuracy = correct / double(pipeline.examples());
+  result_.test_accuracy = correct / tested;
   return ok_status();
 }
 

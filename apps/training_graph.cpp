@@ -22,10 +22,11 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
   TROUPE_TRY(out.model, make_model(options.example, graph));
   Output logits = (*out.model)(images);
   out.loss = mean(softmax_cross_entropy(logits, labels));
-  // Tested on batches of any size, by the same variables.
-  out.test_images = placeholder<float>(graph, {-1, 28, 28, 1}, "test_images");
-  out.test_labels = placeholder<std::int64_t>(graph, {-1}, "test_labels");
-  Output answers = argmax((*out.model)(out.test_images), 1);
+  // Tested with the same variables, on all of the test set in order: its last batch may be short.
+  auto [test_images, test_labels] =
+      training_images(options, data::Split::test).batch(500).prefetch(1).outputs(graph, "test");
+  out.test_labels = test_labels;
+  Output answers = argmax((*out.model)(test_images), 1);
   out.correct = sum(cast<float>(answers == out.test_labels));
   bool linear = options.example == "mnist-softmax";
   double rate = options.learning_rate > 0 ? options.learning_rate : linear ? 0.1 : 0.02;

@@ -11,11 +11,11 @@ namespace troupe {
 
 struct TrainingGraph {
   std::unique_ptr<ImageModel> model;
-  Output images, labels;            // one batch: f32 [batch,28,28,1], i64 [batch]
-  Output loss;                      // mean over the batch
-  Output test_images, test_labels;  // fed: f32 [any,28,28,1], i64 [any]
-  Output correct;                   // how many of those are right
-  Op train;                         // one update of all parameters
+  Output images, labels;  // one batch: f32 [batch,28,28,1], i64 [batch]
+  Output loss;            // mean over the batch
+  Output test_labels;     // the next batch of the test set: i64 [any]
+  Output correct;         // how many of those are recognised
+  Op train;               // one update of all parameters
 };
 
 // The digits that the options name: IDX files, or drawn ones.

@@ -26,6 +26,29 @@ struct ResourceId {
   friend auto operator<=>(const ResourceId&, const ResourceId&) = default;
 };
 
+// An input pipeline of the job. Named as variables and queues are: the steps that read it share how
+// far it is read.
+struct DatasetName {
+  std::string container;  // "" is the default one
+  std::string name;       // shared_name or node name
+  friend auto operator<=>(const DatasetName&, const DatasetName&) = default;
+};
+
+// How far a dataset is read: elements below `next` have been used, but for those in `left`, which
+// runs had taken that failed while others went on.
+struct DatasetPlace {
+  DatasetName dataset;
+  std::uint64_t next = 0;
+  std::vector<std::uint64_t> left;  // ascending
+  friend bool operator==(const DatasetPlace&, const DatasetPlace&) = default;
+};
+
+// Where a job stands between two runs.
+struct JobPlace {
+  CommitNumber decided = 0;            // the last commit
+  std::vector<DatasetPlace> datasets;  // those that are not at their beginning
+};
+
 // What every request of an attempt to a resource carries, as START gave it.
 struct AttemptInfo {
   AttemptId id;

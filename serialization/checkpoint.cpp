@@ -104,6 +104,7 @@ Status write_into(FileSystem& files, const std::string& dir, const CheckpointDat
   manifest.graph_hash = data.graph_hash;
   manifest.numeric_profile = data.numeric_profile;
   manifest.metadata = data.metadata;
+  manifest.datasets = data.datasets;
   manifest.params_sha256 = params_of(data.tensors);
   TROUPE_TRY(write_tensors(files, dir, data, shard_bytes, manifest));
   TROUPE_TRY(std::string text, detail::format_manifest(manifest));
@@ -185,7 +186,8 @@ Status read_other(FileSystem& files, const std::string& path,
 Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
   TROUPE_TRY(Manifest manifest, verified(files, path));
   CheckpointData data{manifest.step,     manifest.seed,       {},
-                      manifest.metadata, manifest.graph_hash, manifest.numeric_profile};
+                      manifest.metadata, manifest.graph_hash, manifest.numeric_profile,
+                      manifest.datasets};
   for (const ManifestFile& record : manifest.files) {
     if (record.name == kOther) {
       TROUPE_TRY(read_other(files, join(path, record.name), data.tensors));

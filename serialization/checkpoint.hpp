@@ -17,6 +17,7 @@
 #include "core/ids.hpp"
 #include "core/status.hpp"
 #include "core/tensor.hpp"
+#include "core/transaction.hpp"
 #include "serialization/file.hpp"
 
 namespace troupe {
@@ -28,6 +29,7 @@ struct CheckpointData {
   std::map<std::string, std::string> metadata;  // UTF-8
   std::string graph_hash;                       // graph_sha256, to refuse another program
   std::string numeric_profile;                  // text; other settings give other bits
+  std::vector<DatasetPlace> datasets;           // how far they were read, each once
 };
 
 struct CheckpointInfo {

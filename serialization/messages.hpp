@@ -113,6 +113,9 @@ struct StartStep {
   std::uint64_t random_index = 0;  // k of the random number counter
   CommitNumber grant = 0;          // fast path, or 0
   std::vector<Tensor> feeds;       // in the order of Plan::feeds
+  // Of each dataset that the plan reads, in the order of its resources, the elements of this run:
+  // one for each replica.
+  std::vector<std::vector<std::uint64_t>> elements;
 };
 // Master to an executor; Coordinator::AbortAttempt says how it is obeyed.
 struct AbortPartition {

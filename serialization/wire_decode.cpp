@@ -132,6 +132,7 @@ Result read_message(schema::StartStep::Reader in) {
     TROUPE_TRY(Tensor t, read(item));
     m.feeds.push_back(std::move(t));
   }
+  for (auto item : in.getElements()) m.elements.push_back(read_numbers(item));
   return m;
 }
 

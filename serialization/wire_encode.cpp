@@ -134,6 +134,9 @@ struct Writer {
     out.setGrant(m.grant);
     auto feeds = out.initFeeds(unsigned(m.feeds.size()));
     for (unsigned i = 0; i < feeds.size(); ++i) write(feeds[i], m.feeds[i]);
+    auto elements = out.initElements(unsigned(m.elements.size()));
+    for (unsigned i = 0; i < elements.size(); ++i)
+      write_numbers(elements.init(i, unsigned(m.elements[i].size())), m.elements[i]);
   }
   void operator()(const AbortPartition& m) {
     auto out = root.initAbortPartition();

@@ -144,6 +144,7 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   run.order = next_order_++;
   run.step = request.step;
   run.deadline = request.deadline;
+  run.with_place = request.with_place;
   if (runs_.empty()) last_progress_ = now;
   runs_.emplace(request.run, std::move(run));
   settle(now, out);
@@ -195,6 +196,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   if (!keep_marks) run.attempt.marks_from = run.attempt.id.a;
   run.attempt.snapshot = decided_;
   run.random_index = pick_random_index(run);
+  take_elements(run);
   run.grant = may_grant(run) ? decided_ + 1 : 0;
   if (run.grant != 0) granted_ = &run;
   run.phase = Phase::running;
@@ -228,12 +230,20 @@ std::uint64_t Coordinator::pick_random_index(const Run& run) const {
   return k;
 }
 
+void Coordinator::take_elements(Run& run) {
+  if (run.with_place) run.place = {decided_, places_.places()};
+  if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
+}
+
 void Coordinator::send_starts(const Run& run, Outputs& out) const {
   const auto& partitions = run.step->partitions;
-  for (std::uint32_t p = 0; p < partitions.size(); ++p)
-    if (run.done.count(p) == 0)
-      out.push_back(
-          StartAttempt{partitions[p].process, p, run.attempt, run.random_index, run.grant});
+  for (std::uint32_t p = 0; p < partitions.size(); ++p) {
+    if (run.done.count(p) != 0) continue;
+    StartAttempt start{partitions[p].process, p, run.attempt, run.random_index, run.grant, {}};
+    for (std::uint32_t dataset : partitions[p].datasets)
+      start.elements.push_back(run.elements[dataset]);
+    out.push_back(std::move(start));
+  }
 }
 
 void Coordinator::send_aborts(const Run& run, const Status& cause, Outputs& out) const {
@@ -319,8 +329,10 @@ void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, In
 // The run is over: it leaves the table, its answer stays until the client has it.
 void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instant now,
                          Outputs& out) {
-  Answer reply{run.id, std::move(status), {}, committed};
+  Answer reply{run.id, std::move(status), {}, committed, {}};
+  places_.end(run.step->datasets, run.elements, reply.status.ok());
   if (reply.status.ok()) {
+    reply.place = std::move(run.place);
     for (auto& [p, done] : run.done)
       for (Fetched& f : done.fetches) reply.fetches.push_back(std::move(f));
     std::sort(reply.fetches.begin(), reply.fetches.end(),

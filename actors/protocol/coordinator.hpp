@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/protocol/dataset_places.hpp"
 #include "core/transaction.hpp"
 
 namespace troupe {
@@ -19,9 +20,11 @@ namespace troupe {
 struct StepShape {
   struct Partition {
     ProcessId process = 0;
-    std::string device;  // for errors
+    std::string device;                   // for errors
+    std::vector<std::uint32_t> datasets;  // those that it reads: indices into StepShape::datasets
   };
   std::vector<Partition> partitions;
+  std::vector<DatasetPlaces::Share> datasets;
   bool may_write = true;  // the plan has write nodes
   // One partition, at most one written resource and that a variable container of the same process,
   // one write message, sent after every other node has succeeded, and no queue operation: log,
@@ -35,6 +38,7 @@ struct RunRequest {
   std::shared_ptr<const StepShape> step;
   Instant deadline = kNever;
   std::uint64_t acknowledged = 0;  // answers of runs below this number have arrived
+  bool with_place = false;         // the answer says where the job stood when the run started
 };
 
 // "step 4 of session 0", for errors.
@@ -51,6 +55,8 @@ std::string step_name(const RunId& run);
 // a run are released when every shard has staged it, not before. A run whose step has the fast path
 // is granted the next number at its start if no other run is under way; until it says whether it
 // used the number, no other run gets one.
+//
+// A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces).
 class Coordinator {
  public:
   struct Options {
@@ -68,8 +74,9 @@ class Coordinator {
     ProcessId process = 0;
     std::uint32_t partition = 0;
     AttemptInfo attempt;
-    std::uint64_t random_index = 0;  // k of the random number counter
-    CommitNumber grant = 0;          // the fast path's number, or 0
+    std::uint64_t random_index = 0;    // k of the random number counter
+    CommitNumber grant = 0;            // the fast path's number, or 0
+    DatasetPlaces::Elements elements;  // parallel to StepShape::Partition::datasets
   };
   // To the executor of one partition: stop, and answer PartitionDone with a derived error if it is
   // not done yet; with a write that carries a granted number under way, once that is answered. An
@@ -96,6 +103,7 @@ class Coordinator {
     Status status;
     std::vector<Fetched> fetches;  // by index, when ok
     CommitNumber committed = 0;    // the run's number; 0: it wrote nothing
+    JobPlace place;                // as of the snapshot, if asked for and ok
   };
   // Every run of the session has been answered.
   struct SessionClosed {
@@ -137,8 +145,14 @@ class Coordinator {
   Instant next_wakeup() const;
 
   CommitNumber decided() const { return decided_; }
-  // Restoring a job: the number its state is at. REQUIRES: no run yet.
-  void resume_at(CommitNumber decided) { decided_ = decided; }
+  // Restoring a job: the number its state is at, and how far its datasets are read. REQUIRES: no
+  // run yet.
+  void resume_at(const JobPlace& place) {
+    decided_ = place.decided;
+    places_.restore(place.datasets);
+  }
+  // The datasets of these containers begin anew. REQUIRES: no run that reads one is under way.
+  void rewind_datasets(const std::set<std::string>& containers) { places_.rewind(containers); }
 
   struct Counters {
     std::uint64_t commits = 0, fast_commits = 0, read_only = 0, failed = 0, conflicts = 0,
@@ -148,8 +162,8 @@ class Coordinator {
   // One line for each run that is not answered: why it is not (for reports and failing tests).
   std::string text() const;
   struct Tables {
-    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0;
-    bool empty() const { return runs + answers + last_writers + blocked == 0; }
+    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0, elements = 0;
+    bool empty() const { return runs + answers + last_writers + blocked + elements == 0; }
   };
   Tables tables() const;
 
@@ -171,6 +185,9 @@ class Coordinator {
     AttemptInfo attempt;
     std::uint64_t random_index = 0;
     CommitNumber grant = 0;
+    DatasetPlaces::Elements elements;  // taken at its first start
+    bool with_place = false;
+    JobPlace place;        // with_place: when the attempt started
     bool waiting = false;  // reported as waiting on resources only
     std::map<std::uint32_t, PartitionDone> done;
     Status cause;  // aborting: the best known
@@ -184,6 +201,7 @@ class Coordinator {
 
   std::map<RunId, Run> runs_;
   CommitNumber decided_ = 0;
+  DatasetPlaces places_;
   std::unordered_map<std::uint64_t, CommitNumber> last_write_, last_enqueue_;
   std::set<ProcessId> shards_, staged_;
 
@@ -212,6 +230,7 @@ class Coordinator {
   void admit(Instant now, Outputs& out);
   void start(Run& run, bool keep_marks, Instant now, Outputs& out);
   bool may_grant(const Run& run) const;
+  void take_elements(Run& run);
   void send_starts(const Run& run, Outputs& out) const;
   std::uint64_t pick_random_index(const Run& run) const;
   void all_done(Run& run, Instant now, Outputs& out);

@@ -162,6 +162,7 @@ Coordinator::Tables Coordinator::tables() const {
   t.last_writers = last_write_.size() + last_enqueue_.size();
   for (const auto& [id, session] : sessions_) t.answers += session.answers.size();
   for (const auto& [shard, report] : blocked_) t.blocked += report.waiting.size();
+  t.elements = places_.held();
   return t;
 }
 

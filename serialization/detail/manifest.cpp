@@ -4,14 +4,16 @@
 #include <isa-l/crc.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
 namespace troupe::detail {
 namespace {
 
-constexpr std::string_view kFormat = "troupe checkpoint 1";
-constexpr std::size_t kTailBytes = 22;  // ,"crc32c":"01234567"}\n
+constexpr std::string_view kFormat = "troupe checkpoint 2";
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;  // of a dataset
+constexpr std::size_t kTailBytes = 22;                           // ,"crc32c":"01234567"}\n
 
 std::string tail_of(std::string_view body) {
   std::string tail =
@@ -30,6 +32,13 @@ bool plain(const std::string& name) {
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
+bool possible(const DatasetPlace& place) {
+  const auto& left = place.left;
+  return place.next <= kMostElements &&
+         std::adjacent_find(left.begin(), left.end(), std::greater_equal<>()) == left.end() &&
+         (left.empty() || left.back() < place.next);
+}
+
 Status check(const Manifest& manifest) {
   std::set<std::string> names;
   for (const ManifestFile& file : manifest.files) {
@@ -39,7 +48,25 @@ Status check(const Manifest& manifest) {
     if (file.chunks.size() != chunks_of(file.size))
       return data_loss("its manifest has too few or too many checksums for " + file.name);
   }
+  std::set<DatasetName> datasets;
+  for (const DatasetPlace& place : manifest.datasets)
+    if (!datasets.insert(place.dataset).second || !possible(place))
+      return data_loss("its manifest has the dataset '" + place.dataset.name +
+                       "' twice, or at a place that cannot be");
   return ok_status();
+}
+
+nlohmann::ordered_json to_json(const DatasetPlace& place) {
+  return {{"container", place.dataset.container},
+          {"name", place.dataset.name},
+          {"next", place.next},
+          {"left", place.left}};
+}
+
+DatasetPlace place_of(const nlohmann::json& json) {
+  return {{json.at("container").get<std::string>(), json.at("name").get<std::string>()},
+          json.at("next").get<std::uint64_t>(),
+          json.at("left").get<std::vector<std::uint64_t>>()};
 }
 
 }  // namespace
@@ -54,6 +81,8 @@ Expected<std::string> format_manifest(const Manifest& m) try {
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   for (const ManifestFile& file : m.files)
     files.push_back({{"name", file.name}, {"size", file.size}, {"crc32c_per_mib", file.chunks}});
+  nlohmann::ordered_json datasets = nlohmann::ordered_json::array();
+  for (const DatasetPlace& place : m.datasets) datasets.push_back(to_json(place));
   nlohmann::ordered_json json = {{"format", kFormat},
                                  {"step", m.step},
                                  {"seed", m.seed},
@@ -61,6 +90,7 @@ Expected<std::string> format_manifest(const Manifest& m) try {
                                  {"numeric_profile", m.numeric_profile},
                                  {"params_sha256", m.params_sha256},
                                  {"metadata", m.metadata},
+                                 {"datasets", datasets},
                                  {"files", files}};
   std::string text = json.dump();
   text.pop_back();  // the brace comes back with the tail
@@ -84,6 +114,7 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   m.numeric_profile = json.at("numeric_profile").get<std::string>();
   m.params_sha256 = json.at("params_sha256").get<std::string>();
   m.metadata = json.at("metadata").get<std::map<std::string, std::string>>();
+  for (const auto& place : json.at("datasets")) m.datasets.push_back(place_of(place));
   for (const auto& file : json.at("files"))
     m.files.push_back({file.at("name").get<std::string>(), file.at("size").get<std::uint64_t>(),
                        file.at("crc32c_per_mib").get<std::vector<std::uint32_t>>()});

@@ -9,6 +9,7 @@
 
 #include "core/ids.hpp"
 #include "core/status.hpp"
+#include "core/transaction.hpp"
 #include "serialization/file.hpp"
 
 namespace troupe::detail {
@@ -28,13 +29,15 @@ struct Manifest {
   std::uint64_t seed = 0;
   std::string graph_hash, numeric_profile, params_sha256;
   std::map<std::string, std::string> metadata;
+  std::vector<DatasetPlace> datasets;
   std::vector<ManifestFile> files;
 };
 
 // One JSON object whose last field is the CRC32C of all text before it, so that no changed byte
 // goes unseen. invalid_argument for text that is not UTF-8.
 Expected<std::string> format_manifest(const Manifest& manifest);
-// data_loss for anything else. File names are plain names, each once, and counts of chunks right.
+// data_loss for anything else. File names are plain names, each once, counts of chunks right, and
+// datasets at places that can be.
 Expected<Manifest> parse_manifest(std::string_view text);
 
 // Appends in whole chunks and notes their checksums.

@@ -137,6 +137,7 @@ struct StartStep {
   randomIndex @3 :UInt64;
   grant @4 :UInt64;
   feeds @5 :List(V.Tensor);
+  elements @6 :List(List(UInt64));
 }
 
 struct AbortPartition {

@@ -233,6 +233,7 @@ WireMessage HostileFrames::plausible() {
       start.random_index = random_.below(3);
       std::size_t feeds = JobProgram::feeds(step, p) + (one_in(12) ? random_.below(3) : 0);
       for (std::size_t i = 0; i < feeds; ++i) start.feeds.push_back(feed());
+      if (one_in(12)) start.elements.resize(random_.below(3), {odd(), odd()});
       maybe(start.compiled, 30);
       maybe(start.partition, 30);
       maybe(start.random_index);

@@ -264,6 +264,8 @@ const std::vector<StartInput>& start_inputs() {
       {"the last step number", [](auto& m) { m.compiled = ~0ull; }, Code::not_found, "not loaded"},
       {"a partition beyond the last", [](auto& m) { m.partition = 77; }, Code::not_found, ""},
       {"the last partition", [](auto& m) { m.partition = ~0u; }, Code::not_found, ""},
+      {"elements of a dataset that it does not read", [](auto& m) { m.elements = {{0}}; },
+       Code::invalid_argument, "elements"},
       {"no feed", [](auto& m) { m.feeds.clear(); }, Code::invalid_argument, "feeds"},
       {"two feeds", [](auto& m) { m.feeds.push_back(m.feeds[0]); }, Code::invalid_argument,
        "feeds"},

@@ -365,3 +365,54 @@ TEST_CASE_FIXTURE(Fixture, "concurrent writing runs of one snapshot draw differe
   run(3, reader);
   CHECK(all<Coordinator::StartAttempt>().back().random_index == (std::uint64_t{1} << 32) + 3);
 }
+
+TEST_CASE_FIXTURE(Fixture, "a run keeps its elements of a dataset when it is done again") {
+  auto reader = [&](std::vector<ProcessId> processes) {
+    auto s = shape(std::move(processes));
+    s->datasets = {{{"", "data"}, 2}, {{"", "more"}, 1}};
+    s->partitions.back().datasets = {1, 0};
+    return s;
+  };
+  run(0, reader({1, 2}));
+  run(1, shape({1}));
+  auto starts = all<Coordinator::StartAttempt>();
+  CHECK(starts[0].elements.empty());
+  CHECK(starts[1].elements == DatasetPlaces::Elements{{0}, {0, 1}});
+  CHECK(starts[2].elements.empty());
+  // Run 1 overwrites what run 0 has read.
+  Uses writes, reads;
+  writes.assigns = reads.reads = {5};
+  commit(1, writes);
+  auto conflicting = done(started(0), 0, 1);
+  conflicting.uses = reads;
+  send(done(started(0), 1));
+  out.clear();
+  send(conflicting);
+  starts = all<Coordinator::StartAttempt>();
+  REQUIRE(starts.size() == 2);
+  CHECK(starts[1].elements == DatasetPlaces::Elements{{0}, {0, 1}});
+  send(done(started(0), 1));
+  coordinator.cancel({7, 0}, cancelled("by its client"), now, out);
+  CHECK(answer(0).status.code() == Code::cancelled);
+  run(2, reader({1}));
+  CHECK(all<Coordinator::StartAttempt>().back().elements == DatasetPlaces::Elements{{0}, {0, 1}});
+  send(done(started(2), 0));
+  run(3, reader({1}));
+  CHECK(all<Coordinator::StartAttempt>().back().elements == DatasetPlaces::Elements{{1}, {2, 3}});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stood when it started") {
+  auto reader = shape({1});
+  reader->datasets = {{{"", "data"}, 1}};
+  coordinator.resume_at({4, {{{"", "data"}, 3, {1}}}});
+  coordinator.run({{7, 0}, reader, kNever, 0, false}, now, out);
+  coordinator.run({{7, 1}, shape({2}), kNever, 0, true}, now, out);
+  send(done(started(0), 0));  // takes element 1, after run 1 has started
+  send(done(started(1), 0));
+  CHECK(answer(0).place.datasets.empty());
+  CHECK(answer(1).place.decided == 4);
+  CHECK(answer(1).place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 3, {1}}});
+  coordinator.run({{7, 2}, shape({2}), kNever, 0, true}, now, out);
+  send(done(started(2), 0));
+  CHECK(answer(2).place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 3, {}}});
+}

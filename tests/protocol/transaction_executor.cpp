@@ -15,7 +15,8 @@ void Simulation::start(int id, const Coordinator::StartAttempt& m) {
   e.random_index = m.random_index;
   e.grant = m.grant;
   e.program = &programs_.at(m.attempt.run);
-  e.trace = {11 + m.partition, m.attempt.snapshot, m.random_index, {}};
+  e.elements = m.elements;
+  e.trace = {11 + m.partition, m.attempt.snapshot, m.random_index, {}, {}};
   if (auto parked = p.parked.find(key); parked != p.parked.end()) {
     e.arrived = std::move(parked->second);
     p.parked.erase(parked);
@@ -64,6 +65,11 @@ void Simulation::advance(int id, Execution& e) {
         return read_op(id, e, op);
       case OpKind::random:
         acc = mix(acc, mix(e.attempt.snapshot + 1, e.random_index));
+        ++e.pc;
+        continue;
+      case OpKind::element:
+        e.trace.elements.push_back(e.elements[std::size_t(op.target)][e.part]);
+        acc = mix(acc, e.trace.elements.back());
         ++e.pc;
         continue;
       case OpKind::send: {
@@ -259,7 +265,9 @@ void Simulation::report(int id, Execution& e, Status status) {
   auto list = [](const std::set<u64>& s) { return std::vector<u64>(s.begin(), s.end()); };
   done.uses = {list(e.reads), list(e.assigns), list(e.updates), list(e.own_dequeues),
                list(e.enqueues)};
-  std::vector<u64> fetch{e.trace.acc, e.trace.snapshot, e.trace.random_index};
+  const auto& elements = e.trace.elements;
+  std::vector<u64> fetch{e.trace.acc, e.trace.snapshot, e.trace.random_index, elements.size()};
+  fetch.insert(fetch.end(), elements.begin(), elements.end());
   fetch.insert(fetch.end(), e.trace.taken.begin(), e.trace.taken.end());
   done.fetches.push_back(
       {e.part, Tensor::of<u64>(Shape{std::int64_t(fetch.size())}, std::span<const u64>(fetch))});

@@ -6,9 +6,9 @@
 namespace troupe::sim {
 namespace {
 
-const char* const kOpNames[] = {"read",    "read_back", "random", "send",   "recv",
-                                "fold",    "both",      "pair",   "assign", "shared",
-                                "enqueue", "dequeue",   "size",   "poison"};
+const char* const kOpNames[] = {"read",    "read_back", "random", "send",    "recv",
+                                "fold",    "both",      "pair",   "assign",  "shared",
+                                "enqueue", "dequeue",   "size",   "element", "poison"};
 }  // namespace
 
 std::string describe(const Program& p, const Trace& t) {
@@ -31,18 +31,85 @@ void Simulation::observe(const Coordinator::Answer& answer) {
   outcomes_[answer.run] = answer.status;
   progress_at_ = now_;
   check_outcome(answer.run, answer.status);
-  if (!answer.status.ok()) return;
   std::vector<Trace> traces;
   for (const Fetched& f : answer.fetches) {
     auto x = f.value.span<u64>();
-    traces.push_back({x[0], x[1], x[2], {x.begin() + 3, x.end()}});
+    const auto taken = x.begin() + 4 + std::ptrdiff_t(x[3]);
+    traces.push_back({x[0], x[1], x[2], {taken, x.end()}, {x.begin() + 4, taken}});
   }
+  use_elements(answer, traces);
+  if (!answer.status.ok()) return;
   if (answer.committed == 0) {
     read_only_.push_back({answer.run, traces});
     return;
   }
   if (!history_.emplace(answer.committed, Decided{answer.run, traces}).second)
     fail("a number was decided twice");
+}
+
+void Simulation::observe(const Coordinator::StartAttempt& start) {
+  const RunId& run = start.attempt.run;
+  const Program& p = programs_.at(run);
+  auto [holder, fresh] = holders_.try_emplace(run);
+  if (fresh)
+    for (const auto& share : p.shape->datasets) {
+      auto free = [&](u64 element) {
+        for (const auto& [other, h] : holders_) {
+          const auto& theirs = programs_.at(other).shape->datasets;
+          for (std::size_t d = 0; d < h.elements.size(); ++d)
+            if (theirs[d].dataset == share.dataset &&
+                std::count(h.elements[d].begin(), h.elements[d].end(), element) > 0)
+              return false;
+        }
+        return used_[std::size_t(share.dataset.name[1] - '0')].count(element) == 0;
+      };
+      std::vector<u64> elements;
+      for (u64 e = 0; elements.size() < share.elements; ++e)
+        if (free(e)) elements.push_back(e);
+      holder->second.elements.push_back(std::move(elements));
+    }
+  if (holder->second.attempt != start.attempt.id) {
+    holder->second.attempt = start.attempt.id;
+    holder->second.place = place_by_rule(start.attempt.snapshot);
+  }
+  const auto& mine = p.shape->partitions[start.partition].datasets;
+  if (start.elements.size() != mine.size()) return fail("a START without elements");
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    if (start.elements[i] != holder->second.elements[mine[i]])
+      return fail("a run was not given the elements that are its own");
+}
+
+// Those of a run that ended well are used, others are free again.
+void Simulation::use_elements(const Coordinator::Answer& answer, const std::vector<Trace>& traces) {
+  auto holder = holders_.extract(answer.run);
+  if (holder.empty() || !answer.status.ok()) return;
+  const Program& p = programs_.at(answer.run);
+  const Holder& held = holder.mapped();
+  for (std::size_t d = 0; d < held.elements.size(); ++d)
+    used_[std::size_t(p.shape->datasets[d].dataset.name[1] - '0')].insert(held.elements[d].begin(),
+                                                                          held.elements[d].end());
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const auto& mine = p.shape->partitions[i].datasets;
+    for (std::size_t k = 0; k < traces[i].elements.size(); ++k)
+      if (traces[i].elements[k] != held.elements[mine[k]][i])
+        return fail("a run used an element that was not its own");
+  }
+  if (p.shape->may_write) return;
+  if (answer.place.decided != held.place.decided || answer.place.datasets != held.place.datasets)
+    fail("a run was told another place of the job than where it started");
+}
+
+JobPlace Simulation::place_by_rule(CommitNumber decided) const {
+  JobPlace place{decided, {}};
+  for (int d = 0; d < kDatasets; ++d) {
+    const auto& used = used_[std::size_t(d)];
+    if (used.empty()) continue;
+    DatasetPlace known{dataset_name(d), *used.rbegin() + 1, {}};
+    for (u64 e = 0; e < known.next; ++e)
+      if (used.count(e) == 0) known.left.push_back(e);
+    place.datasets.push_back(std::move(known));
+  }
+  return place;
 }
 
 void Simulation::check_outcome(const RunId& run, const Status& status) {
@@ -84,7 +151,7 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
     return 0;
   }
   std::vector<u64> acc(parts);
-  std::vector<std::size_t> pc(parts), taken(parts);
+  std::vector<std::size_t> pc(parts), taken(parts), elements(parts);
   std::vector<std::deque<u64>> wire(parts);
   std::vector<std::deque<Element>> own(kQueues);
   std::vector<u64> shared;
@@ -127,6 +194,9 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
           }
           case OpKind::random:
             a = mix(a, mix(traces[i].snapshot + 1, traces[i].random_index));
+            break;
+          case OpKind::element:
+            a = mix(a, traces[i].elements.at(elements[i]++));
             break;
           case OpKind::send:
             wire[(i + 1) % parts].push_back(mix(a, 5));
@@ -229,6 +299,9 @@ void Simulation::check_history() {
     states.push_back(world);
   }
   if (coordinator_->decided() != history_.size()) return fail("decided and answered differ");
+  if (scenario_ == 0)  // one client, one run at a time
+    for (const auto& used : used_)
+      if (!used.empty() && *used.rbegin() + 1 != used.size()) return fail("an element was skipped");
   for (auto& r : read_only_) {
     if (r.traces[0].snapshot >= states.size()) return fail("a snapshot of nothing");
     World at = states[r.traces[0].snapshot];

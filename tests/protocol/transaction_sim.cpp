@@ -116,6 +116,8 @@ Program Simulation::make_program(int session, int n) {
   p.shape->fast_path = fast;
   p.shape->may_write = role != 1;
   p.parts.resize(std::size_t(parts));
+  for (int d = 0; d < kDatasets; ++d)
+    if (chance(250)) add_dataset(p, d);
   for (int i = 0; i < parts; ++i) {
     auto& ops = p.parts[std::size_t(i)];
     auto add = [&](OpKind k, int target = 0) { ops.push_back({k, target}); };
@@ -152,6 +154,18 @@ Program Simulation::make_program(int session, int n) {
   if (role > 2) add_queue_program(p, role, first_queue);
   if (chance(40)) p.timeout = kUnit * (1 + pick(300));
   return p;
+}
+
+// Some of the partitions use the dataset, each an element of its own.
+void Simulation::add_dataset(Program& p, int dataset) {
+  const auto index = std::uint32_t(p.shape->datasets.size());
+  p.shape->datasets.push_back({dataset_name(dataset), std::uint32_t(p.parts.size())});
+  for (std::size_t i = 0; i < p.parts.size(); ++i) {
+    if (chance(300)) continue;
+    auto& datasets = p.shape->partitions[i].datasets;
+    p.parts[i].push_back({OpKind::element, int(datasets.size())});
+    datasets.push_back(index);
+  }
 }
 
 void Simulation::add_queue_program(Program& p, int role, bool first_queue) {
@@ -204,6 +218,13 @@ void Simulation::master(Coordinator::Outputs& out) {
       if (auto* m = std::get_if<Coordinator::StartAttempt>(&output)) {
         to = int(m->process);
         if (bug_ == Bug::random_index_fixed) m->random_index = 0;
+        for (auto& elements : m->elements)
+          for (u64& element : elements) {
+            if (bug_ == Bug::elements_by_commit) element = m->attempt.snapshot;
+            if (bug_ == Bug::elements_anew_for_a_redo)
+              element += m->attempt.id.a - m->attempt.marks_from;
+          }
+        observe(*m);
         if (bug_ == Bug::marks_not_kept) m->attempt.marks_from = m->attempt.id.a;
       }
       if (auto* m = std::get_if<Coordinator::AbortAttempt>(&output)) to = int(m->process);
@@ -366,7 +387,8 @@ void Simulation::client_tick(int s) {
     const Program& p = programs_.at(id);
     const bool first = asked < Instant{0};
     asked = now_;
-    RunRequest r{id, p.shape, p.timeout == kNever ? kNever : now_ + p.timeout, c.acked};
+    RunRequest r{id, p.shape, p.timeout == kNever ? kNever : now_ + p.timeout, c.acked,
+                 !p.shape->may_write};
     net([this, r] {
       Coordinator::Outputs out;
       coordinator_->run(r, now_, out);

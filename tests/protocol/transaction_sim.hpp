@@ -24,7 +24,7 @@ namespace troupe::sim {
 using u64 = std::uint64_t;
 
 inline constexpr int kShards = 3, kProcesses = 4;  // the last process holds no state
-inline constexpr int kVariables = 6, kQueues = 2, kCapacity = 3, kSessions = 3;
+inline constexpr int kVariables = 6, kQueues = 2, kCapacity = 3, kSessions = 3, kDatasets = 2;
 
 // Mistakes put in on purpose, to show that the oracle sees them.
 enum class Bug {
@@ -43,6 +43,8 @@ enum class Bug {
   own_writes_not_a_read,
   marks_not_kept,
   update_in_place_always,
+  elements_by_commit,
+  elements_anew_for_a_redo,
 };
 
 enum class OpKind : std::uint8_t {
@@ -59,11 +61,12 @@ enum class OpKind : std::uint8_t {
   enqueue,
   dequeue,
   size,
-  poison,  // a write that is refused
+  element,  // of a dataset, its own one of as many as there are partitions
+  poison,   // a write that is refused
 };
 struct Op {
   OpKind kind;
-  int target = 0;  // variable, queue; for both and pair the shard
+  int target = 0;  // variable, queue, dataset; for both and pair the shard
 };
 struct Program {
   std::vector<std::vector<Op>> parts;
@@ -87,6 +90,7 @@ struct World {
 struct Trace {
   u64 acc = 0, snapshot = 0, random_index = 0;
   std::vector<u64> taken;
+  std::vector<u64> elements;  // of datasets, in its order
 };
 
 inline constexpr std::uint32_t kSharedNode = 50;
@@ -101,6 +105,7 @@ inline u64 reduced(u64 so_far, u64 x) { return so_far * 7 + x; }  // order matte
 inline u64 initial(int var) { return 1000 + u64(var); }
 inline std::string variable_name(int var) { return "v" + std::to_string(var); }
 inline Tensor scalar(u64 x) { return Tensor::scalar<u64>(x); }
+inline DatasetName dataset_name(int d) { return {"", "d" + std::to_string(d)}; }
 inline u64 queue_use(int q) { return 100 + u64(q); }
 inline u64 element_id(const RunId& run, int part, int pc) {
   return (run.session + 1) * 1000000 + run.n * 10000 + u64(part) * 1000 + u64(pc) + 1;
@@ -138,10 +143,6 @@ class Simulation {
     RunId run;
     std::vector<Trace> traces;
   };
-  struct ReadOnly {
-    RunId run;
-    std::vector<Trace> traces;
-  };
 
   void fail(const std::string& why);
   bool chance(int permille) { return int(random_.below(1000)) < permille; }
@@ -151,6 +152,7 @@ class Simulation {
   void send(int from, int to, std::function<void()> what);  // local: in order, once
 
   Program make_program(int session, int n);
+  void add_dataset(Program& p, int dataset);
   void add_queue_program(Program& p, int role, bool first_queue);
   void make_clients();
 
@@ -178,6 +180,9 @@ class Simulation {
   void client_tick(int session);
   void answered(int session, const Coordinator::Answer& answer);
   void observe(const Coordinator::Answer& answer);
+  void observe(const Coordinator::StartAttempt& start);
+  void use_elements(const Coordinator::Answer& answer, const std::vector<Trace>& traces);
+  JobPlace place_by_rule(CommitNumber decided) const;
   bool clients_done() const;
   bool feasible(const RunId& run);
   void check_progress();
@@ -203,7 +208,15 @@ class Simulation {
   int scenario_ = 0, loss_ = 0;
   bool strict_fifo_ = true, lose_last_ = false, last_lost_ = false, all_closed_ = false;
   std::map<CommitNumber, Decided> history_;
-  std::vector<ReadOnly> read_only_;
+  std::vector<Decided> read_only_;
+  // Elements of datasets, by a simple rule: each run takes the lowest that no other has.
+  std::array<std::set<u64>, kDatasets> used_;
+  struct Holder {
+    AttemptId attempt;
+    DatasetPlaces::Elements elements;
+    JobPlace place;  // when the attempt started
+  };
+  std::map<RunId, Holder> holders_;
   std::map<RunId, Status> outcomes_;
   std::set<RunId> cancelled_;
   Instant progress_at_{};
@@ -214,6 +227,7 @@ struct Simulation::Execution {
   std::uint32_t part = 0;
   u64 random_index = 0;
   CommitNumber grant = 0;
+  DatasetPlaces::Elements elements;
   const Program* program = nullptr;
   std::size_t pc = 0;
   Trace trace;

@@ -106,6 +106,8 @@ TEST_CASE("planted mistakes are seen") {
       {Bug::marks_not_kept, "marks not kept for a redo", 300},
       {Bug::own_writes_not_a_read, "what own writes depend on is not a read", 300},
       {Bug::update_in_place_always, "always updated in place", 300},
+      {Bug::elements_by_commit, "elements numbered by commits", 300},
+      {Bug::elements_anew_for_a_redo, "a redo takes other elements", 300},
   };
   for (const Row& row : rows) {
     Sum sum;

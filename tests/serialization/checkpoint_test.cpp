@@ -27,6 +27,7 @@ CheckpointData data_of(CommitNumber step) {
   data.metadata = {{"model", "mlp"}};
   data.graph_hash = "abc";
   data.numeric_profile = "v3";
+  data.datasets = {{{"", "data"}, step + 3, {step, step + 1}}, {{"mine", "test"}, 3, {}}};
   return data;
 }
 
@@ -37,7 +38,8 @@ bool same_data(const CheckpointData& a, const CheckpointData& b) {
                               return x.first == y.first && Tensor::same(x.second, y.second);
                             });
   return tensors && a.step == b.step && a.seed == b.seed && a.metadata == b.metadata &&
-         a.graph_hash == b.graph_hash && a.numeric_profile == b.numeric_profile;
+         a.graph_hash == b.graph_hash && a.numeric_profile == b.numeric_profile &&
+         a.datasets == b.datasets;
 }
 
 // Damaged checkpoints are warned about; these tests damage thousands.

@@ -107,8 +107,8 @@ struct ManifestInput {
 
 const std::vector<ManifestInput>& manifests() {
   static const std::vector<ManifestInput> all = {
-      {"another version", [](auto& m) { m["format"] = "troupe checkpoint 2"; },
-       "not 'troupe checkpoint 1'"},
+      {"another version", [](auto& m) { m["format"] = "troupe checkpoint 1"; },
+       "not 'troupe checkpoint 2'"},
       {"no version", [](auto& m) { m.erase("format"); }, "format"},
       {"a number as version", [](auto& m) { m["format"] = 1; }, "string"},
       {"no step", [](auto& m) { m.erase("step"); }, "step"},
@@ -126,6 +126,20 @@ const std::vector<ManifestInput>& manifests() {
          m["metadata"] = {{"a", 1}};
        },
        "string"},
+      {"no datasets", [](auto& m) { m.erase("datasets"); }, "datasets"},
+      {"text as a dataset", [](auto& m) { m["datasets"][0] = "data"; }, ""},
+      {"a dataset without a name", [](auto& m) { m["datasets"][0].erase("name"); }, "name"},
+      {"a dataset twice", [](auto& m) { m["datasets"].push_back(m["datasets"][0]); },
+       "the dataset 'data' twice"},
+      {"a dataset read before its beginning", [](auto& m) { m["datasets"][0]["next"] = -1; },
+       "a place that cannot be"},
+      {"an element left that was not reached", [](auto& m) { m["datasets"][0]["left"] = {9}; },
+       "a place that cannot be"},
+      {"elements left in another order",
+       [](auto& m) {
+         m["datasets"][0]["left"] = {3, 2};
+       },
+       "a place that cannot be"},
       {"no files", [](auto& m) { m.erase("files"); }, "files"},
       {"text as files", [](auto& m) { m["files"] = "t"; }, ""},
       {"a number as a file", [](auto& m) { m["files"][0] = 1; }, ""},
@@ -160,6 +174,7 @@ detail::Manifest good_manifest() {
   detail::Manifest manifest;
   manifest.step = 7;
   manifest.files = {{"a.safetensors", 10, {1}}};
+  manifest.datasets = {{{"", "data"}, 9, {2, 3}}};
   return manifest;
 }
 

@@ -1,0 +1,74 @@
+#include "actors/protocol/dataset_places.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace troupe;
+
+namespace {
+
+using Shares = std::vector<DatasetPlaces::Share>;
+using Elements = DatasetPlaces::Elements;
+
+const DatasetName kData{"", "data"}, kOther{"mine", "other"};
+const Shares kOne = {{kData, 1}}, kTwo = {{kData, 2}}, kBoth = {{kData, 2}, {kOther, 1}};
+
+}  // namespace
+
+TEST_CASE("runs take the elements of a dataset in the order in which they start") {
+  DatasetPlaces places;
+  CHECK(places.take(kOne) == Elements{{0}});
+  CHECK(places.take(kTwo) == Elements{{1, 2}});
+  CHECK(places.take(kBoth) == Elements{{3, 4}, {0}});
+  CHECK(places.take({}).empty());
+  CHECK(places.held() == 6);
+}
+
+TEST_CASE("what a run alone fails with is what the next one takes") {
+  DatasetPlaces places;
+  for (int i = 0; i < 3; ++i) {
+    Elements taken = places.take(kTwo);
+    CHECK(taken == Elements{{0, 1}});
+    places.end(kTwo, taken, false);
+    CHECK(places.places().empty());
+  }
+  CHECK(places.held() == 0);
+}
+
+TEST_CASE("a run that fails beside others leaves its elements to the one that starts next") {
+  DatasetPlaces places;
+  Elements first = places.take(kTwo), second = places.take(kTwo), third = places.take(kOne);
+  places.end(kTwo, second, true);
+  places.end(kTwo, first, false);
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 4, {0, 1}}});
+  CHECK(places.take(kOne) == Elements{{0}});
+  CHECK(places.take(kTwo) == Elements{{1, 5}});
+  places.end(kOne, third, false);
+  CHECK(places.take(kTwo) == Elements{{4, 6}});
+}
+
+TEST_CASE("the place of a dataset counts what ended well and nothing that is under way") {
+  DatasetPlaces places;
+  Elements first = places.take(kBoth), second = places.take(kOne);
+  CHECK(places.places().empty());
+  places.end(kOne, second, true);
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 3, {0, 1}}});
+  places.end(kBoth, first, true);
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 3, {}}, {kOther, 1, {}}});
+}
+
+TEST_CASE("restored datasets go on where they were, others at their beginning") {
+  DatasetPlaces places;
+  places.end(kOne, places.take(kOne), true);
+  places.restore({{kOther, 7, {2, 5}}});
+  CHECK(places.places() == std::vector<DatasetPlace>{{kOther, 7, {2, 5}}});
+  CHECK(places.take(kBoth) == Elements{{0, 1}, {2}});
+  CHECK(places.take({{kOther, 2}}) == Elements{{5, 7}});
+}
+
+TEST_CASE("rewinding a container begins its datasets anew and no others") {
+  DatasetPlaces places;
+  places.end(kBoth, places.take(kBoth), true);
+  places.rewind({"mine"});
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 2, {}}});
+  CHECK(places.take(kBoth) == Elements{{2, 3}, {0}});
+}
