@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 
+#include "actors/spawn.hpp"
 #include "ops/data/dataset.hpp"
 
 namespace troupe {
@@ -98,7 +99,7 @@ DatasetActor::behavior_type dataset_behavior(Self self, NodeDef def) {
 }  // namespace
 
 DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset) {
-  return system.spawn(dataset_behavior, std::move(dataset));
+  return spawn_actor<DatasetActor>(system, "dataset", dataset_behavior, std::move(dataset));
 }
 
 }  // namespace troupe

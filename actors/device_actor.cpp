@@ -4,6 +4,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include "actors/inline_send.hpp"
+#include "actors/spawn.hpp"
 
 namespace troupe {
 namespace {
@@ -25,7 +26,7 @@ DeviceActor::behavior_type device_behavior(DeviceActor::stateful_pointer<DeviceS
 }  // namespace
 
 DeviceActor spawn_device(caf::actor_system& system, Device& device, std::shared_ptr<void> alive) {
-  return system.spawn(device_behavior, &device, std::move(alive));
+  return spawn_actor<DeviceActor>(system, kDevice, device_behavior, &device, std::move(alive));
 }
 
 }  // namespace troupe

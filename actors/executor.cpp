@@ -8,6 +8,7 @@
 #include <set>
 
 #include "actors/inline_send.hpp"
+#include "actors/spawn.hpp"
 #include "core/log.hpp"
 
 namespace troupe {
@@ -491,7 +492,7 @@ ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {
 }  // namespace
 
 ExecutorActor spawn_executor(caf::actor_system& system, ExecutorSetup setup) {
-  return system.spawn(executor_behavior, std::move(setup));
+  return spawn_actor<ExecutorActor>(system, kExecutor, executor_behavior, std::move(setup));
 }
 
 }  // namespace troupe

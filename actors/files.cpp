@@ -3,6 +3,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include "actors/spawn.hpp"
 #include "serialization/safetensors.hpp"
 
 namespace troupe {
@@ -70,6 +71,8 @@ FilesActor::behavior_type files_behavior(FilesActor::pointer self) {
 
 }  // namespace
 
-FilesActor spawn_files(caf::actor_system& system) { return system.spawn(files_behavior); }
+FilesActor spawn_files(caf::actor_system& system) {
+  return spawn_actor<FilesActor>(system, "files", files_behavior);
+}
 
 }  // namespace troupe

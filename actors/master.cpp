@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "actors/inline_send.hpp"
+#include "actors/spawn.hpp"
 #include "actors/step_table.hpp"
 #include "core/log.hpp"
 #include "ops/compile_host.hpp"
@@ -564,7 +565,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
 }  // namespace
 
 MasterActor spawn_master(caf::actor_system& system, MasterOptions options) {
-  return system.spawn(master_behavior, std::move(options));
+  return spawn_actor<MasterActor>(system, kMaster, master_behavior, std::move(options));
 }
 
 }  // namespace troupe

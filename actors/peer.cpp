@@ -7,6 +7,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include "actors/inline_send.hpp"
+#include "actors/spawn.hpp"
 #include "core/log.hpp"
 #include "serialization/strings.hpp"
 #include "serialization/wire.hpp"
@@ -509,12 +510,12 @@ CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<
 
 ProcessActor spawn_process_proxy(caf::actor_system& system, NetHub& hub, ProcessId process,
                                  std::shared_ptr<void> alive) {
-  return system.spawn(process_proxy, &hub, process, std::move(alive));
+  return spawn_actor<ProcessActor>(system, kProxy, process_proxy, &hub, process, std::move(alive));
 }
 
 CoordinatorActor spawn_master_proxy(caf::actor_system& system, NetHub& hub,
                                     std::shared_ptr<void> alive) {
-  return system.spawn(master_proxy, &hub, std::move(alive));
+  return spawn_actor<CoordinatorActor>(system, kProxy, master_proxy, &hub, std::move(alive));
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "actors/asked.hpp"
+#include "actors/spawn.hpp"
 
 namespace troupe {
 namespace {
@@ -78,7 +79,8 @@ QueueActor::behavior_type queue_behavior(Self self, QueueSpec spec, ResourceId i
 
 QueueActor spawn_queue(caf::actor_system& system, QueueSpec spec, ResourceId id,
                        WorkerActor worker) {
-  return system.spawn(queue_behavior, std::move(spec), id, std::move(worker));
+  return spawn_actor<QueueActor>(system, "queue", queue_behavior, std::move(spec), id,
+                                 std::move(worker));
 }
 
 }  // namespace troupe

@@ -95,7 +95,8 @@ struct JobState {
 };
 
 // Runs a graph on a cluster. Owns the runtime unless it was given an actor system. May be used
-// from several threads. Functions without `try_` throw troupe::Error.
+// from several threads. Functions without `try_` throw troupe::Error. A fault of the runtime itself
+// ends the process with exit code 70 and its cause on stderr.
 //
 //   Session s{g};
 //   s.init();

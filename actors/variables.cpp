@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "actors/asked.hpp"
+#include "actors/spawn.hpp"
 #include "actors/update_rules.hpp"
 #include "core/log.hpp"
 
@@ -119,8 +120,9 @@ VariablesActor::behavior_type variables_behavior(Self self, std::string name, Re
 VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
                                Device& device, DeviceActor lanes, WorkerActor worker,
                                std::shared_ptr<void> alive) {
-  return system.spawn(variables_behavior, std::move(name), id, &device, std::move(lanes),
-                      std::move(worker), std::move(alive));
+  return spawn_actor<VariablesActor>(system, "variables", variables_behavior, std::move(name), id,
+                                     &device, std::move(lanes), std::move(worker),
+                                     std::move(alive));
 }
 
 }  // namespace troupe

@@ -17,6 +17,7 @@
 #include "actors/load.hpp"
 #include "actors/protocol/shard.hpp"
 #include "actors/queue.hpp"
+#include "actors/spawn.hpp"
 #include "actors/variables.hpp"
 #include "ops/compile_host.hpp"
 
@@ -563,7 +564,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
 }  // namespace
 
 WorkerActor spawn_worker(caf::actor_system& system, WorkerOptions options) {
-  return system.spawn(worker_behavior, std::move(options));
+  return spawn_actor<WorkerActor>(system, kWorker, worker_behavior, std::move(options));
 }
 
 }  // namespace troupe

@@ -14,7 +14,6 @@
 #include "actors/peer.hpp"
 #include "actors/worker.hpp"
 #include "devices/cpu/cpu_device.hpp"
-#include "ops/op.hpp"
 #include "serialization/wire.hpp"
 
 namespace troupe::test {
@@ -188,8 +187,9 @@ struct World::Process final : HubOwner {
   ProcessActor proxy;            // this process's proxy at the master
 };
 
-World::World(std::uint64_t seed, int workers)
-    : random_(seed),
+World::World(std::uint64_t seed, int workers, const OpTable& ops)
+    : ops_(ops),
+      random_(seed),
       network_(random_()),
       early_(std::array<std::uint64_t, 3>{0, 1000, Arrivals::kEarlyBytes}[seed % 3]),
       system_(std::make_unique<System>()) {
@@ -198,7 +198,7 @@ World::World(std::uint64_t seed, int workers)
   running_before_ = system_->actors.registry().running();
   alive_ = std::make_shared<int>(0);
   MasterOptions options;
-  options.ops = &ops::builtin();
+  options.ops = &ops_;
   master_ = spawn_master(system_->actors, std::move(options));
   for (ProcessId n = 0; n <= ProcessId(workers); ++n)
     processes_.push_back(std::make_unique<Process>(*this, n));
@@ -227,7 +227,7 @@ void World::join(Process& p) {
   WorkerOptions options;
   options.process = p.number;
   options.devices = {p.device.get()};
-  options.ops = &ops::builtin();
+  options.ops = &ops_;
   options.coordinator = p.coordinator;
   options.hub = &p.hub;
   options.alive = alive_;

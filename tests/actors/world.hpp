@@ -13,6 +13,7 @@
 #include "core/hash.hpp"
 #include "core/status.hpp"
 #include "graph/builder.hpp"
+#include "ops/op.hpp"
 
 namespace troupe::test {
 
@@ -77,7 +78,8 @@ class Client {
 // and when nothing else can happen.
 class World {
  public:
-  explicit World(std::uint64_t seed, int workers = 2);
+  // `ops` outlives it.
+  explicit World(std::uint64_t seed, int workers = 2, const OpTable& ops = ops::builtin());
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -109,6 +111,7 @@ class World {
   void join(Process& worker);
   void announce(Process& worker);
 
+  const OpTable& ops_;
   Random random_;
   MemoryNetwork network_;
   std::uint64_t early_;                                        // Arrivals::limit_early
