@@ -11,6 +11,7 @@
 
 #include "actors/inline_send.hpp"
 #include "actors/runtime.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace detail {
@@ -360,6 +361,21 @@ Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, Compil
   return run_to_end(step, feeds, {});
 }
 
+// The place of a dataset of another name would be passed over without a word.
+Status check_datasets(const GraphDef& graph, const std::vector<DatasetPlace>& datasets) {
+  for (const DatasetPlace& place : datasets) {
+    auto is_it = [&](const NodeDef& node) {
+      if (node.op != "Dataset" || resource_name(node) != place.dataset.name) return false;
+      auto container = node.attrs.find("container");
+      return place.dataset.container ==
+             (container == node.attrs.end() ? "" : *container->second.get<std::string>());
+    };
+    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_it))
+      return not_found(fmt::format("the graph has no dataset '{}'", place.dataset.name));
+  }
+  return ok_status();
+}
+
 // All variables in one run. Nothing at all when there are none.
 Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core) {
   CompileRequest request;
@@ -407,6 +423,7 @@ Expected<JobState> Session::try_state() {
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                             CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
   if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
+  TROUPE_TRY(check_datasets(core_->graph.def(), datasets));
   CompileRequest request;
   std::vector<Tensor> feeds;
   std::vector<std::string> missing;

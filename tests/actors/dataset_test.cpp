@@ -168,6 +168,8 @@ TEST_CASE("a job that is restored reads its datasets on") {
     Digits after(place);
     train = make(after);
     PlacedSession s(after.g, place);
+    Status other = s->try_restore(saved.variables, saved.committed, {{{"", "other"}, 1, {}}});
+    CHECK(other.code() == Code::not_found);
     REQUIRE(s->try_restore(saved.variables, saved.committed, saved.datasets).ok());
     auto step = s->compile({after.labels}, {train});
     CHECK(labels_of({step.run()[0], step.run()[0]}) ==
