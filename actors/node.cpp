@@ -22,9 +22,6 @@
 #include "actors/worker.hpp"
 #include "core/log.hpp"
 #include "ops/isa.hpp"
-#if TROUPE_ONEDNN
-#include "ops/onednn/onednn.hpp"
-#endif
 #include "serialization/wire.hpp"
 
 namespace troupe {
@@ -36,6 +33,17 @@ constexpr std::chrono::milliseconds kLeastSilence{250}, kMostSilence = std::chro
 constexpr std::uint32_t kMostThreads = 1024;
 constexpr std::size_t kMostDevices = 16;
 constexpr std::uint32_t kMostTasks = 1u << 20;
+
+// Makes this process compute as its master does. failed_precondition when it cannot.
+Status apply(const NumericProfile& profile) {
+  NumericProfile mine = numeric_profile();
+  if (profile.kernels != mine.kernels || profile.isa > mine.isa)
+    return failed_precondition(
+        fmt::format("this process cannot compute as the master does: {} against {}",
+                    profile_text(mine), profile_text(profile)));
+  TROUPE_TRY(ops::limit_isa(int(profile.isa)));
+  return ops::set_cache_sizes({profile.l1, profile.l2, profile.l3});
+}
 
 // Membership of a worker: what the master told, who is connected. All waiting happens on the main
 // thread of the process, in `next`.
@@ -168,16 +176,11 @@ Status WorkerNode::take(const Welcome& welcome) {
   hub_.set_self(self_);
   Ready ready;
   ready.process = self_;
-  NumericProfile mine = numeric_profile();
-  if (welcome.profile.kernels != mine.kernels || welcome.profile.isa > mine.isa) {
-    ready.status = failed_precondition(
-        fmt::format("this process cannot compute as the master does: {} (x86-64-v{}) against {} "
-                    "(x86-64-v{})",
-                    mine.kernels, mine.isa, welcome.profile.kernels, welcome.profile.isa));
+  ready.status = apply(welcome.profile);
+  if (!ready.status.ok()) {
     TROUPE_TRY(hub_.send(0, ready));
     return ready.status;
   }
-  TROUPE_TRY(ops::limit_isa(int(welcome.profile.isa)));
   Cluster cluster;
   cluster.threads = int(welcome.threads);
   cluster.devices = welcome.devices;
@@ -274,14 +277,18 @@ Expected<std::string> unhex(const std::string& text) {
 NumericProfile numeric_profile() {
   NumericProfile profile;
   profile.isa = std::uint32_t(ops::isa_level());
-#if TROUPE_ONEDNN
-  std::string library = onednn::version();
-#else
-  std::string library = "none";
-#endif
-  profile.kernels =
-      fmt::format("oneDNN {}, compiler {}, glibc {}", library, __VERSION__, gnu_get_libc_version());
+  profile.kernels = fmt::format("{}, compiler {}, glibc {}", ops::libraries(), __VERSION__,
+                                gnu_get_libc_version());
+  ops::CacheSizes caches = ops::cache_sizes();
+  profile.l1 = caches.l1;
+  profile.l2 = caches.l2;
+  profile.l3 = caches.l3;
   return profile;
+}
+
+std::string profile_text(const NumericProfile& profile) {
+  return fmt::format("x86-64-v{}, {}, caches {}/{}/{}", profile.isa, profile.kernels, profile.l1,
+                     profile.l2, profile.l3);
 }
 
 Expected<TransportLimits> limits_with(std::chrono::milliseconds silence) {

@@ -12,6 +12,8 @@ namespace troupe {
 
 // The profile of this build on this machine, as far as it decides bits.
 NumericProfile numeric_profile();
+// "x86-64-v3, oneDNN 2.6.3, Eigen 3.4.0, compiler 12.2.0, ... caches 49152/1048576/33554432".
+std::string profile_text(const NumericProfile& profile);
 
 struct NodeOptions {
   Endpoint master;

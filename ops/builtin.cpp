@@ -137,6 +137,15 @@ Status ready() {
   return choice().level != 0 ? ok_status() : find_level(choice().limit).status();
 }
 
+std::string libraries() {
+#if TROUPE_ONEDNN
+  std::string onednn = onednn::version();
+#else
+  std::string onednn = "none";
+#endif
+  return fmt::format("oneDNN {}, Eigen {}", onednn, TROUPE_EIGEN_VERSION);
+}
+
 int isa_level() {
   std::lock_guard lock(choice().mutex);
   if (choice().level != 0) return choice().level;

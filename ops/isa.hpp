@@ -3,6 +3,8 @@
 // environment names (TROUPE_ISA=v2, v3 or v4), to compare the levels on one machine.
 #pragma once
 
+#include <string>
+
 #include "core/status.hpp"
 
 namespace troupe::ops {
@@ -11,5 +13,8 @@ namespace troupe::ops {
 // of the build's levels runs here. builtin() and isa_level() stop the process then, so programs ask
 // first. Loads nothing.
 Status ready();
+
+// What kernels compute with, for the numeric profile: "oneDNN 2.6.3, Eigen 3.4.0". Loads nothing.
+std::string libraries();
 
 }  // namespace troupe::ops

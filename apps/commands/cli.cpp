@@ -37,8 +37,8 @@ std::string parse_every(const std::string& text, TrainOptions& options) {
 // What decides speed and bits, too.
 std::string version_text() {
   NumericProfile profile = numeric_profile();
-  return fmt::format("troupe {}\n{} build, kernels for x86-64-v{}, {}", TROUPE_VERSION,
-                     TROUPE_BUILD_TYPE, profile.isa, profile.kernels);
+  return fmt::format("troupe {}\n{} build, kernels for {}", TROUPE_VERSION, TROUPE_BUILD_TYPE,
+                     profile_text(profile));
 }
 
 // A number from `low` to `high`, which NaN is not.
