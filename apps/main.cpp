@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 
 #include "actors/node.hpp"
@@ -5,6 +6,8 @@
 #include "ops/isa.hpp"
 
 int main(int argc, char** argv) {
+  // A file beyond what `ulimit -f` allows is an error of its writer. Workers inherit this.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (troupe::Status s = troupe::ops::ready(); !s.ok()) {
     std::fprintf(stderr, "troupe: %s\n", s.text().c_str());
     return 2;

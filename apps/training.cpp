@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "actors/dataset.hpp"
+#include "apps/checkpoints.hpp"
 #include "apps/training_graph.hpp"
 #include "ops/data/pipeline.hpp"
-#include "serialization/checkpoint.hpp"
 #include "serialization/digest.hpp"
 
 namespace troupe {
@@ -32,7 +32,13 @@ Expected<Pipeline> open_here(const data::Images& images) {
 // Everything one job holds, in the order it is made.
 class Job {
  public:
-  explicit Job(const TrainOptions& options) : options_(options), graph_(options.seed) {}
+  explicit Job(const TrainOptions& options)
+      : options_(options),
+        graph_(options.seed),
+        checkpoints_({.directory = options.checkpoint_dir,
+                      .steps = options.checkpoint_steps,
+                      .seconds = options.checkpoint_seconds,
+                      .keep = options.keep}) {}
 
   Expected<TrainResult> run();
 
@@ -41,18 +47,18 @@ class Job {
   Status begin();
   Status loop();
   Status test();
+  Status resume();
   Status checkpoint();
+  void tell(const Status& tried);
   std::vector<std::pair<std::string, Tensor>> trainable(
       const std::vector<std::pair<std::string, Tensor>>& all);
-  bool checkpoint_due() const;
 
   const TrainOptions& options_;
   Graph graph_;
   TrainingGraph step_;
   std::unique_ptr<Session> session_;
   std::int64_t first_step_ = 0, steps_ = 0;
-  std::int64_t last_checkpoint_ = 0;
-  Clock::time_point checkpoint_at_ = Clock::now();
+  Checkpoints checkpoints_;
   TrainResult result_;
 };
 
@@ -77,37 +83,41 @@ Status Job::begin() {
                       "another --checkpoint-dir",
                       options_.checkpoint_dir, old->back().path));
   }
-  if (options_.resume) {
-    if (options_.checkpoint_dir.empty()) return invalid_argument("--resume wants --checkpoint-dir");
-    TROUPE_TRY(CheckpointInfo newest, latest_checkpoint(options_.checkpoint_dir));
-    TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
-    if (data.seed != options_.seed)
-      return invalid_argument(
-          fmt::format("the checkpoint is of seed {}, not {}", data.seed, options_.seed));
-    auto example = data.metadata.find("example");
-    if (example != data.metadata.end() && example->second != options_.example)
-      return invalid_argument(fmt::format("'{}' is a checkpoint of {}, not of {}", newest.path,
-                                          example->second, options_.example));
-    std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
-    TROUPE_TRY(session_->try_restore(values, data.step, data.datasets));
-    // Commit 1 is the initialisation; step k commits k + 1.
-    first_step_ = last_checkpoint_ = std::int64_t(data.step) - 1;
-    result_.checkpoint = newest.path;
-    return ok_status();
-  }
-  return session_->try_init();
+  // Before hours of computing, rather than after them.
+  if (checkpoints_.wanted()) TROUPE_TRY(disk().make_dirs(options_.checkpoint_dir));
+  checkpoints_.begin(0, "", Clock::now());
+  return options_.resume ? resume() : session_->try_init();
 }
 
-bool Job::checkpoint_due() const {
-  if (options_.checkpoint_dir.empty()) return false;
-  if (options_.checkpoint_steps > 0)
-    return result_.steps - last_checkpoint_ >= options_.checkpoint_steps;
-  return options_.checkpoint_seconds > 0 &&
-         seconds_since(checkpoint_at_) >= options_.checkpoint_seconds;
+Status Job::resume() {
+  if (options_.checkpoint_dir.empty()) return invalid_argument("--resume wants --checkpoint-dir");
+  TROUPE_TRY(CheckpointInfo newest, latest_checkpoint(options_.checkpoint_dir));
+  TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
+  if (data.seed != options_.seed)
+    return invalid_argument(
+        fmt::format("the checkpoint is of seed {}, not {}", data.seed, options_.seed));
+  auto example = data.metadata.find("example");
+  if (example != data.metadata.end() && example->second != options_.example)
+    return invalid_argument(fmt::format("'{}' is a checkpoint of {}, not of {}", newest.path,
+                                        example->second, options_.example));
+  std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
+  TROUPE_TRY(session_->try_restore(values, data.step, data.datasets));
+  // Commit 1 is the initialisation; step k commits k + 1.
+  first_step_ = std::int64_t(data.step) - 1;
+  checkpoints_.begin(first_step_, newest.path, Clock::now());
+  tell(ok_status());
+  return ok_status();
 }
 
+void Job::tell(const Status& tried) {
+  result_.checkpoint = checkpoints_.newest();
+  result_.failed_checkpoints = checkpoints_.failures();
+  if (options_.checkpointed) options_.checkpointed(result_.checkpoint, tried);
+}
+
+// Only what has to do with the session is an error: files are told of, and tried again.
 Status Job::checkpoint() {
-  if (options_.checkpoint_dir.empty() || last_checkpoint_ == result_.steps) return ok_status();
+  if (!checkpoints_.wanted() || checkpoints_.have(result_.steps)) return ok_status();
   TROUPE_TRY(JobState state, session_->try_state());
   CheckpointData data;
   data.step = state.committed;
@@ -115,11 +125,7 @@ Status Job::checkpoint() {
   data.datasets = std::move(state.datasets);
   for (auto& [name, value] : state.variables) data.tensors[name] = value;
   data.metadata["example"] = options_.example;
-  TROUPE_TRY(CheckpointInfo written,
-             write_checkpoint(options_.checkpoint_dir, data, std::size_t(options_.keep)));
-  result_.checkpoint = written.path;
-  last_checkpoint_ = result_.steps;
-  checkpoint_at_ = Clock::now();
+  tell(checkpoints_.write(result_.steps, data, Clock::now()));
   return ok_status();
 }
 
@@ -143,9 +149,12 @@ Status Job::loop() {
       shown = Clock::now();
       options_.progress({result_.steps, steps_, result_.loss, result_.steps_per_second});
     }
-    if (checkpoint_due()) TROUPE_TRY(checkpoint());
+    if (checkpoints_.due(result_.steps, Clock::now())) TROUPE_TRY(checkpoint());
   }
-  return checkpoint();
+  TROUPE_TRY(checkpoint());
+  if (checkpoints_.wanted() && !checkpoints_.have(result_.steps))
+    result_.last_checkpoint = checkpoints_.last();
+  return ok_status();
 }
 
 // The whole test set once, whatever the number of replicas.

@@ -35,6 +35,9 @@ struct TrainOptions {
   std::function<void(const Progress&)> progress;
   // Asked at each step boundary; true: checkpoint and stop. (Cluster::stop is asked before.)
   std::function<bool()> stop;
+  // After each try to write a checkpoint: the newest good one (empty without any), and why the try
+  // failed. Training goes on either way.
+  std::function<void(const std::string& newest, const Status& tried)> checkpointed;
 };
 
 struct TrainResult {
@@ -46,10 +49,14 @@ struct TrainResult {
   std::string params_sha256;
   bool drawn = false;      // on drawn digits
   bool stopped = false;    // by `stop`
-  std::string checkpoint;  // the newest written or resumed, or empty
+  std::string checkpoint;  // the newest good one, written or resumed, or empty
+  int failed_checkpoints = 0;
+  Status last_checkpoint;  // why that of the last step could not be written
 };
 
-// Builds, trains, tests. Errors: those of the session, and not_found for data that is not there.
+// Builds, trains, tests. Errors: those of the session, not_found for data that is not there, and
+// failed_precondition for a checkpoint of another program. A checkpoint that cannot be written is
+// none: the older ones stay, the next interval tries again.
 Expected<TrainResult> train(const TrainOptions& options);
 
 }  // namespace troupe

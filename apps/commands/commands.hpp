@@ -13,8 +13,10 @@ struct Printing {
   bool quiet = false;
 };
 
-// Prints `error: ...` to stderr, or {"error": ...} to stdout, and returns the exit code.
-int report_error(const Status& status, const Printing& printing);
+// Prints `error: ...` to stderr, or {"error": ...} to stdout, and returns the exit code. With the
+// newest good checkpoint (empty: there is none) of a run that writes some.
+int report_error(const Status& status, const Printing& printing,
+                 const std::string* checkpoint = nullptr);
 
 int train_command(TrainOptions options, const Printing& printing);
 int demo_command(const Printing& printing);

@@ -24,6 +24,11 @@ void on_stop(int signal) {
 
 bool stop_asked() { return stop_signal.load() != 0; }
 
+// Null: there is none.
+nlohmann::json newest_good(const std::string& checkpoint) {
+  return checkpoint.empty() ? nlohmann::json() : nlohmann::json(checkpoint);
+}
+
 nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
   nlohmann::json out = {{"example", options.example},
                         {"data", result.drawn ? "drawn" : options.data},
@@ -41,7 +46,11 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
     out["loss"] = result.loss;
   }
   if (!result.stopped) out["test_accuracy"] = result.test_accuracy;
-  if (!result.checkpoint.empty()) out["checkpoint"] = result.checkpoint;
+  if (!options.checkpoint_dir.empty()) {
+    out["checkpoint"] = newest_good(result.checkpoint);
+    out["failed_checkpoints"] = result.failed_checkpoints;
+    if (!result.last_checkpoint.ok()) out["checkpoint_error"] = result.last_checkpoint.text();
+  }
   return out;
 }
 
@@ -63,13 +72,15 @@ void print_text(const TrainOptions& options, const TrainResult& result) {
 
 }  // namespace
 
-int report_error(const Status& status, const Printing& printing) {
-  if (printing.json)
-    fmt::print("{}\n", nlohmann::json{{"error", status.text()},
-                                      {"code", std::string(code_name(status.code()))}}
-                           .dump());
-  else
+int report_error(const Status& status, const Printing& printing, const std::string* checkpoint) {
+  if (printing.json) {
+    nlohmann::json out = {{"error", status.text()},
+                          {"code", std::string(code_name(status.code()))}};
+    if (checkpoint) out["checkpoint"] = newest_good(*checkpoint);
+    fmt::print("{}\n", out.dump());
+  } else {
     fmt::print(stderr, "error: {}\n", status.text());
+  }
   return exit_code(status);
 }
 
@@ -82,9 +93,17 @@ int train_command(TrainOptions options, const Printing& printing) {
   if (options.data.empty() && !printing.quiet && !printing.json)
     fmt::print(stderr, "no --data: training on {} digits drawn by this program\n",
                options.examples);
+  std::string newest;
+  options.checkpointed = [&](const std::string& path, const Status& tried) {
+    newest = path;
+    if (tried.ok()) return;
+    fmt::print(stderr, "warning: {}; {}\n", tried.text(),
+               path.empty() ? "there is no checkpoint yet" : "the newest good one is " + path);
+  };
   auto result = train(options);
   if (!result.ok()) {
-    int code = report_error(result.status(), printing);
+    int code =
+        report_error(result.status(), printing, options.checkpoint_dir.empty() ? nullptr : &newest);
     bool stopped = stop_asked() && result.status().code() == Code::cancelled;
     return stopped ? code_of(stop_signal) : code;
   }
@@ -92,6 +111,11 @@ int train_command(TrainOptions options, const Printing& printing) {
     fmt::print("{}\n", as_json(options, *result).dump());
   else
     print_text(options, *result);
+  if (!result->last_checkpoint.ok()) {
+    fmt::print(stderr, "error: the last checkpoint could not be written: {}\n",
+               result->last_checkpoint.text());
+    return 1;
+  }
   return result->stopped ? code_of(stop_signal) : 0;
 }
 

@@ -21,13 +21,15 @@ struct Ended {
   nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
 };
 
-// `troupe ARGUMENTS` through the shell, until it ends.
-inline Ended troupe_command(const std::string& arguments) {
+inline std::string troupe_program() { return build_dir() + "/bin/troupe"; }
+
+// A line for the shell, until it ends.
+inline Ended shell_command(const std::string& line) {
   char name[] = "/tmp/troupe-test-XXXXXX";
   int descriptor = mkstemp(name);
   if (descriptor < 0) return {};
   close(descriptor);
-  std::string command = build_dir() + "/bin/troupe " + arguments + " 2>" + name;
+  std::string command = line + " 2>" + name;
   std::FILE* pipe = popen(command.c_str(), "r");
   Ended ended;
   if (pipe == nullptr) return ended;
@@ -41,6 +43,11 @@ inline Ended troupe_command(const std::string& arguments) {
   ended.err = err.str();
   std::remove(name);
   return ended;
+}
+
+// `troupe ARGUMENTS` through the shell, until it ends.
+inline Ended troupe_command(const std::string& arguments) {
+  return shell_command(troupe_program() + " " + arguments);
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 
@@ -48,6 +49,62 @@ TEST_CASE("a signal while training leaves a checkpoint") {
     CHECK(rest.code == 0);
     CHECK_FALSE(rest.json().is_discarded());
   }
+}
+
+TEST_CASE("a full disk does not end training, and the finished result is printed") {
+  // As if the disk were full: no file may have more than 4 KiB.
+  const std::string full = "ulimit -f 8; " + troupe_program() + " ";
+  const std::string train = "train mnist-softmax --examples 512 --batch 16 --quiet --output json ";
+  Folder folder, other;
+  const std::string here = "--checkpoint-every 2 --checkpoint-dir " + folder.path;
+
+  Ended none = shell_command(full + train + "--steps 5 " + here);
+  CHECK(none.code == 1);
+  auto json = none.json();
+  REQUIRE_MESSAGE(json.is_object(), none.out << none.err);
+  CHECK(json["steps"] == 5);
+  CHECK(json["test_accuracy"].is_number());
+  CHECK(json["checkpoint"].is_null());
+  CHECK(json["failed_checkpoints"] == 3);
+  CHECK(contains(json["checkpoint_error"].get<std::string>(), "File too large"));
+  CHECK(contains(none.err, "there is no checkpoint yet"));
+
+  auto whole = troupe_command(train + "--steps 9 --checkpoint-dir " + other.path).json();
+  REQUIRE(whole.is_object());
+  CHECK(whole["failed_checkpoints"] == 0);
+  CHECK_FALSE(whole.contains("checkpoint_error"));
+  auto first = troupe_command(train + "--steps 5 " + here).json();
+  REQUIRE(first.is_object());
+  Ended rest = shell_command(full + train + "--steps 9 --resume " + here);
+  CHECK(rest.code == 1);
+  json = rest.json();
+  REQUIRE_MESSAGE(json.is_object(), rest.out << rest.err);
+  CHECK(json["checkpoint"] == first["checkpoint"]);  // the old one is the newest good one
+  CHECK(contains(rest.err, "the newest good one is " + first["checkpoint"].get<std::string>()));
+  CHECK(json["params_sha256"] == whole["params_sha256"]);
+  Ended again = troupe_command(train + "--steps 9 --resume " + here);
+  CHECK(again.code == 0);
+  CHECK(again.json()["params_sha256"] == whole["params_sha256"]);
+}
+
+TEST_CASE("a disk that has room again takes the next checkpoint") {
+  Folder folder;
+  rlimit before{}, small{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  small = before;
+  small.rlim_cur = 4096;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);  // which the command inherits
+  RunningCommand troupe({"train", "mnist-softmax", "--steps", "1000000", "--examples", "512",
+                         "--quiet", "--cluster", "local:1", "--checkpoint-every", "20",
+                         "--checkpoint-dir", folder.path});
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  REQUIRE_MESSAGE(troupe.wait_for("warning: "), troupe.output());
+  CHECK(contains(troupe.output(), "there is no checkpoint yet"));
+  REQUIRE(prlimit(troupe.pid(), RLIMIT_FSIZE, &before, nullptr) == 0);
+  troupe.signal(SIGTERM);
+  CHECK(troupe.end() == 128 + SIGTERM);
+  CHECK_MESSAGE(contains(troupe.output(), "checkpoint " + folder.path), troupe.output());
+  CHECK(troupe_command("ckpt ls " + folder.path).code == 0);
 }
 
 TEST_CASE("resuming a run that is finished says so and gives its results again") {

@@ -1,0 +1,53 @@
+// When a training run writes checkpoints, and what becomes of one that cannot be written.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "serialization/checkpoint.hpp"
+
+namespace troupe {
+
+// The checkpoints of one run. A full disk is no reason to stop computing: what could not be written
+// is told, the older ones stay, and the next interval tries again. One owner, one thread; it is
+// told the time, and asks nobody.
+class Checkpoints {
+ public:
+  using Instant = std::chrono::steady_clock::time_point;
+  struct Policy {
+    std::string directory;   // empty: none are written
+    std::int64_t steps = 0;  // one every so many steps
+    double seconds = 0;      // or so many seconds; both 0: the last one only
+    int keep = 3;
+  };
+
+  explicit Checkpoints(Policy policy, FileSystem& files = disk());
+
+  bool wanted() const { return !policy_.directory.empty(); }
+  // The run begins at `step`, with the checkpoint `path` of that step or without one.
+  void begin(std::int64_t step, std::string path, Instant now);
+  // An interval has passed since the last try.
+  bool due(std::int64_t step, Instant now) const;
+  // The newest good one is of this step.
+  bool have(std::int64_t step) const { return !newest_.empty() && good_step_ == step; }
+  // One try. After an error (that of write_checkpoint) newest() is what it was.
+  Status write(std::int64_t step, const CheckpointData& data, Instant now);
+
+  // The newest that is whole and durable, written or resumed; empty without one.
+  const std::string& newest() const { return newest_; }
+  // Why the last try failed; ok when it did not.
+  const Status& last() const { return last_; }
+  int failures() const { return failures_; }
+
+ private:
+  const Policy policy_;
+  FileSystem& files_;
+  std::string newest_;
+  Status last_;
+  int failures_ = 0;
+  std::int64_t good_step_ = 0, tried_step_ = 0;
+  Instant tried_at_{};
+};
+
+}  // namespace troupe

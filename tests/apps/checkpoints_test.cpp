@@ -1,0 +1,89 @@
+#include "apps/checkpoints.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/log.hpp"
+#include "tests/serialization/faulty_files.hpp"
+
+using namespace troupe;
+using troupe::testing::FaultyFiles;
+
+namespace {
+
+CheckpointData data_at(std::int64_t step) {
+  CheckpointData data;
+  data.step = CommitNumber(step) + 1;
+  data.tensors["w"] = Tensor::scalar(float(step));
+  return data;
+}
+
+Checkpoints::Instant at(int seconds) {
+  return Checkpoints::Instant(std::chrono::seconds(1'000 + seconds));
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint is due an interval after the last try, good or not") {
+  FaultyFiles files(1);
+  Checkpoints steps({.directory = "d", .steps = 10}, files);
+  steps.begin(5, "", at(0));
+  CHECK_FALSE(steps.due(14, at(100)));
+  CHECK(steps.due(15, at(0)));
+  REQUIRE(steps.write(15, data_at(15), at(0)).ok());
+  CHECK_FALSE(steps.due(24, at(0)));
+  CHECK(steps.due(25, at(0)));
+  files.fail_at(files.calls());
+  CHECK_FALSE(steps.write(25, data_at(25), at(0)).ok());
+  CHECK_FALSE(steps.due(26, at(0)));
+  CHECK(steps.due(35, at(0)));
+
+  Checkpoints seconds({.directory = "d", .seconds = 30}, files);
+  seconds.begin(0, "", at(0));
+  CHECK_FALSE(seconds.due(1'000'000, at(29)));
+  CHECK(seconds.due(1, at(30)));
+
+  Checkpoints none({}, files);
+  none.begin(0, "", at(0));
+  CHECK_FALSE(none.wanted());
+  CHECK_FALSE(none.due(1'000, at(1'000)));
+  Checkpoints last({.directory = "d"}, files);
+  last.begin(0, "", at(0));
+  CHECK(last.wanted());
+  CHECK_FALSE(last.due(1'000, at(1'000)));
+}
+
+TEST_CASE("a full disk at any call keeps the old checkpoint, and the next interval tries again") {
+  set_log_level(LogLevel::error);
+  for (int call = 0;; ++call) {
+    INFO("call " << call);
+    FaultyFiles files(1);
+    Checkpoints checkpoints({.directory = "d", .steps = 1, .keep = 2}, files);
+    checkpoints.begin(0, "", at(0));
+    CHECK_FALSE(checkpoints.have(0));
+    REQUIRE(checkpoints.write(1, data_at(1), at(1)).ok());
+    CHECK(checkpoints.have(1));
+    CHECK(checkpoints.newest() == "d/ckpt-2");
+    files.fail_at(files.calls() + call);
+    Status full = checkpoints.write(2, data_at(2), at(2));
+    const bool failed = files.failed();
+    files.fail_at(-1);
+    if (full.ok()) {
+      CHECK(checkpoints.newest() == "d/ckpt-3");
+      if (!failed) break;  // past its last call
+      continue;
+    }
+    CHECK(full.code() == Code::resource_exhausted);
+    CHECK(checkpoints.last() == full);
+    CHECK(checkpoints.failures() == 1);
+    CHECK(checkpoints.have(1));
+    CHECK_FALSE(checkpoints.have(2));
+    CHECK(checkpoints.newest() == "d/ckpt-2");
+    CHECK(read_checkpoint("d/ckpt-2", files).ok());
+    CHECK(checkpoints.due(3, at(3)));
+    REQUIRE(checkpoints.write(3, data_at(3), at(3)).ok());
+    CHECK(checkpoints.last().ok());
+    CHECK(checkpoints.newest() == "d/ckpt-4");
+    CHECK(latest_checkpoint("d", files)->path == checkpoints.newest());
+  }
+  set_log_level(LogLevel::warning);
+}
