@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <caf/send.hpp>
@@ -302,8 +303,23 @@ Expected<TransportLimits> limits_with(std::chrono::milliseconds silence) {
 
 Status run_worker(const NodeOptions& options) { return WorkerNode(options).run(); }
 
+namespace {
+
+// A file that others may read is no secret. Of a pipe or a device there is nothing to say.
+Status check_private(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return not_found("cannot open '" + path + "'");
+  if (!S_ISREG(info.st_mode) || (info.st_mode & 077) == 0) return ok_status();
+  return failed_precondition(
+      fmt::format("'{}' is a secret, but its mode {:04o} lets others in; run: chmod 600 '{}'", path,
+                  info.st_mode & 07777u, path));
+}
+
+}  // namespace
+
 Expected<std::string> read_secret(const std::string& path) {
   if (path.empty()) return std::string{};
+  if (Status open_to_all = check_private(path); !open_to_all.ok()) return open_to_all;
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_found("cannot open '" + path + "'");
   // Of a longer file only so much that it shows: a device may have no end.

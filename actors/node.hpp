@@ -30,7 +30,8 @@ Expected<TransportLimits> limits_with(std::chrono::milliseconds silence);
 // when it returns.
 Status run_worker(const NodeOptions& options);
 
-// The secret in a file, a final newline left out; empty for an empty path.
+// The secret in a file, a final newline left out; empty for an empty path. failed_precondition when
+// others than its owner may read or write the file.
 Expected<std::string> read_secret(const std::string& path);
 
 // How a master starts workers on its own machine: the program is run again with this argument and

@@ -158,6 +158,8 @@ TEST_CASE("hostile secrets by hand are refused with the length that is wanted") 
       {"a megabyte", std::string(1 << 20, 'a'), "16 to 64 bytes"},
       {"zero bytes, too many", std::string(100, '\0'), "16 to 64 bytes"},
   };
+  dir.write("s", "");
+  std::filesystem::permissions(dir.path("s"), std::filesystem::perms(0600));  // which stays
   for (const Secret& secret : kSecrets) {
     INFO(std::string(secret.what));
     dir.write("s", secret.content);
@@ -172,6 +174,27 @@ TEST_CASE("hostile secrets by hand are refused with the length that is wanted") 
   dir.write("s", std::string(20, '\0') + "\n");
   CHECK(read_secret(dir.path("s")).value() == std::string(20, '\0'));
   MESSAGE("hostile inputs by hand: " << std::size(kSecrets) + 2);
+}
+
+TEST_CASE("a secret that others may read or write is refused with the command that mends it") {
+  TemporaryDir dir;
+  dir.write("s", std::string(20, 's'));
+  for (unsigned mode : {0644u, 0640u, 0604u, 0620u, 0602u, 0601u, 0400u, 0600u}) {
+    INFO("mode " << mode);
+    std::filesystem::permissions(dir.path("s"), std::filesystem::perms(mode));
+    auto secret = read_secret(dir.path("s"));
+    CHECK(secret.ok() == ((mode & 077) == 0));
+    if (secret.ok()) continue;
+    CHECK(secret.status().code() == Code::failed_precondition);
+    CHECK(contains(secret.status().text(), "chmod 600 '" + dir.path("s") + "'"));
+  }
+  std::filesystem::permissions(dir.path("s"), std::filesystem::perms(0644));
+  for (const char* command : {"worker --master 127.0.0.1:1 --secret-file ",
+                              "train mnist-mlp --listen 127.0.0.1:0 --wait-for 1 --secret-file "}) {
+    Ended ended = troupe_command(command + dir.path("s"));
+    CHECK(ended.code != 0);
+    CHECK_MESSAGE(contains(ended.err, "chmod 600"), ended.err);
+  }
 }
 
 TEST_CASE("hostile settings of an inherited worker by hand are refused") {

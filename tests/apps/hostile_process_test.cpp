@@ -108,6 +108,7 @@ void bombard(std::uint64_t wanted, std::uint64_t seed) {
   INFO("seed " << seed);
   TemporaryDir dir;
   dir.write("secret", kSecret);
+  std::filesystem::permissions(dir.path("secret"), std::filesystem::perms(0600));
   const test::ReservedPort masters, port;
   const std::string at = "127.0.0.1:", master = at + std::to_string(masters.number());
   const std::string secret = dir.path("secret");
