@@ -7,8 +7,10 @@
 #include <cmath>
 
 #include "actors/dataset.hpp"
+#include "actors/node.hpp"
 #include "apps/checkpoints.hpp"
 #include "apps/training_graph.hpp"
+#include "core/log.hpp"
 #include "ops/data/pipeline.hpp"
 #include "serialization/digest.hpp"
 
@@ -58,12 +60,14 @@ class Job {
   TrainingGraph step_;
   std::unique_ptr<Session> session_;
   std::int64_t first_step_ = 0, steps_ = 0;
+  std::string graph_hash_;
   Checkpoints checkpoints_;
   TrainResult result_;
 };
 
 Status Job::build() {
   TROUPE_TRY(step_, build_training(graph_, options_));
+  graph_hash_ = training_sha256(graph_);
   return ok_status();
 }
 
@@ -100,6 +104,18 @@ Status Job::resume() {
   if (example != data.metadata.end() && example->second != options_.example)
     return invalid_argument(fmt::format("'{}' is a checkpoint of {}, not of {}", newest.path,
                                         example->second, options_.example));
+  if (!data.graph_hash.empty() && data.graph_hash != graph_hash_ && !options_.other_graph)
+    return failed_precondition(fmt::format(
+        "'{}' is a checkpoint of another graph: of another batch size, learning rate or data, or "
+        "of another version of this program; to go on from it all the same, give "
+        "--allow-other-graph",
+        newest.path));
+  if (std::string here = profile_text(numeric_profile());
+      !data.numeric_profile.empty() && data.numeric_profile != here)
+    TROUPE_LOG(warning, "train",
+               fmt::format("the checkpoint was computed with {}; here it is {}: the bits will "
+                           "differ from those of a run without a stop",
+                           data.numeric_profile, here));
   std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
   TROUPE_TRY(session_->try_restore(values, data.step, data.datasets));
   // Commit 1 is the initialisation; step k commits k + 1.
@@ -122,6 +138,8 @@ Status Job::checkpoint() {
   CheckpointData data;
   data.step = state.committed;
   data.seed = options_.seed;
+  data.graph_hash = graph_hash_;
+  data.numeric_profile = profile_text(numeric_profile());
   data.datasets = std::move(state.datasets);
   for (auto& [name, value] : state.variables) data.tensors[name] = value;
   data.metadata["example"] = options_.example;

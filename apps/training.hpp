@@ -26,6 +26,7 @@ struct TrainOptions {
   double checkpoint_seconds = 0;      // or so many seconds
   int keep = 3;
   bool resume = false;
+  bool other_graph = false;  // resume although the checkpoint is of another graph
   // Called at most a few times a second, and after the last step.
   struct Progress {
     std::int64_t step = 0, steps = 0;

@@ -1,5 +1,7 @@
 #include "apps/training_graph.hpp"
 
+#include "serialization/graph_io.hpp"
+
 namespace troupe {
 
 data::Images training_images(const TrainOptions& options, data::Split split) {
@@ -32,6 +34,14 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
   double rate = options.learning_rate > 0 ? options.learning_rate : linear ? 0.1 : 0.02;
   out.train = optim::Momentum{.lr = rate, .momentum = 0.9}.minimize(out.loss);
   return out;
+}
+
+std::string training_sha256(const Graph& graph) {
+  GraphDef def = graph.def();
+  for (NodeDef& node : def.nodes)
+    if (node.op == "Dataset")
+      for (const char* where : {"files", "prefetch"}) node.attrs.erase(where);
+  return graph_sha256(def);
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "apps/models.hpp"
 #include "apps/training.hpp"
@@ -24,5 +25,8 @@ data::Images training_images(const TrainOptions& options, data::Split split);
 // Adds pipeline, network, loss and updates to `graph`. not_found for an unknown example; throws
 // Error where the graph does.
 Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options);
+
+// The graph_sha256 of what trains: the same for data in another folder or fetched further ahead.
+std::string training_sha256(const Graph& graph);
 
 }  // namespace troupe

@@ -89,6 +89,7 @@ std::string odd_combination(const Cli& cli) {
   const TrainOptions& train = cli.train;
   bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
   if (train.resume && !dir) return "--resume wants --checkpoint-dir";
+  if (train.other_graph && !train.resume) return "--allow-other-graph wants --resume";
   if (!cli.every.empty() && !dir) return "--checkpoint-every wants --checkpoint-dir";
   if (train.cluster.wait_for > 0 && !listen) return "--wait-for wants --listen HOST:PORT";
   if (listen && train.cluster.wait_for == 0 && train.cluster.workers == 0)
@@ -131,6 +132,8 @@ void Cli::add_train() {
   c->add_option("--checkpoint-every", every, "N steps, or Ns seconds");
   c->add_option("--keep", train.keep, "checkpoints to keep")->check(CLI::Range(1, 1000));
   c->add_flag("--resume", train.resume, "go on from the newest checkpoint");
+  c->add_flag("--allow-other-graph", train.other_graph,
+              "resume although batch, rate or network are not the checkpoint's");
   shared(c);
   c->callback([this] {
     chosen = [this] {

@@ -107,6 +107,20 @@ TEST_CASE("a disk that has room again takes the next checkpoint") {
   CHECK(troupe_command("ckpt ls " + folder.path).code == 0);
 }
 
+TEST_CASE("a checkpoint of another graph is refused, unless it is allowed") {
+  Folder folder;
+  const std::string train =
+      "train mnist-softmax --examples 512 --quiet --output json --checkpoint-dir " + folder.path;
+  REQUIRE(troupe_command(train + " --batch 16 --steps 3").code == 0);
+  Ended other = troupe_command(train + " --batch 8 --steps 5 --resume");
+  CHECK(other.code == 1);
+  CHECK(other.json()["code"] == "failed_precondition");
+  CHECK(contains(other.json()["error"].get<std::string>(), "--allow-other-graph"));
+  CHECK(troupe_command(train + " --batch 8 --steps 5 --resume --allow-other-graph").code == 0);
+  // More replicas or more steps are the same graph.
+  CHECK(troupe_command(train + " --batch 8 --steps 7 --replicas 2 --resume").code == 0);
+}
+
 TEST_CASE("resuming a run that is finished says so and gives its results again") {
   Folder folder;
   const std::string train =
