@@ -11,6 +11,7 @@
 
 #include "actors/inline_send.hpp"
 #include "actors/runtime.hpp"
+#include "actors/shipped_graph.hpp"
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
@@ -29,12 +30,13 @@ struct SessionCore {
   std::atomic<bool> closed{false};
   std::shared_mutex sending;  // shared by who sends to the master; alone, the runtime may go
   std::mutex mutex;           // of what follows: compiling and closing, never a step
+  ShippedGraph shipping;
   std::size_t shipped = 0;
   std::mutex answered_mutex;
   std::vector<std::uint64_t> answered;  // runs answered out of order
   std::uint64_t acknowledged = 1;       // all below are answered
 
-  SessionCore(GraphBuilder& g, Cluster c) : graph(g), cluster(std::move(c)) {}
+  SessionCore(GraphBuilder& g, Cluster c) : graph(g), cluster(std::move(c)), shipping(g) {}
 };
 
 }  // namespace detail
@@ -142,10 +144,10 @@ Expected<CompileRequest> make_request(const SessionCore& core, const std::vector
 // Extend, when the graph has grown. REQUIRES: core.mutex is held.
 Status ship(SessionCore& core) {
   if (core.closed) return session_closed();
-  if (core.shipped == core.graph.def().nodes.size()) return ok_status();
+  if (core.shipped == core.shipping.size()) return ok_status();
   ExtendSession extend;
   extend.session = core.id;
-  extend.graph = core.graph.snapshot();
+  extend.graph = core.shipping.snapshot();
   std::size_t nodes = extend.graph->nodes.size();
   CallResult result = ask(core, std::move(extend));
   TROUPE_TRY(result.status);
@@ -424,24 +426,11 @@ Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& v
                             CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
   if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
   TROUPE_TRY(check_datasets(core_->graph.def(), datasets));
-  CompileRequest request;
   std::vector<Tensor> feeds;
-  std::vector<std::string> missing;
-  for (const auto& [name, value] : values) {
-    Op handle = core_->graph.find(name);
-    if (handle.empty() || core_->graph.node(handle.node()).op != "Variable")
-      return not_found(fmt::format("the graph has no variable '{}'", name));
-    Output fed =
-        core_->graph.add("Placeholder", {}, {{"T", value.dtype()}, {"shape", Attr(value.shape())}});
-    NodeSpec assign;
-    assign.op = "Assign";
-    assign.inputs = {handle.output(), fed};
-    assign.name = "restore";
-    TROUPE_TRY(Op node, core_->graph.try_add(std::move(assign)));
-    request.feeds.push_back({core_->graph.node(fed.node()).name, 0, false});
-    request.targets.push_back(node.name());
-    feeds.push_back(value);
-  }
+  for (const auto& [name, value] : values) feeds.push_back(value);
+  std::unique_lock lock(core_->mutex);
+  TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(values));
+  lock.unlock();
   TROUPE_TRY(ask(*core_, ResumeAt{{committed - 1, datasets}, nullptr}).status);
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }

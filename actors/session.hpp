@@ -140,6 +140,9 @@ class Session {
                                         const RunOptions& options = {});
 
   // The values of all variables that the graph reads, by name, as of one moment.
+  std::vector<std::pair<std::string, Tensor>> variables() {
+    return value_or_throw(try_variables());
+  }
   Expected<std::vector<std::pair<std::string, Tensor>>> try_variables();
   // The same with where the job stood at that moment: runs that committed later, or had not ended,
   // are no part of it. failed_precondition when the graph reads no variable.
@@ -147,6 +150,10 @@ class Session {
   // Puts values back under their names, as commit `committed`, and datasets where they were; one
   // that is not named is at its beginning. Before the first run. not_found for a name that the
   // graph does not have.
+  void restore(const std::vector<std::pair<std::string, Tensor>>& values, CommitNumber committed,
+               const std::vector<DatasetPlace>& datasets = {}) {
+    throw_if_error(try_restore(values, committed, datasets));
+  }
   Status try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                      CommitNumber committed, const std::vector<DatasetPlace>& datasets = {});
 
