@@ -13,6 +13,7 @@
 #include "actors/spawn.hpp"
 #include "actors/step_table.hpp"
 #include "core/log.hpp"
+#include "graph/replicate.hpp"
 #include "ops/compile_host.hpp"
 
 namespace troupe {
@@ -299,6 +300,9 @@ Status compile_step(Self self, const CompileStep& message) {
   load.fixed = session.fixed;
   TROUPE_TRY(CompiledGraph graph, compile(*session.graph, message.request, target));
   remember_placements(session, graph);
+  for (const std::string& note : graph.notes)
+    if (note.starts_with(kReplicasAlike))
+      TROUPE_LOG(warning, "master", note.substr(kReplicasAlike.size()));
   std::map<std::string, ProcessId> process_of_device;
   for (std::size_t i = 0; i < devices.size(); ++i)
     process_of_device[devices[i].name.text()] = owners[i];

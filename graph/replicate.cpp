@@ -31,6 +31,27 @@ std::vector<bool> find_per_replica(const GraphDef& graph, const OpRegistry& ops)
   return per_replica;
 }
 
+// Writes that stay single although they reduce what depends on a feed: the client trains on data
+// that it feeds, and may think that each replica gets its part.
+std::vector<NodeId> fed_alike(const GraphDef& graph, const OpRegistry& ops,
+                              const std::vector<bool>& per_replica) {
+  std::vector<bool> fed(graph.nodes.size(), false);
+  std::vector<NodeId> alike;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const NodeDef& node = graph.nodes[id];
+    fed[id] = node.op == kFeedOp;
+    bool reduced = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!fed[node.inputs[i].node]) continue;
+      fed[id] = true;
+      reduced |= reduces(op_of(node, ops), node, i);
+    }
+    if (reduced && !per_replica[id] && role_of(node, ops) == Role::write_variable)
+      alike.push_back(id);
+  }
+  return alike;
+}
+
 // "/job:worker/task:1" for each task of the target, sorted.
 std::vector<std::string> tasks_of(const Target& target) {
   std::set<DeviceName> tasks;
@@ -69,6 +90,8 @@ class Copier {
       for (std::int32_t r = 0; r < n_; ++r) TROUPE_TRY(copy(id, r));
       out_.map(id, copies_[id].front());  // a reader that is single gets replica 0's
     }
+    const std::vector<NodeId> alike = fed_alike(step_.graph, ops_, per_replica_);
+    const std::string first = alike.empty() ? std::string() : nodes[alike.front()].name;
     const auto targets = all_targets();
     auto fetches = join_fetches();
     out_.finish();
@@ -76,6 +99,14 @@ class Copier {
     step_.fetches = std::move(fetches);
     step_.notes.push_back("replicate: " + std::to_string(copied) + " nodes, " + std::to_string(n_) +
                           " times");
+    if (!alike.empty())
+      step_.notes.push_back(std::string(kReplicasAlike) + std::to_string(n_) +
+                            " replicas do not share the work of '" + first + "'" +
+                            (alike.size() > 1
+                                 ? " and " + std::to_string(alike.size() - 1) + " other updates"
+                                 : std::string()) +
+                            ": it takes fed data, and a feed is not split; read the data from a "
+                            "dataset, of which each replica takes its part");
     return ok_status();
   }
 

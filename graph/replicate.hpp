@@ -5,6 +5,8 @@
 
 namespace troupe {
 
+inline constexpr std::string_view kReplicasAlike = "replicate: alike: ";
+
 // Copies every node that depends, through data, on a NextElement, a Dequeue or a random op,
 // step.replicas times; all else (constants, reads of variables, handles, feeds) stays shared. A
 // copy keeps its original's name plus "/replica_<r>" and gets NodeDef::replica = r.
@@ -15,7 +17,8 @@ namespace troupe {
 //   - A fetched copy is the mean in replica order if it is a float scalar, else replica 0's.
 //   - Where the target has W > 1 tasks, replica r's copies go to task r % W, unless the node is
 //     constrained or runs where its resource is.
-// With one replica nothing changes.
+// With one replica nothing changes. Where several would compute alike, since what a write reduces
+// is fed and a feed is not split, a note that begins with kReplicasAlike says so.
 Status replicate(Step& step, const Target& target);
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/replicate.hpp"
 #include "tests/graph/toy.hpp"
 
 using namespace troupe;
@@ -88,6 +89,31 @@ TEST_CASE("a fetched scalar of each replica becomes the mean, in replica order")
     parts.push_back(
         sum_node.plan->input_slots[sum_node.plan->nodes[sum_node.node].first_input + i]);
   CHECK(std::is_sorted(parts.begin(), parts.end()));
+}
+
+TEST_CASE("replicas that are all fed the same say that they compute alike") {
+  Maker g;
+  Port fed = g.add("Dataset", "data");
+  Port x = g.add("Next", "x", {fed});
+  Port v = g.variable("v"), w = g.variable("w");
+  Port rate = g.constant("rate", 0.5);
+  Port loss = g.add("Mul", "loss", {x, g.add("Read", "read", {v})});
+  g.node("Descend", "train", {v, rate, loss});
+  g.node("Descend", "train_w", {w, rate, loss});
+  auto alike = [&](const std::vector<const char*>& feeds, std::int32_t replicas) {
+    CompileRequest r = request({"loss"}, {"train", "train_w"});
+    for (const char* feed : feeds) r.feeds.push_back(PortName::parse(feed).value());
+    std::string said;
+    for (const std::string& note : must_compile(g, r, replicas).notes)
+      if (note.starts_with(kReplicasAlike)) said += note;
+    return said;
+  };
+  CHECK(alike({}, 2).empty());  // each takes its own
+  CHECK(alike({"x"}, 1).empty());
+  CHECK(alike({"rate"}, 2).empty());  // fed, but nothing that is reduced
+  const std::string said = alike({"x"}, 2);
+  CHECK(said.find("2 replicas do not share the work of 'train' and 1 other updates") !=
+        std::string::npos);
 }
 
 TEST_CASE("a fetch that is no float scalar is replica 0's") {
