@@ -52,14 +52,16 @@ Expected<std::vector<TorchPeer>> TorchPeer::find() {
   return found;
 }
 
-Expected<TorchFigure> TorchPeer::step(const std::string& model, int threads, double seconds) const {
+Expected<TorchFigure> TorchPeer::step(const std::string& model, int threads, double seconds,
+                                      bool plain) const {
   TROUPE_TRY(std::string path, script());
-  TROUPE_TRY(std::string text, output_of(fmt::format("{} '{}' {} {} {:.2f}", python_, path, model,
-                                                     threads, seconds)));
+  TROUPE_TRY(std::string text, output_of(fmt::format("{} '{}' {} {} {:.2f}{}", python_, path, model,
+                                                     threads, seconds, plain ? " --plain" : "")));
   auto json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.contains("ms") || !json.contains("torch"))
     return internal_error("torch_peer.py printed no figure: " + text);
-  return TorchFigure{json["torch"].get<std::string>(), json["ms"].get<double>()};
+  return TorchFigure{json["torch"].get<std::string>(), json["ms"].get<double>(),
+                     json.value("mkl", std::string())};
 }
 
 }  // namespace troupe

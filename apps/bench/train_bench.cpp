@@ -8,6 +8,7 @@
 #include "apps/bench/torch_peer.hpp"
 #include "apps/compile_here.hpp"
 #include "apps/models.hpp"
+#include "core/log.hpp"
 #include "graph/make_plan.hpp"
 #include "serialization/digest.hpp"
 
@@ -155,14 +156,26 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
     for (int threads : options.threads) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
       TROUPE_TRY(BenchRow row, time_step(network, threads, options));
-      // The first is what the row is compared with, the other one is told.
-      for (const TorchPeer& peer : peers) {
-        TROUPE_TRY(TorchFigure figure,
-                   peer.step(network.name, threads, kSecondsPerRound * options.rounds));
+      // The first is what the row is compared with, the others are told.
+      auto take = [&](const TorchFigure& figure) {
         if (row.peer.empty())
-          compare(row, "torch " + figure.version, figure.ms);
+          compare(row, figure.name(), figure.ms);
         else
-          row.details["ms of torch " + figure.version] = fmt::format("{:.4f}", figure.ms);
+          row.details["ms of " + figure.name()] = fmt::format("{:.4f}", figure.ms);
+      };
+      for (const TorchPeer& peer : peers) {
+        double seconds = kSecondsPerRound * options.rounds;
+        TROUPE_TRY(TorchFigure figure, peer.step(network.name, threads, seconds));
+        take(figure);
+        if (figure.mkl.empty()) continue;
+        if (figure.mkl == "slow path") {
+          TROUPE_LOG(
+              warning, "bench",
+              figure.name() + ": slower than it could be, for want of a C compiler (cc)");
+          continue;
+        }
+        TROUPE_TRY(TorchFigure plain, peer.step(network.name, threads, seconds, true));
+        take(plain);
       }
       rows.push_back(std::move(row));
     }
