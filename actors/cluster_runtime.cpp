@@ -1,9 +1,5 @@
 // The master's side of a job of several processes.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,12 +8,12 @@
 #include <map>
 #include <mutex>
 #include <random>
-#include <thread>
 
 #include "actors/master.hpp"
 #include "actors/net/tcp.hpp"
 #include "actors/node.hpp"
 #include "actors/peer.hpp"
+#include "actors/processes/children.hpp"
 #include "actors/runtime.hpp"
 #include "core/log.hpp"
 #include "serialization/wire.hpp"
@@ -26,6 +22,8 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::seconds kStartWithin{20};
+// For workers of this machine, once they were told to leave.
+constexpr std::chrono::seconds kLeaveWithin{5};
 // How often a start asks Cluster::stop. A signal handler can set a flag but wake nobody.
 constexpr std::chrono::milliseconds kAskStopEvery{20};
 
@@ -35,70 +33,6 @@ std::string random_bytes(std::size_t n) {
   while (bytes.size() < n) bytes.push_back(char(device() & 0xff));
   return bytes;
 }
-
-// Worker processes of this machine. The destructor waits a while for them to leave, then kills:
-// none is left behind. Each is a process group of its own: the signals that a terminal or
-// `timeout` sends to the group of the master are for the master alone, which ends its workers.
-class Children {
- public:
-  Children() = default;
-  Children(const Children&) = delete;
-  Children& operator=(const Children&) = delete;
-  ~Children() { wait(); }
-
-  // Until all have ended; those that do not within 5 s are killed.
-  void wait() {
-    auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    for (pid_t pid : pids_) {
-      while (waitpid(pid, nullptr, WNOHANG) == 0) {
-        if (std::chrono::steady_clock::now() > until) {
-          kill(pid, SIGKILL);
-          waitpid(pid, nullptr, 0);
-          break;
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      }
-    }
-    pids_.clear();
-  }
-
-  // Runs `program` as a worker that reads `settings` from a pipe it inherits.
-  Expected<pid_t> start(const std::string& program, const std::string& settings) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-      return resource_exhausted(fmt::format("pipe: {}", std::strerror(errno)));
-    std::string argument = fmt::format("{}{}", kWorkerArgument, kInherited);
-    char* argv[] = {const_cast<char*>(program.c_str()), argument.data(), nullptr};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[0], kInherited);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    pid_t pid = 0;
-    int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[0]);
-    bool written =
-        error == 0 && write(ends[1], settings.data(), settings.size()) == ssize_t(settings.size());
-    close(ends[1]);
-    if (error != 0)
-      return unavailable(fmt::format("cannot run '{}': {}", program, std::strerror(error)));
-    pids_.push_back(pid);
-    if (!written) return unavailable("a worker closed its settings before it read them");
-    return pid;
-  }
-
-  // For workers that hold nothing yet.
-  void kill_all() {
-    for (pid_t pid : pids_) kill(pid, SIGKILL);
-  }
-
- private:
-  static constexpr int kInherited = 3;
-  std::vector<pid_t> pids_;
-};
 
 class ClusterRuntime final : public Runtime, public HubOwner {
  public:
@@ -253,8 +187,9 @@ Status ClusterRuntime::spawn_workers() {
   options.secret = secret_;
   options.job = job_;
   options.silence = cluster_.silence;
+  const std::string argument = fmt::format("{}{}", kWorkerArgument, Children::kInput);
   for (int w = 0; w < cluster_.workers; ++w)
-    TROUPE_TRY(children_.start(program, node_options_text(options)));
+    TROUPE_TRY(children_.start(program, {argument}, node_options_text(options)));
   return ok_status();
 }
 
@@ -349,7 +284,7 @@ ClusterRuntime::~ClusterRuntime() {
   if (master_) caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
   alive_.reset();
   // Workers leave and close their connections; then ours go.
-  children_.wait();
+  children_.wait(kLeaveWithin);
   {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(2), [&] { return workers_.empty(); });

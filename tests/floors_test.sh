@@ -17,11 +17,13 @@ check() {  # check ROOT: prints one line per violation
         may["serialization"] = " core graph serialization "
         may["actors/protocol"] = " core graph devices actors/protocol "
         may["actors/net"] = " core actors/net "
-        may["actors"] = " core graph devices ops serialization actors/protocol actors/net actors "
+        may["actors/processes"] = " core graph serialization actors/protocol actors/net actors/processes "
+        may["actors"] = " core graph devices ops serialization actors/protocol actors/net" \
+                        " actors/processes actors "
         may["apps"] = may["actors"] " apps "
       }
       function floor(path) {
-        if (path ~ /^actors\/(protocol|net)\//) return substr(path, 1, index(substr(path, 8), "/") + 6)
+        if (path ~ /^actors\/(protocol|net|processes)\//) return substr(path, 1, index(substr(path, 8), "/") + 6)
         return substr(path, 1, index(path, "/") - 1)
       }
       function bad(why) { print file ":" line ": includes " quote header closing ", " why }
@@ -98,6 +100,8 @@ if [[ ${1:-} == --self-test ]]; then
   expect_found actors/net/a.cpp '<caf/all.hpp>'
   expect_found actors/net/a.cpp '"actors/protocol/shard.hpp"'
   expect_found actors/net/a.cpp '"graph/plan.hpp"'
+  expect_found actors/processes/a.cpp '<caf/all.hpp>'
+  expect_found actors/processes/a.cpp '"actors/messages.hpp"'
   expect_found actors/protocol/a.cpp '<caf/all.hpp>'
   expect_found actors/protocol/a.cpp '"actors/messages.hpp"'
   expect_found actors/a.cpp '<capnp/message.h>'
@@ -111,6 +115,8 @@ if [[ ${1:-} == --self-test ]]; then
   expect_legal ops/onednn/a.cpp '<oneapi/dnnl/dnnl.hpp>'
   expect_legal serialization/a.cpp '"serialization/schema/wire.capnp.h"'
   expect_legal actors/a.cpp '<caf/all.hpp>'
+  expect_legal actors/processes/a.cpp '"serialization/messages.hpp"'
+  expect_legal actors/a.cpp '"actors/processes/children.hpp"'
   expect_legal actors/protocol/a.cpp '"devices/lanes.hpp"'
   expect_legal apps/examples/a.cpp '<troupe.hpp>'
   expect_legal apps/a.cpp '"actors/session.hpp"'

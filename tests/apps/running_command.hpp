@@ -16,8 +16,8 @@
 
 #include "tests/paths.hpp"
 
-// Its output is read line by line; both streams go into one pipe, which ends when the command and
-// every process that it started have ended.
+// Its output is read line by line; both streams go into one pipe, which ends with the command. What
+// its workers print comes through it.
 class RunningCommand {
  public:
   explicit RunningCommand(std::vector<std::string> arguments) {
@@ -54,8 +54,7 @@ class RunningCommand {
   }
   void signal(int number) { kill(pid_, number); }
   pid_t pid() const { return pid_; }
-  // The exit code, once no process is left that the command started; within `patience`, or it is
-  // killed.
+  // The exit code; within `patience`, or it is killed.
   int end(std::chrono::seconds patience = std::chrono::hours(1)) {
     auto until = Clock::now() + patience;
     pollfd output{out_, POLLIN, 0};

@@ -1,0 +1,84 @@
+// Processes that a master starts on its own machine.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/status.hpp"
+
+namespace troupe {
+
+// How a child process ended.
+struct ChildEnd {
+  int code = 0;            // of exit(); -1 when nobody can tell any more
+  int signal = 0;          // not 0: the signal that ended it
+  std::string last_words;  // see Children::last_words
+  // As a sentence goes on: "ended with exit code 1, having said 'cannot open x'".
+  std::string text() const;
+};
+
+// Children of this process that live no longer than this object: none is left behind.
+//
+// What they print on either stream is passed on to one descriptor, by default this process's
+// standard error, and the last of it is kept. A thread of this object's own reads it and learns of
+// their ends; `ended` is called there, once for each child and before wait() returns. It must not
+// block nor call back.
+class Children {
+ public:
+  using Ended = std::function<void(pid_t child, const ChildEnd& end)>;
+  explicit Children(Ended ended = {}, int pass_on_to = STDERR_FILENO);
+  ~Children();  // kills those that are left
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  // Where a child finds its input.
+  static constexpr int kInput = 3;
+  // Runs the file `program` with these arguments and `input`, some KiB, at kInput. not_found,
+  // failed_precondition: it cannot be run. resource_exhausted: no room for another process.
+  Expected<pid_t> start(const std::string& program, const std::vector<std::string>& arguments,
+                        std::string_view input);
+
+  void kill(pid_t child);
+  void kill_all();
+  // Until all have ended. One that is stopped cannot leave and is killed at once, any other when
+  // `patience` is over.
+  void wait(std::chrono::milliseconds patience);
+
+  // The end of what it printed so far: the last lines, as one line of printable characters. Of a
+  // child that ended nothing is missing.
+  std::string last_words(pid_t child) const;
+  std::optional<ChildEnd> end_of(pid_t child) const;  // none: it lives
+
+ private:
+  struct Child;
+
+  bool all_ended() const;  // REQUIRES: mutex_
+  void watch();
+  void listen(Child& child);
+  void bury(Child& child);
+  void wake() const;
+  const Child* find(pid_t child) const;  // REQUIRES: mutex_
+
+  const Ended ended_;
+  const int pass_on_to_;
+  const int wake_;  // an eventfd; what poll() waits for has changed
+
+  mutable std::mutex mutex_;  // of the rest
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Child>> children_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe
