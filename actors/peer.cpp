@@ -71,19 +71,30 @@ std::optional<ProcessId> NetHub::process_of(PeerId peer) const {
   return it->second;
 }
 
+PeerId NetHub::peer_of(ProcessId process) const {
+  std::lock_guard lock(mutex_);
+  auto it = peers_.find(process);
+  return it == peers_.end() ? 0 : it->second;
+}
+
 Status NetHub::connect(const Endpoint& to, const Join& self, ProcessId process,
                        std::chrono::milliseconds within) {
   TROUPE_TRY(Hello words, encode_join(self));
-  std::lock_guard naming(naming_);
-  TROUPE_TRY(PeerId peer, transport_->connect(to, std::move(words), within));
+  const PeerId peer = transport_->name_peer();
+  {
+    std::lock_guard lock(mutex_);
+    processes_[peer] = process;
+    peers_[process] = peer;
+  }
+  Status status = transport_->connect(peer, to, std::move(words), within);
+  if (status.ok()) return status;
   std::lock_guard lock(mutex_);
-  processes_[peer] = process;
-  peers_[process] = peer;
-  return ok_status();
+  processes_.erase(peer);
+  if (auto it = peers_.find(process); it != peers_.end() && it->second == peer) peers_.erase(it);
+  return status;
 }
 
 Status NetHub::admit(PeerId peer, const Hello& hello) {
-  { std::lock_guard naming(naming_); }
   if (process_of(peer)) return ok_status();  // this process connected to it
   TROUPE_TRY(Join join, decode_join(hello));
   TROUPE_TRY(ProcessId process, owner_.admit(peer, join));
@@ -118,7 +129,6 @@ void NetHub::peer_up(PeerId peer, const Hello&) {
 }
 
 void NetHub::peer_down(PeerId peer, Status why) {
-  { std::lock_guard naming(naming_); }
   joiners_.erase(peer);
   auto process = process_of(peer);
   if (!process) return;
@@ -142,12 +152,7 @@ bool NetHub::connected(ProcessId process) const {
 }
 
 void NetHub::close(ProcessId process, Status why) {
-  PeerId peer = 0;
-  {
-    std::lock_guard lock(mutex_);
-    if (auto it = peers_.find(process); it != peers_.end()) peer = it->second;
-  }
-  if (peer != 0) transport_->close(peer, std::move(why));
+  if (PeerId peer = peer_of(process); peer != 0) transport_->close(peer, std::move(why));
 }
 
 void NetHub::refuse(PeerId peer, Status why) {
@@ -158,11 +163,7 @@ void NetHub::refuse(PeerId peer, Status why) {
 // Messages.
 
 Status NetHub::send(ProcessId to, const WireMessage& message) {
-  PeerId peer = 0;
-  {
-    std::lock_guard lock(mutex_);
-    if (auto it = peers_.find(to); it != peers_.end()) peer = it->second;
-  }
+  const PeerId peer = peer_of(to);
   if (peer == 0) return unavailable(fmt::format("process {} is not connected", to));
   std::uint64_t limit = self_ == 0 ? kMasterMessage : kWorkerMessage;
   std::uint64_t size = tensor_bytes(message);
@@ -281,11 +282,7 @@ void NetHub::deliver(const Actor& to, Message message) {
 // Tensors.
 
 void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
-  PeerId peer = 0;
-  {
-    std::lock_guard lock(mutex_);
-    if (auto it = peers_.find(to); it != peers_.end()) peer = it->second;
-  }
+  const PeerId peer = peer_of(to);
   if (peer == 0) return;
   std::array<std::byte, kMaxTensorTag> bytes;
   std::size_t size = encode_tag(tag, bytes);

@@ -59,7 +59,8 @@ class NetHub final : public Hub, public TransportHandler {
   void deliver_to(WorkerActor worker);
   void deliver_to(CoordinatorActor coordinator);
 
-  // Connects to another member; HubOwner::up or down follows.
+  // Connects to another member; HubOwner::up or down follows. May wait for a name to be looked up,
+  // while which callbacks go on.
   Status connect(const Endpoint& to, const Join& self, ProcessId process,
                  std::chrono::milliseconds within);
   // resource_exhausted: longer than any message (serialization/parts.hpp).
@@ -89,6 +90,7 @@ class NetHub final : public Hub, public TransportHandler {
 
  private:
   std::optional<ProcessId> process_of(PeerId peer) const;
+  PeerId peer_of(ProcessId process) const;  // 0: none
   void dispatch(ProcessId from, WireMessage message);
   template <class Actor, class Message>
   void deliver(const Actor& to, Message message);
@@ -111,8 +113,6 @@ class NetHub final : public Hub, public TransportHandler {
   std::mutex sending_parts_;
   // Messages that have arrived in part. Touched by the thread of control() and peer_down() alone.
   std::unordered_map<PeerId, PartJoiner> joiners_;
-  // Held while connect() learns a peer's number: callbacks about it wait that long.
-  std::mutex naming_;
   mutable std::mutex mutex_;
   std::unordered_map<PeerId, ProcessId> processes_;
   std::unordered_map<ProcessId, PeerId> peers_;

@@ -41,9 +41,9 @@ struct MemoryNetwork::Link : std::enable_shared_from_this<Link> {
     PeerId id = 0;
     Hello hello;
     bool up = false;
-    bool owed = false;  // a peer_down, to the handler
-    bool over = false;  // the side's end was decided
-    bool held = false;  // reads no tensors
+    bool owed = false;           // a peer_down, to the handler
+    bool over = false;           // the side's end was decided
+    bool held = false;           // reads no tensors
     Sink sink;
     std::array<std::unique_ptr<Lane>, 2> out;  // lanes that this side sends on
     std::vector<std::pair<std::uint64_t, std::function<void()>>> waiting;  // for up, or a heal
@@ -70,19 +70,22 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     return port;
   }
 
-  Expected<PeerId> connect(const Endpoint& to, Hello hello,
-                           std::chrono::milliseconds within) override {
+  PeerId name_peer() override { return ++last_peer_; }
+
+  using Transport::connect;
+  Status connect(PeerId peer, const Endpoint& to, Hello hello,
+                 std::chrono::milliseconds within) override {
     if (handler_ == nullptr) return cancelled("this process is gone");
     if (hello.size() > kMaxHello) return invalid_argument("a hello is at most 3072 bytes");
     auto link = std::make_shared<Link>();
     link->side[0].hello = std::move(hello);
     link->side[0].owed = true;
-    PeerId id = join(link, 0);
+    join(link, 0, peer);
     std::erase_if(network_.links_, [](auto& weak) { return weak.expired(); });
     network_.links_.push_back(link);
     link->number = ++network_.connected_;
     network_.knock(link, to, network_.now() + within);
-    return id;
+    return {};
   }
 
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override {
@@ -152,14 +155,13 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     peers_.clear();
   }
 
-  PeerId join(const std::shared_ptr<Link>& link, int side) {
+  void join(const std::shared_ptr<Link>& link, int side, PeerId peer) {
     Link::Side& s = link->side[std::size_t(side)];
     s.host = shared_from_this();
-    s.id = ++last_peer_;
+    s.id = peer;
     s.sink.link = link.get();
     s.sink.side = side;
     peers_[s.id] = {link, side};
-    return s.id;
   }
   // True when the peer was still known.
   bool leave(const std::shared_ptr<Link>& link, int side) {
@@ -318,7 +320,7 @@ void MemoryNetwork::answer(const std::shared_ptr<Link>& link,
   auto& client = link->side[0];
   auto& listener = link->side[1];
   listener.hello = hello;
-  server->join(link, 1);
+  server->join(link, 1, server->name_peer());
   Status s = server->handler()->admit(listener.id, client.hello);
   if (!s.ok()) {
     server->leave(link, 1);

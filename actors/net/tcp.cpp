@@ -65,8 +65,8 @@ Expected<std::uint16_t> TcpTransport::listen(const Endpoint& at, Hello hello) {
   return port;
 }
 
-Expected<PeerId> TcpTransport::connect(const Endpoint& to, Hello hello,
-                                       std::chrono::milliseconds within) {
+Status TcpTransport::connect(PeerId id, const Endpoint& to, Hello hello,
+                             std::chrono::milliseconds within) {
   if (stopped_) return cancelled("the transport shut down");
   if (hello.size() > kMaxHello) return invalid_argument("a hello is at most 3072 bytes");
   auto peer = std::make_shared<Peer>();
@@ -76,7 +76,7 @@ Expected<PeerId> TcpTransport::connect(const Endpoint& to, Hello hello,
       return failed_precondition(fmt::format(
           "{} is not a loopback address: it needs a secret or certificates", to.text()));
   }
-  peer->id = ++last_peer_;
+  peer->id = id;
   peer->outgoing = true;
   peer->to = to.text();
   peer->ours = std::move(hello);
@@ -86,7 +86,7 @@ Expected<PeerId> TcpTransport::connect(const Endpoint& to, Hello hello,
     if (stopping_) return drop(peer, cancelled("the transport shut down"), false);
     begin_connect(peer);
   });
-  return peer->id;
+  return {};
 }
 
 Status TcpTransport::send_control(PeerId peer, std::span<const ByteView> pieces) {

@@ -80,9 +80,10 @@ class TransportHandler {
   // again, under the same id.
   virtual Status admit(PeerId peer, const Hello& hello) = 0;
   virtual void peer_up(PeerId peer, const Hello& hello) = 0;
-  // Every peer that was let in, and every connect(), ends with exactly one of these. `why` is never
-  // ok: unavailable (lost, refused, silent: it says for how long), deadline_exceeded (connect),
-  // the Status given to close() here or there, data_loss (checksum), invalid_argument (malformed).
+  // Every peer that was let in, and every connect() that was ok, ends with exactly one of these.
+  // `why` is never ok: unavailable (lost, refused, silent: it says for how long), deadline_exceeded
+  // (connect), the Status given to close() here or there, data_loss (checksum), invalid_argument
+  // (malformed).
   virtual void peer_down(PeerId peer, Status why) = 0;
   // One message, in the order sent. The buffer holds exactly its bytes.
   virtual void control(PeerId peer, Buffer message) = 0;
@@ -121,11 +122,20 @@ class Transport {
   // Accepts peers, telling them `hello`; answers with the bound port. May be called for several
   // addresses. failed_precondition: plaintext off loopback; unavailable: the address is taken.
   virtual Expected<std::uint16_t> listen(const Endpoint& at, Hello hello) = 0;
+  // The id of a peer that is about to be connected to, so that whoever connects knows it before the
+  // first callback does.
+  virtual PeerId name_peer() = 0;
   // Starts to connect; a connection that is refused, or breaks before the peer is up, is tried
   // again until `within` is over; a peer that is not let in is not. The outcome is peer_up or
-  // peer_down with this id, both possible before connect() has returned.
-  virtual Expected<PeerId> connect(const Endpoint& to, Hello hello,
-                                   std::chrono::milliseconds within) = 0;
+  // peer_down with this id, both possible before connect() has returned; an error is the only one.
+  // REQUIRES: `peer` is of name_peer(), and used once.
+  virtual Status connect(PeerId peer, const Endpoint& to, Hello hello,
+                         std::chrono::milliseconds within) = 0;
+  Expected<PeerId> connect(const Endpoint& to, Hello hello, std::chrono::milliseconds within) {
+    PeerId peer = name_peer();
+    TROUPE_TRY(connect(peer, to, std::move(hello), within));
+    return peer;
+  }
 
   // Queues one message made of the pieces, which are copied. unavailable: the peer is not up;
   // resource_exhausted: longer than the peer accepts.

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <future>
 
 #include "actors/inline_send.hpp"
 #include "actors/net/memory_transport.hpp"
@@ -112,6 +113,50 @@ std::vector<InboundChannel> strings_channel() {
 }
 
 }  // namespace
+
+TEST_CASE("a hub answers others while it waits for a name to be looked up") {
+  // Its connect() waits until the name is known: there is none.
+  struct SlowNames final : Transport {
+    PeerId name_peer() override { return 1; }
+    Status connect(PeerId, const Endpoint&, Hello, std::chrono::milliseconds) override {
+      looking.set_value();
+      answer.get_future().wait();
+      return not_found("no such name");
+    }
+    Expected<std::uint16_t> listen(const Endpoint&, Hello) override { return std::uint16_t{1}; }
+    Status send_control(PeerId, std::span<const ByteView>) override { return ok_status(); }
+    Status send_tensor(PeerId, const TensorHeader&, Buffer, std::size_t) override {
+      return ok_status();
+    }
+    std::uint64_t queued_bytes(PeerId) const override { return 0; }
+    void hold_tensors(PeerId, bool) override {}
+    void close(PeerId, Status) override {}
+    void shutdown() override {}
+    std::promise<void> looking, answer;
+  };
+  Owner owner;
+  NetHub hub(1, owner);
+  SlowNames names;
+  hub.use(names);
+  auto connecting = std::async(std::launch::async, [&] {
+    return hub.connect({"name", 1}, words(1), 2, 1s);
+  });
+  names.looking.get_future().wait();
+  const Hello hello = value_or_throw(encode_join(words(3)));
+  auto admitted = std::async(std::launch::async, [&] {
+    Status status = hub.admit(7, hello);
+    hub.peer_down(7, unavailable("gone again"));
+    return status;
+  });
+  const bool answered = admitted.wait_for(20s) == std::future_status::ready;
+  CHECK(answered);
+  CHECK(hub.connected(2));
+  names.answer.set_value();
+  CHECK(admitted.get().ok());
+  CHECK(owner.back == std::vector<ProcessId>{3});
+  CHECK(connecting.get().code() == Code::not_found);
+  CHECK(!hub.connected(2));
+}
 
 TEST_CASE("a hub joins the parts of a message") {
   Pair pair(0);

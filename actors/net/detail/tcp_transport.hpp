@@ -56,8 +56,10 @@ class TcpTransport final : public Transport, public Connection::Owner {
   Status start();
 
   Expected<std::uint16_t> listen(const Endpoint& at, Hello hello) override;
-  Expected<PeerId> connect(const Endpoint& to, Hello hello,
-                           std::chrono::milliseconds within) override;
+  PeerId name_peer() override { return ++last_peer_; }
+  using Transport::connect;
+  Status connect(PeerId peer, const Endpoint& to, Hello hello,
+                 std::chrono::milliseconds within) override;
   using Transport::send_control;
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override;
   Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
