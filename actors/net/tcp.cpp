@@ -35,13 +35,12 @@ TcpTransport::TcpTransport(Security security, TransportLimits limits, TransportH
       handler_(handler),
       tls_(std::move(tls)),
       limits_on_strangers_(limits),
-      liveness_(limits.silence,
-                std::max<Clock::duration>(std::chrono::milliseconds(100), 2 * limits.heartbeat)) {}
+      clock_(std::max(std::chrono::milliseconds(100), 2 * limits.heartbeat)) {}
 
 TcpTransport::~TcpTransport() { shutdown(); }
 
 Status TcpTransport::start() {
-  IoShard::Ticker ticker{limits_.heartbeat, [this](Clock::time_point now) { tick(now); }};
+  IoShard::Ticker ticker{limits_.heartbeat, [this](Clock::time_point moment) { tick(moment); }};
   TROUPE_TRY(control_, IoShard::start(std::move(ticker)));
   return {};
 }
@@ -80,8 +79,8 @@ Status TcpTransport::connect(PeerId id, const Endpoint& to, Hello hello,
   peer->outgoing = true;
   peer->to = to.text();
   peer->ours = std::move(hello);
-  peer->deadline = Clock::now() + within;
-  control_->post([this, peer] {
+  control_->post([this, peer, within] {
+    peer->deadline = now() + within;
     peers_[peer->id] = peer;
     if (stopping_) return drop(peer, cancelled("the transport shut down"), false);
     begin_connect(peer);

@@ -10,11 +10,12 @@ namespace troupe {
 // Each peer has two connections: control messages never wait behind tensors. I/O threads of its
 // own: one for all control connections, handshakes and timers, and one per core at most for data.
 //
-// Before a connection has proved itself it may send 4 KiB, for limits.handshake, from at most
-// limits.strangers_per_address places at once. Afterwards each side sends a heartbeat over the
-// control connection every limits.heartbeat; any byte counts as life. A peer that closes, resets
-// or dies is down at once, a silent one after limits.silence, unless it is this process that
-// stood still.
+// Before a connection has proved itself it may send 4 KiB, for limits.handshake. At most
+// limits.strangers_per_address of one address can wait for that; then the oldest makes room for the
+// next, so that a crowd that says nothing keeps out nobody. Afterwards each side sends a heartbeat
+// over the control connection every limits.heartbeat; any byte counts as life. A peer that closes,
+// resets or dies is down at once, a silent one after limits.silence, to which time in which this
+// process itself stood still adds next to nothing.
 //
 // invalid_argument: a secret of the wrong length, certificates that cannot be used.
 // REQUIRES: the handler lives until shutdown() has returned.

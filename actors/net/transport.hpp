@@ -105,9 +105,13 @@ struct TransportLimits {
   std::uint32_t send_chunk_bytes = 1u << 20;  // data is cut into pieces of this size
   std::uint64_t queue_mark = 64u << 20;       // see drained()
   std::chrono::milliseconds heartbeat{50};
-  std::chrono::milliseconds silence{2000};    // a peer quieter than this is down
+  // A peer quieter than this is down. This and all other times by a clock that runs only while
+  // this process does (core/accumulating_clock.hpp).
+  std::chrono::milliseconds silence{2000};
   std::chrono::milliseconds handshake{2000};  // to prove itself, after a connection is accepted
-  std::uint32_t strangers_per_address = 128;  // connections not authenticated yet
+  // Connections not authenticated yet, and in all also those that are and did not join yet: beyond
+  // this the oldest is closed.
+  std::uint32_t strangers_per_address = 128;
   std::uint32_t strangers = 512;
 };
 

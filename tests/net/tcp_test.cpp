@@ -350,6 +350,31 @@ TEST_CASE("an idle peer stays up past the handshake and silence limits") {
   CHECK(!p.at_a.copy(p.to_b).down);
 }
 
+TEST_CASE("a process that is always busy still finds out who is silent") {
+  TransportLimits limits;
+  limits.silence = 500ms;
+  Pair p(Security::plaintext(), limits);
+  REQUIRE(p.up);
+  RawClient control(p.port), data(p.port);
+  data.send(frame_of(FrameType::attach, greet(control)));
+  REQUIRE(
+      p.at_b.wait([&] { return p.at_b.all().size() == 2 && p.at_b.all().rbegin()->second.up; }));
+  const PeerId silent = p.at_b.all().rbegin()->first;
+  // The thread that looks after peers comes back late each time.
+  p.at_b.on_control = [](PeerId, const Buffer&) {
+    auto until = std::chrono::steady_clock::now() + 150ms;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+  };
+  for (int i = 0; i < 20 && !p.at_b.copy(silent).down; ++i) {
+    REQUIRE(send_text(*p.a, p.to_b, "work").ok());
+    const std::size_t sent = std::size_t(i) + 1;
+    REQUIRE(p.at_b.wait([&] { return p.at_b.log(p.to_a).messages.size() == sent; }));
+  }
+  CHECK(p.at_b.copy(silent).why.text().find("silent for") != std::string::npos);
+  CHECK(!p.at_b.copy(p.to_a).down);
+}
+
 TEST_CASE("many threads may send to one peer, each in its own order") {
   Pair p(with_secret());
   REQUIRE(p.up);

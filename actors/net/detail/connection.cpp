@@ -105,6 +105,7 @@ void Connection::sniff() {
   ssize_t n = ::recv(fd_.get(), &first, 1, MSG_PEEK);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) return end(unavailable("the peer closed the connection"));
+  owner_.spoke(*this);
   bool encrypted = first == kTlsHandshakeRecord;
   if (!encrypted && !setup_.plain_allowed)
     return end(failed_precondition("this address takes encrypted connections only"));

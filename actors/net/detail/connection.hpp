@@ -33,6 +33,7 @@ class Connection : public IoShard::Source,
   class Owner {
    public:
     virtual ~Owner() = default;
+    virtual void spoke(Connection& c) = 0;   // accepted as `sniff`: its first bytes are there
     virtual void opened(Connection& c) = 0;  // connected, TLS included: frames may be sent
     virtual Status frame(Connection& c, FrameType type, Buffer payload) = 0;
     virtual Expected<Buffer> grant(Connection& c, const TensorHeader& header) = 0;

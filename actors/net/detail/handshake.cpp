@@ -60,22 +60,58 @@ Status decode_bye(ByteView payload) {
                 std::string(reinterpret_cast<const char*>(text.data()), text.size()));
 }
 
-Status Strangers::add(std::uint64_t id, const std::string& address, Time now) {
-  if (entries_.size() >= limits_.strangers)
-    return resource_exhausted("too many connections wait to prove themselves");
-  std::uint32_t& here = per_address_[address];
-  if (here >= limits_.strangers_per_address)
-    return resource_exhausted(fmt::format("too many connections from {}", address));
-  ++here;
+const Strangers::Leaving& Strangers::most_crowded() const {
+  return std::max_element(unproved_.begin(), unproved_.end(),
+                          [](auto& a, auto& b) { return a.second.size() < b.second.size(); })
+      ->second;
+}
+
+std::optional<std::uint64_t> Strangers::add(std::uint64_t id, const std::string& address,
+                                            Time now) {
+  std::optional<std::uint64_t> leaves;
+  if (auto here = unproved_.find(address);
+      here != unproved_.end() && here->second.size() >= limits_.strangers_per_address)
+    leaves = here->second.begin()->second;
+  else if (!unproved_.empty() && entries_.size() - proved_.size() >= limits_.strangers)
+    leaves = most_crowded().begin()->second;
+  if (leaves) remove(*leaves);
   entries_[id] = {address, now + limits_.handshake};
-  return {};
+  unproved_[address].emplace(Rank::silent, id);
+  return leaves;
+}
+
+void Strangers::spoke(std::uint64_t id) {
+  auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.rank != Rank::silent) return;
+  Leaving& here = unproved_[it->second.address];
+  here.erase({Rank::silent, id});
+  here.emplace(it->second.rank = Rank::spoke, id);
+}
+
+std::optional<std::uint64_t> Strangers::prove(std::uint64_t id) {
+  auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.rank == Rank::proved) return std::nullopt;
+  Entry entry = it->second;
+  remove(id);
+  std::optional<std::uint64_t> leaves;
+  if (!proved_.empty() && proved_.size() >= limits_.strangers) leaves = proved_.begin()->second;
+  if (leaves) remove(*leaves);
+  proved_.emplace(entry.rank = Rank::proved, id);
+  entries_[id] = std::move(entry);
+  return leaves;
 }
 
 bool Strangers::remove(std::uint64_t id) {
   auto it = entries_.find(id);
   if (it == entries_.end()) return false;
-  auto here = per_address_.find(it->second.address);
-  if (--here->second == 0) per_address_.erase(here);
+  const Entry& entry = it->second;
+  if (entry.rank == Rank::proved) {
+    proved_.erase({entry.rank, id});
+  } else {
+    auto here = unproved_.find(entry.address);
+    here->second.erase({entry.rank, id});
+    if (here->second.empty()) unproved_.erase(here);
+  }
   entries_.erase(it);
   return true;
 }

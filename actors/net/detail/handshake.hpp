@@ -7,14 +7,15 @@
 //   peer up             <--------------------  ready, on the control connection
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/net/frame.hpp"
@@ -44,52 +45,45 @@ Expected<Greeting> decode_greeting(ByteView payload);
 std::string encode_bye(const Status& why);
 Status decode_bye(ByteView payload);
 
-// Connections that were accepted and did not prove themselves yet: how many, from where, until
-// when. Ids are the caller's.
+// Connections that were accepted and belong to no peer yet: how many, from where, until when.
+//
+// Nobody is turned away. When there are too many, one leaves: the oldest of those who said nothing,
+// or else of those who did; from the newcomer's address, or from the one with the most of them when
+// there are too many in all. So a crowd that waits makes room for those who go on, and has at most
+// its own address to crowd. Whoever has proved to know the secret makes room only for others that
+// have.
+//
+// Ids are the caller's, each higher than the one before.
 class Strangers {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  using Time = std::chrono::nanoseconds;  // on a clock of the caller's
   explicit Strangers(const TransportLimits& limits) : limits_(limits) {}
 
-  // resource_exhausted when there are too many, in all or from this address.
-  Status add(std::uint64_t id, const std::string& address, Time now);
+  // Who leaves for it, and is forgotten, if anybody.
+  std::optional<std::uint64_t> add(std::uint64_t id, const std::string& address, Time now);
+  // It said something, whatever that may be worth.
+  void spoke(std::uint64_t id);
+  // It proved itself, and has the rest of its time to say what it wants. Who leaves for it.
+  std::optional<std::uint64_t> prove(std::uint64_t id);
   // It left or is no stranger any more. Returns whether it was one.
   bool remove(std::uint64_t id);
   std::vector<std::uint64_t> expired(Time now) const;
   std::size_t size() const { return entries_.size(); }
 
  private:
+  enum class Rank : std::uint8_t { silent, spoke, proved };
   struct Entry {
     std::string address;
-    Time deadline;
+    Time deadline{};
+    Rank rank = Rank::silent;
   };
+  using Leaving = std::set<std::pair<Rank, std::uint64_t>>;  // in this order
+  const Leaving& most_crowded() const;
+
   TransportLimits limits_;
   std::unordered_map<std::uint64_t, Entry> entries_;
-  std::unordered_map<std::string, std::uint32_t> per_address_;
-};
-
-// Judges silence by a clock that may itself have been stopped: after a pause of this process
-// nobody else is to blame, so silence counts from the end of the pause.
-class Liveness {
- public:
-  using Time = std::chrono::steady_clock::time_point;
-  using Duration = std::chrono::steady_clock::duration;
-  // `pause` between two ticks means that the loop stood still.
-  explicit Liveness(Duration limit, Duration pause = std::chrono::milliseconds(100))
-      : limit_(limit), pause_(pause) {}
-
-  // Called by the loop that judges.
-  void tick(Time now) {
-    if (last_tick_ != Time{} && now - last_tick_ > pause_) since_ = now;
-    last_tick_ = now;
-  }
-  // How long the peer has been silent in a window that counts, and whether that is too long.
-  Duration silence(Time last_heard) const { return last_tick_ - std::max(last_heard, since_); }
-  bool lost(Time last_heard) const { return silence(last_heard) > limit_; }
-
- private:
-  Duration limit_, pause_;
-  Time last_tick_{}, since_{};
+  std::unordered_map<std::string, Leaving> unproved_;  // by address
+  Leaving proved_;
 };
 
 }  // namespace troupe

@@ -54,10 +54,6 @@ void TcpTransport::accept_all(Listener& listener) {
 
 void TcpTransport::welcome_stranger(Listener& listener, Fd fd, const Address& from) {
   std::uint64_t id = ++last_connection_;
-  if (Status s = limits_on_strangers_.add(id, from.host(), Clock::now()); !s.ok()) {
-    TROUPE_LOG(debug, "net", s.text());
-    return;
-  }
   tune(fd.get());
   Connection::Setup setup;
   setup.id = id;
@@ -74,7 +70,8 @@ void TcpTransport::welcome_stranger(Listener& listener, Fd fd, const Address& fr
       if (l.get() == &listener) where = l;
     }
   }
-  if (!where) return (void)limits_on_strangers_.remove(id);
+  if (!where) return;
+  send_away(limits_on_strangers_.add(id, from.host(), now()));
   strangers_[id] = {c, where};
   if (Status s = c->start(*control_); !s.ok()) forget_stranger(id);
 }
@@ -82,6 +79,13 @@ void TcpTransport::welcome_stranger(Listener& listener, Fd fd, const Address& fr
 void TcpTransport::forget_stranger(std::uint64_t id) {
   limits_on_strangers_.remove(id);
   strangers_.erase(id);
+}
+
+void TcpTransport::send_away(std::optional<std::uint64_t> stranger) {
+  if (!stranger) return;
+  auto c = strangers_.at(*stranger).connection;
+  forget_stranger(*stranger);
+  c->close();
 }
 
 Status TcpTransport::stranger_frame(Connection& c, FrameType type, ByteView payload) {
@@ -117,7 +121,7 @@ Status TcpTransport::on_hello(Connection& c, ByteView payload) {
   tokens_[peer->token] = peer->id;
   c.role = Connection::Role::control;
   c.peer = peer->id;
-  peer->deadline = Clock::now() + limits_.handshake;
+  peer->deadline = now() + limits_.handshake;
   peers_[peer->id] = peer;
   std::string answer = greeting(known->second.listener->hello, peer->encrypt_data, peer->token);
   forget_stranger(c.id());
@@ -150,7 +154,7 @@ Status TcpTransport::on_attach(Connection& c, ByteView payload) {
 // --- connecting ---------------------------------------------------------------------------------
 
 void TcpTransport::begin_connect(const PeerRef& peer) {
-  peer->retry_at = {};
+  peer->retry_at.reset();
   peer->state = Peer::State::connecting;
   auto c = dial(*peer, Connection::Role::control, tls_ != nullptr);
   if (!c.ok()) return retry(*peer, c.status());
@@ -174,7 +178,11 @@ Expected<std::shared_ptr<Connection>> TcpTransport::dial(const Peer& peer, Conne
 }
 
 void TcpTransport::opened(Connection& c) {
-  PeerRef peer = c.role == Connection::Role::stranger ? nullptr : find(c.peer);
+  if (c.role == Connection::Role::stranger) {
+    if (c.encrypted()) send_away(limits_on_strangers_.prove(c.id()));
+    return;
+  }
+  PeerRef peer = find(c.peer);
   if (!peer || !peer->outgoing) return;
   if (c.role == Connection::Role::control) {
     peer->state = Peer::State::greeting;
@@ -289,7 +297,7 @@ void TcpTransport::lost(const std::shared_ptr<Connection>& c, Status why) {
   if (peer->data == c && peer->state == Peer::State::up && why.code() == Code::unavailable) {
     // The peer knows better why: its control connection is about to say so, or to end too.
     peer->data_lost = std::move(why);
-    peer->data_lost_at = Clock::now();
+    peer->data_lost_at = now();
     return;
   }
   fail(peer, std::move(why), true);
@@ -309,7 +317,7 @@ void TcpTransport::fail(const PeerRef& peer, Status why, bool tell) {
 void TcpTransport::retry(Peer& peer, Status why) {
   peer.state = Peer::State::connecting;
   peer.last_error = std::move(why);
-  peer.retry_at = Clock::now() + kRetryAfter;
+  peer.retry_at = now() + kRetryAfter;
   ++peer.attempts;
 }
 
@@ -317,7 +325,7 @@ void TcpTransport::retry(Peer& peer, Status why) {
 void TcpTransport::part(const std::shared_ptr<Connection>& c, const Status& why) {
   c->send(control_frame(FrameType::bye, as_bytes(encode_bye(why))));
   c->linger();
-  if (c->lingering()) lingering_.emplace_back(c, Clock::now() + kLinger);
+  if (c->lingering()) lingering_.emplace_back(c, now() + kLinger);
 }
 
 void TcpTransport::drop(const PeerRef& peer, Status why, bool tell) {
@@ -352,33 +360,38 @@ void TcpTransport::finish(const PeerRef& peer, Status why) {
 
 // --- time ---------------------------------------------------------------------------------------
 
-void TcpTransport::tick(Clock::time_point now) {
-  liveness_.tick(now);
-  for (std::uint64_t id : limits_on_strangers_.expired(now)) {
-    auto it = strangers_.find(id);
-    auto c = it->second.connection;
-    forget_stranger(id);
-    c->close();
-  }
+void TcpTransport::tick(Clock::time_point moment) {
+  clock_.look(moment.time_since_epoch());
+  for (std::uint64_t id : limits_on_strangers_.expired(clock_.reading())) send_away(id);
   auto peers = peers_;
-  for (auto& [id, peer] : peers) look_after(peer, now);
-  settle_lingering(now);
+  for (auto& [id, peer] : peers) look_after(peer);
+  settle_lingering();
   std::lock_guard lock(listeners_mutex_);
   for (auto& l : listeners_) {
     if (std::exchange(l->paused, false)) control_->modify(l->fd.get(), l->id, EPOLLIN);
   }
 }
 
-void TcpTransport::look_after(const PeerRef& peer, Clock::time_point now) {
+TcpTransport::Time TcpTransport::silence_of(Peer& peer) {
+  auto heard = std::max(peer.control->last_heard(), peer.data->last_heard());
+  if (heard != peer.heard) {
+    peer.heard = heard;
+    peer.heard_at = clock_.at(heard.time_since_epoch());
+  }
+  return clock_.reading() - peer.heard_at;
+}
+
+void TcpTransport::look_after(const PeerRef& peer) {
+  const Time now = clock_.reading();
   if (peer->state == Peer::State::up) {
     if (!peer->data_lost.ok() && now - peer->data_lost_at >= kLastWords)
       return drop(peer, peer->data_lost, true);
     // Bytes that wait to leave say as much as a heartbeat behind them.
     if (peer->control->queued_bytes() == 0)
       peer->control->send(control_frame(FrameType::heartbeat));
-    auto heard = std::max(peer->control->last_heard(), peer->data->last_heard());
-    if (!liveness_.lost(heard)) return;
-    auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(liveness_.silence(heard));
+    const Time silence = silence_of(*peer);
+    if (silence <= limits_.silence) return;
+    auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(silence);
     return drop(peer, unavailable(fmt::format("the peer was silent for {} ms", ms.count())), true);
   }
   if (peer->state == Peer::State::ending) return;
@@ -386,13 +399,12 @@ void TcpTransport::look_after(const PeerRef& peer, Clock::time_point now) {
     std::string because = peer->last_error.ok() ? "" : ": " + peer->last_error.message();
     return drop(peer, deadline_exceeded(fmt::format("no peer at {}{}", peer->to, because)), true);
   }
-  if (peer->outgoing && peer->retry_at != Clock::time_point{} && now >= peer->retry_at)
-    begin_connect(peer);
+  if (peer->outgoing && peer->retry_at && now >= *peer->retry_at) begin_connect(peer);
 }
 
-void TcpTransport::settle_lingering(Clock::time_point now) {
+void TcpTransport::settle_lingering() {
   for (auto& [c, deadline] : lingering_) {
-    if (now >= deadline) c->close();
+    if (clock_.reading() >= deadline) c->close();
   }
   std::erase_if(lingering_, [](auto& entry) { return !entry.first->lingering(); });
   check_idle();

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 #include "actors/net/detail/io_shard.hpp"
 #include "actors/net/detail/tls.hpp"
 #include "actors/net/transport.hpp"
+#include "core/accumulating_clock.hpp"
 
 namespace troupe {
 
@@ -71,6 +73,9 @@ class TcpTransport final : public Transport, public Connection::Owner {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // All that this side waits for and gives up is measured by a clock that runs while it does: after
+  // a pause of its own nobody else is late.
+  using Time = AccumulatingClock::Time;
 
   // A peer from its first sign to its peer_down. Control thread only.
   struct Peer {
@@ -81,10 +86,13 @@ class TcpTransport final : public Transport, public Connection::Owner {
     std::string to;                  // for messages
     std::vector<Address> addresses;  // outgoing: tried in turn
     std::size_t attempts = 0;
-    Clock::time_point deadline{}, retry_at{};  // until it is up
+    Time deadline{};  // until it is up
+    std::optional<Time> retry_at;
     Status last_error;
     Status data_lost;  // its data connection broke, and when
-    Clock::time_point data_lost_at{};
+    Time data_lost_at{};
+    Clock::time_point heard{};  // once it is up: when last, and what the clock showed then
+    Time heard_at{};
     Hello ours, theirs;
     std::uint32_t control_bytes = 0, chunk_bytes = 0;  // what the peer accepts
     bool encrypt_data = false;
@@ -106,6 +114,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   using PeerRef = std::shared_ptr<Peer>;
 
   // Connection::Owner
+  void spoke(Connection& c) override { limits_on_strangers_.spoke(c.id()); }
   void opened(Connection& c) override;
   Status frame(Connection& c, FrameType type, Buffer payload) override;
   Expected<Buffer> grant(Connection& c, const TensorHeader& header) override;
@@ -117,6 +126,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void accept_all(Listener& listener);
   void welcome_stranger(Listener& listener, Fd fd, const Address& from);
   void forget_stranger(std::uint64_t id);
+  void send_away(std::optional<std::uint64_t> stranger);
   Status stranger_frame(Connection& c, FrameType type, ByteView payload);
   Status on_hello(Connection& c, ByteView payload);
   Status on_attach(Connection& c, ByteView payload);
@@ -133,11 +143,13 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void drop(const PeerRef& peer, Status why, bool tell);
   void finish(const PeerRef& peer, Status why);
   void part(const std::shared_ptr<Connection>& c, const Status& why);
-  void tick(Clock::time_point now);
-  void look_after(const PeerRef& peer, Clock::time_point now);
-  void settle_lingering(Clock::time_point now);
+  void tick(Clock::time_point moment);
+  void look_after(const PeerRef& peer);
+  Time silence_of(Peer& peer);
+  void settle_lingering();
   void check_idle();
   PeerRef find(PeerId id);
+  Time now() const { return clock_.at(Clock::now().time_since_epoch()); }
   std::string greeting(const Hello& hello, bool encrypt_data = false, Token token = {}) const;
 
   const Security security_;
@@ -156,10 +168,10 @@ class TcpTransport final : public Transport, public Connection::Owner {
   std::unordered_map<std::uint64_t, Stranger> strangers_;
   Strangers limits_on_strangers_;
   std::map<Token, PeerId> tokens_;
-  std::vector<std::pair<std::shared_ptr<Connection>, Clock::time_point>> lingering_;
+  std::vector<std::pair<std::shared_ptr<Connection>, Time>> lingering_;
   std::size_t data_connections_ = 0;
   std::uint64_t last_connection_ = 0;
-  Liveness liveness_;
+  AccumulatingClock clock_;
   bool stopping_ = false;
 
   std::mutex idle_mutex_;
