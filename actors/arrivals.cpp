@@ -123,7 +123,7 @@ Status Arrivals::admit_channel(ProcessId from, const TensorTag& tag) {
     return invalid_argument(fmt::format(
         "channel {} carries {}{}, not {}{}", tag.index, dtype_name(channel->second.dtype),
         channel->second.shape.text(), dtype_name(tag.dtype), tag.shape.text()));
-  // One element a channel outside loops: that is its credit.
+  // One element a channel outside loops.
   if (!channel->second.loops && !received_.emplace(tag.attempt, tag.index).second)
     return invalid_argument(
         fmt::format("channel {} was used twice in attempt {}", tag.index, tag.attempt.text()));

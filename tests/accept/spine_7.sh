@@ -10,7 +10,7 @@ cases_say() {
   ! grep -q 'skipped: ' <<< "$output" && grep -q 'test cases: *[1-9]' <<< "$output"
 }
 expect "5 GB between two transports" cases_say net "*5 GB*"
-expect "5 GB from worker to worker within its credits" cases_say actors "*5 GB*"
+expect "5 GB from worker to worker" cases_say actors "*5 GB*"
 expect "values of any kind and size" cases actors \
   "strings cross*,a graph of *,a graph with *,feeds and fetches*,hostile strings*,hostile parts*"
 for word in Extend deadline Close; do expect "$word" cases actors "*$word*"; done

@@ -24,7 +24,7 @@ std::uint64_t read_kb(const char* path, std::string_view key) {
 
 // Made by worker 0, sent to worker 1, reduced there. All of it lives in this process, so that its
 // peak of memory tells what is in flight: a tensor here, a tensor there, and next to nothing else.
-TEST_CASE("a 5 GB tensor crosses processes within its credits [slow]") {
+TEST_CASE("a 5 GB tensor crosses processes [slow]") {
   constexpr std::int64_t n = 5'000'000'007;
   constexpr std::uint64_t slack = std::uint64_t{512} << 20;
   if (read_kb("/proc/meminfo", "MemAvailable:") < 2 * std::uint64_t(n) + 2 * slack) {

@@ -1,4 +1,4 @@
-#include "actors/protocol/budgets.hpp"
+#include "actors/protocol/restart_budget.hpp"
 
 #include <algorithm>
 
@@ -22,17 +22,6 @@ std::size_t RestartBudget::left(Instant now) const {
   auto recent = std::size_t(std::count_if(restarts_.begin(), restarts_.end(),
                                           [&](Instant at) { return at + options_.window > now; }));
   return options_.restarts - std::min(options_.restarts, recent);
-}
-
-std::uint64_t channel_window(const std::vector<std::uint32_t>& parallel_iterations,
-                             std::uint64_t cap) {
-  std::uint64_t window = 1;
-  for (std::uint32_t parallel : parallel_iterations) {
-    const std::uint64_t frame = std::uint64_t{parallel} + 1;
-    if (window > cap / frame) return cap;
-    window *= frame;
-  }
-  return window;
 }
 
 }  // namespace troupe
