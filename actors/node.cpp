@@ -160,7 +160,9 @@ Status WorkerNode::connect_to_master() {
   hub_.handle_inline();
   TROUPE_TRY(Hello words, encode_join(join()));
   TROUPE_TRY(port_, transport_->listen(options_.listen, std::move(words)));
-  return hub_.connect(options_.master, join(), 0, kJoinWithin);
+  TROUPE_TRY(hub_.connect(options_.master, join(), 0, kJoinWithin));
+  if (options_.child) hub_.allow_silence(0);
+  return ok_status();
 }
 
 Status WorkerNode::take(const Welcome& welcome) {
@@ -373,6 +375,7 @@ int run_inherited_worker(int descriptor) {
     text.append(buffer, std::size_t(n));
   close(descriptor);
   auto options = parse_node_options(text);
+  if (options.ok()) options->child = true;
   Status status = options.ok() ? run_worker(*options) : options.status();
   if (status.ok()) return 0;
   TROUPE_LOG(warning, "worker", status.text());

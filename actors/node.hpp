@@ -21,6 +21,9 @@ struct NodeOptions {
   std::string secret;               // 16 to 64 bytes; empty: plaintext, loopback only
   std::string job;
   std::chrono::milliseconds silence{2000};  // see Cluster
+  // Started by the master, on its machine. That the master has ended is seen at once whatever
+  // happens; that it is silent says only that its user stopped it, for as long as he likes.
+  bool child = false;
 };
 
 // Of the transport of a master or worker. invalid_argument: `silence` is too short.

@@ -155,6 +155,10 @@ void NetHub::close(ProcessId process, Status why) {
   if (PeerId peer = peer_of(process); peer != 0) transport_->close(peer, std::move(why));
 }
 
+void NetHub::allow_silence(ProcessId process) {
+  if (PeerId peer = peer_of(process); peer != 0) transport_->allow_silence(peer);
+}
+
 void NetHub::refuse(PeerId peer, Status why) {
   TROUPE_LOG(warning, "hub", why.text());
   transport_->close(peer, std::move(why));

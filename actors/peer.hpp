@@ -71,6 +71,7 @@ class NetHub final : public Hub, public TransportHandler {
   bool ask(ProcessId process, const StartStep& start, std::uint32_t fetches);
   void limit_early(std::uint64_t bytes);    // Arrivals
   bool connected(ProcessId process) const;  // is up, or this process connects to it
+  void allow_silence(ProcessId process);    // Transport
   // Ends the connection to a process.
   void close(ProcessId process, Status why);
 

@@ -44,6 +44,7 @@ struct MemoryNetwork::Link : std::enable_shared_from_this<Link> {
     bool owed = false;           // a peer_down, to the handler
     bool over = false;           // the side's end was decided
     bool held = false;           // reads no tensors
+    bool may_be_silent = false;  // the other one
     Sink sink;
     std::array<std::unique_ptr<Lane>, 2> out;  // lanes that this side sends on
     std::vector<std::pair<std::uint64_t, std::function<void()>>> waiting;  // for up, or a heal
@@ -86,6 +87,13 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     link->number = ++network_.connected_;
     network_.knock(link, to, network_.now() + within);
     return {};
+  }
+
+  void allow_silence(PeerId peer) override {
+    auto it = peers_.find(peer);
+    if (it == peers_.end()) return;
+    auto& [link, side] = it->second;
+    link->side[std::size_t(side)].may_be_silent = true;
   }
 
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override {
@@ -430,6 +438,7 @@ void MemoryNetwork::watch(const std::string& from, const std::string& to, std::u
     for (auto& [id, where] : peers) {
       auto& [link, side] = where;
       auto& other = link->side[std::size_t(1 - side)];
+      if (link->side[std::size_t(side)].may_be_silent) continue;
       if (other.host && other.host->name() == from)
         drop(link, side,
              unavailable(

@@ -88,6 +88,12 @@ Status TcpTransport::connect(PeerId id, const Endpoint& to, Hello hello,
   return {};
 }
 
+void TcpTransport::allow_silence(PeerId peer) {
+  control_->post([this, peer] {
+    if (auto found = find(peer)) found->may_be_silent = true;
+  });
+}
+
 Status TcpTransport::send_control(PeerId peer, std::span<const ByteView> pieces) {
   auto route = routes_.find(peer);
   if (!route) return unavailable(fmt::format("peer {} is not up", peer));

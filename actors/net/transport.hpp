@@ -140,6 +140,10 @@ class Transport {
     TROUPE_TRY(connect(peer, to, std::move(hello), within));
     return peer;
   }
+  // The peer is not taken for lost when it says nothing, only when its connection ends: for one
+  // whose end is noticed whatever happens, as that of a process of this machine is, and which may
+  // be stopped for as long as its user likes. Nothing for an unknown peer.
+  virtual void allow_silence(PeerId peer) = 0;
 
   // Queues one message made of the pieces, which are copied. unavailable: the peer is not up;
   // resource_exhausted: longer than the peer accepts.

@@ -77,8 +77,16 @@ Status cannot_run(const std::string& program, int error) {
   return failed_precondition(std::move(text));
 }
 
-// Of a process group of its own: the signals that a terminal or `timeout` sends to the group of
-// this process are for this process alone, which ends its children.
+// The signals of this thread's mask, those that ask a job to end or to do something, and that of a
+// child whose words nobody hears any more: it may still have something to do.
+sigset_t blocked_in_children() {
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  for (int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE})
+    sigaddset(&mask, number);
+  return mask;
+}
+
 Expected<pid_t> spawn(const std::string& program, const std::vector<std::string>& arguments,
                       const Descriptor& input, const Descriptor& output) {
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
@@ -91,7 +99,9 @@ Expected<pid_t> spawn(const std::string& program, const std::vector<std::string>
   posix_spawn_file_actions_adddup2(&files, output.get(), STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const sigset_t blocked = blocked_in_children();
+  posix_spawnattr_setsigmask(&attributes, &blocked);
   pid_t pid = 0;
   int error = posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);

@@ -30,6 +30,11 @@ struct ChildEnd {
 
 // Children of this process that live no longer than this object: none is left behind.
 //
+// They belong to the process group of this process, so that what stops and continues the group, as
+// Ctrl-Z and `fg` do, stops and continues them. Signals that ask the group to end (SIGINT, SIGTERM
+// and the like, from a terminal or from `timeout`) are blocked in them from their first instruction
+// on: they are for this process, which ends its children in its own time.
+//
 // What they print on either stream is passed on to one descriptor, by default this process's
 // standard error, and the last of it is kept. A thread of this object's own reads it and learns of
 // their ends; `ended` is called there, once for each child and before wait() returns. It must not

@@ -20,7 +20,8 @@
 // its workers print comes through it.
 class RunningCommand {
  public:
-  explicit RunningCommand(std::vector<std::string> arguments) {
+  // own_group: as a shell starts a job, so that signal_group() reaches the job alone.
+  explicit RunningCommand(std::vector<std::string> arguments, bool own_group = false) {
     arguments.insert(arguments.begin(), build_dir() + "/bin/troupe");
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -31,7 +32,11 @@ class RunningCommand {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    if (posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ) != 0) pid_ = -1;
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    if (own_group) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    if (posix_spawn(&pid_, argv[0], &actions, &attributes, argv.data(), environ) != 0) pid_ = -1;
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     out_ = ends[0];
@@ -52,7 +57,23 @@ class RunningCommand {
       if (!read_more()) return false;
     return true;
   }
-  void signal(int number) { kill(pid_, number); }
+  // What was printed so far is not looked at again.
+  void forget() { read_.clear(); }
+  // Whatever it prints in that time is read.
+  void listen_for(std::chrono::milliseconds time) {
+    const auto until = Clock::now() + time;
+    pollfd output{out_, POLLIN, 0};
+    for (;;) {
+      auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+      if (left.count() <= 0 || ::poll(&output, 1, int(left.count())) == 0 || !read_more()) return;
+    }
+  }
+  void signal(int number) {
+    if (pid_ > 0) kill(pid_, number);
+  }
+  void signal_group(int number) {
+    if (pid_ > 0) kill(-pid_, number);
+  }
   pid_t pid() const { return pid_; }
   // The exit code; within `patience`, or it is killed.
   int end(std::chrono::seconds patience = std::chrono::hours(1)) {

@@ -129,6 +129,18 @@ TEST_CASE("a short cut delays, a long one ends the peer with the length of the s
   CHECK(!p.at_b.misused());
 }
 
+TEST_CASE("a peer whose silence is allowed is lost when its connection ends") {
+  Pair p(3);
+  p.b->allow_silence(p.to_a);
+  p.net.cut("a", "b");
+  p.run();
+  CHECK(!p.at_b.log(p.to_a).down);
+  CHECK(!p.at_a.log(p.to_b).down);
+  p.net.reset("a", "b");
+  p.run();
+  CHECK(p.at_b.log(p.to_a).down);
+}
+
 TEST_CASE("a crashed host is noticed at once and may come back under its name") {
   Pair p(4);
   p.net.crash("b");

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "actors/net/detail/handshake.hpp"
 #include "actors/net/frame.hpp"
@@ -36,7 +37,10 @@ class RawClient {
     REQUIRE(::poll(&p, 1, 10'000) == 1);
     return RawClient(Descriptor{::accept(listener, nullptr, nullptr)});
   }
-  ~RawClient() { ::close(fd_); }
+  ~RawClient() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  RawClient(RawClient&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "actors/net/detail/socket.hpp"
@@ -373,6 +374,51 @@ TEST_CASE("a process that is always busy still finds out who is silent") {
   }
   CHECK(p.at_b.copy(silent).why.text().find("silent for") != std::string::npos);
   CHECK(!p.at_b.copy(p.to_a).down);
+}
+
+namespace {
+
+// Listens, and lets in whoever connects; then it says nothing more.
+struct SilentListener {
+  SilentListener() : socket(listen_on(resolve({"127.0.0.1", 0}).value().front()).value()) {}
+  Endpoint at() const { return {"127.0.0.1", local_address(socket.get()).port()}; }
+  void let_in() {
+    control.emplace(RawClient::accepted_by(socket.get()));
+    control->frame();
+    control->send(
+        frame_of(FrameType::welcome, encode(Greeting{1u << 20, 1u << 20, false, {}, ""})));
+    data.emplace(RawClient::accepted_by(socket.get()));
+    data->frame();
+    control->send(frame_of(FrameType::ready, ""));
+  }
+  void leave() {
+    control.reset();
+    data.reset();
+  }
+  Fd socket;
+  std::optional<RawClient> control, data;
+};
+
+}  // namespace
+
+TEST_CASE("a peer whose silence is allowed is lost when its connection ends") {
+  SilentListener patient, other;
+  TransportLimits limits;
+  limits.silence = 250ms;
+  RecordingHandler at;
+  auto t = make_tcp_transport(Security::plaintext(), limits, at).value();
+  const PeerId kept = t->connect(patient.at(), "", 20s).value();
+  t->allow_silence(kept);
+  patient.let_in();
+  REQUIRE(at.wait_up(kept));
+  const PeerId lost = t->connect(other.at(), "", 20s).value();
+  other.let_in();
+  CHECK(at.wait_down(lost).text().find("silent for") != std::string::npos);
+  CHECK(!at.copy(kept).down);
+  patient.leave();
+  CHECK(at.wait_down(kept).code() == Code::unavailable);
+  CHECK(at.copy(kept).why.text().find("silent for") == std::string::npos);
+  t->shutdown();
 }
 
 TEST_CASE("many threads may send to one peer, each in its own order") {

@@ -88,7 +88,8 @@ TEST_CASE("what children print is passed on") {
 TEST_CASE("what a living child said can be asked for, and it may close its streams") {
   Quiet children;
   pid_t child = shell(children, "echo here I am; exec >&- 2>&-; read wait <&3; sleep 1000");
-  while (children.last_words(child) != "here I am") std::this_thread::yield();
+  while (children.last_words(child) != "here I am" && !children.end_of(child))
+    std::this_thread::yield();
   CHECK(!children.end_of(child));
   children.kill(child);
   children.wait(kPatience);
@@ -128,6 +129,17 @@ TEST_CASE("a process that a child leaves behind is not waited for") {
   const pid_t left = std::stoi(end.last_words);
   REQUIRE(left > 1);
   CHECK(::kill(left, SIGKILL) == 0);
+}
+
+TEST_CASE("a child is of this process's group, whose signals to end are not for the child") {
+  Quiet children;
+  pid_t child = children.start("/bin/sleep", {"1000"}, "").value();
+  CHECK(getpgid(child) == getpgrp());
+  for (int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE})
+    REQUIRE(::kill(child, number) == 0);
+  children.kill(child);
+  children.wait(kPatience);
+  CHECK(children.end_of(child)->signal == SIGKILL);
 }
 
 TEST_CASE("a child that is stopped is not waited for") {

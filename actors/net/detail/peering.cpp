@@ -390,7 +390,7 @@ void TcpTransport::look_after(const PeerRef& peer) {
     if (peer->control->queued_bytes() == 0)
       peer->control->send(control_frame(FrameType::heartbeat));
     const Time silence = silence_of(*peer);
-    if (silence <= limits_.silence) return;
+    if (peer->may_be_silent || silence <= limits_.silence) return;
     auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(silence);
     return drop(peer, unavailable(fmt::format("the peer was silent for {} ms", ms.count())), true);
   }

@@ -62,6 +62,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   using Transport::connect;
   Status connect(PeerId peer, const Endpoint& to, Hello hello,
                  std::chrono::milliseconds within) override;
+  void allow_silence(PeerId peer) override;
   using Transport::send_control;
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override;
   Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
@@ -93,6 +94,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
     Time data_lost_at{};
     Clock::time_point heard{};  // once it is up: when last, and what the clock showed then
     Time heard_at{};
+    bool may_be_silent = false;
     Hello ours, theirs;
     std::uint32_t control_bytes = 0, chunk_bytes = 0;  // what the peer accepts
     bool encrypt_data = false;
