@@ -34,6 +34,7 @@ constexpr Stage kStages[] = {
 // Contracts of GraphDef that the stages rely on; import_graph tells more, and earlier.
 Status check(const GraphDef& graph, const OpRegistry& ops) {
   std::unordered_set<std::string_view> names;
+  names.reserve(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const NodeDef& node = graph.nodes[id];
     auto op = ops.lookup(node.op);
@@ -90,11 +91,11 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
   observe("partition", step.graph);
 
   CompiledGraph out;
-  out.plans = make_plans(step, partitions, *target.ops);
+  out.notes = std::move(step.notes);
+  out.plans = make_plans(std::move(step), partitions, *target.ops);
   out.channels = std::move(partitions.channels);
   out.feeds = std::uint32_t(request.feeds.size());
   out.fetches = std::uint32_t(request.fetches.size());
-  out.notes = std::move(step.notes);
   return out;
 }
 

@@ -26,21 +26,44 @@ bool makes_run_wait_for_commit(Role role) {
          role == Role::queue_close;
 }
 
+// Where the nodes of a step stand in the plans of their partitions.
+struct Numbering {
+  Numbering(const GraphDef& graph, const Partitions& partitions)
+      : members(partitions.devices.size()),
+        index(graph.nodes.size()),
+        first_slot(graph.nodes.size()) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      if (partitions.of_node[id] == kNoNode) continue;  // a feed or a handle
+      auto& list = members[partitions.of_node[id]];
+      index[id] = std::uint32_t(list.size());
+      list.push_back(id);
+    }
+  }
+  std::vector<std::vector<NodeId>> members;  // by partition, in plan order
+  std::vector<std::uint32_t> index;          // node -> plan index
+  std::vector<std::uint32_t> first_slot;     // of nodes; a feed has one in each plan
+};
+
 // The graph of one partition on its way into flat arrays.
 class Flattener {
  public:
   Flattener(const Step& step, const Partitions& partitions, std::uint32_t home,
-            const OpRegistry& ops)
-      : graph_(step.graph), step_(step), partitions_(partitions), home_(home), ops_(ops) {}
+            const OpRegistry& ops, Numbering& numbering)
+      : graph_(step.graph),
+        step_(step),
+        partitions_(partitions),
+        home_(home),
+        ops_(ops),
+        members_(numbering.members[home]),
+        index_(numbering.index),
+        first_slot_(numbering.first_slot) {}
 
+  // Everything but PlanInfo::def.
   Plan run() {
     const TargetDevice& device = partitions_.devices[home_];
     plan_.device = device.name.text();
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
-      if (partitions_.of_node[id] == home_) {
-        index_.emplace(id, std::uint32_t(members_.size()));
-        members_.push_back(id);
-      }
+    plan_.nodes.reserve(members_.size());
+    plan_.info.reserve(members_.size());
     add_feeds();
     for (NodeId id : members_) add_outputs(id);
     successors_.resize(members_.size());
@@ -52,14 +75,16 @@ class Flattener {
   }
 
  private:
-  std::uint32_t slot_of(Port port) const { return first_slot_.at(port.node) + port.index; }
+  std::uint32_t slot_of(Port port) const {
+    return is_feed(port.node) ? feed_slot_.at(port.node) : first_slot_[port.node] + port.index;
+  }
   bool is_feed(NodeId id) const { return graph_.nodes[id].op == kFeedOp; }
 
   void add_feeds() {
     for (NodeId id : members_)
       for (Port in : graph_.nodes[id].inputs) {
-        if (!is_feed(in.node) || first_slot_.count(in.node)) continue;
-        first_slot_.emplace(in.node, std::uint32_t(plan_.slots.size()));
+        if (!is_feed(in.node)) continue;
+        if (!feed_slot_.emplace(in.node, std::uint32_t(plan_.slots.size())).second) continue;
         plan_.feeds.push_back({std::uint32_t(plan_.slots.size()), feed_index(in.node)});
         plan_.slots.emplace_back();
       }
@@ -72,7 +97,7 @@ class Flattener {
   void add_outputs(NodeId id) {
     const NodeDef& node = graph_.nodes[id];
     const OpInfo& op = op_of(node, ops_);
-    first_slot_.emplace(id, std::uint32_t(plan_.slots.size()));
+    first_slot_[id] = std::uint32_t(plan_.slots.size());
     for (std::size_t i = 0; i < node.out_types.size(); ++i)
       plan_.slots.push_back({0, output_space(op, node, i, partitions_.devices[home_].space)});
   }
@@ -80,10 +105,10 @@ class Flattener {
   void add_node(NodeId id) {
     const NodeDef& def = graph_.nodes[id];
     const OpInfo& op = op_of(def, ops_);
-    const std::uint32_t number = index_.at(id);
+    const std::uint32_t number = index_[id];
     PlanNode node;
     node.first_input = std::uint32_t(plan_.input_slots.size());
-    node.first_slot = first_slot_.at(id);
+    node.first_slot = first_slot_[id];
     node.outputs = std::uint16_t(def.out_types.size());
     node.role = op.def.role;
     node.cheap = op.def.cheap || structural(op.def.role);
@@ -102,11 +127,11 @@ class Flattener {
       ++node.inputs;
       info.input_space.push_back(input_space(op, def, i, dtype, partitions_.devices[home_].space));
       if (is_feed(in.node)) continue;
-      successors_[index_.at(in.node)].push_back({number, false});
+      successors_[index_[in.node]].push_back({number, false});
       ++pending;
     }
     for (NodeId c : def.control) {
-      successors_[index_.at(c)].push_back({number, true});
+      successors_[index_[c]].push_back({number, true});
       ++pending;
     }
     if (!info.handles.empty()) info.resource = info.handles.front();
@@ -121,7 +146,6 @@ class Flattener {
     PlanInfo info;
     info.name = def.name;
     info.replica = def.replica;
-    info.def = def;
     info.random_key = hash_combine(hash_text(original_name(def), graph_.seed),
                                    std::uint64_t(std::max(def.replica, 0)));
     info.epoch = epoch_of(def);
@@ -177,10 +201,11 @@ class Flattener {
   const Partitions& partitions_;
   const std::uint32_t home_;
   const OpRegistry& ops_;
+  const std::vector<NodeId>& members_;
+  const std::vector<std::uint32_t>& index_;
+  std::vector<std::uint32_t>& first_slot_;
+  std::map<NodeId, std::uint32_t> feed_slot_;
   Plan plan_;
-  std::vector<NodeId> members_;                 // in plan order
-  std::map<NodeId, std::uint32_t> index_;       // node -> plan index
-  std::map<NodeId, std::uint32_t> first_slot_;  // nodes and feeds
   std::vector<std::vector<PlanEdge>> successors_;
   std::map<std::string, std::uint32_t> resources_;
 };
@@ -192,11 +217,15 @@ bool allocates(const PlanInfo& info, Role role) {
 
 }  // namespace
 
-std::vector<Plan> make_plans(const Step& step, const Partitions& partitions,
-                             const OpRegistry& ops) {
+std::vector<Plan> make_plans(Step step, const Partitions& partitions, const OpRegistry& ops) {
+  Numbering numbering(step.graph, partitions);
   std::vector<Plan> plans;
   for (std::uint32_t i = 0; i < partitions.devices.size(); ++i)
-    plans.push_back(Flattener(step, partitions, i, ops).run());
+    plans.push_back(Flattener(step, partitions, i, ops, numbering).run());
+  // Last, because a node's readers look at it, and may be on other devices.
+  for (std::size_t p = 0; p < plans.size(); ++p)
+    for (std::size_t i = 0; i < plans[p].info.size(); ++i)
+      plans[p].info[i].def = std::move(step.graph.nodes[numbering.members[p][i]]);
   return plans;
 }
 

@@ -50,6 +50,8 @@ class Cutter {
   }
 
   std::uint32_t home_of(NodeId old_id) const { return old_home_[old_id]; }
+  // An old node where it is now. REQUIRES: it was cut.
+  const NodeDef& moved(NodeId old_id) const { return out_.graph().nodes[out_.node(old_id)]; }
   MemorySpace space_of(std::uint32_t partition) const { return result_.devices[partition].space; }
 
   NodeId append(NodeDef node, std::uint32_t home) {
@@ -58,14 +60,14 @@ class Cutter {
   }
 
   Status cut(NodeId id) {
-    NodeDef node = step_.graph.nodes[id];
+    NodeDef node = std::move(step_.graph.nodes[id]);
     const std::uint32_t home = home_of(id);
     const OpInfo& op = op_of(node, ops_);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       Port& in = node.inputs[i];
       if (in.node >= id)
         return in_node(unimplemented("a back edge: loops are not partitioned"), node);
-      const DType dtype = step_.graph.nodes[in.node].out_types[in.index];
+      const DType dtype = moved(in.node).out_types[in.index];
       if (dtype == DType::resource) {
         in = out_.port(in);
         continue;
@@ -75,7 +77,7 @@ class Cutter {
     }
     std::vector<NodeId> control;
     for (NodeId c : node.control) {
-      if (step_.graph.nodes[c].op == kFeedOp) continue;  // there from the start
+      if (moved(c).op == kFeedOp) continue;  // there from the start
       control.push_back(home_of(c) == home ? out_.node(c) : signal(c, home));
     }
     node.control = std::move(control);
@@ -90,10 +92,10 @@ class Cutter {
     if (source == home || source == kNoNode) return out_.port(old);
     auto [at, added] = received_.try_emplace({old, home}, kNoNode);
     if (added) {
-      const NodeDef& producer = step_.graph.nodes[old.node];
       Port host = in_space(out_.port(old), source, MemorySpace::host, false);
-      at->second = cross(producer, {host}, {}, source, home, int(old.index));
-      if (role_of(producer, ops_) != Role::switch_) done_.try_emplace({old.node, home}, at->second);
+      at->second = cross(old.node, {host}, {}, source, home, int(old.index));
+      if (role_of(moved(old.node), ops_) != Role::switch_)
+        done_.try_emplace({old.node, home}, at->second);
     }
     return {at->second, 0};
   }
@@ -102,13 +104,13 @@ class Cutter {
   // channel says so too, unless it may carry a dead branch.
   NodeId signal(NodeId id, std::uint32_t home) {
     auto [at, added] = done_.try_emplace({id, home}, kNoNode);
-    if (added)
-      at->second = cross(step_.graph.nodes[id], {}, {out_.node(id)}, home_of(id), home, -1);
+    if (added) at->second = cross(id, {}, {out_.node(id)}, home_of(id), home, -1);
     return at->second;
   }
 
-  NodeId cross(const NodeDef& producer, std::vector<Port> data, std::vector<NodeId> control,
+  NodeId cross(NodeId old_id, std::vector<Port> data, std::vector<NodeId> control,
                std::uint32_t from, std::uint32_t to, int port) {
+    const NodeDef& producer = moved(old_id);  // until something is appended
     Channel channel;
     channel.id = ChannelId(result_.channels.size());
     channel.from = from;
@@ -121,9 +123,8 @@ class Cutter {
     send.inputs = std::move(data);
     send.control = std::move(control);
     send.device = result_.devices[from].name.text();
-    append(std::move(send), from);
-
     NodeDef recv = made(kRecvOp, producer, channel);
+    append(std::move(send), from);
     recv.out_types = {channel.dtype};
     recv.out_shapes = {channel.shape};
     recv.device = result_.devices[to].name.text();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 namespace troupe {
 namespace {
@@ -60,19 +61,18 @@ class Placer {
     TROUPE_TRY(spread_variables());
     assigned_.assign(graph_.nodes.size(), nullptr);
     // Generators and metadata ops follow others, so they come last.
-    std::vector<NodeId> followers;
-    for (auto& [root, group] : groups_) {
+    std::vector<Group*> followers;
+    for (Group& group : groups_) {
       TROUPE_TRY(auto feasible, feasible_devices(group));
-      if (leader_of(group) != kNoNode) {
-        followers.push_back(root);
-        assign(group, feasible.front());
-        continue;
-      }
+      if (leader_of(group) != kNoNode) followers.push_back(&group);
       assign(group, feasible.front());
     }
-    for (NodeId root : followers) TROUPE_TRY(follow(groups_.at(root)));
+    for (Group* group : followers) TROUPE_TRY(follow(*group));
+    std::vector<std::string> names;
+    for (const TargetDevice& d : devices_) names.push_back(d.name.text());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
-      if (!is_feed(id)) graph_.nodes[id].device = assigned_[id]->name.text();
+      if (!is_feed(id))
+        graph_.nodes[id].device = names[std::size_t(assigned_[id] - devices_.data())];
     spread_constants(step_, unconstrained(), target_);
     return ok_status();
   }
@@ -92,7 +92,9 @@ class Placer {
   }
 
   void join_groups() {
-    std::map<std::string, NodeId> by_name, by_group, by_resource;
+    std::unordered_map<std::string_view, NodeId> by_name, by_group;
+    std::unordered_map<std::string, NodeId> by_resource;
+    by_name.reserve(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) by_name.emplace(graph_.nodes[id].name, id);
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const NodeDef& node = graph_.nodes[id];
@@ -106,13 +108,21 @@ class Placer {
         join(id, by_group.try_emplace(other, id).first->second);
       }
     }
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
-      if (!is_feed(id)) groups_[find(id)].members.push_back(id);
+    std::vector<std::uint32_t> group_of(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (is_feed(id)) continue;
+      const NodeId root = find(id);  // comes before the others of its group
+      if (root == id) {
+        group_of[id] = std::uint32_t(groups_.size());
+        groups_.emplace_back();
+      }
+      groups_[group_of[root]].members.push_back(id);
+    }
   }
 
   // Constraints of all members in one, and what an earlier compile decided.
   Status constrain() {
-    for (auto& [root, group] : groups_)
+    for (Group& group : groups_)
       for (NodeId id : group.members) {
         const NodeDef& node = graph_.nodes[id];
         TROUPE_TRY(DeviceName wanted, constraint_of(id));
@@ -136,6 +146,7 @@ class Placer {
                                            ", which is not among the devices " + list_of(devices_)),
                        node);
       }
+    if (node.device.empty()) return DeviceName();
     auto parsed = DeviceName::parse(node.device);
     if (!parsed.ok()) return in_node(parsed.status(), node);
     for (const TargetDevice& d : devices_)
@@ -190,7 +201,7 @@ class Placer {
     std::map<std::pair<std::string, int>, std::uint64_t> load;
     for (const TargetDevice& d : devices_) load.try_emplace({*d.name.job, *d.name.task}, 0);
     if (load.size() <= 1) return ok_status();
-    for (auto& [root, group] : groups_) {
+    for (Group& group : groups_) {
       if (!group.has_variable) continue;
       if (group.constraint.job && group.constraint.task) {
         auto at = load.find({*group.constraint.job, *group.constraint.task});
@@ -319,8 +330,8 @@ class Placer {
 
   std::vector<bool> unconstrained() const {
     std::vector<bool> out(graph_.nodes.size(), false);
-    for (const auto& [root, group] : groups_)
-      out[root] = group.members.size() == 1 && group.constrained_by == kNoNode;
+    for (const Group& group : groups_)
+      out[group.members.front()] = group.members.size() == 1 && group.constrained_by == kNoNode;
     return out;
   }
 
@@ -345,7 +356,7 @@ class Placer {
   const OpRegistry& ops_;
   const std::vector<TargetDevice> devices_;
   std::vector<NodeId> parent_;
-  std::map<NodeId, Group> groups_;  // by root: in node order
+  std::vector<Group> groups_;  // in the order of their first nodes
   std::vector<const TargetDevice*> assigned_;
   std::vector<std::set<NodeId>> consumers_;
 };

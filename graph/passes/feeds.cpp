@@ -1,5 +1,5 @@
 // From names to ports: fed ports become feed nodes, fetches and targets are looked up.
-#include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "graph/passes/pass.hpp"
@@ -11,6 +11,7 @@ namespace {
 class Names {
  public:
   explicit Names(const GraphDef& graph) : graph_(graph) {
+    ids_.reserve(graph.nodes.size());
     for (NodeId id = 0; id < graph.nodes.size(); ++id) ids_.emplace(graph.nodes[id].name, id);
   }
 
@@ -79,17 +80,18 @@ Expected<Step> feed_and_fetch(const GraphDef& graph, const CompileRequest& reque
   auto& nodes = step.graph.nodes;
 
   std::vector<Port> feeds;
+  std::set<Port> fed_ports;
   std::vector<NodeDef> made;
   for (const PortName& name : request.feeds) {
     TROUPE_TRY(Port port, names.port("feed", name));
-    if (std::find(feeds.begin(), feeds.end(), port) != feeds.end())
+    if (!fed_ports.insert(port).second)
       return invalid_argument("'" + name.text() + "' is fed more than once");
     made.push_back(feed_node(nodes[port.node], port, name, feeds.size()));
     feeds.push_back(port);
   }
   for (const PortName& name : request.fetches) {
     TROUPE_TRY(Port port, names.port("fetch", name));
-    if (std::find(feeds.begin(), feeds.end(), port) != feeds.end())
+    if (fed_ports.contains(port))
       return invalid_argument("'" + name.text() + "' is both fed and fetched");
     step.fetches.push_back(port);
   }

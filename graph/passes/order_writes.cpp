@@ -1,4 +1,4 @@
-// Orders the writes of each variable and numbers read epochs (architecture.md 3, state).
+// Orders the writes of each variable and numbers read epochs.
 //
 //   read r0 --> ... --> write w0 ==> write w1 (control edge added here) --> read r1
 //   epoch 0             epoch 0     epoch 1                                 epoch 2
@@ -7,7 +7,11 @@
 // the last write before it leaves: it has the effect of exactly the writes of its variable whose
 // epoch is smaller than its own.
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
+#include <queue>
+#include <unordered_map>
 
 #include "graph/detail/node_check.hpp"
 #include "graph/passes/pass.hpp"
@@ -66,24 +70,60 @@ Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpR
   return all;
 }
 
-// For each node, 1 + the largest index in `writes` among its ancestors and itself; 0 for none.
-// With `connect`, each write without the one before it among its ancestors gets a control edge.
-std::vector<std::uint32_t> sweep(GraphDef& graph, const std::vector<NodeId>& writes, bool connect) {
-  std::vector<std::uint32_t> seen(graph.nodes.size(), 0);
-  std::uint32_t next = 0;
-  for (NodeId id = writes.front(); id < graph.nodes.size(); ++id) {
-    NodeDef& node = graph.nodes[id];
-    for (Port in : node.inputs) seen[id] = std::max(seen[id], seen[in.node]);
-    for (NodeId c : node.control) seen[id] = std::max(seen[id], seen[c]);
-    if (next < writes.size() && writes[next] == id) {
-      if (connect && seen[id] < next) {
-        node.control.push_back(writes[next - 1]);
-        std::sort(node.control.begin(), node.control.end());
-      }
-      seen[id] = ++next;
+// Looks at what comes after the writes of one variable, and at nothing else of the graph.
+class Descendants {
+ public:
+  explicit Descendants(GraphDef& graph) : graph_(graph), successors_(graph.nodes.size()) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      for (Port in : graph.nodes[id].inputs)
+        if (in.node < id) successors_[in.node].push_back(id);
+      for (NodeId c : graph.nodes[id].control) successors_[c].push_back(id);
     }
   }
-  return seen;
+
+  // For each node up to `last` that has some of `writes` among its ancestors and itself: 1 + the
+  // largest index of those. With `connect`, each write without the one before it among its
+  // ancestors gets a control edge.
+  std::unordered_map<NodeId, std::uint32_t> sweep(const std::vector<NodeId>& writes, NodeId last,
+                                                  bool connect) {
+    std::unordered_map<NodeId, std::uint32_t> seen;
+    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> open;
+    auto reach = [&](NodeId id, std::uint32_t write) {
+      if (id > last) return;
+      auto [at, added] = seen.try_emplace(id, write);
+      if (added)
+        open.push(id);
+      else
+        at->second = std::max(at->second, write);
+    };
+    std::uint32_t next = 0;
+    for (NodeId write : writes) reach(write, 0);
+    while (!open.empty()) {
+      const NodeId id = open.top();  // every ancestor that counts was here before
+      open.pop();
+      std::uint32_t& latest = seen.at(id);
+      if (next < writes.size() && writes[next] == id) {
+        if (connect && latest < next) add_control(writes[next - 1], id);
+        latest = ++next;
+      }
+      for (NodeId successor : successors_[id]) reach(successor, seen.at(id));
+    }
+    return seen;
+  }
+
+ private:
+  void add_control(NodeId from, NodeId to) {
+    auto& control = graph_.nodes[to].control;
+    control.insert(std::lower_bound(control.begin(), control.end(), from), from);
+    successors_[from].push_back(to);
+  }
+
+  GraphDef& graph_;
+  std::vector<std::vector<NodeId>> successors_;
+};
+
+bool has_later_reads(const Uses& uses) {
+  return !uses.writes.empty() && !uses.reads.empty() && uses.reads.back() > uses.writes.front();
 }
 
 void set_epoch(NodeDef& node, std::uint32_t epoch) {
@@ -114,17 +154,21 @@ std::uint32_t epoch_of(const NodeDef& node) {
 Status order_writes(Step& step, const Target& target) {
   GraphDef& graph = step.graph;
   TROUPE_TRY(auto all, find_uses(graph, *target.ops));
+  const bool any = std::any_of(all.begin(), all.end(), [](const auto& entry) {
+    return entry.second.writes.size() > 1 || has_later_reads(entry.second);
+  });
+  std::optional<Descendants> after;
+  if (any) after.emplace(graph);
   // All edges first: an edge for one variable makes more ancestors for another.
   for (auto& [key, uses] : all)
-    if (uses.writes.size() > 1) sweep(graph, uses.writes, true);
+    if (uses.writes.size() > 1) after->sweep(uses.writes, uses.writes.back(), true);
   number_writes(graph, all);
   for (auto& [key, uses] : all) {
-    if (uses.writes.empty() || uses.reads.empty() || uses.reads.back() < uses.writes.front())
-      continue;
-    const auto seen = sweep(graph, uses.writes, false);
+    if (!has_later_reads(uses)) continue;
+    const auto seen = after->sweep(uses.writes, uses.reads.back(), false);
     for (NodeId read : uses.reads)
-      if (seen[read] > 0)
-        set_epoch(graph.nodes[read], 1 + epoch_of(graph.nodes[uses.writes[seen[read] - 1]]));
+      if (auto at = seen.find(read); at != seen.end())
+        set_epoch(graph.nodes[read], 1 + epoch_of(graph.nodes[uses.writes[at->second - 1]]));
   }
   return ok_status();
 }

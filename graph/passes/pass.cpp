@@ -136,7 +136,7 @@ NodeId Rewriter::append(NodeDef node) {
 }
 
 NodeId Rewriter::keep(NodeId id) {
-  NodeDef node = step_.graph.nodes[id];
+  NodeDef node = std::move(step_.graph.nodes[id]);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     Port& in = node.inputs[i];
     if (in.node >= id && !has(in.node))
@@ -144,9 +144,7 @@ NodeId Rewriter::keep(NodeId id) {
     else
       in = port(in);
   }
-  std::vector<NodeId> control;
-  for (NodeId c : node.control) control.push_back(this->node(c));
-  node.control = std::move(control);
+  for (NodeId& c : node.control) c = this->node(c);
   NodeId made = append(std::move(node));
   map(id, made);
   return made;

@@ -54,15 +54,18 @@ std::string replica_name(std::string_view name, std::int32_t replica);
 // `status` with "in node 'x'" and the line that created the node.
 Status in_node(const Status& status, const NodeDef& node);
 
-// Writes a new node list beside the old one and keeps track of where each port went. `finish`
-// moves it into the step, fetches and targets included.
+// Writes a new node list beside the old one and keeps track of where each port went. A node that
+// was kept has moved: the new list has it, the old one no more. `finish` puts the new list into the
+// step, fetches and targets included.
 class Rewriter {
  public:
   explicit Rewriter(Step& step)
-      : step_(step), ports_(step.graph.nodes.size()), nodes_(step.graph.nodes.size(), kNoNode) {}
+      : step_(step), ports_(step.graph.nodes.size()), nodes_(step.graph.nodes.size(), kNoNode) {
+    out_.nodes.reserve(step.graph.nodes.size());
+  }
   // Appends `node`, whose inputs and control are already in new numbers.
   NodeId append(NodeDef node);
-  // Appends old node `id` with its inputs and control in new numbers, and maps its ports.
+  // Moves old node `id` to the end, with its inputs and control in new numbers, and maps its ports.
   NodeId keep(NodeId id);
   void map(NodeId old_id, NodeId new_id);       // all ports, control and targets
   void map_port(Port old_port, Port new_port);  // one port; Port{} takes that back

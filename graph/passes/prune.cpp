@@ -22,19 +22,20 @@ Status prune(Step& step, const Target& target) {
   }
 
   std::size_t kept = 0;
-  Rewriter out(step);
   for (NodeId id = 0; id < nodes.size(); ++id) {
     if (!needed[id]) continue;
     if (role_of(nodes[id], *target.ops) == Role::placeholder && nodes[id].op != kFeedOp)
       return in_node(
           invalid_argument("placeholder '" + nodes[id].name + "' is needed and must be fed"),
           nodes[id]);
-    out.keep(id);
     ++kept;
   }
-  if (kept < nodes.size())
-    step.notes.push_back("prune: kept " + std::to_string(kept) + " of " +
-                         std::to_string(nodes.size()) + " nodes");
+  if (kept == nodes.size()) return ok_status();
+  step.notes.push_back("prune: kept " + std::to_string(kept) + " of " +
+                       std::to_string(nodes.size()) + " nodes");
+  Rewriter out(step);
+  for (NodeId id = 0; id < nodes.size(); ++id)
+    if (needed[id]) out.keep(id);
   out.finish();
   return ok_status();
 }

@@ -17,34 +17,57 @@ bool has_kernel(const NodeDef& constant, const std::string& device, const Target
   return name.ok() && target.kernels->has(constant.op, *name->type, constant.out_types[0]);
 }
 
+bool can_spread(const NodeDef& node) {
+  if (node.op != "Const" || !node.control.empty()) return false;
+  const auto attr = node.attrs.find("value");
+  const Tensor* value = attr == node.attrs.end() ? nullptr : attr->second.get<Tensor>();
+  return value && value->bytes() <= kMostBytes;
+}
+
+using Readers = std::map<NodeId, std::set<std::string>>;  // other devices that read a constant
+
+Readers find_readers(const GraphDef& graph, const std::vector<bool>& free) {
+  Readers readers;
+  for (const NodeDef& node : graph.nodes)
+    for (Port in : node.inputs) {
+      const NodeDef& source = graph.nodes[in.node];
+      if (free[in.node] && node.op != kFeedOp && node.device != source.device && can_spread(source))
+        readers[in.node].insert(node.device);
+    }
+  return readers;
+}
+
+// Constants that are read where they are, or by more than data.
+std::vector<bool> find_staying(const Step& step) {
+  const auto& nodes = step.graph.nodes;
+  std::vector<bool> stays(nodes.size(), false);
+  for (const NodeDef& node : nodes) {
+    for (Port in : node.inputs)
+      if (node.op == kFeedOp || node.device == nodes[in.node].device) stays[in.node] = true;
+    for (NodeId c : node.control) stays[c] = true;
+  }
+  for (Port fetch : step.fetches) stays[fetch.node] = true;
+  for (NodeId id : step.targets) stays[id] = true;
+  return stays;
+}
+
 }  // namespace
 
 void spread_constants(Step& step, const std::vector<bool>& free, const Target& target) {
+  const Readers readers = find_readers(step.graph, free);
+  if (readers.empty()) return;
+  const std::vector<bool> stays = find_staying(step);
   const auto& nodes = step.graph.nodes;
-  std::map<NodeId, std::set<std::string>> readers;  // devices that read a constant
-  std::set<NodeId> stays;                           // read where it is, or by more than data
-  for (NodeId id = 0; id < nodes.size(); ++id) {
-    for (Port in : nodes[id].inputs)
-      if (free[in.node] && nodes[id].op != kFeedOp) readers[in.node].insert(nodes[id].device);
-    for (NodeId c : nodes[id].control) stays.insert(c);
-  }
-  for (Port fetch : step.fetches) stays.insert(fetch.node);
-  for (NodeId id : step.targets) stays.insert(id);
-
   std::map<std::pair<NodeId, std::string>, NodeId> copies;
   std::size_t made = 0;
   Rewriter out(step);
   for (NodeId id = 0; id < nodes.size(); ++id) {
     const NodeDef& node = nodes[id];
     const auto at = readers.find(id);
-    const Tensor* value = nullptr;
-    if (at != readers.end() && node.op == "Const" && node.control.empty())
-      if (auto attr = node.attrs.find("value"); attr != node.attrs.end())
-        value = attr->second.get<Tensor>();
-    bool keep = !value || value->bytes() > kMostBytes || stays.count(id) > 0;
-    if (value && value->bytes() <= kMostBytes)
+    bool keep = at == readers.end() || stays[id];
+    if (at != readers.end())
       for (const std::string& device : at->second) {
-        if (device == node.device || !has_kernel(node, device, target)) {
+        if (!has_kernel(node, device, target)) {
           keep = true;
           continue;
         }
@@ -54,14 +77,14 @@ void spread_constants(Step& step, const std::vector<bool>& free, const Target& t
         copies.emplace(std::pair(id, device), out.append(std::move(copy)));
       }
     if (!keep) continue;
-    auto point = [&](bool at_copies) {
-      for (Port in : node.inputs)
-        if (auto copy = copies.find({in.node, node.device}); copy != copies.end())
-          out.map_port(in, at_copies ? Port{copy->second, 0} : Port{});
-    };
-    point(true);
+    std::vector<Port> pointed;  // only this node reads the copies on its device
+    for (Port in : node.inputs)
+      if (auto copy = copies.find({in.node, node.device}); copy != copies.end()) {
+        out.map_port(in, {copy->second, 0});
+        pointed.push_back(in);
+      }
     out.keep(id);
-    point(false);
+    for (Port in : pointed) out.map_port(in, Port{});
   }
   out.finish();
 }

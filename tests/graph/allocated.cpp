@@ -1,0 +1,30 @@
+#include "tests/graph/allocated.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::uint64_t> bytes{0};
+
+void* take(std::size_t size, std::size_t alignment) {
+  bytes.fetch_add(size, std::memory_order_relaxed);
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  return memory ? memory : throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return take(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return take(size, std::size_t(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+std::uint64_t troupe::test::allocated_bytes() { return bytes.load(std::memory_order_relaxed); }
