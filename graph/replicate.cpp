@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace troupe {
 namespace {
+
+// Nodes, inputs and control edges that all copies together may have: a request of a few bytes must
+// not take gigabytes.
+constexpr std::size_t kMostCopied = std::size_t{1} << 22;
 
 bool is_source(const OpDef& op) {
   return op.random || op.role == Role::next_element || op.role == Role::dequeue;
@@ -79,7 +83,11 @@ class Copier {
 
   Status run() {
     const auto& nodes = step_.graph.nodes;
-    for (const NodeDef& node : nodes) names_.insert(node.name);
+    for (NodeId id = 0; id < nodes.size(); ++id) ids_.emplace(nodes[id].name, id);
+    if (size_of_copies() > kMostCopied)
+      return resource_exhausted("the step is too large for " + std::to_string(n_) +
+                                " replicas: its copies would have more than " +
+                                std::to_string(kMostCopied) + " nodes and edges");
     std::size_t copied = 0;
     for (NodeId id = 0; id < nodes.size(); ++id) {
       if (!per_replica_[id]) {
@@ -111,6 +119,20 @@ class Copier {
   }
 
  private:
+  std::size_t size_of_copies() const {
+    std::size_t size = 0;
+    const auto& nodes = step_.graph.nodes;
+    for (NodeId id = 0; id < nodes.size(); ++id) {
+      if (!per_replica_[id]) continue;
+      size += 1 + nodes[id].inputs.size();
+      for (NodeId c : nodes[id].control) {
+        const bool all = per_replica_[c] && role_of(nodes[c], ops_) == Role::write_variable;
+        size += all ? std::size_t(n_) : 1;
+      }
+    }
+    return size * std::size_t(n_);
+  }
+
   // Old control inputs of a node in new numbers; replica -1 is a single node.
   std::vector<NodeId> control(const NodeDef& node, std::int32_t replica) const {
     std::vector<NodeId> out;
@@ -141,11 +163,11 @@ class Copier {
     node.control = control(node, replica);
     node.replica = replica;
     node.name = replica_name(node.name, replica);
-    if (names_.count(node.name))
+    if (ids_.count(node.name))
       return in_node(invalid_argument("the name is the one of a copy made for a replica"), node);
     for (std::string& other : node.colocate) {
-      NodeId old = step_.graph.find(other);
-      if (old != kNoNode && per_replica_[old]) other = replica_name(other, replica);
+      auto old = ids_.find(other);
+      if (old != ids_.end() && per_replica_[old->second]) other = replica_name(other, replica);
     }
     const Role role = role_of(node, ops_);
     if (touches_resource(role))
@@ -238,7 +260,7 @@ class Copier {
   const std::vector<bool> per_replica_;
   const std::vector<std::string> tasks_;
   std::vector<std::vector<NodeId>> copies_;
-  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string_view, NodeId> ids_;  // by name
   Rewriter out_;
 };
 

@@ -181,6 +181,19 @@ TEST_CASE("replicas go round the tasks, and keep to their resources") {
       if (!info.handles.empty()) CHECK(info.handles[0] < plan.resources.size());
 }
 
+TEST_CASE("a step that is too large for so many replicas is refused before it is copied") {
+  Maker g;
+  Port y = g.add("Draw", "draw");
+  for (int i = 0; i < 5000; ++i) y = g.add("Neg", "n" + std::to_string(i), {y});
+  CompileRequest r = request({g.name(y)});
+  r.replicas = 100;
+  CHECK(compile(g.def, r, target({kCpu})).ok());
+  r.replicas = 1024;
+  Status status = compile(g.def, r, target({kCpu})).status();
+  CHECK(status.code() == Code::resource_exhausted);
+  CHECK(status.text().find("too large for 1024 replicas") != std::string::npos);
+}
+
 TEST_CASE("a name that a copy would take is refused") {
   Maker g;
   Port draw = g.add("Draw", "draw");
