@@ -1,8 +1,7 @@
-// Graphs from outside. Nothing of a GraphDef is believed: whatever value it is, the result is a
-// graph that a builder could have made, or an error.
+#include "graph/import.hpp"
+
 #include <algorithm>
 #include <queue>
-#include <unordered_map>
 
 #include "graph/compile.hpp"
 #include "graph/detail/back_edge.hpp"
@@ -10,41 +9,90 @@
 #include "graph/detail/suggest.hpp"
 
 namespace troupe {
-namespace {
 
 using detail::quoted;
 
+namespace {
+
 constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
-// Inputs and outputs of all nodes: a few hostile bytes must not become gigabytes of shapes.
+// Inputs and outputs of all nodes.
 constexpr std::size_t kMaxGraphPorts = std::size_t{1} << 25;
 constexpr std::size_t kMaxSiteFile = 4096;
 
-class Import {
- public:
-  Import(GraphDef graph, const OpRegistry& registry)
-      : graph_(std::move(graph)), registry_(registry) {}
+// What nodes take in memory beside the contents of tensors, and what may be made of them: types
+// and shapes of outputs, defaults, values that are known. A few bytes can ask for much of that.
+constexpr std::size_t kAttrBytes = 128;
+constexpr std::size_t kOutputBytes = sizeof(DType) + sizeof(PartialShape) + 8 * kMaxRank;
+constexpr std::size_t kKnownBytes = 512;
+constexpr std::size_t kMadeFreely = std::size_t{64} << 20;
+constexpr std::size_t kMadePerByte = 8;
 
-  Expected<GraphDef> run() {
-    if (graph_.nodes.size() > kMaxNodes)
-      return invalid_argument("the graph has " + std::to_string(graph_.nodes.size()) +
+std::size_t bytes_of(const NodeDef& node) {
+  return sizeof(NodeDef) + node.name.size() + node.inputs.size() * sizeof(Port) +
+         node.attrs.size() * kAttrBytes;
+}
+
+}  // namespace
+
+// Nodes from `begin_` on are on their way into the graph.
+class GraphImport::Extension {
+ public:
+  explicit Extension(GraphImport& import)
+      : graph_(import.graph_),
+        registry_(import.registry_),
+        by_name_(import.by_name_),
+        ops_(import.ops_),
+        known_(import.known_),
+        ports_(import.ports_),
+        in_order_(import.in_order_),
+        begin_(NodeId(import.graph_.nodes.size())),
+        ports_before_(import.ports_),
+        in_order_before_(import.in_order_) {}
+
+  Status run(std::vector<NodeDef> nodes) {
+    if (begin_ + nodes.size() > kMaxNodes)
+      return invalid_argument("the graph has " + std::to_string(begin_ + nodes.size()) +
                               " nodes, more than " + std::to_string(kMaxNodes));
-    TROUPE_TRY(each(&Import::name));
-    TROUPE_TRY(each(&Import::op));
-    TROUPE_TRY(each(&Import::edges));
-    TROUPE_TRY(each(&Import::placement));
-    TROUPE_TRY(sort());
-    for (NodeDef& node : graph_.nodes) {
-      node.out_types.clear();
-      node.out_shapes.clear();
-    }
-    TROUPE_TRY(each(&Import::infer));
-    TROUPE_TRY(each(&Import::back_edges));
-    return std::move(graph_);
+    if (begin_ == 0)
+      graph_.nodes = std::move(nodes);
+    else
+      graph_.nodes.insert(graph_.nodes.end(), std::make_move_iterator(nodes.begin()),
+                          std::make_move_iterator(nodes.end()));
+    Status status = check();
+    if (!status.ok()) take_back();
+    return status;
   }
 
  private:
-  Status each(Status (Import::*check)(NodeId)) {
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+  Status check() {
+    TROUPE_TRY(each(&Extension::name));
+    TROUPE_TRY(each(&Extension::op));
+    TROUPE_TRY(each(&Extension::edges));
+    TROUPE_TRY(each(&Extension::placement));
+    TROUPE_TRY(sort());
+    for (NodeId id = begin_; id < graph_.nodes.size(); ++id) {
+      node(id).out_types.clear();
+      node(id).out_shapes.clear();
+    }
+    TROUPE_TRY(each(&Extension::infer));
+    return each(&Extension::back_edges);
+  }
+
+  void take_back() {
+    for (NodeId id = begin_; id < graph_.nodes.size(); ++id) {
+      // Of two nodes of one name the first may be an earlier one, which stays.
+      auto at = by_name_.find(node(id).name);
+      if (at != by_name_.end() && at->second >= begin_) by_name_.erase(at);
+      known_.erase(id);
+    }
+    graph_.nodes.resize(begin_);
+    ops_.resize(begin_);
+    ports_ = ports_before_;
+    in_order_ = in_order_before_;
+  }
+
+  Status each(Status (Extension::*check)(NodeId)) {
+    for (NodeId id = begin_; id < graph_.nodes.size(); ++id)
       if (Status s = (this->*check)(id); !s.ok())
         return s.at(node(id).site).in("in node " + quoted(node(id).name));
     return ok_status();
@@ -61,6 +109,7 @@ class Import {
       return invalid_argument("the site's file name is not printable");
     }
     if (!valid_node_name(n.name)) return invalid_argument(quoted(n.name) + " is no node name");
+    given_ += bytes_of(n);
     auto [at, added] = by_name_.emplace(n.name, id);
     if (!added)
       return invalid_argument("nodes " + std::to_string(at->second) + " and " + std::to_string(id) +
@@ -104,6 +153,15 @@ class Import {
                             " inputs and outputs");
   }
 
+  Status count_made(std::size_t more) {
+    made_ += more;
+    if (made_ <= kMadeFreely + kMadePerByte * given_) return ok_status();
+    return resource_exhausted(std::to_string(graph_.nodes.size() - begin_) + " nodes of " +
+                              std::to_string(given_) + " bytes would take more than " +
+                              std::to_string(kMadeFreely + kMadePerByte * given_) +
+                              " with the outputs that they ask for");
+  }
+
   Status placement(NodeId id) {
     NodeDef& n = node(id);
     TROUPE_TRY(DeviceName device, DeviceName::parse(n.device));
@@ -135,43 +193,47 @@ class Import {
     for (NodeId control : node(id).control) f(control);
   }
 
-  // Nodes already in order stay where they are: the smallest number goes first.
+  // Nodes already in order stay where they are: the smallest number goes first. Those of before
+  // come before.
   Status sort() {
-    const std::size_t nodes = graph_.nodes.size();
+    const std::size_t nodes = graph_.nodes.size() - begin_;
     std::vector<std::uint32_t> pending(nodes, 0);
     std::vector<std::vector<NodeId>> successors(nodes);
-    for (NodeId id = 0; id < nodes; ++id)
+    for (NodeId id = begin_; id < graph_.nodes.size(); ++id)
       each_predecessor(id, [&](NodeId from) {
-        ++pending[id];
-        successors[from].push_back(id);
+        if (from < begin_) return;
+        ++pending[id - begin_];
+        successors[from - begin_].push_back(id);
       });
     std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
-    for (NodeId id = 0; id < nodes; ++id)
-      if (pending[id] == 0) ready.push(id);
+    for (NodeId id = begin_; id < graph_.nodes.size(); ++id)
+      if (pending[id - begin_] == 0) ready.push(id);
     std::vector<NodeId> order;
     while (!ready.empty()) {
       NodeId id = ready.top();
       ready.pop();
       order.push_back(id);
-      for (NodeId to : successors[id])
-        if (--pending[to] == 0) ready.push(to);
+      for (NodeId to : successors[id - begin_])
+        if (--pending[to - begin_] == 0) ready.push(to);
     }
     if (order.size() < nodes) return cycle(pending);
-    if (!std::is_sorted(order.begin(), order.end())) permute(order);
+    if (std::is_sorted(order.begin(), order.end())) return ok_status();
+    in_order_ = false;
+    permute(order);
     return ok_status();
   }
 
   // Every node still pending has a pending predecessor, so walking back meets itself.
   Status cycle(const std::vector<std::uint32_t>& pending) {
-    NodeId at = 0;
-    while (pending[at] == 0) ++at;
+    NodeId at = begin_;
+    while (pending[at - begin_] == 0) ++at;
     std::vector<NodeId> path;
     std::unordered_map<NodeId, std::size_t> seen;
     while (seen.emplace(at, path.size()).second) {
       path.push_back(at);
       NodeId next = kNoNode;
       each_predecessor(at, [&](NodeId from) {
-        if (next == kNoNode && pending[from] > 0) next = from;
+        if (next == kNoNode && from >= begin_ && pending[from - begin_] > 0) next = from;
       });
       at = next;
     }
@@ -191,18 +253,23 @@ class Import {
     std::vector<NodeId> place(order.size());
     std::vector<NodeDef> nodes;
     std::vector<const OpInfo*> ops;
-    for (NodeId to = 0; to < order.size(); ++to) {
-      place[order[to]] = to;
+    for (std::size_t to = 0; to < order.size(); ++to) {
+      place[order[to] - begin_] = begin_ + NodeId(to);
       nodes.push_back(std::move(graph_.nodes[order[to]]));
       ops.push_back(ops_[order[to]]);
     }
-    for (NodeDef& n : nodes) {
-      for (Port& p : n.inputs) p.node = place[p.node];
-      for (NodeId& control : n.control) control = place[control];
+    auto move = [&](NodeId& id) {
+      if (id >= begin_) id = place[id - begin_];
+    };
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      NodeDef& n = nodes[i];
+      for (Port& p : n.inputs) move(p.node);
+      for (NodeId& control : n.control) move(control);
       std::sort(n.control.begin(), n.control.end());
+      by_name_[n.name] = begin_ + NodeId(i);
+      graph_.nodes[begin_ + i] = std::move(n);
+      ops_[begin_ + i] = ops[i];
     }
-    graph_.nodes = std::move(nodes);
-    ops_ = std::move(ops);
   }
 
   // --- types, shapes, defaults ---
@@ -220,14 +287,18 @@ class Import {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!back_edge(n.inputs[i], id)) continue;
       if (entry == inputs.size()) return invalid_argument("every input is a back edge");
-      inputs[i] = {inputs[entry].dtype, inputs[entry].shape, nullptr};
+      inputs[i] = {inputs[entry].dtype, inputs[entry].shape};
     }
     auto producer = [&](int i) {
       Port p = n.inputs[std::size_t(i)];
       return node(p.node).name + ":" + std::to_string(p.index);
     };
+    const std::size_t attrs = n.attrs.size();
     TROUPE_TRY(detail::check_node(*ops_[id], n, inputs, producer));
-    if (auto value = detail::known_value(n, inputs)) constants_.emplace(id, std::move(*value));
+    auto known = detail::known_value(n, inputs);
+    TROUPE_TRY(count_made((n.attrs.size() - attrs) * kAttrBytes +
+                          n.out_types.size() * kOutputBytes + (known ? kKnownBytes : 0)));
+    if (known) known_.emplace(id, std::move(*known));
     return count_ports(n.out_types.size());
   }
 
@@ -238,9 +309,10 @@ class Import {
       return invalid_argument("Input " + std::to_string(i) + " of node " + n.name + " is output " +
                               std::to_string(p.index) + " of " + quoted(from.name) +
                               ", which has " + std::to_string(from.out_types.size()));
-    auto value = p.index == 0 ? constants_.find(p.node) : constants_.end();
-    return InferenceContext::Input{from.out_types[p.index], from.out_shapes[p.index],
-                                   value == constants_.end() ? nullptr : &value->second};
+    InferenceContext::Input input{from.out_types[p.index], from.out_shapes[p.index]};
+    if (auto at = known_.find(p.node); p.index == 0 && at != known_.end())
+      input.value = &at->second;
+    return input;
   }
 
   Status back_edges(NodeId id) {
@@ -253,18 +325,27 @@ class Import {
     return ok_status();
   }
 
-  GraphDef graph_;
+  GraphDef& graph_;
   const OpRegistry& registry_;
-  std::unordered_map<std::string, NodeId> by_name_;
-  std::vector<const OpInfo*> ops_;  // parallel to the nodes
-  std::unordered_map<NodeId, Tensor> constants_;
-  std::size_t ports_ = 0;
+  std::unordered_map<std::string, NodeId>& by_name_;
+  std::vector<const OpInfo*>& ops_;
+  std::unordered_map<NodeId, Tensor>& known_;
+  std::size_t& ports_;
+  bool& in_order_;
+  const NodeId begin_;
+  const std::size_t ports_before_;
+  const bool in_order_before_;
+  std::size_t given_ = 0, made_ = 0;  // bytes
 };
 
-}  // namespace
+Status GraphImport::extend(std::vector<NodeDef> nodes) {
+  return Extension(*this).run(std::move(nodes));
+}
 
 Expected<GraphDef> import_graph(GraphDef graph, const OpRegistry& registry) {
-  return Import(std::move(graph), registry).run();
+  GraphImport import(registry, graph.seed);
+  TROUPE_TRY(import.extend(std::move(graph.nodes)));
+  return std::move(import).take();
 }
 
 }  // namespace troupe

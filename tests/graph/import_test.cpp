@@ -5,6 +5,7 @@
 
 #include "core/hash.hpp"
 #include "graph/compile.hpp"
+#include "graph/import.hpp"
 #include "tests/graph/sample_ops.hpp"
 
 namespace troupe {
@@ -191,12 +192,51 @@ TEST_CASE("a few bytes cannot ask for gigabytes") {
   GraphDef graph = g.def();
   for (NodeDef& node : graph.nodes)
     if (node.op == "Split") node.attrs["N"] = std::int64_t{65'535};
-  CHECK(error_of(graph).find("inputs and outputs") != std::string::npos);
+  CHECK(error_of(graph).find("with the outputs that they ask for") != std::string::npos);
+  graph.nodes.resize(21);  // 1.3 million outputs, of 20 nodes
+  CHECK(error_of(graph).find("with the outputs that they ask for") != std::string::npos);
+  graph.nodes.resize(2);
+  CHECK(import_graph(graph, sample::ops()).ok());
   for (std::int64_t n : {std::int64_t{65'536}, std::numeric_limits<std::int64_t>::max(),
                          std::numeric_limits<std::int64_t>::min()}) {
     GraphDef one = g.def();
     one.nodes[1].attrs["N"] = n;
     CHECK(error_of(one).find("list of") != std::string::npos);
+  }
+}
+
+TEST_CASE("a graph that grows by pieces is the one that came whole") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const GraphDef given = random_graph(random);
+    auto loop = std::find_if(given.nodes.begin(), given.nodes.end(),
+                             [](const NodeDef& n) { return n.op == "Merge"; });
+    const std::size_t cut_before = std::size_t(loop - given.nodes.begin());
+    const GraphDef whole = value_or_throw(import_graph(given, sample::ops()));
+    GraphImport import(sample::ops(), given.seed);
+    for (std::size_t at = 0; at < given.nodes.size();) {
+      std::size_t next = at + 1 + random.below(4);
+      if (next > cut_before) next = given.nodes.size();  // a loop comes in one piece
+      std::vector<NodeDef> piece(given.nodes.begin() + std::ptrdiff_t(at),
+                                 given.nodes.begin() + std::ptrdiff_t(next));
+      auto broken = piece;
+      broken.back().op = "Sqare";
+      CHECK_FALSE(import.extend(broken).ok());
+      broken = piece;
+      if (at > 0) {
+        broken.front().name = given.nodes[random.below(at)].name;
+        CHECK_FALSE(import.extend(broken).ok());
+      }
+      CHECK(import.graph().nodes.size() == at);  // as it was
+      Status status = import.extend(piece);
+      REQUIRE_MESSAGE(status.ok(), status.text());
+      at = next;
+    }
+    CHECK(import.in_order());
+    REQUIRE(import.graph().nodes.size() == whole.nodes.size());
+    for (std::size_t i = 0; i < whole.nodes.size(); ++i)
+      CHECK(same(import.graph().nodes[i], whole.nodes[i]));
   }
 }
 

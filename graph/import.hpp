@@ -1,0 +1,47 @@
+// Graphs from outside. Nothing of them is believed: whatever values the nodes are, the result is a
+// graph that a builder could have made, or an error.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/status.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_registry.hpp"
+
+namespace troupe {
+
+// A graph that grows by nodes from outside, at the cost of the new nodes. One owner; neither copies
+// nor moves. The registry outlives it.
+class GraphImport {
+ public:
+  explicit GraphImport(const OpRegistry& registry, std::uint64_t seed = 0) : registry_(registry) {
+    graph_.seed = seed;
+  }
+  GraphImport(const GraphImport&) = delete;
+  GraphImport& operator=(const GraphImport&) = delete;
+
+  const GraphDef& graph() const { return graph_; }
+  GraphDef take() && { return std::move(graph_); }
+
+  // Appends nodes, in an order in which each comes after what it needs. Their inputs and control
+  // edges name nodes by their places in the whole graph, as if they were appended as they stand.
+  // An error names the node, and leaves the graph as it was. Memory stays in proportion to what the
+  // nodes take as they come.
+  Status extend(std::vector<NodeDef> nodes);
+  // True while nodes stand where those who sent them count them.
+  bool in_order() const { return in_order_; }
+
+ private:
+  class Extension;
+  const OpRegistry& registry_;
+  GraphDef graph_;
+  std::vector<const OpInfo*> ops_;  // parallel to the nodes
+  std::unordered_map<std::string, NodeId> by_name_;
+  std::unordered_map<NodeId, Tensor> known_;  // output 0, when its value is known
+  std::size_t ports_ = 0;
+  bool in_order_ = true;
+};
+
+}  // namespace troupe
