@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -15,13 +18,81 @@ const T& attr(const NodeDef& node, std::string_view name) {
   return *value;
 }
 
+// What of the graph reads variables that are differentiated for. The reads that no write of their
+// run precedes have one value, the snapshot's; handles of one name are one variable.
+class Variables {
+ public:
+  explicit Variables(const GraphBuilder& g) : g_(g) {}
+
+  // The handle of the variable that `x` stands for, a handle itself or a read of the snapshot.
+  // Empty for any other value.
+  std::optional<Port> handle_of(Port x) const {
+    const NodeDef& node = g_.node(x.node);
+    if (role(x.node) == Role::variable) return x;
+    const bool reads = role(x.node) == Role::read_variable && is_trainable(node.out_types[x.index]);
+    if (reads && write_before(x.node) == kNoNode) return node.inputs[0];
+    return std::nullopt;
+  }
+
+  // Any handle of that name means this one from now on, unless an earlier one does.
+  void add(Port handle) { first_.try_emplace(key(handle.node), handle); }
+
+  // Where the gradient of a port is summed up: for the handles of one variable at one of them.
+  Port home(Port p) const {
+    if (first_.empty() || role(p.node) != Role::variable) return p;
+    auto at = first_.find(key(p.node));
+    return at == first_.end() ? p : at->second;
+  }
+
+  // A write of the same variable that `read` is ordered after; kNoNode for a read of the snapshot.
+  NodeId write_before(NodeId read) const {
+    const NodeDef& node = g_.node(read);
+    if (node.control.empty()) return kNoNode;  // the handle itself is never executed
+    const std::string variable = key(node.inputs[0].node);
+    std::vector<bool> seen(read, false);
+    std::vector<NodeId> ahead;
+    auto visit = [&](NodeId id) {
+      if (id >= read || seen[id] || role(id) == Role::variable) return;
+      seen[id] = true;
+      ahead.push_back(id);
+    };
+    for (NodeId id : node.control) visit(id);
+    while (!ahead.empty()) {
+      const NodeId id = ahead.back();
+      ahead.pop_back();
+      const NodeDef& earlier = g_.node(id);
+      for (Port p : earlier.inputs) {
+        if (role(id) == Role::write_variable && role(p.node) == Role::variable &&
+            key(p.node) == variable)
+          return id;
+        visit(p.node);
+      }
+      for (NodeId c : earlier.control) visit(c);
+    }
+    return kNoNode;
+  }
+
+ private:
+  Role role(NodeId id) const { return role_of(g_.node(id), g_.registry()); }
+  std::string key(NodeId handle) const { return resource_key(g_.node(handle), g_.registry()); }
+
+  const GraphBuilder& g_;
+  std::map<std::string, Port> first_;
+};
+
 // One differentiation. Nodes are appended, so descending ids are a reverse topological order: when
 // a node's turn comes, every contribution to the gradients of its outputs is there.
 class Backprop {
  public:
   Backprop(GraphBuilder& g, std::span<const Output> ys, std::span<const Output> xs,
            std::span<const Output> grad_ys, std::span<const Output> stop)
-      : g_(g), ys_(ys), xs_(xs), grad_ys_(grad_ys), stop_(stop), end_(g.def().nodes.size()) {}
+      : g_(g),
+        ys_(ys),
+        xs_(xs),
+        grad_ys_(grad_ys),
+        stop_(stop),
+        end_(g.def().nodes.size()),
+        variables_(g) {}
 
   Expected<std::vector<Output>> run() {
     TROUPE_TRY(check());
@@ -33,8 +104,8 @@ class Backprop {
     for (NodeId id = NodeId(end_); id-- > 0;)
       if (reached_[id] && leads_[id]) TROUPE_TRY(differentiate(id));
     std::vector<Output> out;
-    for (const Output& x : xs_) {
-      TROUPE_TRY(Output gradient, total(x.port()));
+    for (Port x : x_list_) {
+      TROUPE_TRY(Output gradient, total(variables_.home(x)));
       out.push_back(gradient);
     }
     attempt.keep();
@@ -72,8 +143,10 @@ class Backprop {
   DType dtype(Port port) const { return g_.node(port.node).out_types[port.index]; }
 
   // Can a change of some x be felt at this port, so that a gradient comes back through it? Handles
-  // and integers carry none; neither do ports declared constant by `stop`.
+  // and integers carry none, but for the handles of variables among the xs; neither do ports
+  // declared constant by `stop`.
   bool carries(Port port) const {
+    if (dtype(port) == DType::resource) return x_ports_.contains(variables_.home(port));
     if (!is_trainable(dtype(port))) return false;
     if (x_ports_.contains(port)) return true;
     return port.node < reached_.size() && reached_[port.node] && !among(stop_, port) &&
@@ -81,7 +154,15 @@ class Backprop {
   }
 
   void reach_from_xs() {
-    for (const Output& x : xs_) x_ports_.insert(x.port());
+    for (const Output& x : xs_) {
+      x_list_.push_back(x.port());
+      if (among(stop_, x.port())) continue;  // that value alone
+      auto handle = variables_.handle_of(x.port());
+      if (!handle) continue;
+      variables_.add(*handle);
+      x_list_.back() = *handle;
+    }
+    for (Port x : x_list_) x_ports_.insert(variables_.home(x));
     reached_.assign(end_, false);
     for (NodeId id = 0; id < end_; ++id)
       for (Port p : g_.node(id).inputs)
@@ -167,6 +248,7 @@ class Backprop {
     const OpDef& def = g_.registry().find(g_.node(id).op)->def;
     if (!any || def.no_gradient) return ok_status();
     if (!def.grad) return no_gradient(id);
+    if (def.role == Role::read_variable) TROUPE_TRY(check_snapshot(id));
     TROUPE_TRY(std::vector<Output> dx, call(id, def.grad, std::move(dy)));
     return distribute(id, dx);
   }
@@ -175,6 +257,20 @@ class Backprop {
     const NodeDef& node = g_.node(id);
     return not_found("no gradient is defined for op " + node.op + " (node '" + node.name +
                      "', type " + std::string(dtype_name(node.out_types[0])) + ")")
+        .at(node.site);
+  }
+
+  // What a write leaves is made of its operands, over all replicas: no gradient flows back through
+  // it, and to leave that part out in silence would be wrong.
+  Status check_snapshot(NodeId read) {
+    const NodeId write = variables_.write_before(read);
+    if (write == kNoNode) return ok_status();
+    const NodeDef& node = g_.node(read);
+    return invalid_argument("gradients: '" + node.name + "' reads '" +
+                            g_.node(node.inputs[0].node).name + "' behind the write '" +
+                            g_.node(write).name +
+                            "' of the same run, and no gradient flows back through a write; hold "
+                            "it constant (StopGradient), or differentiate for that read itself")
         .at(node.site);
   }
 
@@ -213,14 +309,15 @@ class Backprop {
       if (dx[i].empty() || !carries(node.inputs[i])) continue;
       Status s = fits(dx[i], node.inputs[i], op.input_name(node, int(i)));
       if (!s.ok()) return bad(s);
-      parts_[node.inputs[i]].push_back({id, dx[i]});
+      parts_[variables_.home(node.inputs[i])].push_back({id, dx[i]});
     }
     return ok_status();
   }
 
-  // A gradient has the dtype and the shape of what it belongs to.
+  // A gradient has the dtype and the shape of what it belongs to. A handle has the shape of its
+  // variable, and the dtype of no value.
   Status fits(const Output& gradient, Port of, const std::string& what) {
-    if (gradient.dtype() != dtype(of))
+    if (gradient.dtype() != dtype(of) && dtype(of) != DType::resource)
       return invalid_argument(what + " is " + std::string(dtype_name(gradient.dtype())) +
                               " where the value is " + std::string(dtype_name(dtype(of))));
     const PartialShape& shape = g_.node(of.node).out_shapes[of.index];
@@ -234,6 +331,8 @@ class Backprop {
   GraphBuilder& g_;
   std::span<const Output> ys_, xs_, grad_ys_, stop_;
   const std::size_t end_;  // nodes of the forward graph
+  Variables variables_;
+  std::vector<Port> x_list_;  // one for each x: its port, or the handle that it stands for
   std::set<Port> x_ports_;
   std::vector<bool> reached_, leads_;
   std::map<Port, std::vector<Part>> parts_;

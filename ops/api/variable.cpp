@@ -1,5 +1,8 @@
 #include "ops/api/variable.hpp"
 
+#include <set>
+
+#include "graph/passes/pass.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
 
@@ -81,6 +84,16 @@ Op assign_sub(const Variable& v, Output value, Site site) {
   return write_node("AssignSub", v, value, std::move(site));
 }
 
+std::vector<Variable> distinct(const std::vector<Variable>& variables) {
+  std::set<std::string> seen;
+  std::vector<Variable> out;
+  for (const Variable& v : variables) {
+    const GraphBuilder& g = v.handle().graph();
+    if (seen.insert(resource_key(g.node(v.handle().node()), g.registry())).second) out.push_back(v);
+  }
+  return out;
+}
+
 std::vector<Variable> trainable_variables(GraphBuilder& g) {
   const std::vector<NodeDef>& nodes = g.def().nodes;
   std::vector<Output> reads(nodes.size());  // the first one of each handle
@@ -95,7 +108,7 @@ std::vector<Variable> trainable_variables(GraphBuilder& g) {
     const bool* trainable = nodes[id].attrs.at("trainable").get<bool>();
     if (trainable != nullptr && *trainable) out.emplace_back(Output(&g, {id, 0}), reads[id]);
   }
-  return out;
+  return distinct(out);
 }
 
 Op group(GraphBuilder& g, std::vector<Op> ops, std::string_view name, Site site) {

@@ -16,7 +16,7 @@ struct VariableOptions {
 };
 
 // A variable of a graph: its handle, and one read of it made at once, which is the value that
-// layers use and gradients are taken for. Copies freely, like Output.
+// layers use. As an x of gradients() it stands for all its reads. Copies freely, like Output.
 class Variable {
  public:
   Variable() = default;
@@ -46,6 +46,9 @@ Output read(const Variable& v, const std::vector<Op>& after = {}, Site site = Si
 Op assign(const Variable& v, Output value, Site site = Site::here());
 Op assign_add(const Variable& v, Output value, Site site = Site::here());
 Op assign_sub(const Variable& v, Output value, Site site = Site::here());
+
+// The first of those that are one variable: the same, or of one name and container.
+std::vector<Variable> distinct(const std::vector<Variable>& variables);
 
 // The variables that an optimizer changes unless told otherwise: those of the graph, in the order
 // of creation, that are trainable and of a float dtype.

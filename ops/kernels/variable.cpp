@@ -13,9 +13,9 @@ Status variable_shape(InferenceContext& c) {
   return ok_status();
 }
 
-// Differentiation ends at the read: what arrives here is the gradient of the variable's value. The
-// handle takes none.
-std::vector<Output> through(GradContext&) { return {Output{}}; }
+// What arrives at a read is a part of the gradient of the variable, which is summed up at its
+// handle.
+std::vector<Output> to_variable(GradContext& c) { return {c.dy[0]}; }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ TROUPE_OPS(variable) {
          .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
          .attrs = {"T: type"},
          .shape = same_shape,
-         .grad = through,
+         .grad = to_variable,
          .stateful = true,
          .role = Role::read_variable,
          .doc = "The variable's value as of the run's snapshot, or, ordered after a write of its "

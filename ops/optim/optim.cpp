@@ -18,12 +18,13 @@ class Training {
   Training(Output loss, const Site& site) : loss_(loss), graph_(loss.graph()), site_(site) {}
 
   // update(parameter, its gradient) adds one update.
-  Op updates(const std::vector<Variable>& parameters,
+  Op updates(const std::vector<Variable>& all,
              FunctionRef<Op(const Variable&, const Output&)> update) {
-    std::vector<Output> values;
-    for (const Variable& v : parameters) values.push_back(v.value());
+    const std::vector<Variable> parameters = distinct(all);
+    std::vector<Output> handles;
+    for (const Variable& v : parameters) handles.push_back(v.handle());
     auto site = graph_.with_site(site_);
-    const auto grads = value_or_throw(gradients(std::span(&loss_, 1), values));
+    const auto grads = value_or_throw(gradients(std::span(&loss_, 1), handles));
     auto inside = graph_.with_scope("train");
     scope_ = graph_.scope_prefix();
     std::vector<Op> ops;

@@ -14,8 +14,10 @@ namespace troupe::optim {
 //
 // `minimize` adds the gradients of `loss`, one update for each parameter that the loss depends on,
 // and what state the rule keeps beside it, and returns a node that is done when all updates are
-// logged. Without `parameters`, those are trainable_variables(). Throws Error when the loss depends
-// on none of them, or on one of them through an op without gradient.
+// logged. The gradient of a parameter is summed over all its reads (graph/gradients.hpp); one that
+// stands twice in the list, or that two handles share, is updated once. Without `parameters`, those
+// are trainable_variables(). Throws Error when the loss depends on none of them, or on one of them
+// through an op without gradient or a read behind a write of the same run.
 //
 // A rate is a number, or a graph value for schedules.
 

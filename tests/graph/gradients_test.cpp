@@ -44,7 +44,10 @@ struct Scene {
     feeds[x.node()] = value;
     return x;
   }
-  double value(Output o) { return evaluate(g, o.port(), feeds); }
+  double value(Output o) {
+    REQUIRE(!o.empty());
+    return evaluate(g, o.port(), feeds);
+  }
   std::vector<Output> grads(std::vector<Output> ys, std::vector<Output> xs,
                             std::vector<Output> grad_ys = {}, std::vector<Output> stop = {}) {
     return value_or_throw(gradients(ys, xs, grad_ys, stop));
@@ -184,14 +187,86 @@ TEST_CASE("the gradient of a tensor starts with ones of its shape") {
   CHECK(s.grads({c}, {c}, {c})[0].is(c));
 }
 
-TEST_CASE("variables are differentiated at what was read, never at the handle") {
-  Scene s;
-  Output handle = s.g.add("Variable", {}, {{"dtype", DType::f64}, {"shape", Shape{}}});
-  Output w = s.g.add("ReadVariable", {handle}, {{"dtype", DType::f64}, {"shape", Shape{}}});
-  s.feeds[w.node()] = 7;
-  auto d = s.grads({s.g.add("Square", {w})}, {w, handle});
+// Variables of f64 scalars, their reads fed with a value each.
+struct Reads : Scene {
+  Output handle(std::string name, std::string shared = {}) {
+    NodeSpec spec{.op = "Variable",
+                  .attrs = {{"dtype", DType::f64}, {"shape", Shape{}}, {"shared_name", shared}}};
+    spec.name = std::move(name);
+    return g.add(std::move(spec)).output();
+  }
+  Output read(Output handle, double value, std::vector<Op> after = {}) {
+    NodeSpec spec{.op = "ReadVariable", .inputs = {handle}, .control = std::move(after)};
+    spec.attrs = {{"dtype", DType::f64}, {"shape", Shape{}}};
+    Output w = g.add(std::move(spec)).output();
+    feeds[w.node()] = value;
+    return w;
+  }
+  Op assign(Output handle, Output value) {
+    return g.add({.op = "Assign", .inputs = {handle, value}});
+  }
+};
+
+TEST_CASE("the gradient of a variable is summed over all its reads") {
+  Reads s;
+  Output v = s.handle("v"), other = s.handle("other");
+  Output r = s.read(v, 7), again = s.read(v, 7);
+  Output y = s.g.add("Add", {s.g.add("Square", {r}), s.g.add("Neg", {again})});
+  auto d = s.grads({y}, {v, r, again, other});
+  CHECK(s.value(d[0]) == 14 - 1);
+  CHECK(s.value(d[1]) == 14 - 1);  // a read of the snapshot stands for the variable
+  CHECK(s.value(d[2]) == 14 - 1);
+  CHECK(d[3].empty());
+  CHECK(s.value(s.grads({r}, {v})[0]) == 1);
+}
+
+TEST_CASE("one read of a variable costs no node") {
+  Reads s;
+  Output v = s.handle("v"), r = s.read(v, 7);
+  Output y = s.g.add("Neg", {r});
+  const std::size_t before = s.g.def().nodes.size();
+  Output d = s.grads({y}, {v})[0];
+  CHECK(s.value(d) == -1);
+  CHECK(s.g.def().nodes.size() == before + 2);  // the seed, and the Neg of it
+}
+
+TEST_CASE("handles of one name are one variable") {
+  Reads s;
+  Output a = s.handle("a", "w"), b = s.handle("b", "w");
+  Output y = s.g.add("Mul", {s.read(a, 7), s.read(b, 7)});
+  auto d = s.grads({y}, {a, b});
   CHECK(s.value(d[0]) == 14);
-  CHECK(d[1].empty());
+  CHECK(d[1].is(d[0]));
+}
+
+TEST_CASE("a read that is held constant does not count") {
+  Reads s;
+  Output v = s.handle("v"), r = s.read(v, 7), fixed = s.read(v, 7);
+  Output y = s.g.add("Mul", {r, fixed});
+  CHECK(s.value(s.grads({y}, {v}, {}, {fixed})[0]) == 7);
+  CHECK(s.value(s.grads({y}, {r}, {}, {fixed})[0]) == 7);
+  CHECK(s.value(s.grads({y}, {fixed}, {}, {fixed})[0]) == 7);  // that read alone, as any other x
+  CHECK(s.grads({s.g.add("StopGradient", {r})}, {v})[0].empty());
+}
+
+TEST_CASE("a read behind a write has another value: differentiated on its own, or refused") {
+  Reads s;
+  Output v = s.handle("v"), u = s.handle("u"), r = s.read(v, 7);
+  Op write = s.assign(v, s.g.add("Neg", {r}));
+  Output behind = s.read(v, -7, {s.g.add({.op = "NoOp", .control = {write}})});
+  Output beside = s.read(u, 5, {write});  // behind a write of another variable
+  Output y = s.g.add("Mul", {r, s.g.add("Mul", {behind, beside})});
+  CHECK(s.value(s.grads({y}, {behind})[0]) == 35);
+  CHECK(s.value(s.grads({y}, {u})[0]) == -49);
+  CHECK(s.value(s.grads({y}, {v}, {}, {behind})[0]) == -35);
+  const std::size_t before = s.g.def().nodes.size();
+  for (Output x : {v, r}) {
+    Status status = gradients(std::vector{y}, std::vector{x}).status();
+    CHECK(status.code() == Code::invalid_argument);
+    CHECK(status.message().find("'ReadVariable_1' reads 'v' behind the write 'Assign'") !=
+          std::string::npos);
+  }
+  CHECK(s.g.def().nodes.size() == before);
 }
 
 TEST_CASE("gradient nodes carry the line and the device of the forward node") {

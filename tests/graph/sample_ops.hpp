@@ -62,8 +62,6 @@ inline Grads square_grad(GradContext& c) {
 inline Grads both_grad(GradContext& c) {
   return {c.g.add("Add", {c.dy[0], c.dy[1]}), c.g.add("Sub", {c.dy[0], c.dy[1]})};
 }
-inline Grads read_grad(GradContext&) { return {Output()}; }
-
 // square(a) + b, of other ops.
 inline Grads square_plus(CompositeContext& c) {
   Output square = c.g.add("Square", {c.inputs[0]});
@@ -165,7 +163,7 @@ inline OpRegistry registry() {
        .host = {"dims"}});
   add({.name = "Variable",
        .out = {"handle: resource"},
-       .attrs = {"dtype: type", "shape: shape"},
+       .attrs = {"dtype: type", "shape: shape", "shared_name: string = "},
        .stateful = true,
        .role = Role::variable});
   add({.name = "ReadVariable",
@@ -173,9 +171,17 @@ inline OpRegistry registry() {
        .out = {"value: dtype"},
        .attrs = {"dtype: type", "shape: shape = ?"},
        .shape = attr_shape,
-       .grad = read_grad,
+       .grad = pass_grad,
        .stateful = true,
        .role = Role::read_variable});
+  add({.name = "Assign",
+       .in = {"var: resource", "value"},
+       .types = "f32 f64",
+       .shape = no_outputs,
+       .no_gradient = true,
+       .stateful = true,
+       .role = Role::write_variable});
+  add({.name = "NoOp", .shape = no_outputs, .no_gradient = true});
   add({.name = "Split",
        .in = {"x"},
        .out = {"parts: T..."},

@@ -10,6 +10,7 @@
 
 #include "core/hash.hpp"
 #include "devices/cpu/cpu_device.hpp"
+#include "graph/passes/pass.hpp"
 #include "ops/api.hpp"
 #include "ops/data/dataset.hpp"
 #include "ops/evaluate.hpp"
@@ -45,7 +46,7 @@ class Interpreter {
     return run({fetch}, targets)[0].item<float>();
   }
 
-  const Tensor& variable(const Variable& v) { return variables_.at(v.handle().node()); }
+  const Tensor& variable(const Variable& v) { return variables_.at(key(v.handle().node())); }
 
  private:
   const Tensor& value(Port port) { return values(port.node)[port.index]; }
@@ -58,8 +59,8 @@ class Interpreter {
     std::vector<Tensor> result;
     switch (op.def.role) {
       case Role::read_variable:
-        REQUIRE(variables_.count(node.inputs[0].node) == 1);
-        result = {variables_[node.inputs[0].node]};
+        REQUIRE(variables_.count(key(node.inputs[0].node)) == 1);
+        result = {variables_[key(node.inputs[0].node)]};
         break;
       case Role::write_variable:
         for (Port input : operands(node)) value(input);
@@ -73,6 +74,9 @@ class Interpreter {
     }
     return values_[id] = std::move(result);
   }
+
+  // Which variable a handle means.
+  std::string key(NodeId handle) const { return resource_key(g_.node(handle), g_.registry()); }
 
   static std::size_t handles(const OpInfo& op) {
     std::size_t n = 0;
@@ -107,11 +111,11 @@ class Interpreter {
     std::vector<DType> types;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeId from = node.inputs[i].node;
-      inputs.push_back(i < n ? variables_[from] : value(node.inputs[i]));
+      inputs.push_back(i < n ? variables_[key(from)] : value(node.inputs[i]));
       if (i < n) types.push_back(*g_.node(from).attrs.at("T").get<DType>());
     }
     auto result = call(node, std::move(inputs), std::move(types));
-    for (std::size_t i = 0; i < n; ++i) variables_[node.inputs[i].node] = result[i];
+    for (std::size_t i = 0; i < n; ++i) variables_[key(node.inputs[i].node)] = result[i];
   }
 
   std::vector<Tensor> element(NodeId dataset) {
@@ -127,7 +131,7 @@ class Interpreter {
   GraphBuilder& g_;
   const OpTable* table_ = &ops::builtin();
   std::unique_ptr<Device> device_;
-  std::map<NodeId, Tensor> variables_;
+  std::map<std::string, Tensor> variables_;
   std::map<NodeId, std::unique_ptr<Pipeline>> pipelines_;
   std::map<NodeId, std::vector<Tensor>> values_;
   std::vector<NodeId> writes_;

@@ -84,6 +84,69 @@ TEST_CASE("minimize leaves alone what the loss does not depend on") {
   CHECK_THROWS_AS(optim::Sgd{}.minimize(used * used, {unused}), Error);
 }
 
+TEST_CASE("minimize sums the gradients over every read of a variable") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(3.0));
+  Output loss = v.value() * v.value() + read(v) * 5.0;
+  Interpreter run(g);
+  run.init();
+  run.run({}, {optim::Sgd{.lr = 1.0}.minimize(loss)});
+  CHECK(run.variable(v).item<double>() == 3 - (2 * 3 + 5));
+}
+
+TEST_CASE("minimize sees a variable that is read only beside its value") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(3.0));
+  Interpreter run(g);
+  run.init();
+  run.run({}, {optim::Sgd{.lr = 1.0}.minimize(read(v) * 5.0)});
+  CHECK(run.variable(v).item<double>() == 3 - 5);
+}
+
+TEST_CASE("a variable that two handles share is updated once, with its whole gradient") {
+  Graph g;
+  Variable a = variable(g, "a", Tensor::scalar(3.0), {.shared_name = "w"});
+  Variable b = variable(g, "b", Tensor::scalar(3.0), {.shared_name = "w"});
+  CHECK(trainable_variables(g).size() == 1);
+  Output loss = a.value() * a.value() + b.value() * 5.0;
+  // 0.5 * 11 at first; an update for each handle would be 0.5 * 6 + 0.5 * 5 as well, or twice 11.
+  Op all = optim::Momentum{.lr = 0.5}.minimize(loss);
+  Op both = optim::Momentum{.lr = 0.5}.minimize(loss, {a, b});
+  for (Op train : {all, both}) {
+    CHECK(g.node(train.node()).control.size() == 1);
+    Interpreter run(g);
+    run.init();
+    run.run({}, {train});
+    CHECK(run.variable(b).item<double>() == 3 - 0.5 * 11);
+  }
+}
+
+TEST_CASE("a parameter that two modules share is updated once") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(3.0));
+  Op train = optim::Sgd{.lr = 1.0}.minimize(v.value() * 5.0, {v, v});
+  CHECK(g.node(train.node()).control.size() == 1);
+  Interpreter run(g);
+  run.init();
+  run.run({}, {train});
+  CHECK(run.variable(v).item<double>() == 3 - 5);
+}
+
+TEST_CASE("minimize refuses a loss of a read behind a write, unless it is held constant") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(3.0));
+  Output after = read(v, {assign(v, v.value() * 2.0)});
+  std::string message;
+  try {
+    optim::Sgd{.lr = 1.0}.minimize(v.value() * after);
+  } catch (const Error& e) {
+    message = e.status().message();
+  }
+  CHECK(message.find("behind the write 'Assign'") != std::string::npos);
+  Op train = optim::Sgd{.lr = 1.0}.minimize(v.value() * stop_gradient(after));
+  CHECK(g.node(train.node()).control.size() == 1);
+}
+
 TEST_CASE("a module's variables are named by its place and listed in order of creation") {
   Graph g;
   Mlp net{g.scope("mlp")};
