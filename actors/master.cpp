@@ -378,8 +378,8 @@ Status begin_run(Self self, RunStep& message) {
                                         std::uint32_t(step->request.fetches.size())});
   Instant t = now(self);
   RunRequest request{message.run, step->shape,
-                     message.timeout == kNever ? kNever : t + message.timeout, message.acknowledged,
-                     message.with_place};
+                     message.timeout == kNever ? kNever : t + message.timeout,
+                     std::move(message.acknowledged), message.with_place};
   Coordinator::Outputs out;
   s.coordinator->run(request, t, out);
   carry_out(self, out);
@@ -475,8 +475,10 @@ std::vector<std::string> describe(const MasterState& s) {
   }
   const auto& c = s.coordinator->counters();
   lines.push_back(fmt::format(
-      "commits {} (fast {}), read-only {}, failed {}, conflicts {}, attempts {}, compiled {}",
-      c.commits, c.fast_commits, c.read_only, c.failed, c.conflicts, c.attempts, s.steps->size()));
+      "commits {} (fast {}), read-only {}, failed {}, conflicts {}, attempts {}, compiled {}, "
+      "answers kept {}",
+      c.commits, c.fast_commits, c.read_only, c.failed, c.conflicts, c.attempts, s.steps->size(),
+      s.coordinator->tables().answers));
   if (std::string text = s.coordinator->text(); !text.empty()) lines.push_back(text);
   return lines;
 }

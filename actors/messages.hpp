@@ -113,10 +113,10 @@ struct CompileStep {
 struct RunStep {
   RunId run;
   CompiledId compiled = 0;
-  std::vector<Tensor> feeds;       // in the order of the request's feeds
-  Instant timeout = kNever;        // from now; kNever: none
-  std::uint64_t acknowledged = 0;  // answers of runs below arrived
-  bool with_place = false;         // the result says where the job stood when the run started
+  std::vector<Tensor> feeds;  // in the order of the request's feeds
+  Instant timeout = kNever;   // from now; kNever: none
+  Acknowledged acknowledged;  // answers that have arrived
+  bool with_place = false;    // the result says where the job stood when the run started
   std::shared_ptr<Call> call;
 };
 struct CancelRun {

@@ -10,6 +10,7 @@
 #include <shared_mutex>
 
 #include "actors/inline_send.hpp"
+#include "actors/protocol/run_numbers.hpp"
 #include "actors/runtime.hpp"
 #include "actors/shipped_graph.hpp"
 #include "graph/passes/pass.hpp"
@@ -25,16 +26,14 @@ struct SessionCore {
   std::unique_ptr<Runtime> runtime;
   MasterActor master;
   std::uint64_t id = 0;
-  std::atomic<std::uint64_t> next_run{1};
   std::atomic<CommitNumber> committed{0};
   std::atomic<bool> closed{false};
   std::shared_mutex sending;  // shared by who sends to the master; alone, the runtime may go
   std::mutex mutex;           // of what follows: compiling and closing, never a step
   ShippedGraph shipping;
   std::size_t shipped = 0;
-  std::mutex answered_mutex;
-  std::vector<std::uint64_t> answered;  // runs answered out of order
-  std::uint64_t acknowledged = 1;       // all below are answered
+  std::mutex numbers_mutex;
+  RunNumbers numbers{1};  // guarded by it
 
   SessionCore(GraphBuilder& g, Cluster c) : graph(g), cluster(std::move(c)), shipping(g) {}
 };
@@ -91,22 +90,10 @@ std::uint64_t random_id() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-// Runs below the watermark need not be remembered by the master.
+// Its answer need not be kept by the master, which learns of it with the next run.
 void note_answer(SessionCore& core, std::uint64_t n) {
-  std::lock_guard lock(core.answered_mutex);
-  core.answered.push_back(n);
-  std::sort(core.answered.begin(), core.answered.end());
-  std::size_t used = 0;
-  while (used < core.answered.size() && core.answered[used] == core.acknowledged) {
-    ++core.acknowledged;
-    ++used;
-  }
-  core.answered.erase(core.answered.begin(), core.answered.begin() + std::ptrdiff_t(used));
-}
-
-std::uint64_t acknowledged(SessionCore& core) {
-  std::lock_guard lock(core.answered_mutex);
-  return core.acknowledged;
+  std::lock_guard lock(core.numbers_mutex);
+  core.numbers.answered(n);
 }
 
 Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::string_view what) {
@@ -230,13 +217,16 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
     return refuse(*run.call, std::move(status));
   }
   SessionCore& core = *step.core;
-  run.id = {core.id, core.next_run.fetch_add(1)};
   RunStep message;
+  {
+    std::lock_guard lock(core.numbers_mutex);
+    run.id = {core.id, core.numbers.next()};
+    message.acknowledged = core.numbers.acknowledged();
+  }
   message.run = run.id;
   message.compiled = step.id.load();
   message.feeds = std::move(feeds);
   message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
-  message.acknowledged = acknowledged(core);
   message.with_place = step.with_place;
   run.call = attach_call(message);
   to_master(core, std::move(message),

@@ -5,6 +5,17 @@
 
 namespace troupe {
 
+bool Acknowledged::covers(std::uint64_t n) const {
+  return n < below && !std::binary_search(but.begin(), but.end(), n);
+}
+
+void Acknowledged::merge(const Acknowledged& other) {
+  std::erase_if(but, [&](std::uint64_t n) { return other.covers(n); });
+  for (std::uint64_t n : other.but)
+    if (n >= below) but.push_back(n);
+  below = std::max(below, other.below);
+}
+
 bool LiveList::newer_than(const LiveList& other) const {
   return std::tie(view, sequence) > std::tie(other.view, other.sequence);
 }

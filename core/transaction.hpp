@@ -18,6 +18,17 @@ namespace troupe {
 using Instant = std::chrono::nanoseconds;
 inline constexpr Instant kNever = Instant::max();
 
+// Which answers of a session have arrived at its client: of the runs below `below` all but those
+// in `but`, which are the ones that still run. So it is short, however long one of them takes.
+struct Acknowledged {
+  std::uint64_t below = 0;
+  std::vector<std::uint64_t> but;  // ascending, below `below`
+
+  bool covers(std::uint64_t n) const;
+  // Learns what `other` says. Both stay true for ever, so their order does not matter.
+  void merge(const Acknowledged& other);
+};
+
 // A variable container or a queue: the process that hosts it, and its place there. All resources
 // of one process are one shard, named by that process.
 struct ResourceId {

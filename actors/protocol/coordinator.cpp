@@ -98,12 +98,12 @@ void Coordinator::end_closed_sessions(Outputs& out) {
   }
 }
 
-void Coordinator::acknowledge(std::uint64_t session, std::uint64_t below) {
+void Coordinator::acknowledge(std::uint64_t session, const Acknowledged& arrived) {
   auto at = sessions_.find(session);
-  if (at == sessions_.end() || below <= at->second.acknowledged) return;
-  at->second.acknowledged = below;
-  auto& answers = at->second.answers;
-  answers.erase(answers.begin(), answers.lower_bound(below));
+  if (at == sessions_.end()) return;
+  at->second.acknowledged.merge(arrived);
+  std::erase_if(at->second.answers,
+                [&](const auto& kept) { return at->second.acknowledged.covers(kept.first); });
 }
 
 // ------------------------------------------------------------------ a run comes in
@@ -128,7 +128,7 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   acknowledge(request.run.session, request.acknowledged);
   auto session = sessions_.find(request.run.session);
   if (session != sessions_.end()) {
-    if (request.run.n < session->second.acknowledged || runs_.count(request.run) != 0) return;
+    if (session->second.acknowledged.covers(request.run.n) || runs_.count(request.run) != 0) return;
     auto known = session->second.answers.find(request.run.n);
     if (known != session->second.answers.end()) {
       out.push_back(known->second);

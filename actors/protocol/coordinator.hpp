@@ -37,8 +37,8 @@ struct RunRequest {
   RunId run;
   std::shared_ptr<const StepShape> step;
   Instant deadline = kNever;
-  std::uint64_t acknowledged = 0;  // answers of runs below this number have arrived
-  bool with_place = false;         // the answer says where the job stood when the run started
+  Acknowledged acknowledged;  // answers that have arrived
+  bool with_place = false;    // the answer says where the job stood when the run started
 };
 
 // "step 4 of session 0", for errors.
@@ -131,10 +131,10 @@ class Coordinator {
   // again).
   void close_session(std::uint64_t session, Instant now, Outputs& out);
 
-  // The client has the answers of the runs below that number; they are dropped.
-  void acknowledge(std::uint64_t session, std::uint64_t below);
-  // failed_precondition answers a run of a session that is not open; one below the acknowledged
-  // number is ignored.
+  // The client has these answers; they are dropped.
+  void acknowledge(std::uint64_t session, const Acknowledged& arrived);
+  // failed_precondition answers a run of a session that is not open; one whose answer has arrived
+  // is ignored.
   void run(const RunRequest& request, Instant now, Outputs& out);
   // Too late once its number is being decided: it then ends as it would have.
   void cancel(RunId run, Status cause, Instant now, Outputs& out);
@@ -207,7 +207,7 @@ class Coordinator {
 
  private:
   struct Session {
-    std::uint64_t acknowledged = 0;
+    Acknowledged acknowledged;
     bool closing = false;
     std::map<std::uint64_t, Answer> answers;
   };

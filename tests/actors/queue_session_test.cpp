@@ -302,3 +302,17 @@ TEST_CASE("producers and consumers lose and double nothing") {
   REQUIRE(all.size() == kProducers * kEach);
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == float(i));
 }
+
+TEST_CASE("memory does not grow behind a run that waits") {
+  Floats f;
+  Output large = f.x + random_standard_normal(f.g, {1 << 14});
+  PendingRun waiting = f.taking().start();
+  f.until_blocked();
+  CompiledStep step = f.s.compile({large}, {}, {f.x});
+  step.run({Tensor::scalar(1.0f)});
+  const std::uint64_t before = f.s.memory()[0].in_use;
+  for (int i = 0; i < 300; ++i) step.run({Tensor::scalar(1.0f)});
+  CHECK(f.s.memory()[0].in_use < before + 10 * (4 << 14));
+  REQUIRE(f.put(7).ok());
+  CHECK(waiting.get().at(0).item<float>() == 7);
+}

@@ -70,7 +70,7 @@ Client::Action Client::make_run(std::string name, Instant timeout) {
     message.run = {session_, next_run_};
     message.compiled = compiled_.at(name);
     message.timeout = timeout;
-    message.acknowledged = next_run_++;
+    message.acknowledged = {next_run_++, {}};
     return send(std::move(message));
   };
   auto end = [this](CallResult& result) {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "actors/protocol/run_numbers.hpp"
+
 using namespace troupe;
 using namespace std::chrono_literals;
 
@@ -26,7 +28,7 @@ struct Fixture {
     s->fast_path = fast;
     return s;
   }
-  void run(std::uint64_t n, std::shared_ptr<StepShape> step, std::uint64_t acknowledged = 0,
+  void run(std::uint64_t n, std::shared_ptr<StepShape> step, Acknowledged acknowledged = {},
            Instant deadline = kNever) {
     coordinator.run({{7, n}, std::move(step), deadline, acknowledged}, now, out);
   }
@@ -118,9 +120,40 @@ TEST_CASE_FIXTURE(Fixture, "a run is executed once, however often it is asked fo
   CHECK(answers() == 2);  // the same answer again
   CHECK(all<Coordinator::StartAttempt>().size() == 1);
   CHECK(coordinator.tables().answers == 1);
-  run(1, shape({1}), 1);
+  run(1, shape({1}), {1, {}});
   CHECK(coordinator.tables().answers == 0);
-  run(0, shape({1}), 1);
+  run(0, shape({1}), {1, {}});
+  CHECK(all<Coordinator::StartAttempt>().size() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "answers do not pile up behind a run that takes long") {
+  RunNumbers numbers(0);
+  auto begin = [&] {
+    const std::uint64_t n = numbers.next();
+    run(n, shape({1}), numbers.acknowledged());
+    return n;
+  };
+  const std::uint64_t waits = begin();
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint64_t n = begin();
+    send(done(started(n), 0));
+    numbers.answered(n);
+    CHECK(coordinator.tables().answers == 1);  // the client has it, the coordinator does not know
+    out.clear();
+  }
+  run(500, shape({1}), numbers.acknowledged());  // on its way for long: nobody asks any more
+  CHECK(out.empty());
+  CHECK(coordinator.tables().answers == 0);
+  run(waits, shape({1}));
+  CHECK(out.empty());  // it is under way
+  CHECK(coordinator.tables().runs == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a request that later ones have overtaken is carried out") {
+  run(3, shape({1}), {3, {1}});
+  run(1, shape({1}), {2, {1}});
+  CHECK(started(1).run.n == 1);
+  run(2, shape({1}), {2, {1}});
   CHECK(all<Coordinator::StartAttempt>().size() == 2);
 }
 
@@ -211,13 +244,13 @@ TEST_CASE_FIXTURE(Fixture, "the first cause wins, and a consequence waits for it
   CHECK(answer(1).status.code() == Code::aborted);  // no cause came
 }
 
-TEST_CASE_FIXTURE(Fixture, "a deadline ends a run, unless its number is being decided") {
-  run(0, shape({1}), 0, 100ms);
+TEST_CASE_FIXTURE(Fixture, "a deadline ends a run, also when its number is not decided yet") {
+  run(0, shape({1}), {}, 100ms);
   CHECK(coordinator.next_wakeup() <= 100ms);
   tick(100ms);
   CHECK(answer(0).status.code() == Code::deadline_exceeded);
   CHECK(all<Coordinator::AbortAttempt>().size() == 1);
-  run(1, shape({1}), 0, 200ms);
+  run(1, shape({1}), {}, 200ms);
   send(done(started(1), 0, 1));
   tick(150ms);
   CHECK(answers() == 1);

@@ -379,16 +379,16 @@ void Simulation::client_tick(int s) {
       });
     return;
   }
-  while (c.outstanding.size() < c.window && c.next < c.total)
-    c.outstanding[c.next++] = -kUnit * 1000;
+  for (; c.outstanding.size() < c.window && c.begun < c.total; ++c.begun)
+    c.outstanding[c.numbers.next()] = -kUnit * 1000;
   for (auto& [n, asked] : c.outstanding) {
     if (now_ - asked < kUnit * 150) continue;
     const RunId id{u64(s), n};
     const Program& p = programs_.at(id);
     const bool first = asked < Instant{0};
     asked = now_;
-    RunRequest r{id, p.shape, p.timeout == kNever ? kNever : now_ + p.timeout, c.acked,
-                 !p.shape->may_write};
+    RunRequest r{id, p.shape, p.timeout == kNever ? kNever : now_ + p.timeout,
+                 c.numbers.acknowledged(), !p.shape->may_write};
     net([this, r] {
       Coordinator::Outputs out;
       coordinator_->run(r, now_, out);
@@ -409,13 +409,13 @@ void Simulation::client_tick(int s) {
 void Simulation::answered(int s, const Coordinator::Answer& answer) {
   Client& c = clients_[std::size_t(s)];
   c.outstanding.erase(answer.run.n);
-  c.acked = c.outstanding.empty() ? c.next : c.outstanding.begin()->first;
+  c.numbers.answered(answer.run.n);
 }
 
 bool Simulation::clients_done() const {
   for (const Client& c : clients_) {
     if (c.closing && !c.closed) return false;
-    if (!c.closing && (c.next < c.total || !c.outstanding.empty())) return false;
+    if (!c.closing && (c.begun < c.total || !c.outstanding.empty())) return false;
   }
   return true;
 }

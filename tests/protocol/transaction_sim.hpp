@@ -15,6 +15,7 @@
 
 #include "actors/protocol/coordinator.hpp"
 #include "actors/protocol/queue_state.hpp"
+#include "actors/protocol/run_numbers.hpp"
 #include "actors/protocol/shard.hpp"
 #include "actors/protocol/variable_store.hpp"
 #include "core/hash.hpp"
@@ -260,7 +261,8 @@ struct Simulation::Process {
 };
 
 struct Simulation::Client {
-  u64 next = 0, total = 0, window = 1, acked = 0;
+  u64 total = 0, window = 1, begun = 0;
+  RunNumbers numbers{0};
   std::map<u64, Instant> outstanding;  // when asked last
   bool closing = false, closed = false;
 };
