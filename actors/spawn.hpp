@@ -11,7 +11,7 @@
 namespace troupe {
 
 namespace detail {
-// "bad_alloc", or what the exception says of itself.
+// What the exception says of itself.
 std::string text_of(const std::exception_ptr& thrown);
 // Ends the process unless that is how actors of the runtime end: told to, or known to nobody.
 void ended(const char* actor, const caf::error& reason);
