@@ -1,4 +1,7 @@
 // BatchMatMul: many matrix products at once, over equal leading dimensions.
+#include <algorithm>
+
+#include "devices/chunks.hpp"
 #include "ops/kernels/gemm.hpp"
 #include "ops/kernels/typed.hpp"
 #include "ops/op.hpp"

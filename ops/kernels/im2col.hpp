@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "devices/chunks.hpp"
 #include "ops/kernels/gemm.hpp"
 #include "ops/onednn/onednn.hpp"
 

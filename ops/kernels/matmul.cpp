@@ -1,4 +1,5 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
+#include "devices/chunks.hpp"
 #include "ops/kernels/gemm.hpp"
 #include "ops/kernels/typed.hpp"
 #include "ops/op.hpp"
