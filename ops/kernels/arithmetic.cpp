@@ -1,4 +1,10 @@
 // Binary arithmetic with broadcasting, and the sum of many tensors.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
 #include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/grad.hpp"
 
@@ -15,24 +21,28 @@ T wrapping(T a, T b, F f) {
     return f(a, b);
 }
 struct Add {
+  static constexpr bool wraps = true;
   template <class T>
   T operator()(T a, T b) const {
     return wrapping(a, b, [](auto x, auto y) { return x + y; });
   }
 };
 struct Sub {
+  static constexpr bool wraps = true;
   template <class T>
   T operator()(T a, T b) const {
     return wrapping(a, b, [](auto x, auto y) { return x - y; });
   }
 };
 struct Mul {
+  static constexpr bool wraps = true;
   template <class T>
   T operator()(T a, T b) const {
     return wrapping(a, b, [](auto x, auto y) { return x * y; });
   }
 };
 struct SquaredDifference {
+  static constexpr bool wraps = true;
   template <class T>
   T operator()(T a, T b) const {
     return wrapping(a, b, [](auto x, auto y) { return (x - y) * (x - y); });
@@ -114,42 +124,47 @@ struct PowGradBase {
   }
 };
 
-// Integer division by an integer zero would stop the process: look first.
-template <class F>
-Expected<std::unique_ptr<Kernel>> checked_division(const KernelSpec& spec) {
-  struct Checked final : Kernel {
-    explicit Checked(std::unique_ptr<Kernel> k) : kernel(std::move(k)) {}
-    Status compute(KernelContext& ctx) override {
-      const Tensor& b = ctx.input(1);
-      TROUPE_TRY(dispatch<Status>(Integers{}, b.dtype(), [&](auto tag) -> Status {
-        auto values = b.span<typename decltype(tag)::type>();
-        if (std::find(values.begin(), values.end(), 0) == values.end()) return ok_status();
+// A kernel that asks its second input, of integers, first: division by an integer zero would stop
+// the process.
+class Checked final : public Kernel {
+ public:
+  using Check = Status (*)(const Tensor&);
+  Checked(std::unique_ptr<Kernel> kernel, Check check)
+      : kernel_(std::move(kernel)), check_(check) {}
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(check_(ctx.input(1)));
+    return kernel_->compute(ctx);
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  Check check_;
+};
+Status no_zeros(const Tensor& b) {
+  return dispatch_size(dtype_size(b.dtype()), [&](auto tag) -> Status {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>) {
+      auto values = b.span<T>();
+      if (std::find(values.begin(), values.end(), T(0)) != values.end())
         return invalid_argument("integer division by zero");
-      }));
-      return kernel->compute(ctx);
     }
-    std::unique_ptr<Kernel> kernel;
-  };
+    return ok_status();
+  });
+}
+Status none_negative(const Tensor& b) {
+  using Signed = Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
+  if (!is_signed(b.dtype())) return ok_status();
+  return dispatch<Status>(Signed{}, b.dtype(), [&](auto tag) -> Status {
+    for (auto value : b.span<typename decltype(tag)::type>())
+      if (value < 0) return invalid_argument("an integer to a negative power");
+    return ok_status();
+  });
+}
+template <class F, Checked::Check check>
+Expected<std::unique_ptr<Kernel>> checked(const KernelSpec& spec) {
   TROUPE_TRY(auto kernel, (elementwise<F, Numbers>(spec)));
   if (!is_integer(spec.type())) return kernel;
-  return std::unique_ptr<Kernel>(new Checked(std::move(kernel)));
-}
-Expected<std::unique_ptr<Kernel>> checked_pow(const KernelSpec& spec) {
-  struct Checked final : Kernel {
-    explicit Checked(std::unique_ptr<Kernel> k) : kernel(std::move(k)) {}
-    Status compute(KernelContext& ctx) override {
-      TROUPE_TRY(dispatch<Status>(Integers{}, ctx.input(1).dtype(), [&](auto tag) -> Status {
-        for (auto b : ctx.input(1).span<typename decltype(tag)::type>())
-          if (b < 0) return invalid_argument("an integer to a negative power");
-        return ok_status();
-      }));
-      return kernel->compute(ctx);
-    }
-    std::unique_ptr<Kernel> kernel;
-  };
-  TROUPE_TRY(auto kernel, (elementwise<Pow, Numbers>(spec)));
-  if (!is_integer(spec.type())) return kernel;
-  return std::unique_ptr<Kernel>(new Checked(std::move(kernel)));
+  return std::unique_ptr<Kernel>(new Checked(std::move(kernel), check));
 }
 
 // Both gradients, each brought back to the shape of its input.
@@ -202,30 +217,41 @@ Status add_n_shape(InferenceContext& c) {
 }
 
 // ((a + b) + c) + d, chunk by chunk, so that the sum stays in the nearest cache.
-template <class T>
-struct AddN final : Kernel {
+class AddN final : public Kernel {
+ public:
+  explicit AddN(const ElementOp& add) : add_(add) {}
   Status compute(KernelContext& ctx) override {
-    using C = Compute<T>;
     for (int k = 1; k < ctx.inputs(); ++k)
       if (ctx.input(k).shape() != ctx.input(0).shape())
         return invalid_argument(fmt::format("AddN: values[0] is {} and values[{}] {}",
                                             ctx.input(0).shape().text(), k,
                                             ctx.input(k).shape().text()));
+    const DType dtype = add_.types().in;
+    const auto size = std::int64_t(dtype_size(dtype));
     // Only the first may be overwritten: the others are read after the first write.
-    TROUPE_TRY(Tensor sum, ctx.reuse_or_allocate(0, dtype_of<T>, ctx.input(0).shape()));
-    T* y = sum.mutable_data<T>();
-    const T* first = ctx.input(0).data<T>();
+    TROUPE_TRY(Tensor sum, ctx.reuse_or_allocate(0, dtype, ctx.input(0).shape()));
+    char* y = static_cast<char*>(sum.mutable_raw());
+    const char* first = static_cast<const char*>(ctx.input(0).raw());
     for_chunks(ctx, sum.elements(), [&](Range r) {
-      if (y != first) std::copy(first + r.begin, first + r.end, y + r.begin);
+      const std::int64_t at = r.begin * size;
+      if (y != first) std::memcpy(y + at, first + at, std::size_t(r.size() * size));
       for (int k = 1; k < ctx.inputs(); ++k)
-        each(r.size(), [a = ctx.input(k).data<T>() + r.begin, o = y + r.begin](std::int64_t i) {
-          o[i] = T(Add{}(C(o[i]), C(a[i])));
-        });
+        add_({.in = {y + at, static_cast<const char*>(ctx.input(k).raw()) + at},
+              .steps = {1, 1},
+              .out = y + at,
+              .n = r.size()});
     });
     ctx.set_output(0, std::move(sum));
     return ok_status();
   }
+
+ private:
+  ElementOp add_;
 };
+Expected<std::unique_ptr<Kernel>> add_n(const KernelSpec& spec) {
+  TROUPE_TRY(ElementOp add, (element_op<Add, Numbers>(spec.type(), Add{})));
+  return std::unique_ptr<Kernel>(new AddN(add));
+}
 
 OpDef binary(std::string name, GradFn grad, std::string doc) {
   return {.name = std::move(name),
@@ -257,7 +283,7 @@ TROUPE_OPS(arithmetic) {
       .cpu(elementwise<Mul, Numbers>);
   r.add(binary("Div", div_grad,
                "y = a / b; towards zero for integers, of which a zero in b is an error."))
-      .cpu(checked_division<Div>);
+      .cpu(checked<Div, no_zeros>);
   r.add(commutative(binary("SquaredDifference", squared_difference_grad, "y = (a - b)^2.")))
       .cpu(elementwise<SquaredDifference, Numbers>);
   r.add(commutative(binary("Maximum", maximum_grad,
@@ -272,15 +298,15 @@ TROUPE_OPS(arithmetic) {
 
 TROUPE_OPS(division_and_powers) {
   r.add(binary("FloorDiv", nullptr, "y = floor(a / b). A zero in an integer b is an error."))
-      .cpu(checked_division<FloorDiv>);
+      .cpu(checked<FloorDiv, no_zeros>);
   r.add(binary("Mod", mod_grad,
                "y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an "
                "error."))
-      .cpu(checked_division<Mod>);
+      .cpu(checked<Mod, no_zeros>);
   r.add(binary("Pow", pow_grad,
                "y = a^b. For integers b must not be negative. The gradient with respect to b is 0 "
                "where a <= 0."))
-      .cpu(checked_pow);
+      .cpu(checked<Pow, none_negative>);
   r.add({.name = "PowGradBase",
          .in = {"dy", "a", "b"},
          .out = {"da"},
@@ -305,5 +331,5 @@ TROUPE_OPS(add_n) {
          .shape = add_n_shape,
          .grad = add_n_grad,
          .doc = "The sum of one or more tensors of one shape, added from left to right."})
-      .cpu(typed_kernel<AddN, Numbers>);
+      .cpu(add_n);
 }

@@ -1,5 +1,7 @@
 // To a larger shape and back: BroadcastTo, SumToShape, SumToShapeOf.
+#include "ops/kernels/args.hpp"
 #include "ops/kernels/grad.hpp"
+#include "ops/kernels/moves.hpp"
 #include "ops/kernels/reduce.hpp"
 
 using namespace troupe;
@@ -24,7 +26,6 @@ Status check_summed(const PartialShape& x, const PartialShape& target) {
   if (!x.fully_known() || !target.fully_known()) return ok_status();
   return detail::as_status(summed(x.shape(), target.shape()));
 }
-template <class T>
 Status sum_to(KernelContext& ctx, const Shape& target) {
   const Tensor& x = ctx.input(0);
   if (x.shape() == target) {
@@ -32,7 +33,7 @@ Status sum_to(KernelContext& ctx, const Shape& target) {
     return ok_status();
   }
   TROUPE_TRY(auto axes, summed(x.shape(), target));
-  TROUPE_TRY(Tensor y, (reduce<ReduceSum, T>(ctx, x, std::move(axes), target)));
+  TROUPE_TRY(Tensor y, reduce(ctx, sum_table(), x, std::move(axes), target));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -44,10 +45,9 @@ Status sum_to_shape_shape(InferenceContext& c) {
   c.set(0, c.shape_attr("shape"));
   return ok_status();
 }
-template <class T>
 struct SumToShape final : Kernel {
   explicit SumToShape(const KernelSpec& s) : target(s.shape_attr("shape").shape()) {}
-  Status compute(KernelContext& ctx) override { return sum_to<T>(ctx, target); }
+  Status compute(KernelContext& ctx) override { return sum_to(ctx, target); }
   Shape target;
 };
 std::vector<Output> sum_to_shape_grad(GradContext& c) {
@@ -59,10 +59,7 @@ Status sum_to_shape_of_shape(InferenceContext& c) {
   c.set(0, c.shape(1));
   return ok_status();
 }
-template <class T>
-struct SumToShapeOf final : Kernel {
-  Status compute(KernelContext& ctx) override { return sum_to<T>(ctx, ctx.input(1).shape()); }
-};
+Status sum_to_like(KernelContext& ctx) { return sum_to(ctx, ctx.input(1).shape()); }
 std::vector<Output> sum_to_shape_of_grad(GradContext& c) {
   return {c.g.add("BroadcastTo", {c.dy[0], c.g.add("Shape", {c.x[0]})}), Output()};
 }
@@ -85,18 +82,7 @@ Status broadcast_to(KernelContext& ctx) {
   if (meet.out() != shape)
     return invalid_argument(x.shape().text() + " does not broadcast to " + shape.text());
   TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
-  TROUPE_TRY(dispatch_moves(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for_chunks(ctx, y.elements(), [&](Range r) {
-      meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto steps) {
-        if (steps[1] == 0)
-          std::fill_n(y.mutable_data<T>() + o, n, x.data<T>()[at[1]]);
-        else
-          std::copy_n(x.data<T>() + at[1], n, y.mutable_data<T>() + o);
-      });
-    });
-    return ok_status();
-  }));
+  repeat_tensor(ctx, meet, x, y);
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -125,7 +111,7 @@ TROUPE_OPS(broadcast) {
          .grad = sum_to_shape_grad,
          .doc = "x summed over the dimensions along which `shape` would be stretched to x's: the "
                 "gradient of a broadcast."})
-      .cpu(typed_kernel<SumToShape, Floats>);
+      .cpu(make_kernel<SumToShape>);
   r.add({.name = "SumToShapeOf",
          .in = {"x", "like"},
          .out = {"y"},
@@ -133,5 +119,5 @@ TROUPE_OPS(broadcast) {
          .shape = sum_to_shape_of_shape,
          .grad = sum_to_shape_of_grad,
          .doc = "SumToShape with the shape of `like`, whose values do not matter."})
-      .cpu(typed_kernel<SumToShapeOf, Floats>);
+      .cpu(kernel<sum_to_like>);
 }

@@ -27,33 +27,47 @@ To convert(From x) {
   }
 }
 
+template <class To>
+struct Convert {
+  template <class From>
+  To operator()(From x) const {
+    return convert<To>(x);
+  }
+};
+
+// What `To` is computed as: the low bits of an integer are the same with a sign and without one.
 template <class From, class To>
-Status cast(KernelContext& ctx) {
-  const From* x = ctx.input(0).data<From>();
-  TROUPE_TRY(Tensor y, elementwise_result(ctx, dtype_of<To>, ctx.input(0).shape()));
-  To* out = y.mutable_data<To>();
-  for_chunks(ctx, y.elements(), [&](Range r) {
-    each(r.size(), [a = x + r.begin, o = out + r.begin](std::int64_t i) {
-      o[i] = To(convert<Compute<To>>(Compute<From>(a[i])));
-    });
-  });
-  ctx.set_output(0, std::move(y));
-  return ok_status();
+auto computed() {
+  if constexpr (std::is_integral_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>)
+    return std::make_unsigned_t<To>();
+  else
+    return Compute<To>();
 }
+template <class From, class To>
+constexpr ElementTypes cast_types() {
+  using C = decltype(computed<Compute<From>, To>());
+  return {dtype_of<From>, dtype_of<To>, element_loop<Convert<C>, Compute<From>, C>};
+}
+template <class From, class... Tos>
+Expected<ElementTypes> casts_from(DType to, Types<Tos...>) {
+  static constexpr ElementTypes table[] = {cast_types<From, Tos>()...};
+  for (const ElementTypes& types : table)
+    if (types.out == to) return types;
+  return unimplemented("no kernel for " + std::string(dtype_name(to)));
+}
+
 Status pass(KernelContext& ctx) {
   ctx.set_output(0, ctx.input(0));
   return ok_status();
 }
 
 Expected<std::unique_ptr<Kernel>> make_cast(const KernelSpec& spec) {
-  using Made = Expected<std::unique_ptr<Kernel>>;
   const DType from = spec.type("from"), to = spec.type("to");
   if (from == to) return kernel<pass>(spec);
-  return dispatch<Made>(NumbersAndBool{}, from, [&](auto f) {
-    return dispatch<Made>(NumbersAndBool{}, to, [&](auto t) {
-      return kernel<cast<typename decltype(f)::type, typename decltype(t)::type>>(spec);
-    });
-  });
+  TROUPE_TRY(auto types, dispatch<Expected<ElementTypes>>(NumbersAndBool{}, from, [&](auto f) {
+               return casts_from<typename decltype(f)::type>(to, NumbersAndBool{});
+             }));
+  return elementwise_kernel(ElementOp(1, types, ElementFunction{}));
 }
 
 std::vector<Output> cast_grad(GradContext& c) {

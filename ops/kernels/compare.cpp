@@ -1,6 +1,7 @@
 // Comparisons, logic, and choice between two values.
 #include <functional>
 
+#include "ops/kernels/broadcast.hpp"
 #include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/grad.hpp"
 
@@ -10,6 +11,8 @@ namespace {
 
 template <class Std>
 struct Compare {
+  static constexpr bool wraps =
+      std::is_same_v<Std, std::equal_to<>> || std::is_same_v<Std, std::not_equal_to<>>;
   template <class T>
   bool operator()(T a, T b) const {
     return Std{}(a, b);

@@ -2,8 +2,11 @@
 //
 // Along one dimension every tensor is [outer, extent, inner]; what is copied are rows of
 // extent * inner elements. Joined and parts differ only in who is read and who is written.
+#include <fmt/core.h>
+
 #include "ops/kernels/args.hpp"
-#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/moves.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 
@@ -29,14 +32,11 @@ void walk(const KernelContext& ctx, std::int64_t outer, const std::vector<std::i
 Expected<Tensor> join(const KernelContext& ctx, const Shape& shape, int axis,
                       const std::vector<std::int64_t>& widths) {
   TROUPE_TRY(Tensor y, ctx.allocate(ctx.input(0).dtype(), shape));
-  TROUPE_TRY(dispatch_moves(y.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    walk(ctx, shape.elements(0, axis), widths,
-         [&](std::size_t p, std::int64_t from, std::int64_t to, std::int64_t n) {
-           std::copy_n(ctx.input(int(p)).data<T>() + from, n, y.mutable_data<T>() + to);
-         });
-    return ok_status();
-  }));
+  const Moves moves(y.dtype());
+  walk(ctx, shape.elements(0, axis), widths,
+       [&](std::size_t p, std::int64_t from, std::int64_t to, std::int64_t n) {
+         moves.copy(moves.at(ctx.input(int(p)).raw(), from), n, moves.at(y.mutable_raw(), to));
+       });
   return y;
 }
 
@@ -49,14 +49,11 @@ Status take_apart(KernelContext& ctx, const std::vector<Shape>& shapes, int axis
     TROUPE_TRY(Tensor part, ctx.allocate(x.dtype(), shape));
     parts.push_back(std::move(part));
   }
-  TROUPE_TRY(dispatch_moves(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    walk(ctx, x.shape().elements(0, axis), widths,
-         [&](std::size_t p, std::int64_t to, std::int64_t from, std::int64_t n) {
-           std::copy_n(x.data<T>() + from, n, parts[p].mutable_data<T>() + to);
-         });
-    return ok_status();
-  }));
+  const Moves moves(x.dtype());
+  walk(ctx, x.shape().elements(0, axis), widths,
+       [&](std::size_t p, std::int64_t to, std::int64_t from, std::int64_t n) {
+         moves.copy(moves.at(x.raw(), from), n, moves.at(parts[p].mutable_raw(), to));
+       });
   for (std::size_t p = 0; p < parts.size(); ++p) ctx.set_output(int(p), std::move(parts[p]));
   return ok_status();
 }

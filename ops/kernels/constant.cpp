@@ -1,8 +1,11 @@
 // Where tensors come from: constants, fills, ranges, placeholders.
+#include <fmt/core.h>
+
 #include <cmath>
 
 #include "ops/kernels/args.hpp"
 #include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/moves.hpp"
 
 using namespace troupe;
 
@@ -40,13 +43,7 @@ Status fill(KernelContext& ctx) {
   if (value.elements() != 1)
     return invalid_argument("value must be a scalar, not " + value.shape().text());
   TROUPE_TRY(Tensor y, ctx.allocate(value.dtype(), shape));
-  TROUPE_TRY(dispatch_moves(value.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for_chunks(ctx, y.elements(), [&](Range r) {
-      std::fill_n(y.mutable_data<T>() + r.begin, r.size(), *value.data<T>());
-    });
-    return ok_status();
-  }));
+  fill_tensor(ctx, value.raw(), y);
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -54,6 +51,7 @@ std::vector<Output> fill_grad(GradContext& c) { return {Output(), c.g.add("Sum",
 
 template <int Value>
 struct Same {
+  static constexpr bool wraps = true;
   template <class T>
   T operator()(T) const {
     return T(Value);

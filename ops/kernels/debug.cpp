@@ -1,7 +1,9 @@
 // Ops that watch: Assert, Print, CheckNumerics.
+#include <fmt/core.h>
+
 #include <cstdio>
 
-#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 

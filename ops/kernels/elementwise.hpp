@@ -4,19 +4,21 @@
 //   struct Softsign { auto operator()(auto x) const { return x / (1 + std::abs(x)); } };
 //   ... .cpu(elementwise<Softsign>)
 // f16 and bf16 arrive as float. A bool result makes the output bool, any other is converted to T.
-// With a constructor from KernelSpec it can read attributes. Where Eigen's packet math is faster
-// than the compiler's loop (exp, tanh), it also has
-//   template <class T> static constexpr bool packets = ...;
-//   template <class P> P packet(const P& x) const;
+// With a constructor from KernelSpec it can read attributes. A function of which
+//   static constexpr bool wraps = true;
+// holds gives integers the bits that it gives unsigned ones of their size, and is compiled for
+// those only. Where Eigen's packet math is faster than the compiler's loop, see packets.hpp.
+//
+// What an op adds to a build is one loop per element type: broadcasting, chunks, memory and the
+// conversion of f16 and bf16 are written once, in elementwise.cpp, for all of them.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-
-#include <Eigen/Core>
+#include <cstddef>
+#include <cstring>
+#include <span>
 
 #include "devices/chunks.hpp"
-#include "ops/kernels/broadcast.hpp"
 #include "ops/kernels/types.hpp"
 
 namespace troupe {
@@ -43,136 +45,161 @@ void for_chunks(const KernelContext& ctx, std::int64_t n, F&& f) {
 
 // Memory for an elementwise result: that of an input that is as large and not needed again, else
 // fresh.
-inline Expected<Tensor> elementwise_result(const KernelContext& ctx, DType dtype,
-                                           const Shape& shape) {
-  for (int i = 0; i < ctx.inputs(); ++i)
-    if (dtype_size(ctx.input(i).dtype()) == dtype_size(dtype) &&
-        ctx.input(i).elements() == shape.elements() && ctx.may_reuse(i))
-      return ctx.reuse_or_allocate(i, dtype, shape);
-  return ctx.allocate(dtype, shape);
-}
+Expected<Tensor> elementwise_result(const KernelContext& ctx, DType dtype, const Shape& shape);
 
-// Every element goes through the packet function, the last few in a padded packet: an element's
-// bits depend neither on where its row starts in memory nor on the length of the row.
-template <class T, class F>
-void apply_packets(const F& f, const T* x, T* y, std::int64_t n) {
-  using P = typename Eigen::internal::packet_traits<T>::type;
-  constexpr std::int64_t kWidth = Eigen::internal::unpacket_traits<P>::size;
-  std::int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth)
-    Eigen::internal::pstoreu(y + i, f.packet(Eigen::internal::ploadu<P>(x + i)));
-  if (i == n) return;
-  T rest[kWidth];
-  std::fill_n(rest, kWidth, T(1));
-  std::copy(x + i, x + n, rest);
-  Eigen::internal::pstoreu(rest, f.packet(Eigen::internal::ploadu<P>(rest)));
-  std::copy_n(rest, n - i, y + i);
-}
-
-template <class F, class T>
-concept HasPackets = (std::is_same_v<T, float> ||
-                      std::is_same_v<T, double>)&&F::template packets<T>;
-
-template <class F, class T>
-struct UnaryKernel final : Kernel {
-  using R = decltype(std::declval<F>()(Compute<T>()));
-  using Out = std::conditional_t<std::is_same_v<R, bool>, bool, T>;
-  explicit UnaryKernel(F f) : f(std::move(f)) {}
-  Status compute(KernelContext& ctx) override {
-    const T* x = ctx.input(0).data<T>();
-    TROUPE_TRY(Tensor y, elementwise_result(ctx, dtype_of<Out>, ctx.input(0).shape()));
-    Out* out = y.mutable_data<Out>();
-    for_chunks(ctx, y.elements(), [&, f = f](Range r) {
-      if constexpr (HasPackets<F, T>)
-        apply_packets(f, x + r.begin, out + r.begin, r.size());
-      else
-        each(r.size(), [f, a = x + r.begin, o = out + r.begin](std::int64_t i) {
-          o[i] = Out(f(Compute<T>(a[i])));
-        });
-    });
-    ctx.set_output(0, std::move(y));
-    return ok_status();
-  }
-  F f;
+// `n` elements of an output and what they are made of: of each input the first element, and 1, or 0
+// for one that stays the same.
+struct ElementRow {
+  const void* in[3] = {};
+  std::int64_t steps[3] = {};
+  void* out = nullptr;
+  std::int64_t n = 0;
 };
 
-template <class F, class T>
-struct BinaryKernel final : Kernel {
-  using R = decltype(std::declval<F>()(Compute<T>(), Compute<T>()));
-  using Out = std::conditional_t<std::is_same_v<R, bool>, bool, T>;
-  explicit BinaryKernel(F f) : f(std::move(f)) {}
-  Status compute(KernelContext& ctx) override {
-    TROUPE_TRY(auto meet, Broadcast<2>::of({&ctx.input(0).shape(), &ctx.input(1).shape()}));
-    const T* a = ctx.input(0).data<T>();
-    const T* b = ctx.input(1).data<T>();
-    TROUPE_TRY(Tensor y, elementwise_result(ctx, dtype_of<Out>, meet.out()));
-    Out* out = y.mutable_data<Out>();
-    for_chunks(ctx, y.elements(), [&](Range r) {
-      meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto steps) {
-        row(f, a + at[0], b + at[1], out + o, n, steps[0], steps[1]);
-      });
-    });
-    ctx.set_output(0, std::move(y));
-    return ok_status();
+// The function object of an op, for loops that know its type.
+struct ElementFunction {
+  alignas(8) std::byte bytes[16] = {};
+
+  template <class F>
+  static ElementFunction of(const F& f) {
+    static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof bytes);
+    ElementFunction function;
+    std::memcpy(function.bytes, &f, sizeof f);
+    return function;
   }
-  static void row(F f, const T* a, const T* b, Out* o, std::int64_t n, std::int64_t step_a,
-                  std::int64_t step_b) {
-    using C = Compute<T>;
-    if (step_a != 0 && step_b != 0)
-      each(n, [=](std::int64_t i) { o[i] = Out(f(C(a[i]), C(b[i]))); });
-    else if (step_a != 0)
-      each(n, [=, y = C(*b)](std::int64_t i) { o[i] = Out(f(C(a[i]), y)); });
+  template <class F>
+  const F& as() const {
+    return *reinterpret_cast<const F*>(bytes);
+  }
+};
+using ElementLoop = void (*)(const ElementFunction&, const ElementRow&);
+
+// How an op computes elements of type `in`, of which it makes `out`. Where one is f16 or bf16, the
+// loop has float in its place.
+struct ElementTypes {
+  DType in = DType::invalid, out = DType::invalid;
+  ElementLoop loop = nullptr;
+};
+
+// An op on rows of elements of known types.
+class ElementOp {
+ public:
+  ElementOp() = default;
+  ElementOp(int inputs, ElementTypes types, ElementFunction function)
+      : inputs_(inputs), types_(types), function_(function) {}
+
+  int inputs() const { return inputs_; }
+  const ElementTypes& types() const { return types_; }
+  void operator()(const ElementRow& row) const {
+    if (converts_)
+      convert(row);
     else
-      each(n, [=, x = C(*a)](std::int64_t i) { o[i] = Out(f(x, C(b[i]))); });
+      types_.loop(function_, row);
   }
-  F f;
+
+ private:
+  void convert(const ElementRow& row) const;
+
+  static bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
+
+  int inputs_ = 0;
+  ElementTypes types_;
+  ElementFunction function_;
+  bool converts_ = is_half(types_.in) || is_half(types_.out);
 };
 
-// Three inputs of one type. Rare enough for one loop.
-template <class F, class T>
-struct TernaryKernel final : Kernel {
-  explicit TernaryKernel(F f) : f(std::move(f)) {}
-  Status compute(KernelContext& ctx) override {
-    using C = Compute<T>;
-    TROUPE_TRY(auto meet, Broadcast<3>::of({&ctx.input(0).shape(), &ctx.input(1).shape(),
-                                            &ctx.input(2).shape()}));
-    const T* x[3] = {ctx.input(0).data<T>(), ctx.input(1).data<T>(), ctx.input(2).data<T>()};
-    TROUPE_TRY(Tensor y, elementwise_result(ctx, dtype_of<T>, meet.out()));
-    T* out = y.mutable_data<T>();
-    for_chunks(ctx, y.elements(), [&](Range r) {
-      meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto steps) {
-        const T *a = x[0] + at[0], *b = x[1] + at[1], *c = x[2] + at[2];
-        if (steps[0] != 0 && steps[1] != 0 && steps[2] != 0)
-          each(n, [=, f = f, to = out + o](std::int64_t i) {
-            to[i] = T(f(C(a[i]), C(b[i]), C(c[i])));
-          });
-        else
-          each(n, [=, f = f, to = out + o](std::int64_t i) {
-            to[i] = T(f(C(a[i * steps[0]]), C(b[i * steps[1]]), C(c[i * steps[2]])));
-          });
-      });
-    });
-    ctx.set_output(0, std::move(y));
-    return ok_status();
+// The kernel that broadcasts the inputs of `op` and applies it to all elements, on all lanes.
+std::unique_ptr<Kernel> elementwise_kernel(const ElementOp& op);
+// The entry of `table` for inputs of type `dtype`; unimplemented where there is none.
+Expected<ElementTypes> find_types(std::span<const ElementTypes> table, DType dtype);
+
+template <class F, class C>
+constexpr int arity_of = std::is_invocable_v<F, C>      ? 1
+                         : std::is_invocable_v<F, C, C> ? 2
+                                                        : 3;
+
+// The loop over elements of type T, which are computed as such.
+template <class F, class T, class Out>
+void element_loop(const ElementFunction& function, const ElementRow& row) {
+  const F f = function.as<F>();
+  const T* a = static_cast<const T*>(row.in[0]);
+  Out* o = static_cast<Out*>(row.out);
+  if constexpr (arity_of<F, T> == 1) {
+    each(row.n, [=](std::int64_t i) { o[i] = Out(f(a[i])); });
+  } else {
+    const T* b = static_cast<const T*>(row.in[1]);
+    if constexpr (arity_of<F, T> == 2) {
+      if (row.steps[0] != 0 && row.steps[1] != 0)
+        each(row.n, [=](std::int64_t i) { o[i] = Out(f(a[i], b[i])); });
+      else if (row.steps[0] != 0)
+        each(row.n, [=, y = *b](std::int64_t i) { o[i] = Out(f(a[i], y)); });
+      else
+        each(row.n, [=, x = *a](std::int64_t i) { o[i] = Out(f(x, b[i])); });
+    } else {  // rare enough for one more loop
+      const T* c = static_cast<const T*>(row.in[2]);
+      const std::int64_t s[3] = {row.steps[0], row.steps[1], row.steps[2]};
+      if (s[0] != 0 && s[1] != 0 && s[2] != 0)
+        each(row.n, [=](std::int64_t i) { o[i] = Out(f(a[i], b[i], c[i])); });
+      else
+        each(row.n, [=](std::int64_t i) { o[i] = Out(f(a[i * s[0]], b[i * s[1]], c[i * s[2]])); });
+    }
   }
-  F f;
+}
+
+// Where F has no packets for T. packets.hpp has the other case.
+template <class F, class T>
+struct PacketLoop {
+  static constexpr bool exists = false;
 };
+
+template <class F>
+concept Wraps = F::wraps;
+
+template <class F, class T>
+constexpr ElementTypes element_types() {
+  using C = Compute<T>;
+  using R = typename decltype([] {
+    if constexpr (arity_of<F, C> == 1)
+      return std::invoke_result<F, C>();
+    else if constexpr (arity_of<F, C> == 2)
+      return std::invoke_result<F, C, C>();
+    else
+      return std::invoke_result<F, C, C, C>();
+  }())::type;
+  constexpr bool kBool = std::is_same_v<R, bool>;
+  constexpr DType out = kBool ? DType::bool_ : dtype_of<T>;
+  if constexpr (requires { F::template packets<T>; })
+    static_assert(!F::template packets<T> || PacketLoop<F, T>::exists, "include packets.hpp");
+  if constexpr (PacketLoop<F, T>::exists) {
+    return {dtype_of<T>, out, PacketLoop<F, T>::run};
+  } else if constexpr (Wraps<F> && std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    using U = std::make_unsigned_t<T>;
+    return {dtype_of<T>, out, element_loop<F, U, std::conditional_t<kBool, bool, U>>};
+  } else {
+    return {dtype_of<T>, out, element_loop<F, C, std::conditional_t<kBool, bool, C>>};
+  }
+}
+template <class F, class... Ts>
+std::span<const ElementTypes> element_table(Types<Ts...>) {
+  static constexpr ElementTypes table[] = {element_types<F, Ts>()...};
+  return table;
+}
+template <class T, class... Ts>
+T first_of(Types<T, Ts...>);
+
+template <class F, class List>
+Expected<ElementOp> element_op(DType dtype, const F& f) {
+  using First = Compute<decltype(first_of(List{}))>;
+  TROUPE_TRY(ElementTypes types, find_types(element_table<F>(List{}), dtype));
+  return ElementOp(arity_of<F, First>, types, ElementFunction::of(f));
+}
 
 // The kernel factory for a function object of one, two or three elements, for the types of `List`
 // (at least those of the definition).
 template <class F, class List = Floats>
 Expected<std::unique_ptr<Kernel>> elementwise(const KernelSpec& spec) {
-  return dispatch<Expected<std::unique_ptr<Kernel>>>(List{}, spec.type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = Compute<T>;
-    F f = make_function<F>(spec);
-    if constexpr (std::is_invocable_v<F, C>)
-      return std::unique_ptr<Kernel>(new UnaryKernel<F, T>(f));
-    else if constexpr (std::is_invocable_v<F, C, C>)
-      return std::unique_ptr<Kernel>(new BinaryKernel<F, T>(f));
-    else
-      return std::unique_ptr<Kernel>(new TernaryKernel<F, T>(f));
-  });
+  TROUPE_TRY(ElementOp op, (element_op<F, List>(spec.type(), make_function<F>(spec))));
+  return elementwise_kernel(op);
 }
 
 }  // namespace troupe

@@ -1,19 +1,33 @@
 // Rows by index, and back: Gather, GatherGrad, UnsortedSegmentSum, OneHot.
+#include <fmt/core.h>
+
 #include "ops/kernels/args.hpp"
 #include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/moves.hpp"
 
 using namespace troupe;
 
 namespace {
 
+// f(the elements of a tensor of i32 or i64).
+template <class F>
+void with_indices(const Tensor& indices, F&& f) {
+  if (indices.dtype() == DType::i32)
+    f(indices.data<std::int32_t>());
+  else
+    f(indices.data<std::int64_t>());
+}
+
 // invalid_argument naming the first index outside [0, limit).
-template <class I>
 Status check_indices(const Tensor& indices, std::int64_t limit) {
-  const I* at = indices.data<I>();
-  for (std::int64_t i = 0; i < indices.elements(); ++i)
-    if (at[i] < 0 || at[i] >= limit)
-      return invalid_argument(fmt::format("indices[{}] = {} is outside [0, {})", i, at[i], limit));
-  return ok_status();
+  Status status;
+  with_indices(indices, [&](const auto* at) {
+    for (std::int64_t i = 0; i < indices.elements() && status.ok(); ++i)
+      if (at[i] < 0 || at[i] >= limit)
+        status =
+            invalid_argument(fmt::format("indices[{}] = {} is outside [0, {})", i, at[i], limit));
+  });
+  return status;
 }
 
 // The dimensions of `a`, then those of `b` from dimension `from` on.
@@ -30,32 +44,25 @@ Status gather_shape(InferenceContext& c) {
   c.set(0, std::move(shape));
   return ok_status();
 }
-template <class T, class I>
-Status gather_rows(KernelContext& ctx, Tensor& y) {
-  const Tensor &params = ctx.input(0), &indices = ctx.input(1);
-  TROUPE_TRY(check_indices<I>(indices, params.dim(0)));
-  const std::int64_t row = params.shape().elements(1, params.rank());
-  const Chunks chunks = row_chunks(indices.elements(), row);
-  if (y.elements() == 0) return ok_status();
-  const T* from = params.data<T>();
-  T* to = y.mutable_data<T>();
-  ctx.parallel(chunks.count, [&](std::int64_t c) {
-    for (std::int64_t i = chunks[c].begin; i < chunks[c].end; ++i)
-      std::copy_n(from + indices.data<I>()[i] * row, row, to + i * row);
-  });
-  return ok_status();
-}
 Status gather(KernelContext& ctx) {
   const Tensor &params = ctx.input(0), &indices = ctx.input(1);
   if (params.rank() < 1) return invalid_argument("params must have rank 1 or more, not []");
   TROUPE_TRY(PartialShape dims, append(indices.shape(), params.shape(), 1));
   TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
   TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape));
-  TROUPE_TRY(dispatch_moves(params.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return indices.dtype() == DType::i32 ? gather_rows<T, std::int32_t>(ctx, y)
-                                         : gather_rows<T, std::int64_t>(ctx, y);
-  }));
+  TROUPE_TRY(check_indices(indices, params.dim(0)));
+  const Moves moves(params.dtype());
+  const void* from = params.raw();
+  void* to = y.mutable_raw();
+  const std::int64_t row = params.shape().elements(1, params.rank());
+  const Chunks chunks = row_chunks(indices.elements(), row);
+  if (y.elements() != 0)
+    ctx.parallel(chunks.count, [&](std::int64_t c) {
+      with_indices(indices, [=, r = chunks[c]](const auto* at) {
+        for (std::int64_t i = r.begin; i < r.end; ++i)
+          moves.copy(moves.at(from, at[i] * row), row, moves.at(to, i * row));
+      });
+    });
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -65,10 +72,10 @@ std::vector<Output> gather_grad(GradContext& c) {
 
 // sums[indices[i]] += rows[i], in the order of i. Lanes share the columns, so that every sum is
 // one lane's and its order is fixed.
-template <class T, class I>
+template <class T>
 Status scatter_add(KernelContext& ctx, const Shape& shape) {
   const Tensor &data = ctx.input(0), &indices = ctx.input(1);
-  TROUPE_TRY(check_indices<I>(indices, shape.dim(0)));
+  TROUPE_TRY(check_indices(indices, shape.dim(0)));
   const std::int64_t row = shape.elements(1, shape.rank());
   TROUPE_TRY(Tensor sums, ctx.allocate(data.dtype(), shape));
   T* to = sums.mutable_data<T>();
@@ -76,12 +83,11 @@ Status scatter_add(KernelContext& ctx, const Shape& shape) {
   const Chunks columns = Chunks::of_step(row, 256);
   if (row != 0)
     ctx.parallel(columns.count, [&](std::int64_t c) {
-      const Range r = columns[c];
-      for (std::int64_t i = 0; i < indices.elements(); ++i) {
-        T* sum = to + indices.data<I>()[i] * row + r.begin;
-        const T* add = data.data<T>() + i * row + r.begin;
-        each(r.size(), [=](std::int64_t k) { sum[k] = T(sum[k] + add[k]); });
-      }
+      with_indices(indices, [&, r = columns[c], from = data.data<T>()](const auto* at) {
+        for (std::int64_t i = 0; i < indices.elements(); ++i)
+          each(r.size(), [sum = to + at[i] * row + r.begin, add = from + i * row + r.begin](
+                             std::int64_t k) { sum[k] = T(sum[k] + add[k]); });
+      });
     });
   ctx.set_output(0, std::move(sums));
   return ok_status();
@@ -96,8 +102,7 @@ struct GatherGrad final : Kernel {
     TROUPE_TRY(PartialShape fits, append(indices.shape(), shape, 1));
     if (fits != PartialShape(dy.shape()))
       return invalid_argument("dy is " + dy.shape().text() + ", not " + fits.text());
-    return indices.dtype() == DType::i32 ? scatter_add<T, std::int32_t>(ctx, shape)
-                                         : scatter_add<T, std::int64_t>(ctx, shape);
+    return scatter_add<T>(ctx, shape);
   }
 };
 Status gather_grad_shape(InferenceContext& c) { return set_shape_from(c, 2); }
@@ -132,8 +137,7 @@ struct UnsortedSegmentSum final : Kernel {
     TROUPE_TRY(PartialShape dims,
                segment_sums_shape(ctx.input(0).shape(), ctx.input(1).shape(), n[0]));
     TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
-    return ctx.input(1).dtype() == DType::i32 ? scatter_add<T, std::int32_t>(ctx, shape)
-                                              : scatter_add<T, std::int64_t>(ctx, shape);
+    return scatter_add<T>(ctx, shape);
   }
 };
 std::vector<Output> segment_sum_grad(GradContext& c) {
@@ -161,8 +165,8 @@ struct OneHot final : Kernel {
     T* out = y.mutable_data<T>();
     std::fill_n(out, y.elements(), off);
     for (std::int64_t i = 0; i < indices.elements(); ++i) {
-      std::int64_t at = indices.dtype() == DType::i32 ? indices.data<std::int32_t>()[i]
-                                                      : indices.data<std::int64_t>()[i];
+      const std::int64_t at = indices.dtype() == DType::i32 ? indices.data<std::int32_t>()[i]
+                                                            : indices.data<std::int64_t>()[i];
       if (at >= 0 && at < depth) out[i * depth + at] = on;
     }
     ctx.set_output(0, std::move(y));

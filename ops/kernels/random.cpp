@@ -1,5 +1,7 @@
 // Random tensors. Element block b of an output is a function of the node's key, the run and b
 // alone (devices/kernel.hpp), so any lane may draw any part of it.
+#include <fmt/core.h>
+
 #include <numbers>
 
 #include "ops/kernels/elementwise.hpp"

@@ -1,5 +1,9 @@
 // Reductions: Sum, Mean, Prod, Max, Min, All, Any, and the gradients of the differentiable ones.
+#include <limits>
+
+#include "ops/kernels/args.hpp"
 #include "ops/kernels/grad.hpp"
+#include "ops/kernels/moves.hpp"
 #include "ops/kernels/reduce.hpp"
 
 using namespace troupe;
@@ -9,12 +13,12 @@ namespace {
 struct ReduceMean : ReduceSum {  // the mean of nothing is NaN
   template <class S>
   static S finish(S sum, std::int64_t n) {
-    return sum / S(n);
+    return n == 0 ? std::numeric_limits<S>::quiet_NaN() : sum / S(n);
   }
 };
 struct ReduceProd : ReduceSum {
   template <class T>
-  static Sum<T> start() {
+  static constexpr Sum<T> start() {
     return 1;
   }
   template <class V>
@@ -29,7 +33,7 @@ struct ReduceMax {
   template <class T>
   using Sum = Compute<T>;
   template <class T>
-  static Sum<T> start() {
+  static constexpr Sum<T> start() {
     using L = std::numeric_limits<Sum<T>>;
     return L::has_infinity ? -L::infinity() : L::lowest();
   }
@@ -40,11 +44,10 @@ struct ReduceMax {
     else
       return ((b > a) | (b != b)) ? b : a;
   }
-  static auto finish(auto result, std::int64_t) { return result; }
 };
 struct ReduceMin : ReduceMax {
   template <class T>
-  static Sum<T> start() {
+  static constexpr Sum<T> start() {
     using L = std::numeric_limits<Sum<T>>;
     return L::has_infinity ? L::infinity() : L::max();
   }
@@ -58,14 +61,14 @@ struct ReduceMin : ReduceMax {
 };
 struct ReduceAll : ReduceMax {
   template <class T>
-  static bool start() {
+  static constexpr bool start() {
     return true;
   }
   bool operator()(bool a, bool b) const { return a && b; }
 };
 struct ReduceAny : ReduceMax {
   template <class T>
-  static bool start() {
+  static constexpr bool start() {
     return false;
   }
   bool operator()(bool a, bool b) const { return a || b; }
@@ -94,36 +97,49 @@ Status reduction_shape(InferenceContext& c) {
   return ok_status();
 }
 
-template <class Op>
-struct Reducing {
-  template <class T>
-  struct K final : Kernel {
-    explicit K(const KernelSpec& s) : axes(s.ints_attr("axes")), keep(s.bool_attr("keep_dims")) {}
-    Status compute(KernelContext& ctx) override {
-      const Tensor& x = ctx.input(0);
-      TROUPE_TRY(auto reduced, axis_set(axes, x.rank()));
-      TROUPE_TRY(PartialShape shape, reduced_shape(x.shape(), reduced, keep));
-      TROUPE_TRY(Tensor y, (reduce<Op, T>(ctx, x, std::move(reduced), shape.shape())));
-      ctx.set_output(0, std::move(y));
-      return ok_status();
-    }
-    std::vector<std::int64_t> axes;
-    bool keep;
-  };
+class ReduceKernel final : public Kernel {
+ public:
+  ReduceKernel(const KernelSpec& s, std::span<const ReduceLoops> table)
+      : axes_(s.ints_attr("axes")), keep_(s.bool_attr("keep_dims")), table_(table) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    TROUPE_TRY(auto reduced, axis_set(axes_, x.rank()));
+    TROUPE_TRY(PartialShape shape, reduced_shape(x.shape(), reduced, keep_));
+    TROUPE_TRY(Tensor y, reduce(ctx, table_, x, std::move(reduced), shape.shape()));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  std::vector<std::int64_t> axes_;
+  bool keep_;
+  std::span<const ReduceLoops> table_;
 };
+Expected<std::unique_ptr<Kernel>> sum_kernel(const KernelSpec& spec) {
+  return std::unique_ptr<Kernel>(new ReduceKernel(spec, sum_table()));
+}
 template <class Op, class List>
-constexpr KernelFactory reducing = typed_kernel<Reducing<Op>::template K, List>;
+Expected<std::unique_ptr<Kernel>> reducing(const KernelSpec& spec) {
+  return std::unique_ptr<Kernel>(new ReduceKernel(spec, reduce_table<Op>(List{})));
+}
 
 // Spread: the adjoint of Sum and Mean. Each element of dy goes to all that were reduced to it.
 Status spread_shape(InferenceContext& c) { return set_shape_from(c, 1); }
-template <class T>
-struct Spread final : Kernel {
-  explicit Spread(const KernelSpec& s) : axes(s.ints_attr("axes")), mean(s.bool_attr("mean")) {}
+struct Scaled {
+  double scale;
+  template <class T>
+  T operator()(T x) const {
+    return x * T(scale);
+  }
+};
+class Spread final : public Kernel {
+ public:
+  explicit Spread(const KernelSpec& s)
+      : axes_(s.ints_attr("axes")), mean_(s.bool_attr("mean")), dtype_(s.type()) {}
   Status compute(KernelContext& ctx) override {
-    using C = Compute<T>;
     TROUPE_TRY(auto dims, host_ints(ctx.input(1), "shape"));
     TROUPE_TRY(Shape shape, checked_shape(dims));
-    TROUPE_TRY(auto reduced, axis_set(axes, shape.rank()));
+    TROUPE_TRY(auto reduced, axis_set(axes_, shape.rank()));
     Shape kept = shape;
     std::int64_t count = 1;
     for (int i = 0; i < shape.rank(); ++i)
@@ -135,23 +151,34 @@ struct Spread final : Kernel {
     if (dy.elements() != kept.elements())
       return invalid_argument("dy is " + dy.shape().text() + ", not " + kept.text());
     TROUPE_TRY(auto meet, Broadcast<2>::of({&shape, &kept}));
-    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, shape));
-    T* out = dx.mutable_data<T>();
-    const T* in = dy.data<T>();
-    const C scale = mean ? C(1) / C(count) : C(1);
-    for_chunks(ctx, dx.elements(), [&](Range r) {
-      meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto steps) {
-        if (steps[1] == 0)
-          std::fill_n(out + o, n, T(C(in[at[1]]) * scale));
-        else
-          each(n, [=, a = in + at[1], y = out + o](std::int64_t i) { y[i] = T(C(a[i]) * scale); });
-      });
-    });
+    Tensor share = dy;
+    if (mean_) {
+      TROUPE_TRY(share, divided(ctx, dy, count));
+    }
+    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_, shape));
+    repeat_tensor(ctx, meet, share, dx);
     ctx.set_output(0, std::move(dx));
     return ok_status();
   }
-  std::vector<std::int64_t> axes;
-  bool mean;
+
+ private:
+  // Times 1 / count, as the type computes it: f64 as double, all others as float.
+  Expected<Tensor> divided(const KernelContext& ctx, const Tensor& dy, std::int64_t count) const {
+    const Scaled by{dtype_ == DType::f64 ? 1 / double(count) : double(1 / float(count))};
+    TROUPE_TRY(ElementOp op, (element_op<Scaled, Floats>(dtype_, by)));
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_, dy.shape()));
+    const auto size = std::int64_t(dtype_size(dtype_));
+    const char* in = static_cast<const char*>(dy.raw());
+    char* out = static_cast<char*>(y.mutable_raw());
+    for_chunks(ctx, y.elements(), [&](Range r) {
+      op({.in = {in + r.begin * size}, .steps = {1}, .out = out + r.begin * size, .n = r.size()});
+    });
+    return y;
+  }
+
+  std::vector<std::int64_t> axes_;
+  bool mean_;
+  DType dtype_;
 };
 Output spread(GradContext& c, Output dy, bool mean) {
   return c.g.add("Spread", {dy, c.g.add("Shape", {c.x[0]})},
@@ -251,8 +278,7 @@ OpDef reduction(std::string name, std::string types, GradFn grad, std::string do
 }  // namespace
 
 TROUPE_OPS(reduction) {
-  r.add(reduction("Sum", kNumbers, sum_grad, "The sum. Integers wrap around."))
-      .cpu(reducing<ReduceSum, Numbers>);
+  r.add(reduction("Sum", kNumbers, sum_grad, "The sum. Integers wrap around.")).cpu(sum_kernel);
   r.add(reduction("Mean", kFloats, mean_grad, "The mean; NaN of no elements."))
       .cpu(reducing<ReduceMean, Floats>);
   r.add(reduction("Prod", kNumbers, prod_grad, "The product. Integers wrap around."))
@@ -283,7 +309,7 @@ TROUPE_OPS(reduction_gradients) {
          .doc = "dy, the result of a reduction over `axes` of a tensor of `shape` (with or without "
                 "the reduced dimensions), repeated along them; divided by their size for `mean`. "
                 "The gradient of Sum and Mean."})
-      .cpu(typed_kernel<Spread, Floats>);
+      .cpu(make_kernel<Spread>);
   r.add({.name = "ProdGrad",
          .in = {"dy", "x"},
          .out = {"dx"},

@@ -1,4 +1,6 @@
 // Shapes as values, and ops that change nothing but a tensor's shape: they share its buffer.
+#include <fmt/core.h>
+
 #include "ops/kernels/args.hpp"
 #include "ops/kernels/types.hpp"
 

@@ -1,8 +1,10 @@
 // Rectangular moves: Slice, Pad, Tile, Reverse, Transpose.
+#include <fmt/core.h>
+
 #include "ops/kernels/args.hpp"
-#include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/grad.hpp"
-#include "ops/kernels/strided.hpp"
+#include "ops/kernels/moves.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 
@@ -24,11 +26,8 @@ Status view_copy(KernelContext& ctx, const Shape& shape, const Strides& strides,
                  std::int64_t offset) {
   const Tensor& x = ctx.input(0);
   TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
-  TROUPE_TRY(dispatch_moves(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    strided_copy(ctx, shape, x.data<T>() + offset, strides, y.mutable_data<T>(), strides_of(shape));
-    return ok_status();
-  }));
+  strided_copy(ctx, x.dtype(), shape, Moves(x.dtype()).at(x.raw(), offset), strides,
+               y.mutable_raw(), strides_of(shape));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -39,13 +38,12 @@ Status place(KernelContext& ctx, const Shape& shape, std::int64_t offset, double
   TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
   TROUPE_TRY(dispatch<Status>(NumbersAndBool{}, x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* out = y.mutable_data<T>();
-    for_chunks(ctx, y.elements(),
-               [&](Range r) { std::fill_n(out + r.begin, r.size(), T(Compute<T>(value))); });
-    strided_copy(ctx, x.shape(), x.data<T>(), strides_of(x.shape()), out + offset,
-                 strides_of(shape));
+    const T background = T(Compute<T>(value));
+    fill_tensor(ctx, &background, y);
     return ok_status();
   }));
+  strided_copy(ctx, x.dtype(), x.shape(), x.raw(), strides_of(x.shape()),
+               Moves(x.dtype()).at(y.mutable_raw(), offset), strides_of(shape));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -187,14 +185,10 @@ struct Tile final : Kernel {
     TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
     TROUPE_TRY(Shape times, Shape::make(multiples));
     TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
-    TROUPE_TRY(dispatch_moves(x.dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      for_tiles(times, x.shape(), shape, [&](std::int64_t at) {
-        strided_copy(ctx, x.shape(), x.data<T>(), strides_of(x.shape()), y.mutable_data<T>() + at,
-                     strides_of(shape));
-      });
-      return ok_status();
-    }));
+    for_tiles(times, x.shape(), shape, [&](std::int64_t at) {
+      strided_copy(ctx, x.dtype(), x.shape(), x.raw(), strides_of(x.shape()),
+                   Moves(x.dtype()).at(y.mutable_raw(), at), strides_of(shape));
+    });
     ctx.set_output(0, std::move(y));
     return ok_status();
   }

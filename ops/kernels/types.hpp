@@ -2,8 +2,6 @@
 // dtype known at run time to a type known to the compiler.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <complex>
 #include <memory>
 #include <string>
@@ -55,7 +53,7 @@ R dispatch(Types<Ts...>, DType dtype, F&& f) {
   std::optional<R> result;
   (void)((dtype == dtype_of<Ts> && (result.emplace(f(TypeTag<Ts>{})), true)) || ...);
   if (result) return std::move(*result);
-  return unimplemented(fmt::format("no kernel for {}", dtype_name(dtype)));
+  return unimplemented("no kernel for " + std::string(dtype_name(dtype)));
 }
 
 // f<T>() with T an unsigned integer of `size` bytes (or a pair of them): for kernels that move

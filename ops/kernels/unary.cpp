@@ -1,6 +1,6 @@
 // Functions of one element: signs, powers and roots, rounding, tests, exponentials, trigonometry.
-#include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/grad.hpp"
+#include "ops/kernels/packets.hpp"
 
 using namespace troupe;
 using Eigen::internal::packet_traits;
@@ -26,12 +26,14 @@ struct Abs {
   }
 };
 struct Neg {
+  static constexpr bool wraps = true;
   template <class T>
   T operator()(T x) const {
     return wrapping_neg(x);
   }
 };
 struct Square {
+  static constexpr bool wraps = true;
   template <class T>
   T operator()(T x) const {
     if constexpr (std::is_integral_v<T>)

@@ -1,0 +1,135 @@
+// What all elementwise kernels share: none of it depends on the op, little on the element type.
+#include "ops/kernels/elementwise.hpp"
+
+#include <algorithm>
+
+#include "ops/kernels/broadcast.hpp"
+
+namespace troupe {
+namespace {
+
+class ElementwiseKernel final : public Kernel {
+ public:
+  explicit ElementwiseKernel(const ElementOp& op) : op_(op) {}
+
+  Status compute(KernelContext& ctx) override {
+    switch (op_.inputs()) {
+      case 1:
+        return one(ctx);
+      case 2:
+        return broadcasting<2>(ctx, {&ctx.input(0).shape(), &ctx.input(1).shape()});
+      default:
+        return broadcasting<3>(
+            ctx, {&ctx.input(0).shape(), &ctx.input(1).shape(), &ctx.input(2).shape()});
+    }
+  }
+
+ private:
+  // Where elements of the inputs and of the output are.
+  struct Memory {
+    const char* in[3] = {};
+    char* out = nullptr;
+    std::int64_t in_size = 0, out_size = 0;
+  };
+  Memory memory(const KernelContext& ctx, Tensor& y) const {
+    Memory m;
+    for (int i = 0; i < op_.inputs(); ++i) m.in[i] = static_cast<const char*>(ctx.input(i).raw());
+    m.out = static_cast<char*>(y.mutable_raw());
+    m.in_size = std::int64_t(dtype_size(op_.types().in));
+    m.out_size = std::int64_t(dtype_size(op_.types().out));
+    return m;
+  }
+
+  Status one(KernelContext& ctx) const {
+    TROUPE_TRY(Tensor y, elementwise_result(ctx, op_.types().out, ctx.input(0).shape()));
+    const Memory m = memory(ctx, y);
+    for_chunks(ctx, y.elements(), [&](Range r) {
+      op_({.in = {m.in[0] + r.begin * m.in_size},
+           .steps = {1},
+           .out = m.out + r.begin * m.out_size,
+           .n = r.size()});
+    });
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+  template <int N>
+  Status broadcasting(KernelContext& ctx, const std::array<const Shape*, N>& shapes) const {
+    TROUPE_TRY(auto meet, Broadcast<N>::of(shapes));
+    TROUPE_TRY(Tensor y, elementwise_result(ctx, op_.types().out, meet.out()));
+    const Memory m = memory(ctx, y);
+    for_chunks(ctx, y.elements(), [&](Range r) {
+      ElementRow row;
+      meet.rows(r, [&](std::int64_t o, const auto& at, std::int64_t n, const auto& steps) {
+        row.out = m.out + o * m.out_size;
+        row.n = n;
+        for (int i = 0; i < N; ++i) {
+          row.in[i] = m.in[i] + at[i] * m.in_size;
+          row.steps[i] = steps[i];
+        }
+        op_(row);
+      });
+    });
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+  ElementOp op_;
+};
+
+template <class T>
+void widen(const void* from, std::int64_t n, float* to) {
+  const T* x = static_cast<const T*>(from);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = float(x[i]);
+}
+template <class T>
+void narrow(const float* from, std::int64_t n, void* to) {
+  T* y = static_cast<T*>(to);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = T(from[i]);
+}
+
+}  // namespace
+
+Expected<Tensor> elementwise_result(const KernelContext& ctx, DType dtype, const Shape& shape) {
+  for (int i = 0; i < ctx.inputs(); ++i)
+    if (dtype_size(ctx.input(i).dtype()) == dtype_size(dtype) &&
+        ctx.input(i).elements() == shape.elements() && ctx.may_reuse(i))
+      return ctx.reuse_or_allocate(i, dtype, shape);
+  return ctx.allocate(dtype, shape);
+}
+
+// Through blocks of float, which stay in the nearest cache.
+void ElementOp::convert(const ElementRow& row) const {
+  constexpr std::int64_t kBlock = 512;
+  const auto in_size = std::int64_t(dtype_size(types_.in));
+  const auto out_size = std::int64_t(dtype_size(types_.out));
+  const bool wide = is_half(types_.in), back = is_half(types_.out);
+  float in[3][kBlock], out[kBlock];
+  for (std::int64_t begin = 0; begin < row.n; begin += kBlock) {
+    ElementRow block = row;
+    block.n = std::min(kBlock, row.n - begin);
+    for (int i = 0; i < inputs_; ++i) {
+      const void* from = static_cast<const char*>(row.in[i]) + begin * row.steps[i] * in_size;
+      block.in[i] = wide ? in[i] : from;
+      if (!wide) continue;
+      (types_.in == DType::f16 ? widen<half> : widen<bfloat16>)(from, row.steps[i] ? block.n : 1,
+                                                                in[i]);
+    }
+    void* to = static_cast<char*>(row.out) + begin * out_size;
+    block.out = back ? out : to;
+    types_.loop(function_, block);
+    if (back) (types_.out == DType::f16 ? narrow<half> : narrow<bfloat16>)(out, block.n, to);
+  }
+}
+
+std::unique_ptr<Kernel> elementwise_kernel(const ElementOp& op) {
+  return std::unique_ptr<Kernel>(new ElementwiseKernel(op));
+}
+
+Expected<ElementTypes> find_types(std::span<const ElementTypes> table, DType dtype) {
+  for (const ElementTypes& types : table)
+    if (types.in == dtype) return types;
+  return unimplemented("no kernel for " + std::string(dtype_name(dtype)));
+}
+
+}  // namespace troupe
