@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "actors/inline_send.hpp"
+#include "actors/protocol/wake_up.hpp"
 #include "actors/spawn.hpp"
 #include "actors/step_table.hpp"
 #include "core/log.hpp"
@@ -59,7 +60,7 @@ struct MasterState {
   std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
   std::optional<Reset> reset;
   CompiledId next_compiled = 1;
-  Instant tick_at = kNever;
+  WakeUp wake_up;
   Status stopped;  // the job lost state: why nothing runs any more
 };
 
@@ -149,10 +150,8 @@ void end_reset(Self self);
 
 void schedule_tick(Self self) {
   auto& s = self->state;
-  Instant wake = s.coordinator->next_wakeup();
-  if (wake == kNever || wake >= s.tick_at) return;
-  s.tick_at = wake;
-  self->delayed_send(self, std::max(Instant{0}, wake - now(self)), Tick{});
+  if (auto runs = s.wake_up.want(s.coordinator->next_wakeup(), now(self)))
+    self->delayed_send(self, *runs, Tick{});
 }
 
 void carry_out(Self self, Coordinator::Outputs& out) {
@@ -560,9 +559,9 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
           self->state.executors[{message.compiled, partition}] = executor;
       },
       [self](const Tick&) {
-        self->state.tick_at = kNever;
+        auto& s = self->state;
         Coordinator::Outputs out;
-        self->state.coordinator->tick(now(self), out);
+        if (s.wake_up.fired(now(self))) s.coordinator->tick(now(self), out);
         carry_out(self, out);
       },
   };

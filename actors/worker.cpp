@@ -16,6 +16,7 @@
 #include "actors/inline_send.hpp"
 #include "actors/load.hpp"
 #include "actors/protocol/shard.hpp"
+#include "actors/protocol/wake_up.hpp"
 #include "actors/queue.hpp"
 #include "actors/spawn.hpp"
 #include "actors/variables.hpp"
@@ -72,7 +73,7 @@ struct WorkerState {
   std::map<std::uint32_t, VariablesActor> variables_by_index;
   std::map<std::uint32_t, QueueActor> queues_by_index;
   std::uint32_t next_resource = 0;
-  Instant tick_at = kNever;
+  WakeUp wake_up;
 };
 
 using Self = WorkerActor::stateful_pointer<WorkerState>;
@@ -102,10 +103,8 @@ void carry_out(Self self, Shard::Outputs& out) {
       self->send(s.options.coordinator, *blocked);
     }
   }
-  Instant wake = s.shard->next_wakeup();
-  if (wake == kNever || wake >= s.tick_at) return;
-  s.tick_at = wake;
-  self->delayed_send(self, std::max(Instant{0}, wake - now(self)), Tick{});
+  if (auto runs = s.wake_up.want(s.shard->next_wakeup(), now(self)))
+    self->delayed_send(self, *runs, Tick{});
 }
 
 // Resources.
@@ -553,9 +552,9 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
           self->send(*e, std::move(message));
       },
       [self](const Tick&) {
-        self->state.tick_at = kNever;
+        auto& s = self->state;
         Shard::Outputs out;
-        self->state.shard->tick(now(self), out);
+        if (s.wake_up.fired(now(self))) s.shard->tick(now(self), out);
         carry_out(self, out);
       },
   };

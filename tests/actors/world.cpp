@@ -283,6 +283,29 @@ bool World::pass_time() {
   return true;
 }
 
+// When something happens next if nobody does anything.
+std::optional<MemoryNetwork::Time> World::next_time() {
+  if (system_->scheduler.has_job()) return now();
+  for (auto& process : processes_)
+    if (process->device && process->device->pending() > 0) return now();
+  auto at = network_.next();
+  const auto& timers = system_->scheduler.clock().schedule();
+  if (!timers.empty()) {
+    auto due = std::max<MemoryNetwork::Time>(timers.begin()->first - system_->begin, now());
+    at = at ? std::min(*at, due) : due;
+  }
+  return at;
+}
+
+void World::pass(MemoryNetwork::Time duration) {
+  const auto until = now() + duration;
+  for (auto next = next_time(); next && *next <= until; next = next_time()) step({});
+  network_.advance_to(std::max(now(), until));
+  set_clock();
+}
+
+std::size_t World::timers() const { return system_->scheduler.clock().schedule().size(); }
+
 bool World::step(const std::vector<Client*>& clients) {
   std::vector<std::pair<std::uint64_t, std::function<void()>>> choices;
   for (std::size_t i = 0; i < system_->scheduler.jobs.size(); ++i)

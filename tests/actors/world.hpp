@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,8 @@ class World {
   // or a
   // connection was lost without a crash. What a client's calls came back with is in the client.
   Status run(const std::vector<Client*>& clients, std::uint64_t most_events = 200'000);
+  // Lets everything happen that does within that time, but for what clients do.
+  void pass(MemoryNetwork::Time duration);
   // After that many more events the process is gone, as if killed.
   void crash_after(std::uint64_t events, ProcessId process);
   bool crashed() const { return crashed_; }
@@ -97,6 +100,7 @@ class World {
 
   MemoryNetwork::Time now() const { return network_.now(); }
   std::uint64_t events() const { return events_; }
+  std::size_t timers() const;                     // that actors have set and that have not fired
   std::uint64_t trace() const { return trace_; }  // of every choice made
   std::uint64_t network_trace() const { return network_.trace(); }
 
@@ -106,6 +110,7 @@ class World {
 
   bool step(const std::vector<Client*>& clients);
   bool pass_time();
+  std::optional<MemoryNetwork::Time> next_time();
   void run_job(std::size_t index);
   void set_clock();
   void join(Process& worker);
