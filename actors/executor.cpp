@@ -394,6 +394,18 @@ void abort(Self self, const AbortPartition& message) {
   burst(self, message.attempt, it->second);
 }
 
+// Others want the number that the attempt was granted. What it held back for it is logged like
+// other writes.
+void revoke(Self self, const RevokeGrant& message) {
+  Attempt* attempt = find(self, message.attempt);
+  if (!attempt || attempt->committing || attempt->committed != 0) return;
+  attempt->grant = 0;
+  attempt->held_nodes = 0;
+  for (StepRequest& request : std::exchange(attempt->held, {}))
+    ask(self, *attempt, std::move(request));
+  self->send(self->state.setup.coordinator, GrantReturned{message.attempt, message.run});
+}
+
 void answered(Self self, const AttemptId& id, std::uint64_t request, Status status,
               std::vector<Tensor> values) {
   Attempt* attempt = find(self, id);
@@ -435,6 +447,7 @@ ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {
   return {
       [self](StartStep& message) { start(self, message); },
       [self](const AbortPartition& message) { abort(self, message); },
+      [self](const RevokeGrant& message) { revoke(self, message); },
       [self](TensorArrived& message) {
         auto& s = self->state;
         if (s.live.over(message.attempt)) return;

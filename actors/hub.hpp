@@ -35,6 +35,10 @@ class Hub {
   virtual void forget(CompiledId compiled) = 0;
   // Attempts that are over: their tensors are dropped.
   virtual void live(const LiveList& list) = 0;
+
+  // Ends the connection to a process, which is told why, and so does this process's part in the job
+  // if that was the master.
+  virtual void close(ProcessId process, Status why) = 0;
 };
 
 }  // namespace troupe

@@ -16,7 +16,8 @@
 namespace troupe {
 
 // One partition of one compiled step. The subset that another process can reach comes first.
-using PartitionActor = caf::typed_actor<caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>>;
+using PartitionActor = caf::typed_actor<caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>,
+                                        caf::reacts_to<RevokeGrant>>;
 using ExecutorActor = PartitionActor::extend<
     caf::reacts_to<TensorArrived>, caf::reacts_to<BurstDone>, caf::reacts_to<TicketDone>,
     caf::reacts_to<VariablesRead>, caf::reacts_to<UpdatesLogged>, caf::reacts_to<QueueAnswer>,
@@ -85,14 +86,21 @@ using FilesActor = caf::typed_actor<caf::reacts_to<FileCall>>;
 // The master as workers and executors see it, near or through a proxy.
 using CoordinatorActor =
     caf::typed_actor<caf::reacts_to<PartitionDone>, caf::reacts_to<Staged>,
-                     caf::reacts_to<BlockedReport>, caf::reacts_to<StepLoaded>>;
+                     caf::reacts_to<GrantReturned>, caf::reacts_to<BlockedReport>,
+                     caf::reacts_to<StepLoaded>>;
 
+// The process breaks the rules, or has lost what the job needs of it: it is a member no longer. A
+// proxy closes the connection to it, with that reason; ProcessLost follows.
+struct ExpelProcess {
+  Status why;
+};
 // A process as the master sees it, near or through a proxy.
-using ProcessActor = caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
-                                      caf::reacts_to<UnloadStep>, caf::reacts_to<DropContainers>,
-                                      caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>,
-                                      caf::reacts_to<Prepare>, caf::reacts_to<LiveList>,
-                                      caf::reacts_to<Members>, caf::reacts_to<Leave>>;
+using ProcessActor =
+    caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
+                     caf::reacts_to<UnloadStep>, caf::reacts_to<DropContainers>,
+                     caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>,
+                     caf::reacts_to<RevokeGrant>, caf::reacts_to<Prepare>, caf::reacts_to<LiveList>,
+                     caf::reacts_to<Members>, caf::reacts_to<ExpelProcess>, caf::reacts_to<Leave>>;
 
 // The worker itself: a process's devices, executors and resources, and its shard.
 using WorkerActor = ProcessActor::extend<caf::reacts_to<StagedAt>, caf::reacts_to<BlockedAt>,
@@ -160,6 +168,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StageRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LiveList)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PartitionDone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Staged)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RevokeGrant)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GrantReturned)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BlockedReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepLoaded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadGraph)
@@ -170,4 +180,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AbortPartition)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Prepare)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Members)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExpelProcess)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Leave)

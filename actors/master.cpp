@@ -76,6 +76,16 @@ void fail(const std::shared_ptr<Call>& call, Status status) {
 
 // Carrying out what the coordinator says.
 
+// To the executor of a partition, which runs a step of a run that is not answered.
+template <class Message>
+void send_to_partition(Self self, ProcessId process, Message message) {
+  auto& s = self->state;
+  auto direct = s.executors.find({message.compiled, message.partition});
+  if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
+  auto at = s.processes.find(process);
+  if (at != s.processes.end()) self->send(at->second.actor, std::move(message));
+}
+
 void start(Self self, const Coordinator::StartAttempt& start) {
   auto& s = self->state;
   auto run = s.runs.find(start.attempt.run);
@@ -91,22 +101,23 @@ void start(Self self, const Coordinator::StartAttempt& start) {
   message.elements = start.elements;
   for (std::uint32_t feed : step->feeds[start.partition])
     message.feeds.push_back(run->second.feeds[feed]);
-  auto direct = s.executors.find({step->id, start.partition});
-  if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
-  auto process = s.processes.find(start.process);
-  if (process != s.processes.end()) self->send(process->second.actor, std::move(message));
+  send_to_partition(self, start.process, std::move(message));
 }
 
 void abort(Self self, const Coordinator::AbortAttempt& abort) {
-  auto& s = self->state;
-  auto run = s.runs.find(abort.run);
-  if (run == s.runs.end()) return;
-  AbortPartition message{run->second.compiled, abort.partition, abort.attempt, abort.run,
-                         abort.cause};
-  auto direct = s.executors.find({message.compiled, abort.partition});
-  if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
-  auto process = s.processes.find(abort.process);
-  if (process != s.processes.end()) self->send(process->second.actor, std::move(message));
+  auto run = self->state.runs.find(abort.run);
+  if (run == self->state.runs.end()) return;
+  send_to_partition(
+      self, abort.process,
+      AbortPartition{run->second.compiled, abort.partition, abort.attempt, abort.run, abort.cause});
+}
+
+void revoke(Self self, const Coordinator::RevokeGrant& revoke) {
+  auto run = self->state.runs.find(revoke.run);
+  if (run == self->state.runs.end()) return;
+  send_to_partition(
+      self, revoke.process,
+      RevokeGrant{run->second.compiled, revoke.partition, revoke.attempt, revoke.run});
 }
 
 void answer(Self self, Coordinator::Answer& answer) {
@@ -162,6 +173,11 @@ void carry_out(Self self, Coordinator::Outputs& out) {
       start(self, *x);
     } else if (auto* x = std::get_if<Coordinator::AbortAttempt>(&output)) {
       abort(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::RevokeGrant>(&output)) {
+      revoke(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::Expel>(&output)) {
+      if (auto p = s.processes.find(x->process); p != s.processes.end())
+        self->send(p->second.actor, ExpelProcess{std::move(x->why)});
     } else if (auto* x = std::get_if<Coordinator::SendPrepare>(&output)) {
       if (auto p = s.processes.find(x->shard); p != s.processes.end())
         self->send(p->second.actor, std::move(x->prepare));
@@ -461,7 +477,7 @@ void process_lost(Self self, const ProcessLost& message) {
         step_loaded(self, StepLoaded{id, message.process, why});
     }
   Coordinator::Outputs out;
-  s.coordinator->process_lost(message.process, now(self), out);
+  s.coordinator->process_lost(message.process, message.why, now(self), out);
   carry_out(self, out);
 }
 
@@ -497,6 +513,11 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
       [self](const Staged& message) {
         Coordinator::Outputs out;
         self->state.coordinator->staged(message, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const GrantReturned& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->grant_returned(message, now(self), out);
         carry_out(self, out);
       },
       [self](const BlockedReport& message) {

@@ -129,8 +129,8 @@ struct CloseSession {
   std::shared_ptr<Call> call;
 };
 // Drops the variables and queues of the containers, of all sessions; datasets begin anew. Runs
-// under way that use one are aborted, those whose number is being decided end first. Result: ok,
-// and every later run finds it done; or why the job has stopped.
+// under way that use one are aborted unless their commit is decided. Result: ok, and every later
+// run finds it done; or why the job has stopped.
 struct ResetContainers {
   std::vector<std::string> containers;  // "": the default one
   std::shared_ptr<Call> call;

@@ -229,7 +229,8 @@ bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
       std::holds_alternative<UnloadStep>(message) || std::holds_alternative<StartStep>(message) ||
       std::holds_alternative<DropContainers>(message) ||
       std::holds_alternative<AbortPartition>(message) || std::holds_alternative<Prepare>(message) ||
-      std::holds_alternative<LiveList>(message) || std::holds_alternative<Leave>(message);
+      std::holds_alternative<RevokeGrant>(message) || std::holds_alternative<LiveList>(message) ||
+      std::holds_alternative<Leave>(message);
   return master_speaks ? from_master : to_master;
 }
 
@@ -261,7 +262,8 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
                       std::is_same_v<M, Members> || std::is_same_v<M, Leave>) {
           owner_.message(from, std::move(m));
         } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
-                             std::is_same_v<M, BlockedReport> || std::is_same_v<M, StepLoaded>) {
+                             std::is_same_v<M, GrantReturned> || std::is_same_v<M, BlockedReport> ||
+                             std::is_same_v<M, StepLoaded>) {
           if (CoordinatorActor to = coordinator()) deliver(to, std::move(m));
         } else if constexpr (!std::is_same_v<M, MessagePart>) {
           if (WorkerActor to = worker()) deliver(to, std::move(m));
@@ -470,12 +472,14 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         self->state.hub->answer(self->state.process, std::move(done));
       },
       [self](const AbortPartition& m) { forward(self->state, m); },
+      [self](const RevokeGrant& m) { forward(self->state, m); },
       [self](const Prepare& m) { forward(self->state, m); },
       [self](const LiveList& m) {
         self->state.hub->live(m);
         forward(self->state, m);
       },
       [self](const Members& m) { forward(self->state, m); },
+      [self](const ExpelProcess& m) { self->state.hub->close(self->state.process, m.why); },
       [self](const Leave& m) {
         forward(self->state, m);
         self->quit();
@@ -502,6 +506,7 @@ CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<
         forward(self->state, m);
       },
       [self](const Staged& m) { forward(self->state, m); },
+      [self](const GrantReturned& m) { forward(self->state, m); },
       [self](const BlockedReport& m) { forward(self->state, m); },
       [self](const StepLoaded& m) { forward(self->state, m); },
   };

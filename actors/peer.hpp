@@ -72,14 +72,13 @@ class NetHub final : public Hub, public TransportHandler {
   void limit_early(std::uint64_t bytes);    // Arrivals
   bool connected(ProcessId process) const;  // is up, or this process connects to it
   void allow_silence(ProcessId process);    // Transport
-  // Ends the connection to a process.
-  void close(ProcessId process, Status why);
 
   // Hub
   void send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) override;
   void expect(CompiledId compiled, std::vector<InboundChannel> channels) override;
   void forget(CompiledId compiled) override;
   void live(const LiveList& list) override;
+  void close(ProcessId process, Status why) override;
 
   // TransportHandler
   Status admit(PeerId peer, const Hello& hello) override;

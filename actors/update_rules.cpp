@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <set>
 
 namespace troupe {
 namespace {
 
 constexpr std::int64_t kChunk = 32 * 1024;  // elements; a function of the shape alone
+
+// Its result is its operand: it looks at no value, and needs no memory.
+bool assigns(const UpdateRule& rule) { return rule.op == "Assign"; }
 
 template <class T>
 void add_into(T* sum, const T* other, std::int64_t begin, std::int64_t end) {
@@ -18,11 +23,19 @@ void divide(T* sum, std::int64_t n, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) sum[i] = T(sum[i] / T(n));
 }
 
-// Sum or mean in replica order.
+void copy_into(Tensor& to, const Tensor& from) {
+  if (from.bytes() != 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
+}
+
+// Sum or mean in replica order, in `room` if there is some.
 template <class T>
-Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Device& device,
-                      Lanes& lanes) {
-  TROUPE_TRY(Tensor sum, parts[0]->clone(device.allocator()));
+Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Tensor room,
+                      Device& device, Lanes& lanes) {
+  if (!room.defined()) {
+    TROUPE_TRY(room, Tensor::make(parts[0]->dtype(), parts[0]->shape(), device.allocator()));
+  }
+  Tensor sum = std::move(room);
+  copy_into(sum, *parts[0]);
   std::int64_t n = sum.elements();
   T* out = sum.mutable_data<T>();
   lanes.parallel(std::max<std::int64_t>(1, (n + kChunk - 1) / kChunk), [&](std::int64_t c) {
@@ -33,41 +46,65 @@ Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Device
   return sum;
 }
 
-Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Device& device,
-                      Lanes& lanes, const std::string& node) {
+Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Tensor room,
+                      Device& device, Lanes& lanes, const std::string& node) {
   switch (parts[0]->dtype()) {
     case DType::f32:
-      return join<float>(parts, mean, device, lanes);
+      return join<float>(parts, mean, std::move(room), device, lanes);
     case DType::f64:
-      return join<double>(parts, mean, device, lanes);
+      return join<double>(parts, mean, std::move(room), device, lanes);
     case DType::i32:
-      return join<std::int32_t>(parts, mean, device, lanes);
+      return join<std::int32_t>(parts, mean, std::move(room), device, lanes);
     case DType::i64:
-      return join<std::int64_t>(parts, mean, device, lanes);
+      return join<std::int64_t>(parts, mean, std::move(room), device, lanes);
     default:
       return unimplemented(fmt::format("{}: contributions of replicas cannot be joined for {}",
                                        node, dtype_name(parts[0]->dtype())));
   }
 }
 
-Expected<std::vector<Tensor>> operands_of(const VariableStore::Reduction& reduction, Device& device,
-                                          Lanes& lanes) {
+bool joins(const WriteReduction& reduction) {
+  return reduction.contributions.size() > 1 && reduction.rule->combine != Combine::first;
+}
+
+Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& device, Lanes& lanes) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
   std::vector<Tensor> operands = reduction.contributions.front();
-  if (reduction.contributions.size() == 1 || rule.combine == Combine::first) return operands;
+  if (!joins(reduction)) return operands;
+  reduction.joined.resize(operands.size());
   for (std::size_t o = 0; o < operands.size(); ++o) {
     if (!rule.reduced[o]) continue;
     std::vector<const Tensor*> parts;
     for (const auto& c : reduction.contributions) parts.push_back(&c[o]);
-    TROUPE_TRY(operands[o], join(parts, rule.combine == Combine::mean, device, lanes, rule.node));
+    TROUPE_TRY(operands[o], join(parts, rule.combine == Combine::mean,
+                                 std::move(reduction.joined[o]), device, lanes, rule.node));
   }
   return operands;
 }
 
-Status apply(const VariableStore::Reduction& reduction, std::vector<Tensor>& values,
-             const std::vector<bool>& may_overwrite, Device& device, Lanes& lanes) {
+// What an update is about to change while somebody else may look at it moves to its room. Without
+// any the kernel makes a copy; in a device's memory that is what the room is given back for.
+void make_own(Tensor& value, bool& may_overwrite, Tensor& room) {
+  Tensor copy = std::move(room);
+  room = Tensor();
+  if (!copy.defined() || !value.defined() || (may_overwrite && value.unique())) return;
+  if (copy.space() != MemorySpace::host || copy.shape() != value.shape()) return;
+  copy_into(copy, value);
+  value = std::move(copy);
+  may_overwrite = true;
+}
+
+Status apply(WriteReduction& reduction, std::vector<Tensor>& values,
+             std::vector<bool>& may_overwrite, std::vector<Tensor>& room, Device& device,
+             Lanes& lanes) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
   TROUPE_TRY(std::vector<Tensor> operands, operands_of(reduction, device, lanes));
+  if (!assigns(rule))
+    for (std::uint32_t t : reduction.targets) {
+      bool own = may_overwrite[t];
+      make_own(values[t], own, room[t]);
+      may_overwrite[t] = own;
+    }
   std::size_t targets = reduction.targets.size(), inputs = targets + operands.size();
   std::vector<Slot> slots(inputs + targets);
   std::vector<std::uint32_t> readers(slots.size(), 2), order(inputs);
@@ -142,10 +179,9 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
 
 Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets) const {
   const auto& rule = static_cast<const RuleWithKernel&>(*write.rule);
-  bool assigns = rule.op == "Assign";
   std::vector<InferenceContext::Input> inputs;
   for (const VariableMeta& target : targets) {
-    if (!assigns && !target.initialised)
+    if (!assigns(rule) && !target.initialised)
       return failed_precondition(
           fmt::format("Attempting to use uninitialized value {}", target.name));
     inputs.push_back({DType::resource,
@@ -158,7 +194,7 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
                                       rule.op_info->in.size(), inputs.size()));
   TROUPE_TRY(check_types(write, targets));
   const VariableMeta& first = targets.front();
-  if (assigns) {
+  if (assigns(rule)) {
     const Tensor& value = write.operands.front();
     if (value.dtype() != first.dtype || !first.declared.accepts(value.shape()))
       return invalid_argument(fmt::format("node '{}': variable {} is {}{}, not {}{}", rule.node,
@@ -180,15 +216,39 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
   return rule.op_info->def.shape(context).in("in node '" + rule.node + "'");
 }
 
+Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> variables,
+                                               std::vector<WriteReduction>& reductions) const {
+  std::set<std::uint32_t> updated;
+  for (WriteReduction& reduction : reductions) {
+    if (!assigns(*reduction.rule))
+      updated.insert(reduction.targets.begin(), reduction.targets.end());
+    if (!joins(reduction)) continue;
+    const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
+    for (const Tensor& operand : reduction.contributions.front()) {
+      Tensor& room = reduction.joined.emplace_back();
+      if (!rule.reduced[reduction.joined.size() - 1]) continue;
+      TROUPE_TRY(room, Tensor::make(operand.dtype(), operand.shape(), device_.allocator()));
+    }
+  }
+  std::vector<Tensor> room(variables.size());
+  for (std::uint32_t v : updated)
+    if (v < variables.size() && variables[v].dtype != DType::string) {
+      TROUPE_TRY(room[v],
+                 Tensor::make(variables[v].dtype, variables[v].shape, device_.allocator()));
+    }
+  return room;
+}
+
 Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& device, Lanes& lanes) {
-  std::vector<Tensor> values;
+  std::vector<Tensor> values, room;
   std::vector<bool> may_overwrite;
   for (auto& v : task.variables) {
     may_overwrite.push_back(v.in_place);
     values.push_back(std::move(v.value));
+    room.push_back(std::move(v.room));
   }
-  for (const auto& reduction : task.reductions) {
-    TROUPE_TRY(apply(reduction, values, may_overwrite, device, lanes));
+  for (WriteReduction& reduction : task.reductions) {
+    TROUPE_TRY(apply(reduction, values, may_overwrite, room, device, lanes));
     // What a rule made belongs to this task alone.
     for (std::uint32_t t : reduction.targets) may_overwrite[t] = true;
   }

@@ -28,14 +28,22 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
                                                       const Device& device);
 
 // Checks a write by the op's shape function, with the shapes that its variables have by then.
+// Memory is of the device that holds the variables, which outlives the rules.
 class OpRules final : public UpdateRules {
  public:
+  explicit OpRules(Device& device) : device_(device) {}
+
+  Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
+                                        std::vector<WriteReduction>& reductions) const override;
   Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const override;
+
+ private:
+  Device& device_;
 };
 
 // Runs a task on a lane of its device: joins the contributions, applies the rules in order, in
-// place where the task and the reference counts allow. On an asynchronous device the values are
-// there when device.stream().last() is complete.
+// place where the task and the reference counts allow, else in the room that was reserved. On an
+// asynchronous device the values are there when device.stream().last() is complete.
 Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& device, Lanes& lanes);
 
 }  // namespace troupe

@@ -15,7 +15,7 @@ namespace {
 
 // The store is the machine; the actor carries its outputs. Tasks run on the device's lanes.
 struct VariablesState {
-  OpRules rules;
+  std::optional<OpRules> rules;
   std::optional<VariableStore> store;
   ResourceId id;
   Device* device = nullptr;
@@ -61,7 +61,7 @@ void carry_out(Self self, VariableStore::Outputs& out) {
     } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
       run_task(self, std::move(*task));
     } else if (auto* failed = std::get_if<VariableStore::Failed>(&output)) {
-      TROUPE_LOG(error, "variables", failed->status.text());
+      self->send(s.worker, ExpelProcess{std::move(failed->status)});
     }
   }
 }
@@ -71,7 +71,8 @@ VariablesActor::behavior_type variables_behavior(Self self, std::string name, Re
                                                  WorkerActor worker, std::shared_ptr<void> alive) {
   auto& s = self->state;
   s.alive = std::move(alive);
-  s.store.emplace(std::move(name), s.rules);
+  s.rules.emplace(*device);
+  s.store.emplace(std::move(name), *s.rules);
   s.id = id;
   s.device = device;
   s.lanes = std::move(lanes);

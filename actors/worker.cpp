@@ -20,6 +20,7 @@
 #include "actors/queue.hpp"
 #include "actors/spawn.hpp"
 #include "actors/variables.hpp"
+#include "core/log.hpp"
 #include "ops/compile_host.hpp"
 
 namespace troupe {
@@ -82,8 +83,15 @@ Instant now(Self self) { return self->clock().now().time_since_epoch(); }
 
 // The shard.
 
+ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource& stage) {
+  return {stage.request.s, stage.request.attempt, 0,
+          not_found(fmt::format("process {} has no container or queue {}", s.options.process,
+                                stage.resource.index))};
+}
+
 void carry_out(Self self, Shard::Outputs& out) {
   auto& s = self->state;
+  Shard::Outputs more;
   for (auto& output : out) {
     if (auto* stage = std::get_if<Shard::StageResource>(&output)) {
       if (auto v = s.variables_by_index.find(stage->resource.index);
@@ -91,6 +99,8 @@ void carry_out(Self self, Shard::Outputs& out) {
         self->send(v->second, stage->request);
       else if (auto q = s.queues_by_index.find(stage->resource.index); q != s.queues_by_index.end())
         self->send(q->second, stage->request);
+      else if (!stage->request.withdrawn)  // one that was dropped has nothing staged
+        s.shard->staged(stage->resource, no_such_resource(s, *stage), more);
     } else if (auto* live = std::get_if<Shard::ResourceLive>(&output)) {
       for (const auto& [_, v] : s.variables_by_index) self->send(v, live->list);
       for (const auto& [_, q] : s.queues_by_index) self->send(q, live->list);
@@ -103,6 +113,7 @@ void carry_out(Self self, Shard::Outputs& out) {
       self->send(s.options.coordinator, *blocked);
     }
   }
+  if (!more.empty()) return carry_out(self, more);
   if (auto runs = s.wake_up.want(s.shard->next_wakeup(), now(self)))
     self->delayed_send(self, *runs, Tick{});
 }
@@ -483,6 +494,14 @@ void start(Self self, StartStep& message) {
   self->send(*e, std::move(message));
 }
 
+// This process is of no use to the job any more: whoever waits for it is told why.
+void give_up(Self self, const Status& why) {
+  auto& s = self->state;
+  TROUPE_LOG(error, "worker", why.text());
+  if (s.options.hub) return s.options.hub->close(0, why);
+  if (s.options.master) self->send(s.options.master, ProcessLost{s.options.process, why});
+}
+
 void leave(Self self) {
   auto& s = self->state;
   auto reason = caf::exit_reason::user_shutdown;
@@ -523,6 +542,10 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
         else
           not_loaded(self, message.attempt, message.run, message.compiled, message.partition);
       },
+      [self](const RevokeGrant& message) {
+        if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))
+          self->send(*e, message);
+      },
       [self](const Prepare& message) {
         Shard::Outputs out;
         self->state.shard->prepare(message, out);
@@ -534,6 +557,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
         carry_out(self, out);
       },
       [](const Members&) {},  // the hub's: a worker's resources do not depend on it
+      [self](const ExpelProcess& message) { give_up(self, message.why); },
       [self](const Leave&) { leave(self); },
       [self](const StagedAt& message) {
         Shard::Outputs out;

@@ -113,21 +113,26 @@ struct LiveList {
 };
 
 // Shard to resource: stage attempt's log under number s once `keys` keys are there. Says that
-// every number below s is decided.
+// every number below s is decided. `withdrawn`: s will not be that attempt's; what is staged of it
+// goes, and nothing is answered.
 struct StageRequest {
   CommitNumber s = 0;
   AttemptId attempt;
   std::uint32_t keys = 0;
   CommitNumber min_live = 0;
+  bool withdrawn = false;
 };
-// Resource to shard: staged. The hash covers keys, rules, types and shapes, in order.
+// Resource to shard: staged, and applying it will not fail for want of anything; or why it cannot
+// be staged. The hash covers keys, rules, types and shapes, in order.
 struct ResourceStaged {
   CommitNumber s = 0;
   AttemptId attempt;
   std::uint64_t hash = 0;
+  Status status;
 };
 
-// Coordinator to each shard, re-sent until answered.
+// Coordinator to each shard, re-sent until answered. `round` is one more for every number that is
+// given, or taken back: of two the shard obeys the higher one, for good.
 struct Prepare {
   std::uint64_t view = 0;
   CommitNumber s = 0;
@@ -135,13 +140,18 @@ struct Prepare {
   RunId run;
   std::vector<ResourceWrites> resources;  // of this shard; empty stages an empty record
   CommitNumber min_live = 0;
+  std::uint64_t round = 0;
+  // The attempt does not get s: what the shard staged of it goes, and s is for another one.
+  bool withdrawn = false;
 };
-// Shard to coordinator.
+// Shard to coordinator: it has done as PREPARE said; or why it cannot stage, and then it has not.
 struct Staged {
   std::uint64_t view = 0;
   ProcessId shard = 0;
   CommitNumber s = 0;
   std::uint64_t hash = 0;
+  std::uint64_t round = 0;
+  Status status;
 };
 
 // Shard to coordinator: the attempts that wait at its resources, and the runs that hold marks
@@ -164,6 +174,12 @@ struct Uses {
                                             // and every queue the run changed
   std::vector<std::uint64_t> own_dequeues;  // queues that gave the run an element of its own
   std::vector<std::uint64_t> enqueues;      // queues it enqueued to, or closed
+};
+
+// The executor of a granted number to the coordinator: it has not used the number and will not.
+struct GrantReturned {
+  AttemptId attempt;
+  RunId run;
 };
 
 struct Fetched {

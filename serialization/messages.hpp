@@ -126,6 +126,15 @@ struct AbortPartition {
   Status cause;
 };
 
+// Master to the executor that was granted a number: others want it. Reply: GrantReturned, unless
+// the write that carries it is under way, or the attempt over or not begun.
+struct RevokeGrant {
+  CompiledId compiled = 0;
+  std::uint32_t partition = 0;
+  AttemptId attempt;
+  RunId run;
+};
+
 // Master to all: the job ends, leave in order.
 struct Leave {
   Status why;
@@ -143,7 +152,7 @@ struct MessagePart {
 using WireMessage =
     std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep, StartStep,
                  AbortPartition, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave,
-                 DropContainers, MessagePart>;
+                 DropContainers, RevokeGrant, GrantReturned, MessagePart>;
 
 // The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
 struct TensorTag {

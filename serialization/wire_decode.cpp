@@ -170,11 +170,23 @@ Result read_message(schema::Prepare::Reader in) {
   m.run = read(in.getRun());
   m.resources = read_resources(in.getResources());
   m.min_live = in.getMinLive();
+  m.round = in.getRound();
+  m.withdrawn = in.getWithdrawn();
   return m;
 }
 
 Result read_message(schema::Staged::Reader in) {
-  return Staged{in.getView(), in.getShard(), in.getS(), in.getHash()};
+  Staged m{in.getView(), in.getShard(), in.getS(), in.getHash(), in.getRound(), {}};
+  TROUPE_TRY(read(in.getStatus(), m.status));
+  return m;
+}
+
+Result read_message(schema::RevokeGrant::Reader in) {
+  return RevokeGrant{in.getCompiled(), in.getPartition(), read(in.getAttempt()), read(in.getRun())};
+}
+
+Result read_message(schema::GrantReturned::Reader in) {
+  return GrantReturned{read(in.getAttempt()), read(in.getRun())};
 }
 
 Result read_message(schema::LiveList::Reader in) {
@@ -254,6 +266,10 @@ Result read_any(schema::Message::Reader in) {
       return read_message(in.getPart());
     case Kind::DROP_CONTAINERS:
       return read_message(in.getDropContainers());
+    case Kind::REVOKE_GRANT:
+      return read_message(in.getRevokeGrant());
+    case Kind::GRANT_RETURNED:
+      return read_message(in.getGrantReturned());
   }
   return invalid_argument("message of unknown kind " + std::to_string(int(in.which())));
 }

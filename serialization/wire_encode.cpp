@@ -169,6 +169,8 @@ struct Writer {
     write(out.initRun(), m.run);
     write_resources(out.initResources(unsigned(m.resources.size())), m.resources);
     out.setMinLive(m.min_live);
+    out.setRound(m.round);
+    out.setWithdrawn(m.withdrawn);
   }
   void operator()(const Staged& m) {
     auto out = root.initStaged();
@@ -176,6 +178,20 @@ struct Writer {
     out.setShard(m.shard);
     out.setS(m.s);
     out.setHash(m.hash);
+    out.setRound(m.round);
+    if (!m.status.ok()) write(out.initStatus(), m.status);
+  }
+  void operator()(const RevokeGrant& m) {
+    auto out = root.initRevokeGrant();
+    out.setCompiled(m.compiled);
+    out.setPartition(m.partition);
+    write(out.initAttempt(), m.attempt);
+    write(out.initRun(), m.run);
+  }
+  void operator()(const GrantReturned& m) {
+    auto out = root.initGrantReturned();
+    write(out.initAttempt(), m.attempt);
+    write(out.initRun(), m.run);
   }
   void operator()(const LiveList& m) {
     auto out = root.initLiveList();

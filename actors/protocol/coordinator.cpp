@@ -23,35 +23,39 @@ void Coordinator::add_process(ProcessId process, std::string name, bool shard) {
   if (shard) shards_.insert(process);
 }
 
-void Coordinator::process_lost(ProcessId process, Instant now, Outputs& out) {
+void Coordinator::process_lost(ProcessId process, const Status& why, Instant now, Outputs& out) {
   auto at = members_.find(process);
   if (at == members_.end()) return;
   const Member lost = at->second;
   members_.erase(at);
   blocked_.erase(process);
-  if (lost.shard) return stop_job(lost, process, now, out);
+  if (lost.shard) return stop_job(lost, process, why, now, out);
+  const std::string cause = why.ok() ? "" : ": " + why.message();
   std::vector<std::pair<RunId, Status>> hit;
   for (const auto& [id, run] : runs_) {
     if (run.phase == Phase::ready || run.phase == Phase::preparing) continue;
     for (const StepShape::Partition& p : run.step->partitions)
       if (p.process == process) {
         hit.emplace_back(id, unavailable("worker " + lost.name + " was lost in " + step_name(id) +
-                                         ", which had " + p.device + " there"));
+                                         ", which had " + p.device + " there" + cause));
         break;
       }
   }
-  for (auto& [id, why] : hit) {
+  for (auto& [id, status] : hit) {
     auto run = runs_.find(id);  // an answer lets others go on, or end
     if (run == runs_.end()) continue;
-    if (in_attempt(run->second)) send_aborts(run->second, why, out);
-    answer(run->second, std::move(why), 0, now, out);
+    if (in_attempt(run->second)) send_aborts(run->second, status, out);
+    answer(run->second, std::move(status), 0, now, out);
   }
   settle(now, out);
 }
 
-void Coordinator::stop_job(const Member& lost, ProcessId process, Instant now, Outputs& out) {
+void Coordinator::stop_job(const Member& lost, ProcessId process, const Status& why, Instant now,
+                           Outputs& out) {
   const std::string what = "worker " + lost.name + " was lost with the state it held";
-  stopped_ = unavailable(what);
+  const std::string cause = why.ok() ? "" : ": " + why.message();
+  stopped_ = unavailable(what + cause);
+  withdrawing_.reset();
   for (const RunId& id : runs_where([](const Run&) { return true; })) {
     auto at = runs_.find(id);
     if (at == runs_.end()) continue;
@@ -59,10 +63,10 @@ void Coordinator::stop_job(const Member& lost, ProcessId process, Instant now, O
     std::string text = what + ", in " + step_name(id);
     for (const StepShape::Partition& p : run.step->partitions)
       if (p.process == process) text += ", which had " + p.device + " there";
-    Status why = unavailable(std::move(text));
-    if (in_attempt(run)) send_aborts(run, why, out);
-    answer(run, why, 0, now, out);
-    stopped_ = why;
+    Status status = unavailable(text + cause);
+    if (in_attempt(run)) send_aborts(run, status, out);
+    answer(run, status, 0, now, out);
+    stopped_ = status;
   }
   out.push_back(JobStopped{stopped_});
   settle(now, out);
@@ -199,6 +203,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   take_elements(run);
   run.grant = may_grant(run) ? decided_ + 1 : 0;
   if (run.grant != 0) granted_ = &run;
+  run.revoking = false;
   run.phase = Phase::running;
   run.waiting = false;
   run.done.clear();
@@ -213,7 +218,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
 }
 
 bool Coordinator::may_grant(const Run& run) const {
-  return run.step->fast_path && run.step->may_write && !granted_ &&
+  return run.step->fast_path && run.step->may_write && number_is_free() &&
          std::none_of(runs_.begin(), runs_.end(), [&](const auto& entry) {
            return &entry.second != &run && entry.second.phase != Phase::queued;
          });
@@ -293,9 +298,10 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
 
 void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
   switch (run.phase) {
-    case Phase::preparing:  // its number is being decided
-    case Phase::aborting:   // the first cause wins
+    case Phase::aborting:  // the first cause wins
       return;
+    case Phase::preparing:
+      return take_back(run, std::move(cause), now, out);
     case Phase::queued:
     case Phase::victim:
     case Phase::ready:

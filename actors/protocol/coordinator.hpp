@@ -18,10 +18,17 @@ namespace troupe {
 
 // What the coordinator must know of a compiled step. Shared by all its runs.
 struct StepShape {
+  // A value that the client gets.
+  struct Fetch {
+    std::uint32_t index = 0;
+    DType dtype = DType::invalid;
+    PartialShape shape;
+  };
   struct Partition {
     ProcessId process = 0;
     std::string device;                   // for errors
     std::vector<std::uint32_t> datasets;  // those that it reads: indices into StepShape::datasets
+    std::vector<Fetch> fetches;
   };
   std::vector<Partition> partitions;
   std::vector<DatasetPlaces::Share> datasets;
@@ -52,9 +59,16 @@ std::string step_name(const RunId& run);
 // lost, doubled and reordered: requests are sent again until answered.
 //
 // A run that wrote nothing takes no number. One number at a time is being prepared; the fetches of
-// a run are released when every shard has staged it, not before. A run whose step has the fast path
-// is granted the next number at its start if no other run is under way; until it says whether it
-// used the number, no other run gets one.
+// a run are released when every shard has staged it, not before. Until then the run can still be
+// called off, by its client or by a shard that cannot stage: its number is taken back, and given
+// again once every shard has dropped what it staged. A shard that does not answer is lost.
+//
+// A run whose step has the fast path is granted the next number at its start if no other run is
+// under way; until it says whether it used the number, no other run gets one. As soon as one wants
+// a number, the grant is asked back, so that nobody waits for the rest of the granted run.
+//
+// A run that others have overtaken `patience` times has the numbers to itself until it is over, or
+// waits for a queue: it is done once more at most for each run before it that is in that place.
 //
 // A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces).
 class Coordinator {
@@ -67,6 +81,11 @@ class Coordinator {
     Instant idle_commit = std::chrono::milliseconds(10);
     Instant deadlock_after = std::chrono::milliseconds(800);
     Instant derived_wait = std::chrono::seconds(1);  // how long a consequence waits for its cause
+    // What a shard has to do is short: messages inside its process, and memory to reserve.
+    Instant stage_within = std::chrono::seconds(10);
+    // Conflicts of one run before others wait for it. Each costs it one attempt, so this bounds
+    // what a slow run loses beside fast ones; those that collide by chance seldom get as far.
+    std::uint32_t patience = 3;
   };
 
   // To the executor of one partition. Known or ended attempts ignore it.
@@ -93,6 +112,19 @@ class Coordinator {
     ProcessId shard = 0;
     Prepare prepare;
   };
+  // To the executor that was granted a number: it is wanted. Unless the write that carries it is
+  // under way, or the attempt over, the executor goes on without it and says so (grant_returned).
+  struct RevokeGrant {
+    ProcessId process = 0;
+    std::uint32_t partition = 0;
+    AttemptId attempt;
+    RunId run;
+  };
+  // The process lets the job wait: to be taken for lost, which the coordinator has done.
+  struct Expel {
+    ProcessId process = 0;
+    Status why;
+  };
   struct SendLive {
     ProcessId process = 0;
     LiveList list;
@@ -113,8 +145,8 @@ class Coordinator {
   struct JobStopped {
     Status status;
   };
-  using Output = std::variant<StartAttempt, AbortAttempt, SendPrepare, SendLive, Answer,
-                              SessionClosed, JobStopped>;
+  using Output = std::variant<StartAttempt, AbortAttempt, SendPrepare, RevokeGrant, Expel, SendLive,
+                              Answer, SessionClosed, JobStopped>;
   using Outputs = std::vector<Output>;
 
   explicit Coordinator(Options options);
@@ -122,9 +154,10 @@ class Coordinator {
 
   // A member: it gets every LiveList; with `shard`, every PREPARE too. `name` is for errors.
   void add_process(ProcessId process, std::string name, bool shard);
-  // Proof that it is gone. A process that hosts a shard stops the job with `unavailable`, naming
-  // worker, device and step; any other fails the running attempts that had a partition there.
-  void process_lost(ProcessId process, Instant now, Outputs& out);
+  // Proof that it is gone, and why. A process that hosts a shard stops the job with `unavailable`,
+  // naming worker, device and step; any other fails the running attempts that had a partition
+  // there.
+  void process_lost(ProcessId process, const Status& why, Instant now, Outputs& out);
 
   void open_session(std::uint64_t session);
   // Cancels the session's runs; SessionClosed follows when all are answered (again, if asked
@@ -136,10 +169,11 @@ class Coordinator {
   // failed_precondition answers a run of a session that is not open; one whose answer has arrived
   // is ignored.
   void run(const RunRequest& request, Instant now, Outputs& out);
-  // Too late once its number is being decided: it then ends as it would have.
+  // Too late once its number is decided: it then ends as it would have.
   void cancel(RunId run, Status cause, Instant now, Outputs& out);
   void partition_done(const PartitionDone& message, Instant now, Outputs& out);
   void staged(const Staged& message, Instant now, Outputs& out);
+  void grant_returned(const GrantReturned& message, Instant now, Outputs& out);
   void blocked(const BlockedReport& message, Instant now, Outputs& out);
   void tick(Instant now, Outputs& out);
   Instant next_wakeup() const;
@@ -156,14 +190,16 @@ class Coordinator {
 
   struct Counters {
     std::uint64_t commits = 0, fast_commits = 0, read_only = 0, failed = 0, conflicts = 0,
-                  withdrawn = 0, attempts = 0;
+                  withdrawn = 0, attempts = 0, taken_back = 0, revoked = 0;
   };
   const Counters& counters() const { return counters_; }
   // One line for each run that is not answered: why it is not (for reports and failing tests).
   std::string text() const;
   struct Tables {
-    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0, elements = 0;
-    bool empty() const { return runs + answers + last_writers + blocked + elements == 0; }
+    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0, elements = 0, undecided = 0;
+    bool empty() const {
+      return runs + answers + last_writers + blocked + elements + undecided == 0;
+    }
   };
   Tables tables() const;
 
@@ -185,6 +221,8 @@ class Coordinator {
     AttemptInfo attempt;
     std::uint64_t random_index = 0;
     CommitNumber grant = 0;
+    bool revoking = false;  // the grant was asked back
+    std::uint32_t conflicts = 0;
     DatasetPlaces::Elements elements;  // taken at its first start
     bool with_place = false;
     JobPlace place;        // with_place: when the attempt started
@@ -198,12 +236,18 @@ class Coordinator {
   virtual bool conflicts(const Run& run) const;
   virtual CommitNumber min_live() const;
   virtual bool all_staged() const;
+  virtual bool number_is_free() const;  // to be given, that is
+  virtual const Run* sole() const;      // the run that others have to wait for, if any
 
   std::map<RunId, Run> runs_;
   CommitNumber decided_ = 0;
   DatasetPlaces places_;
   std::unordered_map<std::uint64_t, CommitNumber> last_write_, last_enqueue_;
   std::set<ProcessId> shards_, staged_;
+  Run* preparing_ = nullptr;  // the one with a number; a map's elements stay where they are
+  Run* granted_ = nullptr;    // the one that holds a granted number
+  // A number that was given and is taken back: what shards that have not answered are told.
+  std::optional<Prepare> withdrawing_;
 
  private:
   struct Session {
@@ -236,14 +280,21 @@ class Coordinator {
   void all_done(Run& run, Instant now, Outputs& out);
   void done_while_aborting(Run& run, const PartitionDone& message, Instant now, Outputs& out);
   void give_numbers(Instant now, Outputs& out);
-  void send_prepares(const Run& run, Outputs& out) const;
+  void revoke(Run& run, Outputs& out) const;
+  void prepare(Run& run, Instant now, Outputs& out);
+  void take_back(Run& run, Status cause, Instant now, Outputs& out);
+  void start_round(Instant now);
+  void send_prepares(Outputs& out) const;
+  void round_done(Instant now, Outputs& out);
+  void expel_late_shards(Instant now, Outputs& out);
   void decide(Run& run, bool fast, Instant now, Outputs& out);
   void remember_writes(const Run& run);
   void forget_writers();
   void fail(Run& run, Status cause, Instant now, Outputs& out);
   void send_aborts(const Run& run, const Status& cause, Outputs& out) const;
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
-  void stop_job(const Member& lost, ProcessId process, Instant now, Outputs& out);
+  void stop_job(const Member& lost, ProcessId process, const Status& why, Instant now,
+                Outputs& out);
   void end_closed_sessions(Outputs& out);
   void resend(Run& run, Instant now, Outputs& out);
   void expire_reports(Instant now);
@@ -257,8 +308,8 @@ class Coordinator {
   std::map<ProcessId, Member> members_;
   std::map<std::uint64_t, Session> sessions_;
   std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
-  Run* preparing_ = nullptr;  // the one with a number; a map's elements stay where they are
-  Run* granted_ = nullptr;    // the one that holds a granted number
+  std::uint64_t round_ = 0;  // of PREPARE
+  Instant round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};
   std::map<ProcessId, Report> blocked_;
   Instant last_progress_{}, live_at_ = kNever;
   int live_repeats_ = 0;

@@ -40,7 +40,7 @@ void Coordinator::expire_reports(Instant now) {
 // withdrawn and started again one by one: withdrawing the holders alone would hand their elements
 // to the next waiter, which is then stuck in their place.
 void Coordinator::break_deadlock(Instant now, Outputs& out) {
-  if (now - last_progress_ < options_.deadlock_after || preparing_) return;
+  if (now - last_progress_ < options_.deadlock_after || preparing_ || withdrawing_) return;
   std::set<RunId> marked;
   for (const auto& [shard, report] : blocked_)
     marked.insert(report.marked.begin(), report.marked.end());
@@ -75,19 +75,25 @@ void Coordinator::tick(Instant now, Outputs& out) {
     Run& run = at->second;
     if (run.phase == Phase::aborting && run.abort_until <= now)
       answer(run, run.cause, 0, now, out);
-    else if (run.deadline <= now && run.phase != Phase::preparing && run.phase != Phase::aborting)
+    else if (run.deadline <= now && run.phase != Phase::aborting)
       fail(run, deadline_exceeded("the deadline of " + step_name(id) + " has passed"), now, out);
-    else if (run.resend_at <= now)
+    else if (run.resend_at <= now && run.phase != Phase::preparing)
       resend(run, now, out);
   }
+  if (round_resend_at_ <= now) {
+    if (preparing_ || withdrawing_) send_prepares(out);
+    round_resend_after_ = std::min(round_resend_after_ * 2, options_.resend_max);
+    round_resend_at_ = now + round_resend_after_;
+  }
+  expel_late_shards(now, out);
   break_deadlock(now, out);
   settle(now, out);
 }
 
 void Coordinator::resend(Run& run, Instant now, Outputs& out) {
   if (run.phase == Phase::running) send_starts(run, out);
+  if (run.phase == Phase::running && run.revoking && granted_ == &run) revoke(run, out);
   if (run.phase == Phase::aborting) send_aborts(run, run.cause, out);
-  if (run.phase == Phase::preparing) send_prepares(run, out);
   run.resend_after = std::min(run.resend_after * 2, options_.resend_max);
   run.resend_at = now + run.resend_after;
 }
@@ -122,14 +128,14 @@ void Coordinator::send_live(Instant now, Outputs& out) {
 
 Instant Coordinator::next_wakeup() const {
   Instant at = live_at_;
+  if (preparing_ || withdrawing_) at = std::min({at, round_resend_at_, round_until_});
   bool watch = false;
   for (const auto& [id, run] : runs_) {
     if (run.phase == Phase::aborting)
       at = std::min(at, run.abort_until);
-    else if (run.phase != Phase::preparing)
+    else
       at = std::min(at, run.deadline);
-    if (run.phase == Phase::running || run.phase == Phase::preparing ||
-        run.phase == Phase::aborting)
+    if (run.phase == Phase::running || run.phase == Phase::aborting)
       at = std::min(at, run.resend_at);
     watch |= run.waiting || run.phase == Phase::victim;
   }
@@ -150,15 +156,20 @@ std::string Coordinator::text() const {
       text += ", " + std::to_string(run.done.size()) + " of " +
               std::to_string(run.step->partitions.size()) + " partitions done";
     if (run.waiting) text += ", waits for a queue";
+    if (run.conflicts > 0) text += ", overtaken " + std::to_string(run.conflicts) + " times";
     if (run.grant != 0) text += ", holds number " + std::to_string(run.grant);
     text += "\n";
   }
+  if (withdrawing_)
+    text += "number " + std::to_string(withdrawing_->s) + " is taken back from " +
+            step_name(withdrawing_->run) + "\n";
   return text;
 }
 
 Coordinator::Tables Coordinator::tables() const {
   Tables t;
   t.runs = runs_.size();
+  t.undecided = (preparing_ ? 1u : 0u) + (withdrawing_ ? 1u : 0u);
   t.last_writers = last_write_.size() + last_enqueue_.size();
   for (const auto& [id, session] : sessions_) t.answers += session.answers.size();
   for (const auto& [shard, report] : blocked_) t.blocked += report.waiting.size();

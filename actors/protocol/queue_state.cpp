@@ -82,6 +82,9 @@ void QueueState::learn(const AttemptInfo& attempt, Outputs& out) {
   if (staged_ && staged_->s <= attempt.snapshot) commit_staged(out);
   AttemptId& from = session_from_[attempt.run.session];
   const AttemptId said{attempt.id.view, attempt.session_from};
+  // What was over when this attempt began, and not decided, never will be.
+  if (staged_ && staged_->log.run.session == attempt.run.session && staged_->attempt < said)
+    staged_.reset();
   if (said <= from) return;
   from = said;
   end_attempts(out);
@@ -173,9 +176,10 @@ void QueueState::size(Request request, Outputs& out) {
 
 void QueueState::stage(const StageRequest& request, Outputs& out) {
   raise_min_live(request.min_live);
+  if (request.withdrawn) return unstage(request, out);
   if (staged_ && staged_->s < request.s) commit_staged(out);
-  if (staged_ && staged_->s == request.s)
-    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash});
+  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
+    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash, {}});
   if (request.s > committed_ && !staged_) {
     pending_stage_ = request;
     try_stage(out);
@@ -198,8 +202,16 @@ void QueueState::try_stage(Outputs& out) {
     record.hash = hash_combine(hash_key(record.hash, key), taken.element);
   if (record.log.close) record.hash = hash_key(record.hash, *record.log.close);
   pending_stage_.reset();
-  out.push_back(ResourceStaged{record.s, record.attempt, record.hash});
+  out.push_back(ResourceStaged{record.s, record.attempt, record.hash, {}});
   staged_ = std::move(record);
+}
+
+// The marks of its elements stay as long as a LiveList keeps them for a redo of the run.
+void QueueState::unstage(const StageRequest& request, Outputs& out) {
+  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt) staged_.reset();
+  if (pending_stage_ && pending_stage_->attempt == request.attempt) pending_stage_.reset();
+  end_attempts(out);
+  serve(out);
 }
 
 void QueueState::commit_staged(Outputs& out) {
@@ -241,6 +253,7 @@ void QueueState::live(const LiveList& list, Outputs& out) {
   live_ = list;
   raise_min_live(list.min_live);
   if (staged_ && staged_->s <= list.decided) commit_staged(out);
+  if (staged_ && live_.over(staged_->attempt)) staged_.reset();  // its number was taken back
   std::erase_if(session_from_, [&](const auto& entry) {
     return entry.second.view < list.view || entry.second.a <= list.next_a;
   });

@@ -158,6 +158,7 @@ class QueueState {
   void commit_staged(Outputs& out);
   void commit_close(bool cancel_pending, Outputs& out);
   void try_stage(Outputs& out);
+  void unstage(const StageRequest& request, Outputs& out);
   bool serve_side(Side side, Outputs& out);
   void serve(Outputs& out);
   void report_blocked(Outputs& out);

@@ -12,34 +12,49 @@ constexpr Instant kRepeatReport = std::chrono::milliseconds(50);
 Shard::Shard(ProcessId process, std::uint64_t view) : process_(process), view_(view) {}
 
 void Shard::prepare(const Prepare& message, Outputs& out) {
-  if (message.view != view_) return;
-  if (last_ && message.s <= last_->s) {  // sent again; an older number has long been decided
-    if (message.s == last_->s) out.push_back(*last_);
+  if (message.view != view_ || message.round < round_) return;  // over: others came since
+  if (message.round == round_) {                                // sent again
+    if (last_) out.push_back(*last_);
     return;
   }
-  if (pending_ && message.s <= pending_->prepare.s) return;  // its resources are at it
-  Pending next{message, {}, {}};
-  for (const ResourceWrites& r : message.resources) next.missing.insert(r.resource);
-  pending_ = std::move(next);
-  for (const ResourceWrites& r : message.resources)
+  round_ = message.round;
+  last_.reset();
+  if (message.withdrawn) return withdraw(message, out);
+  staging_ = message;
+  pending_.emplace();
+  for (const ResourceWrites& r : message.resources) {
+    pending_->missing.insert(r.resource);
     out.push_back(
-        StageResource{r.resource, {message.s, message.attempt, r.keys, message.min_live}});
-  if (pending_->missing.empty()) seal(out);
+        StageResource{r.resource, {message.s, message.attempt, r.keys, message.min_live, false}});
+  }
+  if (message.resources.empty()) answer(message.s, 0, ok_status(), out);
+}
+
+// Those that could not stage it, or have not yet, are told too.
+void Shard::withdraw(const Prepare& message, Outputs& out) {
+  if (staging_ && staging_->attempt == message.attempt)
+    for (const ResourceWrites& r : staging_->resources)
+      out.push_back(
+          StageResource{r.resource, {message.s, message.attempt, 0, message.min_live, true}});
+  staging_.reset();
+  answer(message.s, 0, ok_status(), out);
 }
 
 void Shard::staged(ResourceId resource, const ResourceStaged& message, Outputs& out) {
-  if (!pending_ || message.s != pending_->prepare.s) return;
+  if (!pending_ || message.s != staging_->s || message.attempt != staging_->attempt) return;
+  if (!message.status.ok()) return answer(message.s, 0, message.status, out);
   if (pending_->missing.erase(resource) == 0) return;
   pending_->hashes[resource] = message.hash;
-  if (pending_->missing.empty()) seal(out);
+  if (!pending_->missing.empty()) return;
+  std::uint64_t hash = 0;
+  for (const auto& [staged, h] : pending_->hashes)
+    hash = hash_combine(hash_combine(hash, staged.index), h);
+  answer(message.s, hash, ok_status(), out);
 }
 
-void Shard::seal(Outputs& out) {
-  std::uint64_t hash = 0;
-  for (const auto& [resource, h] : pending_->hashes)
-    hash = hash_combine(hash_combine(hash, resource.index), h);
-  last_ = Staged{view_, process_, pending_->prepare.s, hash};
+void Shard::answer(CommitNumber s, std::uint64_t hash, Status status, Outputs& out) {
   pending_.reset();
+  last_ = Staged{view_, process_, s, hash, round_, std::move(status)};
   out.push_back(*last_);
 }
 

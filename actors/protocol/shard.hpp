@@ -12,7 +12,8 @@
 namespace troupe {
 
 // The machine between the coordinator and the resources that one process hosts. PREPARE goes on to
-// the resources the run wrote to; STAGED goes back when all of them have staged. With one replica
+// the resources the run wrote to; STAGED goes back when all of them have staged, or as soon as one
+// says why it cannot. A PREPARE that is withdrawn takes back what they staged. With one replica
 // the shard keeps no log of its own: the staged records are at the resources. A backup will hang
 // in here, between the last resource's answer and STAGED.
 //
@@ -48,7 +49,6 @@ class Shard {
 
  private:
   struct Pending {
-    Prepare prepare;
     std::set<ResourceId> missing;
     std::map<ResourceId, std::uint64_t> hashes;
   };
@@ -56,13 +56,16 @@ class Shard {
     std::vector<AttemptId> waiting;
     std::vector<RunId> marked;
   };
-  void seal(Outputs& out);
+  void withdraw(const Prepare& message, Outputs& out);
+  void answer(CommitNumber s, std::uint64_t hash, Status status, Outputs& out);
   void report(Instant now, Outputs& out);
 
   const ProcessId process_;
   const std::uint64_t view_;
-  std::optional<Pending> pending_;
-  std::optional<Staged> last_;  // answered again when asked again
+  std::uint64_t round_ = 0;         // of the PREPARE that came last
+  std::optional<Prepare> staging_;  // that its resources were told to stage
+  std::optional<Pending> pending_;  // and have not all
+  std::optional<Staged> last_;      // answered again when asked again
   LiveList live_;
   std::map<ResourceId, Waits> blocked_;
   std::uint64_t report_sequence_ = 0;

@@ -118,8 +118,11 @@ Status VariableStore::start_preview(const ReadRequest& request,
     auto value = value_at(name, request.attempt.snapshot);
     if (!value.ok() && value.status().code() != Code::failed_precondition) return value.status();
     // Uninitialised is fine here: the first write that is allowed on it gives it a value.
-    task.variables.push_back({name, variables_.find(name)->second.spec.dtype,
-                              value.ok() ? std::move(value).value() : Tensor{}, false});
+    task.variables.push_back({name,
+                              variables_.find(name)->second.spec.dtype,
+                              value.ok() ? std::move(value).value() : Tensor{},
+                              false,
+                              {}});
   }
   ++next_task_;
   previews_.emplace(task.id, std::move(preview));

@@ -183,23 +183,34 @@ void VariableStore::log(LogRequest request, Outputs& out) {
   if (!log) log = &logs_[attempt];
   log->metas = std::move(metas);
   for (const LoggedWrite& write : request.writes) append(*log, write);
-  out.push_back(LogReply{request.id, ok_status(), request.commit});
   if (request.commit != 0) {
-    Record record = make_record(request.commit, attempt, std::move(*log));
-    record.may_wait = true;
-    logs_.erase(attempt);
-    last_fast_ = attempt;
-    commit(std::move(record), out);
+    log_and_commit(request, std::move(*log), out);
   } else {
+    out.push_back(LogReply{request.id, ok_status(), 0});
     try_stage(out);
   }
   serve_reads(out);
 }
 
+// The fast path.
+void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out) {
+  const AttemptId attempt = request.attempt.id;
+  Record record = make_record(request.commit, attempt, std::move(log));
+  record.may_wait = true;
+  logs_.erase(attempt);
+  if (Status s = reserve(record, copies(record)); !s.ok()) {
+    out.push_back(LogReply{request.id, std::move(s), 0});
+    return;
+  }
+  out.push_back(LogReply{request.id, ok_status(), request.commit});
+  last_fast_ = attempt;
+  commit(std::move(record), out);
+}
+
 // ------------------------------------------------------------------ staging and committing
 
 VariableStore::Record VariableStore::make_record(CommitNumber s, const AttemptId& attempt,
-                                                 AttemptLog log) const {
+                                                 AttemptLog log) {
   std::uint64_t h = 0;
   for (const Write& w : log.writes) {
     h = hash_combine(hash_text(w.rule->op, h), w.node);
@@ -210,15 +221,45 @@ VariableStore::Record VariableStore::make_record(CommitNumber s, const AttemptId
       for (const Tensor& t : operands) h = hash_shape(h, t);
     }
   }
-  return {s, attempt, h, std::move(log.writes), std::move(log.metas), false};
+  Record record{s, attempt, h, {}, {}, {}, std::move(log.metas), false};
+  for (const Write& w : log.writes) record.reductions.push_back(reduction_of(w, record.names));
+  return record;
+}
+
+// Memory for what replicas' contributions are joined into, and for new values if `copied`.
+Status VariableStore::reserve(Record& record, bool copied) const {
+  std::vector<VariableMeta> after;
+  for (const std::string& name : record.names)
+    if (copied) after.push_back(record.metas.find(name)->second);
+  auto room = rules_.reserve(after, record.reductions);
+  if (!room.ok()) return room.status().in("in container " + name_);
+  record.room = std::move(room).value();
+  return ok_status();
+}
+
+// Somebody holds a value that it replaces, or may still ask for it.
+bool VariableStore::copies(const Record& record) const {
+  if (min_live_ + 1 < record.s || !committing_.empty()) return true;
+  return std::any_of(record.names.begin(), record.names.end(), [&](const std::string& name) {
+    const Variable& v = variables_.find(name)->second;
+    return !v.versions.empty() && !v.versions.back().value.unique();
+  });
 }
 
 void VariableStore::stage(const StageRequest& request, Outputs& out) {
-  if (!broken_.ok()) return;  // Failed was said; no number is decided any more
+  if (request.withdrawn) {
+    if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt) staged_.reset();
+    if (pending_stage_ && pending_stage_->attempt == request.attempt) pending_stage_.reset();
+    return;
+  }
+  if (!broken_.ok()) {
+    out.push_back(ResourceStaged{request.s, request.attempt, 0, broken_});
+    return;
+  }
   raise_min_live(request.min_live);
   if (staged_ && staged_->s < request.s) commit_staged(out);
-  if (staged_ && staged_->s == request.s)
-    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash});
+  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
+    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash, {}});
   if (request.s <= committed_ || staged_) return;
   pending_stage_ = request;
   try_stage(out);
@@ -233,9 +274,11 @@ void VariableStore::try_stage(Outputs& out) {
     mine = std::move(log->second);
     logs_.erase(log);
   }
-  staged_ = make_record(pending_stage_->s, pending_stage_->attempt, std::move(mine));
+  Record record = make_record(pending_stage_->s, pending_stage_->attempt, std::move(mine));
   pending_stage_.reset();
-  out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash});
+  Status status = reserve(record, true);
+  out.push_back(ResourceStaged{record.s, record.attempt, record.hash, status});
+  if (status.ok()) staged_ = std::move(record);
 }
 
 void VariableStore::commit_staged(Outputs& out) {
@@ -261,9 +304,8 @@ void VariableStore::commit(Record record, Outputs& out) {
 }
 
 // What the caller needs to apply this write, all but the variables' values.
-VariableStore::Reduction VariableStore::reduction_of(const Write& write,
-                                                     std::vector<std::string>& names) {
-  Reduction reduction{write.rule, {}, {}};
+WriteReduction VariableStore::reduction_of(const Write& write, std::vector<std::string>& names) {
+  WriteReduction reduction{write.rule, {}, {}, {}};
   for (const auto& [replica, operands] : write.contributions)
     reduction.contributions.push_back(operands);  // a map: in replica order
   for (const std::string& target : write.rule->targets) {
@@ -278,20 +320,20 @@ VariableStore::Reduction VariableStore::reduction_of(const Write& write,
 // known that nobody needs the values before it, so that they can be overwritten.
 void VariableStore::apply_next(bool wanted, Outputs& out) {
   if (commit_task_ != 0 || committing_.empty()) return;
-  const Record& record = committing_.front();
+  Record& record = committing_.front();
   const bool in_place = min_live_ >= record.s;
   if (record.may_wait && !in_place && !wanted && committing_.size() == 1) return;
-  Task task{next_task_++, record.s, {}, {}};
-  std::vector<std::string> names;
-  for (const Write& w : record.writes) task.reductions.push_back(reduction_of(w, names));
-  for (const std::string& name : names) {
-    Variable& v = variables_.find(name)->second;
+  Task task{next_task_++, record.s, {}, std::move(record.reductions)};
+  record.room.resize(record.names.size());
+  for (std::size_t i = 0; i < record.names.size(); ++i) {
+    Variable& v = variables_.find(record.names[i])->second;
     Tensor value;
     if (!v.versions.empty()) {
       value = v.versions.back().value;
       if (in_place) v.versions.clear();
     }
-    task.variables.push_back({name, v.spec.dtype, std::move(value), in_place});
+    task.variables.push_back(
+        {record.names[i], v.spec.dtype, std::move(value), in_place, std::move(record.room[i])});
   }
   commit_task_ = task.id;
   out.push_back(std::move(task));
@@ -329,11 +371,9 @@ void VariableStore::applied(std::uint64_t task, Expected<std::vector<Tensor>> va
 void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) {
   Record record = std::move(committing_.front());
   committing_.pop_front();
-  std::vector<std::string> names;
-  for (const Write& w : record.writes) reduction_of(w, names);
-  TROUPE_CHECK(values.size() == names.size(), "one value for each variable of the task");
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    Variable& v = variables_.find(names[i])->second;
+  TROUPE_CHECK(values.size() == record.names.size(), "one value for each variable of the task");
+  for (std::size_t i = 0; i < record.names.size(); ++i) {
+    Variable& v = variables_.find(record.names[i])->second;
     v.versions.push_back({record.s, std::move(values[i])});
     while (v.versions.size() > 1 && v.versions[1].s <= min_live_) v.versions.pop_front();
   }
@@ -357,6 +397,7 @@ void VariableStore::live(const LiveList& list, Outputs& out) {
   live_ = list;
   raise_min_live(list.min_live);  // first: it says whether the commit may overwrite
   if (staged_ && staged_->s <= list.decided) commit_staged(out);
+  if (staged_ && live_.over(staged_->attempt)) staged_.reset();  // its number was taken back
   std::erase_if(logs_, [&](const auto& entry) { return live_.over(entry.first); });
   if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
   apply_next(true, out);

@@ -12,12 +12,11 @@
 #include <variant>
 #include <vector>
 
-#include "core/transaction.hpp"
 #include "core/attr.hpp"
+#include "core/transaction.hpp"
 #include "graph/op_def.hpp"
 
 namespace troupe {
-
 
 // One write node of a compiled step, made once and shared by all its writes.
 struct UpdateRule {
@@ -51,10 +50,27 @@ struct VariableMeta {
   Shape shape;  // when initialised
 };
 
+// One write to apply: reduce contributions[replica order][operand] as rule->combine says, then
+// apply the rule to `targets`, which are places among the variables of its task.
+struct WriteReduction {
+  std::shared_ptr<const UpdateRule> rule;
+  std::vector<std::vector<Tensor>> contributions;
+  std::vector<std::uint32_t> targets;
+  std::vector<Tensor> joined;  // memory for the reduced operands; undefined: none was reserved
+};
+
 // The rules that can be applied, given by whoever owns the op registry.
 class UpdateRules {
  public:
   virtual ~UpdateRules() = default;
+  // Memory that applying the reductions may need beside the values that they are applied to: a
+  // value for each of `variables`, which are as the reductions will leave them, and what each
+  // reduction joins, which goes into it. resource_exhausted when there is not as much. Called when
+  // the writes are staged, in the actor that does it.
+  virtual Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
+                                                std::vector<WriteReduction>&) const {
+    return std::vector<Tensor>(variables.size());
+  }
   // Everything that could make applying `write` fail must be found here; `targets` (in the order
   // of rule->targets) become what they are after it. Called when the write is logged.
   virtual Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const = 0;
@@ -66,6 +82,10 @@ class UpdateRules {
 // done: replies (matched by the caller's `id`) and apply tasks, which the caller runs on the
 // device, in the order given, and answers with `applied`. At most one task that commits is in
 // flight. Requests of attempts that are over are answered `aborted`.
+//
+// Memory that applying may need is reserved before a write counts as staged, so that what was
+// decided does not fail for want of it: for every write that is staged, and on the fast path for
+// those of which it is known that they cannot be applied in place.
 //
 // A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
 // decided and was staged here if it touched this container, so a staged s <= R commits first. The
@@ -104,29 +124,23 @@ class VariableStore {
     Status status;
     CommitNumber committed = 0;  // the granted number, on the fast path
   };
-  // One write to apply: reduce contributions[replica order][operand] as rule->combine says, then
-  // apply the rule to `targets`, which are places in Task::variables.
-  struct Reduction {
-    std::shared_ptr<const UpdateRule> rule;
-    std::vector<std::vector<Tensor>> contributions;
-    std::vector<std::uint32_t> targets;
-  };
   struct TaskVariable {
     std::string name;
     DType dtype = DType::invalid;
     Tensor value;  // undefined: not initialised yet
     // The store gave up its reference: the value may be overwritten if value.unique().
     bool in_place = false;
+    Tensor room;  // for the new value when it may not; undefined: none was reserved
   };
   // Apply the reductions in order; answer `applied` with the final value of every variable.
   struct Task {
     std::uint64_t id = 0;
     CommitNumber commit = 0;  // 0: for a read of an attempt's own writes
     std::vector<TaskVariable> variables;
-    std::vector<Reduction> reductions;
+    std::vector<WriteReduction> reductions;
   };
   // A committed update could not be applied: the container's state is lost, and everything that
-  // asks it for anything gets this status from now on.
+  // asks it for anything gets this status from now on. Its process has to leave the job.
   struct Failed {
     Status status;
   };
@@ -196,9 +210,11 @@ class VariableStore {
     CommitNumber s = 0;
     AttemptId attempt;
     std::uint64_t hash = 0;
-    std::vector<Write> writes;
-    Metas metas;            // of its targets, after it
-    bool may_wait = false;  // worth waiting to learn whether it can be applied in place
+    std::vector<std::string> names;  // of the variables it changes
+    std::vector<WriteReduction> reductions;
+    std::vector<Tensor> room;  // reserved for their values
+    Metas metas;               // of its targets, after it
+    bool may_wait = false;     // worth waiting to learn whether it can be applied in place
   };
   struct Preview {
     ReadRequest request;
@@ -209,11 +225,14 @@ class VariableStore {
   void learn(const AttemptInfo& attempt, Outputs& out);
   void raise_min_live(CommitNumber min_live);
   Status check(const LogRequest& request, const AttemptLog* log, Metas& metas) const;
+  void log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out);
   Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
   void append(AttemptLog& log, const LoggedWrite& write);
   VariableMeta meta(const Variable& variable) const;
-  static Reduction reduction_of(const Write& write, std::vector<std::string>& names);
-  Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log) const;
+  static WriteReduction reduction_of(const Write& write, std::vector<std::string>& names);
+  static Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log);
+  Status reserve(Record& record, bool copied) const;
+  bool copies(const Record& record) const;
   void commit(Record record, Outputs& out);
   void commit_staged(Outputs& out);
   void try_stage(Outputs& out);

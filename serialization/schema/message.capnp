@@ -27,6 +27,8 @@ struct Message {
     leave @15 :Leave;
     part @16 :Part;
     dropContainers @17 :DropContainers;
+    revokeGrant @18 :RevokeGrant;
+    grantReturned @19 :GrantReturned;
   }
 }
 
@@ -185,6 +187,8 @@ struct Prepare {
   run @3 :V.RunId;
   resources @4 :List(ResourceWrites);
   minLive @5 :UInt64;
+  round @6 :UInt64;
+  withdrawn @7 :Bool;
 }
 
 struct Staged {
@@ -192,6 +196,20 @@ struct Staged {
   shard @1 :UInt32;
   s @2 :UInt64;
   hash @3 :UInt64;
+  round @4 :UInt64;
+  status @5 :V.Status;
+}
+
+struct RevokeGrant {
+  compiled @0 :UInt64;
+  partition @1 :UInt32;
+  attempt @2 :V.AttemptId;
+  run @3 :V.RunId;
+}
+
+struct GrantReturned {
+  attempt @0 :V.AttemptId;
+  run @1 :V.RunId;
 }
 
 struct LiveAttempt {

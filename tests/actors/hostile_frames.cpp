@@ -23,7 +23,8 @@ bool from_master(const WireMessage& m) {
   return std::holds_alternative<LoadGraph>(m) || std::holds_alternative<LoadStep>(m) ||
          std::holds_alternative<UnloadStep>(m) || std::holds_alternative<StartStep>(m) ||
          std::holds_alternative<AbortPartition>(m) || std::holds_alternative<Prepare>(m) ||
-         std::holds_alternative<LiveList>(m) || std::holds_alternative<DropContainers>(m);
+         std::holds_alternative<RevokeGrant>(m) || std::holds_alternative<LiveList>(m) ||
+         std::holds_alternative<DropContainers>(m);
 }
 
 void repair(std::string& frame) {
@@ -198,6 +199,8 @@ WireMessage HostileFrames::plausible() {
     case 7: {
       AttemptInfo info = attempt();
       Prepare prepare{1, one_in(3) ? commits_ : ++commits_, info.id, info.run, {}, info.min_live};
+      prepare.round = one_in(3) ? rounds_ : ++rounds_;
+      prepare.withdrawn = one_in(4);
       for (std::uint64_t n = random_.below(3); n > 0; --n)
         prepare.resources.push_back(
             {{kVictim, std::uint32_t(random_.below(3))}, std::uint32_t(random_.below(3))});
@@ -208,6 +211,7 @@ WireMessage HostileFrames::plausible() {
       }
       maybe(prepare.view, 20);
       maybe(prepare.s, 60);
+      maybe(prepare.round, 60);
       maybe(prepare.min_live, 20);
       return prepare;
     }

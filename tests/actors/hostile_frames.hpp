@@ -48,7 +48,7 @@ class HostileFrames {
   const JobProgram& program_;
   Random random_;
   Values values_;
-  std::uint64_t attempts_ = 2, commits_ = 1, lists_ = 1;
+  std::uint64_t attempts_ = 2, commits_ = 1, rounds_ = 1, lists_ = 1;
   bool unfinished_ = false;  // the beginning of a long message was said: no other may follow
 };
 

@@ -145,7 +145,7 @@ TEST_CASE("an update checks what its variables and operands really are") {
         else
           write.operands.push_back(Tensor::make(type, Shape{}).value());
       }
-      return OpRules().check(write, targets);
+      return OpRules(*device).check(write, targets);
     };
     CHECK_MESSAGE(check(false).ok(), check(false).text());
     names(check(true), {g.node(update.node()).name, wrong.argument(), dtype_name(wrong.dtype),

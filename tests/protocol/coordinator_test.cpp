@@ -24,7 +24,7 @@ struct Fixture {
   static std::shared_ptr<StepShape> shape(std::vector<ProcessId> processes, bool fast = false) {
     auto s = std::make_shared<StepShape>();
     for (ProcessId p : processes)
-      s->partitions.push_back({p, "/worker:" + std::to_string(p) + "/cpu:0"});
+      s->partitions.push_back({p, "/worker:" + std::to_string(p) + "/cpu:0", {}});
     s->fast_path = fast;
     return s;
   }
@@ -56,7 +56,16 @@ struct Fixture {
     return d;
   }
   void send(const PartitionDone& d) { coordinator.partition_done(d, now, out); }
-  void stage(ProcessId shard, CommitNumber s) { coordinator.staged({1, shard, s, 0}, now, out); }
+  // Its answer to the PREPARE that came last.
+  void stage(ProcessId shard, CommitNumber s, Status status = {}) {
+    const std::uint64_t round = all<Coordinator::SendPrepare>().back().prepare.round;
+    coordinator.staged({1, shard, s, 0, round, std::move(status)}, now, out);
+  }
+  // Both shards have dropped what was taken back.
+  void give_back() {
+    REQUIRE(coordinator.tables().undecided == 1);
+    for (ProcessId shard : {1, 2}) stage(shard, coordinator.decided() + 1);
+  }
   void tick(Instant later) {
     now += later;
     coordinator.tick(now, out);
@@ -252,11 +261,17 @@ TEST_CASE_FIXTURE(Fixture, "a deadline ends a run, also when its number is not d
   CHECK(all<Coordinator::AbortAttempt>().size() == 1);
   run(1, shape({1}), {}, 200ms);
   send(done(started(1), 0, 1));
+  stage(1, 1);
   tick(150ms);
-  CHECK(answers() == 1);
+  CHECK(answer(1).status.code() == Code::deadline_exceeded);
+  CHECK(coordinator.decided() == 0);
+  run(2, shape({1}), {}, 400ms);
+  send(done(started(2), 0, 1));
+  give_back();
   stage(1, 1);
   stage(2, 1);
-  CHECK(answer(1).status.ok());
+  tick(150ms);
+  CHECK(answer(2).status.ok());  // decided before
 }
 
 TEST_CASE_FIXTURE(Fixture, "close cancels the runs of its session and refuses later ones") {
@@ -274,21 +289,185 @@ TEST_CASE_FIXTURE(Fixture, "close cancels the runs of its session and refuses la
   CHECK(coordinator.tables().runs == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "close waits for the run whose number is being decided") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a run that was called off does not commit, whatever shards have staged") {
   run(0, shape({1}));
   send(done(started(0), 0, 1));
+  const auto first = all<Coordinator::SendPrepare>();
+  stage(1, 1);
   coordinator.close_session(7, now, out);
-  CHECK(all<Coordinator::SessionClosed>().empty());
+  CHECK(answer(0).status.code() == Code::cancelled);
+  CHECK(all<Coordinator::SessionClosed>().size() == 1);
+  auto prepares = all<Coordinator::SendPrepare>();
+  REQUIRE(prepares.size() == 4);  // all shards are told that it is taken back
+  for (int i : {2, 3}) {
+    CHECK(prepares[std::size_t(i)].prepare.withdrawn);
+    CHECK(prepares[std::size_t(i)].prepare.attempt == first[0].prepare.attempt);
+    CHECK(prepares[std::size_t(i)].prepare.round == first[0].prepare.round + 1);
+  }
+  coordinator.staged({1, 2, 1, 0, first[0].prepare.round, {}}, now, out);  // too late
+  CHECK(coordinator.decided() == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a number is given again when every shard has given it back") {
+  run(0, shape({1}));
+  run(1, shape({1}));
+  send(done(started(0), 0, 1));
+  send(done(started(1), 0, 1));
+  coordinator.cancel({7, 0}, cancelled("enough"), now, out);
+  CHECK(answer(0).status.code() == Code::cancelled);
+  CHECK(coordinator.tables().undecided == 1);
+  stage(2, 1);
+  out.clear();
+  tick(50ms);  // asked again
+  auto prepares = all<Coordinator::SendPrepare>();
+  REQUIRE(prepares.size() == 1);
+  CHECK(prepares[0].shard == 1);
+  CHECK(prepares[0].prepare.withdrawn);
+  run(2, shape({1}, true));
+  CHECK(all<Coordinator::StartAttempt>()[0].grant == 0);  // nor can it be granted
+  stage(1, 1);
+  prepares = all<Coordinator::SendPrepare>();
+  REQUIRE(prepares.size() == 3);
+  CHECK(prepares[1].prepare.s == 1);
+  CHECK(prepares[1].prepare.run.n == 1);
+  CHECK_FALSE(prepares[1].prepare.withdrawn);
   stage(1, 1);
   stage(2, 1);
-  CHECK(answer(0).status.ok());
-  CHECK(all<Coordinator::SessionClosed>().size() == 1);
+  CHECK(answer(1).committed == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a shard that cannot stage fails the run, by name, and no other") {
+  run(0, shape({1, 2}));
+  run(1, shape({1}));
+  for (std::uint32_t p : {0, 1}) send(done(started(0), p, 1));
+  stage(1, 1);
+  stage(2, 1, resource_exhausted("no memory"));
+  CHECK(answer(0).status.code() == Code::resource_exhausted);
+  CHECK(answer(0).status.text().find("/worker:2") != std::string::npos);
+  CHECK(coordinator.decided() == 0);
+  give_back();
+  commit(1);
+  CHECK(answer(1).committed == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a shard that does not stage in time is lost, with that as the cause") {
+  for (bool withdrawn : {false, true}) {
+    Fixture f;
+    f.run(0, shape({1}));
+    f.send(f.done(f.started(0), 0, 1));
+    if (withdrawn) f.coordinator.cancel({7, 0}, cancelled("enough"), f.now, f.out);
+    f.stage(1, 1);
+    while (f.coordinator.next_wakeup() < 10s) f.tick(f.coordinator.next_wakeup() - f.now);
+    CHECK(f.all<Coordinator::Expel>().empty());
+    f.tick(10s - f.now);
+    auto expelled = f.all<Coordinator::Expel>();
+    REQUIRE(expelled.size() == 1);
+    CHECK(expelled[0].process == 2);
+    CHECK(f.all<Coordinator::JobStopped>().size() == 1);
+    f.run(1, shape({1}));
+    for (const auto& status : {f.answer(1).status, f.all<Coordinator::JobStopped>()[0].status}) {
+      CHECK(status.code() == Code::unavailable);
+      CHECK(status.text().find("/worker:2") != std::string::npos);
+      CHECK(status.text().find("did not stage a commit within 10 s") != std::string::npos);
+    }
+    CHECK(f.answer(0).status.code() == (withdrawn ? Code::cancelled : Code::unavailable));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a grant is asked back when another run wants a number") {
+  run(0, shape({1}, true));
+  const auto granted = started(0);
+  run(1, shape({2}));
+  CHECK(all<Coordinator::RevokeGrant>().empty());
+  send(done(started(1), 0, 1));
+  auto asked = all<Coordinator::RevokeGrant>();
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0].attempt == granted.id);
+  CHECK(all<Coordinator::SendPrepare>().empty());
+  out.clear();
+  tick(50ms);
+  CHECK(all<Coordinator::RevokeGrant>().size() == 1);  // no answer: asked again
+  coordinator.grant_returned({granted.id, granted.run}, now, out);
+  coordinator.grant_returned({granted.id, granted.run}, now, out);
+  CHECK(coordinator.counters().revoked == 1);
+  stage(1, 1);
+  stage(2, 1);
+  CHECK(answer(1).committed == 1);
+  send(done(granted, 0, 1));
+  stage(1, 2);
+  stage(2, 2);
+  CHECK(answer(0).committed == 2);
+  CHECK(coordinator.counters().fast_commits == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a grant that was used before it was asked back counts") {
+  run(0, shape({1}, true));
+  const auto granted = started(0);
+  run(1, shape({2}));
+  send(done(started(1), 0, 1));
+  auto d = done(granted, 0, 1);
+  d.fast_committed = 1;
+  send(d);
+  CHECK(answer(0).committed == 1);
+  coordinator.grant_returned({granted.id, granted.run}, now, out);  // not true, and too late
+  stage(1, 2);
+  stage(2, 2);
+  CHECK(answer(1).committed == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that was overtaken three times has the numbers to itself") {
+  run(0, shape({1}));
+  PartitionDone slow;
+  std::uint64_t n = 1;
+  for (int i = 0; i < 3; ++i, ++n) {
+    run(n, shape({1}));
+    commit(n, {{}, {}, {42}, {}, {}});
+    slow = done(started(0), 0, 1);
+    slow.uses.reads = {42};
+    send(slow);
+  }
+  CHECK(coordinator.counters().conflicts == 3);
+  slow.attempt = started(0).id;
+  run(n, shape({1}, true));
+  CHECK(all<Coordinator::StartAttempt>().back().grant == 0);
+  auto d = done(started(n), 0, 1);
+  d.uses.updates = {42};
+  out.clear();
+  send(d);
+  CHECK(all<Coordinator::SendPrepare>().empty());  // it waits, since the other one runs
+  send(slow);
+  stage(1, 4);
+  stage(2, 4);
+  CHECK(answer(0).committed == 4);
+  stage(1, 5);
+  stage(2, 5);
+  CHECK(answer(n).committed == 5);
+  CHECK(coordinator.counters().conflicts == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a run that waits for a queue lets others commit, however often overtaken") {
+  run(0, shape({1}));
+  std::uint64_t n = 1;
+  for (int i = 0; i < 3; ++i, ++n) {
+    run(n, shape({1}));
+    commit(n, {{}, {}, {42}, {}, {}});
+    auto d = done(started(0), 0, 1);
+    d.uses.reads = {42};
+    send(d);
+  }
+  run(n, shape({1}));
+  send(done(started(n), 0, 1));
+  const auto prepares = all<Coordinator::SendPrepare>().size();
+  coordinator.blocked({1, 1, 1, {started(0).id}, {}}, now, out);
+  CHECK(all<Coordinator::SendPrepare>().size() == prepares + 2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
   run(0, shape({1, 3}));
   run(1, shape({1, 2}));
-  coordinator.process_lost(3, now, out);
+  coordinator.process_lost(3, unavailable("silent for 2000 ms"), now, out);
   CHECK(answer(0).status.code() == Code::unavailable);
   const std::string text = answer(0).status.text();
   CHECK(text.find("/worker:3 was lost in step 0 of session 7") != std::string::npos);
@@ -300,11 +479,11 @@ TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
 
 TEST_CASE_FIXTURE(Fixture, "a lost worker with state stops the job, naming worker, device, step") {
   run(4, shape({1, 2}));
-  coordinator.process_lost(2, now, out);
+  coordinator.process_lost(2, unavailable("silent for 2000 ms"), now, out);
   REQUIRE(all<Coordinator::JobStopped>().size() == 1);
   CHECK(answer(4).status.code() == Code::unavailable);
   const std::string text = answer(4).status.text();
-  for (const char* part : {"/worker:2", "step 4", "/worker:2/cpu:0"})
+  for (const char* part : {"/worker:2", "step 4", "/worker:2/cpu:0", "silent for 2000 ms"})
     CHECK(text.find(part) != std::string::npos);
   run(5, shape({1}));
   CHECK(answer(5).status.code() == Code::unavailable);

@@ -316,3 +316,36 @@ TEST_CASE("elements and sharers must fit the queue's description") {
       CHECK(r->status.code() == Code::invalid_argument);
   CHECK(out.size() == 3);
 }
+
+TEST_CASE_FIXTURE(Fixture,
+                  "what was staged and is withdrawn gives its elements and its room back") {
+  fill({1, 2});
+  auto a = newer(1);
+  dequeue(a);
+  queue.stage({2, a.id, 1, 0, false}, out);
+  queue.stage({2, a.id, 1, 0, true}, out);
+  CHECK(queue.tables().staged == 0);
+  queue.live({1, sequence++, 1, 0, 102, {}}, out);  // it is over
+  CHECK(queue.tables().leases == 0);
+  auto b = newer(2);
+  CHECK(value(dequeue(b)) == 1);
+  enqueue(b, 3);
+  queue.stage({2, b.id, 1, 0, false}, out);  // the number is another attempt's now
+  queue.live({1, sequence++, 2, 0, 103, {}}, out);
+  REQUIRE(queue.elements().size() == 1);
+  CHECK(queue.elements()[0][0].item<std::int64_t>() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "the next run of a session finds the element of one that was called off") {
+  fill({1, 2});
+  auto a = newer(1);
+  CHECK(value(dequeue(a)) == 1);
+  queue.stage({2, a.id, 1, 0, false}, out);
+  auto b = newer(2);  // said by the master before the queue hears that the number was taken back
+  b.run.session = a.run.session;
+  b.snapshot = 1;
+  b.session_from = b.id.a;
+  CHECK(value(dequeue(b)) == 1);
+  CHECK(queue.tables().staged == 0);
+}

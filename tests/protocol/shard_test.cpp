@@ -8,8 +8,9 @@ namespace {
 const ResourceId kStore{2, 0}, kQueue{2, 1};
 const AttemptId kAttempt{1, 4};
 
+// The first PREPARE of each number: its round is the number's.
 Prepare prepare(CommitNumber s, std::vector<ResourceWrites> resources) {
-  return {1, s, kAttempt, {0, 4}, std::move(resources), 0};
+  return {1, s, kAttempt, {0, 4}, std::move(resources), 0, s, false};
 }
 template <class T>
 std::size_t count(const Shard::Outputs& out) {
@@ -26,10 +27,10 @@ TEST_CASE("a shard has staged when all resources the run wrote to have") {
   CHECK(count<Shard::StageResource>(out) == 2);
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);  // sent again
   CHECK(count<Shard::StageResource>(out) == 2);
-  shard.staged(kStore, {1, kAttempt, 77}, out);
-  shard.staged(kStore, {1, kAttempt, 77}, out);
+  shard.staged(kStore, {1, kAttempt, 77, {}}, out);
+  shard.staged(kStore, {1, kAttempt, 77, {}}, out);
   CHECK(count<Staged>(out) == 0);
-  shard.staged(kQueue, {1, kAttempt, 78}, out);
+  shard.staged(kQueue, {1, kAttempt, 78, {}}, out);
   REQUIRE(count<Staged>(out) == 1);
   out.clear();
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
@@ -79,4 +80,50 @@ TEST_CASE("a shard repeats who is blocked until nobody is") {
   CHECK(std::get<BlockedReport>(out.back()).waiting.empty());
   CHECK(shard.next_wakeup() == kNever);
   CHECK(shard.at_rest());
+}
+
+TEST_CASE("what was staged is taken back from the resources, once, and for good") {
+  Shard shard(2, 1);
+  Shard::Outputs out;
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
+  shard.staged(kStore, {1, kAttempt, 77, {}}, out);
+  out.clear();
+  auto back = prepare(1, {});
+  back.round = 2;
+  back.withdrawn = true;
+  for (int again = 0; again < 2; ++again) shard.prepare(back, out);
+  CHECK(count<Shard::StageResource>(out) == 2);
+  for (const auto& o : out)
+    if (auto* stage = std::get_if<Shard::StageResource>(&o)) CHECK(stage->request.withdrawn);
+  CHECK(count<Staged>(out) == 2);
+  out.clear();
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);  // of the first round: late
+  shard.staged(kQueue, {1, kAttempt, 78, {}}, out);
+  CHECK(out.empty());
+  CHECK(shard.at_rest());
+  auto next = prepare(1, {{kStore, 1}});  // the number is another attempt's now
+  next.attempt = {1, 9};
+  next.round = 3;
+  shard.prepare(next, out);
+  CHECK(count<Shard::StageResource>(out) == 1);
+  shard.staged(kStore, {1, kAttempt, 77, {}}, out);
+  CHECK(count<Staged>(out) == 0);
+  shard.staged(kStore, {1, {1, 9}, 77, {}}, out);
+  REQUIRE(count<Staged>(out) == 1);
+  CHECK(std::get<Staged>(out.back()).round == 3);
+}
+
+TEST_CASE("a shard says at once why one of its resources cannot stage") {
+  Shard shard(2, 1);
+  Shard::Outputs out;
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
+  shard.staged(kStore, {1, kAttempt, 0, resource_exhausted("no memory")}, out);
+  REQUIRE(count<Staged>(out) == 1);
+  CHECK(std::get<Staged>(out.back()).status.code() == Code::resource_exhausted);
+  out.clear();
+  shard.staged(kQueue, {1, kAttempt, 78, {}}, out);
+  CHECK(out.empty());
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
+  REQUIRE(out.size() == 1);  // the same answer again
+  CHECK_FALSE(std::get<Staged>(out[0]).status.ok());
 }

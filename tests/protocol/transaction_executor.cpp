@@ -36,6 +36,32 @@ void Simulation::abort(int id, const Coordinator::AbortAttempt& m) {
     report(id, e, aborted("stopped").caused_by(1));
 }
 
+void Simulation::revoke(int id, const Coordinator::RevokeGrant& m) {
+  Process& p = *processes_[std::size_t(id)];
+  auto at = p.executions.find({m.attempt, m.partition});
+  if (at == p.executions.end() || !at->second.program) return;  // START is still to come
+  Execution& e = at->second;
+  if (e.granted_write || e.done) return;  // its word is on its way
+  if (bug_ != Bug::revoked_grant_used) e.grant = 0;
+  net([this, answer = GrantReturned{m.attempt, m.run}] {
+    Coordinator::Outputs out;
+    coordinator_->grant_returned(answer, now_, out);
+    master(out);
+  });
+}
+
+void Simulation::work(int id, Execution& e, int units) {
+  e.waiting = next_request_++ * kProcesses + u64(id);
+  e.resend_at = kNever;
+  after(units, [this, id, mine = e.waiting] {
+    Execution* e = waiting_for(id, mine);
+    if (!e) return;
+    e->waiting = 0;
+    ++e->pc;
+    advance(id, *e);
+  });
+}
+
 void Simulation::request(Execution& e, std::function<void(int)> send_it) {
   e.again = std::move(send_it);
   e.resend_at = now_ + kUnit * 50;
@@ -128,6 +154,8 @@ void Simulation::advance(int id, Execution& e) {
       case OpKind::dequeue:
       case OpKind::size:
         return queue_op(id, e, op);
+      case OpKind::work:
+        return work(id, e, op.target);
     }
   }
 }

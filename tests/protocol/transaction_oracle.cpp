@@ -8,7 +8,8 @@ namespace {
 
 const char* const kOpNames[] = {"read",    "read_back", "random", "send",    "recv",
                                 "fold",    "both",      "pair",   "assign",  "shared",
-                                "enqueue", "dequeue",   "size",   "element", "poison"};
+                                "enqueue", "dequeue",   "size",   "element", "poison",
+                                "work"};
 }  // namespace
 
 std::string describe(const Program& p, const Trace& t) {
@@ -112,6 +113,19 @@ JobPlace Simulation::place_by_rule(CommitNumber decided) const {
   return place;
 }
 
+// A run that need not wait for queues is done again a bounded number of times, whatever others do.
+void Simulation::check_attempts(const AttemptInfo& attempt) {
+  auto& numbers = attempts_[attempt.run];
+  numbers.insert(attempt.id.a);
+  for (const auto& part : programs_.at(attempt.run).parts)
+    for (const Op& op : part)
+      if (op.kind == OpKind::enqueue || op.kind == OpKind::dequeue) return;
+  const u64 others = kSessions * (scenario_ == 3 ? 2 : 1) - 1;
+  if (numbers.size() > 1 + Coordinator::Options{}.patience + others)
+    fail("run " + std::to_string(attempt.run.session) + "." + std::to_string(attempt.run.n) +
+         " was begun " + std::to_string(numbers.size()) + " times");
+}
+
 void Simulation::check_outcome(const RunId& run, const Status& status) {
   const Program& p = programs_.at(run);
   const bool closing = clients_[std::size_t(run.session)].closing;
@@ -131,6 +145,9 @@ void Simulation::check_outcome(const RunId& run, const Status& status) {
       break;
     case Code::invalid_argument:
       fine = p.fails == Code::invalid_argument;
+      break;
+    case Code::resource_exhausted:
+      fine = memory_was_short();
       break;
     case Code::unavailable:
       fine = last_lost_ && p.uses_last_process;
@@ -252,6 +269,8 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
           }
           case OpKind::size:
             a = mix(a, world.queues[std::size_t(op.target)].size());
+            break;
+          case OpKind::work:
             break;
           case OpKind::poison:
             fail("a refused write was passed over");

@@ -10,6 +10,18 @@ World::World() {
 
 class Simulation::Rules : public UpdateRules {
  public:
+  explicit Rules(u64 seed) : random_(mix64(~seed)) {}
+
+  Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
+                                        std::vector<WriteReduction>&) const override {
+    if (random_.below(60) == 0) {
+      ++refused;
+      return resource_exhausted("no memory, on purpose");
+    }
+    return std::vector<Tensor>(variables.size());
+  }
+  mutable long refused = 0;
+
   Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const override {
     if (write.rule->op == "Refused") return invalid_argument("refused on purpose");
     if (write.operands.size() != 1) return invalid_argument("one operand");
@@ -20,6 +32,9 @@ class Simulation::Rules : public UpdateRules {
     }
     return ok_status();
   }
+
+ private:
+  mutable Random random_;
 };
 
 class Simulation::BuggyCoordinator : public Coordinator {
@@ -36,6 +51,13 @@ class Simulation::BuggyCoordinator : public Coordinator {
   bool all_staged() const override {
     return bug_ == Bug::decided_by_the_first_shard ? !staged_.empty() : Coordinator::all_staged();
   }
+  bool number_is_free() const override {
+    return !preparing_ && (!granted_ || bug_ == Bug::number_given_while_granted) &&
+           (!withdrawing_ || bug_ == Bug::number_given_before_it_is_back);
+  }
+  const Run* sole() const override {
+    return bug_ == Bug::nobody_is_ever_alone ? nullptr : Coordinator::sole();
+  }
 
  private:
   const Bug bug_;
@@ -44,8 +66,8 @@ class Simulation::BuggyCoordinator : public Coordinator {
 // ------------------------------------------------------------------ set-up
 
 Simulation::Simulation(u64 seed, Bug bug)
-    : seed_(seed), bug_(bug), random_(mix64(seed)), rules_(std::make_unique<Rules>()) {
-  scenario_ = int(seed % 4);
+    : seed_(seed), bug_(bug), random_(mix64(seed)), rules_(std::make_unique<Rules>(seed)) {
+  scenario_ = int(seed % 5);
   loss_ = pick(50);
   Coordinator::Options options;
   options.max_active = std::size_t(1 + pick(4));
@@ -69,6 +91,8 @@ Simulation::Simulation(u64 seed, Bug bug)
 
 Simulation::~Simulation() = default;
 
+bool Simulation::memory_was_short() const { return rules_->refused > 0; }
+
 void Simulation::fail(const std::string& why) {
   if (violation.empty())
     violation =
@@ -81,8 +105,10 @@ void Simulation::make_clients() {
     Client& c = clients_[std::size_t(s)];
     coordinator_->open_session(u64(s));
     c.total = scenario_ == 0 && s != 0 ? 0 : scenario_ == 0 ? 10 : 6;
+    if (scenario_ == 4) c.total = s == 0 ? 2 : 40;
     c.window = scenario_ == 3 ? 2 : 1;
-    for (u64 n = 0; n < c.total; ++n) programs_[{u64(s), n}] = make_program(s, int(n));
+    for (u64 n = 0; n < c.total; ++n)
+      programs_[{u64(s), n}] = scenario_ == 4 ? make_race_program(s) : make_program(s, int(n));
   }
   if (chance(120)) {  // a client that closes its session in mid-run
     int s = pick(kSessions);
@@ -111,7 +137,7 @@ Program Simulation::make_program(int session, int n) {
     int process = fast ? base : pick(kProcesses);
     p.uses_last_process |= process == kProcesses - 1;
     p.shape->partitions.push_back(
-        {ProcessId(process), "/worker:" + std::to_string(process) + "/cpu:0"});
+        {ProcessId(process), "/worker:" + std::to_string(process) + "/cpu:0", {}});
   }
   p.shape->fast_path = fast;
   p.shape->may_write = role != 1;
@@ -168,6 +194,21 @@ void Simulation::add_dataset(Program& p, int dataset) {
   }
 }
 
+// Of one session runs that read, work and write; of the others many that write in the meantime.
+Program Simulation::make_race_program(int session) {
+  Program p;
+  p.shape->partitions.push_back({ProcessId(0), "/worker:0/cpu:0", {}});
+  p.shape->fast_path = true;
+  const int var = kShards * pick(2);
+  auto& ops = p.parts.emplace_back();
+  if (session == 0 || chance(300)) ops.push_back({OpKind::read, var});
+  if (session == 0) ops.push_back({OpKind::read, kShards - var});
+  if (session == 0) ops.push_back({OpKind::work, 100 + pick(200)});
+  ops.push_back({OpKind::fold, var});
+  if (session != 0 && chance(30)) p.timeout = kUnit * (1 + pick(100));
+  return p;
+}
+
 void Simulation::add_queue_program(Program& p, int role, bool first_queue) {
   auto& ops = p.parts[0];
   const int queue = first_queue ? 0 : 1;
@@ -217,6 +258,7 @@ void Simulation::master(Coordinator::Outputs& out) {
       int to = -1;
       if (auto* m = std::get_if<Coordinator::StartAttempt>(&output)) {
         to = int(m->process);
+        check_attempts(m->attempt);
         if (bug_ == Bug::random_index_fixed) m->random_index = 0;
         for (auto& elements : m->elements)
           for (u64& element : elements) {
@@ -228,7 +270,13 @@ void Simulation::master(Coordinator::Outputs& out) {
         if (bug_ == Bug::marks_not_kept) m->attempt.marks_from = m->attempt.id.a;
       }
       if (auto* m = std::get_if<Coordinator::AbortAttempt>(&output)) to = int(m->process);
-      if (auto* m = std::get_if<Coordinator::SendPrepare>(&output)) to = int(m->shard);
+      if (auto* m = std::get_if<Coordinator::SendPrepare>(&output)) {
+        to = int(m->shard);
+        newest_round_ = std::max(newest_round_, m->prepare.round);
+      }
+      if (auto* m = std::get_if<Coordinator::RevokeGrant>(&output)) to = int(m->process);
+      if (auto* m = std::get_if<Coordinator::Expel>(&output))
+        return fail("process " + std::to_string(m->process) + " " + m->why.message());
       if (auto* m = std::get_if<Coordinator::SendLive>(&output)) {
         to = int(m->process);
         if (bug_ == Bug::attempts_never_over) m->list.next_a = 0;
@@ -247,6 +295,7 @@ void Simulation::at_process(int id, Coordinator::Output output) {
   if (auto* m = std::get_if<Coordinator::StartAttempt>(&output)) start(id, *m);
   if (auto* m = std::get_if<Coordinator::AbortAttempt>(&output)) abort(id, *m);
   if (auto* m = std::get_if<Coordinator::SendPrepare>(&output)) p.shard.prepare(m->prepare, out);
+  if (auto* m = std::get_if<Coordinator::RevokeGrant>(&output)) revoke(id, *m);
   if (auto* m = std::get_if<Coordinator::SendLive>(&output)) p.shard.live(m->list, out);
   shard_out(id, out);
 }
@@ -274,7 +323,9 @@ void Simulation::shard_out(int id, Shard::Outputs& out) {
       std::erase_if(p.executions, [&](auto& e) { return p.live.over(e.first.first); });
       std::erase_if(p.parked, [&](auto& e) { return p.live.over(e.first.first); });
     } else if (auto* staged = std::get_if<Staged>(&output)) {
-      net([this, m = *staged] {
+      if (bug_ == Bug::refusal_ignored) staged->status = {};
+      net([this, m = *staged]() mutable {
+        if (bug_ == Bug::answers_of_other_rounds_count) m.round = newest_round_;
         Coordinator::Outputs out;
         coordinator_->staged(m, now_, out);
         master(out);
@@ -440,7 +491,7 @@ void Simulation::tick() {
     last_lost_ = processes_.back()->dead = true;
     ++count.lost_processes;
     Coordinator::Outputs out;
-    coordinator_->process_lost(kProcesses - 1, now_, out);
+    coordinator_->process_lost(kProcesses - 1, {}, now_, out);
     master(out);
   }
   check_progress();
@@ -478,6 +529,8 @@ bool Simulation::run() {
   count.conflicts += long(c.conflicts);
   count.withdrawn += long(c.withdrawn);
   count.failed += long(c.failed);
+  count.taken_back += long(c.taken_back);
+  count.revoked += long(c.revoked);
   return violation.empty();
 }
 

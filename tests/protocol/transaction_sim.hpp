@@ -46,6 +46,12 @@ enum class Bug {
   update_in_place_always,
   elements_by_commit,
   elements_anew_for_a_redo,
+  number_given_while_granted,
+  number_given_before_it_is_back,
+  revoked_grant_used,
+  answers_of_other_rounds_count,
+  refusal_ignored,
+  nobody_is_ever_alone,
 };
 
 enum class OpKind : std::uint8_t {
@@ -64,6 +70,7 @@ enum class OpKind : std::uint8_t {
   size,
   element,  // of a dataset, its own one of as many as there are partitions
   poison,   // a write that is refused
+  work,     // takes `target` ms
 };
 struct Op {
   OpKind kind;
@@ -123,7 +130,7 @@ class Simulation {
   std::string violation;
   struct Counters {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
-         lost_processes = 0, closed_early = 0, gave_up = 0;
+         lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0;
   } count;
 
  private:
@@ -154,6 +161,7 @@ class Simulation {
 
   Program make_program(int session, int n);
   void add_dataset(Program& p, int dataset);
+  Program make_race_program(int session);
   void add_queue_program(Program& p, int role, bool first_queue);
   void make_clients();
 
@@ -165,11 +173,13 @@ class Simulation {
   void run_task(int id, VariableStore::Task task);
   void start(int id, const Coordinator::StartAttempt& m);
   void abort(int id, const Coordinator::AbortAttempt& m);
+  void revoke(int id, const Coordinator::RevokeGrant& m);
   void advance(int id, Execution& e);
   void step_done(int id, Execution& e);
   void request(Execution& e, std::function<void(int)> send);
   void log_write(int id, Execution& e, int shard, std::vector<LoggedWrite> writes);
   void queue_op(int id, Execution& e, const Op& op);
+  void work(int id, Execution& e, int units);
   void read_op(int id, Execution& e, const Op& op);
   void read_reply(int id, const VariableStore::ReadReply& reply);
   void log_reply(int id, const VariableStore::LogReply& reply);
@@ -187,6 +197,8 @@ class Simulation {
   bool clients_done() const;
   bool feasible(const RunId& run);
   void check_progress();
+  bool memory_was_short() const;
+  void check_attempts(const AttemptInfo& attempt);
   void check_outcome(const RunId& run, const Status& status);
   void check_history();
   void check_at_rest();
@@ -219,6 +231,8 @@ class Simulation {
   };
   std::map<RunId, Holder> holders_;
   std::map<RunId, Status> outcomes_;
+  std::map<RunId, std::set<u64>> attempts_;  // their numbers
+  u64 newest_round_ = 0;                     // of PREPARE
   std::set<RunId> cancelled_;
   Instant progress_at_{};
 };

@@ -29,6 +29,8 @@ struct Sum {
     count.failed += c.failed;
     count.lost_processes += c.lost_processes;
     count.gave_up += c.gave_up;
+    count.taken_back += c.taken_back;
+    count.revoked += c.revoked;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -39,7 +41,8 @@ struct Sum {
            std::to_string(count.conflicts) + " conflicts, " + std::to_string(count.withdrawn) +
            " withdrawn, " + std::to_string(count.failed) + " failed, " +
            std::to_string(count.lost_processes) + " workers lost, " +
-           std::to_string(count.gave_up) + " given up";
+           std::to_string(count.gave_up) + " given up, " + std::to_string(count.taken_back) +
+           " numbers taken back, " + std::to_string(count.revoked) + " grants revoked";
   }
 };
 
@@ -63,6 +66,8 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.fast > 0);
   CHECK(sum.count.read_only > 0);
   CHECK(sum.count.lost_processes > 0);
+  CHECK(sum.count.taken_back > 0);
+  CHECK(sum.count.revoked > 0);
 }
 
 }  // namespace
@@ -108,6 +113,12 @@ TEST_CASE("planted mistakes are seen") {
       {Bug::update_in_place_always, "always updated in place", 300},
       {Bug::elements_by_commit, "elements numbered by commits", 300},
       {Bug::elements_anew_for_a_redo, "a redo takes other elements", 300},
+      {Bug::number_given_while_granted, "a number given while it is granted", 300},
+      {Bug::number_given_before_it_is_back, "a number given before it is back", 300},
+      {Bug::revoked_grant_used, "a revoked grant used", 300},
+      {Bug::answers_of_other_rounds_count, "answers of other rounds count", 300},
+      {Bug::refusal_ignored, "refusals ignored", 300},
+      {Bug::nobody_is_ever_alone, "nobody is ever alone", 300},
   };
   for (const Row& row : rows) {
     Sum sum;

@@ -26,6 +26,14 @@ class TestRules : public UpdateRules {
     }
     return ok_status();
   }
+  Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
+                                        std::vector<WriteReduction>&) const override {
+    if (!memory) return resource_exhausted("no memory");
+    std::vector<Tensor> room;
+    for (const VariableMeta& v : variables) room.push_back(*Tensor::make(v.dtype, v.shape));
+    return room;
+  }
+  bool memory = true;
 };
 
 struct Fixture {
@@ -93,7 +101,7 @@ struct Fixture {
     store.applied(task.id, std::move(values), out);
   }
   void stage(CommitNumber s, std::uint64_t a, std::uint32_t keys, CommitNumber min_live = 0) {
-    store.stage({s, {1, a}, keys, min_live}, out);
+    store.stage({s, {1, a}, keys, min_live, false}, out);
   }
   static LiveList live(std::uint64_t sequence, CommitNumber decided, std::uint64_t next_a,
                        std::vector<std::uint64_t> alive = {}, CommitNumber min_live = 0) {
@@ -317,4 +325,70 @@ TEST_CASE_FIXTURE(Fixture, "restored values are there from their number on") {
   read(attempt(1, 7), {"w"});
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{4});
   CHECK(store.committed() == 7);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what cannot be reserved is not staged") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
+  rules.memory = false;
+  stage(2, 2, 1);
+  auto refused = take<ResourceStaged>();
+  CHECK(refused.attempt == AttemptId{1, 2});
+  CHECK(refused.status.code() == Code::resource_exhausted);
+  rules.memory = true;
+  REQUIRE(log(attempt(3, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
+  stage(2, 3, 1);
+  CHECK(take<ResourceStaged>().status.ok());
+  store.live(live(2, 2, 4, {}, 1), out);
+  auto task = take<Store::Task>();
+  CHECK(task.variables[0].room.defined());  // attempt 2 might have needed the old value
+  auto values = apply(task);
+  store.applied(task.id, std::move(values), out);
+  read(attempt(4, 2), {"w"});
+  CHECK(this->values(take<Store::ReadReply>().values[0]) == std::vector<float>{2, 3});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a grant is not used when there is no memory for a copy") {
+  initialise();
+  read(attempt(2, 1, 1), {"w"});
+  auto held = take<Store::ReadReply>();  // so that the value cannot be overwritten
+  rules.memory = false;
+  CHECK(log(attempt(2, 1, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}, 2).code() ==
+        Code::resource_exhausted);
+  CHECK(store.committed() == 1);
+  CHECK(store.tables().logs == 0);
+  rules.memory = true;
+  CHECK(log(attempt(3, 1, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}, 2).ok());
+  CHECK(store.committed() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a staged write that is withdrawn leaves nothing") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
+  stage(2, 2, 1);
+  take<ResourceStaged>();
+  store.stage({2, {1, 2}, 0, 1, true}, out);
+  CHECK(out.empty());
+  CHECK(store.tables().staged == 0);
+  store.stage({2, {1, 2}, 0, 1, true}, out);  // said again
+  REQUIRE(log(attempt(3, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
+  stage(2, 3, 1);  // the same number, of another attempt
+  CHECK(take<ResourceStaged>().attempt == AttemptId{1, 3});
+  store.live(live(2, 2, 4, {}, 2), out);
+  run_task();
+  read(attempt(4, 2, 2), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{2, 3});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a container that lost its state says so instead of staging") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
+  stage(2, 2, 1);
+  take<ResourceStaged>();
+  store.live(live(2, 2, 3, {}, 2), out);
+  auto task = take<Store::Task>();
+  store.applied(task.id, internal_error("the device failed"), out);
+  CHECK(take<Store::Failed>().status.code() == Code::data_loss);
+  stage(3, 3, 1);
+  CHECK(take<ResourceStaged>().status.code() == Code::data_loss);
 }

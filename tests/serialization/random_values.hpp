@@ -205,9 +205,10 @@ struct Values {
                              Uses{numbers(), numbers(), numbers(), numbers(), numbers()},
                              u64()};
       case 10:
-        return Prepare{u64(), u64(), attempt(), run(), list([&] { return writes(); }), u64()};
+        return Prepare{u64(), u64(), attempt(), run(), list([&] { return writes(); }),
+                       u64(), u64(), flag()};
       case 11:
-        return Staged{u64(), u32(), u64(), u64()};
+        return Staged{u64(), u32(), u64(), u64(), u64(), status()};
       case 12:
         return live_list();
       case 13:
@@ -217,6 +218,10 @@ struct Values {
         return Leave{status()};
       case 15:
         return DropContainers{texts()};
+      case 16:
+        return RevokeGrant{u64(), u32(), attempt(), run()};
+      case 17:
+        return GrantReturned{attempt(), run()};
       default:
         return MessagePart{u64(), u64(), list([&] { return std::byte(below(256)); }, 40)};
     }
@@ -265,9 +270,15 @@ inline auto fields(const PartitionDone& m) {
                   m.fast_committed);
 }
 inline auto fields(const Prepare& m) {
-  return std::tie(m.view, m.s, m.attempt, m.run, m.resources, m.min_live);
+  return std::tie(m.view, m.s, m.attempt, m.run, m.resources, m.min_live, m.round, m.withdrawn);
 }
-inline auto fields(const Staged& m) { return std::tie(m.view, m.shard, m.s, m.hash); }
+inline auto fields(const Staged& m) {
+  return std::tie(m.view, m.shard, m.s, m.hash, m.round, m.status);
+}
+inline auto fields(const RevokeGrant& m) {
+  return std::tie(m.compiled, m.partition, m.attempt, m.run);
+}
+inline auto fields(const GrantReturned& m) { return std::tie(m.attempt, m.run); }
 inline auto fields(const LiveAttempt& m) { return std::tie(m.a, m.run, m.marks_from); }
 inline auto fields(const LiveList& m) {
   return std::tie(m.view, m.sequence, m.decided, m.min_live, m.next_a, m.live);
