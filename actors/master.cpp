@@ -375,6 +375,45 @@ void step_loaded(Self self, const StepLoaded& message) {
 
 // Runs.
 
+// What is wrong with a message about a run under way. Partitions of this process are not asked.
+Status check_member(Self self, const PartitionDone& message) {
+  auto& s = self->state;
+  auto run = s.runs.find(message.run);
+  if (run == s.runs.end() || s.executors.contains({run->second.compiled, message.partition}))
+    return ok_status();
+  StepEntry* step = s.steps->find(run->second.compiled);
+  return step ? check_done(*step->shape, message) : ok_status();
+}
+
+// The run ends with what is wrong; a process that says such things is a member no longer.
+void expel(Self self, const PartitionDone& message, Status lie, Coordinator::Outputs& out) {
+  auto& s = self->state;
+  const StepShape& step = *s.steps->find(s.runs.at(message.run).compiled)->shape;
+  const std::size_t partition =
+      std::min<std::size_t>(message.partition, step.partitions.size() - 1);
+  auto process = s.processes.find(step.partitions[partition].process);
+  if (process == s.processes.end()) return;
+  lie = lie.in(
+      fmt::format("in what worker {} says of {}", process->second.name, step_name(message.run)));
+  TROUPE_LOG(error, "master", lie.text());
+  PartitionDone failed;
+  failed.attempt = message.attempt;
+  failed.run = message.run;
+  failed.partition = std::uint32_t(partition);
+  failed.status = lie;
+  self->send(process->second.actor, ExpelProcess{std::move(lie)});
+  s.coordinator->partition_done(failed, now(self), out);
+}
+
+void partition_done(Self self, const PartitionDone& message) {
+  Coordinator::Outputs out;
+  if (Status lie = check_member(self, message); !lie.ok())
+    expel(self, message, std::move(lie), out);
+  else
+    self->state.coordinator->partition_done(message, now(self), out);
+  carry_out(self, out);
+}
+
 Status begin_run(Self self, RunStep& message) {
   auto& s = self->state;
   auto session = s.sessions.find(message.run.session);
@@ -505,11 +544,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
   s.compile_host.emplace(*options.ops);
   s.options = std::move(options);
   return {
-      [self](const PartitionDone& message) {
-        Coordinator::Outputs out;
-        self->state.coordinator->partition_done(message, now(self), out);
-        carry_out(self, out);
-      },
+      [self](const PartitionDone& message) { partition_done(self, message); },
       [self](const Staged& message) {
         Coordinator::Outputs out;
         self->state.coordinator->staged(message, now(self), out);

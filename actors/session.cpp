@@ -284,6 +284,22 @@ Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
   return std::move(result.fetches);
 }
 
+Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,
+                                   std::initializer_list<DType> wanted) {
+  if (fetched.size() != wanted.size())
+    return invalid_argument(
+        fmt::format("the step fetches {} values, not {}", fetched.size(), wanted.size()));
+  auto value = fetched.begin();
+  for (DType dtype : wanted) {
+    if (value->dtype() != dtype || value->elements() != 1)
+      return invalid_argument(fmt::format("fetch {} is {}{}, not one {}", value - fetched.begin(),
+                                          dtype_name(value->dtype()), value->shape().text(),
+                                          dtype_name(dtype)));
+    ++value;
+  }
+  return ok_status();
+}
+
 namespace {
 
 std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {

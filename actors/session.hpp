@@ -62,14 +62,20 @@ class CompiledStep {
     return value_or_throw(try_run(std::move(feeds), options));
   }
   // For steps that fetch scalars: auto [loss, accuracy] = step.run<float, float>();
-  // REQUIRES: as many fetches, scalars of these types.
+  // invalid_argument, thrown, when they are others, or not as many.
   template <class... T>
   requires(sizeof...(T) > 0) std::tuple<T...> run()
-  const { return scalars<T...>(run(std::vector<Tensor>{}), std::index_sequence_for<T...>{}); }
+  const {
+    std::vector<Tensor> fetched = run(std::vector<Tensor>{});
+    throw_if_error(check_scalars(fetched, {dtype_of<T>...}));
+    return scalars<T...>(fetched, std::index_sequence_for<T...>{});
+  }
   PendingRun start(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const;
 
  private:
   friend class Session;
+  static Status check_scalars(const std::vector<Tensor>& fetched,
+                              std::initializer_list<DType> wanted);
   template <class... T, std::size_t... I>
   static std::tuple<T...> scalars(const std::vector<Tensor>& fetched, std::index_sequence<I...>) {
     return {fetched.at(I).template item<T>()...};

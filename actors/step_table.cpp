@@ -51,7 +51,57 @@ std::uint32_t share(StepShape& shape, const ResourceRef& resource, std::uint32_t
   return std::uint32_t(at - shape.datasets.begin());
 }
 
+// What node makes the value of a slot of the root frame, and which of its outputs it is.
+StepShape::Fetch fetch_of(const Plan& plan, const PlanFetch& fetch) {
+  StepShape::Fetch out;
+  out.index = fetch.fetch;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& node = plan.nodes[i];
+    if (node.frame != 0 || fetch.slot < node.first_slot ||
+        fetch.slot >= node.first_slot + node.outputs)
+      continue;
+    out.dtype = plan.info[i].def.out_types.at(fetch.slot - node.first_slot);
+    out.shape = plan.info[i].def.out_shapes.at(fetch.slot - node.first_slot);
+  }
+  return out;
+}
+
+Status check_fetch(const StepShape::Fetch& wanted, const std::vector<Fetched>& fetches) {
+  auto is_it = [&](const Fetched& f) { return f.index == wanted.index; };
+  auto at = std::find_if(fetches.begin(), fetches.end(), is_it);
+  if (at == fetches.end() || !at->value.defined())
+    return internal_error(fmt::format("value {} is missing", wanted.index));
+  const Tensor& value = at->value;
+  if (value.dtype() != wanted.dtype || !wanted.shape.accepts(value.shape()))
+    return internal_error(fmt::format("value {} is {}{}, not {}{}", wanted.index,
+                                      dtype_name(value.dtype()), value.shape().text(),
+                                      dtype_name(wanted.dtype), wanted.shape.text()));
+  return ok_status();
+}
+
 }  // namespace
+
+Status check_done(const StepShape& step, const PartitionDone& message) {
+  if (message.partition >= step.partitions.size())
+    return internal_error(
+        fmt::format("partition {} of {}", message.partition, step.partitions.size()));
+  const StepShape::Partition& partition = step.partitions[message.partition];
+  for (std::size_t i = 0; i < message.writes.size(); ++i) {
+    const ResourceId& resource = message.writes[i].resource;
+    if (!step.may_write) return internal_error("writes of a step that writes nothing");
+    if (resource.process != partition.process)
+      return internal_error(fmt::format("writes to a resource of process {}", resource.process));
+    if (i > 0 && resource <= message.writes[i - 1].resource)
+      return internal_error(fmt::format("resource {} is named twice", resource.index));
+  }
+  if (!message.status.ok()) return ok_status();
+  for (const StepShape::Fetch& fetch : partition.fetches)
+    TROUPE_TRY(check_fetch(fetch, message.fetches));
+  if (message.fetches.size() != partition.fetches.size())
+    return internal_error(
+        fmt::format("{} values instead of {}", message.fetches.size(), partition.fetches.size()));
+  return ok_status();
+}
 
 std::string request_key(const CompileRequest& request) {
   std::string key = fmt::format("{}", request.replicas);
@@ -66,10 +116,14 @@ std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
   auto shape = std::make_shared<StepShape>();
   shape->may_write = false;
   for (std::size_t p = 0; p < graph.plans.size(); ++p) {
-    shape->partitions.push_back({process_of[p], graph.plans[p].device, {}});
+    StepShape::Partition& partition = shape->partitions.emplace_back();
+    partition.process = process_of[p];
+    partition.device = graph.plans[p].device;
+    for (const PlanFetch& fetch : graph.plans[p].fetches)
+      partition.fetches.push_back(fetch_of(graph.plans[p], fetch));
     shape->may_write |= graph.plans[p].writes;
     for (const DatasetRead& read : dataset_reads(graph.plans[p]))
-      shape->partitions.back().datasets.push_back(
+      partition.datasets.push_back(
           share(*shape, graph.plans[p].resources[read.resource], read.elements));
   }
   shape->fast_path = fast_path(graph);

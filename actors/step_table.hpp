@@ -39,6 +39,11 @@ std::string request_key(const CompileRequest& request);
 std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
                                             const std::vector<ProcessId>& process_of);
 
+// Whether what a process says of its partition can be true of the step: that the step has such a
+// partition, that the values are those that it fetches there, of their types, and that it wrote
+// nothing that is not its own. What another process says may be anything. internal otherwise.
+Status check_done(const StepShape& step, const PartitionDone& message);
+
 // Steps by id and by (session, request), bounded: beyond `most` of one session the least recently
 // used one that no run holds is evicted.
 class StepTable {

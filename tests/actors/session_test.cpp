@@ -170,3 +170,27 @@ TEST_CASE("requests are refused with a reason") {
   CHECK(s.try_run({Output{}}).status().code() == Code::invalid_argument);
   CHECK(s.run({a})[0].item<float>() == 1);
 }
+
+TEST_CASE("scalars that are fetched as something else are an error, not an end") {
+  Graph g;
+  Output loss = constant(g, 1.5f), count = constant(g, std::int64_t{3});
+  Output pair = constant(g, Tensor::of<float>({2}, {1, 2}));
+  Session s(g, one_thread());
+  auto text = [](auto run) -> std::string {
+    try {
+      run();
+    } catch (const Error& e) {
+      CHECK(e.status().code() == Code::invalid_argument);
+      return e.status().text();
+    }
+    return "";
+  };
+  auto step = s.compile({loss, count, pair});
+  CHECK(text([&] { step.run<float>(); }).find("fetches 3 values, not 1") != std::string::npos);
+  CHECK(text([&] { step.run<float, float, float>(); }).find("fetch 1 is i64") != std::string::npos);
+  CHECK(text([&] { step.run<float, std::int64_t, float>(); }).find("fetch 2 is f32[2], not one") !=
+        std::string::npos);
+  auto [l, c] = s.compile({loss, count}).run<float, std::int64_t>();
+  CHECK(l == 1.5f);
+  CHECK(c == 3);
+}
