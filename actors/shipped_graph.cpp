@@ -3,6 +3,17 @@
 #include <unordered_map>
 
 namespace troupe {
+namespace {
+
+// In a graph beside the client's: an assignment of a fed value to a variable like this one.
+Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable, const Tensor& value) {
+  TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
+  TROUPE_TRY(Op fed, beside.try_add({.op = "Placeholder",
+                                     .attrs = {{"T", value.dtype()}, {"shape", value.shape()}}}));
+  return beside.try_add({.op = "Assign", .inputs = {handle.output(), fed.output()}});
+}
+
+}  // namespace
 
 NodeId ShippedGraph::shipped(NodeId of_client) const {
   std::size_t number = of_client;
@@ -37,25 +48,26 @@ Expected<CompileRequest> ShippedGraph::add_assignments(
   for (NodeId id = 0; id < nodes.size(); ++id)
     if (nodes[id].op == "Variable") variables.emplace(nodes[id].name, id);
 
-  // Checked and completed beside the client's graph, then moved in among its nodes.
+  // Checked and completed beside the client's graph, then moved in among its nodes. Whatever is
+  // wrong must show here: what was added is shipped from now on.
   GraphBuilder beside(graph_.registry(), graph_.def().seed);
   CompileRequest request;
   Own own{NodeId(nodes.size()), {}};
-  // A name that begins with a dot is none that a program chooses.
-  const std::string prefix = ".restore" + std::to_string(insertions_.size()) + "/";
   for (const auto& [name, value] : values) {
     auto found = variables.find(name);
     if (found == variables.end()) return not_found("the graph has no variable '" + name + "'");
-    const NodeDef& variable = nodes[found->second];
-    TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
-    TROUPE_TRY(Op fed, beside.try_add({.op = "Placeholder",
-                                       .attrs = {{"T", value.dtype()}, {"shape", value.shape()}}}));
-    TROUPE_TRY(Op assign,
-               beside.try_add({.op = "Assign", .inputs = {handle.output(), fed.output()}}));
-    NodeDef feed = beside.node(fed.node()), write = beside.node(assign.node());
-    feed.name = prefix + name + "/value";
-    write.name = prefix + name;
-    write.inputs = {{shipped(found->second), 0}, {NodeId(size() + own.nodes.size()), 0}};
+    const NodeId handle = found->second;
+    const NodeDef& variable = nodes[handle];
+    variables.erase(found);  // each once
+    auto assign = try_assign(beside, variable, value);
+    if (!assign.ok()) return assign.status().in("restoring '" + name + "'");
+    NodeDef write = beside.node(assign->node());
+    NodeDef feed = beside.node(write.inputs[1].node);
+    // A name that begins with a dot is none that a program chooses.
+    write.name = ".restore" + std::to_string(insertions_.size()) + "/" +
+                 std::to_string(request.targets.size());
+    feed.name = write.name + "_value";
+    write.inputs = {{shipped(handle), 0}, {NodeId(size() + own.nodes.size()), 0}};
     feed.site = write.site = variable.site;
     request.feeds.push_back({feed.name, 0, false});
     request.targets.push_back(write.name);

@@ -24,8 +24,8 @@ class ShippedGraph {
   std::shared_ptr<const GraphDef> snapshot() const;
 
   // Adds nodes that assign fed values to these variables, one for each in order: the feeds and
-  // targets of the request. not_found for a name that is no variable of the graph; nothing is added
-  // then.
+  // targets of the request. not_found for a name that is no variable of the graph, or comes twice.
+  // Nothing is added after an error.
   Expected<CompileRequest> add_assignments(
       const std::vector<std::pair<std::string, Tensor>>& values);
 

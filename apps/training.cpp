@@ -88,7 +88,8 @@ Status Job::begin() {
                       options_.checkpoint_dir, old->back().path));
   }
   // Before hours of computing, rather than after them.
-  if (checkpoints_.wanted()) TROUPE_TRY(disk().make_dirs(options_.checkpoint_dir));
+  if (checkpoints_.wanted() && !options_.resume)
+    TROUPE_TRY(disk().make_dirs(options_.checkpoint_dir));
   checkpoints_.begin(0, "", Clock::now());
   return options_.resume ? resume() : session_->try_init();
 }

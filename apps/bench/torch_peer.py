@@ -117,7 +117,7 @@ def main():
         step()
         times.append(time.perf_counter() - begin)
     times.sort()
-    mkl = os.environ["TROUPE_TORCH_MKL"] if torch.backends.mkl.is_available() else ""
+    mkl = os.environ.get("TROUPE_TORCH_MKL", "") if torch.backends.mkl.is_available() else ""
     print(json.dumps({"torch": torch.__version__, "model": model, "threads": threads,
                       "steps": len(times), "ms": 1e3 * times[len(times) // 2], "mkl": mkl}))
 

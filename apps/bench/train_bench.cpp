@@ -169,9 +169,8 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
         take(figure);
         if (figure.mkl.empty()) continue;
         if (figure.mkl == "slow path") {
-          TROUPE_LOG(
-              warning, "bench",
-              figure.name() + ": slower than it could be, for want of a C compiler (cc)");
+          TROUPE_LOG(warning, "bench",
+                     figure.name() + ": slower than it could be, for want of a C compiler (cc)");
           continue;
         }
         TROUPE_TRY(TorchFigure plain, peer.step(network.name, threads, seconds, true));

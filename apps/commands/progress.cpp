@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -22,8 +23,15 @@ std::string bar(double done) {
 ProgressLine::ProgressLine(bool quiet)
     : quiet_(quiet), bar_(isatty(2) && !std::getenv("CI") && !std::getenv("NO_COLOR")) {}
 
-ProgressLine::~ProgressLine() {
-  if (open_) fmt::print(stderr, "\n");
+ProgressLine::~ProgressLine() { close(); }
+
+void ProgressLine::close() {
+  if (std::exchange(open_, false)) fmt::print(stderr, "\n");
+}
+
+void ProgressLine::say(const std::string& line) {
+  close();
+  fmt::print(stderr, "{}\n", line);
 }
 
 void ProgressLine::show(const TrainOptions::Progress& p) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "apps/training.hpp"
 
@@ -14,8 +15,12 @@ class ProgressLine {
   explicit ProgressLine(bool quiet);
   ~ProgressLine();
   void show(const TrainOptions::Progress& progress);
+  // A line of its own, also when quiet.
+  void say(const std::string& line);
 
  private:
+  void close();
+
   bool quiet_, bar_;
   bool open_ = false;
   std::chrono::steady_clock::time_point last_;

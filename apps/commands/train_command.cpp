@@ -97,8 +97,9 @@ int train_command(TrainOptions options, const Printing& printing) {
   options.checkpointed = [&](const std::string& path, const Status& tried) {
     newest = path;
     if (tried.ok()) return;
-    fmt::print(stderr, "warning: {}; {}\n", tried.text(),
-               path.empty() ? "there is no checkpoint yet" : "the newest good one is " + path);
+    line.say(fmt::format(
+        "warning: {}; {}", tried.text(),
+        path.empty() ? "there is no checkpoint yet" : "the newest good one is " + path));
   };
   auto result = train(options);
   if (!result.ok()) {

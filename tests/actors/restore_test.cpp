@@ -48,6 +48,9 @@ TEST_CASE("restoring what the graph does not have is refused, and can be tried a
         Code::not_found);
   CHECK_FALSE(s.try_restore({{"v", Tensor::scalar<std::int64_t>(4)}}, 2).ok());
   CHECK_FALSE(s.try_restore({{"v", Tensor{}}}, 2).ok());
+  CHECK_FALSE(s.try_restore({{"v", Tensor::of<float>({2}, {4, 4})}}, 2).ok());
+  CHECK(s.try_restore({{"v", Tensor::scalar(4.0f)}, {"v", Tensor::scalar(4.0f)}}, 2).code() ==
+        Code::not_found);
   CHECK(s.try_restore({{"v", Tensor::scalar(4.0f)}}, 0).code() == Code::invalid_argument);
   CHECK_THROWS_AS(s.restore({{"none", Tensor::scalar(4.0f)}}, 2), Error);
   s.restore({{"v", Tensor::scalar(4.0f)}}, 2);
