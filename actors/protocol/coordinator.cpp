@@ -26,18 +26,18 @@ void Coordinator::add_process(ProcessId process, std::string name, bool shard) {
 void Coordinator::process_lost(ProcessId process, const Status& why, Instant now, Outputs& out) {
   auto at = members_.find(process);
   if (at == members_.end()) return;
-  const Member lost = at->second;
+  const bool shard = at->second.shard;
+  const std::string lost = "worker " + at->second.name + " is lost: " + why.message();
   members_.erase(at);
   blocked_.erase(process);
-  if (lost.shard) return stop_job(lost, process, why, now, out);
-  const std::string cause = why.ok() ? "" : ": " + why.message();
+  if (shard) return stop_job(lost, process, now, out);
   std::vector<std::pair<RunId, Status>> hit;
   for (const auto& [id, run] : runs_) {
     if (run.phase == Phase::ready || run.phase == Phase::preparing) continue;
     for (const StepShape::Partition& p : run.step->partitions)
       if (p.process == process) {
-        hit.emplace_back(id, unavailable("worker " + lost.name + " was lost in " + step_name(id) +
-                                         ", which had " + p.device + " there" + cause));
+        hit.emplace_back(
+            id, unavailable(lost + ", in " + step_name(id) + ", which had " + p.device + " there"));
         break;
       }
   }
@@ -50,23 +50,20 @@ void Coordinator::process_lost(ProcessId process, const Status& why, Instant now
   settle(now, out);
 }
 
-void Coordinator::stop_job(const Member& lost, ProcessId process, const Status& why, Instant now,
-                           Outputs& out) {
-  const std::string what = "worker " + lost.name + " was lost with the state it held";
-  const std::string cause = why.ok() ? "" : ": " + why.message();
-  stopped_ = unavailable(what + cause);
+void Coordinator::stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out) {
+  stopped_ = unavailable(lost);
   withdrawing_.reset();
   for (const RunId& id : runs_where([](const Run&) { return true; })) {
     auto at = runs_.find(id);
     if (at == runs_.end()) continue;
     Run& run = at->second;
-    std::string text = what + ", in " + step_name(id);
+    std::string text = lost + ", in " + step_name(id);
     for (const StepShape::Partition& p : run.step->partitions)
       if (p.process == process) text += ", which had " + p.device + " there";
-    Status status = unavailable(text + cause);
-    if (in_attempt(run)) send_aborts(run, status, out);
-    answer(run, status, 0, now, out);
-    stopped_ = status;
+    Status why = unavailable(std::move(text));
+    if (in_attempt(run)) send_aborts(run, why, out);
+    answer(run, why, 0, now, out);
+    stopped_ = why;
   }
   out.push_back(JobStopped{stopped_});
   settle(now, out);

@@ -155,8 +155,8 @@ class Coordinator {
   // A member: it gets every LiveList; with `shard`, every PREPARE too. `name` is for errors.
   void add_process(ProcessId process, std::string name, bool shard);
   // Proof that it is gone, and why. A process that hosts a shard stops the job with `unavailable`,
-  // naming worker, device and step; any other fails the running attempts that had a partition
-  // there.
+  // naming worker, cause, device and step; any other fails the running attempts that had a
+  // partition there.
   void process_lost(ProcessId process, const Status& why, Instant now, Outputs& out);
 
   void open_session(std::uint64_t session);
@@ -293,8 +293,7 @@ class Coordinator {
   void fail(Run& run, Status cause, Instant now, Outputs& out);
   void send_aborts(const Run& run, const Status& cause, Outputs& out) const;
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
-  void stop_job(const Member& lost, ProcessId process, const Status& why, Instant now,
-                Outputs& out);
+  void stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out);
   void end_closed_sessions(Outputs& out);
   void resend(Run& run, Instant now, Outputs& out);
   void expire_reports(Instant now);

@@ -470,23 +470,26 @@ TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
   coordinator.process_lost(3, unavailable("silent for 2000 ms"), now, out);
   CHECK(answer(0).status.code() == Code::unavailable);
   const std::string text = answer(0).status.text();
-  CHECK(text.find("/worker:3 was lost in step 0 of session 7") != std::string::npos);
+  CHECK(text.find("/worker:3 is lost: silent for 2000 ms, in step 0 of session 7") !=
+        std::string::npos);
   CHECK(text.find("/worker:3/cpu:0") != std::string::npos);
   CHECK(answers() == 1);
   run(2, shape({3}));
   CHECK(answer(2).status.code() == Code::unavailable);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a lost worker with state stops the job, naming worker, device, step") {
+TEST_CASE_FIXTURE(
+    Fixture, "a lost worker with state stops the job with its name, the cause, device and step") {
   run(4, shape({1, 2}));
   coordinator.process_lost(2, unavailable("silent for 2000 ms"), now, out);
   REQUIRE(all<Coordinator::JobStopped>().size() == 1);
   CHECK(answer(4).status.code() == Code::unavailable);
   const std::string text = answer(4).status.text();
-  for (const char* part : {"/worker:2", "step 4", "/worker:2/cpu:0", "silent for 2000 ms"})
+  for (const char* part : {"/worker:2 is lost: silent for 2000 ms", "step 4", "/worker:2/cpu:0"})
     CHECK(text.find(part) != std::string::npos);
   run(5, shape({1}));
   CHECK(answer(5).status.code() == Code::unavailable);
+  CHECK(answer(5).status.text().find("silent for 2000 ms") != std::string::npos);
 }
 
 TEST_CASE("computing runs are bounded, waiting ones give their place back") {

@@ -491,7 +491,7 @@ void Simulation::tick() {
     last_lost_ = processes_.back()->dead = true;
     ++count.lost_processes;
     Coordinator::Outputs out;
-    coordinator_->process_lost(kProcesses - 1, {}, now_, out);
+    coordinator_->process_lost(kProcesses - 1, unavailable("killed"), now_, out);
     master(out);
   }
   check_progress();
