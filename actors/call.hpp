@@ -22,6 +22,7 @@ struct CallResult {
   CommitNumber committed = 0;  // 0: the run wrote nothing
   JobPlace place;              // of a run that asked for it
   CompiledId compiled = 0;
+  bool unloaded = false;  // the run's compiled step is: compile it again
   std::vector<std::string> text;
 };
 

@@ -420,8 +420,14 @@ Status begin_run(Self self, RunStep& message) {
   if (session == s.sessions.end() || !session->second.closing.empty())
     return failed_precondition("the session is closed");
   StepEntry* step = s.steps->find(message.compiled);
-  if (!step || step->session != message.run.session)
-    return not_found(fmt::format("compiled step {} is not loaded any more", message.compiled));
+  if (!step || step->session != message.run.session) {
+    CallResult result;
+    result.status =
+        not_found(fmt::format("compiled step {} is not loaded any more", message.compiled));
+    result.unloaded = true;
+    message.call->finish(std::move(result));
+    return ok_status();
+  }
   if (message.feeds.size() != step->request.feeds.size())
     return invalid_argument(fmt::format("the step takes {} feeds, not {}",
                                         step->request.feeds.size(), message.feeds.size()));

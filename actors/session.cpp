@@ -242,9 +242,7 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
     CallResult& result = run.wait();
     if (result.status.ok()) return std::move(result);
     // The least recently used steps are unloaded when many are compiled: compile it again.
-    if (tries > 0 || result.status.code() != Code::not_found ||
-        result.status.message().find("is not loaded any more") == std::string::npos)
-      return result.status;
+    if (tries > 0 || !result.unloaded) return result.status;
     TROUPE_TRY(CompiledId again, compile_request(*step.core, step.request));
     step.id.compare_exchange_strong(used, again);
   }
