@@ -2,18 +2,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <caf/send.hpp>
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <random>
+#include <thread>
 
 #include "actors/master.hpp"
 #include "actors/net/tcp.hpp"
 #include "actors/node.hpp"
 #include "actors/peer.hpp"
 #include "actors/processes/children.hpp"
+#include "actors/processes/event_queue.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/registered.hpp"
 #include "actors/runtime.hpp"
 #include "core/log.hpp"
 #include "serialization/wire.hpp"
@@ -34,12 +34,31 @@ std::string random_bytes(std::size_t n) {
   return bytes;
 }
 
+// How a worker that was started here ended before the job ran. Only of what may be an accident it
+// is said that it may be tried again.
+Status ended_early(pid_t child, const ChildEnd& end) {
+  constexpr int kTryAgain = 75;
+  std::string text = fmt::format("worker process {} {} before the job ran", child, end.text());
+  if (end.signal != 0 || end.code == kTryAgain) return unavailable(std::move(text));
+  if (end.code == 0) text += ": a program becomes a worker where it makes its Session";
+  return failed_precondition(std::move(text));
+}
+
+// The master's actor, the hub, and the thread that carries out what Membership decides. Events of
+// sockets and children go into one queue; it is emptied by whoever starts the job, then by a thread
+// of its own until the job is over.
 class ClusterRuntime final : public Runtime, public HubOwner {
  public:
   ClusterRuntime(Cluster cluster, caf::actor_system* system)
       : cluster_(std::move(cluster)),
-        job_(fmt::format("{:016x}", hash_text(random_bytes(16)))),
-        hub_(0, *this) {
+        hub_(0, *this),
+        children_([this](pid_t child, const ChildEnd& end) {
+          tell([=, status = ended_early(child, end)](Membership& m, Instant now, auto& out) {
+            m.child_ended(status, now, out);
+          });
+        }) {
+    words_.job = fmt::format("{:016x}", hash_text(random_bytes(16)));
+    words_.registered = registered();
     if (!system) {
       config_ = actor_config();
       owned_.emplace(*config_);
@@ -53,106 +72,98 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   const MasterActor& master() const override { return master_; }
 
  private:
-  struct Worker {
-    Join join;
-    std::uint32_t task = 0;
-    std::vector<std::string> devices;
-    int ready = 0;  // 1: has devices; 2: is connected to the others
-    pid_t pid = 0;
-  };
-
   // HubOwner
-  Expected<ProcessId> admit(PeerId peer, const Join& join) override;
-  void up(ProcessId process, const Join& join) override;
-  void down(ProcessId process, Status why) override;
-  void withdrawn(ProcessId process) override;
-  void message(ProcessId from, WireMessage message) override;
+  Status may_connect(const Join& join) const override { return troupe::may_connect(words_, join); }
+  void up(PeerId peer, const Join& join) override {
+    tell([=](Membership& m, Instant now, auto& out) { m.up(peer, join, now, out); });
+  }
+  void down(PeerId peer, Status why) override {
+    tell([=](Membership& m, Instant now, auto& out) { m.down(peer, why, now, out); });
+  }
+  void message(ProcessId from, WireMessage message) override {
+    tell([from, message = std::move(message)](Membership& m, Instant now, auto& out) {
+      if (auto* ready = std::get_if<Ready>(&message)) m.ready(from, *ready, now, out);
+      if (auto* lost = std::get_if<LinkLost>(&message)) m.link_lost(from, *lost, now, out);
+    });
+  }
+
+  // An event, from any thread.
+  template <class Input>
+  void tell(Input input) {
+    events_.push([this, input = std::move(input)] { input(*membership_, steady_now(), out_); });
+  }
+  void handle_one(Instant until);
+  void carry_out(Membership::Output& output);
+  void announce(const Membership::Up& up);
+  Status with_last_words(Status status) const;
 
   Status listen();
   Status spawn_workers();
-  Status wait_until_ready();
-  void announce();
-  Status send_members();
 
   Cluster cluster_;
-  std::string job_;
+  Join words_;  // of this process
   std::string secret_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::optional<caf::actor_system> owned_;
   caf::actor_system* system_ = nullptr;
+  EventQueue events_;
   NetHub hub_;
   std::unique_ptr<Transport> transport_;
   Endpoint endpoint_;
   MasterActor master_;
-  std::vector<ProcessActor> proxies_;
   std::shared_ptr<void> alive_;
   std::future<void> gone_;
-  Children children_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<ProcessId, Worker> workers_;
-  bool running_ = false;
-  std::atomic<bool> leaving_{false};
-  Status failed_;
+  // Of the thread that handles events.
+  std::optional<Membership> membership_;
+  Membership::Outputs out_;
+  std::vector<ProcessActor> proxies_;
+  std::optional<Status> started_;
+  bool over_ = false;
+
+  std::vector<pid_t> children_here_;
+  Children children_;  // tells of their ends until it is gone
+  std::thread handler_;
 };
 
-Expected<ProcessId> ClusterRuntime::admit(PeerId, const Join& join) {
-  if (join.version != Join{}.version)
-    return failed_precondition(fmt::format("protocol version {} is not spoken", join.version));
-  if (!join.job.empty() && join.job != job_) return failed_precondition("that is another job");
-  std::lock_guard lock(mutex_);
-  if (running_ || int(workers_.size()) >= std::max(cluster_.workers, cluster_.wait_for))
-    return failed_precondition("the job has all its workers");
-  ProcessId process = 1;
-  while (workers_.contains(process)) ++process;
-  Worker& worker = workers_[process];
-  worker.join = join;
-  worker.task = process - 1;
-  return process;
+void ClusterRuntime::handle_one(Instant until) {
+  auto event = events_.take(std::min(until, membership_->next_wakeup()));
+  if (event) event();
+  membership_->tick(steady_now(), out_);
+  for (; !out_.empty(); out_.pop_front()) carry_out(out_.front());
 }
 
-void ClusterRuntime::up(ProcessId process, const Join&) {
-  Welcome welcome;
-  welcome.process = process;
-  welcome.task = process - 1;
-  welcome.threads = std::uint32_t(cluster_.threads);
-  welcome.profile = numeric_profile();
-  welcome.devices = cluster_.devices;
-  if (Status status = hub_.send(process, welcome); !status.ok())
-    TROUPE_LOG(warning, "master", status.text());
-}
-
-void ClusterRuntime::down(ProcessId process, Status why) {
-  const bool lost = !leaving_;
-  {
-    std::lock_guard lock(mutex_);
-    workers_.erase(process);  // the end waits for those that are left
-    if (lost && !running_ && failed_.ok())
-      failed_ = unavailable(
-          fmt::format("worker {} left while the job started: {}", process - 1, why.message()));
+void ClusterRuntime::carry_out(Membership::Output& output) {
+  if (auto* admit = std::get_if<Membership::Admit>(&output)) {
+    hub_.admit(admit->peer, admit->process);
+  } else if (auto* close = std::get_if<Membership::Close>(&output)) {
+    hub_.close_peer(close->peer, std::move(close->why));
+  } else if (auto* send = std::get_if<Membership::Send>(&output)) {
+    // What cannot be sent is for a process that is down, of which we hear by itself.
+    if (Status status = hub_.send(send->to, send->message); !status.ok())
+      TROUPE_LOG(debug, "master", status.text());
+  } else if (auto* up = std::get_if<Membership::Up>(&output)) {
+    announce(*up);
+  } else if (auto* lost = std::get_if<Membership::Lost>(&output)) {
+    caf::anon_send(master_, ProcessLost{lost->process, std::move(lost->why)});
+  } else if (auto* note = std::get_if<Membership::Note>(&output)) {
+    TROUPE_LOG(warning, "master", note->text);
+  } else if (auto* started = std::get_if<Membership::Started>(&output)) {
+    started_ = std::move(started->status);
+  } else {
+    over_ = true;
   }
-  changed_.notify_all();
-  if (lost) caf::anon_send(master_, ProcessLost{process, std::move(why)});
 }
 
-void ClusterRuntime::withdrawn(ProcessId process) {
-  std::lock_guard lock(mutex_);
-  workers_.erase(process);
-}
-
-void ClusterRuntime::message(ProcessId from, WireMessage message) {
-  auto* ready = std::get_if<Ready>(&message);
-  if (!ready) return;
-  {
-    std::lock_guard lock(mutex_);
-    auto it = workers_.find(from);
-    if (it == workers_.end()) return;
-    it->second.devices = ready->devices;
-    ++it->second.ready;
-    if (!ready->status.ok()) failed_ = ready->status;
-  }
-  changed_.notify_all();
+void ClusterRuntime::announce(const Membership::Up& member) {
+  ProcessUp up;
+  up.process = member.process;
+  up.name = member.name;
+  for (const DeviceName& name : member.devices)
+    up.devices.push_back({name, *name.type == "CPU" ? MemorySpace::host : MemorySpace::device});
+  up.actor = spawn_process_proxy(*system_, hub_, member.process, alive_);
+  proxies_.push_back(up.actor);
+  caf::anon_send(master_, std::move(up));
 }
 
 Status ClusterRuntime::listen() {
@@ -167,88 +178,44 @@ Status ClusterRuntime::listen() {
   if (!cluster_.listen.empty()) {
     TROUPE_TRY(endpoint_, parse_endpoint(cluster_.listen));
   }
-  Join hello;
-  hello.job = job_;
-  TROUPE_TRY(Hello words, encode_join(hello));
-  TROUPE_TRY(endpoint_.port, transport_->listen(endpoint_, std::move(words)));
+  TROUPE_TRY(Hello hello, encode_join(words_));
+  auto port = transport_->listen(endpoint_, std::move(hello));
+  // Nobody was lost.
+  if (port.status().code() == Code::unavailable)
+    return failed_precondition(port.status().message());
+  TROUPE_TRY(endpoint_.port, std::move(port));
   return ok_status();
 }
 
 Status ClusterRuntime::spawn_workers() {
   std::string program = cluster_.worker_program;
-  if (program.empty()) {
+  if (program.empty() && cluster_.workers > 0) {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    if (n <= 0) return unavailable("cannot find this program to run it as a worker");
+    if (n <= 0) return failed_precondition("cannot find this program to run it as a worker");
     program.assign(path, std::size_t(n));
   }
   NodeOptions options;
   options.master = endpoint_;
   options.secret = secret_;
-  options.job = job_;
+  options.job = words_.job;
   options.silence = cluster_.silence;
   const std::string argument = fmt::format("{}{}", kWorkerArgument, Children::kInput);
-  for (int w = 0; w < cluster_.workers; ++w)
-    TROUPE_TRY(children_.start(program, {argument}, node_options_text(options)));
-  return ok_status();
-}
-
-Status ClusterRuntime::send_members() {
-  Members members;
-  members.view = 1;
-  for (const auto& [process, worker] : workers_)
-    members.members.push_back(
-        {process, worker.join.incarnation, worker.join.listen_host, worker.join.listen_port});
-  for (const auto& [process, worker] : workers_) TROUPE_TRY(hub_.send(process, members));
-  return ok_status();
-}
-
-Status ClusterRuntime::wait_until_ready() {
-  std::size_t wanted = std::size_t(std::max(cluster_.workers, cluster_.wait_for));
-  auto until = std::chrono::steady_clock::now() + kStartWithin;
-  std::unique_lock lock(mutex_);
-  auto all = [&](int stage) {
-    if (workers_.size() < wanted) return false;
-    for (const auto& [_, worker] : workers_)
-      if (worker.ready < stage) return false;
-    return true;
-  };
-  TROUPE_LOG(info, "master",
-             fmt::format("waiting for workers at {}: {} wanted", endpoint_.text(), wanted));
-  for (int stage : {1, 2}) {
-    while (!all(stage) && failed_.ok()) {
-      if (cluster_.stop && cluster_.stop())
-        return cancelled(
-            fmt::format("stopped when {} of {} workers had joined", workers_.size(), wanted));
-      if (cluster_.wait_for == 0 && std::chrono::steady_clock::now() >= until)
-        return deadline_exceeded(fmt::format("{} of {} workers joined within {} s", workers_.size(),
-                                             wanted, kStartWithin.count()));
-      changed_.wait_for(lock, kAskStopEvery);
-    }
-    TROUPE_TRY(failed_);
-    if (stage == 1) TROUPE_TRY(send_members());
+  for (int w = 0; w < cluster_.workers; ++w) {
+    TROUPE_TRY(pid_t child, children_.start(program, {argument}, node_options_text(options)));
+    children_here_.push_back(child);
   }
-  running_ = true;
   return ok_status();
 }
 
-void ClusterRuntime::announce() {
-  for (const auto& [process, worker] : workers_) {
-    ProcessUp up;
-    up.process = process;
-    up.name =
-        fmt::format("{} at {}:{}", worker.task, worker.join.listen_host, worker.join.listen_port);
-    for (const std::string& text : worker.devices) {
-      auto name = DeviceName::parse(text);
-      if (name.ok())
-        up.devices.push_back(
-            {*name, *name->type == "CPU" ? MemorySpace::host : MemorySpace::device});
-    }
-    up.actor = spawn_process_proxy(*system_, hub_, process, alive_);
-    proxies_.push_back(up.actor);
-    caf::anon_send(master_, std::move(up));
-  }
-  alive_.reset();
+// Of workers that did not join in time.
+Status ClusterRuntime::with_last_words(Status status) const {
+  if (status.code() != Code::deadline_exceeded) return status;
+  std::string text = status.message();
+  for (pid_t child : children_here_)
+    if (std::string words = children_.last_words(child); !words.empty())
+      text += fmt::format("; process {} said '{}'", child, words);
+  return deadline_exceeded(std::move(text));
 }
 
 Status ClusterRuntime::start() {
@@ -262,33 +229,45 @@ Status ClusterRuntime::start() {
   gone_ = promise->get_future();
   alive_ = std::shared_ptr<void>(promise.get(), [promise](void*) { promise->set_value(); });
   promise.reset();
+  Membership::Options job;
+  job.workers = std::size_t(std::max(cluster_.workers, cluster_.wait_for));
+  job.words = words_;
+  job.welcome.threads = std::uint32_t(cluster_.threads);
+  job.welcome.profile = numeric_profile();
+  job.welcome.devices = cluster_.devices;
+  job.start_within = kStartWithin;
+  if (cluster_.wait_for == 0) job.start_until = steady_now() + job.start_within;
+  membership_.emplace(std::move(job));
   TROUPE_TRY(listen());
   TROUPE_TRY(spawn_workers());
-  TROUPE_TRY(wait_until_ready());
-  announce();
+  TROUPE_LOG(info, "master",
+             fmt::format("waiting for workers at {}: {} wanted", endpoint_.text(),
+                         std::max(cluster_.workers, cluster_.wait_for)));
+  while (!started_) {
+    if (cluster_.stop && cluster_.stop()) membership_->stop(steady_now(), out_);
+    handle_one(steady_now() + kAskStopEvery);
+  }
+  TROUPE_TRY(with_last_words(*started_));
+  handler_ = std::thread([this] {
+    while (!over_) handle_one(kNever);
+  });
   return ok_status();
 }
 
 ClusterRuntime::~ClusterRuntime() {
-  leaving_ = true;
-  std::vector<ProcessId> members;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [process, _] : workers_) members.push_back(process);
-    if (!running_) children_.kill_all();
-  }
-  for (ProcessId process : members) (void)hub_.send(process, Leave{});
+  tell([](Membership& m, Instant now, auto& out) { m.leave(now, out); });
+  // Those that hold nothing yet need not leave in order.
+  if (!handler_.joinable()) children_.kill_all();
+  children_.wait(kLeaveWithin);
+  if (handler_.joinable())
+    handler_.join();
+  else
+    while (!over_) handle_one(kNever);
   for (const ProcessActor& proxy : proxies_)
     caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
   proxies_.clear();
   if (master_) caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
   alive_.reset();
-  // Workers leave and close their connections; then ours go.
-  children_.wait(kLeaveWithin);
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(2), [&] { return workers_.empty(); });
-  }
   if (transport_) transport_->shutdown();
   hub_.deliver_to(CoordinatorActor{});
   master_ = nullptr;

@@ -7,18 +7,19 @@
 
 #include <caf/send.hpp>
 #include <charconv>
-#include <condition_variable>
 #include <cstring>
 #include <fstream>
 #include <future>
-#include <mutex>
 #include <random>
-#include <set>
 #include <sstream>
 #include <thread>
 
 #include "actors/net/tcp.hpp"
 #include "actors/peer.hpp"
+#include "actors/processes/event_queue.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/processes/mesh.hpp"
+#include "actors/registered.hpp"
 #include "actors/runtime.hpp"
 #include "actors/worker.hpp"
 #include "core/log.hpp"
@@ -30,10 +31,6 @@ namespace {
 
 constexpr std::chrono::seconds kJoinWithin{10};
 constexpr std::chrono::milliseconds kLeastSilence{250}, kMostSilence = std::chrono::hours(24);
-// What a master may ask for. Each thread and device costs memory before it computes anything.
-constexpr std::uint32_t kMostThreads = 1024;
-constexpr std::size_t kMostDevices = 16;
-constexpr std::uint32_t kMostTasks = 1u << 20;
 
 // Makes this process compute as its master does. failed_precondition when it cannot.
 Status apply(const NumericProfile& profile) {
@@ -46,144 +43,112 @@ Status apply(const NumericProfile& profile) {
   return ops::set_cache_sizes({profile.l1, profile.l2, profile.l3});
 }
 
-// Membership of a worker: what the master told, who is connected. All waiting happens on the main
-// thread of the process, in `next`.
+// The worker's actors, the hub, and the thread that carries out what Mesh decides: the one that
+// calls run(). Events of sockets come to it through one queue.
 class WorkerNode final : public HubOwner {
  public:
-  explicit WorkerNode(NodeOptions options) : options_(std::move(options)), hub_(~0u, *this) {}
+  explicit WorkerNode(NodeOptions options) : options_(std::move(options)), hub_(~0u, *this) {
+    words_.incarnation = random_incarnation();
+    words_.job = options_.job;
+    words_.listen_host = options_.listen.host;
+    words_.cpus = std::max(1u, std::thread::hardware_concurrency());
+    words_.profile = numeric_profile();
+    words_.registered = registered();
+  }
 
   Status run();
 
  private:
   // HubOwner
-  Expected<ProcessId> admit(PeerId, const Join& join) override {
-    if (join.version != Join{}.version)
-      return failed_precondition(fmt::format("protocol version {} is not spoken", join.version));
-    if (join.job != options_.job) return failed_precondition("that is another job");
-    if (join.process == 0) return invalid_argument("only members of the job connect here");
-    if (hub_.connected(join.process))
-      return already_exists(fmt::format("process {} is connected already", join.process));
-    return join.process;
+  Status may_connect(const Join& join) const override { return troupe::may_connect(words_, join); }
+  void up(PeerId peer, const Join& join) override {
+    events_.push([=, this] { mesh_->up(peer, join, out_); });
   }
-  void up(ProcessId process, const Join&) override {
-    push([this, process] {
-      connected_.insert(process);
-      return mesh_ready();
-    });
-  }
-  void down(ProcessId process, Status why) override {
-    push([this, process, why]() -> Status {
-      connected_.erase(process);
-      if (process == 0) {
-        left_ = true;
-        return unavailable("the master is lost: " + why.message());
-      }
-      // Nobody tries again: the mesh would never be whole, and the master wait for it.
-      if (!told_ready_ && process < self_ && wanted_.contains(process))
-        return unavailable(fmt::format("process {} cannot be reached: {}", process, why.message()));
-      return ok_status();
-    });
+  void down(PeerId peer, Status why) override {
+    events_.push([=, this] { mesh_->down(peer, why, out_); });
   }
   void message(ProcessId, WireMessage message) override {
-    push([this, message = std::move(message)]() -> Status {
-      if (auto* welcome = std::get_if<Welcome>(&message)) return take(*welcome);
-      if (auto* members = std::get_if<Members>(&message)) return take(*members);
-      if (auto* leave = std::get_if<Leave>(&message)) {
-        left_ = true;
-        if (worker_) caf::anon_send(worker_, *leave);
-      }
-      return ok_status();
+    events_.push([this, message = std::move(message)] {
+      if (auto* welcome = std::get_if<Welcome>(&message)) mesh_->welcome(*welcome, out_);
+      if (auto* members = std::get_if<Members>(&message)) mesh_->members(*members, out_);
+      if (std::holds_alternative<Leave>(message)) mesh_->leave(out_);
     });
   }
 
-  void push(std::function<Status()> event) {
-    {
-      std::lock_guard lock(mutex_);
-      events_.push_back(std::move(event));
-    }
-    ready_.notify_one();
+  static std::uint64_t random_incarnation() {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32 | device()) | 1;  // 0 stands for any
   }
-  std::function<Status()> next() {
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [&] { return !events_.empty(); });
-    auto event = std::move(events_.front());
-    events_.pop_front();
-    return event;
-  }
-
-  Status connect_to_master();
-  Status take(const Welcome& welcome);
-  Status take(const Members& members);
-  Status mesh_ready();
-  Join join() const;
+  Status begin();
+  void carry_out(Mesh::Output& output);
+  Expected<std::vector<std::string>> host(const Welcome& welcome);
+  Join words() const;
   void shut_down();
 
   NodeOptions options_;
-  std::uint64_t incarnation_ = std::random_device{}();
+  Join words_;  // of this process, but for its number
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<caf::actor_system_config> config_ = actor_config();
   std::optional<caf::actor_system> system_;
+  EventQueue events_;
   NetHub hub_;
   std::unique_ptr<Transport> transport_;
-  std::uint16_t port_ = 0;
-  ProcessId self_ = 0;
   WorkerActor worker_;
   CoordinatorActor master_;
   std::future<void> gone_;
-  std::set<ProcessId> connected_, wanted_;
-  bool have_members_ = false, told_ready_ = false;
-  bool left_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::deque<std::function<Status()>> events_;
+  std::optional<Mesh> mesh_;
+  Mesh::Outputs out_;
+  std::optional<Status> ended_;
 };
 
-Join WorkerNode::join() const {
-  Join join;
-  join.process = self_;
-  join.incarnation = incarnation_;
-  join.job = options_.job;
-  join.listen_host = options_.listen.host;
-  join.listen_port = port_;
-  join.cpus = std::max(1u, std::thread::hardware_concurrency());
-  join.profile = numeric_profile();
-  return join;
+Join WorkerNode::words() const {
+  Join words = words_;
+  words.process = mesh_ ? mesh_->self() : 0;
+  return words;
 }
 
-Status WorkerNode::connect_to_master() {
+Status WorkerNode::begin() {
   Security security =
       options_.secret.empty() ? Security::plaintext() : Security::shared_secret(options_.secret);
   TROUPE_TRY(TransportLimits limits, limits_with(options_.silence));
   TROUPE_TRY(transport_, make_tcp_transport(security, limits, hub_));
   hub_.use(*transport_);
   hub_.handle_inline();
-  TROUPE_TRY(Hello words, encode_join(join()));
-  TROUPE_TRY(port_, transport_->listen(options_.listen, std::move(words)));
-  TROUPE_TRY(hub_.connect(options_.master, join(), 0, kJoinWithin));
+  TROUPE_TRY(Hello hello, encode_join(words()));
+  TROUPE_TRY(words_.listen_port, transport_->listen(options_.listen, std::move(hello)));
+  TROUPE_TRY(PeerId master, hub_.connect(options_.master, words(), 0, 0, kJoinWithin));
+  mesh_.emplace(words_, master);
   if (options_.child) hub_.allow_silence(0);
   return ok_status();
 }
 
-Status WorkerNode::take(const Welcome& welcome) {
-  if (system_) return invalid_argument("the master welcomed this process twice");
-  if (welcome.process == 0) return invalid_argument("the master gave this process its own number");
-  if (welcome.threads > kMostThreads)
-    return invalid_argument(
-        fmt::format("{} threads for a device, {} are the most", welcome.threads, kMostThreads));
-  if (welcome.devices.size() > kMostDevices || welcome.task > kMostTasks)
-    return invalid_argument(fmt::format("{} devices for task {}, {} for task {} are the most",
-                                        welcome.devices.size(), welcome.task, kMostDevices,
-                                        kMostTasks));
-  self_ = welcome.process;
-  hub_.set_self(self_);
-  Ready ready;
-  ready.process = self_;
-  ready.status = apply(welcome.profile);
-  if (!ready.status.ok()) {
-    TROUPE_TRY(hub_.send(0, ready));
-    return ready.status;
+void WorkerNode::carry_out(Mesh::Output& output) {
+  if (auto* connect = std::get_if<Mesh::Connect>(&output)) {
+    const Member& to = connect->to;
+    mesh_->connecting(
+        to.process,
+        hub_.connect({to.host, to.port}, words(), to.process, to.incarnation, kJoinWithin), out_);
+  } else if (auto* admit = std::get_if<Mesh::Admit>(&output)) {
+    hub_.admit(admit->peer, admit->process);
+  } else if (auto* close = std::get_if<Mesh::Close>(&output)) {
+    hub_.close_peer(close->peer, std::move(close->why));
+  } else if (auto* host = std::get_if<Mesh::Host>(&output)) {
+    mesh_->hosting(this->host(host->welcome), out_);
+  } else if (auto* report = std::get_if<Mesh::Report>(&output)) {
+    // A master that is not connected any more is lost, of which we hear by itself.
+    Status status =
+        std::visit([&](const auto& message) { return hub_.send(0, message); }, report->message);
+    if (!status.ok()) TROUPE_LOG(debug, "worker", status.text());
+  } else {
+    ended_ = std::move(std::get<Mesh::End>(output).status);
   }
+}
+
+// Devices and actors as the master asks for them. What came about stays until shut_down().
+Expected<std::vector<std::string>> WorkerNode::host(const Welcome& welcome) {
+  hub_.set_self(welcome.process);
+  TROUPE_TRY(apply(welcome.profile));
   Cluster cluster;
   cluster.threads = int(welcome.threads);
   cluster.devices = welcome.devices;
@@ -195,10 +160,11 @@ Status WorkerNode::take(const Welcome& welcome) {
   promise.reset();
   master_ = spawn_master_proxy(*system_, hub_, alive);
   WorkerOptions worker;
-  worker.process = self_;
+  worker.process = welcome.process;
+  std::vector<std::string> names;
   for (auto& device : devices_) {
     worker.devices.push_back(device.get());
-    ready.devices.push_back(device->name().text());
+    names.push_back(device->name().text());
   }
   worker.ops = &ops::builtin();
   worker.coordinator = master_;
@@ -206,31 +172,7 @@ Status WorkerNode::take(const Welcome& welcome) {
   worker.alive = alive;
   worker_ = spawn_worker(*system_, std::move(worker));
   hub_.deliver_to(worker_);
-  return hub_.send(0, ready);
-}
-
-Status WorkerNode::take(const Members& members) {
-  have_members_ = true;
-  told_ready_ = false;
-  for (const Member& member : members.members) {
-    if (member.process == self_) continue;
-    bool fresh = wanted_.insert(member.process).second;
-    if (!fresh || member.process > self_) continue;  // the higher number connects
-    TROUPE_TRY(hub_.connect({member.host, member.port}, join(), member.process, kJoinWithin));
-  }
-  return mesh_ready();
-}
-
-// The second Ready: every member is connected, tensors find their way.
-Status WorkerNode::mesh_ready() {
-  if (!have_members_ || told_ready_) return ok_status();
-  for (ProcessId process : wanted_)
-    if (!connected_.contains(process)) return ok_status();
-  told_ready_ = true;
-  Ready ready;
-  ready.process = self_;
-  for (auto& device : devices_) ready.devices.push_back(device->name().text());
-  return hub_.send(0, ready);
+  return names;
 }
 
 void WorkerNode::shut_down() {
@@ -249,10 +191,13 @@ void WorkerNode::shut_down() {
 
 Status WorkerNode::run() {
   TROUPE_TRY(ops::ready());
-  Status status = connect_to_master();
-  while (status.ok() && !left_) status = next()();
+  Status status = begin();
+  while (status.ok() && !ended_) {
+    events_.take(kNever)();
+    for (; !out_.empty(); out_.pop_front()) carry_out(out_.front());
+  }
   shut_down();
-  return status;
+  return ended_ ? *ended_ : status;
 }
 
 std::string hex(const std::string& bytes) {

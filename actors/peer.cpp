@@ -42,6 +42,7 @@ bool speaks_for_itself(ProcessId from, const WireMessage& message) {
   if (auto* blocked = std::get_if<BlockedReport>(&message)) return blocked->shard == from;
   if (auto* loaded = std::get_if<StepLoaded>(&message)) return loaded->process == from;
   if (auto* ready = std::get_if<Ready>(&message)) return ready->process == from;
+  if (auto* lost = std::get_if<LinkLost>(&message)) return lost->process == from;
   return true;
 }
 
@@ -77,79 +78,71 @@ PeerId NetHub::peer_of(ProcessId process) const {
   return it == peers_.end() ? 0 : it->second;
 }
 
-Status NetHub::connect(const Endpoint& to, const Join& self, ProcessId process,
-                       std::chrono::milliseconds within) {
+Expected<PeerId> NetHub::connect(const Endpoint& to, const Join& self, ProcessId process,
+                                 std::uint64_t incarnation, std::chrono::milliseconds within) {
   TROUPE_TRY(Hello words, encode_join(self));
   const PeerId peer = transport_->name_peer();
   {
     std::lock_guard lock(mutex_);
     processes_[peer] = process;
     peers_[process] = peer;
+    connecting_[peer] = incarnation;
   }
   Status status = transport_->connect(peer, to, std::move(words), within);
-  if (status.ok()) return status;
+  if (status.ok()) return peer;
   std::lock_guard lock(mutex_);
   processes_.erase(peer);
+  connecting_.erase(peer);
   if (auto it = peers_.find(process); it != peers_.end() && it->second == peer) peers_.erase(it);
   return status;
 }
 
 Status NetHub::admit(PeerId peer, const Hello& hello) {
-  if (process_of(peer)) return ok_status();  // this process connected to it
   TROUPE_TRY(Join join, decode_join(hello));
-  TROUPE_TRY(ProcessId process, owner_.admit(peer, join));
+  TROUPE_TRY(owner_.may_connect(join));
   std::lock_guard lock(mutex_);
-  processes_[peer] = process;
-  joins_[peer] = std::move(join);
+  auto wanted = connecting_.find(peer);
+  if (wanted != connecting_.end() && wanted->second != 0 && wanted->second != join.incarnation)
+    return failed_precondition("another process than the one that was meant listens there");
   return ok_status();
 }
 
-// Of two that claim one number the first to come up has it; until then neither keeps the other out,
-// as one of them may never go on.
-void NetHub::peer_up(PeerId peer, const Hello&) {
-  auto process = process_of(peer);
-  if (!process) return;
-  Join join;
+void NetHub::peer_up(PeerId peer, const Hello& hello) {
+  auto join = decode_join(hello);
+  if (!join.ok()) return refuse(peer, join.status());
   {
-    std::unique_lock lock(mutex_);
-    if (auto it = joins_.find(peer); it != joins_.end()) {
-      if (peers_.contains(*process)) {
-        processes_.erase(peer);
-        joins_.erase(it);
-        lock.unlock();
-        return refuse(peer,
-                      already_exists(fmt::format("process {} is connected already", *process)));
-      }
-      join = std::move(it->second);
-      joins_.erase(it);
-      peers_[*process] = peer;
-    }
+    std::lock_guard lock(mutex_);
+    if (!connecting_.contains(peer)) nobody_.insert(peer);
   }
-  owner_.up(*process, join);
+  owner_.up(peer, *join);
+}
+
+void NetHub::admit(PeerId peer, ProcessId process) {
+  std::lock_guard lock(mutex_);
+  if (nobody_.erase(peer) == 0) return;
+  processes_[peer] = process;
+  peers_[process] = peer;
 }
 
 void NetHub::peer_down(PeerId peer, Status why) {
   joiners_.erase(peer);
-  auto process = process_of(peer);
-  if (!process) return;
-  bool was_up = false;
+  bool known = false;
   {
     std::lock_guard lock(mutex_);
-    processes_.erase(peer);
-    was_up = joins_.erase(peer) == 0;
-    if (auto it = peers_.find(*process); it != peers_.end() && it->second == peer) peers_.erase(it);
-    arrivals_.disconnected(*process);
+    known = nobody_.erase(peer) + connecting_.erase(peer) + processes_.count(peer) > 0;
+    if (auto named = processes_.find(peer); named != processes_.end()) {
+      const ProcessId process = named->second;
+      processes_.erase(named);
+      if (auto it = peers_.find(process); it != peers_.end() && it->second == peer) {
+        peers_.erase(it);
+        arrivals_.disconnected(process);
+      }
+    }
   }
-  if (was_up)
-    owner_.down(*process, std::move(why));
-  else
-    owner_.withdrawn(*process);
+  if (known) owner_.down(peer, std::move(why));
 }
 
-bool NetHub::connected(ProcessId process) const {
-  std::lock_guard lock(mutex_);
-  return peers_.contains(process);
-}
+void NetHub::close_peer(PeerId peer, Status why) { transport_->close(peer, std::move(why)); }
 
 void NetHub::close(ProcessId process, Status why) {
   if (PeerId peer = peer_of(process); peer != 0) transport_->close(peer, std::move(why));
@@ -194,7 +187,7 @@ Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message) {
 
 void NetHub::control(PeerId peer, Buffer bytes) {
   auto from = process_of(peer);
-  if (!from) return;
+  if (!from) return refuse(peer, invalid_argument("who is no member yet has nothing to say"));
   auto message = decode({static_cast<const std::byte*>(bytes.data()), bytes.size()});
   if (!message.ok()) return refuse(peer, message.status());
   if (auto* part = std::get_if<MessagePart>(&*message)) {
@@ -259,7 +252,8 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
       [&](auto& m) {
         using M = std::decay_t<decltype(m)>;
         if constexpr (std::is_same_v<M, Welcome> || std::is_same_v<M, Ready> ||
-                      std::is_same_v<M, Members> || std::is_same_v<M, Leave>) {
+                      std::is_same_v<M, Members> || std::is_same_v<M, Leave> ||
+                      std::is_same_v<M, LinkLost>) {
           owner_.message(from, std::move(m));
         } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
                              std::is_same_v<M, GrantReturned> || std::is_same_v<M, BlockedReport> ||

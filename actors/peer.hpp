@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "actors/arrivals.hpp"
 #include "actors/hub.hpp"
@@ -18,17 +18,16 @@
 
 namespace troupe {
 
-// What the owner of a hub decides and learns. Called on the transport's threads, never under the
-// hub's lock; must not block.
+// What the owner of a hub learns. Called on the transport's threads, never under the hub's lock;
+// must not block. A peer that connects is nobody until NetHub::admit() says which process it is.
 class HubOwner {
  public:
   virtual ~HubOwner() = default;
-  // A process wants to be a member; the answer is its number.
-  virtual Expected<ProcessId> admit(PeerId peer, const Join& join) = 0;
-  virtual void up(ProcessId process, const Join& join) = 0;
-  virtual void down(ProcessId process, Status why) = 0;
-  // It was admitted and is lost before it was up. Its number is free again.
-  virtual void withdrawn(ProcessId) {}
+  // May a peer that says this connect at all? Decided at once, by what does not change.
+  virtual Status may_connect(const Join& join) const = 0;
+  // Each peer that was up, or that this process connected to, ends with one `down`.
+  virtual void up(PeerId peer, const Join& join) = 0;
+  virtual void down(PeerId peer, Status why) = 0;
   // Messages about membership; those about steps and runs go to the actors directly.
   virtual void message(ProcessId from, WireMessage message) = 0;
 };
@@ -59,19 +58,22 @@ class NetHub final : public Hub, public TransportHandler {
   void deliver_to(WorkerActor worker);
   void deliver_to(CoordinatorActor coordinator);
 
-  // Connects to another member; HubOwner::up or down follows. May wait for a name to be looked up,
-  // while which callbacks go on.
-  Status connect(const Endpoint& to, const Join& self, ProcessId process,
-                 std::chrono::milliseconds within);
+  // Connects to another member; HubOwner::up or down follows. Who answers must be of that
+  // incarnation; 0: any. May wait for a name to be looked up, while which callbacks go on.
+  Expected<PeerId> connect(const Endpoint& to, const Join& self, ProcessId process,
+                           std::uint64_t incarnation, std::chrono::milliseconds within);
+  // The peer, which is up, is that process. Nothing when it is down already.
+  void admit(PeerId peer, ProcessId process);
   // resource_exhausted: longer than any message (serialization/parts.hpp).
   Status send(ProcessId to, const WireMessage& message);
   // As if that process had sent it: what a proxy answers when a message could not be sent.
   void answer(ProcessId from, WireMessage message) { dispatch(from, std::move(message)); }
   // The master is about to start a partition in a process: Arrivals::ask.
   bool ask(ProcessId process, const StartStep& start, std::uint32_t fetches);
-  void limit_early(std::uint64_t bytes);    // Arrivals
-  bool connected(ProcessId process) const;  // is up, or this process connects to it
-  void allow_silence(ProcessId process);    // Transport
+  void limit_early(std::uint64_t bytes);  // Arrivals
+  void allow_silence(ProcessId process);  // Transport
+  // Ends the connection to a peer, whoever it is.
+  void close_peer(PeerId peer, Status why);
 
   // Hub
   void send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) override;
@@ -116,7 +118,8 @@ class NetHub final : public Hub, public TransportHandler {
   mutable std::mutex mutex_;
   std::unordered_map<PeerId, ProcessId> processes_;
   std::unordered_map<ProcessId, PeerId> peers_;
-  std::unordered_map<PeerId, Join> joins_;  // of those that were admitted and are not up yet
+  std::unordered_map<PeerId, std::uint64_t> connecting_;  // the incarnation each has to be of
+  std::unordered_set<PeerId> nobody_;                     // are up, and no process yet
   Arrivals arrivals_;
 };
 

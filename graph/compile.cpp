@@ -72,6 +72,12 @@ Status check(const CompileRequest& request, const Target& target) {
 
 }  // namespace
 
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> names;
+  for (const Stage& stage : kStages) names.push_back(stage.name);
+  return names;
+}
+
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer) {
   auto observe = [&](std::string_view stage, const GraphDef& now) {

@@ -24,10 +24,17 @@ struct NumericProfile {
   friend bool operator==(const NumericProfile&, const NumericProfile&) = default;
 };
 
-// First words of a process that connects, in the transport's hello. `process` is 0 when the master
-// has to choose. Sender: any worker. Receiver: master, or a worker with a lower number.
+// Hashes of what a program registered. A graph means the same to two processes only when they agree
+// in all three, so a worker that differs is refused.
+struct Registered {
+  std::uint64_t ops = 0, passes = 0, devices = 0;
+  friend bool operator==(const Registered&, const Registered&) = default;
+};
+
+// First words of a process that connects, in the transport's hello. `process` is 0 to the master,
+// which gives the numbers. Sender: any worker. Receiver: master, or a worker with a lower number.
 struct Join {
-  std::uint32_t version = 1;  // of this protocol; another one is refused
+  std::uint32_t version = 2;  // of this protocol; another one is refused
   ProcessId process = 0;
   std::uint64_t incarnation = 0;  // random, new per process start
   std::string job;
@@ -35,6 +42,7 @@ struct Join {
   std::uint16_t listen_port = 0;
   std::uint32_t cpus = 0;  // lanes of its cpu:0
   NumericProfile profile;  // what it can do at best
+  Registered registered;
 };
 
 // Master to a worker that was admitted; its devices are /job:worker/task:(task)/...
@@ -45,15 +53,18 @@ struct Welcome {
   NumericProfile profile;
   std::vector<std::string> devices;  // device types to make, e.g. "CPU", "FAKE"
 };
-// Worker to master: it has made its devices. Reply to Welcome.
+// Worker to master. Reply to Welcome (view 0): it has made its devices, or why it could not. Reply
+// to Members: it is connected to every other member of that view.
 struct Ready {
   ProcessId process = 0;
   std::vector<std::string> devices;  // full names
   Status status;                     // failed_precondition: cannot apply the profile
+  std::uint64_t view = 0;
 };
 
 // Master to every worker when the set of members changes. A worker connects to those of a lower
-// number that it does not know yet.
+// number that it does not know yet, and leaves those that are not in it any more.
+// Reply: Ready, or LinkLost.
 struct Member {
   ProcessId process = 0;
   std::uint64_t incarnation = 0;
@@ -63,6 +74,14 @@ struct Member {
 struct Members {
   std::uint64_t view = 0;
   std::vector<Member> members;
+};
+
+// Worker to master: its connection to another member of the view broke, or never came about.
+struct LinkLost {
+  ProcessId process = 0;  // who says so
+  std::uint64_t view = 0;
+  ProcessId other = 0;
+  Status why;
 };
 
 // A session's graph, whole; replaces an earlier one of the session. Master to workers, before a
@@ -152,7 +171,7 @@ struct MessagePart {
 using WireMessage =
     std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep, StartStep,
                  AbortPartition, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave,
-                 DropContainers, RevokeGrant, GrantReturned, MessagePart>;
+                 DropContainers, RevokeGrant, GrantReturned, LinkLost, MessagePart>;
 
 // The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
 struct TensorTag {

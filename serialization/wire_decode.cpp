@@ -56,8 +56,14 @@ Result read_message(schema::Welcome::Reader in) {
 }
 
 Result read_message(schema::Ready::Reader in) {
-  Ready m{in.getProcess(), read_texts(in.getDevices()), {}};
+  Ready m{in.getProcess(), read_texts(in.getDevices()), {}, in.getView()};
   TROUPE_TRY(read(in.getStatus(), m.status));
+  return m;
+}
+
+Result read_message(schema::LinkLost::Reader in) {
+  LinkLost m{in.getProcess(), in.getView(), in.getOther(), {}};
+  TROUPE_TRY(read(in.getWhy(), m.why));
   return m;
 }
 
@@ -270,6 +276,8 @@ Result read_any(schema::Message::Reader in) {
       return read_message(in.getRevokeGrant());
     case Kind::GRANT_RETURNED:
       return read_message(in.getGrantReturned());
+    case Kind::LINK_LOST:
+      return read_message(in.getLinkLost());
   }
   return invalid_argument("message of unknown kind " + std::to_string(int(in.which())));
 }
@@ -282,17 +290,19 @@ Result decode(std::span<const std::byte> bytes) {
 
 Expected<Join> decode_join(std::string_view bytes) {
   if (bytes.size() > kMaxJoin) return invalid_argument("a hello that is too long");
-  return detail::parse<schema::Join>(std::as_bytes(std::span(bytes)),
-                                     [](schema::Join::Reader in) -> Expected<Join> {
-                                       return Join{in.getVersion(),
-                                                   in.getProcess(),
-                                                   in.getIncarnation(),
-                                                   text(in.getJob()),
-                                                   text(in.getListenHost()),
-                                                   in.getListenPort(),
-                                                   in.getCpus(),
-                                                   read_profile(in.getProfile())};
-                                     });
+  return detail::parse<schema::Join>(
+      std::as_bytes(std::span(bytes)), [](schema::Join::Reader in) -> Expected<Join> {
+        return Join{in.getVersion(),
+                    in.getProcess(),
+                    in.getIncarnation(),
+                    text(in.getJob()),
+                    text(in.getListenHost()),
+                    in.getListenPort(),
+                    in.getCpus(),
+                    read_profile(in.getProfile()),
+                    {in.getRegistered().getOps(), in.getRegistered().getPasses(),
+                     in.getRegistered().getDevices()}};
+      });
 }
 
 }  // namespace troupe

@@ -69,6 +69,14 @@ struct Writer {
     out.setProcess(m.process);
     write_texts(out.initDevices(unsigned(m.devices.size())), m.devices);
     if (!m.status.ok()) write(out.initStatus(), m.status);
+    out.setView(m.view);
+  }
+  void operator()(const LinkLost& m) {
+    auto out = root.initLinkLost();
+    out.setProcess(m.process);
+    out.setView(m.view);
+    out.setOther(m.other);
+    if (!m.why.ok()) write(out.initWhy(), m.why);
   }
   void operator()(const Members& m) {
     auto out = root.initMembers();
@@ -246,6 +254,10 @@ Expected<std::string> encode_join(const Join& join) {
     out.setListenPort(join.listen_port);
     out.setCpus(join.cpus);
     write_profile(out.initProfile(), join.profile);
+    auto registered = out.initRegistered();
+    registered.setOps(join.registered.ops);
+    registered.setPasses(join.registered.passes);
+    registered.setDevices(join.registered.devices);
   });
   if (bytes.size() > kMaxJoin)
     return invalid_argument("the name of the job, the host or the kernels is too long to join");

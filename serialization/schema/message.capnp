@@ -29,6 +29,7 @@ struct Message {
     dropContainers @17 :DropContainers;
     revokeGrant @18 :RevokeGrant;
     grantReturned @19 :GrantReturned;
+    linkLost @20 :LinkLost;
   }
 }
 
@@ -50,6 +51,13 @@ struct Join {
   listenPort @5 :UInt16;
   cpus @6 :UInt32;
   profile @7 :NumericProfile;
+  registered @8 :Registered;
+}
+
+struct Registered {
+  ops @0 :UInt64;
+  passes @1 :UInt64;
+  devices @2 :UInt64;
 }
 
 struct Welcome {
@@ -64,6 +72,7 @@ struct Ready {
   process @0 :UInt32;
   devices @1 :List(Text);
   status @2 :V.Status;
+  view @3 :UInt64;
 }
 
 struct Member {
@@ -76,6 +85,13 @@ struct Member {
 struct Members {
   view @0 :UInt64;
   members @1 :List(Member);
+}
+
+struct LinkLost {
+  process @0 :UInt32;
+  view @1 :UInt64;
+  other @2 :UInt32;
+  why @3 :V.Status;
 }
 
 struct LoadGraph {

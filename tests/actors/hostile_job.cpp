@@ -11,6 +11,8 @@ namespace troupe::testing {
 using namespace troupe::test;
 namespace {
 
+constexpr std::uint64_t kMemberIncarnation = 1;
+
 // Where workers find the master that the test plays: one socket for all lives.
 struct MasterSocket {
   Fd fd = value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
@@ -229,7 +231,7 @@ bool HostileJob::join(const Welcome& welcome) {
   Members members;
   members.view = 1;
   members.members = {{kVictim, join_.incarnation, "127.0.0.1", join_.listen_port},
-                     {kMember, 1, "127.0.0.1", 1}};
+                     {kMember, kMemberIncarnation, "127.0.0.1", 1}};
   return send(members) && ready();
 }
 
@@ -238,6 +240,7 @@ bool HostileJob::member() {
   member_sent_ = 0;
   Join join;
   join.process = kMember;
+  join.incarnation = kMemberIncarnation;
   // Refused while the one before is not forgotten, which all threads of the worker have a part in.
   std::optional<FrameType> answer = FrameType::bye;
   for (auto until = Line::Clock::now() + kPatience;

@@ -78,6 +78,7 @@ class HostileJob {
   // The worker's result, once it has closed its connections.
   Status ended();
   std::uint16_t port() const { return join_.listen_port; }
+  std::uint64_t incarnation() const { return join_.incarnation; }
 
  private:
   void accept();

@@ -25,13 +25,14 @@ Join words(ProcessId process) {
 }
 
 struct Owner final : HubOwner {
-  Expected<ProcessId> admit(PeerId, const Join& join) override { return join.process; }
-  void up(ProcessId process, const Join&) override { ups.push_back(process); }
-  void down(ProcessId process, Status) override { downs.push_back(process); }
-  void withdrawn(ProcessId process) override { back.push_back(process); }
+  Status may_connect(const Join& join) const override {
+    return join.job == "hub" ? ok_status() : failed_precondition("another job");
+  }
+  void up(PeerId peer, const Join&) override { ups.push_back(peer); }
+  void down(PeerId peer, Status) override { downs.push_back(peer); }
   void message(ProcessId, WireMessage message) override { messages.push_back(std::move(message)); }
   std::vector<WireMessage> messages;
-  std::vector<ProcessId> ups, downs, back;
+  std::vector<PeerId> ups, downs;
 };
 
 // A member that says what the test wants, and hears why it is closed.
@@ -57,7 +58,7 @@ struct Pair {
     stranger_transport = network.host("stranger", stranger);
     Hello hello = value_or_throw(encode_join(words(other)));
     value_or_throw(stranger_transport->listen({"stranger", 1}, hello));
-    throw_if_error(hub.connect({"stranger", 1}, words(self), other, 1s));
+    connected = value_or_throw(hub.connect({"stranger", 1}, words(self), other, 0, 1s));
     run();
     REQUIRE(stranger.peer != 0);
   }
@@ -89,6 +90,7 @@ struct Pair {
   Owner owner;
   NetHub hub;
   Stranger stranger;
+  PeerId connected = 0;  // the stranger, to the hub
   std::shared_ptr<Transport> transport, stranger_transport;
 };
 
@@ -243,34 +245,66 @@ TEST_CASE("hostile strings close the member that sent them") {
   CHECK(closed(dead, {}) == Code::ok);
 }
 
-TEST_CASE("a member that is lost before it was up gives its number back") {
+TEST_CASE("a hub tells of the end of peers that it told of, and of no others") {
   Pair pair(0);
   Hello hello = value_or_throw(encode_join(words(2)));
+  CHECK(pair.owner.ups == std::vector<PeerId>{pair.connected});
   CHECK(pair.hub.admit(100, hello).ok());
-  CHECK(!pair.hub.connected(2));
   pair.hub.peer_down(100, unavailable("gone"));
-  CHECK(pair.owner.back == std::vector<ProcessId>{2});
   CHECK(pair.owner.downs.empty());
   CHECK(pair.hub.admit(101, hello).ok());
   pair.hub.peer_up(101, hello);
-  CHECK(pair.hub.connected(2));
   pair.hub.peer_down(101, unavailable("gone"));
-  CHECK(!pair.hub.connected(2));
-  CHECK(pair.owner.downs == std::vector<ProcessId>{2});
+  CHECK(pair.owner.downs == std::vector<PeerId>{101});
+  // One that this process connected to, whether it was ever up or not.
+  PeerId nowhere = value_or_throw(pair.hub.connect({"nobody", 1}, words(1), ProcessId{3}, 0, 1ms));
+  pair.run();
+  CHECK(pair.owner.downs == std::vector<PeerId>{101, nowhere});
 }
 
-TEST_CASE("of two that claim one number the first to come up has it") {
+TEST_CASE("a peer is nobody until its hub is told who it is") {
   Pair pair(0);
   Hello hello = value_or_throw(encode_join(words(2)));
+  Ready ready;
+  ready.process = 2;
   CHECK(pair.hub.admit(100, hello).ok());
-  CHECK(pair.hub.admit(101, hello).ok());
-  pair.hub.peer_up(101, hello);
   pair.hub.peer_up(100, hello);
-  pair.hub.peer_down(100, already_exists("connected already"));
-  CHECK(pair.owner.ups == std::vector<ProcessId>{0, 2});
-  CHECK(pair.owner.downs.empty());
-  CHECK(pair.owner.back.empty());
-  CHECK(pair.hub.connected(2));
+  CHECK(pair.hub.send(2, ready).code() == Code::unavailable);
+  std::array<std::byte, kMaxTensorTag> bytes;
+  std::size_t size = encode_tag(TensorTag{}, bytes);
+  CHECK(!pair.hub.accept_tensor(100, TensorHeader({bytes.data(), size}, 1)).ok());
+  pair.hub.admit(100, ProcessId{2});
+  CHECK(pair.hub.send(2, ready).message() == "peer 100 is not up");  // to the transport, at last
+  pair.hub.peer_down(100, unavailable("gone"));
+  pair.hub.admit(100, ProcessId{2});  // too late
+  CHECK(pair.hub.send(2, ready).message() == "process 2 is not connected");
+}
+
+TEST_CASE("a hub connects to the incarnation that was meant, and to its own job") {
+  auto refused = [](std::uint64_t wanted, const std::string& job) {
+    MemoryNetwork network(1);
+    Owner owner;
+    NetHub hub(1, owner);
+    Stranger stranger;
+    auto here = network.host("hub", hub), there = network.host("stranger", stranger);
+    hub.use(*here);
+    Join join = words(2);
+    join.incarnation = 5;
+    join.job = job;
+    value_or_throw(there->listen({"stranger", 1}, value_or_throw(encode_join(join))));
+    value_or_throw(hub.connect({"stranger", 1}, words(1), ProcessId{2}, wanted, 1s));
+    while (network.step()) {
+    }
+    const bool was_refused = owner.ups.empty() && owner.downs.size() == 1;
+    CHECK(was_refused == !owner.downs.empty());
+    here->shutdown();
+    there->shutdown();
+    return was_refused;
+  };
+  CHECK(!refused(5, "hub"));
+  CHECK(!refused(0, "hub"));
+  CHECK(refused(6, "hub"));
+  CHECK(refused(5, "other"));
 }
 
 TEST_CASE("a second element without credit closes the member that sent it") {
@@ -296,6 +330,7 @@ TEST_CASE("a worker that speaks for another is closed") {
   };
   ProcessId named = 0;
   said_for([&] { return Ready{named, {}, {}}; }, named);
+  said_for([&] { return LinkLost{named, 1, 3, {}}; }, named);
   said_for([&] { return StepLoaded{3, named, {}}; }, named);
   said_for([&] { return Staged{1, named, 2, 3}; }, named);
   said_for([&] { return BlockedReport{1, named, 1, {}, {}}; }, named);
@@ -416,6 +451,7 @@ TEST_CASE("tensors of an attempt that is over take no memory") {
   Hello hello = value_or_throw(encode_join(words(2)));
   CHECK(asked.hub.admit(100, hello).ok());
   asked.hub.peer_up(100, hello);
+  asked.hub.admit(100, ProcessId{2});
   TensorTag tag = Asked::fetch(0);
   tag.partition = 4;
   tag.shape = {std::int64_t{1} << 39};

@@ -69,9 +69,8 @@ void same_result_under(std::uint64_t seeds) {
   MESSAGE("seeds: ", seeds, ", events of seed 0: ", first.events);
 }
 
-// A worker is killed somewhere in the middle: the client is told, and nothing waits for ever.
-bool lose_worker(std::uint64_t seed) {
-  Graph g(7);
+// Adds on both workers, which need what the other one computes.
+std::vector<Op> adds_on_both(Graph& g) {
   Output x = random_standard_normal(g, {8});
   std::vector<Op> adds;
   for (const char* task : {kTask0, kTask1}) {
@@ -79,6 +78,13 @@ bool lose_worker(std::uint64_t seed) {
     Variable v = variable(g, "v", Tensor::scalar(0.0f));
     adds.push_back(assign_add(v, mean(x * v.value())));
   }
+  return adds;
+}
+
+// A worker is killed somewhere in the middle: the client is told, and nothing waits for ever.
+bool lose_worker(std::uint64_t seed) {
+  Graph g(7);
+  std::vector<Op> adds = adds_on_both(g);
   World world(seed);
   Random random(seed);
   Client client(world.master(), 1, g, 2);
@@ -95,17 +101,40 @@ bool lose_worker(std::uint64_t seed) {
   return !client.status().ok();
 }
 
-void lose_worker_under(std::uint64_t seeds) {
+// The connection between two workers breaks, both live on: the client is told soon, with both
+// names.
+bool break_link(std::uint64_t seed) {
+  Graph g(7);
+  std::vector<Op> adds = adds_on_both(g);
+  World world(seed);
+  Random random(seed);
+  Client client(world.master(), 1, g, 2);
+  client.init().compile("add", {}, adds).run("add", 200).close();
+  world.break_link_after(random.below(600), 1, 2);
+  Status status = world.run({&client});
+  CHECK_MESSAGE(status.ok(), status.text());
+  CHECK(world.link_broken());
+  const Status& told = client.status();
+  CHECK_MESSAGE(told.code() == Code::unavailable, told.text());
+  for (const char* part : {"its link to worker 0 at ", "worker 1 at ", "the connection was reset"})
+    CHECK_MESSAGE(told.text().find(part) != std::string::npos, told.text());
+  Status end = world.shut_down();
+  CHECK_MESSAGE(end.ok(), end.text());
+  return !told.ok();
+}
+
+template <class Fault>
+void told_under(std::uint64_t seeds, Fault fault) {
   std::uint64_t told = 0;
   LogLevel before = log_level();
   set_log_level(LogLevel::off);  // each loss is logged
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
-    told += lose_worker(seed) ? 1 : 0;
+    told += fault(seed) ? 1 : 0;
   }
   set_log_level(before);
-  CHECK(told > seeds / 4);  // most crashes did come before the end
-  MESSAGE("a crash was told in ", told, " of ", seeds);
+  CHECK(told > seeds / 4);  // most faults did come before the end
+  MESSAGE("a fault was told in ", told, " of ", seeds);
 }
 
 // A queue known to two sessions by name; the one side waits, the other one comes when it likes.
@@ -361,11 +390,19 @@ TEST_CASE("concurrent writers on two workers are transactions under every schedu
 }
 
 TEST_CASE("the loss of a worker is told to the client under every schedule") {
-  lose_worker_under(schedules(30));
+  told_under(schedules(30), lose_worker);
+}
+
+TEST_CASE("a broken link between two workers is told to the client under every schedule") {
+  told_under(schedules(30), break_link);
+}
+
+TEST_CASE("a broken link is told to the client under every schedule, long [slow]") {
+  told_under(schedules(1000), break_link);
 }
 
 TEST_CASE("the loss of a worker is told to the client under every schedule, long [slow]") {
-  lose_worker_under(schedules(1000));
+  told_under(schedules(1000), lose_worker);
 }
 
 TEST_CASE("a reset comes between two runs under every schedule") { resets_under(schedules(60)); }

@@ -12,6 +12,8 @@
 
 #include "actors/master.hpp"
 #include "actors/peer.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/processes/mesh.hpp"
 #include "actors/worker.hpp"
 #include "devices/cpu/cpu_device.hpp"
 #include "serialization/wire.hpp"
@@ -146,45 +148,160 @@ struct World::System {
   caf::actor_clock::time_point begin = scheduler.clock().now();
 };
 
-struct World::Process final : HubOwner {
-  Process(World& w, ProcessId n) : world(w), number(n), hub(n, *this) {
-    name = number == 0 ? "master" : fmt::format("worker{}", number);
+// What is common to master and worker: a hub, and a machine whose inputs wait in a queue.
+struct World::Process : HubOwner {
+  Process(World& w, std::string n, std::uint64_t incarnation)
+      : world(w), name(std::move(n)), hub(name == "master" ? 0 : ~0u, *this) {
+    words.incarnation = incarnation;
+    words.job = "simulated";
+    words.listen_host = name;
+    words.listen_port = 1;
     transport = world.network_.host(name, hub);
     hub.use(*transport);
     hub.limit_early(world.early_);
+    value_or_throw(transport->listen({name, 1}, value_or_throw(encode_join(words))));
+  }
+  virtual void carry_out() = 0;
+  void handle_one() {
+    auto event = std::move(events.front());
+    events.pop_front();
+    event();
+    carry_out();
   }
 
-  Join words() const {
-    Join join;
-    join.process = number;
-    join.incarnation = number + 1;
-    join.job = "simulated";
-    join.listen_host = name;
-    join.listen_port = 1;
-    return join;
+  // HubOwner
+  Status may_connect(const Join& join) const override { return troupe::may_connect(words, join); }
+  void down(PeerId, Status why) override {
+    if (!world.leaving_ && !world.crashed_ && !world.link_broken_)
+      world.lost_ = unavailable(fmt::format("{} lost a peer: {}", name, why.message()));
   }
-
-  // HubOwner: everybody who asks is a member, under the number it gives.
-  Expected<ProcessId> admit(PeerId, const Join& join) override { return join.process; }
-  void up(ProcessId, const Join&) override { ++world.up_; }
-  void down(ProcessId process, Status why) override {
-    if (world.leaving_) return;
-    if (!world.crashed_)
-      world.lost_ = unavailable(
-          fmt::format("process {} lost process {}: {}", number, process, why.message()));
-    if (number == 0) caf::anon_send(world.master_, ProcessLost{process, std::move(why)});
-  }
-  void message(ProcessId, WireMessage) override {}
 
   World& world;
-  ProcessId number;
-  std::string name;
+  const std::string name;
+  ProcessId number = 0;
+  Join words;
   NetHub hub;
   std::shared_ptr<Transport> transport;
+  std::deque<std::function<void()>> events;
+};
+
+struct World::Master final : Process {
+  Master(World& w, std::size_t workers) : Process(w, "master", 1), membership(job(workers)) {}
+
+  static Membership::Options job(std::size_t workers) {
+    Membership::Options options;
+    options.workers = workers;
+    options.words.job = "simulated";
+    options.welcome.devices = {"CPU"};
+    return options;
+  }
+  void up(PeerId peer, const Join& join) override {
+    events.push_back([=, this] { membership.up(peer, join, world.now(), out); });
+  }
+  void down(PeerId peer, Status why) override {
+    Process::down(peer, why);
+    events.push_back([=, this] { membership.down(peer, why, world.now(), out); });
+  }
+  void message(ProcessId from, WireMessage message) override {
+    events.push_back([this, from, message = std::move(message)] {
+      if (auto* ready = std::get_if<Ready>(&message))
+        membership.ready(from, *ready, world.now(), out);
+      if (auto* lost = std::get_if<LinkLost>(&message))
+        membership.link_lost(from, *lost, world.now(), out);
+    });
+  }
+  void carry_out() override {
+    for (; !out.empty(); out.pop_front()) carry_out(out.front());
+  }
+  void carry_out(Membership::Output& output) {
+    if (auto* admit = std::get_if<Membership::Admit>(&output))
+      hub.admit(admit->peer, admit->process);
+    if (auto* close = std::get_if<Membership::Close>(&output)) hub.close_peer(close->peer, close->why);
+    if (auto* send = std::get_if<Membership::Send>(&output))
+      (void)hub.send(send->to, send->message);
+    if (auto* up = std::get_if<Membership::Up>(&output)) announce(*up);
+    if (auto* lost = std::get_if<Membership::Lost>(&output))
+      caf::anon_send(world.master_, ProcessLost{lost->process, lost->why});
+    if (auto* started = std::get_if<Membership::Started>(&output)) world.started_ = started->status;
+  }
+  void announce(const Membership::Up& member) {
+    ProcessUp up;
+    up.process = member.process;
+    up.name = member.name;
+    for (const DeviceName& device : member.devices)
+      up.devices.push_back({device, MemorySpace::host});
+    up.actor = spawn_process_proxy(world.system_->actors, hub, member.process, world.alive_);
+    proxies.push_back(up.actor);
+    caf::anon_send(world.master_, std::move(up));
+  }
+
+  Membership membership;
+  Membership::Outputs out;
+  std::vector<ProcessActor> proxies;
+};
+
+struct World::Worker final : Process {
+  Worker(World& w, std::string n, std::uint64_t incarnation)
+      : Process(w, std::move(n), incarnation),
+        mesh(words,
+             value_or_throw(hub.connect({"master", 1}, words, 0, 0, std::chrono::seconds(1)))) {}
+
+  void up(PeerId peer, const Join& join) override {
+    events.push_back([=, this] { mesh.up(peer, join, out); });
+  }
+  void down(PeerId peer, Status why) override {
+    Process::down(peer, why);
+    events.push_back([=, this] { mesh.down(peer, why, out); });
+  }
+  void message(ProcessId, WireMessage message) override {
+    events.push_back([this, message = std::move(message)] {
+      if (auto* welcome = std::get_if<Welcome>(&message)) mesh.welcome(*welcome, out);
+      if (auto* members = std::get_if<Members>(&message)) mesh.members(*members, out);
+    });
+  }
+  void carry_out() override {
+    for (; !out.empty(); out.pop_front()) carry_out(out.front());
+  }
+  void carry_out(Mesh::Output& output) {
+    if (auto* connect = std::get_if<Mesh::Connect>(&output)) {
+      const Member& to = connect->to;
+      Join self = words;
+      self.process = number;
+      mesh.connecting(to.process,
+                      hub.connect({to.host, to.port}, self, to.process, to.incarnation,
+                                  std::chrono::seconds(1)),
+                      out);
+    }
+    if (auto* admit = std::get_if<Mesh::Admit>(&output)) hub.admit(admit->peer, admit->process);
+    if (auto* close = std::get_if<Mesh::Close>(&output)) hub.close_peer(close->peer, close->why);
+    if (auto* host = std::get_if<Mesh::Host>(&output)) mesh.hosting(make(host->welcome), out);
+    if (auto* report = std::get_if<Mesh::Report>(&output))
+      std::visit([&](const auto& message) { (void)hub.send(0, message); }, report->message);
+    if (std::holds_alternative<Mesh::End>(output)) events.clear();
+  }
+  std::vector<std::string> make(const Welcome& welcome) {
+    number = welcome.process;
+    hub.set_self(number);
+    auto device_name = fmt::format("/job:worker/task:{}/device:CPU:0", welcome.task);
+    device = make_sim_device(value_or_throw(DeviceName::parse(device_name)));
+    coordinator = spawn_master_proxy(world.system_->actors, hub, world.alive_);
+    WorkerOptions options;
+    options.process = number;
+    options.devices = {device.get()};
+    options.ops = &world.ops_;
+    options.coordinator = coordinator;
+    options.hub = &hub;
+    options.alive = world.alive_;
+    worker = spawn_worker(world.system_->actors, std::move(options));
+    hub.deliver_to(worker);
+    return {device->name().text()};
+  }
+
+  Mesh mesh;
+  Mesh::Outputs out;
   std::unique_ptr<SimDevice> device;
   WorkerActor worker;
   CoordinatorActor coordinator;  // the master's proxy there
-  ProcessActor proxy;            // this process's proxy at the master
 };
 
 World::World(std::uint64_t seed, int workers, const OpTable& ops)
@@ -200,52 +317,21 @@ World::World(std::uint64_t seed, int workers, const OpTable& ops)
   MasterOptions options;
   options.ops = &ops_;
   master_ = spawn_master(system_->actors, std::move(options));
-  for (ProcessId n = 0; n <= ProcessId(workers); ++n)
-    processes_.push_back(std::make_unique<Process>(*this, n));
-  processes_[0]->hub.deliver_to(CoordinatorActor(master_));
-  for (auto& process : processes_) {
-    Hello words = value_or_throw(encode_join(process->words()));
-    value_or_throw(process->transport->listen({process->name, 1}, std::move(words)));
-  }
-  for (std::size_t n = 1; n < processes_.size(); ++n) join(*processes_[n]);
-  // Both ends of each connection of the mesh come up before the job begins.
-  while (up_ < processes_.size() * (processes_.size() - 1) && step({})) {
+  job_ = std::make_unique<Master>(*this, std::size_t(workers));
+  job_->hub.deliver_to(CoordinatorActor(master_));
+  for (int n = 1; n <= workers; ++n)
+    workers_.push_back(std::make_unique<Worker>(*this, fmt::format("worker{}", n), n + 1));
+  while (!started_ && step({})) {
   }
   throw_if_error(lost_);
-  for (std::size_t n = 1; n < processes_.size(); ++n) announce(*processes_[n]);
+  throw_if_error(started_ ? *started_ : unavailable("the simulated job does not start"));
+  std::sort(workers_.begin(), workers_.end(),
+            [](const auto& a, const auto& b) { return a->number < b->number; });
 }
 
 World::~World() {
   // An actor that does not end would keep its system's destructor waiting for ever: rather leak.
   if (system_ && !shut_down().ok()) (void)system_.release();
-}
-
-void World::join(Process& p) {
-  auto name = fmt::format("/job:worker/task:{}/device:CPU:0", p.number - 1);
-  p.device = make_sim_device(value_or_throw(DeviceName::parse(name)));
-  p.coordinator = spawn_master_proxy(system_->actors, p.hub, alive_);
-  WorkerOptions options;
-  options.process = p.number;
-  options.devices = {p.device.get()};
-  options.ops = &ops_;
-  options.coordinator = p.coordinator;
-  options.hub = &p.hub;
-  options.alive = alive_;
-  p.worker = spawn_worker(system_->actors, std::move(options));
-  p.hub.deliver_to(p.worker);
-  // The higher number connects.
-  for (ProcessId n = 0; n < p.number; ++n)
-    throw_if_error(p.hub.connect({processes_[n]->name, 1}, p.words(), n, std::chrono::seconds(1)));
-}
-
-void World::announce(Process& p) {
-  p.proxy = spawn_process_proxy(system_->actors, processes_[0]->hub, p.number, alive_);
-  ProcessUp up;
-  up.process = p.number;
-  up.name = p.name;
-  up.devices = {{p.device->name(), p.device->space()}};
-  up.actor = p.proxy;
-  caf::anon_send(master_, std::move(up));
 }
 
 void World::run_job(std::size_t index) {
@@ -262,24 +348,33 @@ void World::set_clock() {
   if (due > clock.now()) clock.advance_time(due - clock.now());
 }
 
-// To whatever comes first: a timeout of an actor or a delivery.
-bool World::pass_time() {
+// When an actor or the membership wants to look at the clock.
+Instant World::next_timer() const {
   const auto& timers = system_->scheduler.clock().schedule();
+  Instant due = leaving_ ? kNever : job_->membership.next_wakeup();
+  return timers.empty() ? due : std::min<Instant>(due, timers.begin()->first - system_->begin);
+}
+
+// To whatever comes first: a timer or a delivery.
+bool World::pass_time() {
   auto delivery = network_.next();
-  if (!timers.empty()) {
-    auto due =
-        std::max<MemoryNetwork::Time>(timers.begin()->first - system_->begin, network_.now());
-    if (!delivery || due < *delivery) {
-      network_.advance_to(due);
-      set_clock();
-      if (!timers.empty() && timers.begin()->first <= system_->scheduler.clock().now())
-        system_->scheduler.trigger_timeout();
-      return true;
-    }
+  Instant due = next_timer();
+  if (due == kNever && !delivery) return false;
+  due = std::max(due, network_.now());
+  if (delivery && *delivery <= due) {
+    network_.step();
+    set_clock();
+    return true;
   }
-  if (!delivery) return false;
-  network_.step();
+  network_.advance_to(due);
   set_clock();
+  const auto& timers = system_->scheduler.clock().schedule();
+  if (!timers.empty() && timers.begin()->first <= system_->scheduler.clock().now())
+    system_->scheduler.trigger_timeout();
+  if (job_->membership.next_wakeup() <= now()) {
+    job_->membership.tick(now(), job_->out);
+    job_->carry_out();
+  }
   return true;
 }
 
@@ -310,9 +405,13 @@ bool World::step(const std::vector<Client*>& clients) {
   std::vector<std::pair<std::uint64_t, std::function<void()>>> choices;
   for (std::size_t i = 0; i < system_->scheduler.jobs.size(); ++i)
     choices.emplace_back(job_weight_, [this, i] { run_job(i); });
-  for (auto& process : processes_)
-    if (process->device && process->device->pending() > 0)
-      choices.emplace_back(device_weight_, [&process] { process->device->run_one(); });
+  if (!job_->events.empty()) choices.emplace_back(job_weight_, [this] { job_->handle_one(); });
+  for (auto& worker : workers_) {
+    if (!worker->events.empty())
+      choices.emplace_back(job_weight_, [&worker] { worker->handle_one(); });
+    if (worker->device && worker->device->pending() > 0)
+      choices.emplace_back(device_weight_, [&worker] { worker->device->run_one(); });
+  }
   for (Client* client : clients)
     if (client->ready()) choices.emplace_back(job_weight_, [client] { client->step(); });
   ++events_;
@@ -333,6 +432,23 @@ void World::crash_after(std::uint64_t events, ProcessId process) {
   crash_ = process;
 }
 
+void World::break_link_after(std::uint64_t events, ProcessId a, ProcessId b) {
+  break_at_ = events_ + events;
+  break_ = {a, b};
+}
+
+void World::inflict_faults() {
+  if (!crashed_ && events_ >= crash_at_) {
+    crashed_ = true;
+    network_.crash(workers_[crash_ - 1]->name);
+    workers_[crash_ - 1]->events.clear();
+  }
+  if (!link_broken_ && events_ >= break_at_) {
+    link_broken_ = true;
+    network_.reset(workers_[break_.first - 1]->name, workers_[break_.second - 1]->name);
+  }
+}
+
 Status World::run(const std::vector<Client*>& clients, std::uint64_t most_events) {
   auto pending = [&] {
     std::string text;
@@ -342,10 +458,7 @@ Status World::run(const std::vector<Client*>& clients, std::uint64_t most_events
   std::uint64_t until = events_ + most_events;
   while (!std::all_of(clients.begin(), clients.end(), [](Client* c) { return c->finished(); })) {
     if (events_ >= until) return deadline_exceeded(fmt::format("{} events{}", events_, pending()));
-    if (!crashed_ && events_ >= crash_at_) {
-      crashed_ = true;
-      network_.crash(processes_[crash_]->name);
-    }
+    inflict_faults();
     if (!step(clients)) return unavailable("nothing can happen any more" + pending());
     TROUPE_TRY(lost_);
   }
@@ -354,23 +467,25 @@ Status World::run(const std::vector<Client*>& clients, std::uint64_t most_events
 
 Status World::shut_down() {
   leaving_ = true;
-  for (auto& process : processes_) {
-    if (!process->worker) continue;
-    caf::anon_send(process->worker, Leave{});
-    caf::anon_send_exit(process->coordinator, caf::exit_reason::user_shutdown);
-    caf::anon_send_exit(process->proxy, caf::exit_reason::user_shutdown);
-    process->worker = nullptr;
-    process->coordinator = nullptr;
-    process->proxy = nullptr;
-    process->hub.deliver_to(WorkerActor{});
+  for (auto& worker : workers_) {
+    if (!worker->worker) continue;
+    caf::anon_send(worker->worker, Leave{});
+    caf::anon_send_exit(worker->coordinator, caf::exit_reason::user_shutdown);
+    worker->worker = nullptr;
+    worker->coordinator = nullptr;
+    worker->hub.deliver_to(WorkerActor{});
   }
+  for (const ProcessActor& proxy : job_->proxies)
+    caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
+  job_->proxies.clear();
   if (master_) caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
   std::uint64_t until = events_ + 100'000;
   while (events_ < until && step({})) {
   }
-  processes_[0]->hub.deliver_to(CoordinatorActor{});
+  job_->hub.deliver_to(CoordinatorActor{});
   master_ = nullptr;
-  for (auto& process : processes_) process->transport->shutdown();
+  job_->transport->shutdown();
+  for (auto& worker : workers_) worker->transport->shutdown();
   std::size_t running = system_->actors.registry().running();
   if (running > running_before_ || alive_.use_count() > 1)
     return failed_precondition(fmt::format("{} actors did not end, {} hold on to the process",

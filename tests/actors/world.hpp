@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/interfaces.hpp"
@@ -94,7 +95,10 @@ class World {
   void pass(MemoryNetwork::Time duration);
   // After that many more events the process is gone, as if killed.
   void crash_after(std::uint64_t events, ProcessId process);
+  // After that many more events the connection between two workers breaks, and both live on.
+  void break_link_after(std::uint64_t events, ProcessId a, ProcessId b);
   bool crashed() const { return crashed_; }
+  bool link_broken() const { return link_broken_; }
   // Ends every actor. An error: some did not end, or hold on to the process.
   Status shut_down();
 
@@ -106,6 +110,8 @@ class World {
 
  private:
   struct Process;
+  struct Master;
+  struct Worker;
   struct System;
 
   bool step(const std::vector<Client*>& clients);
@@ -113,8 +119,8 @@ class World {
   std::optional<MemoryNetwork::Time> next_time();
   void run_job(std::size_t index);
   void set_clock();
-  void join(Process& worker);
-  void announce(Process& worker);
+  Instant next_timer() const;
+  void inflict_faults();
 
   const OpTable& ops_;
   Random random_;
@@ -122,15 +128,19 @@ class World {
   std::uint64_t early_;                                        // Arrivals::limit_early
   std::uint64_t job_weight_, device_weight_, network_weight_;  // how fast each of them is
   std::unique_ptr<System> system_;
-  std::vector<std::unique_ptr<Process>> processes_;  // by number; 0 is the master's
+  std::unique_ptr<Master> job_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // once the job runs: by number, from 1
   MasterActor master_;
   std::shared_ptr<void> alive_;
   std::size_t running_before_ = 0;
-  std::size_t up_ = 0;
+  std::optional<Status> started_;
   std::uint64_t events_ = 0, trace_ = 0;
   std::uint64_t crash_at_ = ~std::uint64_t{0};
   ProcessId crash_ = 0;
   bool crashed_ = false;
+  std::uint64_t break_at_ = ~std::uint64_t{0};
+  std::pair<ProcessId, ProcessId> break_;
+  bool link_broken_ = false;
   bool leaving_ = false;
   Status lost_;
 };

@@ -125,7 +125,9 @@ struct Values {
   }
   PortName port() { return {word(), int(below(5)), false}; }
   Join join() {
-    return {u32(), u32(), u64(), text(), text(), std::uint16_t(u64()), u32(), profile()};
+    return {u32(),  u32(),     u64(),
+            text(), text(),    std::uint16_t(u64()),
+            u32(),  profile(), {u64(), u64(), u64()}};
   }
   LoadStep load_step() {
     LoadStep m;
@@ -170,7 +172,7 @@ struct Values {
       case 0:
         return Welcome{u32(), u32(), u32(), profile(), texts()};
       case 1:
-        return Ready{u32(), texts(), status()};
+        return Ready{u32(), texts(), status(), u64()};
       case 2:
         return Members{u64(), list([&] {
                          return Member{u32(), u64(), text(), std::uint16_t(u64())};
@@ -222,6 +224,8 @@ struct Values {
         return RevokeGrant{u64(), u32(), attempt(), run()};
       case 17:
         return GrantReturned{attempt(), run()};
+      case 18:
+        return LinkLost{u32(), u64(), u32(), status()};
       default:
         return MessagePart{u64(), u64(), list([&] { return std::byte(below(256)); }, 40)};
     }
@@ -232,7 +236,7 @@ struct Values {
 inline auto fields(const Welcome& m) {
   return std::tie(m.process, m.task, m.threads, m.profile, m.devices);
 }
-inline auto fields(const Ready& m) { return std::tie(m.process, m.devices, m.status); }
+inline auto fields(const Ready& m) { return std::tie(m.process, m.devices, m.status, m.view); }
 inline auto fields(const Member& m) { return std::tie(m.process, m.incarnation, m.host, m.port); }
 inline auto fields(const Members& m) { return std::tie(m.view, m.members); }
 inline auto fields(const Port& m) { return std::tie(m.node, m.index); }
@@ -286,11 +290,12 @@ inline auto fields(const LiveList& m) {
 inline auto fields(const BlockedReport& m) {
   return std::tie(m.view, m.shard, m.sequence, m.waiting, m.marked);
 }
+inline auto fields(const LinkLost& m) { return std::tie(m.process, m.view, m.other, m.why); }
 inline auto fields(const Leave& m) { return std::tie(m.why); }
 inline auto fields(const MessagePart& m) { return std::tie(m.total, m.offset, m.bytes); }
 inline auto fields(const Join& m) {
   return std::tie(m.version, m.process, m.incarnation, m.job, m.listen_host, m.listen_port, m.cpus,
-                  m.profile);
+                  m.profile, m.registered);
 }
 inline auto fields(const TensorTag& m) {
   return std::tie(m.kind, m.compiled, m.partition, m.attempt, m.index, m.iterations, m.dtype,

@@ -1,0 +1,54 @@
+#include "actors/registered.hpp"
+
+#include "core/dtype.hpp"
+#include "core/hash.hpp"
+#include "graph/passes/pass.hpp"
+#include "ops/op.hpp"
+
+namespace troupe {
+namespace {
+
+class Digest {
+ public:
+  Digest& add(std::string_view text) {
+    value_ = hash_text(text, value_);
+    return *this;
+  }
+  Digest& add(std::uint64_t number) {
+    value_ = hash_combine(value_, number);
+    return *this;
+  }
+  Digest& add(const std::vector<std::string>& texts) {
+    add(texts.size());
+    for (const std::string& text : texts) add(text);
+    return *this;
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+}  // namespace
+
+Registered registered() {
+  const OpTable& table = ops::builtin();
+  const KernelIndex kernels = table.kernels.index();
+  Digest ops, passes, devices;
+  for (const OpInfo* info : table.ops.all()) {
+    const OpDef& def = info->def;
+    ops.add(def.name).add(def.in).add(def.out).add(def.types).add(def.attrs).add(def.host);
+    ops.add(def.reduce).add(std::uint64_t(def.combine)).add(std::uint64_t(def.role));
+    ops.add(std::uint64_t(def.stateful) | std::uint64_t(def.random) << 1 |
+            std::uint64_t(def.commutative) << 2 | std::uint64_t(def.composite != nullptr) << 3);
+    for (const std::string& type : kernels.devices_of(def.name)) {
+      devices.add(def.name).add(type);
+      for (int dtype = int(DType::f32); dtype <= int(DType::resource); ++dtype)
+        devices.add(std::uint64_t(kernels.has(def.name, type, DType(dtype))));
+    }
+  }
+  for (std::string_view pass : pass_names()) passes.add(pass);
+  return {ops.value(), passes.value(), devices.value()};
+}
+
+}  // namespace troupe
