@@ -324,7 +324,21 @@ int run_inherited_worker(int descriptor) {
   Status status = options.ok() ? run_worker(*options) : options.status();
   if (status.ok()) return 0;
   TROUPE_LOG(warning, "worker", status.text());
-  return 75;
+  return status.code() == Code::unavailable ? 75 : 1;
+}
+
+void become_worker_if_started_as_one() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::string words((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::vector<char*> argv;
+  for (std::size_t at = 0; at < words.size(); at += std::strlen(&words[at]) + 1)
+    argv.push_back(&words[at]);
+  const int descriptor = worker_argument(int(argv.size()), argv.data());
+  if (descriptor < 0) return;
+  const int code = run_inherited_worker(descriptor);
+  // Whatever the program has begun, threads or objects, is not there to be ended in order.
+  std::fflush(nullptr);
+  _exit(code);
 }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "actors/master.hpp"
+#include "actors/node.hpp"
 #include "actors/worker.hpp"
 #include "devices/cpu/cpu_device.hpp"
 #include "devices/fake/fake_device.hpp"
@@ -134,6 +135,7 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
 // thread that ends: any other one may then destroy the runtime, or the system it was given.
 Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster,
                                                   caf::actor_system* system) {
+  become_worker_if_started_as_one();
   Expected<std::unique_ptr<Runtime>> started = cancelled("not started");
   std::thread([&] { started = start_here(cluster, system); }).join();
   return started;

@@ -10,7 +10,6 @@ struct Mlp : nn::Module {
 };
 
 int main(int argc, char** argv) {
-  if (int master = worker_argument(argc, argv); master >= 0) return run_inherited_worker(master);
   Graph g;
   auto [x, y] = data::digits().shuffle(60'000).batch(128).repeat().prefetch(2).outputs(g);
   Mlp net{g.scope("mlp")};
