@@ -6,10 +6,9 @@
 namespace troupe::sim {
 namespace {
 
-const char* const kOpNames[] = {"read",    "read_back", "random", "send",    "recv",
-                                "fold",    "both",      "pair",   "assign",  "shared",
-                                "enqueue", "dequeue",   "size",   "element", "poison",
-                                "work"};
+const char* const kOpNames[] = {"read", "read_back", "random", "send",   "recv",    "fold",
+                                "both", "pair",      "assign", "shared", "enqueue", "dequeue",
+                                "size", "element",   "poison", "work"};
 }  // namespace
 
 std::string describe(const Program& p, const Trace& t) {
