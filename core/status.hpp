@@ -127,7 +127,8 @@ class [[nodiscard]] Expected {
   explicit operator bool() const { return ok(); }
   Status status() const { return ok() ? Status{} : std::get<1>(data_); }
 
-  // REQUIRES: ok().
+  // REQUIRES: ok(). Of an Expected that goes away the value itself, so that it outlives the
+  // expression: for (auto& x : f().value()).
   T& value() & {
     TROUPE_CHECK(ok(), status().text());
     return *std::get_if<0>(&data_);
@@ -136,13 +137,13 @@ class [[nodiscard]] Expected {
     TROUPE_CHECK(ok(), status().text());
     return *std::get_if<0>(&data_);
   }
-  T&& value() && {
+  T value() && {
     TROUPE_CHECK(ok(), status().text());
     return std::move(*std::get_if<0>(&data_));
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

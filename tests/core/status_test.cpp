@@ -113,6 +113,34 @@ TEST_CASE("TROUPE_TRY passes values down and errors up") {
   CHECK(out == 3);
 }
 
+TEST_CASE("a loop over the value of an Expected that is gone keeps the value") {
+  // Tells whether it still lives; a loop over a temporary's member would read it after its end.
+  struct Alive {
+    int number = 0;
+    bool* ended = nullptr;
+    Alive(int n, bool* e) : number(n), ended(e) {}
+    Alive(Alive&& other) noexcept
+        : number(other.number), ended(std::exchange(other.ended, nullptr)) {}
+    ~Alive() {
+      if (ended) *ended = true;
+    }
+    const int* begin() const { return &number; }
+    const int* end() const { return &number + 1; }
+  };
+  bool ended = false;
+  auto make = [&]() -> Expected<Alive> { return Alive(7, &ended); };
+  for (int n : make().value()) {
+    CHECK_FALSE(ended);
+    CHECK(n == 7);
+  }
+  CHECK(ended);
+  ended = false;
+  for (int n : *make()) {
+    CHECK_FALSE(ended);
+    CHECK(n == 7);
+  }
+}
+
 TEST_CASE("an Expected converts from what its value converts from") {
   Expected<std::string> s = "text";
   CHECK(*s == "text");
