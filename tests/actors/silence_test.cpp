@@ -1,8 +1,10 @@
 // How long a process of a job may say nothing.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
 
+#include "actors/registered.hpp"
 #include "tests/actors/hostile_job.hpp"
 #include "tests/actors/sessions.hpp"
 
@@ -37,19 +39,28 @@ TEST_CASE("a worker leaves a master that is silent for longer than was agreed") 
   says(job.ended(), Code::unavailable, "the peer was silent for");
 }
 
-TEST_CASE("a session gives up a worker that is silent for longer than was agreed") {
+TEST_CASE("a session gives up a joiner that is silent for longer than was agreed, and waits on") {
   ReservedPort port;
+  std::atomic<bool> given_up{false};
   Cluster cluster;
   cluster.listen = "127.0.0.1:" + std::to_string(port.number());
   cluster.wait_for = 1;
   cluster.secret = kSecret;
   cluster.silence = 250ms;
+  cluster.stop = [&] { return given_up.load(); };
   auto session = std::async(std::launch::async, [&] { return open_session(cluster); });
   std::unique_ptr<Line> control, data;
-  while (introduce(port.number(), Join{}, control, data) != FrameType::ready) {
+  Join join;
+  join.registered = registered();
+  while (introduce(port.number(), join, control, data) != FrameType::ready) {
     // It does not listen yet.
   }
-  says(session.get(), Code::unavailable, "the peer was silent for");
+  bool welcome = false;
+  while (auto frame = control->frame()) welcome |= frame->type == FrameType::message;
+  CHECK(welcome);
+  CHECK(!control->open());
+  given_up = true;
+  says(session.get(), Code::cancelled, "workers had joined");
 }
 
 TEST_CASE("a silence that no process could keep is refused, and workers are told which is meant") {
