@@ -94,6 +94,13 @@ using CoordinatorActor =
 struct ExpelProcess {
   Status why;
 };
+// Compiling, importing and folding take as long as a graph is large: a thread of its own does them,
+// in order, while runs go on. `work` answers by itself.
+struct CompileWork {
+  std::function<void()> work;
+};
+using CompilerActor = caf::typed_actor<caf::reacts_to<CompileWork>>;
+
 // A process as the master sees it, near or through a proxy.
 using ProcessActor =
     caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
@@ -103,8 +110,9 @@ using ProcessActor =
                      caf::reacts_to<Members>, caf::reacts_to<ExpelProcess>, caf::reacts_to<Leave>>;
 
 // The worker itself: a process's devices, executors and resources, and its shard.
-using WorkerActor = ProcessActor::extend<caf::reacts_to<StagedAt>, caf::reacts_to<BlockedAt>,
-                                         caf::reacts_to<TensorArrived>, caf::reacts_to<Tick>>;
+using WorkerActor = ProcessActor::extend<caf::reacts_to<StepPrepared>, caf::reacts_to<StagedAt>,
+                                         caf::reacts_to<BlockedAt>, caf::reacts_to<TensorArrived>,
+                                         caf::reacts_to<Tick>>;
 
 // A process joined (or is the master's own): its devices, and how to reach it.
 struct ProcessUp {
@@ -128,6 +136,7 @@ using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
     caf::reacts_to<ResetContainers>, caf::reacts_to<DescribeJob>, caf::reacts_to<ResumeAt>,
     caf::reacts_to<ProcessUp>, caf::reacts_to<ProcessLost>, caf::reacts_to<ExecutorsMade>,
+    caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>,
     caf::reacts_to<Tick>>;
 
 }  // namespace troupe
@@ -152,7 +161,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CloseSession)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResetContainers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DescribeJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResumeAt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GraphExtended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepCompiled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepPrepared)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CompileWork)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunOnLanes)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DeclareVariables)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ReadVariables)

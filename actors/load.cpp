@@ -1,5 +1,7 @@
 #include "actors/load.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -7,6 +9,54 @@
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
+namespace {
+
+bool fits(ResourceRef::Kind kind, Role role) {
+  switch (role) {
+    case Role::read_variable:
+    case Role::write_variable:
+      return kind == ResourceRef::Kind::variable;
+    case Role::enqueue:
+    case Role::dequeue:
+    case Role::queue_size:
+    case Role::queue_close:
+      return kind == ResourceRef::Kind::queue;
+    case Role::next_element:
+      return kind == ResourceRef::Kind::dataset;
+    default:
+      return true;
+  }
+}
+
+// "Enqueue" or "Enqueue of [f32]", for errors.
+std::string op_and_types(const NodeDef& node) {
+  for (const char* name : {"T", "types"})
+    if (auto it = node.attrs.find(name); it != node.attrs.end())
+      return node.op + " of " + it->second.text();
+  return node.op;
+}
+
+// All handles have one type: a queue's where a variable's is wanted shows here.
+Status check_resources(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanInfo& info = plan.info[i];
+    std::vector<std::uint32_t> used = info.handles;
+    if (used.empty() && info.resource != ~0u) used.push_back(info.resource);
+    for (std::uint32_t r : used)
+      if (r >= plan.resources.size() || !fits(plan.resources[r].kind, plan.nodes[i].role))
+        return invalid_argument(r >= plan.resources.size()
+                                    ? fmt::format("{} is given no handle", info.def.op)
+                                    : fmt::format("{} cannot use the handle '{}' ({})",
+                                                  op_and_types(info.def),
+                                                  plan.resources[r].def.name,
+                                                  op_and_types(plan.resources[r].def)))
+            .at(info.def.site)
+            .in("in node '" + info.name + "'");
+  }
+  return ok_status();
+}
+
+}  // namespace
 
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
                                                                    const OpTable& ops,
@@ -33,16 +83,15 @@ Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& p
 
 std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
     const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes) {
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> writes_of;  // by resource
+  for (const auto& [node, write] : writes)
+    for (std::uint32_t handle : plan.info[node].handles) writes_of[handle].push_back(node);
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     if (plan.nodes[i].role != Role::read_variable || plan.info[i].epoch == 0) continue;
     auto& keys = after[i];
-    for (const auto& [node, write] : writes) {
-      const auto& handles = plan.info[node].handles;
-      if (plan.info[node].epoch < plan.info[i].epoch &&
-          std::find(handles.begin(), handles.end(), plan.info[i].resource) != handles.end())
-        keys.push_back(write.key);
-    }
+    for (std::uint32_t node : writes_of[plan.info[i].resource])
+      if (plan.info[node].epoch < plan.info[i].epoch) keys.push_back(writes.at(node).key);
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   }
@@ -88,6 +137,98 @@ Expected<QueueSpec> queue_spec(const ResourceRef& resource) {
   TROUPE_TRY(
       QueueState::check(spec).at(resource.def.site).in("in node '" + resource.def.name + "'"));
   return spec;
+}
+
+StepLoader::StepLoader(ProcessId process, const OpTable& ops, const std::vector<Device*>& devices,
+                       bool check)
+    : process_(process), ops_(ops), check_(check), host_(ops) {
+  for (Device* device : devices) devices_[device->name().text()] = device;
+}
+
+void StepLoader::load(const LoadGraph& message) {
+  Loaded& loaded = graphs_[message.session];
+  if (message.from == 0) loaded = {};
+  // What comes after a part that was refused has nothing to stand on.
+  if (loaded.status.ok()) loaded.status = grow(loaded, message);
+}
+
+Status StepLoader::grow(Loaded& loaded, const LoadGraph& message) {
+  if (loaded.graph().nodes.size() != message.from)
+    return failed_precondition(fmt::format("process {} has {} nodes of the graph, not {}", process_,
+                                           loaded.graph().nodes.size(), message.from));
+  if (!check_) {  // a master in this process has done so
+    loaded.trusted.seed = message.graph->seed;
+    auto& nodes = loaded.trusted.nodes;
+    nodes.insert(nodes.end(), message.graph->nodes.begin(), message.graph->nodes.end());
+    return ok_status();
+  }
+  if (message.from == 0)
+    loaded.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
+  return loaded.import->extend(message.graph->nodes);
+}
+
+PreparedStep StepLoader::prepare(const LoadStep& message, const std::function<bool()>& stopped) {
+  PreparedStep out;
+  out.status = prepare(message, stopped, out);
+  return out;
+}
+
+Status StepLoader::prepare(const LoadStep& message, const std::function<bool()>& stopped,
+                           PreparedStep& out) {
+  auto graph = graphs_.find(message.session);
+  if (graph != graphs_.end()) TROUPE_TRY(graph->second.status);
+  if (graph == graphs_.end() || graph->second.graph().nodes.size() != message.version)
+    return failed_precondition(
+        fmt::format("process {} does not have version {} of the graph", process_, message.version));
+  Target target = host_.target();
+  target.devices = message.devices;
+  target.soft_placement = message.soft_placement;
+  target.fixed = message.fixed;
+  target.disabled = message.disabled_passes;
+  const GraphDef& nodes = graph->second.graph();
+  TROUPE_TRY(CompiledGraph compiled, compile(nodes, message.request, target));
+  if (stopped && stopped()) return cancelled("nobody waits for the step any more");
+  std::map<std::string, ProcessId> process_of;
+  for (std::size_t i = 0; i < message.devices.size() && i < message.processes.size(); ++i)
+    process_of[message.devices[i].name.text()] = message.processes[i];
+  std::vector<FeedSpec> feeds;  // of the request
+  if (check_) {
+    std::unordered_map<std::string_view, NodeId> ids;
+    for (NodeId id = 0; id < nodes.nodes.size(); ++id) ids.emplace(nodes.nodes[id].name, id);
+    for (const PortName& name : message.request.feeds) {
+      const NodeDef& node = nodes.nodes[ids.at(name.node)];  // or it had not compiled
+      feeds.push_back({name.text(), node.out_types[std::size_t(name.port)],
+                       node.out_shapes[std::size_t(name.port)]});
+    }
+  }
+  for (std::uint32_t p = 0; p < compiled.plans.size(); ++p) {
+    Plan& plan = compiled.plans[p];
+    out.owner.push_back(process_of[plan.device]);
+    if (out.owner.back() != process_) continue;
+    if (!devices_.contains(plan.device)) return not_found("there is no device " + plan.device);
+    TROUPE_TRY(PreparedStep::Partition partition, prepare(std::move(plan)));
+    partition.index = p;
+    for (const PlanFeed& feed : partition.program->plan().feeds)
+      if (check_) partition.feeds.push_back(feeds[feed.feed]);
+    out.partitions.push_back(std::move(partition));
+  }
+  out.channels = std::move(compiled.channels);
+  return ok_status();
+}
+
+Expected<PreparedStep::Partition> StepLoader::prepare(Plan plan) {
+  TROUPE_TRY(check_resources(plan));
+  Device& device = *devices_.at(plan.device);
+  PreparedStep::Partition out;
+  TROUPE_TRY(out.program,
+             Program::make(std::make_shared<const Plan>(std::move(plan)), device,
+                           [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
+                             TROUPE_TRY(const OpInfo* op, ops_.ops.lookup(node.def.op));
+                             return ops_.kernels.make(node.def, *op, *device.name().type);
+                           }));
+  TROUPE_TRY(out.writes, write_infos(out.program->plan(), ops_, device));
+  out.after = reads_after(out.program->plan(), out.writes);
+  return out;
 }
 
 }  // namespace troupe

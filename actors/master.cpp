@@ -4,18 +4,21 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <variant>
 
+#include "actors/compiler.hpp"
 #include "actors/inline_send.hpp"
 #include "actors/protocol/wake_up.hpp"
+#include "actors/session_graphs.hpp"
 #include "actors/spawn.hpp"
 #include "actors/step_table.hpp"
 #include "core/log.hpp"
 #include "graph/replicate.hpp"
-#include "ops/compile_host.hpp"
 
 namespace troupe {
 namespace {
@@ -27,9 +30,15 @@ struct Process {
   std::map<std::uint64_t, std::uint64_t> graphs;  // session -> version it has
 };
 
+// Extend and Compile of one session are carried out in the order in which they came, each when the
+// one before is answered; the compile thread does the work of the first.
 struct ClientSession {
-  std::shared_ptr<const GraphDef> graph = std::make_shared<GraphDef>();
-  std::map<std::string, DeviceName> fixed;     // devices of stateful nodes
+  std::uint64_t version = 0;                // nodes of its graph
+  std::map<std::string, DeviceName> fixed;  // devices of stateful nodes
+  std::deque<std::variant<ExtendSession, CompileStep>> asked;
+  std::uint64_t work = 0;                      // that is under way for asked.front(); 0: none
+  LoadStep load;                               // what a CompileStep under way will be loaded with
+  StopFlag stop;                               // of the work
   std::vector<std::shared_ptr<Call>> closing;  // who waits for its end
 };
 
@@ -53,7 +62,9 @@ struct MasterState {
   MasterOptions options;
   std::optional<Coordinator> coordinator;
   std::optional<StepTable> steps;
-  std::optional<CompileHost> compile_host;
+  CompilerActor compiler;
+  std::shared_ptr<SessionGraphs> graphs;  // the compile thread's
+  std::uint64_t next_work = 1;
   std::map<ProcessId, Process> processes;
   std::map<std::uint64_t, ClientSession> sessions;
   std::unordered_map<RunId, ActiveRun> runs;
@@ -155,6 +166,7 @@ void session_closed(Self self, std::uint64_t session) {
   }
   for (const auto& call : it->second.closing) call->finish({});
   s.sessions.erase(it);
+  self->send(s.compiler, CompileWork{[graphs = s.graphs, session] { graphs->forget(session); }});
 }
 
 void end_reset(Self self);
@@ -199,51 +211,6 @@ void carry_out(Self self, Coordinator::Outputs& out) {
 
 // Sessions and compiling.
 
-// What a graph that is shipped again says of a node, and how: "its attribute 'size' is 3, not
-// 2".
-// Nothing when it is the node that the session knows. Creation sites may differ.
-// REQUIRES: both were imported.
-std::optional<std::string> difference(const NodeDef& now, const NodeDef& before) {
-  auto differ = [](std::string_view what, std::string_view is, std::string_view was) {
-    return fmt::format("{} is {}, not {}", what, is, was);
-  };
-  if (now.name != before.name) return differ("its name", now.name, before.name);
-  if (now.op != before.op) return differ("its op", now.op, before.op);
-  if (now.inputs != before.inputs) return "it has other inputs";
-  if (now.control != before.control) return "it has other control inputs";
-  if (now.device != before.device)
-    return differ("its device", "'" + now.device + "'", "'" + before.device + "'");
-  if (now.colocate != before.colocate) return "it is colocated with other nodes";
-  if (now.replica != before.replica)
-    return differ("its replica", std::to_string(now.replica), std::to_string(before.replica));
-  auto was = before.attrs.begin();  // of one op, so the same attributes in the same order
-  for (const auto& [name, value] : now.attrs) {
-    if (!(value == was->second))
-      return differ("its attribute '" + name + "'", value.text(), was->second.text());
-    ++was;
-  }
-  return std::nullopt;
-}
-
-// Compared is what was imported, with defaults filled in and nodes in order: new nodes come last.
-Status extend(ClientSession& session, const OpTable& ops, const GraphDef& graph) {
-  const std::vector<NodeDef>& known = session.graph->nodes;
-  if (graph.nodes.size() < known.size())
-    return aborted(fmt::format("the graph has {} nodes, the session has {} already",
-                               graph.nodes.size(), known.size()));
-  if (!known.empty() && graph.seed != session.graph->seed)  // random ops would draw other numbers
-    return aborted(fmt::format("the graph's seed is {}, the session's is {}", graph.seed,
-                               session.graph->seed));
-  TROUPE_TRY(GraphDef checked, import_graph(graph, ops.ops));
-  for (std::size_t i = 0; i < known.size(); ++i)
-    if (auto what = difference(checked.nodes[i], known[i]))
-      return aborted(fmt::format("node {} '{}' ({}) is not as the session knows it: {}", i,
-                                 known[i].name, known[i].op, *what))
-          .at(checked.nodes[i].site);
-  session.graph = std::make_shared<const GraphDef>(std::move(checked));
-  return ok_status();
-}
-
 std::vector<TargetDevice> all_devices(const MasterState& s, std::vector<ProcessId>& owners) {
   std::vector<std::pair<TargetDevice, ProcessId>> found;
   for (const auto& [id, process] : s.processes)
@@ -260,7 +227,7 @@ std::vector<TargetDevice> all_devices(const MasterState& s, std::vector<ProcessI
 
 Target make_target(Self self, const ClientSession& session, std::vector<TargetDevice> devices) {
   auto& s = self->state;
-  Target target = s.compile_host->target();
+  Target target;
   target.devices = std::move(devices);
   target.soft_placement = s.options.soft_placement;
   target.fixed = session.fixed;
@@ -274,84 +241,173 @@ void remember_placements(ClientSession& session, const CompiledGraph& graph) {
       session.fixed.emplace(resource.def.name, DeviceName::parse(plan.device).value());
 }
 
-void send_loads(Self self, StepEntry& step, LoadStep load) {
+// What is asked of a session next. Nothing is compiled while a reset waits for runs to end.
+
+// A piece of work, by its number.
+using Work = std::function<void(std::uint64_t)>;
+
+void give_work(Self self, ClientSession& session, Work work) {
   auto& s = self->state;
-  ClientSession& session = s.sessions.at(step.session);
-  for (const auto& partition : step.shape->partitions) step.loading.insert(partition.process);
-  for (ProcessId id : step.loading) {
-    Process& process = s.processes.at(id);
-    std::uint64_t version = session.graph->nodes.size();
-    if (process.graphs[step.session] != version) {
-      process.graphs[step.session] = version;
-      self->send(process.actor, LoadGraph{step.session, version, session.graph});
-    }
-    self->send(process.actor, load);
-  }
+  session.work = s.next_work++;
+  session.stop = std::make_shared<std::atomic<bool>>(false);
+  self->send(s.compiler,
+             CompileWork{[work = std::move(work), stop = session.stop, number = session.work] {
+               if (!*stop) work(number);
+             }});
 }
 
-Status compile_step(Self self, const CompileStep& message) {
+void begin_extend(Self self, ClientSession& session, const ExtendSession& message) {
+  auto work = [graphs = self->state.graphs, master = MasterActor(self), id = message.session,
+               graph = message.graph, from = message.from,
+               hash = message.hash](std::uint64_t number) {
+    auto version = graphs->extend({id, graph, nullptr, from, hash});
+    caf::anon_send(master, version.ok() ? GraphExtended{id, number, {}, *version}
+                                        : GraphExtended{id, number, version.status(), 0});
+  };
+  give_work(self, session, std::move(work));
+}
+
+// True when it is answered already.
+Expected<bool> begin_compile(Self self, ClientSession& session, const CompileStep& message) {
   auto& s = self->state;
   TROUPE_TRY(s.stopped);
-  auto found = s.sessions.find(message.session);
-  if (found == s.sessions.end() || !found->second.closing.empty())
-    return failed_precondition("the session is closed");
-  ClientSession& session = found->second;
-  if (session.graph->nodes.empty()) return invalid_argument("the session has no graph");
-  std::string key = request_key(message.request);
-  if (StepEntry* known = s.steps->find(message.session, key)) {
+  if (session.version == 0) return invalid_argument("the session has no graph");
+  if (StepEntry* known = s.steps->find(message.session, request_key(message.request))) {
     CallResult result;
     result.compiled = known->id;
     if (known->loading.empty())
       message.call->finish(std::move(result));
     else
       known->waiting.push_back(message.call);
-    return ok_status();
+    return true;
   }
-  std::vector<ProcessId> owners;
-  std::vector<TargetDevice> devices = all_devices(s, owners);
-  if (devices.empty()) return unavailable("no process has joined yet");
-  Target target = make_target(self, session, devices);
-  LoadStep load;
+  LoadStep& load = session.load = {};
+  load.session = message.session;
+  load.version = session.version;
+  load.request = message.request;
+  load.devices = all_devices(s, load.processes);
   load.fixed = session.fixed;
-  TROUPE_TRY(CompiledGraph graph, compile(*session.graph, message.request, target));
-  remember_placements(session, graph);
-  for (const std::string& note : graph.notes)
+  load.soft_placement = s.options.soft_placement;
+  load.disabled_passes = s.options.disabled_passes;
+  if (load.devices.empty()) return unavailable("no process has joined yet");
+  SessionGraphs::Work step{message.session,
+                           message.request,
+                           make_target(self, session, load.devices),
+                           load.processes,
+                           {}};
+  for (const auto& [id, process] : s.processes)
+    if (auto has = process.graphs.find(message.session); has != process.graphs.end())
+      step.versions[id] = has->second;
+  auto work = [graphs = s.graphs, master = MasterActor(self),
+               step = std::move(step)](std::uint64_t number) mutable {
+    const std::uint64_t id = step.session;
+    auto draft = std::make_shared<CompiledStepDraft>(graphs->compile(std::move(step)));
+    caf::anon_send(master, StepCompiled{id, number, std::move(draft)});
+  };
+  give_work(self, session, std::move(work));
+  return false;
+}
+
+void begin_next(Self self, ClientSession& session) {
+  auto& s = self->state;
+  while (session.work == 0 && !session.asked.empty()) {
+    if (auto* extend = std::get_if<ExtendSession>(&session.asked.front()))
+      return begin_extend(self, session, *extend);
+    if (s.reset) return;  // its end goes on here
+    const auto& message = std::get<CompileStep>(session.asked.front());
+    auto begun = begin_compile(self, session, message);
+    if (begun.ok() && !*begun) return;
+    if (!begun.ok()) fail(message.call, begun.status());
+    session.asked.pop_front();
+  }
+}
+
+template <class Message>
+void ask(Self self, const Message& message) {
+  auto& s = self->state;
+  auto session = s.sessions.find(message.session);
+  if (session == s.sessions.end() || !session->second.closing.empty())
+    return fail(message.call, failed_precondition("the session is closed"));
+  session->second.asked.push_back(message);
+  begin_next(self, session->second);
+}
+
+// The session whose work that is; none when it was given up.
+ClientSession* worked_for(MasterState& s, std::uint64_t session, std::uint64_t work) {
+  auto at = s.sessions.find(session);
+  return at == s.sessions.end() || at->second.work != work ? nullptr : &at->second;
+}
+
+void graph_extended(Self self, const GraphExtended& message) {
+  ClientSession* session = worked_for(self->state, message.session, message.work);
+  if (!session) return;
+  session->work = 0;
+  if (message.status.ok()) session->version = message.version;
+  fail(std::get<ExtendSession>(session->asked.front()).call, message.status);
+  session->asked.pop_front();
+  begin_next(self, *session);
+}
+
+void send_loads(Self self, ClientSession& session, StepEntry& step, CompiledStepDraft& draft) {
+  auto& s = self->state;
+  for (const auto& partition : step.shape->partitions) step.loading.insert(partition.process);
+  for (ProcessId id : step.loading) {
+    Process& process = s.processes.at(id);
+    if (auto load = draft.loads.find(id); load != draft.loads.end()) {
+      process.graphs[step.session] = load->second.version;
+      self->send(process.actor, std::move(load->second));
+    }
+    self->send(process.actor, session.load);
+  }
+}
+
+Status add_step(Self self, ClientSession& session, const CompileStep& message,
+                CompiledStepDraft& draft) {
+  auto& s = self->state;
+  TROUPE_TRY(s.stopped);
+  TROUPE_TRY(draft.status);
+  remember_placements(session, draft.graph);
+  for (const std::string& note : draft.graph.notes)
     if (note.starts_with(kReplicasAlike))
       TROUPE_LOG(warning, "master", note.substr(kReplicasAlike.size()));
-  std::map<std::string, ProcessId> process_of_device;
-  for (std::size_t i = 0; i < devices.size(); ++i)
-    process_of_device[devices[i].name.text()] = owners[i];
   StepEntry step;
   step.id = s.next_compiled++;
   step.session = message.session;
-  step.key = std::move(key);
+  step.key = request_key(message.request);
   step.request = message.request;
-  std::vector<ProcessId> process_of;
-  for (const Plan& plan : graph.plans) {
+  for (const Plan& plan : draft.graph.plans) {
     for (const ResourceRef& resource : plan.resources) step.containers.insert(resource.container);
-    process_of.push_back(process_of_device.at(plan.device));
     auto& feeds = step.feeds.emplace_back();
     for (const PlanFeed& feed : plan.feeds) feeds.push_back(feed.feed);
   }
-  step.shape = step_shape(graph, process_of);
-  step.notes = std::move(graph.notes);
+  step.shape = step_shape(draft.graph, draft.process_of);
+  step.notes = std::move(draft.graph.notes);
   step.waiting.push_back(message.call);
-  load.compiled = step.id;
-  load.session = message.session;
-  load.version = session.graph->nodes.size();
-  load.request = message.request;
-  load.devices = std::move(devices);
-  load.processes = std::move(owners);
-  load.soft_placement = s.options.soft_placement;
-  load.disabled_passes = s.options.disabled_passes;
-  send_loads(self, step, std::move(load));
+  session.load.compiled = step.id;
+  send_loads(self, session, step, draft);
   for (CompiledId old : s.steps->add(std::move(step))) unload(self, old);
   return ok_status();
 }
 
-void compile_or_fail(Self self, const CompileStep& message) {
-  if (Status status = compile_step(self, message); !status.ok())
-    fail(message.call, std::move(status));
+void step_compiled(Self self, const StepCompiled& message) {
+  auto& s = self->state;
+  ClientSession* session = worked_for(s, message.session, message.work);
+  if (!session) return;
+  session->work = 0;
+  if (!s.reset) {  // else once more when that is over: it may be about what the step uses
+    const CompileStep asked = std::get<CompileStep>(session->asked.front());
+    session->asked.pop_front();
+    if (Status status = add_step(self, *session, asked, *message.draft); !status.ok())
+      fail(asked.call, std::move(status));
+  }
+  begin_next(self, *session);
+}
+
+// Nobody waits any more for what is under way.
+void give_up_work(ClientSession& session) {
+  if (session.work == 0) return;
+  *session.stop = true;
+  session.work = 0;
 }
 
 void step_loaded(Self self, const StepLoaded& message) {
@@ -452,6 +508,10 @@ void close_session(Self self, const CloseSession& message) {
   if (session == s.sessions.end()) return message.call->finish({});
   session->second.closing.push_back(message.call);
   if (session->second.closing.size() > 1) return;  // it is under way
+  give_up_work(session->second);
+  for (const auto& asked : session->second.asked)
+    std::visit([](const auto& m) { fail(m.call, cancelled("the session was closed")); }, asked);
+  session->second.asked.clear();
   for (CompiledId id : s.steps->of_session(message.session)) {
     StepEntry* step = s.steps->find(id);
     for (const auto& call : step->waiting) fail(call, cancelled("the session was closed"));
@@ -505,7 +565,17 @@ void end_reset(Self self) {
   DropContainers drop{{reset.containers.begin(), reset.containers.end()}};
   for (auto& [_, process] : s.processes) self->send(process.actor, drop);
   for (const auto& call : reset.calls) fail(call, s.stopped);
-  for (const CompileStep& message : reset.held) compile_or_fail(self, message);
+  // They were asked before whatever waits now.
+  for (auto message = reset.held.rbegin(); message != reset.held.rend(); ++message) {
+    auto session = s.sessions.find(message->session);
+    if (session == s.sessions.end() || !session->second.closing.empty()) {
+      fail(message->call, cancelled("the session was closed"));
+      continue;
+    }
+    auto& asked = session->second.asked;
+    asked.insert(asked.begin() + (session->second.work != 0 ? 1 : 0), *message);
+  }
+  for (auto& [_, session] : s.sessions) begin_next(self, session);
 }
 
 void process_lost(Self self, const ProcessLost& message) {
@@ -521,6 +591,14 @@ void process_lost(Self self, const ProcessLost& message) {
       if (step->loading.contains(message.process))
         step_loaded(self, StepLoaded{id, message.process, why});
     }
+  // What is being compiled may have a part there.
+  for (auto& [_, session] : s.sessions) {
+    if (session.work == 0 || !std::holds_alternative<CompileStep>(session.asked.front())) continue;
+    give_up_work(session);
+    fail(std::get<CompileStep>(session.asked.front()).call, why);
+    session.asked.pop_front();
+    begin_next(self, session);
+  }
   Coordinator::Outputs out;
   s.coordinator->process_lost(message.process, message.why, now(self), out);
   carry_out(self, out);
@@ -547,7 +625,10 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
   auto& s = self->state;
   s.coordinator.emplace(options.coordinator);
   s.steps.emplace(options.compiled_steps);
-  s.compile_host.emplace(*options.ops);
+  s.graphs = std::make_shared<SessionGraphs>(*options.ops);
+  s.compiler = spawn_compiler(self->system(), options.compile_thread);
+  self->attach_functor(
+      [compiler = s.compiler] { caf::anon_send_exit(compiler, caf::exit_reason::user_shutdown); });
   s.options = std::move(options);
   return {
       [self](const PartitionDone& message) { partition_done(self, message); },
@@ -574,19 +655,8 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
         s.coordinator->open_session(message.session);
         message.call->finish({});
       },
-      [self](const ExtendSession& message) {
-        auto& s = self->state;
-        auto it = s.sessions.find(message.session);
-        if (it == s.sessions.end() || !it->second.closing.empty())
-          return fail(message.call, failed_precondition("the session is closed"));
-        fail(message.call, extend(it->second, *s.options.ops, *message.graph));
-      },
-      [self](const CompileStep& message) {
-        if (self->state.reset)
-          self->state.reset->held.push_back(message);
-        else
-          compile_or_fail(self, message);
-      },
+      [self](const ExtendSession& message) { ask(self, message); },
+      [self](const CompileStep& message) { ask(self, message); },
       [self](RunStep& message) {
         auto call = message.call;
         if (Status status = begin_run(self, message); !status.ok()) fail(call, std::move(status));
@@ -620,6 +690,8 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
         for (const auto& [partition, executor] : message.executors)
           self->state.executors[{message.compiled, partition}] = executor;
       },
+      [self](const GraphExtended& message) { graph_extended(self, message); },
+      [self](const StepCompiled& message) { step_compiled(self, message); },
       [self](const Tick&) {
         auto& s = self->state;
         Coordinator::Outputs out;

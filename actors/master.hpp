@@ -16,6 +16,7 @@ struct MasterOptions {
   std::size_t compiled_steps = 64;  // kept a session; the least recently used one goes
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;
+  bool compile_thread = true;  // its own; false in a simulation on one thread
 };
 
 // One per job. Processes are announced with ProcessUp (its own too) and taken off with ProcessLost.

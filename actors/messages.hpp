@@ -2,6 +2,7 @@
 // serialization/messages.hpp and mean the same here.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@
 #include "serialization/messages.hpp"
 
 namespace troupe {
+
+struct CompiledStepDraft;  // actors/session_graphs.hpp
+struct PreparedStep;       // actors/load.hpp
 
 // ---- to an executor --------------------------------------------------------------------------
 
@@ -96,12 +100,16 @@ struct OpenSession {
   std::uint64_t session = 0;
   std::shared_ptr<Call> call;
 };
-// Extend: the whole graph of the session as it is now. Nodes that the master knows must be
-// unchanged. Result: ok, or why the new nodes were refused; then the old graph stands.
+// Extend: the nodes that the session's graph has got since `from`, the number of those that the
+// master has, whose running hash (graph/node_hash.hpp) is `hash`; or, from 0, the whole graph as it
+// is now, in which nodes that the master knows must be unchanged. Result: ok, or why the new nodes
+// were refused; then the old graph stands.
 struct ExtendSession {
   std::uint64_t session = 0;
   std::shared_ptr<const GraphDef> graph;
   std::shared_ptr<Call> call;
+  std::uint64_t from = 0;
+  std::uint64_t hash = 0;
 };
 // Result: CallResult::compiled.
 struct CompileStep {
@@ -143,6 +151,28 @@ struct DescribeJob {
 struct ResumeAt {
   JobPlace place;
   std::shared_ptr<Call> call;
+};
+
+// ---- a compile thread, answering
+// -----------------------------------------------------------------
+
+// To the master. `work` is the number that it gave the work; it may have lost interest since.
+struct GraphExtended {
+  std::uint64_t session = 0;
+  std::uint64_t work = 0;
+  Status status;
+  std::uint64_t version = 0;  // nodes of the graph now
+};
+struct StepCompiled {
+  std::uint64_t session = 0;
+  std::uint64_t work = 0;
+  std::shared_ptr<CompiledStepDraft> draft;
+};
+// To the worker: what a LoadStep became.
+struct StepPrepared {
+  CompiledId compiled = 0;
+  std::shared_ptr<PreparedStep> step;
+  std::shared_ptr<std::atomic<bool>> stop;  // the one that was given with the work
 };
 
 // Time to look at the clock. An actor to itself.

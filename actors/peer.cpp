@@ -427,6 +427,7 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
   self->state = {hub, process, std::move(alive)};
   return {
       [self](const LoadGraph& m) {
+        if (m.from > 0 && self->state.refused.contains(m.session)) return;  // it lacks what was before
         self->state.refused.erase(m.session);
         if (Status status = try_forward(self->state, m); !status.ok())
           self->state.refused[m.session] = status.in("while the graph was sent");

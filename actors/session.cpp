@@ -13,6 +13,8 @@
 #include "actors/protocol/run_numbers.hpp"
 #include "actors/runtime.hpp"
 #include "actors/shipped_graph.hpp"
+#include "core/hash.hpp"
+#include "graph/node_hash.hpp"
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
@@ -31,7 +33,12 @@ struct SessionCore {
   std::shared_mutex sending;  // shared by who sends to the master; alone, the runtime may go
   std::mutex mutex;           // of what follows: compiling and closing, never a step
   ShippedGraph shipping;
+  // What the master has of it: how many nodes, their running hash, and which of them may change
+  // after they were added, with a hash of their inputs.
   std::size_t shipped = 0;
+  std::uint64_t shipped_hash = 0;
+  std::vector<NodeId> merges;
+  std::uint64_t merges_hash = 0;
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
 
@@ -128,17 +135,47 @@ Expected<CompileRequest> make_request(const SessionCore& core, const std::vector
   return request;
 }
 
-// Extend, when the graph has grown. REQUIRES: core.mutex is held.
+// Closing a loop sets an input of a Merge that was there before.
+std::uint64_t hash_of_merges(const SessionCore& core, const GraphDef& def) {
+  std::uint64_t hash = 0;
+  for (NodeId id : core.merges)
+    for (Port in : def.nodes[id].inputs)
+      hash = hash_combine(hash_combine(hash, in.node), in.index);
+  return hash;
+}
+
+void note_shipped(SessionCore& core, const GraphDef& def, std::size_t from) {
+  const std::vector<NodeDef>& nodes = def.nodes;
+  if (from == 0) {
+    core.shipped_hash = 0;
+    core.merges.clear();
+  }
+  for (std::size_t id = from; id < nodes.size(); ++id) {
+    core.shipped_hash = hash_nodes(core.shipped_hash, nodes[id]);
+    const OpInfo* op = core.graph.registry().find(nodes[id].op);
+    if (op && op->def.role == Role::merge) core.merges.push_back(NodeId(id));
+  }
+  core.shipped = nodes.size();
+  core.merges_hash = hash_of_merges(core, def);
+}
+
+// Extend, when the graph has grown, by what is new. REQUIRES: core.mutex is held.
 Status ship(SessionCore& core) {
   if (core.closed) return session_closed();
-  if (core.shipped == core.shipping.size()) return ok_status();
+  const std::shared_ptr<const GraphDef> def = core.shipping.whole();
+  const bool changed = hash_of_merges(core, *def) != core.merges_hash;
+  if (core.shipped == def->nodes.size() && !changed) return ok_status();
   ExtendSession extend;
   extend.session = core.id;
-  extend.graph = core.shipping.snapshot();
-  std::size_t nodes = extend.graph->nodes.size();
-  CallResult result = ask(core, std::move(extend));
-  TROUPE_TRY(result.status);
-  core.shipped = nodes;
+  extend.from = changed ? 0 : core.shipped;
+  extend.hash = core.shipped_hash;
+  auto graph = std::make_shared<GraphDef>();
+  graph->seed = def->seed;
+  graph->nodes.assign(def->nodes.begin() + std::ptrdiff_t(extend.from), def->nodes.end());
+  extend.graph = std::move(graph);
+  const std::size_t from = extend.from;
+  TROUPE_TRY(ask(core, std::move(extend)).status);
+  note_shipped(core, *def, from);
   return ok_status();
 }
 

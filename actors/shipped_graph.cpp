@@ -22,8 +22,8 @@ NodeId ShippedGraph::shipped(NodeId of_client) const {
   return NodeId(number);
 }
 
-std::shared_ptr<const GraphDef> ShippedGraph::snapshot() const {
-  if (insertions_.empty()) return graph_.snapshot();
+std::shared_ptr<const GraphDef> ShippedGraph::whole() const {
+  if (insertions_.empty()) return {std::shared_ptr<void>(), &graph_.def()};
   const GraphDef& client = graph_.def();
   auto out = std::make_shared<GraphDef>();
   out->seed = client.seed;

@@ -21,7 +21,8 @@ class ShippedGraph {
 
   // How many nodes there are to ship, the session's own included.
   std::size_t size() const { return graph_.def().nodes.size() + own_; }
-  std::shared_ptr<const GraphDef> snapshot() const;
+  // The nodes to ship: the client's own while there are no others. Good until nodes are added.
+  std::shared_ptr<const GraphDef> whole() const;
 
   // Adds nodes that assign fed values to these variables, one for each in order: the feeds and
   // targets of the request. not_found for a name that is no variable of the graph, or comes twice.

@@ -3,6 +3,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/error.hpp>
+#include <caf/spawn_options.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <exception>
 #include <string>
@@ -26,11 +27,12 @@ inline constexpr int kOurFault = 70;
 // actor has been asked, and what it has done half nobody knows: if a handler throws, or the actor
 // ends for any reason but Leave's, the process ends with it, and those of other processes learn
 // that at once. `name` is for that last word.
-template <class Actor, class Self, class... Parameters, class... Arguments>
+template <class Actor, caf::spawn_options Options = caf::no_spawn_options, class Self,
+          class... Parameters, class... Arguments>
 Actor spawn_actor(caf::actor_system& system, const char* name,
                   typename Actor::behavior_type (*behavior)(Self, Parameters...),
                   Arguments&&... arguments) {
-  return system.spawn(
+  return system.spawn<Options>(
       [name, behavior](Self self, Parameters... parameters) -> typename Actor::behavior_type {
         self->set_exception_handler([name](std::exception_ptr& thrown) -> caf::error {
           detail::end_process(name, detail::text_of(thrown));

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "actors/compiler.hpp"
 #include "actors/dataset.hpp"
 #include "actors/device_actor.hpp"
 #include "actors/executor.hpp"
@@ -21,7 +22,6 @@
 #include "actors/spawn.hpp"
 #include "actors/variables.hpp"
 #include "core/log.hpp"
-#include "ops/compile_host.hpp"
 
 namespace troupe {
 namespace {
@@ -43,12 +43,6 @@ struct Queue {
 };
 using Place = std::pair<std::string, std::string>;  // device, then container or name
 
-// What a partition was compiled for; its kernels rely on it.
-struct FeedSpec {
-  std::string name;
-  DType dtype = DType::invalid;
-  PartialShape shape;
-};
 struct LoadedStep {
   std::map<std::uint32_t, ExecutorActor> executors;      // by partition
   std::map<std::uint32_t, std::vector<FeedSpec>> feeds;  // in the order of Plan::feeds
@@ -58,15 +52,11 @@ struct WorkerState {
   static constexpr const char* name = kWorker;
   WorkerOptions options;
   std::optional<Shard> shard;
-  std::optional<CompileHost> compile_host;
   std::map<std::string, LocalDevice> devices;
   FilesActor files;
-  // By session; what came from another process is compiled only once it was checked.
-  struct LoadedGraph {
-    LoadGraph load;
-    Status status;
-  };
-  std::map<std::uint64_t, LoadedGraph> graphs;
+  CompilerActor compiler;
+  std::shared_ptr<StepLoader> loader;        // the compile thread's
+  std::map<CompiledId, StopFlag> preparing;  // steps there
   std::map<CompiledId, LoadedStep> steps;
   std::map<Place, Container> containers;
   std::map<std::pair<Place, std::string>, Queue> queues;  // (device, container), name
@@ -225,44 +215,6 @@ Expected<std::vector<ResourceHandle>> resolve(Self self, const Plan& plan,
 
 // Loading.
 
-// A master in this process has checked the graph; what the wire brings may be anything.
-void load_graph(Self self, const LoadGraph& load) {
-  auto& s = self->state;
-  WorkerState::LoadedGraph loaded{load, {}};
-  if (s.options.hub) {
-    auto checked = import_graph(*load.graph, s.options.ops->ops);
-    if (checked.ok())
-      loaded.load.graph = std::make_shared<const GraphDef>(std::move(checked).value());
-    else
-      loaded.status = checked.status();
-  }
-  s.graphs.insert_or_assign(load.session, std::move(loaded));
-}
-
-Expected<CompiledGraph> compile_again(Self self, const LoadStep& load) {
-  auto& s = self->state;
-  auto graph = s.graphs.find(load.session);
-  if (graph == s.graphs.end() || graph->second.load.version != load.version)
-    return failed_precondition(fmt::format("process {} does not have version {} of the graph",
-                                           s.options.process, load.version));
-  TROUPE_TRY(graph->second.status);
-  Target target = s.compile_host->target();
-  target.devices = load.devices;
-  target.soft_placement = load.soft_placement;
-  target.fixed = load.fixed;
-  target.disabled = load.disabled_passes;
-  return compile(*graph->second.load.graph, load.request, target);
-}
-
-Expected<std::shared_ptr<const Program>> make_program(Self self, const Plan& plan, Device& device) {
-  const OpTable& ops = *self->state.options.ops;
-  return Program::make(std::make_shared<const Plan>(plan), device,
-                       [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
-                         TROUPE_TRY(const OpInfo* op, ops.ops.lookup(node.def.op));
-                         return ops.kernels.make(node.def, *op, *device.name().type);
-                       });
-}
-
 struct Loading {
   LoadedStep step;
   std::shared_ptr<ChannelRoutes> routes = std::make_shared<ChannelRoutes>();
@@ -270,85 +222,26 @@ struct Loading {
   std::vector<InboundChannel> inbound;
 };
 
-std::vector<FeedSpec> feeds_of(Self self, const LoadStep& load, const Plan& plan) {
-  const GraphDef& graph = *self->state.graphs.at(load.session).load.graph;
-  std::vector<FeedSpec> specs;
-  for (const PlanFeed& feed : plan.feeds) {
-    const PortName& name = load.request.feeds[feed.feed];
-    auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                             [&](const NodeDef& n) { return n.name == name.node; });
-    specs.push_back({name.text(), node->out_types[std::size_t(name.port)],
-                     node->out_shapes[std::size_t(name.port)]});
-  }
-  return specs;
-}
-
-bool fits(ResourceRef::Kind kind, Role role) {
-  switch (role) {
-    case Role::read_variable:
-    case Role::write_variable:
-      return kind == ResourceRef::Kind::variable;
-    case Role::enqueue:
-    case Role::dequeue:
-    case Role::queue_size:
-    case Role::queue_close:
-      return kind == ResourceRef::Kind::queue;
-    case Role::next_element:
-      return kind == ResourceRef::Kind::dataset;
-    default:
-      return true;
-  }
-}
-
-// "Enqueue" or "Enqueue of [f32]", for errors.
-std::string op_and_types(const NodeDef& node) {
-  for (const char* name : {"T", "types"})
-    if (auto it = node.attrs.find(name); it != node.attrs.end())
-      return node.op + " of " + it->second.text();
-  return node.op;
-}
-
-// All handles have one type: a queue's where a variable's is wanted shows here.
-Status check_resources(const Plan& plan) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const PlanInfo& info = plan.info[i];
-    std::vector<std::uint32_t> used = info.handles;
-    if (used.empty() && info.resource != ~0u) used.push_back(info.resource);
-    for (std::uint32_t r : used)
-      if (r >= plan.resources.size() || !fits(plan.resources[r].kind, plan.nodes[i].role))
-        return invalid_argument(r >= plan.resources.size()
-                                    ? fmt::format("{} is given no handle", info.def.op)
-                                    : fmt::format("{} cannot use the handle '{}' ({})",
-                                                  op_and_types(info.def),
-                                                  plan.resources[r].def.name,
-                                                  op_and_types(plan.resources[r].def)))
-            .at(info.def.site)
-            .in("in node '" + info.name + "'");
-  }
-  return ok_status();
-}
-
-Status load_partition(Self self, const LoadStep& load, std::uint32_t index, const Plan& plan,
+Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& partition,
                       Loading& loading) {
   auto& s = self->state;
-  LocalDevice& local = s.devices.at(plan.device);
+  const Plan& plan = partition.program->plan();
   ExecutorSetup setup;
-  setup.compiled = load.compiled;
-  setup.partition = index;
-  TROUPE_TRY(check_resources(plan));
-  if (s.options.hub) loading.step.feeds[index] = feeds_of(self, load, plan);
-  TROUPE_TRY(setup.program, make_program(self, plan, *local.device));
-  setup.device = local.actor;
+  setup.compiled = compiled;
+  setup.partition = partition.index;
+  if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
+  setup.device = s.devices.at(plan.device).actor;
   setup.coordinator = s.options.coordinator;
   setup.files = s.files;
   TROUPE_TRY(setup.resources, resolve(self, plan, loading.declare));
   setup.datasets = dataset_reads(plan);
-  TROUPE_TRY(setup.writes, write_infos(plan, *s.options.ops, *local.device));
+  setup.program = std::move(partition.program);
+  setup.writes = std::move(partition.writes);
   setup.write_nodes = std::uint32_t(setup.writes.size());
-  setup.after = reads_after(plan, setup.writes);
+  setup.after = std::move(partition.after);
   setup.routes = loading.routes;
   setup.alive = s.options.alive;
-  loading.step.executors[index] = spawn_executor(self->system(), std::move(setup));
+  loading.step.executors[partition.index] = spawn_executor(self->system(), std::move(setup));
   return ok_status();
 }
 
@@ -369,10 +262,10 @@ Status check_feeds(const std::vector<FeedSpec>& specs, const std::vector<Tensor>
   return ok_status();
 }
 
-void route(Self self, const CompiledGraph& graph, const std::vector<ProcessId>& owner,
-           Loading& loading) {
+void route(Self self, const PreparedStep& prepared, Loading& loading) {
   ProcessId me = self->state.options.process;
-  for (const Channel& channel : graph.channels) {
+  const std::vector<ProcessId>& owner = prepared.owner;
+  for (const Channel& channel : prepared.channels) {
     if (owner[channel.from] == me) {
       ChannelRoutes::Route route;
       route.partition = channel.to;
@@ -388,10 +281,10 @@ void route(Self self, const CompiledGraph& graph, const std::vector<ProcessId>& 
 }
 
 // Answers when every container knows its variables: a run that starts afterwards finds them.
-void declare_all(Self self, const LoadStep& load, Loading& loading) {
+void declare_all(Self self, CompiledId compiled, Loading& loading) {
   auto& s = self->state;
   auto left = std::make_shared<std::pair<std::size_t, Status>>(loading.declare.size(), Status{});
-  auto answer = [coordinator = s.options.coordinator, id = load.compiled,
+  auto answer = [coordinator = s.options.coordinator, id = compiled,
                  process = s.options.process](Status status) {
     caf::anon_send(coordinator, StepLoaded{id, process, std::move(status)});
   };
@@ -407,49 +300,76 @@ void declare_all(Self self, const LoadStep& load, Loading& loading) {
   }
 }
 
-Status load_step(Self self, const LoadStep& load) {
+void answer_load(Self self, CompiledId compiled, Status status) {
   auto& s = self->state;
-  if (s.steps.contains(load.compiled))
-    return already_exists(fmt::format("compiled step {} is loaded", load.compiled));
-  TROUPE_TRY(CompiledGraph graph, compile_again(self, load));
-  std::map<std::string, ProcessId> process_of;
-  for (std::size_t i = 0; i < load.devices.size() && i < load.processes.size(); ++i)
-    process_of[load.devices[i].name.text()] = load.processes[i];
-  std::vector<ProcessId> owner;
-  for (const Plan& plan : graph.plans) owner.push_back(process_of[plan.device]);
+  self->send(s.options.coordinator, StepLoaded{compiled, s.options.process, std::move(status)});
+}
+
+void load_graph(Self self, const LoadGraph& message) {
+  auto& s = self->state;
+  self->send(s.compiler, CompileWork{[loader = s.loader, message] { loader->load(message); }});
+}
+
+// Compiles beside what runs. StepPrepared goes on from there, unless the step was unloaded
+// meanwhile.
+void prepare_step(Self self, const LoadStep& message) {
+  auto& s = self->state;
+  if (s.steps.contains(message.compiled) || s.preparing.contains(message.compiled))
+    return answer_load(self, message.compiled,
+                       already_exists(fmt::format("compiled step {} is loaded", message.compiled)));
+  StopFlag stop = std::make_shared<std::atomic<bool>>(false);
+  s.preparing[message.compiled] = stop;
+  auto work = [loader = s.loader, stop, message, worker = WorkerActor(self),
+               alive = s.options.alive] {
+    if (*stop) return;
+    auto step =
+        std::make_shared<PreparedStep>(loader->prepare(message, [&] { return stop->load(); }));
+    caf::anon_send(worker, StepPrepared{message.compiled, std::move(step), stop});
+  };
+  self->send(s.compiler, CompileWork{std::move(work)});
+}
+
+Status load_step(Self self, CompiledId compiled, PreparedStep& prepared) {
+  auto& s = self->state;
+  TROUPE_TRY(prepared.status);
   Loading loading;
-  loading.routes->compiled = load.compiled;
+  loading.routes->compiled = compiled;
   loading.routes->hub = s.options.hub;
   Status status;
-  for (std::uint32_t p = 0; p < graph.plans.size() && status.ok(); ++p) {
-    if (owner[p] != s.options.process) continue;
-    if (!s.devices.contains(graph.plans[p].device))
-      status = not_found("there is no device " + graph.plans[p].device);
-    else
-      status = load_partition(self, load, p, graph.plans[p], loading);
-  }
+  for (PreparedStep::Partition& partition : prepared.partitions)
+    if (status.ok()) status = load_partition(self, compiled, partition, loading);
   if (!status.ok()) {
     for (auto& [_, executor] : loading.step.executors)
       self->send_exit(executor, caf::exit_reason::user_shutdown);
     return status;
   }
-  route(self, graph, owner, loading);
+  route(self, prepared, loading);
   if (s.options.hub && !loading.inbound.empty())
-    s.options.hub->expect(load.compiled, std::move(loading.inbound));
+    s.options.hub->expect(compiled, std::move(loading.inbound));
   if (s.options.master) {
     ExecutorsMade made;
-    made.compiled = load.compiled;
+    made.compiled = compiled;
     for (const auto& [index, executor] : loading.step.executors)
       made.executors.emplace_back(index, executor);
     self->send(s.options.master, std::move(made));
   }
-  s.steps[load.compiled] = std::move(loading.step);
-  declare_all(self, load, loading);
+  s.steps[compiled] = std::move(loading.step);
+  declare_all(self, compiled, loading);
   return ok_status();
+}
+
+void step_prepared(Self self, const StepPrepared& message) {
+  auto& s = self->state;
+  auto at = s.preparing.find(message.compiled);
+  if (at == s.preparing.end() || at->second != message.stop) return;
+  s.preparing.erase(at);
+  if (Status status = load_step(self, message.compiled, *message.step); !status.ok())
+    answer_load(self, message.compiled, std::move(status));
 }
 
 void unload(Self self, CompiledId id) {
   auto& s = self->state;
+  if (auto preparing = s.preparing.extract(id)) *preparing.mapped() = true;
   auto step = s.steps.extract(id);
   if (step.empty()) return;
   for (auto& [_, executor] : step.mapped().executors)
@@ -512,13 +432,17 @@ void leave(Self self) {
   for (auto& [_, d] : s.datasets) self->send_exit(d, reason);
   for (auto& [_, d] : s.devices) self->send_exit(d.actor, reason);
   self->send_exit(s.files, reason);
+  for (auto& [_, stop] : s.preparing) *stop = true;
+  self->send_exit(s.compiler, reason);
   self->quit(reason);
 }
 
 WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
   auto& s = self->state;
   s.shard.emplace(options.process, options.view);
-  s.compile_host.emplace(*options.ops);
+  s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,
+                                          options.hub != nullptr);
+  s.compiler = spawn_compiler(self->system(), options.compile_thread);
   s.files = spawn_files(self->system());
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device,
@@ -526,12 +450,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
   s.options = std::move(options);
   return {
       [self](const LoadGraph& message) { load_graph(self, message); },
-      [self](const LoadStep& message) {
-        auto& s = self->state;
-        if (Status status = load_step(self, message); !status.ok())
-          self->send(s.options.coordinator,
-                     StepLoaded{message.compiled, s.options.process, std::move(status)});
-      },
+      [self](const LoadStep& message) { prepare_step(self, message); },
       [self](const UnloadStep& message) { unload(self, message.compiled); },
       [self](const DropContainers& message) { drop_containers(self, message.containers); },
       [self](StartStep& message) { start(self, message); },
@@ -559,6 +478,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
       [](const Members&) {},  // the hub's: a worker's resources do not depend on it
       [self](const ExpelProcess& message) { give_up(self, message.why); },
       [self](const Leave&) { leave(self); },
+      [self](const StepPrepared& message) { step_prepared(self, message); },
       [self](const StagedAt& message) {
         Shard::Outputs out;
         self->state.shard->staged(message.resource, message.staged, out);

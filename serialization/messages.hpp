@@ -84,12 +84,14 @@ struct LinkLost {
   Status why;
 };
 
-// A session's graph, whole; replaces an earlier one of the session. Master to workers, before a
-// LoadStep that needs it.
+// The nodes that a session's graph has got since `from`, which the receiver has; from 0 the graph
+// as it is, in place of an earlier one. Inputs name nodes by their places in the whole graph.
+// Master to workers, before a LoadStep that needs it.
 struct LoadGraph {
   std::uint64_t session = 0;
-  std::uint64_t version = 0;  // number of nodes
+  std::uint64_t version = 0;  // number of nodes then
   std::shared_ptr<const GraphDef> graph;
+  std::uint64_t from = 0;  // number of nodes before
 };
 
 // Compile and make ready the partitions of this process. Every process compiles the same graph for

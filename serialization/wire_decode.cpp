@@ -78,8 +78,12 @@ Result read_message(schema::Members::Reader in) {
 
 Result read_message(schema::LoadGraph::Reader in) {
   TROUPE_TRY(GraphDef graph, read(in.getGraph()));
+  if (in.getVersion() < in.getFrom() || in.getVersion() - in.getFrom() != graph.nodes.size())
+    return invalid_argument("a graph that grows from " + std::to_string(in.getFrom()) + " to " +
+                            std::to_string(in.getVersion()) + " nodes by " +
+                            std::to_string(graph.nodes.size()));
   return LoadGraph{in.getSession(), in.getVersion(),
-                   std::make_shared<const GraphDef>(std::move(graph))};
+                   std::make_shared<const GraphDef>(std::move(graph)), in.getFrom()};
 }
 
 Status read_devices(capnp::List<schema::Device>::Reader in, LoadStep& m) {

@@ -92,6 +92,7 @@ struct Writer {
   void operator()(const LoadGraph& m) {
     TROUPE_CHECK(m.graph, "LoadGraph carries a graph");
     auto out = root.initLoadGraph();
+    out.setFrom(m.from);
     out.setSession(m.session);
     out.setVersion(m.version);
     write(out.initGraph(), *m.graph);

@@ -98,6 +98,7 @@ struct LoadGraph {
   session @0 :UInt64;
   version @1 :UInt64;
   graph @2 :G.Graph;
+  from @3 :UInt64;
 }
 
 struct LoadStep {

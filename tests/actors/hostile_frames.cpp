@@ -174,6 +174,10 @@ WireMessage HostileFrames::plausible() {
       GraphDef changed = graph();
       load.version = changed.nodes.size();
       maybe(load.session, 30);
+      if (one_in(4)) {  // to go on from nodes that may not be there
+        load.from = one_in(2) ? program_.graph->nodes.size() : random_() >> 20;
+        load.version += load.from;
+      }
       load.graph = std::make_shared<const GraphDef>(std::move(changed));
       return load;
     }

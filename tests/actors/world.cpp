@@ -6,10 +6,12 @@
 #include <array>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/scheduled_actor.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <caf/send.hpp>
 #include <cstdlib>
 
+#include "actors/compiler.hpp"
 #include "actors/master.hpp"
 #include "actors/peer.hpp"
 #include "actors/processes/membership.hpp"
@@ -289,6 +291,7 @@ struct World::Worker final : Process {
     options.process = number;
     options.devices = {device.get()};
     options.ops = &world.ops_;
+    options.compile_thread = false;
     options.coordinator = coordinator;
     options.hub = &hub;
     options.alive = world.alive_;
@@ -316,6 +319,7 @@ World::World(std::uint64_t seed, int workers, const OpTable& ops)
   alive_ = std::make_shared<int>(0);
   MasterOptions options;
   options.ops = &ops_;
+  options.compile_thread = false;
   master_ = spawn_master(system_->actors, std::move(options));
   job_ = std::make_unique<Master>(*this, std::size_t(workers));
   job_->hub.deliver_to(CoordinatorActor(master_));
@@ -333,6 +337,15 @@ World::~World() {
   // An actor that does not end would keep its system's destructor waiting for ever: rather leak.
   if (system_ && !shut_down().ok()) (void)system_.release();
 }
+
+namespace {
+
+bool is_compiler(caf::resumable& job) {
+  auto* actor = dynamic_cast<caf::scheduled_actor*>(&job);
+  return actor != nullptr && std::string_view(actor->name()) == kCompiler;
+}
+
+}  // namespace
 
 void World::run_job(std::size_t index) {
   auto& jobs = system_->scheduler.jobs;
@@ -380,15 +393,16 @@ bool World::pass_time() {
 
 // When something happens next if nobody does anything.
 std::optional<MemoryNetwork::Time> World::next_time() {
-  if (system_->scheduler.has_job()) return now();
-  for (auto& process : processes_)
-    if (process->device && process->device->pending() > 0) return now();
+  if (system_->scheduler.has_job() || !job_->events.empty()) return now();
+  for (auto& worker : workers_)
+    if (!worker->events.empty() || (worker->device && worker->device->pending() > 0)) return now();
   auto at = network_.next();
   const auto& timers = system_->scheduler.clock().schedule();
   if (!timers.empty()) {
     auto due = std::max<MemoryNetwork::Time>(timers.begin()->first - system_->begin, now());
     at = at ? std::min(*at, due) : due;
   }
+  if (auto due = job_->membership.next_wakeup(); due != kNever) at = at ? std::min(*at, due) : due;
   return at;
 }
 
@@ -403,8 +417,10 @@ std::size_t World::timers() const { return system_->scheduler.clock().schedule()
 
 bool World::step(const std::vector<Client*>& clients) {
   std::vector<std::pair<std::uint64_t, std::function<void()>>> choices;
-  for (std::size_t i = 0; i < system_->scheduler.jobs.size(); ++i)
+  for (std::size_t i = 0; i < system_->scheduler.jobs.size(); ++i) {
+    if (hold_compilers_ && is_compiler(*system_->scheduler.jobs[i])) continue;
     choices.emplace_back(job_weight_, [this, i] { run_job(i); });
+  }
   if (!job_->events.empty()) choices.emplace_back(job_weight_, [this] { job_->handle_one(); });
   for (auto& worker : workers_) {
     if (!worker->events.empty())

@@ -102,6 +102,9 @@ class World {
   // Ends every actor. An error: some did not end, or hold on to the process.
   Status shut_down();
 
+  // While true nothing is compiled or imported, as if that took for ever.
+  void hold_compilers(bool hold) { hold_compilers_ = hold; }
+
   MemoryNetwork::Time now() const { return network_.now(); }
   std::uint64_t events() const { return events_; }
   std::size_t timers() const;                     // that actors have set and that have not fired
@@ -141,6 +144,7 @@ class World {
   std::uint64_t break_at_ = ~std::uint64_t{0};
   std::pair<ProcessId, ProcessId> break_;
   bool link_broken_ = false;
+  bool hold_compilers_ = false;
   bool leaving_ = false;
   Status lost_;
 };

@@ -177,8 +177,11 @@ struct Values {
         return Members{u64(), list([&] {
                          return Member{u32(), u64(), text(), std::uint16_t(u64())};
                        })};
-      case 3:
-        return LoadGraph{u64(), u64(), std::make_shared<const GraphDef>(graph())};
+      case 3: {
+        auto nodes = std::make_shared<const GraphDef>(graph());
+        const std::uint64_t from = u64() >> 1;
+        return LoadGraph{u64(), from + nodes->nodes.size(), nodes, from};
+      }
       case 4:
         return load_step();
       case 5:
@@ -301,7 +304,7 @@ inline auto fields(const TensorTag& m) {
   return std::tie(m.kind, m.compiled, m.partition, m.attempt, m.index, m.iterations, m.dtype,
                   m.shape, m.dead);
 }
-inline auto fields(const LoadGraph& m) { return std::tie(m.session, m.version, *m.graph); }
+inline auto fields(const LoadGraph& m) { return std::tie(m.session, m.version, *m.graph, m.from); }
 
 inline bool same(const Tensor& a, const Tensor& b) {
   return a.defined() == b.defined() && (!a.defined() || Tensor::same(a, b));

@@ -82,6 +82,20 @@ void mutate_many(std::uint64_t seed, int rounds) {
 
 }  // namespace
 
+TEST_CASE("a graph that grows by another number of nodes than it has is refused") {
+  auto graph = std::make_shared<GraphDef>();
+  graph->nodes.resize(2);
+  for (NodeDef& node : graph->nodes) node.name = node.op = "x";
+  auto code = [&](std::uint64_t version, std::uint64_t from) {
+    return decode(encode(LoadGraph{1, version, graph, from})).status().code();
+  };
+  CHECK(decode(encode(LoadGraph{1, 2, graph})).ok());
+  CHECK(decode(encode(LoadGraph{1, 9, graph, 7})).ok());
+  CHECK(code(3, 0) == Code::invalid_argument);
+  CHECK(code(2, 1) == Code::invalid_argument);
+  CHECK(code(1, ~std::uint64_t{0}) == Code::invalid_argument);  // the sum would fit
+}
+
 TEST_CASE("every message survives the wire") {
   std::uint64_t seed = new_seed();
   INFO("seed " << seed);

@@ -1,0 +1,128 @@
+// A session's graph at the master and its copies at the workers grow by what is new.
+#include "actors/session_graphs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "actors/load.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "graph/node_hash.hpp"
+#include "ops/api.hpp"
+#include "ops/graph_api.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr const char* kDevice0 = "/job:worker/task:0/cpu:0";
+
+// A client's graph, shipped piece by piece.
+struct Shipped {
+  ExtendSession next() {
+    ExtendSession message;
+    message.session = 1;
+    message.from = from;
+    message.hash = hash;
+    auto graph = std::make_shared<GraphDef>();
+    const auto& nodes = g.def().nodes;
+    graph->seed = g.def().seed;
+    graph->nodes.assign(nodes.begin() + std::ptrdiff_t(from), nodes.end());
+    for (const NodeDef& node : graph->nodes) hash = hash_nodes(hash, node);
+    from = nodes.size();
+    message.graph = std::move(graph);
+    return message;
+  }
+  SessionGraphs::Work work(Output fetch, std::uint64_t version) {
+    SessionGraphs::Work work;
+    work.session = 1;
+    work.request.fetches.push_back({g.node(fetch.node()).name, 0, false});
+    work.target.devices.push_back({*DeviceName::parse(kDevice0), MemorySpace::host});
+    work.owners = {3};
+    work.versions[3] = version;
+    return work;
+  }
+  Graph g;
+  std::uint64_t from = 0, hash = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a process is sent the nodes that it does not have") {
+  Shipped client;
+  SessionGraphs graphs(ops::builtin());
+  Output a = constant(client.g, 1.0f);
+  CHECK(*graphs.extend(client.next()) == 1);
+  auto whole = graphs.compile(client.work(a, 0));
+  REQUIRE_MESSAGE(whole.status.ok(), whole.status.text());
+  CHECK(whole.loads.at(3).graph->nodes.size() == 1);
+  CHECK(graphs.compile(client.work(a, 1)).loads.empty());
+  Output b = a + 1.0f;
+  const std::size_t nodes = client.g.def().nodes.size();
+  CHECK(*graphs.extend(client.next()) == nodes);
+  auto rest = graphs.compile(client.work(b, 1));
+  REQUIRE_MESSAGE(rest.status.ok(), rest.status.text());
+  CHECK(rest.loads.at(3).from == 1);
+  CHECK(rest.loads.at(3).version == nodes);
+  CHECK(rest.loads.at(3).graph->nodes.size() == nodes - 1);
+
+  // The copy that the process makes of the pieces is the graph.
+  CpuOptions options;
+  options.threads = 1;
+  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
+  for (bool check : {true, false}) {
+    CAPTURE(check);
+    StepLoader loader(3, ops::builtin(), {device.get()}, check);
+    LoadStep step;
+    step.session = 1;
+    step.version = nodes;
+    step.request = client.work(b, 0).request;
+    step.devices = client.work(b, 0).target.devices;
+    step.processes = {3};
+    loader.load(whole.loads.at(3));
+    CHECK(loader.prepare(step, {}).status.code() ==
+          Code::failed_precondition);  // not all of it yet
+    loader.load(rest.loads.at(3));
+    PreparedStep prepared = loader.prepare(step, {});
+    REQUIRE_MESSAGE(prepared.status.ok(), prepared.status.text());
+    CHECK(prepared.partitions.size() == 1);
+    CHECK(loader.prepare(step, [] { return true; }).status.code() == Code::cancelled);
+    loader.load(rest.loads.at(3));  // once more: it does not follow
+    Status status = loader.prepare(step, {}).status;
+    CHECK(status.code() == Code::failed_precondition);
+    CHECK(status.text().find("has " + std::to_string(nodes) + " nodes") != std::string::npos);
+    loader.load(whole.loads.at(3));  // from the start
+    loader.load(rest.loads.at(3));
+    CHECK(loader.prepare(step, {}).status.ok());
+  }
+}
+
+TEST_CASE("nodes that do not follow those of the session are refused, and the graph stands") {
+  Shipped client;
+  SessionGraphs graphs(ops::builtin());
+  Output a = constant(client.g, 1.0f);
+  REQUIRE(graphs.extend(client.next()).ok());
+  Output b = a + 1.0f;
+  const ExtendSession good = client.next();
+  auto refused = [&](auto&& change) {
+    ExtendSession message = good;
+    auto graph = std::make_shared<GraphDef>(*good.graph);
+    change(message, *graph);
+    message.graph = std::move(graph);
+    auto version = graphs.extend(message);
+    REQUIRE_FALSE(version.ok());
+    CHECK(graphs.compile(client.work(a, 1)).status.ok());
+    return version.status();
+  };
+  Status status = refused([](ExtendSession& m, GraphDef&) { m.from = 2; });
+  CHECK(status.text() == "aborted: nodes that come after 2 others, where the session has 1");
+  status = refused([](ExtendSession& m, GraphDef&) { m.hash ^= 1; });
+  CHECK(status.text().find("are not those that the session has") != std::string::npos);
+  status = refused([](ExtendSession&, GraphDef& g) { g.seed = 8; });
+  CHECK(status.text() == "aborted: the graph's seed is 8, the session's is 0");
+  status =
+      refused([&](ExtendSession&, GraphDef& g) { g.nodes[0].name = client.g.def().nodes[0].name; });
+  CHECK(status.text().find("both named") != std::string::npos);
+  status = refused([](ExtendSession&, GraphDef& g) { g.nodes.back().inputs[0].node = 99; });
+  CHECK(status.code() == Code::invalid_argument);
+  REQUIRE(graphs.extend(good).ok());
+  CHECK(graphs.compile(client.work(b, 1)).status.ok());
+}
