@@ -237,9 +237,8 @@ Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>
     return invalid_argument(
         fmt::format("the step takes {} feeds, not {}", types.size(), feeds.size()));
   for (std::size_t i = 0; i < feeds.size(); ++i)
-    // A fed tensor may have other dimensions than inference expected: kernels check again.
-    if (feeds[i].dtype() != types[i].dtype ||
-        (types[i].shape.known_rank() && types[i].shape.rank() != feeds[i].rank()))
+    // Everything behind the feed was compiled for what its shape says.
+    if (feeds[i].dtype() != types[i].dtype || !types[i].shape.accepts(feeds[i].shape()))
       return invalid_argument(fmt::format(
           "feed '{}' takes {}{}, not {}{}", types[i].name, dtype_name(types[i].dtype),
           types[i].shape.text(), feeds[i].defined() ? dtype_name(feeds[i].dtype()) : "nothing",

@@ -54,8 +54,8 @@ class CompiledStep {
  public:
   CompiledStep() = default;
 
-  // `feeds` in the order given to compile; dtype and rank are checked. Returns the fetches in
-  // order.
+  // `feeds` in the order given to compile; dtypes and shapes must be what the graph says of these
+  // ports. Returns the fetches in order.
   Expected<std::vector<Tensor>> try_run(std::vector<Tensor> feeds = {},
                                         const RunOptions& options = {}) const;
   std::vector<Tensor> run(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const {

@@ -36,6 +36,24 @@ TEST_CASE("feeds replace outputs and are checked") {
   CHECK(unfed.text().find('x') != std::string::npos);
 }
 
+TEST_CASE("a feed that the graph's shape rules out is refused alike in one process and in two") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output x = placeholder<float>(g, {-1, 2}, "x");
+    Output y = node(g, place.second, "Neg", {x}).output();
+    PlacedSession s(g, place);
+    auto step = s->compile({y}, {}, {x});
+    CHECK(step.run({Tensor::of<float>({1, 2}, {2, 3})})[0].data<float>()[1] == -3);
+    CHECK(step.run({Tensor::of<float>({0, 2}, {})})[0].elements() == 0);
+    for (const Shape& shape : {Shape{1, 3}, Shape{2}, Shape{}}) {
+      Tensor wrong = Tensor::zeros(DType::f32, shape).value();
+      CHECK(step.try_run({wrong}).status().text() ==
+            "invalid_argument: feed 'x' takes f32[?,2], not f32" + shape.text());
+    }
+  }
+}
+
 TEST_CASE("variables keep their state across runs") {
   Graph g;
   Variable v = variable(g, "v", Tensor::scalar(1.0f));
