@@ -159,8 +159,10 @@ void ClusterRuntime::announce(const Membership::Up& member) {
   ProcessUp up;
   up.process = member.process;
   up.name = member.name;
+  // Of types that this process has, too: workers that registered others do not join.
   for (const DeviceName& name : member.devices)
-    up.devices.push_back({name, *name.type == "CPU" ? MemorySpace::host : MemorySpace::device});
+    if (const DeviceType* type = ops::builtin().devices.find(*name.type))
+      up.devices.push_back({name, type->space});
   up.actor = spawn_process_proxy(*system_, hub_, member.process, alive_);
   proxies_.push_back(up.actor);
   caf::anon_send(master_, std::move(up));

@@ -33,7 +33,7 @@ class Digest {
 
 Registered registered() {
   const OpTable& table = ops::builtin();
-  const KernelIndex kernels = table.kernels.index();
+  const KernelIndex kernels = table.index();
   Digest ops, passes, devices;
   for (const OpInfo* info : table.ops.all()) {
     const OpDef& def = info->def;
@@ -47,7 +47,10 @@ Registered registered() {
         devices.add(std::uint64_t(kernels.has(def.name, type, DType(dtype))));
     }
   }
-  for (std::string_view pass : pass_names()) passes.add(pass);
+  for (const std::string& stage : stage_names()) passes.add(stage);
+  for (const PassDef& pass : table.passes) passes.add(pass.name).add(pass.after);
+  for (const DeviceType& type : table.devices.all())
+    devices.add(type.name).add(std::uint64_t(type.space)).add(std::uint64_t(type.rank));
   return {ops.value(), passes.value(), devices.value()};
 }
 

@@ -9,8 +9,6 @@
 #include "actors/master.hpp"
 #include "actors/node.hpp"
 #include "actors/worker.hpp"
-#include "devices/cpu/cpu_device.hpp"
-#include "devices/fake/fake_device.hpp"
 #include "ops/isa.hpp"
 
 namespace troupe {
@@ -97,20 +95,12 @@ std::unique_ptr<caf::actor_system_config> actor_config() {
 Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
                                                             std::uint32_t task) {
   std::vector<std::unique_ptr<Device>> devices;
+  const DeviceTypes& types = ops::builtin().devices;
   for (const std::string& type : cluster.devices) {
     auto prefix = fmt::format("/job:worker/task:{}/device:{}:0", task, type);
     TROUPE_TRY(DeviceName name, DeviceName::parse(prefix));
-    if (type == "CPU") {
-      CpuOptions options;
-      options.threads = cluster.threads;
-      devices.push_back(make_cpu_device(name, std::move(options)));
-    } else if (type == "FAKE") {
-      FakeOptions options;
-      options.seed = cluster.fake_seed;
-      devices.push_back(make_fake_device(name, options));
-    } else {
-      return not_found(fmt::format("there is no device type '{}'; known are CPU, FAKE", type));
-    }
+    TROUPE_TRY(auto device, types.make(name, {cluster.threads, cluster.fake_seed}));
+    devices.push_back(std::move(device));
   }
   if (devices.empty()) return invalid_argument("a worker needs a device");
   return devices;

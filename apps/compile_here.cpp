@@ -15,8 +15,9 @@ Expected<CompiledGraph> compile_here(const Graph& graph, const CompileRequest& r
       return invalid_argument("'" + text +
                               "' is not the full name of a device, such as "
                               "/job:worker/task:0/cpu:0");
-    MemorySpace space = *name.type == "CPU" ? MemorySpace::host : MemorySpace::device;
-    target.devices.push_back({name, space});
+    const DeviceType* type = ops::builtin().devices.find(*name.type);
+    if (type == nullptr) return not_found("'" + text + "': there is no such type of device");
+    target.devices.push_back({name, type->space});
   }
   return compile(graph.def(), request, target, observer);
 }

@@ -70,11 +70,15 @@ Status check(const CompileRequest& request, const Target& target) {
   return ok_status();
 }
 
+bool is_off(std::string_view pass, const Target& target) {
+  return std::find(target.disabled.begin(), target.disabled.end(), pass) != target.disabled.end();
+}
+
 }  // namespace
 
-std::vector<std::string_view> pass_names() {
-  std::vector<std::string_view> names;
-  for (const Stage& stage : kStages) names.push_back(stage.name);
+std::vector<std::string> stage_names() {
+  std::vector<std::string> names;
+  for (const Stage& stage : kStages) names.emplace_back(stage.name);
   return names;
 }
 
@@ -88,10 +92,14 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
   TROUPE_TRY(Step step, feed_and_fetch(graph, request, *target.ops));
   observe("feeds", step.graph);
   for (const Stage& stage : kStages) {
-    const auto& off = target.disabled;
-    if (stage.optional && std::find(off.begin(), off.end(), stage.name) != off.end()) continue;
+    if (stage.optional && is_off(stage.name, target)) continue;
     TROUPE_TRY(stage.run(step, target));
     observe(stage.name, step.graph);
+    for (const PassDef& pass : target.passes) {
+      if (pass.after != stage.name || is_off(pass.name, target)) continue;
+      if (Status s = pass.run(step, target); !s.ok()) return s.in("in pass " + pass.name);
+      observe(pass.name, step.graph);
+    }
   }
   TROUPE_TRY(Partitions partitions, partition(step, target));
   observe("partition", step.graph);

@@ -24,22 +24,39 @@ struct CompileRequest {
   std::int32_t replicas = 1;  // logical replicas (data parallel copies of the step)
 };
 
-// Which ops have kernels on which device types, for which dtypes. A table, so that this floor
-// needs no kernels.
+// Which ops have kernels on which device types, for which dtypes, and which types come first. A
+// table, so that this floor needs neither kernels nor devices.
 class KernelIndex {
  public:
   void add(std::string op, std::string device_type, std::vector<DType> types);
+  // Placement takes devices of a lower rank first. A type that nothing is said of comes last.
+  void rank(std::string device_type, int rank) { ranks_[std::move(device_type)] = rank; }
+  int rank(std::string_view device_type) const;
   bool has(std::string_view op, std::string_view device_type, DType type) const;
   std::vector<std::string> devices_of(std::string_view op) const;
 
  private:
   std::map<std::pair<std::string, std::string>, std::vector<DType>> table_;
+  std::map<std::string, int, std::less<>> ranks_;
 };
 
 struct TargetDevice {
-  DeviceName name;                          // full
-  MemorySpace space = MemorySpace::host;    // FAKE and CUDA: device
+  DeviceName name;                        // full
+  MemorySpace space = MemorySpace::host;  // FAKE and CUDA: device
 };
+
+struct Step;  // graph/passes/pass.hpp
+struct Target;
+
+// A pass that a program adds to those of compile.cpp (OpTable::add_pass). All processes of a job
+// have the same ones, or they would compile different plans.
+struct PassDef {
+  std::string name;
+  std::string after = "cse";  // the stage it follows, one of stage_names(); "sweep" then tidies up
+  Status (*run)(Step& step, const Target& target) = nullptr;
+};
+// The stages of compile() that work on a Step, in order.
+std::vector<std::string> stage_names();
 
 // What is compiled for.
 struct Target {
@@ -51,7 +68,8 @@ struct Target {
   bool soft_placement = true;
   // Devices chosen by an earlier compile for stateful nodes: they stay (requirements 2.2).
   std::map<std::string, DeviceName> fixed;
-  // Passes switched off by name ("cse", "fold"), for bisecting and tests.
+  std::vector<PassDef> passes;  // of the program, in the order of their adding
+  // Passes switched off by name ("cse", "fold", one of `passes`), for bisecting and tests.
   std::vector<std::string> disabled;
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "graph/compile.hpp"
 
@@ -22,6 +23,11 @@ std::vector<std::string> KernelIndex::devices_of(std::string_view op) const {
   for (const auto& [key, types] : table_)
     if (key.first == op) out.push_back(key.second);
   return out;
+}
+
+int KernelIndex::rank(std::string_view device_type) const {
+  auto at = ranks_.find(device_type);
+  return at == ranks_.end() ? std::numeric_limits<int>::max() : at->second;
 }
 
 }  // namespace troupe

@@ -11,11 +11,6 @@
 namespace troupe {
 namespace {
 
-int type_rank(const DeviceName& name) {
-  if (name.type == "CUDA") return 0;
-  return name.type == "CPU" ? 1 : 2;
-}
-
 std::string list_of(const std::vector<TargetDevice>& devices) {
   std::string out;
   for (const TargetDevice& d : devices) out += (out.empty() ? "" : ", ") + d.name.text();
@@ -50,7 +45,7 @@ class Placer {
         graph_(step.graph),
         target_(target),
         ops_(*target.ops),
-        devices_(by_preference(target.devices)),
+        devices_(by_preference(target.devices, target.kernels)),
         parent_(graph_.nodes.size()) {
     std::iota(parent_.begin(), parent_.end(), NodeId{0});
   }
@@ -363,9 +358,11 @@ class Placer {
 
 }  // namespace
 
-std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices) {
-  std::stable_sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
-    const int left = type_rank(a.name), right = type_rank(b.name);
+std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
+                                        const KernelIndex* kernels) {
+  auto rank = [&](const TargetDevice& d) { return kernels ? kernels->rank(*d.name.type) : 0; };
+  std::stable_sort(devices.begin(), devices.end(), [&](const auto& a, const auto& b) {
+    const int left = rank(a), right = rank(b);
     return left != right ? left < right : a.name < b.name;
   });
   return devices;

@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-// The devices in the order of preference: accelerators that are meant to compute (CUDA) before the
-// CPU before anything else, then by job, task, index.
-std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices);
+// The devices in the order of preference: by the rank of their type, then by job, task, index.
+std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
+                                        const KernelIndex* kernels);
 
 // Sets NodeDef::device to a full name on every node but feeds.
 //   - What shares a resource, is colocated or has one name of a colocation group goes together.

@@ -23,6 +23,7 @@ struct Choice {
   std::mutex mutex;
   int limit = 4;
   CacheSizes caches;
+  std::vector<void (*)(OpTable&)> extensions;
   int level = 0;  // once loaded
 };
 
@@ -117,6 +118,7 @@ OpTable* load() {
   object.set_cache_sizes(c.caches.l1, c.caches.l2, c.caches.l3);
   auto* table = new OpTable;  // never deleted: sessions of static lifetime may still use it
   object.register_ops(table);
+  for (auto* extension : c.extensions) extension(*table);
   return table;
 }
 
@@ -162,6 +164,13 @@ Status limit_isa(int level) {
   TROUPE_TRY(before_use("the ISA level"));
   TROUPE_TRY(find_level(level));
   choice().limit = level;
+  return ok_status();
+}
+
+Status extend(void (*add)(OpTable& table)) {
+  std::lock_guard lock(choice().mutex);
+  TROUPE_TRY(before_use("what a program adds"));
+  choice().extensions.push_back(add);
   return ok_status();
 }
 

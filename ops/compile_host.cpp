@@ -7,13 +7,14 @@ namespace troupe {
 
 CompileHost::CompileHost(const OpTable& table)
     : table_(table),
-      kernels_(table.kernels.index()),
+      kernels_(table.index()),
       fold_device_(make_inline_device(DeviceName{"fold", 0, "CPU", 0})) {}
 
 Target CompileHost::target() const {
   Target target;
   target.ops = &table_.ops;
   target.kernels = &kernels_;
+  target.passes = table_.passes;
   target.evaluate = [this](const NodeDef& node, const std::vector<Tensor>& inputs) {
     return evaluate(table_, node, inputs, *fold_device_);
   };

@@ -64,7 +64,14 @@ Status KernelRegistry::add(std::string op, std::string device_type, Entry entry)
 const KernelRegistry::Entry* KernelRegistry::find(std::string_view op,
                                                   std::string_view device_type) const {
   auto it = kernels_.find({std::string(op), std::string(device_type)});
-  return it == kernels_.end() ? nullptr : &it->second;
+  if (it != kernels_.end()) return &it->second;
+  auto other = shared_.find(device_type);
+  return other == shared_.end() ? nullptr : find(op, other->second);
+}
+
+void KernelRegistry::share(std::string device_type, std::string other) {
+  TROUPE_CHECK(device_type != other, "a device type shares the kernels of another one");
+  shared_[std::move(device_type)] = std::move(other);
 }
 
 Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, const OpInfo& op,
@@ -89,7 +96,11 @@ Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, cons
 
 KernelIndex KernelRegistry::index() const {
   KernelIndex index;
-  for (auto& [key, entry] : kernels_) index.add(key.first, key.second, entry.types);
+  for (auto& [key, entry] : kernels_) {
+    index.add(key.first, key.second, entry.types);
+    for (auto& [type, other] : shared_)
+      if (const Entry* found = find(key.first, type)) index.add(key.first, type, found->types);
+  }
   return index;
 }
 
@@ -98,6 +109,44 @@ OpTable::Entry OpTable::add(OpDef def) {
   Status added = ops.add(std::move(def));
   TROUPE_CHECK(added.ok(), fmt::format("op {}: {}", name, added.text()));
   return Entry(*this, std::move(name), std::move(types));
+}
+
+void OpTable::add_device(DeviceType type) {
+  if (!type.kernels_of.empty()) {
+    TROUPE_CHECK(devices.find(type.kernels_of) != nullptr,
+                 fmt::format("device type {} shares the kernels of {}, which is none", type.name,
+                             type.kernels_of));
+    kernels.share(type.name, type.kernels_of);
+  }
+  Status added = devices.add(std::move(type));
+  TROUPE_CHECK(added.ok(), added.text());
+}
+
+void OpTable::add_pass(PassDef pass) {
+  TROUPE_CHECK(pass.run != nullptr, fmt::format("pass {} does nothing", pass.name));
+  std::vector<std::string> stages = stage_names();
+  auto known = [&](const std::string& name) {
+    return std::find(stages.begin(), stages.end(), name) != stages.end();
+  };
+  TROUPE_CHECK(known(pass.after),
+               fmt::format("pass {} follows '{}', which is no stage", pass.name, pass.after));
+  for (const PassDef& other : passes) stages.push_back(other.name);
+  TROUPE_CHECK(!known(pass.name), fmt::format("there is a pass {} already", pass.name));
+  passes.push_back(std::move(pass));
+}
+
+KernelIndex OpTable::index() const {
+  KernelIndex index = kernels.index();
+  for (const DeviceType& type : devices.all()) index.rank(type.name, type.rank);
+  return index;
+}
+
+OpTable::Entry& OpTable::Entry::on(std::string_view device_type, KernelFactory factory,
+                                   std::string_view types) {
+  Status added = table_.kernels.add(op_, std::string(device_type),
+                                    {factory, parse_types(types.empty() ? types_ : types, op_)});
+  TROUPE_CHECK(added.ok(), added.text());
+  return *this;
 }
 
 OpTable::Entry& OpTable::Entry::cpu(KernelFactory factory, std::string_view types) {

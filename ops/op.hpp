@@ -11,6 +11,7 @@
 
 #include "core/status.hpp"
 #include "devices/kernel.hpp"
+#include "devices/types.hpp"
 #include "graph/builder.hpp"
 #include "graph/compile.hpp"
 #include "graph/gradients.hpp"
@@ -36,7 +37,7 @@ struct KernelSpec {
 
 using KernelFactory = Expected<std::unique_ptr<Kernel>> (*)(const KernelSpec&);
 
-// Kernels by (op, device type). Device types in upper case: "CPU", "FAKE", "CUDA".
+// Kernels by (op, device type). Device types in upper case: "CPU", "FAKE".
 class KernelRegistry {
  public:
   struct Entry {
@@ -47,20 +48,26 @@ class KernelRegistry {
   // already_exists for a second kernel of the same op and device type: ambiguity is an error.
   Status add(std::string op, std::string device_type, Entry entry);
   const Entry* find(std::string_view op, std::string_view device_type) const;
+  // Devices of `device_type` also run the kernels of `other` (DeviceType::kernels_of).
+  void share(std::string device_type, std::string other);
   // not_found lists the device types that have one; unimplemented names the dtype.
   Expected<std::unique_ptr<Kernel>> make(const NodeDef& node, const OpInfo& op,
                                          std::string_view device_type) const;
   KernelIndex index() const;
 
  private:
+  std::map<std::string, std::string, std::less<>> shared_;
   std::map<std::pair<std::string, std::string>, Entry> kernels_;
 };
 
-// What registration functions fill: definitions and kernels. A failed registration (a definition
-// that contradicts itself, a name taken) is a broken invariant of ours and stops the process.
+// What registration functions fill: definitions, kernels, and what a program adds beside ops. A
+// failed registration (a definition that contradicts itself, a name taken) is a broken invariant of
+// its author and stops the process.
 struct OpTable {
   OpRegistry ops;
   KernelRegistry kernels;
+  DeviceTypes devices = builtin_device_types();
+  std::vector<PassDef> passes;
 
   class Entry {
    public:
@@ -69,19 +76,33 @@ struct OpTable {
     // The CPU kernel, for the dtypes of the definition or those given ("f32 f64"). The FAKE device
     // runs the same kernel, later and elsewhere (ops/fake_kernel.hpp).
     Entry& cpu(KernelFactory factory, std::string_view types = {});
+    // The kernel of another device type.
+    Entry& on(std::string_view device_type, KernelFactory factory, std::string_view types = {});
 
    private:
     OpTable& table_;
     std::string op_, types_;
   };
   Entry add(OpDef def);
+  void add_device(DeviceType type);
+  void add_pass(PassDef pass);
+
+  // Ranks of device types included.
+  KernelIndex index() const;
 };
 
 namespace ops {
 
 // All ops of this build, with the kernels of the best ISA level this machine has (at most
-// `TROUPE_ISA` from the profile). Loaded once, immutable, lives until exit.
+// `TROUPE_ISA` from the profile), and what `extend` was given. Loaded once, immutable, lives until
+// exit.
 const OpTable& builtin();
+
+// Ops, passes and device types of a program's own: `add` is called when the table is loaded, after
+// the library's. Once, before the first builtin() (so before the first Graph or Session), and in
+// every process of the job: one that has others is refused when it joins.
+// failed_precondition: the table is loaded already.
+Status extend(void (*add)(OpTable& table));
 
 // The ISA level in use: 2, 3 or 4. `limit_isa` must be called before the first builtin().
 int isa_level();

@@ -88,9 +88,6 @@ class Rewriter {
 inline constexpr std::string_view kEpochAttr = "_epoch";
 std::uint32_t epoch_of(const NodeDef& node);
 
-// The stages of compile(), by name and in order.
-std::vector<std::string_view> pass_names();
-
 // The stages, in the order of compile.cpp.
 Expected<Step> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
                               const OpRegistry& ops);

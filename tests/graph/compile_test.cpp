@@ -248,6 +248,39 @@ TEST_CASE("the observer sees every stage in order") {
                                            "replicate", "place", "partition"});
 }
 
+TEST_CASE("a pass of the program's own runs after the stage it names, unless switched off") {
+  Target t = target({"/job:w/task:0/cpu:0"});
+  auto double_negation = [](Step& step, const Target&) -> Status {
+    for (NodeDef& node : step.graph.nodes)
+      if (node.op == "Neg" && step.graph.nodes[node.inputs[0].node].op == "Neg")
+        node.inputs[0] = step.graph.nodes[node.inputs[0].node].inputs[0];
+    step.notes.push_back("negations joined");
+    return ok_status();
+  };
+  t.passes.push_back({"double_negation", "cse", double_negation});
+  t.passes.push_back({"refuse", "place", [](Step&, const Target&) -> Status {
+                        return invalid_argument("no more than this");
+                      }});
+  Maker g;
+  g.add("Neg", "y", {g.add("Neg", "n", {g.add("Placeholder", "x")})});
+  CompileRequest wanted = request({"y"}, {}, {"x"});
+  Status refused = compile(g.def, wanted, t).status();
+  CHECK(refused.code() == Code::invalid_argument);
+  CHECK(says(refused, "in pass refuse"));
+
+  t.disabled = {"refuse"};
+  std::vector<std::string> stages;
+  auto with = compile(g.def, wanted, t,
+                      [&](std::string_view stage, const GraphDef&) { stages.emplace_back(stage); });
+  REQUIRE(with.ok());
+  CHECK(stages[4] == "double_negation");
+  CHECK(stages[3] == "cse");
+  t.disabled = {"refuse", "double_negation"};
+  auto without = compile(g.def, wanted, t);
+  REQUIRE(without.ok());
+  CHECK(with->plans[0].nodes.size() + 1 == without->plans[0].nodes.size());
+}
+
 TEST_CASE("a graph that breaks its contract is refused with the node's name") {
   Target t = target({"/job:w/task:0/cpu:0"});
   Maker g;

@@ -124,6 +124,8 @@ KernelIndex kernels_for(std::initializer_list<const char*> types) {
   for (const OpInfo* op : ops().all())
     for (const char* type : types)
       if (op->def.role == Role::kernel) index.add(op->def.name, type, {DType::f32});
+  int rank = 0;
+  for (const char* type : types) index.rank(type, rank++);
   return index;
 }
 

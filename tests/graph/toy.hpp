@@ -17,7 +17,7 @@ inline constexpr const char* kFake = "/job:w/task:0/fake:0";
 inline constexpr const char* kCpu1 = "/job:w/task:1/cpu:0";
 
 const OpRegistry& ops();
-// Kernels for every toy op on each of these device types.
+// Kernels for every toy op on each of these device types, which are preferred in this order.
 KernelIndex kernels_for(std::initializer_list<const char*> types);
 
 bool is_handle_op(std::string_view op);
