@@ -1,5 +1,5 @@
-// Every message between actors of one process. Those that can cross to another process are in
-// serialization/messages.hpp and mean the same here.
+// Messages between actors of one process, but for those that carry actors (interfaces.hpp). Those
+// that can cross to another process are in serialization/messages.hpp and mean the same here.
 #pragma once
 
 #include <atomic>

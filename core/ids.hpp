@@ -1,4 +1,4 @@
-// Numbers that name things in the runtime. Distinct types, so that they cannot be swapped.
+// Numbers that name things in the runtime.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// Client's choice, so that it is an idempotency key (recovery.md 5.1).
+// The client's choice, so that a request it repeats is known as the same run.
 struct RunId {
   std::uint64_t session = 0;
   std::uint64_t n = 0;

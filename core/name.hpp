@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-// [A-Za-z0-9.][A-Za-z0-9_.\-/]*, at most 1 KiB (requirements 1.5).
+// [A-Za-z0-9.][A-Za-z0-9_.\-/]*, at most 1 KiB.
 bool valid_node_name(std::string_view name);
 
 // "node:port", "node" (port 0) or "^node" (a control edge).
@@ -26,7 +26,7 @@ struct PortName {
   friend bool operator==(const PortName&, const PortName&) = default;
 };
 
-// A device, or a pattern for devices when parts are missing (requirements 4.1, 4.3, 4.4).
+// A device, or a pattern for devices when parts are missing (paper, sections 3 and 4.3).
 // Full: "/job:worker/task:1/cpu:0". Parts in any order; "*" is the same as leaving a part out;
 // "/device:CPU:0", "/cpu:0", "/gpu:1" and "CPU:0" are understood; replica is accepted and must be
 // 0. Types are kept in upper case ("CPU", "CUDA", "FAKE"; "gpu" means CUDA).

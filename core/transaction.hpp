@@ -1,6 +1,6 @@
 // The vocabulary of a run as a transaction: what its attempts, the resources it touches, their
-// shards and the coordinator say to each other. Plain values, shared by the state machines of
-// this folder and by the messages that carry them.
+// shards and the coordinator say to each other. Plain values, shared by the state machines that
+// decide and by the messages that carry them.
 #pragma once
 
 #include <chrono>
@@ -187,8 +187,7 @@ struct Fetched {
   Tensor value;
 };
 
-// A partition executor to the coordinator, re-sent until the attempt is over. An error ends the
-// attempt. `fast_committed` is the granted number when its one write message was acknowledged.
+// A partition executor to the coordinator, once an attempt. An error ends the attempt. `fast_committed` is the granted number when its one write message was acknowledged.
 struct PartitionDone {
   AttemptId attempt;
   RunId run;

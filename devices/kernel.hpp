@@ -15,10 +15,10 @@ namespace troupe {
 struct Slot {
   Tensor tensor;
   Ticket ticket;      // when the tensor's contents will be there
-  bool dead = false;  // on an untaken branch (requirements 11.2)
+  bool dead = false;  // on an untaken branch (paper, section 4.4)
 };
 
-// Random numbers of one node in one run (architecture.md 3): key of the node, counter of the run.
+// Random numbers of one node in one run: key of the node, counter of the run.
 // Element block b of the output is philox(key, {b_low, b_high, run_low, run_high}).
 struct RandomState {
   std::uint64_t key = 0;

@@ -66,7 +66,7 @@ struct Target {
   // Runs one node on constant inputs, on the host; for constant folding. Empty: no folding.
   std::function<Expected<std::vector<Tensor>>(const NodeDef&, const std::vector<Tensor>&)> evaluate;
   bool soft_placement = true;
-  // Devices chosen by an earlier compile for stateful nodes: they stay (requirements 2.2).
+  // Devices chosen by an earlier compile for stateful nodes: they stay, as their state does.
   std::map<std::string, DeviceName> fixed;
   std::vector<PassDef> passes;  // of the program, in the order of their adding
   // Passes switched off by name ("cse", "fold", one of `passes`), for bisecting and tests.
@@ -78,7 +78,7 @@ using StageObserver = std::function<void(std::string_view stage, const GraphDef&
 
 // check -> feeds and fetches -> prune -> fold -> cse -> prune -> order of writes -> replicate ->
 // place -> partition -> plan; compile.cpp lists them.
-// Errors name the node and the line that created it; requirements list them.
+// Errors name the node and the line that created it.
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer = {});
 

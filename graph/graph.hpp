@@ -41,8 +41,7 @@ struct NodeDef {
 };
 
 // An append-only list of nodes: an input names an earlier node, but for the back edges of loops
-// (into Merge, from NextIteration). `version` counts the nodes ever appended by the client that
-// owns the graph; `seed` keys its random ops.
+// (into Merge, from NextIteration). `seed` keys its random ops.
 struct GraphDef {
   std::vector<NodeDef> nodes;
   std::uint64_t seed = 0;

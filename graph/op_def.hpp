@@ -52,7 +52,7 @@ enum class Role : std::uint8_t {
   queue_size,
 };
 
-// How the contributions of logical replicas to one write become one (architecture.md 3).
+// How the contributions of logical replicas to one write become one.
 enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2 };
 
 // The definition. Written with designated initialisers:

@@ -19,7 +19,7 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
 //     is copied to each device that reads it.
 //   - With replicas over several tasks, unconstrained variables are spread over the tasks by
 //     bytes, greedily in node order.
-// Errors (requirements 6.7) tell apart: a malformed constraint, one that no device matches, members
+// Errors tell apart: a malformed constraint, one that no device matches, members
 // of a group that contradict each other, no kernel on the devices that match, no kernel at all,
 // and a group whose members have kernels on no common device.
 Status place(Step& step, const Target& target);

@@ -35,7 +35,7 @@ struct PlanNode {
 };
 
 // A successor. Data edges into one node count once each; a node with pending 0 is ready.
-// Merge (requirements 6.1, 11.1) counts control edges and live or dead data inputs separately.
+// Merge counts control edges and live or dead data inputs separately.
 struct PlanEdge {
   std::uint32_t node = 0;
   bool control = false;
@@ -93,8 +93,7 @@ struct PlanFetch {
 };
 
 // The flat form of one partition. Immutable once made, shared by all its steps. Feeds are slots
-// that are full before the first burst; their readers are counted down at start, by
-// `feed_edges` in the order of `feeds`.
+// that are full before the first burst: `pending` does not count the inputs that read them.
 struct Plan {
   std::string device;                   // full DeviceName text
   std::vector<PlanNode> nodes;
@@ -122,7 +121,7 @@ struct Channel {
   std::string name;                 // "node:port", for people
 };
 
-// All that a master keeps of one compiled step. Partition i runs on the device plans[i].device.
+// What compile() makes of one step. Partition i runs on the device plans[i].device.
 struct CompiledGraph {
   std::vector<Plan> plans;
   std::vector<Channel> channels;

@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-// The settings that decide bits (architecture.md 3, "numeric profile"). Fixed by the master, sent
+// The settings that decide bits, the numeric profile. Fixed by the master, sent
 // in Welcome; a worker that cannot compute like that refuses to join.
 struct NumericProfile {
   std::uint32_t isa = 0;                // x86-64 level of the kernels

@@ -1,4 +1,4 @@
-// One node for many that compute the same.
+// One node for many that compute the same (paper, section 5.1).
 #include "graph/detail/equal_nodes.hpp"
 #include "graph/passes/pass.hpp"
 
