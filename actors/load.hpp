@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/executor.hpp"
+#include "actors/protocol/partition_runs.hpp"
 #include "core/ids.hpp"
 #include "graph/import.hpp"
 #include "graph/plan.hpp"

@@ -182,17 +182,17 @@ Expected<VariableSpec> variable_spec(const ResourceRef& ref) {
   return VariableSpec{ref.name, *dtype->second.get<DType>(), *shape->second.get<PartialShape>()};
 }
 
-Expected<std::vector<ResourceHandle>> resolve(Self self, const Plan& plan,
-                                              std::map<ResourceId, DeclareVariables>& declare) {
-  std::vector<ResourceHandle> handles;
+Status resolve(Self self, const Plan& plan, std::map<ResourceId, DeclareVariables>& declare,
+               ExecutorSetup& setup) {
   for (const ResourceRef& ref : plan.resources) {
     ResourceHandle handle;
-    handle.name = ref.name;
-    handle.key = conflict_key(self->state.options.process, ref, plan.device);
+    PartitionResource resource;
+    resource.name = ref.name;
+    resource.key = conflict_key(self->state.options.process, ref, plan.device);
     switch (ref.kind) {
       case ResourceRef::Kind::variable: {
         Container& c = container(self, plan.device, ref.container);
-        handle.id = c.id;
+        resource.id = c.id;
         handle.variables = c.actor;
         TROUPE_TRY(VariableSpec spec, variable_spec(ref));
         declare[c.id].variables.push_back(std::move(spec));
@@ -200,7 +200,7 @@ Expected<std::vector<ResourceHandle>> resolve(Self self, const Plan& plan,
       }
       case ResourceRef::Kind::queue: {
         TROUPE_TRY(Queue * q, queue(self, plan.device, ref));
-        handle.id = q->id;
+        resource.id = q->id;
         handle.queue = q->actor;
         break;
       }
@@ -208,9 +208,10 @@ Expected<std::vector<ResourceHandle>> resolve(Self self, const Plan& plan,
         handle.dataset = dataset(self, ref);
         break;
     }
-    handles.push_back(std::move(handle));
+    setup.resources.push_back(std::move(handle));
+    setup.partition.resources.push_back(std::move(resource));
   }
-  return handles;
+  return ok_status();
 }
 
 // Loading.
@@ -228,17 +229,16 @@ Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& p
   const Plan& plan = partition.program->plan();
   ExecutorSetup setup;
   setup.compiled = compiled;
-  setup.partition = partition.index;
+  setup.partition.partition = partition.index;
   if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
   setup.device = s.devices.at(plan.device).actor;
   setup.coordinator = s.options.coordinator;
   setup.files = s.files;
-  TROUPE_TRY(setup.resources, resolve(self, plan, loading.declare));
-  setup.datasets = dataset_reads(plan);
-  setup.program = std::move(partition.program);
-  setup.writes = std::move(partition.writes);
-  setup.write_nodes = std::uint32_t(setup.writes.size());
-  setup.after = std::move(partition.after);
+  TROUPE_TRY(resolve(self, plan, loading.declare, setup));
+  setup.partition.datasets = dataset_reads(plan);
+  setup.partition.program = std::move(partition.program);
+  setup.partition.writes = std::move(partition.writes);
+  setup.partition.after = std::move(partition.after);
   setup.routes = loading.routes;
   setup.alive = s.options.alive;
   loading.step.executors[partition.index] = spawn_executor(self->system(), std::move(setup));

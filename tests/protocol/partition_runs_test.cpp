@@ -1,0 +1,326 @@
+// The executor's decisions, without an executor.
+#include <algorithm>
+#include <random>
+
+#include "actors/protocol/partition_runs.hpp"
+#include "tests/protocol/step_fixture.hpp"
+
+using namespace troupe;
+
+namespace {
+
+using Outputs = PartitionRuns::Outputs;
+
+constexpr ResourceId kContainer{1, 0}, kOther{1, 1}, kQueue{1, 2};
+
+// A partition: v += in, fetched is v as it was plus in, where `in` arrives on channel 7.
+struct Partition {
+  StepWorld w;
+  std::uint32_t in, before, total, update;
+  PartitionSetup setup;
+  std::map<AttemptId, int> outboxes;
+  std::unique_ptr<PartitionRuns> runs;
+  Outputs out;
+
+  Partition() {
+    const std::uint32_t v = w.draft.resource({.name = "v"});
+    in = w.role("in", Role::recv, {}, 1);
+    w.draft.info(in).channel = 7;
+    before = w.role("before", Role::read_variable, {}, 1);
+    w.draft.info(before).resource = v;
+    total = w.sum("total", {w.draft.out(in), w.draft.out(before)});
+    update = w.role("update", Role::write_variable, {w.draft.out(in)}, 0);
+    w.draft.info(update).resource = v;
+    w.draft.info(update).handles = {v};
+    w.draft.fetch(w.draft.out(total));
+    setup.resources = {{kContainer, "v", 101}};
+  }
+  void make() {
+    setup.partition = 3;
+    setup.program = w.make();
+    const Plan& plan = setup.program->plan();
+    for (std::uint32_t n = 0; n < plan.nodes.size(); ++n)
+      if (plan.nodes[n].role == Role::write_variable)
+        setup.writes[n] = {std::make_shared<UpdateRule>(), n, 0};
+    runs = std::make_unique<PartitionRuns>(setup, [this](const AttemptId& attempt) {
+      ++outboxes[attempt];
+      return std::make_shared<RecordingOutbox>();
+    });
+  }
+
+  static PartitionRuns::Start start_of(std::uint64_t a, CommitNumber grant = 0) {
+    PartitionRuns::Start start;
+    start.attempt.id = {1, a};
+    start.attempt.run = {0, a};
+    start.grant = grant;
+    return start;
+  }
+  void start(std::uint64_t a, CommitNumber grant = 0) { runs->start(start_of(a, grant), out); }
+  void abort(std::uint64_t a) { runs->abort({1, a}, {0, a}, cancelled("by the test"), out); }
+  void arrive(std::uint64_t a, float value) {
+    runs->arrived({1, a}, {7, {}, Tensor::scalar(value)}, out);
+  }
+  void over(std::uint64_t below) {
+    LiveList list;
+    list.view = 1;
+    list.sequence = below;
+    list.next_a = below;
+    runs->live(list);
+  }
+  // The oldest output of that kind, which leaves the list.
+  template <class T>
+  std::optional<T> take() {
+    for (auto at = out.begin(); at != out.end(); ++at)
+      if (auto* found = std::get_if<T>(&*at)) {
+        T taken = std::move(*found);
+        out.erase(at);
+        return taken;
+      }
+    return {};
+  }
+  void lanes() {
+    while (auto burst = take<PartitionRuns::Burst>())
+      runs->burst_done(burst->attempt, burst->step->run(w.lanes), out);
+  }
+  void answer_read(const PartitionRuns::Read& read, float value,
+                   const std::vector<std::string>& also_read = {}) {
+    runs->read(read.request.attempt.id, std::uint32_t(read.request.id),
+               std::vector<Tensor>{Tensor::scalar(value)}, also_read, out);
+    lanes();
+  }
+  void answer_log(const PartitionRuns::Log& log, Status status = {}) {
+    runs->logged(log.request.attempt.id, std::uint32_t(log.request.id), status, log.request.commit,
+                 out);
+    lanes();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an attempt reads, logs and reports what it did, once") {
+  Partition p;
+  p.make();
+  p.start(1);
+  p.lanes();
+  auto read = p.take<PartitionRuns::Read>();
+  REQUIRE(read);
+  CHECK(read->request.names == std::vector<std::string>{"v"});
+  p.start(1);  // sent again
+  CHECK(p.out.empty());
+  p.answer_read(*read, 10);
+  CHECK(p.out.empty());  // the tensor is not there
+  p.arrive(1, 5);
+  p.lanes();
+  auto log = p.take<PartitionRuns::Log>();
+  REQUIRE(log);
+  CHECK(log->request.commit == 0);
+  CHECK(log->request.writes.size() == 1);
+  CHECK(p.out.empty());
+  p.answer_log(*log);
+  auto done = p.take<PartitionDone>();
+  REQUIRE(done);
+  CHECK(p.out.empty());
+  CHECK(done->status.ok());
+  CHECK(done->partition == 3);
+  CHECK(done->fetches.at(0).value.item<float>() == 15);
+  CHECK(done->writes == std::vector<ResourceWrites>{{kContainer, 1}});
+  CHECK(done->uses.reads == std::vector<std::uint64_t>{101});
+  CHECK(done->uses.updates == std::vector<std::uint64_t>{101});
+  CHECK(done->fast_committed == 0);
+  p.answer_log(*log);  // and what comes late changes nothing
+  p.abort(1);
+  p.arrive(1, 5);
+  CHECK(p.out.empty());
+  CHECK(p.runs->tables().attempts == 1);
+  p.over(2);
+  CHECK(p.runs->tables().empty());
+}
+
+TEST_CASE("a tensor that comes before its START waits for it, unless the attempt is over") {
+  Partition p;
+  p.make();
+  p.arrive(2, 5);
+  CHECK(p.runs->tables().early == 1);
+  p.start(2);
+  p.lanes();
+  CHECK(p.runs->tables().early == 0);
+  p.answer_read(*p.take<PartitionRuns::Read>(), 10);
+  p.answer_log(*p.take<PartitionRuns::Log>());
+  CHECK(p.take<PartitionDone>()->fetches.at(0).value.item<float>() == 15);
+
+  p.arrive(3, 5);
+  p.over(4);
+  CHECK(p.runs->tables().empty());
+  p.arrive(3, 5);
+  p.start(3);
+  CHECK(p.out.empty());
+  CHECK(p.runs->tables().empty());
+}
+
+TEST_CASE("an attempt that is aborted before its START is answered, and never begins") {
+  Partition p;
+  p.make();
+  p.arrive(1, 5);
+  p.abort(1);
+  auto done = p.take<PartitionDone>();
+  REQUIRE(done);
+  CHECK(done->status.code() == Code::cancelled);
+  p.start(1);
+  p.arrive(1, 5);
+  CHECK(p.out.empty());
+  CHECK(p.outboxes.empty());
+}
+
+TEST_CASE("a write with a granted number goes last, when nothing else can fail") {
+  Partition p;
+  p.make();
+  p.start(1, 9);
+  p.arrive(1, 5);
+  p.lanes();
+  CHECK_FALSE(p.take<PartitionRuns::Log>());  // the read may still fail
+  p.answer_read(*p.take<PartitionRuns::Read>(), 10);
+  auto log = p.take<PartitionRuns::Log>();
+  REQUIRE(log);
+  CHECK(log->request.commit == 9);
+  CHECK(p.out.empty());
+  p.abort(1);  // too late: that answer decides
+  CHECK(p.out.empty());
+  p.answer_log(*log);
+  auto done = p.take<PartitionDone>();
+  REQUIRE(done);
+  CHECK(done->status.ok());
+  CHECK(done->fast_committed == 9);
+}
+
+TEST_CASE("a granted write that is refused leaves its number unused") {
+  Partition p;
+  p.make();
+  p.start(1, 9);
+  p.arrive(1, 5);
+  p.lanes();
+  p.answer_read(*p.take<PartitionRuns::Read>(), 10);
+  p.answer_log(*p.take<PartitionRuns::Log>(), invalid_argument("another shape"));
+  auto done = p.take<PartitionDone>();
+  REQUIRE(done);
+  CHECK(done->status.code() == Code::invalid_argument);
+  CHECK(done->fast_committed == 0);
+}
+
+TEST_CASE("an attempt that is aborted in time never sends its granted write") {
+  Partition p;
+  p.make();
+  p.start(1, 9);
+  p.arrive(1, 5);
+  p.lanes();
+  auto read = p.take<PartitionRuns::Read>();
+  p.abort(1);
+  p.lanes();
+  auto done = p.take<PartitionDone>();
+  REQUIRE(done);
+  CHECK(done->status.code() == Code::cancelled);
+  p.answer_read(*read, 10);
+  CHECK(p.out.empty());
+}
+
+TEST_CASE("reads of the run's own writes count for the variables of that container alone") {
+  Partition p;
+  p.w.draft.resource({.container = "other", .name = "v"});
+  p.setup.resources.push_back({kOther, "v", 202});
+  p.make();
+  p.start(1);
+  p.lanes();
+  p.answer_read(*p.take<PartitionRuns::Read>(), 10, {"v"});
+  p.arrive(1, 5);
+  p.lanes();
+  p.answer_log(*p.take<PartitionRuns::Log>());
+  CHECK(p.take<PartitionDone>()->uses.reads == std::vector<std::uint64_t>{101, 101});
+}
+
+TEST_CASE("an element that the run put into the queue itself is a use of its own kind") {
+  for (bool own : {false, true}) {
+    Partition p;
+    const std::uint32_t q = p.w.draft.resource({.kind = ResourceRef::Kind::queue, .name = "q"});
+    p.setup.resources.push_back({kQueue, "q", 303});
+    const std::uint32_t get = p.w.role("get", Role::dequeue, {}, 1);
+    p.w.draft.info(get).resource = q;
+    p.w.draft.fetch(p.w.draft.out(get));
+    p.make();
+    p.start(1);
+    p.arrive(1, 5);
+    p.lanes();
+    p.answer_read(*p.take<PartitionRuns::Read>(), 10);
+    p.answer_log(*p.take<PartitionRuns::Log>());
+    auto operation = p.take<PartitionRuns::QueueOperation>();
+    REQUIRE(operation);
+    CHECK(operation->kind == StepRequest::Kind::dequeue);
+    p.runs->queue_answered({1, 1}, std::uint32_t(operation->request.id),
+                           std::vector<Tensor>{Tensor::scalar(1.0f)}, own, p.out);
+    p.lanes();
+    auto done = p.take<PartitionDone>();
+    REQUIRE(done);
+    CHECK(done->uses.updates == std::vector<std::uint64_t>{303, 101});
+    CHECK(done->uses.own_dequeues ==
+          (own ? std::vector<std::uint64_t>{303} : std::vector<std::uint64_t>{}));
+    CHECK(done->writes == std::vector<ResourceWrites>{{kContainer, 1}, {kQueue, 1}});
+  }
+}
+
+// Whatever the order of messages, each attempt that was started or aborted is reported exactly
+// once, commits at most what it was granted, and leaves nothing behind.
+TEST_CASE("every attempt is reported once, under any schedule") {
+  for (std::uint32_t seed = 0; seed < 2000; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    auto below = [&](std::size_t n) { return std::size_t(random() % n); };
+    Partition p;
+    p.make();
+    constexpr std::uint64_t kAttempts = 4;
+    // What is on its way to the machine, in no order.
+    std::vector<std::function<void()>> messages;
+    std::map<std::uint64_t, CommitNumber> grant;
+    for (std::uint64_t a = 1; a <= kAttempts; ++a) {
+      grant[a] = below(2) ? 100 + a : 0;
+      for (std::size_t n = 1 + below(2); n > 0; --n)
+        messages.push_back([&p, a, g = grant[a]] { p.start(a, g); });
+      for (std::size_t n = below(3); n > 0; --n)
+        messages.push_back([&p, a] { p.arrive(a, float(a)); });
+      // One whose tensor never comes must be aborted, as the coordinator would.
+      messages.push_back([&p, a] { p.abort(a); });
+    }
+    std::map<std::uint64_t, int> reported, committed;
+    while (!messages.empty()) {
+      const std::size_t next = below(messages.size());
+      auto message = std::move(messages[next]);
+      messages.erase(messages.begin() + std::ptrdiff_t(next));
+      message();
+      while (auto burst = p.take<PartitionRuns::Burst>())
+        messages.push_back([&p, burst] {
+          p.runs->burst_done(burst->attempt, burst->step->run(p.w.lanes), p.out);
+        });
+      while (auto read = p.take<PartitionRuns::Read>())
+        messages.push_back([&p, read, fails = below(8) == 0] {
+          if (!fails) return p.answer_read(*read, 1);
+          p.runs->read(read->request.attempt.id, std::uint32_t(read->request.id),
+                       unavailable("lost"), {}, p.out);
+        });
+      while (auto log = p.take<PartitionRuns::Log>()) {
+        const std::uint64_t a = log->request.attempt.id.a;
+        CHECK(log->request.commit == grant[a]);
+        messages.push_back([&p, log, fails = below(8) == 0] {
+          p.answer_log(*log, fails ? resource_exhausted("full") : Status{});
+        });
+        if (log->request.commit != 0) CHECK(++committed[a] == 1);
+      }
+      while (auto done = p.take<PartitionDone>()) {
+        CHECK(++reported[done->attempt.a] == 1);
+        CHECK(done->status.ok() == !done->fetches.empty());
+        if (grant[done->attempt.a] != 0)
+          CHECK(done->status.ok() == (done->fast_committed == grant[done->attempt.a]));
+      }
+      REQUIRE(p.out.empty());
+    }
+    for (std::uint64_t a = 1; a <= kAttempts; ++a) CHECK(reported[a] == 1);
+    p.over(kAttempts + 1);
+    CHECK(p.runs->tables().empty());
+  }
+}
