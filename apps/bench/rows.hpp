@@ -32,6 +32,11 @@ double percentile(std::vector<double> values, double share);
 // asleep. step.*.messages: what actors of the client's process handle for one of them.
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 
+// Rows soak.{local,two_process}.{cpu_per_step,resident}: the last tenth of 200,000 training steps
+// beside the first, CPU time in us and memory in bytes of all processes of the job. Nothing may
+// grow. Takes a minute or two; runs only when it is named.
+Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
+
 // Rows train.{mlp,lenet}.t{1,2} in ms a step, with the params_sha256 after the steps before the
 // clock starts, and train.lenet.peak_bytes beside the bound that `troupe graph` prints. With
 // options.peer "torch" the same models run in PyTorch, each in turn with ours; not_found when no

@@ -57,13 +57,12 @@ Expected<std::vector<BenchRow>> kernel_rows(const BenchOptions& options) {
 struct Group {
   std::string_view name;
   Expected<std::vector<BenchRow>> (*run)(const BenchOptions&);
+  bool by_name = false;  // left out unless it is named
 };
 // The channel's comes first whatever was asked: it forks, and after it there are threads.
-constexpr Group kGroups[] = {{"channel", channel_rows},
-                             {"executor", executor_rows},
-                             {"kernels", kernel_rows},
-                             {"step", bench_step},
-                             {"train", bench_train}};
+constexpr Group kGroups[] = {{"channel", channel_rows}, {"executor", executor_rows},
+                             {"kernels", kernel_rows},  {"soak", bench_soak, true},
+                             {"step", bench_step},      {"train", bench_train}};
 
 Status check_groups(const std::vector<std::string>& wanted) {
   std::vector<std::string> known;
@@ -79,8 +78,8 @@ Status check_groups(const std::vector<std::string>& wanted) {
   return ok_status();
 }
 
-bool chosen(const BenchOptions& options, std::string_view group) {
-  return options.groups.empty() ||
+bool chosen(const BenchOptions& options, std::string_view group, bool by_name = false) {
+  return (options.groups.empty() && !by_name) ||
          std::find(options.groups.begin(), options.groups.end(), group) != options.groups.end();
 }
 
@@ -126,7 +125,7 @@ int bench_command(const BenchOptions& options, const Printing& printing) {
   std::vector<BenchRow> rows;
   try {
     for (const Group& group : kGroups) {
-      if (!chosen(options, group.name)) continue;
+      if (!chosen(options, group.name, group.by_name)) continue;
       if (!printing.quiet) fmt::print(stderr, "measuring {}\n", group.name);
       auto measured = group.run(options);
       if (!measured.ok()) return report_error(measured.status(), printing);

@@ -201,7 +201,7 @@ void Cli::add_graph() {
 
 void Cli::add_bench() {
   CLI::App* c = app.add_subcommand("bench", "Measure, e.g. troupe bench step --output json");
-  c->add_option("groups", bench.groups, "executor, step, channel, kernels, train (default: all)");
+  c->add_option("groups", bench.groups, "executor, step, channel, kernels, train (default: these), soak");
   c->add_option("--only", bench.only, "rows whose name contains this");
   c->add_option("--peer", bench.peer, "torch: run PyTorch in the same call")
       ->check(CLI::IsMember({"torch"}));

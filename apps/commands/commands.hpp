@@ -39,9 +39,10 @@ int checkpoint_list_command(const std::string& directory, const Printing& printi
 int checkpoint_verify_command(const std::string& path, const Printing& printing);
 
 struct BenchOptions {
-  std::vector<std::string> groups;  // executor, step, channel, kernels, train; empty: all
-  std::string only;                 // rows whose name contains this
-  std::string peer;                 // "torch": run that peer in the same call
+  std::vector<std::string>
+      groups;        // executor, step, channel, kernels, train, soak; empty: all but the last
+  std::string only;  // rows whose name contains this
+  std::string peer;  // "torch": run that peer in the same call
   int rounds = 5;
   // Of the rows train.*: one for each number of threads, on this cluster.
   std::vector<int> threads = {1, 2};
