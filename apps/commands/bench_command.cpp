@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "actors/net/bench.hpp"
-#include "actors/protocol/executor_bench.hpp"
+#include "apps/bench/channel_bench.hpp"
+#include "apps/bench/executor_bench.hpp"
 #include "apps/bench/rows.hpp"
 #include "apps/bench/torch_peer.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/name.hpp"
 #include "devices/cpu/cpu_device.hpp"
-#include "ops/kernel_bench.hpp"
+#include "apps/bench/kernel_bench.hpp"
 
 namespace troupe {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "actors/net/bench.hpp"
+#include "apps/bench/channel_bench.hpp"
 
 using namespace troupe;
 

@@ -1,5 +1,5 @@
 // What a convolution node keeps between steps, and the benchmark of single kernels.
-#include "ops/kernel_bench.hpp"
+#include "apps/bench/kernel_bench.hpp"
 #include "tests/ops/nn_kernels.hpp"
 
 using namespace troupe;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/protocol/plan_draft.hpp"
+#include "apps/bench/plan_draft.hpp"
 #include "actors/protocol/step_state.hpp"
 #include "devices/cpu/cpu_device.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "actors/protocol/executor_bench.hpp"
-#include "actors/protocol/graph_gen.hpp"
+#include "apps/bench/executor_bench.hpp"
+#include "apps/bench/graph_gen.hpp"
 #include "tests/protocol/step_fixture.hpp"
 
 using namespace troupe;

@@ -1,10 +1,10 @@
-#include "actors/protocol/graph_gen.hpp"
+#include "apps/bench/graph_gen.hpp"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "actors/protocol/plan_draft.hpp"
+#include "apps/bench/plan_draft.hpp"
 #include "core/hash.hpp"
 
 namespace troupe {

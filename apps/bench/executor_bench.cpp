@@ -1,11 +1,11 @@
-#include "actors/protocol/executor_bench.hpp"
+#include "apps/bench/executor_bench.hpp"
 
 #include <time.h>
 
 #include <algorithm>
 
-#include "actors/protocol/graph_gen.hpp"
 #include "actors/protocol/step_state.hpp"
+#include "apps/bench/graph_gen.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "actors/net/bench.hpp"
+#include "apps/bench/channel_bench.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "ops/kernel_bench.hpp"
+#include "apps/bench/kernel_bench.hpp"
 
 #include <fmt/format.h>
 
