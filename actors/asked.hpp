@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "actors/interfaces.hpp"
 
@@ -19,11 +20,10 @@ class AskedRequests {
     ExecutorActor reply_to;
   };
 
-  // Puts a number of our own into `request`, and keeps what an answer needs.
-  template <class Request>
-  void remember(Request& request, const ExecutorActor& reply_to) {
-    asked_.emplace(next_, Asked{request.id, request.attempt.id, reply_to});
-    request.id = next_++;
+  // Keeps what an answer needs; the number is our own.
+  std::uint64_t remember(const ResourceCall& call) {
+    asked_.emplace(next_, Asked{call.request.id, call.request.attempt.id, call.reply_to});
+    return next_++;
   }
 
   // Whom to answer; nobody when it is answered already.

@@ -57,18 +57,18 @@ Expected<std::vector<Tensor>> element(DatasetState& s, std::uint64_t position) {
   return pipeline->element(position);
 }
 
-void serve(Self self, const NextElement& message) {
+void serve(Self self, const ResourceCall& message) {
   auto& s = self->state;
-  auto made = element(s, message.position);
-  ElementReady answer{message.attempt, message.id, made.status(), {}};
-  if (made.ok()) answer.element = std::move(made).value();
+  const std::uint64_t position = message.request.items.front().position;
+  auto made = element(s, position);
+  ResourceAnswer answer{message.request.attempt.id, message.request.id, made.status()};
+  if (made.ok()) answer.values = std::move(made).value();
   self->send(message.reply_to, std::move(answer));
-  s.ahead.erase(s.ahead.begin(),
-                s.ahead.lower_bound(message.position > 64 ? message.position - 64 : 0));
-  s.next = std::max(s.next, message.position + 1);
-  if (s.next > message.position + 1 + s.prefetch) {  // the client went back (a job resumed)
+  s.ahead.erase(s.ahead.begin(), s.ahead.lower_bound(position > 64 ? position - 64 : 0));
+  s.next = std::max(s.next, position + 1);
+  if (s.next > position + 1 + s.prefetch) {  // the client went back (a job resumed)
     s.ahead.clear();
-    s.next = message.position + 1;
+    s.next = position + 1;
   }
   if (s.ahead.size() < s.prefetch) tick_soon(self);
 }
@@ -91,7 +91,7 @@ DatasetActor::behavior_type dataset_behavior(Self self, NodeDef def) {
   s.def = std::move(def);
   tick_soon(self);
   return {
-      [self](const NextElement& message) { serve(self, message); },
+      [self](const ResourceCall& message) { serve(self, message); },
       [self](const Tick&) { make_ahead(self); },
   };
 }

@@ -53,46 +53,12 @@ using Self = ExecutorActor::stateful_pointer<ExecutorState>;
 
 // Carrying out what the machine says.
 
-QueueCall::Kind kind_of(StepRequest::Kind kind) {
-  switch (kind) {
-    case StepRequest::Kind::dequeue:
-      return QueueCall::Kind::dequeue;
-    case StepRequest::Kind::queue_size:
-      return QueueCall::Kind::size;
-    case StepRequest::Kind::queue_close:
-      return QueueCall::Kind::close;
-    default:
-      return QueueCall::Kind::enqueue;
-  }
-}
-
-void carry_out(Self self, PartitionRuns::Read& read) {
-  self->send(self->state.setup.resources[read.resource].variables,
-             ReadVariables{std::move(read.request), ExecutorActor(self)});
-}
-
-void carry_out(Self self, PartitionRuns::Log& log) {
-  self->send(self->state.setup.resources[log.resource].variables,
-             ApplyUpdates{std::move(log.request), ExecutorActor(self)});
-}
-
-void carry_out(Self self, PartitionRuns::QueueOperation& operation) {
-  self->send(
-      self->state.setup.resources[operation.resource].queue,
-      QueueCall{kind_of(operation.kind), std::move(operation.request), std::move(operation.element),
-                operation.cancel_pending, ExecutorActor(self)});
-}
-
-void carry_out(Self self, PartitionRuns::TakeElement& take) {
-  self->send(self->state.setup.resources[take.resource].dataset,
-             NextElement{take.id, take.attempt, take.position, ExecutorActor(self)});
-}
-
-void carry_out(Self self, PartitionRuns::FileOperation& operation) {
+void carry_out(Self self, PartitionRuns::Ask& ask) {
   const auto& setup = self->state.setup;
-  const Plan& plan = setup.partition.program->plan();
-  self->send(setup.files, FileCall{operation.id, operation.attempt, plan.info[operation.node].def,
-                                   std::move(operation.inputs), ExecutorActor(self)});
+  const ServiceActor& to = ask.resource == kNoResource
+                               ? setup.services.at(ask.request.external().resource)
+                               : setup.resources[ask.resource];
+  self->send(to, ResourceCall{std::move(ask.request), ExecutorActor(self)});
 }
 
 void carry_out(Self self, PartitionRuns::Burst& burst) {
@@ -133,11 +99,6 @@ void feed(Self self, Input input) {
   carry_out(self, out);
 }
 
-Expected<std::vector<Tensor>> outcome(const Status& status, std::vector<Tensor>& values) {
-  if (!status.ok()) return status;
-  return std::move(values);
-}
-
 ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {
   self->state.runs.emplace(setup.partition, [routes = setup.routes](const AttemptId& attempt) {
     return std::make_shared<Outbox>(routes, attempt);
@@ -172,31 +133,8 @@ ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {
           runs.waited(m.attempt, std::uint32_t(m.wait), m.status, out);
         });
       },
-      [self](VariablesRead& m) {
-        feed(self, [&](PartitionRuns& runs, auto& out) {
-          runs.read(m.attempt, std::uint32_t(m.id), outcome(m.status, m.values), m.also_read, out);
-        });
-      },
-      [self](const UpdatesLogged& m) {
-        feed(self, [&](PartitionRuns& runs, auto& out) {
-          runs.logged(m.attempt, std::uint32_t(m.id), m.status, m.committed, out);
-        });
-      },
-      [self](QueueAnswer& m) {
-        feed(self, [&](PartitionRuns& runs, auto& out) {
-          runs.queue_answered(m.attempt, std::uint32_t(m.id), outcome(m.status, m.element), m.own,
-                              out);
-        });
-      },
-      [self](ElementReady& m) {
-        feed(self, [&](PartitionRuns& runs, auto& out) {
-          runs.answered(m.attempt, std::uint32_t(m.id), outcome(m.status, m.element), out);
-        });
-      },
-      [self](FileDone& m) {
-        feed(self, [&](PartitionRuns& runs, auto& out) {
-          runs.answered(m.attempt, std::uint32_t(m.id), outcome(m.status, m.outputs), out);
-        });
+      [self](ResourceAnswer& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) { runs.answered(std::move(m), out); });
       },
       [self](const LiveList& m) { self->state.runs->live(m); },
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <caf/fwd.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -12,13 +13,6 @@
 #include "actors/protocol/partition_runs.hpp"
 
 namespace troupe {
-
-// Who keeps a resource of the plan in this process. One of the handles is set, by kind.
-struct ResourceHandle {
-  VariablesActor variables;
-  QueueActor queue;
-  DatasetActor dataset;
-};
 
 // Where the channels that leave a partition go. Filled once all executors of the process exist,
 // before the first start; read by lanes.
@@ -36,10 +30,10 @@ struct ChannelRoutes {
 struct ExecutorSetup {
   CompiledId compiled = 0;
   PartitionSetup partition;
-  std::vector<ResourceHandle> resources;  // parallel to PartitionSetup::resources
+  std::vector<ServiceActor> resources;           // parallel to PartitionSetup::resources
+  std::map<std::string, ServiceActor> services;  // by kind: what is asked without a handle
   DeviceActor device;
   CoordinatorActor coordinator;
-  FilesActor files;
   std::shared_ptr<const ChannelRoutes> routes;
   std::shared_ptr<void> alive;  // WorkerOptions::alive
 };

@@ -59,20 +59,28 @@ Expected<std::vector<Tensor>> restore(const NodeDef& node, const std::vector<Ten
   return outputs;
 }
 
-FilesActor::behavior_type files_behavior(FilesActor::pointer self) {
-  return {[self](const FileCall& message) {
-    auto result = message.node.op == "Save" ? save(message.node, message.inputs)
-                                            : restore(message.node, message.inputs);
-    FileDone done{message.attempt, message.id, result.status(), {}};
-    if (result.ok()) done.outputs = std::move(result).value();
-    self->send(message.reply_to, std::move(done));
+// External::verb of the ops in ops/kernels/save_restore.cpp.
+Expected<std::vector<Tensor>> carry_out(const ResourceRequest& request) {
+  const ResourceRequest::Item& item = request.items.front();
+  const std::string& verb = request.external().verb;
+  if (verb == "save") return save(item.node->def, item.operands);
+  if (verb == "restore") return restore(item.node->def, item.operands);
+  return unimplemented("files cannot be asked to '" + verb + "'");
+}
+
+ServiceActor::behavior_type files_behavior(ServiceActor::pointer self) {
+  return {[self](const ResourceCall& message) {
+    auto result = carry_out(message.request);
+    ResourceAnswer answer{message.request.attempt.id, message.request.id, result.status()};
+    if (result.ok()) answer.values = std::move(result).value();
+    self->send(message.reply_to, std::move(answer));
   }};
 }
 
 }  // namespace
 
-FilesActor spawn_files(caf::actor_system& system) {
-  return spawn_actor<FilesActor>(system, "files", files_behavior);
+ServiceActor spawn_files(caf::actor_system& system) {
+  return spawn_actor<ServiceActor>(system, "files", files_behavior);
 }
 
 }  // namespace troupe

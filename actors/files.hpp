@@ -9,6 +9,6 @@ namespace troupe {
 
 // One per process. Files are written beside their place and renamed, so that a reader finds a whole
 // file or the old one.
-FilesActor spawn_files(caf::actor_system& system);
+ServiceActor spawn_files(caf::actor_system& system);
 
 }  // namespace troupe

@@ -18,10 +18,10 @@ namespace troupe {
 // One partition of one compiled step. The subset that another process can reach comes first.
 using PartitionActor = caf::typed_actor<caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>,
                                         caf::reacts_to<RevokeGrant>>;
-using ExecutorActor = PartitionActor::extend<
-    caf::reacts_to<TensorArrived>, caf::reacts_to<BurstDone>, caf::reacts_to<TicketDone>,
-    caf::reacts_to<VariablesRead>, caf::reacts_to<UpdatesLogged>, caf::reacts_to<QueueAnswer>,
-    caf::reacts_to<ElementReady>, caf::reacts_to<FileDone>, caf::reacts_to<LiveList>>;
+using ExecutorActor =
+    PartitionActor::extend<caf::reacts_to<TensorArrived>, caf::reacts_to<BurstDone>,
+                           caf::reacts_to<TicketDone>, caf::reacts_to<ResourceAnswer>,
+                           caf::reacts_to<LiveList>>;
 
 // One device: runs what it is given on the device's lanes, in order. `work` reports by itself.
 struct RunOnLanes {
@@ -29,59 +29,30 @@ struct RunOnLanes {
 };
 using DeviceActor = caf::typed_actor<caf::reacts_to<RunOnLanes>>;
 
+// What executors of this process ask. Reply: ResourceAnswer.
+struct ResourceCall {
+  ResourceRequest request;
+  ExecutorActor reply_to;
+};
+using ServiceActor = caf::typed_actor<caf::reacts_to<ResourceCall>>;
+// One that has a part in transactions.
+using ResourceActor = ServiceActor::extend<caf::reacts_to<StageRequest>, caf::reacts_to<LiveList>>;
+
 // A variable container of one device.
 struct DeclareVariables {
   std::vector<VariableSpec> variables;
   std::function<void(Status)> done;  // called by the actor
-};
-struct ReadVariables {
-  VariableStore::ReadRequest request;
-  ExecutorActor reply_to;
-};
-struct ApplyUpdates {
-  VariableStore::LogRequest request;
-  ExecutorActor reply_to;
 };
 struct TaskApplied {
   std::uint64_t task = 0;
   std::shared_ptr<Expected<std::vector<Tensor>>> values;
 };
 using VariablesActor =
-    caf::typed_actor<caf::reacts_to<DeclareVariables>, caf::reacts_to<ReadVariables>,
-                     caf::reacts_to<ApplyUpdates>, caf::reacts_to<TaskApplied>,
-                     caf::reacts_to<StageRequest>, caf::reacts_to<LiveList>>;
-
-// One queue.
-struct QueueCall {
-  enum class Kind : std::uint8_t { enqueue, dequeue, close, size };
-  Kind kind = Kind::enqueue;
-  QueueState::Request request;
-  std::vector<Tensor> element;  // enqueue
-  bool cancel_pending = false;  // close
-  ExecutorActor reply_to;
-};
-using QueueActor = caf::typed_actor<caf::reacts_to<QueueCall>, caf::reacts_to<StageRequest>,
-                                    caf::reacts_to<LiveList>>;
+    ResourceActor::extend<caf::reacts_to<DeclareVariables>, caf::reacts_to<TaskApplied>>;
 
 // One input pipeline: element `position` of an endless or finite sequence. A pure function of the
 // position, which the master gives (DatasetPlaces), so it has no part in transactions.
-struct NextElement {
-  std::uint64_t id = 0;
-  AttemptId attempt;
-  std::uint64_t position = 0;
-  ExecutorActor reply_to;
-};
-using DatasetActor = caf::typed_actor<caf::reacts_to<NextElement>, caf::reacts_to<Tick>>;
-
-// Save and Restore, off the executors' threads' way.
-struct FileCall {
-  std::uint64_t id = 0;
-  AttemptId attempt;
-  NodeDef node;
-  std::vector<Tensor> inputs;
-  ExecutorActor reply_to;
-};
-using FilesActor = caf::typed_actor<caf::reacts_to<FileCall>>;
+using DatasetActor = ServiceActor::extend<caf::reacts_to<Tick>>;
 
 // The master as workers and executors see it, near or through a proxy.
 using CoordinatorActor =
@@ -145,11 +116,8 @@ using MasterActor = CoordinatorActor::extend<
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TensorArrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BurstDone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TicketDone)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::VariablesRead)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::UpdatesLogged)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::QueueAnswer)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ElementReady)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::FileDone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResourceCall)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResourceAnswer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StagedAt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BlockedAt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::OpenSession)
@@ -168,12 +136,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CompileWork)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunOnLanes)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DeclareVariables)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ReadVariables)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ApplyUpdates)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TaskApplied)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::QueueCall)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::NextElement)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::FileCall)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessLost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExecutorsMade)

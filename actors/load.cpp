@@ -9,63 +9,14 @@
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
-namespace {
-
-bool fits(ResourceRef::Kind kind, Role role) {
-  switch (role) {
-    case Role::read_variable:
-    case Role::write_variable:
-      return kind == ResourceRef::Kind::variable;
-    case Role::enqueue:
-    case Role::dequeue:
-    case Role::queue_size:
-    case Role::queue_close:
-      return kind == ResourceRef::Kind::queue;
-    case Role::next_element:
-      return kind == ResourceRef::Kind::dataset;
-    default:
-      return true;
-  }
-}
-
-// "Enqueue" or "Enqueue of [f32]", for errors.
-std::string op_and_types(const NodeDef& node) {
-  for (const char* name : {"T", "types"})
-    if (auto it = node.attrs.find(name); it != node.attrs.end())
-      return node.op + " of " + it->second.text();
-  return node.op;
-}
-
-// All handles have one type: a queue's where a variable's is wanted shows here.
-Status check_resources(const Plan& plan) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const PlanInfo& info = plan.info[i];
-    std::vector<std::uint32_t> used = info.handles;
-    if (used.empty() && info.resource != ~0u) used.push_back(info.resource);
-    for (std::uint32_t r : used)
-      if (r >= plan.resources.size() || !fits(plan.resources[r].kind, plan.nodes[i].role))
-        return invalid_argument(r >= plan.resources.size()
-                                    ? fmt::format("{} is given no handle", info.def.op)
-                                    : fmt::format("{} cannot use the handle '{}' ({})",
-                                                  op_and_types(info.def),
-                                                  plan.resources[r].def.name,
-                                                  op_and_types(plan.resources[r].def)))
-            .at(info.def.site)
-            .in("in node '" + info.name + "'");
-  }
-  return ok_status();
-}
-
-}  // namespace
-
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
                                                                    const OpTable& ops,
                                                                    const Device& device) {
   std::unordered_map<std::uint32_t, WriteInfo> infos;
   std::map<std::string, std::uint32_t> first;  // original name -> node whose rule is shared
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
-    if (plan.nodes[i].role != Role::write_variable) continue;
     const PlanInfo& info = plan.info[i];
+    if (!info.external || info.external->order != External::Order::write) continue;
     WriteInfo& write = infos[i];
     write.replica = std::uint32_t(std::max(0, info.replica));
     auto [known, fresh] = first.emplace(original_name(info.def), i);
@@ -88,7 +39,8 @@ std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
     for (std::uint32_t handle : plan.info[node].handles) writes_of[handle].push_back(node);
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
-    if (plan.nodes[i].role != Role::read_variable || plan.info[i].epoch == 0) continue;
+    const External* external = plan.info[i].external;
+    if (!external || external->order != External::Order::read || plan.info[i].epoch == 0) continue;
     auto& keys = after[i];
     for (std::uint32_t node : writes_of[plan.info[i].resource])
       if (plan.info[node].epoch < plan.info[i].epoch) keys.push_back(writes.at(node).key);
@@ -101,7 +53,7 @@ std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
 std::vector<DatasetRead> dataset_reads(const Plan& plan) {
   std::vector<DatasetRead> reads;
   for (std::uint32_t r = 0; r < plan.resources.size(); ++r)
-    if (plan.resources[r].kind == ResourceRef::Kind::dataset) reads.push_back({r, 1});
+    if (plan.resources[r].kind == "dataset") reads.push_back({r, 1});
   for (const PlanInfo& info : plan.info)
     for (DatasetRead& read : reads) {
       auto replicas = info.def.attrs.find("replicas");
@@ -114,7 +66,7 @@ std::vector<DatasetRead> dataset_reads(const Plan& plan) {
 
 std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
                            const std::string& device) {
-  std::uint64_t key = hash_combine(process, std::uint64_t(resource.kind));
+  std::uint64_t key = hash_text(resource.kind, process);
   return hash_text(resource.name, hash_text(resource.container, hash_text(device, key)));
 }
 
@@ -217,7 +169,6 @@ Status StepLoader::prepare(const LoadStep& message, const std::function<bool()>&
 }
 
 Expected<PreparedStep::Partition> StepLoader::prepare(Plan plan) {
-  TROUPE_TRY(check_resources(plan));
   Device& device = *devices_.at(plan.device);
   PreparedStep::Partition out;
   TROUPE_TRY(out.program,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/protocol/partition_runs.hpp"
+#include "actors/protocol/queue_state.hpp"
 #include "core/ids.hpp"
 #include "graph/import.hpp"
 #include "graph/plan.hpp"

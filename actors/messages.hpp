@@ -9,6 +9,7 @@
 
 #include "actors/call.hpp"
 #include "actors/protocol/queue_state.hpp"
+#include "actors/protocol/resource_request.hpp"
 #include "actors/protocol/step_state.hpp"
 #include "actors/protocol/variable_store.hpp"
 #include "core/transaction.hpp"
@@ -42,43 +43,6 @@ struct TicketDone {
   AttemptId attempt;
   std::uint64_t wait = 0;
   Status status;
-};
-
-// ---- executor and resources ------------------------------------------------------------------
-
-// Answers of resources. `id` is the request's, `attempt` its attempt.
-struct VariablesRead {
-  AttemptId attempt;
-  std::uint64_t id = 0;
-  Status status;
-  std::vector<Tensor> values;          // in the order of the request's names
-  std::vector<std::string> also_read;  // VariableStore::ReadReply
-};
-struct UpdatesLogged {
-  AttemptId attempt;
-  std::uint64_t id = 0;
-  Status status;
-  CommitNumber committed = 0;  // the granted number, on the fast path
-};
-struct QueueAnswer {
-  AttemptId attempt;
-  std::uint64_t id = 0;
-  Status status;
-  std::vector<Tensor> element;
-  bool own = false;
-};
-struct ElementReady {
-  AttemptId attempt;
-  std::uint64_t id = 0;
-  Status status;
-  std::vector<Tensor> element;
-};
-// A file op came back.
-struct FileDone {
-  AttemptId attempt;
-  std::uint64_t id = 0;
-  Status status;
-  std::vector<Tensor> outputs;
 };
 
 // ---- worker and its resources ------------------------------------------------------------------

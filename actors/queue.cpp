@@ -1,5 +1,6 @@
 #include "actors/queue.hpp"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <optional>
@@ -17,7 +18,7 @@ struct QueueActorState {
   AskedRequests asked;
 };
 
-using Self = QueueActor::stateful_pointer<QueueActorState>;
+using Self = ResourceActor::stateful_pointer<QueueActorState>;
 
 void carry_out(Self self, QueueState::Outputs& out) {
   auto& s = self->state;
@@ -25,8 +26,12 @@ void carry_out(Self self, QueueState::Outputs& out) {
     if (auto* reply = std::get_if<QueueState::Reply>(&output)) {
       auto asked = s.asked.take(reply->id);
       if (!asked) continue;
-      self->send(asked->reply_to, QueueAnswer{asked->attempt, asked->id, std::move(reply->status),
-                                              std::move(reply->element), reply->own});
+      self->send(asked->reply_to, ResourceAnswer{asked->attempt,
+                                                 asked->id,
+                                                 std::move(reply->status),
+                                                 std::move(reply->element),
+                                                 {},
+                                                 reply->own});
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
       self->send(s.worker, StagedAt{s.id, *staged});
     } else if (auto* blocked = std::get_if<QueueState::Blocked>(&output)) {
@@ -36,32 +41,54 @@ void carry_out(Self self, QueueState::Outputs& out) {
   }
 }
 
-void call(QueueState& queue, QueueCall& message, QueueState::Outputs& out) {
-  switch (message.kind) {
-    case QueueCall::Kind::enqueue:
-      return queue.enqueue(std::move(message.request), std::move(message.element), out);
-    case QueueCall::Kind::dequeue:
-      return queue.dequeue(std::move(message.request), out);
-    case QueueCall::Kind::close:
-      return queue.close(std::move(message.request), message.cancel_pending, out);
-    case QueueCall::Kind::size:
-      return queue.size(std::move(message.request), out);
-  }
+using Item = ResourceRequest::Item;
+
+void enqueue(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
+  queue.enqueue(std::move(request), std::move(item.operands), out);
+}
+void dequeue(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
+  queue.dequeue(std::move(request), out);
+}
+void close(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
+  const Attr& cancel_pending = item.node->def.attrs.find("cancel_pending")->second;
+  queue.close(std::move(request), *cancel_pending.get<bool>(), out);
+}
+void size(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
+  queue.size(std::move(request), out);
 }
 
-QueueActor::behavior_type queue_behavior(Self self, QueueSpec spec, ResourceId id,
-                                         WorkerActor worker) {
+// External::verb of the ops in ops/kernels/queue.cpp.
+struct Verb {
+  std::string_view name;
+  void (*ask)(QueueState&, QueueState::Request, Item&, QueueState::Outputs&);
+};
+constexpr Verb kVerbs[] = {
+    {"enqueue", enqueue}, {"dequeue", dequeue}, {"close", close}, {"size", size}};
+
+void call(Self self, ResourceCall& message) {
+  auto& s = self->state;
+  const std::string& wanted = message.request.external().verb;
+  auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),
+                           [&](const Verb& v) { return v.name == wanted; });
+  if (verb == std::end(kVerbs)) {
+    ResourceAnswer answer{message.request.attempt.id, message.request.id,
+                          unimplemented("a queue cannot be asked to '" + wanted + "'")};
+    return self->send(message.reply_to, std::move(answer));
+  }
+  Item& item = message.request.items.front();
+  QueueState::Request request{s.asked.remember(message), message.request.attempt, item.key};
+  QueueState::Outputs out;
+  verb->ask(*s.queue, std::move(request), item, out);
+  carry_out(self, out);
+}
+
+ResourceActor::behavior_type queue_behavior(Self self, QueueSpec spec, ResourceId id,
+                                            WorkerActor worker) {
   self->state.queue.emplace(std::move(spec));
   self->state.id = id;
   self->state.worker = std::move(worker);
   return {
-      [self](QueueCall& message) {
-        auto& s = self->state;
-        s.asked.remember(message.request, message.reply_to);
-        QueueState::Outputs out;
-        call(*s.queue, message, out);
-        carry_out(self, out);
-      },
+      [self](ResourceCall& message) { call(self, message); },
       [self](const StageRequest& message) {
         QueueState::Outputs out;
         self->state.queue->stage(message, out);
@@ -77,10 +104,10 @@ QueueActor::behavior_type queue_behavior(Self self, QueueSpec spec, ResourceId i
 
 }  // namespace
 
-QueueActor spawn_queue(caf::actor_system& system, QueueSpec spec, ResourceId id,
-                       WorkerActor worker) {
-  return spawn_actor<QueueActor>(system, "queue", queue_behavior, std::move(spec), id,
-                                 std::move(worker));
+ResourceActor spawn_queue(caf::actor_system& system, QueueSpec spec, ResourceId id,
+                          WorkerActor worker) {
+  return spawn_actor<ResourceActor>(system, "queue", queue_behavior, std::move(spec), id,
+                                    std::move(worker));
 }
 
 }  // namespace troupe

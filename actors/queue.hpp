@@ -9,7 +9,7 @@ namespace troupe {
 
 // A bounded FIFO of tensors. Back-pressure is an answer not yet given: nobody polls. Staged records
 // and waits are reported to `worker` as `id`. REQUIRES: QueueState::check(spec).ok().
-QueueActor spawn_queue(caf::actor_system& system, QueueSpec spec, ResourceId id,
-                       WorkerActor worker);
+ResourceActor spawn_queue(caf::actor_system& system, QueueSpec spec, ResourceId id,
+                          WorkerActor worker);
 
 }  // namespace troupe

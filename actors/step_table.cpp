@@ -9,9 +9,19 @@
 namespace troupe {
 namespace {
 
-bool is_queue_call(Role role) {
-  return role == Role::enqueue || role == Role::dequeue || role == Role::queue_close ||
-         role == Role::queue_size;
+// Of what a plan asks resources for, the fast path knows writes of variables, and what neither a
+// commit nor a conflict has to do with.
+bool keeps_fast_path(const PlanInfo& info) {
+  const External& external = *info.external;
+  switch (external.order) {
+    case External::Order::write:
+      return true;
+    case External::Order::read:
+      return info.epoch == 0;
+    case External::Order::none:
+      break;
+  }
+  return !external.commits && !external.sees && !external.on_host;
 }
 
 // Log, stage and commit may travel together: one partition, whose writes all go to one container
@@ -23,11 +33,10 @@ bool fast_path(const CompiledGraph& graph) {
   bool any = false;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& node = plan.nodes[i];
-    if (is_queue_call(node.role) || node.role == Role::file || node.role == Role::switch_ ||
-        node.frame != 0)
-      return false;
-    if (node.role == Role::read_variable && plan.info[i].epoch > 0) return false;
-    if (node.role != Role::write_variable) continue;
+    if (node.role == Role::switch_ || node.frame != 0) return false;
+    if (node.role != Role::external) continue;
+    if (!keeps_fast_path(plan.info[i])) return false;
+    if (plan.info[i].external->order != External::Order::write) continue;
     any = true;
     for (std::uint32_t handle : plan.info[i].handles) {
       const std::string& name = plan.resources[handle].container;

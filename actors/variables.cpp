@@ -49,13 +49,14 @@ void carry_out(Self self, VariableStore::Outputs& out) {
       auto asked = s.asked.take(read->id);
       if (!asked) continue;
       self->send(asked->reply_to,
-                 VariablesRead{asked->attempt, asked->id, std::move(read->status),
-                               std::move(read->values), std::move(read->also_read)});
+                 ResourceAnswer{asked->attempt, asked->id, std::move(read->status),
+                                std::move(read->values), std::move(read->also_read)});
     } else if (auto* logged = std::get_if<VariableStore::LogReply>(&output)) {
       auto asked = s.asked.take(logged->id);
       if (!asked) continue;
-      self->send(asked->reply_to, UpdatesLogged{asked->attempt, asked->id,
-                                                std::move(logged->status), logged->committed});
+      ResourceAnswer answer{asked->attempt, asked->id, std::move(logged->status)};
+      answer.committed = logged->committed;
+      self->send(asked->reply_to, std::move(answer));
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
       self->send(s.worker, StagedAt{s.id, *staged});
     } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
@@ -64,6 +65,29 @@ void carry_out(Self self, VariableStore::Outputs& out) {
       self->send(s.worker, ExpelProcess{std::move(failed->status)});
     }
   }
+}
+
+VariableStore::ReadRequest read_of(std::uint64_t id, ResourceRequest& request) {
+  VariableStore::ReadRequest read;
+  read.id = id;
+  read.attempt = request.attempt;
+  read.after = std::move(request.after);
+  read.initialised_only = request.external().verb == "is_initialized";
+  for (const ResourceRequest::Item& item : request.items) {
+    read.names.push_back(item.resource->name);
+    read.replica = item.key.replica;
+  }
+  return read;
+}
+
+VariableStore::LogRequest log_of(std::uint64_t id, ResourceRequest& request) {
+  VariableStore::LogRequest log;
+  log.id = id;
+  log.attempt = request.attempt;
+  log.commit = request.commit;
+  for (ResourceRequest::Item& item : request.items)
+    log.writes.push_back({std::move(item.key), std::move(item.rule), std::move(item.operands)});
+  return log;
 }
 
 VariablesActor::behavior_type variables_behavior(Self self, std::string name, ResourceId id,
@@ -84,18 +108,14 @@ VariablesActor::behavior_type variables_behavior(Self self, std::string name, Re
           if (status.ok()) status = self->state.store->declare(spec);
         message.done(status);
       },
-      [self](ReadVariables& message) {
+      [self](ResourceCall& message) {
         auto& s = self->state;
-        s.asked.remember(message.request, message.reply_to);
+        const std::uint64_t id = s.asked.remember(message);
         VariableStore::Outputs out;
-        s.store->read(std::move(message.request), out);
-        carry_out(self, out);
-      },
-      [self](ApplyUpdates& message) {
-        auto& s = self->state;
-        s.asked.remember(message.request, message.reply_to);
-        VariableStore::Outputs out;
-        s.store->log(std::move(message.request), out);
+        if (message.request.external().order == External::Order::write)
+          s.store->log(log_of(id, message.request), out);
+        else
+          s.store->read(read_of(id, message.request), out);
         carry_out(self, out);
       },
       [self](const TaskApplied& message) {

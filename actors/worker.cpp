@@ -39,7 +39,7 @@ struct Container {
 struct Queue {
   ResourceId id;
   QueueSpec spec;
-  QueueActor actor;
+  ResourceActor actor;
 };
 using Place = std::pair<std::string, std::string>;  // device, then container or name
 
@@ -53,7 +53,7 @@ struct WorkerState {
   WorkerOptions options;
   std::optional<Shard> shard;
   std::map<std::string, LocalDevice> devices;
-  FilesActor files;
+  ServiceActor files;
   CompilerActor compiler;
   std::shared_ptr<StepLoader> loader;        // the compile thread's
   std::map<CompiledId, StopFlag> preparing;  // steps there
@@ -61,8 +61,7 @@ struct WorkerState {
   std::map<Place, Container> containers;
   std::map<std::pair<Place, std::string>, Queue> queues;  // (device, container), name
   std::map<std::uint64_t, DatasetActor> datasets;         // by a hash of everything they are
-  std::map<std::uint32_t, VariablesActor> variables_by_index;
-  std::map<std::uint32_t, QueueActor> queues_by_index;
+  std::map<std::uint32_t, ResourceActor> resources;  // by index: those with a part in transactions
   std::uint32_t next_resource = 0;
   WakeUp wake_up;
 };
@@ -84,16 +83,12 @@ void carry_out(Self self, Shard::Outputs& out) {
   Shard::Outputs more;
   for (auto& output : out) {
     if (auto* stage = std::get_if<Shard::StageResource>(&output)) {
-      if (auto v = s.variables_by_index.find(stage->resource.index);
-          v != s.variables_by_index.end())
-        self->send(v->second, stage->request);
-      else if (auto q = s.queues_by_index.find(stage->resource.index); q != s.queues_by_index.end())
-        self->send(q->second, stage->request);
+      if (auto r = s.resources.find(stage->resource.index); r != s.resources.end())
+        self->send(r->second, stage->request);
       else if (!stage->request.withdrawn)  // one that was dropped has nothing staged
         s.shard->staged(stage->resource, no_such_resource(s, *stage), more);
     } else if (auto* live = std::get_if<Shard::ResourceLive>(&output)) {
-      for (const auto& [_, v] : s.variables_by_index) self->send(v, live->list);
-      for (const auto& [_, q] : s.queues_by_index) self->send(q, live->list);
+      for (const auto& [_, r] : s.resources) self->send(r, live->list);
       for (const auto& [_, step] : s.steps)
         for (const auto& [index, executor] : step.executors) self->send(executor, live->list);
       if (s.options.hub) s.options.hub->live(live->list);
@@ -119,7 +114,7 @@ Container& container(Self self, const std::string& device, const std::string& na
     it->second.actor =
         spawn_variables(self->system(), name.empty() ? "default" : name, it->second.id,
                         *local.device, local.actor, WorkerActor(self), s.options.alive);
-    s.variables_by_index[it->second.id.index] = it->second.actor;
+    s.resources[it->second.id.index] = it->second.actor;
   }
   return it->second;
 }
@@ -137,7 +132,7 @@ Expected<Queue*> queue(Self self, const std::string& device, const ResourceRef& 
   made.id = {s.options.process, s.next_resource++};
   made.spec = spec;
   made.actor = spawn_queue(self->system(), spec, made.id, WorkerActor(self));
-  s.queues_by_index[made.id.index] = made.actor;
+  s.resources[made.id.index] = made.actor;
   return &s.queues.emplace(std::move(key), std::move(made)).first->second;
 }
 
@@ -149,14 +144,14 @@ void drop_containers(Self self, const std::vector<std::string>& names) {
   };
   std::erase_if(s.containers, [&](const auto& entry) {
     if (!dropped(entry.first)) return false;
-    s.variables_by_index.erase(entry.second.id.index);
+    s.resources.erase(entry.second.id.index);
     self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
     return true;
   });
   Shard::Outputs out;
   std::erase_if(s.queues, [&](const auto& entry) {
     if (!dropped(entry.first.first)) return false;
-    s.queues_by_index.erase(entry.second.id.index);
+    s.resources.erase(entry.second.id.index);
     self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
     s.shard->blocked(entry.second.id, {}, {}, now(self), out);
     return true;
@@ -182,33 +177,33 @@ Expected<VariableSpec> variable_spec(const ResourceRef& ref) {
   return VariableSpec{ref.name, *dtype->second.get<DType>(), *shape->second.get<PartialShape>()};
 }
 
-Status resolve(Self self, const Plan& plan, std::map<ResourceId, DeclareVariables>& declare,
+// Finds or makes what the plan's handles stand for.
+Status resolve(Self self, const Plan& plan,
+               std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>& declare,
                ExecutorSetup& setup) {
   for (const ResourceRef& ref : plan.resources) {
-    ResourceHandle handle;
     PartitionResource resource;
     resource.name = ref.name;
     resource.key = conflict_key(self->state.options.process, ref, plan.device);
-    switch (ref.kind) {
-      case ResourceRef::Kind::variable: {
-        Container& c = container(self, plan.device, ref.container);
-        resource.id = c.id;
-        handle.variables = c.actor;
-        TROUPE_TRY(VariableSpec spec, variable_spec(ref));
-        declare[c.id].variables.push_back(std::move(spec));
-        break;
-      }
-      case ResourceRef::Kind::queue: {
-        TROUPE_TRY(Queue * q, queue(self, plan.device, ref));
-        resource.id = q->id;
-        handle.queue = q->actor;
-        break;
-      }
-      case ResourceRef::Kind::dataset:
-        handle.dataset = dataset(self, ref);
-        break;
+    if (ref.kind == "variable") {
+      Container& c = container(self, plan.device, ref.container);
+      resource.id = c.id;
+      setup.resources.push_back(c.actor);
+      TROUPE_TRY(VariableSpec spec, variable_spec(ref));
+      auto& [actor, message] = declare[c.id];
+      actor = c.actor;
+      message.variables.push_back(std::move(spec));
+    } else if (ref.kind == "queue") {
+      TROUPE_TRY(Queue * q, queue(self, plan.device, ref));
+      resource.id = q->id;
+      setup.resources.push_back(q->actor);
+    } else if (ref.kind == "dataset") {
+      setup.resources.push_back(dataset(self, ref));
+    } else {
+      return not_found(fmt::format("this process has no resources of the kind '{}'", ref.kind))
+          .at(ref.def.site)
+          .in("in node '" + ref.def.name + "'");
     }
-    setup.resources.push_back(std::move(handle));
     setup.partition.resources.push_back(std::move(resource));
   }
   return ok_status();
@@ -219,9 +214,21 @@ Status resolve(Self self, const Plan& plan, std::map<ResourceId, DeclareVariable
 struct Loading {
   LoadedStep step;
   std::shared_ptr<ChannelRoutes> routes = std::make_shared<ChannelRoutes>();
-  std::map<ResourceId, DeclareVariables> declare;
+  std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>> declare;
   std::vector<InboundChannel> inbound;
 };
+
+// What a plan asks of the process, without a handle.
+Status check_services(const Plan& plan, const std::map<std::string, ServiceActor>& services) {
+  for (const PlanInfo& info : plan.info)
+    if (info.external && info.resource == kNoResource &&
+        !services.contains(info.external->resource))
+      return not_found(fmt::format("{} asks for '{}', which this process does not have",
+                                   info.def.op, info.external->resource))
+          .at(info.def.site)
+          .in("in node '" + info.name + "'");
+  return ok_status();
+}
 
 Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& partition,
                       Loading& loading) {
@@ -233,7 +240,8 @@ Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& p
   if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
   setup.device = s.devices.at(plan.device).actor;
   setup.coordinator = s.options.coordinator;
-  setup.files = s.files;
+  setup.services = {{"files", s.files}};
+  TROUPE_TRY(check_services(plan, setup.services));
   TROUPE_TRY(resolve(self, plan, loading.declare, setup));
   setup.partition.datasets = dataset_reads(plan);
   setup.partition.program = std::move(partition.program);
@@ -290,13 +298,14 @@ void declare_all(Self self, CompiledId compiled, Loading& loading) {
   };
   if (loading.declare.empty()) return answer(ok_status());
   auto mutex = std::make_shared<std::mutex>();
-  for (auto& [id, declare] : loading.declare) {
+  for (auto& [id, entry] : loading.declare) {
+    auto& [variables, declare] = entry;
     declare.done = [left, mutex, answer](Status status) {
       std::lock_guard lock(*mutex);
       if (left->second.ok()) left->second = std::move(status);
       if (--left->first == 0) answer(left->second);
     };
-    self->send(s.variables_by_index.at(id.index), std::move(declare));
+    self->send(variables, std::move(declare));
   }
 }
 
@@ -485,7 +494,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
         carry_out(self, out);
       },
       [self](const BlockedAt& message) {
-        if (!self->state.queues_by_index.contains(message.resource.index)) return;  // dropped
+        if (!self->state.resources.contains(message.resource.index)) return;  // dropped
         Shard::Outputs out;
         self->state.shard->blocked(message.resource, message.waiting, message.marked, now(self),
                                    out);

@@ -168,10 +168,9 @@ struct BlockedReport {
 // What the coordinator must know of the variables and queues that a partition used, to find
 // conflicts. The numbers name one variable or queue each; only their equality matters.
 struct Uses {
-  std::vector<std::uint64_t> reads;         // values read, sizes of queues asked
-  std::vector<std::uint64_t> assigns;       // written with a value: conflicts like a read
-  std::vector<std::uint64_t> updates;       // blind (rule, gradient) updates, which never conflict,
-                                            // and every queue the run changed
+  std::vector<std::uint64_t> reads;         // what it saw: values, sizes; and what it replaced
+  std::vector<std::uint64_t> updates;       // what it changed. A blind (rule, gradient) update of
+                                            // what the run did not see conflicts with nobody
   std::vector<std::uint64_t> own_dequeues;  // queues that gave the run an element of its own
   std::vector<std::uint64_t> enqueues;      // queues it enqueued to, or closed
 };
@@ -187,7 +186,8 @@ struct Fetched {
   Tensor value;
 };
 
-// A partition executor to the coordinator, once an attempt. An error ends the attempt. `fast_committed` is the granted number when its one write message was acknowledged.
+// A partition executor to the coordinator, once an attempt. An error ends the attempt.
+// `fast_committed` is the granted number when its one write message was acknowledged.
 struct PartitionDone {
   AttemptId attempt;
   RunId run;

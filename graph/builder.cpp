@@ -140,7 +140,7 @@ Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
   node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
   auto producer = [&](int i) { return spec.inputs[std::size_t(i)].name(); };
   TROUPE_TRY(detail::check_node(op, node, known_inputs(spec.inputs), producer));
-  if (op.def.role != Role::write_variable) return node;  // compiling checks the others
+  if (!op.is(External::Order::write)) return node;  // compiling checks the others
   for (std::size_t i = 0; i < spec.inputs.size() && spec.inputs[i].dtype() == DType::resource; ++i)
     TROUPE_TRY(detail::check_handle(op, node, int(i), this->node(node.inputs[i].node)));
   return node;

@@ -28,8 +28,9 @@ class Variables {
   // Empty for any other value.
   std::optional<Port> handle_of(Port x) const {
     const NodeDef& node = g_.node(x.node);
-    if (role(x.node) == Role::variable) return x;
-    const bool reads = role(x.node) == Role::read_variable && is_trainable(node.out_types[x.index]);
+    if (is_variable(x.node)) return x;
+    const bool reads =
+        op(x.node).is(External::Order::read) && is_trainable(node.out_types[x.index]);
     if (reads && write_before(x.node) == kNoNode) return node.inputs[0];
     return std::nullopt;
   }
@@ -39,7 +40,7 @@ class Variables {
 
   // Where the gradient of a port is summed up: for the handles of one variable at one of them.
   Port home(Port p) const {
-    if (first_.empty() || role(p.node) != Role::variable) return p;
+    if (first_.empty() || !is_variable(p.node)) return p;
     auto at = first_.find(key(p.node));
     return at == first_.end() ? p : at->second;
   }
@@ -52,7 +53,7 @@ class Variables {
     std::vector<bool> seen(read, false);
     std::vector<NodeId> ahead;
     auto visit = [&](NodeId id) {
-      if (id >= read || seen[id] || role(id) == Role::variable) return;
+      if (id >= read || seen[id] || is_variable(id)) return;
       seen[id] = true;
       ahead.push_back(id);
     };
@@ -62,8 +63,7 @@ class Variables {
       ahead.pop_back();
       const NodeDef& earlier = g_.node(id);
       for (Port p : earlier.inputs) {
-        if (role(id) == Role::write_variable && role(p.node) == Role::variable &&
-            key(p.node) == variable)
+        if (op(id).is(External::Order::write) && is_variable(p.node) && key(p.node) == variable)
           return id;
         visit(p.node);
       }
@@ -73,7 +73,11 @@ class Variables {
   }
 
  private:
-  Role role(NodeId id) const { return role_of(g_.node(id), g_.registry()); }
+  const OpInfo& op(NodeId id) const { return op_of(g_.node(id), g_.registry()); }
+  bool is_variable(NodeId id) const {
+    const OpDef& def = op(id).def;
+    return is_handle(def.role) && def.external.resource == "variable";
+  }
   std::string key(NodeId handle) const { return resource_key(g_.node(handle), g_.registry()); }
 
   const GraphBuilder& g_;
@@ -245,10 +249,11 @@ class Backprop {
       any = any || !d.empty();
       dy.push_back(d);
     }
-    const OpDef& def = g_.registry().find(g_.node(id).op)->def;
+    const OpInfo& op = *g_.registry().find(g_.node(id).op);
+    const OpDef& def = op.def;
     if (!any || def.no_gradient) return ok_status();
     if (!def.grad) return no_gradient(id);
-    if (def.role == Role::read_variable) TROUPE_TRY(check_snapshot(id));
+    if (op.is(External::Order::read)) TROUPE_TRY(check_snapshot(id));
     TROUPE_TRY(std::vector<Output> dx, call(id, def.grad, std::move(dy)));
     return distribute(id, dx);
   }

@@ -21,11 +21,6 @@ bool structural(Role role) {
   }
 }
 
-bool makes_run_wait_for_commit(Role role) {
-  return role == Role::write_variable || role == Role::enqueue || role == Role::dequeue ||
-         role == Role::queue_close;
-}
-
 // Where the nodes of a step stand in the plans of their partitions.
 struct Numbering {
   Numbering(const GraphDef& graph, const Partitions& partitions)
@@ -137,7 +132,7 @@ class Flattener {
     if (!info.handles.empty()) info.resource = info.handles.front();
     plan_.pending.push_back(pending);
     if (pending == 0) plan_.roots.push_back(number);
-    plan_.writes = plan_.writes || makes_run_wait_for_commit(op.def.role);
+    plan_.writes = plan_.writes || (info.external && info.external->commits);
     plan_.nodes.push_back(node);
     plan_.info.push_back(std::move(info));
   }
@@ -149,6 +144,7 @@ class Flattener {
     info.random_key = hash_combine(hash_text(original_name(def), graph_.seed),
                                    std::uint64_t(std::max(def.replica, 0)));
     info.epoch = epoch_of(def);
+    if (op.def.role == Role::external) info.external = &op.def.external;
     if (op.def.role == Role::send || op.def.role == Role::recv)
       info.channel = ChannelId(*def.attrs.find("channel")->second.get<std::int64_t>());
     return info;
@@ -159,10 +155,7 @@ class Flattener {
         resources_.try_emplace(resource_key(handle, ops_), std::uint32_t(plan_.resources.size()));
     if (!added) return at->second;
     ResourceRef ref;
-    const Role role = role_of(handle, ops_);
-    ref.kind = role == Role::variable ? ResourceRef::Kind::variable
-               : role == Role::queue  ? ResourceRef::Kind::queue
-                                      : ResourceRef::Kind::dataset;
+    ref.kind = op_of(handle, ops_).def.external.resource;
     auto container = handle.attrs.find("container");
     if (container != handle.attrs.end())
       if (const std::string* text = container->second.get<std::string>()) ref.container = *text;
@@ -211,8 +204,9 @@ class Flattener {
 };
 
 bool allocates(const PlanInfo& info, Role role) {
-  return role == Role::copy || role == Role::recv || role == Role::dequeue ||
-         role == Role::next_element || (role == Role::kernel && info.def.op != "Const");
+  if (role == Role::external) return info.external->order == External::Order::none;
+  return role == Role::copy || role == Role::recv ||
+         (role == Role::kernel && info.def.op != "Const");
 }
 
 }  // namespace

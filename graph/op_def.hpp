@@ -13,34 +13,26 @@
 
 namespace troupe {
 
-class InferenceContext;   // graph/shape_inference.hpp
-class GradContext;        // graph/gradients.hpp
-class GraphBuilder;       // graph/builder.hpp
-class Output;             // graph/builder.hpp
-class CompositeContext;   // graph/builder.hpp
+class InferenceContext;  // graph/shape_inference.hpp
+class GradContext;       // graph/gradients.hpp
+class GraphBuilder;      // graph/builder.hpp
+class Output;            // graph/builder.hpp
+class CompositeContext;  // graph/builder.hpp
 
 using ShapeFn = Status (*)(InferenceContext&);
 // One Output per input; an empty Output (no graph) means "no gradient flows there".
 using GradFn = std::vector<Output> (*)(GradContext&);
 using CompositeFn = std::vector<Output> (*)(CompositeContext&);
 
-// How the runtime executes a node. Everything but `kernel` is carried out by the executor and the
-// actors, and never inside a kernel.
+// How the runtime executes a node.
 enum class Role : std::uint8_t {
-  kernel,          // a kernel of the device
-  variable,        // Variable: a handle; resolved at compile time, never executed
-  queue,           // FIFOQueue: a handle; likewise
-  dataset,         // a handle on an input pipeline; likewise
-  read_variable,   // handed back: one ReadVariables per container and epoch
-  write_variable,  // handed back: logged as (rule = this op's kernel, operands)
-  enqueue,
-  dequeue,
-  next_element,    // the dataset's element of this run and replica
-  file,            // Save, Restore: what touches files
-  placeholder,     // must be fed
-  send,            // made by partition
+  kernel,       // a kernel of the device
+  handle,       // stands for a resource; resolved when a step is loaded, never executed
+  external,     // handed back to the executor, which asks a resource: see External
+  placeholder,  // must be fed
+  send,         // made by partition
   recv,
-  copy,            // between memory spaces of one device, made by partition
+  copy,  // between memory spaces of one device, made by partition
   switch_,
   merge,
   enter,
@@ -48,8 +40,33 @@ enum class Role : std::uint8_t {
   next_iteration,
   loop_cond,
   control_trigger,
-  queue_close,     // handed back, like enqueue
-  queue_size,
+};
+
+// What no kernel computes: a handle, or a node that asks a resource for something. Told once, in
+// the file of the op; placement, the order of writes, plans, bursts, executors and the search for
+// conflicts go by it. What the verb does is told in the file of the resource's kind (actors/).
+struct External {
+  // The kind of the resource that a handle stands for, or that the op's leading handles must be of.
+  // An op without handles asks the process it runs in ("files").
+  std::string resource = {};
+  std::string verb = {};  // what is asked: a word between the op and that file
+
+  // Among nodes of one run. Writes of one resource have an order and its reads an epoch; those of
+  // one container that become ready together are one request.
+  enum class Order : std::uint8_t { none, read, write };
+  Order order = Order::none;
+  // With replicas each does it for itself, as with a random op.
+  bool per_replica = false;
+  // Where files are: on a device in host memory.
+  bool on_host = false;
+
+  // Leaves a key at the resource, so that the run takes a commit number.
+  bool commits = false;
+  // Among runs (Uses). What it sees must not have changed between the snapshot and the commit.
+  bool sees = false;
+  bool changes = false;
+  // Elements enter, or will not any more: what a run that took an element of its own depends on.
+  bool fills = false;
 };
 
 // How the contributions of logical replicas to one write become one.
@@ -82,16 +99,18 @@ struct OpDef {
   std::vector<std::string> attrs = {};
   ShapeFn shape = nullptr;
   GradFn grad = nullptr;
-  bool no_gradient = false;        // differentiation stops here (None); else a missing grad is an error
-  std::vector<std::string> host = {};      // inputs and outputs that live in host memory on every device
-  bool stateful = false;           // never merged, folded or duplicated
-  bool random = false;             // draws from KernelContext::random(); implies stateful
-  bool commutative = false;        // of two inputs, for CSE
-  bool cheap = false;              // a few hundred nanoseconds at most: may run on an actor's thread
+  bool no_gradient = false;  // differentiation stops here (None); else a missing grad is an error
+  std::vector<std::string> host =
+      {};                    // inputs and outputs that live in host memory on every device
+  bool stateful = false;     // never merged, folded or duplicated
+  bool random = false;       // draws from KernelContext::random(); implies stateful
+  bool commutative = false;  // of two inputs, for CSE
+  bool cheap = false;        // a few hundred nanoseconds at most: may run on an actor's thread
   Role role = Role::kernel;
-  std::vector<std::string> reduce = {};    // write ops: operands that `combine` joins over replicas
+  External external = {};                // of roles handle and external
+  std::vector<std::string> reduce = {};  // write ops: operands that `combine` joins over replicas
   Combine combine = Combine::mean;
-  CompositeFn composite = nullptr; // built of other ops when it is added; has no kernel
+  CompositeFn composite = nullptr;  // built of other ops when it is added; has no kernel
   std::string doc = {};
 };
 
@@ -100,28 +119,35 @@ struct ArgSpec {
   enum class Kind : std::uint8_t { fixed, attr, list, types };
   std::string name;
   Kind kind = Kind::attr;
-  DType dtype = DType::invalid;   // fixed
-  DType held = DType::invalid;    // of a handle whose variable's dtype is not T
-  std::string type_attr;          // attr, list
+  DType dtype = DType::invalid;  // fixed
+  DType held = DType::invalid;   // of a handle whose variable's dtype is not T
+  std::string type_attr;         // attr, list
   bool host = false;
 };
 struct AttrSpec {
   std::string name;
   std::string kind;
   std::optional<Attr> fallback;
-  std::vector<DType> types;            // allowed, for kind "type"
-  std::vector<std::string> strings;    // allowed, for kind "string" with a set
+  std::vector<DType> types;          // allowed, for kind "type"
+  std::vector<std::string> strings;  // allowed, for kind "string" with a set
 };
 struct OpInfo {
   OpDef def;
   std::vector<ArgSpec> in, out;
-  std::vector<AttrSpec> attrs;   // includes T and N where the arguments imply them
+  std::vector<AttrSpec> attrs;  // includes T and N where the arguments imply them
 
   const AttrSpec* attr(std::string_view name) const;
   // Argument and position of flat input `i` of a node ("values[2]").
   std::string input_name(const NodeDef& node, int i) const;
   // The dtype that the variable behind handle `arg` must have; invalid: the op does not say.
   DType held_by(const ArgSpec& arg, const AttrMap& attrs) const;
+  // Its leading inputs are handles on resources.
+  bool takes_handles() const {
+    return def.role == Role::external && !in.empty() && in[0].dtype == DType::resource;
+  }
+  bool is(External::Order order) const {
+    return def.role == Role::external && def.external.order == order;
+  }
 };
 
 }  // namespace troupe

@@ -194,8 +194,6 @@ MemorySpace input_space(const OpInfo& op, const NodeDef& node, std::size_t flat,
   if (device == MemorySpace::host || dtype == DType::string) return MemorySpace::host;
   switch (op.def.role) {
     case Role::send:
-    case Role::enqueue:
-    case Role::file:
     case Role::loop_cond:
       return MemorySpace::host;
     case Role::copy: {
@@ -217,10 +215,6 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
   switch (op.def.role) {
     case Role::placeholder:
     case Role::recv:
-    case Role::dequeue:
-    case Role::next_element:
-    case Role::queue_size:
-    case Role::file:
     case Role::loop_cond:
       return MemorySpace::host;
     case Role::copy: {

@@ -35,7 +35,7 @@ struct Group {
   NodeId constrained_by = kNoNode;  // the node that gave the constraint, for messages
   std::vector<NodeId> members;
   std::uint64_t variable_bytes = 0;
-  bool has_variable = false;
+  bool holds_state = false;
 };
 
 class Placer {
@@ -122,7 +122,7 @@ class Placer {
         const NodeDef& node = graph_.nodes[id];
         TROUPE_TRY(DeviceName wanted, constraint_of(id));
         if (is_handle(role(id))) {
-          group.has_variable |= role(id) == Role::variable;
+          group.holds_state |= op_of(node, ops_).def.external.resource == "variable";
           group.variable_bytes += bytes_of(node);
         }
         if (wanted.empty()) continue;
@@ -197,7 +197,7 @@ class Placer {
     for (const TargetDevice& d : devices_) load.try_emplace({*d.name.job, *d.name.task}, 0);
     if (load.size() <= 1) return ok_status();
     for (Group& group : groups_) {
-      if (!group.has_variable) continue;
+      if (!group.holds_state) continue;
       if (group.constraint.job && group.constraint.task) {
         auto at = load.find({*group.constraint.job, *group.constraint.task});
         if (at != load.end()) at->second += group.variable_bytes;
@@ -224,9 +224,9 @@ class Placer {
 
   bool supports(const TargetDevice& device, NodeId id) const {
     const NodeDef& node = graph_.nodes[id];
-    const Role r = role(id);
-    if (r == Role::file) return device.space == MemorySpace::host;  // files are read on the host
-    if (r != Role::kernel || target_.kernels == nullptr) return true;
+    const OpDef& op = op_of(node, ops_).def;
+    if (op.external.on_host) return device.space == MemorySpace::host;
+    if (op.role != Role::kernel || target_.kernels == nullptr) return true;
     return target_.kernels->has(node.op, *device.name.type, type_of(node));
   }
   bool supports_all(const TargetDevice& device, const Group& group) const {
@@ -292,7 +292,7 @@ class Placer {
 
   Status no_kernel(NodeId id, const DeviceName& constraint) const {
     const NodeDef& node = graph_.nodes[id];
-    if (role(id) == Role::file)
+    if (op_of(node, ops_).def.external.on_host)
       return invalid_argument("op '" + node.op + "' runs on a device in host memory only");
     const auto types = target_.kernels->devices_of(node.op);
     if (types.empty()) return invalid_argument("no kernel is registered for op '" + node.op + "'");

@@ -62,30 +62,30 @@ struct PlanFrame {
 struct PlanInfo {
   std::string name;
   std::int32_t replica = -1;
-  NodeDef def;                        // inputs are not meaningful here; attrs, op, types, site are
+  NodeDef def;                         // inputs are not meaningful here; attrs, op, types, site are
+  const External* external = nullptr;  // role external: of the definition, which outlives all plans
   std::vector<MemorySpace> input_space;
-  std::uint64_t random_key = 0;       // hash of (graph seed, name, replica)
-  std::uint32_t resource = ~0u;       // index into Plan::resources, for roles that touch one
-  std::vector<std::uint32_t> handles; // write_variable: resources of all its handle inputs
-  std::uint32_t epoch = 0;            // read_variable: reads of one epoch and container join
-  ChannelId channel = 0;              // send, recv
-  std::uint32_t frame_target = 0;     // enter: the frame it opens; exit: its parent
-  bool is_constant = false;           // enter: loop invariant
-  std::vector<std::uint32_t> group;   // merge: inputs that are back edges
+  std::uint64_t random_key = 0;        // hash of (graph seed, name, replica)
+  std::uint32_t resource = ~0u;        // index into Plan::resources, of the first handle
+  std::vector<std::uint32_t> handles;  // resources of all its handle inputs
+  std::uint32_t epoch = 0;             // ordered reads: those of one epoch and container join
+  ChannelId channel = 0;               // send, recv
+  std::uint32_t frame_target = 0;      // enter: the frame it opens; exit: its parent
+  bool is_constant = false;            // enter: loop invariant
+  std::vector<std::uint32_t> group;    // merge: inputs that are back edges
 };
 
 // A resource that the partition touches, on the partition's own device.
 struct ResourceRef {
-  enum class Kind : std::uint8_t { variable, queue, dataset };
-  Kind kind = Kind::variable;
+  std::string kind;       // External::resource of the handle
   std::string container;  // "" is the default one
   std::string name;       // shared_name or node name
   NodeDef def;            // the handle's node: dtypes, shapes, capacity, files
 };
 
 struct PlanFeed {
-  std::uint32_t slot = 0;   // where the fed tensor is placed (frame 0)
-  std::uint32_t feed = 0;   // index in the request
+  std::uint32_t slot = 0;  // where the fed tensor is placed (frame 0)
+  std::uint32_t feed = 0;  // index in the request
 };
 struct PlanFetch {
   std::uint32_t slot = 0;
@@ -95,26 +95,26 @@ struct PlanFetch {
 // The flat form of one partition. Immutable once made, shared by all its steps. Feeds are slots
 // that are full before the first burst: `pending` does not count the inputs that read them.
 struct Plan {
-  std::string device;                   // full DeviceName text
+  std::string device;  // full DeviceName text
   std::vector<PlanNode> nodes;
   std::vector<std::uint32_t> input_slots;
   std::vector<PlanEdge> edges;
   std::vector<PlanSlot> slots;
-  std::vector<std::uint32_t> pending;   // initial count per node: data inputs not fed + control
+  std::vector<std::uint32_t> pending;  // initial count per node: data inputs not fed + control
   std::vector<PlanFrame> frames;
-  std::vector<std::uint32_t> roots;     // nodes ready at the start, ascending
-  std::vector<PlanInfo> info;           // parallel to nodes
+  std::vector<std::uint32_t> roots;  // nodes ready at the start, ascending
+  std::vector<PlanInfo> info;        // parallel to nodes
   std::vector<PlanFeed> feeds;
   std::vector<PlanFetch> fetches;
   std::vector<ResourceRef> resources;
-  bool writes = false;                  // has write nodes, enqueues or dequeues
+  bool writes = false;  // has nodes that leave a key (External::commits)
 };
 
 // One cross-partition edge. Its tag is (attempt, channel, iteration numbers outermost to
 // innermost); the static frame path is fixed here, so both sides agree without talking.
 struct Channel {
   ChannelId id = 0;
-  std::uint32_t from = 0, to = 0;   // partition indices
+  std::uint32_t from = 0, to = 0;  // partition indices
   DType dtype = DType::invalid;
   PartialShape shape;
   std::vector<std::string> frames;  // static frame path, outermost first; empty outside loops

@@ -12,9 +12,7 @@ namespace {
 // not take gigabytes.
 constexpr std::size_t kMostCopied = std::size_t{1} << 22;
 
-bool is_source(const OpDef& op) {
-  return op.random || op.role == Role::next_element || op.role == Role::dequeue;
-}
+bool is_source(const OpDef& op) { return op.random || op.external.per_replica; }
 
 bool reduces(const OpInfo& op, const NodeDef& node, std::size_t input) {
   const std::string& arg = input_arg(op, node, input).name;
@@ -26,7 +24,7 @@ std::vector<bool> find_per_replica(const GraphDef& graph, const OpRegistry& ops)
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const NodeDef& node = graph.nodes[id];
     const OpInfo& op = op_of(node, ops);
-    const bool write = op.def.role == Role::write_variable;
+    const bool write = op.is(External::Order::write);
     bool copied = is_source(op.def);
     for (std::size_t i = 0; i < node.inputs.size() && !copied; ++i)
       copied = per_replica[node.inputs[i].node] && (!write || reduces(op, node, i));
@@ -50,7 +48,7 @@ std::vector<NodeId> fed_alike(const GraphDef& graph, const OpRegistry& ops,
       fed[id] = true;
       reduced |= reduces(op_of(node, ops), node, i);
     }
-    if (reduced && !per_replica[id] && role_of(node, ops) == Role::write_variable)
+    if (reduced && !per_replica[id] && op_of(node, ops).is(External::Order::write))
       alike.push_back(id);
   }
   return alike;
@@ -126,7 +124,7 @@ class Copier {
       if (!per_replica_[id]) continue;
       size += 1 + nodes[id].inputs.size();
       for (NodeId c : nodes[id].control) {
-        const bool all = per_replica_[c] && role_of(nodes[c], ops_) == Role::write_variable;
+        const bool all = per_replica_[c] && op_of(nodes[c], ops_).is(External::Order::write);
         size += all ? std::size_t(n_) : 1;
       }
     }
@@ -137,7 +135,8 @@ class Copier {
   std::vector<NodeId> control(const NodeDef& node, std::int32_t replica) const {
     std::vector<NodeId> out;
     for (NodeId c : node.control) {
-      const bool one = replica >= 0 && role_of(step_.graph.nodes[c], ops_) != Role::write_variable;
+      const bool one =
+          replica >= 0 && !op_of(step_.graph.nodes[c], ops_).is(External::Order::write);
       if (!per_replica_[c])
         out.push_back(out_.node(c));
       else if (one)
@@ -169,8 +168,7 @@ class Copier {
       auto old = ids_.find(other);
       if (old != ids_.end() && per_replica_[old->second]) other = replica_name(other, replica);
     }
-    const Role role = role_of(node, ops_);
-    if (touches_resource(role))
+    if (op_of(node, ops_).takes_handles())
       node.attrs.insert_or_assign("replicas", Attr(std::int64_t(n_)));
     else if (node.device.empty() && node.colocate.empty() && tasks_.size() > 1)
       node.device = tasks_[std::size_t(replica) % tasks_.size()];

@@ -119,7 +119,7 @@ class FakeKernel final : public Kernel {
 
  private:
   Expected<std::vector<Tensor>> allocate(KernelContext& ctx) const {
-    if (op_.def.role == Role::write_variable) return allocate_values(ctx);
+    if (op_.is(External::Order::write)) return allocate_values(ctx);
     std::vector<InferenceContext::Input> known(std::size_t(ctx.inputs()));
     for (std::size_t i = 0; i < known.size(); ++i) {
       const Tensor& in = ctx.input(int(i));

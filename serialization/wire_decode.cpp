@@ -26,7 +26,7 @@ std::vector<ResourceWrites> read_resources(capnp::List<schema::ResourceWrites>::
 }
 
 Uses read_uses(schema::Uses::Reader in) {
-  return {read_numbers(in.getReads()), read_numbers(in.getAssigns()), read_numbers(in.getUpdates()),
+  return {read_numbers(in.getReads()), read_numbers(in.getUpdates()),
           read_numbers(in.getOwnDequeues()), read_numbers(in.getEnqueues())};
 }
 

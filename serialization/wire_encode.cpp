@@ -31,7 +31,6 @@ void write_resources(capnp::List<schema::ResourceWrites>::Builder out,
 
 void write_uses(schema::Uses::Builder out, const Uses& u) {
   write_numbers(out.initReads(unsigned(u.reads.size())), u.reads);
-  write_numbers(out.initAssigns(unsigned(u.assigns.size())), u.assigns);
   write_numbers(out.initUpdates(unsigned(u.updates.size())), u.updates);
   write_numbers(out.initOwnDequeues(unsigned(u.own_dequeues.size())), u.own_dequeues);
   write_numbers(out.initEnqueues(unsigned(u.enqueues.size())), u.enqueues);

@@ -21,7 +21,6 @@ bool Coordinator::conflicts(const Run& run) const {
   for (const auto& [p, done] : run.done) {
     const CommitNumber snapshot = run.attempt.snapshot;
     if (any_after(last_write_, done.uses.reads, snapshot) ||
-        any_after(last_write_, done.uses.assigns, snapshot) ||
         any_after(last_enqueue_, done.uses.own_dequeues, snapshot))
       return true;
   }
@@ -186,7 +185,6 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
 
 void Coordinator::remember_writes(const Run& run) {
   for (const auto& [p, done] : run.done) {
-    for (std::uint64_t id : done.uses.assigns) last_write_[id] = decided_;
     for (std::uint64_t id : done.uses.updates) last_write_[id] = decided_;
     for (std::uint64_t id : done.uses.enqueues) last_enqueue_[id] = decided_;
   }

@@ -143,7 +143,7 @@ void PartitionRuns::burst_done(const AttemptId& id, BurstResult result, Outputs&
   Attempt& attempt = it->second;
   attempt.bursting = false;
   for (StepRequest& request : result.requests) {
-    if (attempt.grant != 0 && request.kind == StepRequest::Kind::write) {
+    if (attempt.grant != 0 && request.external->order == External::Order::write) {
       attempt.held_nodes += std::uint32_t(request.items.size());
       attempt.held.push_back(std::move(request));
     } else {
@@ -181,87 +181,48 @@ void PartitionRuns::waited(const AttemptId& id, std::uint32_t wait, Status statu
   burst(id, *attempt, out);
 }
 
-// ------------------------------------------------------------------ answers of resources
+// ------------------------------------------------------------------ resources
 
-const StepRequest* PartitionRuns::asked_of(const AttemptId& id, std::uint32_t request) {
-  Attempt* attempt = find(id);
-  if (!attempt) return nullptr;
-  auto asked = attempt->asked.find(request);
-  return asked == attempt->asked.end() ? nullptr : &asked->second;
-}
-
-void PartitionRuns::answered(const AttemptId& id, std::uint32_t request,
-                             Expected<std::vector<Tensor>> values, Outputs& out) {
-  Attempt* attempt = find(id);
-  if (!attempt || attempt->finished || attempt->asked.erase(request) == 0) return;
-  attempt->step->answer(request, std::move(values));
-  burst(id, *attempt, out);
-}
-
-void PartitionRuns::read(const AttemptId& id, std::uint32_t request,
-                         Expected<std::vector<Tensor>> values,
-                         const std::vector<std::string>& also_read, Outputs& out) {
-  if (const StepRequest* asked = asked_of(id, request)) {
-    const ResourceId container = setup_.resources[asked->resource].id;
-    for (const std::string& name : also_read)
-      for (const PartitionResource& r : setup_.resources)
-        if (r.id == container && r.name == name) find(id)->uses.reads.push_back(r.key);
-  }
-  answered(id, request, std::move(values), out);
-}
-
-void PartitionRuns::queue_answered(const AttemptId& id, std::uint32_t request,
-                                   Expected<std::vector<Tensor>> element, bool own, Outputs& out) {
-  if (const StepRequest* asked = own ? asked_of(id, request) : nullptr)
-    find(id)->uses.own_dequeues.push_back(setup_.resources[asked->resource].key);
-  answered(id, request, std::move(element), out);
-}
-
-void PartitionRuns::logged(const AttemptId& id, std::uint32_t request, Status status,
-                           CommitNumber committed, Outputs& out) {
-  Attempt* attempt = find(id);
+void PartitionRuns::answered(ResourceAnswer answer, Outputs& out) {
+  Attempt* attempt = find(answer.attempt);
   if (!attempt) return;
-  auto outcome = [&]() -> Expected<std::vector<Tensor>> {
-    if (!status.ok()) return status;
-    return std::vector<Tensor>{};
-  };
-  if (!attempt->committing) return answered(id, request, outcome(), out);
-  attempt->committing = false;
-  if (status.ok()) attempt->committed = committed;
-  if (attempt->finished) return end_if_over(id, *attempt, out);
-  for (const StepRequest& held : attempt->held) attempt->step->answer(held.id, outcome());
-  attempt->held.clear();
-  burst(id, *attempt, out);
+  if (attempt->committing) return committed(*attempt, std::move(answer), out);
+  const auto id = std::uint32_t(answer.id);
+  if (attempt->finished || !attempt->asked.contains(id)) return;
+  note_answer(*attempt, answer);
+  attempt->asked.erase(id);
+  if (answer.status.ok())
+    attempt->step->answer(id, std::move(answer.values));
+  else
+    attempt->step->answer(id, std::move(answer.status));
+  burst(answer.attempt, *attempt, out);
 }
 
-// ------------------------------------------------------------------ requests to resources
+void PartitionRuns::committed(Attempt& attempt, ResourceAnswer answer, Outputs& out) {
+  attempt.committing = false;
+  if (answer.status.ok()) attempt.committed = answer.committed;
+  if (attempt.finished) return end_if_over(answer.attempt, attempt, out);
+  for (const StepRequest& held : attempt.held) {
+    if (answer.status.ok())
+      attempt.step->answer(held.id, std::vector<Tensor>{});
+    else
+      attempt.step->answer(held.id, answer.status);
+  }
+  attempt.held.clear();
+  burst(answer.attempt, attempt, out);
+}
 
 void PartitionRuns::ask(Attempt& attempt, StepRequest request, Outputs& out) {
-  for (const RequestItem& item : request.items) note_use(attempt, item.node, request.kind);
-  const std::uint32_t id = request.id;
-  switch (request.kind) {
-    case StepRequest::Kind::read:
-      out.push_back(read_of(attempt, request));
-      break;
-    case StepRequest::Kind::write:
-      out.push_back(log_of(attempt, {request}, 0));
-      break;
-    case StepRequest::Kind::enqueue:
-    case StepRequest::Kind::dequeue:
-    case StepRequest::Kind::queue_close:
-    case StepRequest::Kind::queue_size:
-      out.push_back(queue_operation_of(attempt, request));
-      break;
-    case StepRequest::Kind::next_element:
-      out.push_back(element_of(attempt, request));
-      break;
-    case StepRequest::Kind::file:
-      out.push_back(FileOperation{id, attempt.info.id, request.items.front().node,
-                                  request.items.front().operands});
-      break;
+  ResourceRequest asked = request_of(attempt, request.id);
+  for (RequestItem& item : request.items) {
+    note_use(attempt, item);
+    if (auto after = setup_.after.find(item.node); after != setup_.after.end())
+      // Reads of one epoch join: seeing a write that one of them is not ordered after is as good.
+      asked.after.insert(asked.after.end(), after->second.begin(), after->second.end());
+    asked.items.push_back(item_of(attempt, item));
   }
-  for (RequestItem& item : request.items) item.operands.clear();
-  attempt.asked.emplace(id, std::move(request));
+  attempt.asked.emplace(request.id, request.resource);
+  out.push_back(Ask{request.resource, std::move(asked)});
 }
 
 // With a granted number the writes travel in one message, once nothing else is left to fail: no
@@ -270,106 +231,73 @@ void PartitionRuns::commit_held(Attempt& attempt, Outputs& out) {
   if (attempt.held.empty() || attempt.held_nodes < setup_.writes.size()) return;
   if (attempt.committing || attempt.committed != 0 || attempt.aborted) return;
   if (!attempt.asked.empty() || attempt.waits > 0) return;
-  for (const StepRequest& r : attempt.held)
-    for (const RequestItem& item : r.items) note_use(attempt, item.node, r.kind);
+  ResourceRequest asked = request_of(attempt, attempt.held.front().id);
+  asked.commit = attempt.grant;
+  for (StepRequest& held : attempt.held)
+    for (RequestItem& item : held.items) {
+      note_use(attempt, item);
+      asked.items.push_back(item_of(attempt, item));
+    }
   attempt.committing = true;
-  out.push_back(log_of(attempt, attempt.held, attempt.grant));
-  for (StepRequest& r : attempt.held)
-    for (RequestItem& item : r.items) item.operands.clear();
+  out.push_back(Ask{attempt.held.front().resource, std::move(asked)});
 }
 
-PartitionRuns::Read PartitionRuns::read_of(const Attempt& attempt,
-                                           const StepRequest& request) const {
+ResourceRequest PartitionRuns::request_of(const Attempt& attempt, std::uint32_t id) const {
+  ResourceRequest request;
+  request.id = id;
+  request.attempt = attempt.info;
+  request.plan = setup_.program;
+  return request;
+}
+
+ResourceRequest::Item PartitionRuns::item_of(const Attempt& attempt, RequestItem& item) const {
   const Plan& plan = setup_.program->plan();
-  Read read{request.resource, {}};
-  read.request.id = request.id;
-  read.request.attempt = attempt.info;
-  for (const RequestItem& item : request.items) {
-    const PlanInfo& info = plan.info[item.node];
-    read.request.names.push_back(setup_.resources[info.resource].name);
-    read.request.initialised_only = info.def.op == "IsVariableInitialized";
-    read.request.replica = std::uint32_t(std::max(0, info.replica));
-    // Reads of one epoch join: seeing a write that one of them is not ordered after is as good.
-    if (auto it = setup_.after.find(item.node); it != setup_.after.end())
-      read.request.after.insert(read.request.after.end(), it->second.begin(), it->second.end());
+  ResourceRequest::Item out;
+  out.node = &plan.info[item.node];
+  if (out.node->resource != kNoResource) out.resource = &plan.resources[out.node->resource];
+  out.key.node = item.node;
+  out.key.replica = std::uint32_t(std::max(0, out.node->replica));
+  if (auto write = setup_.writes.find(item.node); write != setup_.writes.end()) {
+    out.rule = write->second.rule;
+    out.key.node = write->second.key;
+    out.key.replica = write->second.replica;
   }
-  return read;
+  out.key.iterations.assign(item.tag.iterations().begin(), item.tag.iterations().end());
+  out.position = position_of(attempt, *out.node);
+  out.operands = std::move(item.operands);
+  return out;
 }
 
-PartitionRuns::Log PartitionRuns::log_of(const Attempt& attempt,
-                                         const std::vector<StepRequest>& requests,
-                                         CommitNumber grant) const {
-  Log log{requests.front().resource, {}};
-  log.request.id = requests.front().id;
-  log.request.attempt = attempt.info;
-  log.request.commit = grant;
-  for (const StepRequest& request : requests)
-    for (const RequestItem& item : request.items)
-      log.request.writes.push_back(
-          {write_key(item), setup_.writes.at(item.node).rule, item.operands});
-  return log;
+// Of a dataset: the element that START gave this node's replica.
+std::uint64_t PartitionRuns::position_of(const Attempt& attempt, const PlanInfo& node) const {
+  for (std::size_t d = 0; d < setup_.datasets.size(); ++d) {
+    if (setup_.datasets[d].resource != node.resource) continue;
+    const auto& elements = attempt.elements[d];
+    return elements[elements.size() > 1 ? std::size_t(node.replica) : 0];
+  }
+  return 0;
 }
 
-PartitionRuns::QueueOperation PartitionRuns::queue_operation_of(const Attempt& attempt,
-                                                                const StepRequest& request) const {
-  const RequestItem& item = request.items.front();
+void PartitionRuns::note_use(Attempt& attempt, const RequestItem& item) const {
   const PlanInfo& info = setup_.program->plan().info[item.node];
-  QueueOperation operation;
-  operation.resource = info.resource;
-  operation.kind = request.kind;
-  operation.request = {request.id, attempt.info, write_key(item)};
-  operation.element = item.operands;
-  if (request.kind == StepRequest::Kind::queue_close)
-    operation.cancel_pending = *info.def.attrs.find("cancel_pending")->second.get<bool>();
-  return operation;
-}
-
-PartitionRuns::TakeElement PartitionRuns::element_of(const Attempt& attempt,
-                                                     const StepRequest& request) const {
-  const PlanInfo& info = setup_.program->plan().info[request.items.front().node];
-  auto read = std::find_if(setup_.datasets.begin(), setup_.datasets.end(),
-                           [&](const DatasetRead& r) { return r.resource == info.resource; });
-  const auto& elements = attempt.elements[std::size_t(read - setup_.datasets.begin())];
-  const std::size_t replica = elements.size() > 1 ? std::size_t(info.replica) : 0;
-  return {info.resource, request.id, attempt.info.id, elements[replica]};
-}
-
-void PartitionRuns::note_use(Attempt& attempt, std::uint32_t node, StepRequest::Kind kind) const {
-  const PlanInfo& info = setup_.program->plan().info[node];
-  Uses& uses = attempt.uses;
-  switch (kind) {
-    case StepRequest::Kind::read:
-    case StepRequest::Kind::queue_size:
-      uses.reads.push_back(setup_.resources[info.resource].key);
-      break;
-    case StepRequest::Kind::write:
-      for (std::uint32_t handle : info.handles)
-        (info.def.op == "Assign" ? uses.assigns : uses.updates)
-            .push_back(setup_.resources[handle].key);
-      break;
-    case StepRequest::Kind::enqueue:
-    case StepRequest::Kind::queue_close:
-      uses.enqueues.push_back(setup_.resources[info.resource].key);
-      [[fallthrough]];
-    case StepRequest::Kind::dequeue:
-      uses.updates.push_back(setup_.resources[info.resource].key);
-      break;
-    case StepRequest::Kind::next_element:
-    case StepRequest::Kind::file:
-      break;
+  const External& external = *info.external;
+  for (std::uint32_t handle : info.handles) {
+    const std::uint64_t key = setup_.resources[handle].key;
+    if (external.sees) attempt.uses.reads.push_back(key);
+    if (external.changes) attempt.uses.updates.push_back(key);
+    if (external.fills) attempt.uses.enqueues.push_back(key);
   }
 }
 
-WriteKey PartitionRuns::write_key(const RequestItem& item) const {
-  WriteKey key;
-  key.node = item.node;
-  key.replica = std::uint32_t(std::max(0, setup_.program->plan().info[item.node].replica));
-  if (auto it = setup_.writes.find(item.node); it != setup_.writes.end()) {
-    key.node = it->second.key;
-    key.replica = it->second.replica;
-  }
-  key.iterations.assign(item.tag.iterations().begin(), item.tag.iterations().end());
-  return key;
+// What only the answer tells of how the run depends on others.
+void PartitionRuns::note_answer(Attempt& attempt, const ResourceAnswer& answer) const {
+  const std::uint32_t asked = attempt.asked.at(std::uint32_t(answer.id));
+  if (asked == kNoResource) return;
+  const PartitionResource& resource = setup_.resources[asked];
+  if (answer.own) attempt.uses.own_dequeues.push_back(resource.key);
+  for (const std::string& name : answer.also_seen)
+    for (const PartitionResource& other : setup_.resources)
+      if (other.id == resource.id && other.name == name) attempt.uses.reads.push_back(other.key);
 }
 
 }  // namespace troupe

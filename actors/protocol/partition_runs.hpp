@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/protocol/queue_state.hpp"
+#include "actors/protocol/resource_request.hpp"
 #include "actors/protocol/step_state.hpp"
 #include "actors/protocol/variable_store.hpp"
 #include "core/transaction.hpp"
@@ -71,34 +71,11 @@ class PartitionRuns {
     bool dead = false;
   };
 
-  // To the resource of that index in Plan::resources. Answered once with read(), logged(),
-  // queue_answered() or answered(), under the request's id.
-  struct Read {
-    std::uint32_t resource = 0;
-    VariableStore::ReadRequest request;
-  };
-  struct Log {
-    std::uint32_t resource = 0;
-    VariableStore::LogRequest request;
-  };
-  struct QueueOperation {
-    std::uint32_t resource = 0;
-    StepRequest::Kind kind = StepRequest::Kind::enqueue;  // or dequeue, queue_close, queue_size
-    QueueState::Request request;
-    std::vector<Tensor> element;  // enqueue
-    bool cancel_pending = false;  // close
-  };
-  struct TakeElement {
-    std::uint32_t resource = 0;
-    std::uint32_t id = 0;
-    AttemptId attempt;
-    std::uint64_t position = 0;
-  };
-  struct FileOperation {
-    std::uint32_t id = 0;
-    AttemptId attempt;
-    std::uint32_t node = 0;  // of the plan
-    std::vector<Tensor> inputs;
+  // To the resource of that index in Plan::resources, or kNoResource: to the process. Answered with
+  // answered().
+  struct Ask {
+    std::uint32_t resource = kNoResource;
+    ResourceRequest request;
   };
   // Run step->run(lanes) on a lane, then burst_done(). Both pointers live until then.
   struct Burst {
@@ -112,8 +89,7 @@ class PartitionRuns {
     StepWait wait;
   };
   // PartitionDone and GrantReturned are for the coordinator.
-  using Output = std::variant<Read, Log, QueueOperation, TakeElement, FileOperation, Burst, Await,
-                              PartitionDone, GrantReturned>;
+  using Output = std::variant<Ask, Burst, Await, PartitionDone, GrantReturned>;
   using Outputs = std::vector<Output>;
 
   // Makes what takes the tensors of an attempt that leave the partition.
@@ -130,17 +106,7 @@ class PartitionRuns {
   void arrived(const AttemptId& attempt, Arrival arrival, Outputs& out);
   void burst_done(const AttemptId& attempt, BurstResult result, Outputs& out);
   void waited(const AttemptId& attempt, std::uint32_t wait, Status status, Outputs& out);
-  // `also_read`: VariableStore::ReadReply.
-  void read(const AttemptId& attempt, std::uint32_t id, Expected<std::vector<Tensor>> values,
-            const std::vector<std::string>& also_read, Outputs& out);
-  // `committed`: the granted number, when the log request carried it.
-  void logged(const AttemptId& attempt, std::uint32_t id, Status status, CommitNumber committed,
-              Outputs& out);
-  // `own`: the element is one that the run enqueued itself.
-  void queue_answered(const AttemptId& attempt, std::uint32_t id,
-                      Expected<std::vector<Tensor>> element, bool own, Outputs& out);
-  void answered(const AttemptId& attempt, std::uint32_t id, Expected<std::vector<Tensor>> values,
-                Outputs& out);
+  void answered(ResourceAnswer answer, Outputs& out);
   // What is over is forgotten.
   void live(const LiveList& list);
 
@@ -160,8 +126,9 @@ class PartitionRuns {
     std::shared_ptr<StepOutbox> outbox;
     bool bursting = false;
     bool ended = false;  // PartitionDone was sent
-    // Requests with no answer yet; a held one waits for the rest of the step (fast path).
-    std::map<std::uint32_t, StepRequest> asked;
+    // Requests with no answer yet, and the resource they went to; a held one waits for the rest of
+    // the step (fast path).
+    std::map<std::uint32_t, std::uint32_t> asked;
     std::vector<StepRequest> held;
     std::uint32_t held_nodes = 0;
     std::uint32_t waits = 0;  // tickets that are not done yet
@@ -173,20 +140,17 @@ class PartitionRuns {
   };
 
   Attempt* find(const AttemptId& id);
-  // A request that is not answered yet; null when there is none.
-  const StepRequest* asked_of(const AttemptId& id, std::uint32_t request);
   Status check_elements(const Start& start) const;
   void refuse(const AttemptId& id, const RunId& run, Status status, Outputs& out);
   void burst(const AttemptId& id, Attempt& attempt, Outputs& out);
   void burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out);
+  void committed(Attempt& attempt, ResourceAnswer answer, Outputs& out);
   void ask(Attempt& attempt, StepRequest request, Outputs& out);
-  Read read_of(const Attempt& attempt, const StepRequest& request) const;
-  Log log_of(const Attempt& attempt, const std::vector<StepRequest>& requests,
-             CommitNumber grant) const;
-  QueueOperation queue_operation_of(const Attempt& attempt, const StepRequest& request) const;
-  TakeElement element_of(const Attempt& attempt, const StepRequest& request) const;
-  void note_use(Attempt& attempt, std::uint32_t node, StepRequest::Kind kind) const;
-  WriteKey write_key(const RequestItem& item) const;
+  ResourceRequest request_of(const Attempt& attempt, std::uint32_t id) const;
+  ResourceRequest::Item item_of(const Attempt& attempt, RequestItem& item) const;
+  std::uint64_t position_of(const Attempt& attempt, const PlanInfo& node) const;
+  void note_use(Attempt& attempt, const RequestItem& item) const;
+  void note_answer(Attempt& attempt, const ResourceAnswer& answer) const;
   void commit_held(Attempt& attempt, Outputs& out);
   void end_if_over(const AttemptId& id, Attempt& attempt, Outputs& out);
   void report(const AttemptId& id, Attempt& attempt, StepResult result, Outputs& out);

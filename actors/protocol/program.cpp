@@ -43,8 +43,8 @@ void Program::lay_out() {
   std::sort(recvs_.begin(), recvs_.end());
   mark_conditional();
   for (std::uint32_t i = 0; i < p.nodes.size(); ++i)
-    if (nodes_[i].role == Role::read_variable && p.info[i].epoch == 0 &&
-        !(nodes_[i].flags & kConditional)) {
+    if (nodes_[i].role == Role::external && p.info[i].epoch == 0 &&
+        p.info[i].external->order == External::Order::read && !(nodes_[i].flags & kConditional)) {
       nodes_[i].flags |= kFirstRead;
       first_reads_.push_back(i);
     }

@@ -98,12 +98,10 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
             readers[slot] != 0 && !slots[slot].tensor.defined())
           return fail(node, invalid_argument("is not fed"));
       return finish(node, false);
-    case Role::variable:
-    case Role::queue:
-    case Role::dataset:
-      return finish(node, false);
-    default:
+    case Role::external:
       return request(node);
+    default:
+      return finish(node, false);
   }
 }
 

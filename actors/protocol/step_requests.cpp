@@ -4,44 +4,10 @@
 #include "actors/protocol/detail/step.hpp"
 
 namespace troupe {
-namespace {
-
-StepRequest::Kind kind_of(Role role) {
-  switch (role) {
-    case Role::read_variable:
-      return StepRequest::Kind::read;
-    case Role::write_variable:
-      return StepRequest::Kind::write;
-    case Role::enqueue:
-      return StepRequest::Kind::enqueue;
-    case Role::dequeue:
-      return StepRequest::Kind::dequeue;
-    case Role::queue_close:
-      return StepRequest::Kind::queue_close;
-    case Role::queue_size:
-      return StepRequest::Kind::queue_size;
-    case Role::next_element:
-      return StepRequest::Kind::next_element;
-    case Role::file:
-      return StepRequest::Kind::file;
-    default:
-      break;
-  }
-  TROUPE_CHECK(false, "a role that nobody handles");
-}
-
-// Leaves a key at its resource (ResourceWrites).
-bool leaves_key(StepRequest::Kind kind) {
-  return kind == StepRequest::Kind::write || kind == StepRequest::Kind::enqueue ||
-         kind == StepRequest::Kind::dequeue || kind == StepRequest::Kind::queue_close;
-}
-
-}  // namespace
 
 void StepState::State::request_first_reads() {
   for (std::uint32_t node : program->first_reads())
-    request_of(StepRequest::Kind::read, node)
-        .items.push_back({.node = node, .outputs = nodes[node].outputs});
+    request_of(node).items.push_back({.node = node, .outputs = nodes[node].outputs});
 }
 
 // A node that the executor carries out is ready: its inputs go along.
@@ -54,34 +20,35 @@ void StepState::State::request(std::uint32_t i) {
     item.operands.push_back(take(program->input_slots()[node.first_input + k]).tensor);
   release_inputs(node);
   external[i] |= kWanted;
-  request_of(kind_of(node.role), i).items.push_back(std::move(item));
+  request_of(i).items.push_back(std::move(item));
 }
 
 // The request of this burst that the node joins, or a new one.
-StepRequest& StepState::State::request_of(StepRequest::Kind kind, std::uint32_t i) {
+StepRequest& StepState::State::request_of(std::uint32_t i) {
   const Plan& plan = program->plan();
   const PlanInfo& info = plan.info[i];
-  const auto reads_alike = [&](const StepRequest& r) {
+  const External& external = *info.external;
+  const auto alike = [&](const StepRequest& r) {
     const PlanInfo& other = plan.info[r.items[0].node];
-    return r.epoch == info.epoch && other.def.op == info.def.op &&
-           (info.epoch == 0 || other.replica == info.replica);
+    if (other.external->order != external.order ||
+        plan.resources[r.resource].container != plan.resources[info.resource].container)
+      return false;
+    return external.order == External::Order::write ||
+           (other.external == info.external && r.epoch == info.epoch &&
+            (info.epoch == 0 || other.replica == info.replica));
   };
-  auto container = [&](std::uint32_t resource) -> std::string_view {
-    return resource == ~0u ? std::string_view() : plan.resources[resource].container;
-  };
-  if (kind == StepRequest::Kind::read || kind == StepRequest::Kind::write)
+  if (external.order != External::Order::none && info.resource != kNoResource)
     for (StepRequest& r : burst->requests)
-      if (r.kind == kind && (kind == StepRequest::Kind::write || reads_alike(r)) &&
-          container(r.resource) == container(info.resource)) {
+      if (r.resource != kNoResource && alike(r)) {
         requests[r.id - first_request].nodes.push_back(i);
         return r;
       }
   StepRequest& made = burst->requests.emplace_back();
   made.id = first_request + std::uint32_t(requests.size());
-  made.kind = kind;
+  made.external = info.external;
   made.resource = info.resource;
   made.epoch = info.epoch;
-  requests.push_back({kind, {i}, true});
+  requests.push_back({{i}, true});
   return made;
 }
 
@@ -132,8 +99,8 @@ void StepState::State::handle(RequestAnswer& answer) {
   if (!answer.status.ok()) return fail(request.nodes[0], answer.status);
   std::size_t next = 0;
   for (std::uint32_t node : request.nodes) {
-    if (leaves_key(request.kind) && program->plan().info[node].resource != ~0u)
-      ++keys[program->plan().info[node].resource];
+    const PlanInfo& info = program->plan().info[node];
+    if (info.external->commits && info.resource != kNoResource) ++keys[info.resource];
     if (failing()) continue;
     Status taken = take_outputs(node, answer.outputs, next);
     if (!taken.ok()) return fail(node, taken);

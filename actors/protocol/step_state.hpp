@@ -10,8 +10,8 @@
 
 #include "actors/protocol/inbox.hpp"
 #include "actors/protocol/program.hpp"
-#include "core/transaction.hpp"
 #include "core/trace.hpp"
+#include "core/transaction.hpp"
 #include "devices/lanes.hpp"
 
 namespace troupe {
@@ -44,24 +44,19 @@ struct RequestItem {
   std::uint32_t outputs = 0;     // tensors that the answer must hold for it
 };
 
+inline constexpr std::uint32_t kNoResource = ~0u;  // of a request to the process itself
+
 // What a burst cannot do itself. Answered exactly once with StepState::answer(id, ...), the outputs
 // of all items in order. An answer may come after the step failed; it is then dropped.
+//
+// One item, unless the verb has an order (External): reads of one op, container and epoch are one
+// request (after epoch 0, which sees the snapshot, of one replica too), and so are writes of one
+// container that became ready in one burst.
 struct StepRequest {
-  enum class Kind : std::uint8_t {
-    read,          // one ReadVariables: reads of one op, container and epoch; after epoch 0, which
-                   // sees the snapshot, of one replica too
-    write,         // one ApplyUpdates: writes of one container that became ready in one burst
-    enqueue,       // one item
-    dequeue,       // one item
-    queue_close,   // one item
-    queue_size,    // one item
-    next_element,  // one item
-    file,          // one item
-  };
   std::uint32_t id = 0;
-  Kind kind = Kind::read;
-  std::uint32_t resource = ~0u;  // read, write: the first item's; its container holds for all
-  std::uint32_t epoch = 0;       // read
+  const External* external = nullptr;    // of the first item
+  std::uint32_t resource = kNoResource;  // the first item's; its container holds for all
+  std::uint32_t epoch = 0;
   std::vector<RequestItem> items;
 };
 

@@ -13,11 +13,12 @@ std::uint32_t PlanDraft::add(NodeSpec spec) {
   node.first_slot = std::uint32_t(plan_.slots.size());
   node.inputs = std::uint16_t(spec.inputs.size());
   node.outputs = spec.outputs;
-  node.role = spec.role;
+  node.role = spec.external ? Role::external : spec.role;
   plan_.nodes.push_back(node);
   PlanInfo info;
   info.def.name = info.name = std::move(spec.name);
   info.def.op = std::move(spec.op);
+  info.external = spec.external;
   plan_.info.push_back(std::move(info));
   for (std::uint32_t slot : spec.inputs) {
     plan_.input_slots.push_back(slot);

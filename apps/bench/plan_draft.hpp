@@ -23,6 +23,7 @@ class PlanDraft {
     std::uint16_t outputs = 1;
     std::vector<std::uint32_t> control = {};  // nodes
     std::string op = "Test";
+    const External* external = nullptr;  // which outlives the plan; the role is external then
   };
   // Returns the node's index.
   std::uint32_t add(NodeSpec spec);

@@ -35,13 +35,30 @@ Status check_same_definition(const NodeDef& a, const NodeDef& b) {
                  b);
 }
 
+// "Enqueue" or "Enqueue of [f32]", for errors.
+std::string op_and_types(const NodeDef& node) {
+  for (const char* name : {"T", "types"})
+    if (auto it = node.attrs.find(name); it != node.attrs.end())
+      return node.op + " of " + it->second.text();
+  return node.op;
+}
+
+// All handles have one dtype: a queue's where a variable's is wanted shows here.
+Status check_kind(const OpInfo& op, const NodeDef& node, const NodeDef& handle,
+                  const OpRegistry& ops) {
+  if (op_of(handle, ops).def.external.resource == op.def.external.resource) return ok_status();
+  return in_node(invalid_argument(op_and_types(node) + " cannot use the handle '" + handle.name +
+                                  "' (" + op_and_types(handle) + ")"),
+                 node);
+}
+
 // Which resource each handle means, and that handles go straight to the ops that take them.
 Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpRegistry& ops) {
   std::map<std::string, Uses> all;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const NodeDef& node = graph.nodes[id];
-    const Role role = role_of(node, ops);
-    if (is_handle(role)) {
+    const OpInfo& op = op_of(node, ops);
+    if (is_handle(op.def.role)) {
       auto [at, added] = all.try_emplace(resource_key(node, ops));
       if (added)
         at->second.handle = id;
@@ -50,20 +67,22 @@ Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpR
       continue;
     }
     const std::size_t handles = handle_inputs(graph, node);
-    if (touches_resource(role) && handles == 0)
+    if (op.takes_handles() && handles == 0)
       return in_node(invalid_argument("input 0 must be a handle"), node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeDef& source = graph.nodes[node.inputs[i].node];
       if (source.out_types[node.inputs[i].index] != DType::resource) continue;
-      if (!touches_resource(role) || i >= handles || !is_handle(role_of(source, ops)))
+      if (!op.takes_handles() || i >= handles || !is_handle(role_of(source, ops)))
         return in_node(invalid_argument("the handle '" + source.name +
                                         "' must go straight from its variable, queue or dataset "
                                         "to the op that uses it"),
                        node);
-      if (Status s = detail::check_handle(op_of(node, ops), node, int(i), source); !s.ok())
+      TROUPE_TRY(check_kind(op, node, source, ops));
+      if (Status s = detail::check_handle(op, node, int(i), source); !s.ok())
         return in_node(s, node);
       Uses& uses = all[resource_key(source, ops)];
-      auto& list = role == Role::write_variable ? uses.writes : uses.reads;
+      if (op.is(External::Order::none)) continue;
+      auto& list = op.is(External::Order::write) ? uses.writes : uses.reads;
       if (list.empty() || list.back() != id) list.push_back(id);
     }
   }

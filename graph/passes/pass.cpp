@@ -62,25 +62,6 @@ const OpInfo& op_of(const NodeDef& node, const OpRegistry& ops) {
   return *info;
 }
 
-bool is_handle(Role role) {
-  return role == Role::variable || role == Role::queue || role == Role::dataset;
-}
-
-bool touches_resource(Role role) {
-  switch (role) {
-    case Role::read_variable:
-    case Role::write_variable:
-    case Role::enqueue:
-    case Role::dequeue:
-    case Role::next_element:
-    case Role::queue_close:
-    case Role::queue_size:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool is_loop_role(Role role) {
   return role == Role::enter || role == Role::exit || role == Role::next_iteration ||
          role == Role::loop_cond;

@@ -17,7 +17,7 @@ namespace troupe {
 //   - an input or a control input names an earlier node, but for back edges into Merge;
 //   - names are unique; every op is known to `op_of`;
 //   - a fed port is output 0 of a node of op kFeedOp (attribute "feed": index in the request);
-//   - handles (Role::variable, queue, dataset) have no control edges.
+//   - handles (Role::handle) have no control edges.
 struct Step {
   GraphDef graph;
   std::vector<Port> fetches;  // in the order of the request; may repeat
@@ -37,9 +37,8 @@ const OpInfo& op_of(const NodeDef& node, const OpRegistry& ops);
 inline Role role_of(const NodeDef& node, const OpRegistry& ops) {
   return op_of(node, ops).def.role;
 }
-bool is_handle(Role role);         // variable, queue, dataset
-bool touches_resource(Role role);  // its first inputs are handles, and it runs where they are
-bool is_loop_role(Role role);      // enter, exit, next_iteration, loop_cond
+inline bool is_handle(Role role) { return role == Role::handle; }
+bool is_loop_role(Role role);  // enter, exit, next_iteration, loop_cond
 // How many leading inputs of `node` are handles.
 std::size_t handle_inputs(const GraphDef& graph, const NodeDef& node);
 // The argument (of op.in or op.out) that a flat input or output belongs to.

@@ -42,6 +42,7 @@ TROUPE_OPS(assign) {
             {.name = "Assign",
              .in = {"var: resource", "value"},
              .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
+             .external = {.sees = true},  // a value, not a change: two of them do not add up
              .reduce = {"value"},
              .combine = Combine::first,
              .doc = "The variable becomes `value`; this is what gives it its first one. Of several "

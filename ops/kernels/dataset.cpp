@@ -43,7 +43,8 @@ TROUPE_OPS(dataset) {
          .shape = dataset_shape,
          .no_gradient = true,
          .stateful = true,
-         .role = Role::dataset,
+         .role = Role::handle,
+         .external = {.resource = "dataset"},
          .doc = "A handle on an input pipeline over (image, label) pairs: from the IDX `files` "
                 "(images, labels), or digits drawn by `digits_seed`. The examples are `limit` (0: "
                 "all) from `first` on, shuffled anew in each epoch through a window of `shuffle` "
@@ -55,7 +56,9 @@ TROUPE_OPS(dataset) {
          .attrs = {"shapes: list(shape)"},
          .shape = element_shape,
          .no_gradient = true,
+         .host = {"values"},
          .stateful = true,
-         .role = Role::next_element,
+         .role = Role::external,
+         .external = {.resource = "dataset", .verb = "next", .per_replica = true},
          .doc = "The dataset's element of this run and replica; out_of_range past the end."});
 }

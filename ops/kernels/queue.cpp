@@ -54,15 +54,22 @@ TROUPE_OPS(queue) {
          .shape = queue_shape,
          .no_gradient = true,
          .stateful = true,
-         .role = Role::queue,
+         .role = Role::handle,
+         .external = {.resource = "queue"},
          .doc = "A handle on a bounded first-in-first-out queue of tuples with the dtypes `types` "
                 "and, when given, the `shapes`. Named like a Variable."});
   r.add({.name = "Enqueue",
          .in = {"handle: resource", "values: types..."},
          .shape = no_outputs,
          .no_gradient = true,
+         .host = {"values"},
          .stateful = true,
-         .role = Role::enqueue,
+         .role = Role::external,
+         .external = {.resource = "queue",
+                      .verb = "enqueue",
+                      .commits = true,
+                      .changes = true,
+                      .fills = true},
          .doc = "Appends one tuple, visible to other runs when this run commits. Waits while the "
                 "queue is full; cancelled once it is closed."});
   r.add({.name = "Dequeue",
@@ -71,25 +78,36 @@ TROUPE_OPS(queue) {
          .attrs = {"shapes: list(shape) = []"},
          .shape = element_shape,
          .no_gradient = true,
+         .host = {"values"},
          .stateful = true,
-         .role = Role::dequeue,
+         .role = Role::external,
+         .external = {.resource = "queue",
+                      .verb = "dequeue",
+                      .per_replica = true,
+                      .commits = true,
+                      .changes = true},
          .doc = "The oldest tuple, which leaves the queue when this run commits. Waits while the "
                 "queue is empty; out_of_range when it is closed and nothing can come any more."});
-  r.add({.name = "QueueClose",
-         .in = {"handle: resource"},
-         .attrs = {"cancel_pending: bool = false"},
-         .shape = no_outputs,
-         .no_gradient = true,
-         .stateful = true,
-         .role = Role::queue_close,
-         .doc = "No element enters any more, once those that wait have, or at once and cancelling "
-                "them with `cancel_pending`. cancelled when the queue is closed already."});
+  r.add(
+      {.name = "QueueClose",
+       .in = {"handle: resource"},
+       .attrs = {"cancel_pending: bool = false"},
+       .shape = no_outputs,
+       .no_gradient = true,
+       .stateful = true,
+       .role = Role::external,
+       .external =
+           {.resource = "queue", .verb = "close", .commits = true, .changes = true, .fills = true},
+       .doc = "No element enters any more, once those that wait have, or at once and cancelling "
+              "them with `cancel_pending`. cancelled when the queue is closed already."});
   r.add({.name = "QueueSize",
          .in = {"handle: resource"},
          .out = {"size: i64"},
          .shape = scalar_shape,
          .no_gradient = true,
+         .host = {"size"},
          .stateful = true,
-         .role = Role::queue_size,
+         .role = Role::external,
+         .external = {.resource = "queue", .verb = "size", .sees = true},
          .doc = "How many elements the queue holds as of the run's snapshot."});
 }

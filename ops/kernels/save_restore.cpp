@@ -41,7 +41,8 @@ TROUPE_OPS(save_restore) {
          .no_gradient = true,
          .host = {"prefix", "tensors"},
          .stateful = true,
-         .role = Role::file,
+         .role = Role::external,
+         .external = {.resource = "files", .verb = "save", .on_host = true},
          .doc = "Writes the tensors under their `names` to files that begin with `prefix`."});
   r.add({.name = "Restore",
          .in = {"prefix: string"},
@@ -51,7 +52,8 @@ TROUPE_OPS(save_restore) {
          .no_gradient = true,
          .host = {"prefix", "tensors"},
          .stateful = true,
-         .role = Role::file,
+         .role = Role::external,
+         .external = {.resource = "files", .verb = "restore", .on_host = true},
          .doc = "The tensors `names` of the files that Save wrote under `prefix`; not_found for a "
                 "name that is not there, invalid_argument for another dtype or shape."});
 }

@@ -41,7 +41,12 @@ inline OpDef dense_update(OpDef def) {
   def.shape = dense_update_shape;
   def.no_gradient = true;
   def.stateful = true;
-  def.role = Role::write_variable;
+  def.role = Role::external;
+  def.external.resource = "variable";
+  def.external.verb = "log";
+  def.external.order = External::Order::write;
+  def.external.commits = true;
+  def.external.changes = true;
   return def;
 }
 

@@ -28,7 +28,8 @@ TROUPE_OPS(variable) {
          .shape = variable_shape,
          .no_gradient = true,
          .stateful = true,
-         .role = Role::variable,
+         .role = Role::handle,
+         .external = {.resource = "variable"},
          .doc =
              "A handle on a tensor that outlives runs, of dtype T and shape `shape`. It is named "
              "by `shared_name`, or by its node's name when that is empty, in `container`; two "
@@ -43,7 +44,9 @@ TROUPE_OPS(variable) {
          .shape = same_shape,
          .grad = to_variable,
          .stateful = true,
-         .role = Role::read_variable,
+         .role = Role::external,
+         .external =
+             {.resource = "variable", .verb = "read", .order = External::Order::read, .sees = true},
          .doc = "The variable's value as of the run's snapshot, or, ordered after a write of its "
                 "own run, what that write leaves. failed_precondition when it is uninitialised."});
   r.add({.name = "IsVariableInitialized",
@@ -52,6 +55,10 @@ TROUPE_OPS(variable) {
          .shape = scalar_shape,
          .no_gradient = true,
          .stateful = true,
-         .role = Role::read_variable,
+         .role = Role::external,
+         .external = {.resource = "variable",
+                      .verb = "is_initialized",
+                      .order = External::Order::read,
+                      .sees = true},
          .doc = "Whether the variable has a value as of the run's snapshot."});
 }

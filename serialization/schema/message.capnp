@@ -175,10 +175,9 @@ struct ResourceWrites {
 
 struct Uses {
   reads @0 :List(UInt64);
-  assigns @1 :List(UInt64);
-  updates @2 :List(UInt64);
-  ownDequeues @3 :List(UInt64);
-  enqueues @4 :List(UInt64);
+  updates @1 :List(UInt64);
+  ownDequeues @2 :List(UInt64);
+  enqueues @3 :List(UInt64);
 }
 
 struct Fetched {

@@ -165,7 +165,8 @@ inline OpRegistry registry() {
        .out = {"handle: resource"},
        .attrs = {"dtype: type", "shape: shape", "shared_name: string = "},
        .stateful = true,
-       .role = Role::variable});
+       .role = Role::handle,
+       .external = {.resource = "variable"}});
   add({.name = "ReadVariable",
        .in = {"handle: resource"},
        .out = {"value: dtype"},
@@ -173,14 +174,22 @@ inline OpRegistry registry() {
        .shape = attr_shape,
        .grad = pass_grad,
        .stateful = true,
-       .role = Role::read_variable});
+       .role = Role::external,
+       .external = {
+           .resource = "variable", .verb = "read", .order = External::Order::read, .sees = true}});
   add({.name = "Assign",
        .in = {"var: resource", "value"},
        .types = "f32 f64",
        .shape = no_outputs,
        .no_gradient = true,
        .stateful = true,
-       .role = Role::write_variable});
+       .role = Role::external,
+       .external = {.resource = "variable",
+                    .verb = "log",
+                    .order = External::Order::write,
+                    .commits = true,
+                    .sees = true,
+                    .changes = true}});
   add({.name = "NoOp", .shape = no_outputs, .no_gradient = true});
   add({.name = "Split",
        .in = {"x"},

@@ -9,6 +9,14 @@
 namespace troupe::toy {
 namespace {
 
+const External kRead{
+    .resource = "variable", .verb = "read", .order = External::Order::read, .sees = true};
+const External kWrite{.resource = "variable",
+                      .verb = "log",
+                      .order = External::Order::write,
+                      .commits = true,
+                      .changes = true};
+
 Status add_all(OpRegistry& r) {
   auto kernel = [&](OpDef def) {
     def.doc = "A toy.";
@@ -48,56 +56,75 @@ Status add_all(OpRegistry& r) {
        .types = "f32",
        .attrs = {"T: type", "shape: shape", "container: string = ", "shared_name: string = "},
        .stateful = true,
-       .role = Role::variable}));
+       .role = Role::handle,
+       .external = {.resource = "variable"}}));
   TROUPE_TRY(kernel({.name = "Read",
                      .in = {"var: resource"},
                      .out = {"value"},
                      .types = "f32",
                      .attrs = {"T: type"},
                      .stateful = true,
-                     .role = Role::read_variable}));
+                     .role = Role::external,
+                     .external = kRead}));
   TROUPE_TRY(kernel({.name = "Assign",
                      .in = {"var: resource", "value"},
                      .types = "f32",
                      .stateful = true,
-                     .role = Role::write_variable}));
+                     .role = Role::external,
+                     .external = kWrite}));
   TROUPE_TRY(kernel({.name = "Descend",
                      .in = {"var: resource", "rate", "grad"},
                      .types = "f32",
                      .attrs = {"replicas: int = 1"},
                      .stateful = true,
-                     .role = Role::write_variable,
+                     .role = Role::external,
+                     .external = kWrite,
                      .reduce = {"grad"}}));
-  TROUPE_TRY(kernel(
-      {.name = "Queue", .out = {"handle: resource"}, .stateful = true, .role = Role::queue}));
+  TROUPE_TRY(kernel({.name = "Queue",
+                     .out = {"handle: resource"},
+                     .stateful = true,
+                     .role = Role::handle,
+                     .external = {.resource = "queue"}}));
   TROUPE_TRY(kernel({.name = "Enqueue",
                      .in = {"queue: resource", "value"},
                      .types = "f32",
+                     .host = {"value"},
                      .stateful = true,
-                     .role = Role::enqueue}));
-  TROUPE_TRY(kernel({.name = "Dequeue",
-                     .in = {"queue: resource"},
-                     .out = {"value"},
-                     .types = "f32",
-                     .attrs = {"T: type"},
+                     .role = Role::external,
+                     .external = {.resource = "queue", .verb = "enqueue", .commits = true}}));
+  TROUPE_TRY(
+      kernel({.name = "Dequeue",
+              .in = {"queue: resource"},
+              .out = {"value"},
+              .types = "f32",
+              .attrs = {"T: type"},
+              .host = {"value"},
+              .stateful = true,
+              .role = Role::external,
+              .external = {
+                  .resource = "queue", .verb = "dequeue", .per_replica = true, .commits = true}}));
+  TROUPE_TRY(kernel({.name = "Dataset",
+                     .out = {"handle: resource"},
                      .stateful = true,
-                     .role = Role::dequeue}));
-  TROUPE_TRY(kernel(
-      {.name = "Dataset", .out = {"handle: resource"}, .stateful = true, .role = Role::dataset}));
+                     .role = Role::handle,
+                     .external = {.resource = "dataset"}}));
   TROUPE_TRY(kernel({.name = "Next",
                      .in = {"data: resource"},
                      .out = {"value"},
                      .types = "f32",
                      .attrs = {"T: type"},
+                     .host = {"value"},
                      .stateful = true,
-                     .role = Role::next_element}));
+                     .role = Role::external,
+                     .external = {.resource = "dataset", .verb = "next", .per_replica = true}}));
   TROUPE_TRY(
       kernel({.name = "Enter", .in = {"x"}, .out = {"y"}, .types = "f32", .role = Role::enter}));
   TROUPE_TRY(kernel({.name = "AssignBoth",
                      .in = {"first: resource", "second: resource", "value"},
                      .types = "f32",
                      .stateful = true,
-                     .role = Role::write_variable}));
+                     .role = Role::external,
+                     .external = kWrite}));
   return ok_status();
 }
 
@@ -305,9 +332,9 @@ class PlanRunner {
         return {arrived_.at(info.channel)};
       case Role::copy:
         return in;
-      case Role::read_variable:
-        return {history(plan, info).at(info.epoch)};
-      case Role::write_variable: {
+      case Role::external: {
+        if (info.external->order == External::Order::read)
+          return {history(plan, info).at(info.epoch)};
         auto& values = history(plan, info);
         CHECK(values.size() == info.epoch + 1);  // in the order of the epochs
         values.push_back(after_write(info.def.op, values.back(), in));

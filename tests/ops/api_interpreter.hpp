@@ -57,20 +57,16 @@ class Interpreter {
     for (NodeId before : node.control) values(before);
     const OpInfo& op = *g_.registry().find(node.op);
     std::vector<Tensor> result;
-    switch (op.def.role) {
-      case Role::read_variable:
-        REQUIRE(variables_.count(key(node.inputs[0].node)) == 1);
-        result = {variables_[key(node.inputs[0].node)]};
-        break;
-      case Role::write_variable:
-        for (Port input : operands(node)) value(input);
-        writes_.push_back(id);
-        break;
-      case Role::next_element:
-        result = element(node.inputs[0].node);
-        break;
-      default:
-        result = evaluated(node, node.inputs, node.out_types);
+    if (op.is(External::Order::read)) {
+      REQUIRE(variables_.count(key(node.inputs[0].node)) == 1);
+      result = {variables_[key(node.inputs[0].node)]};
+    } else if (op.is(External::Order::write)) {
+      for (Port input : operands(node)) value(input);
+      writes_.push_back(id);
+    } else if (op.def.external.resource == "dataset") {
+      result = element(node.inputs[0].node);
+    } else {
+      result = evaluated(node, node.inputs, node.out_types);
     }
     return values_[id] = std::move(result);
   }

@@ -169,7 +169,7 @@ TEST_CASE_FIXTURE(Fixture, "a request that later ones have overtaken is carried 
 TEST_CASE_FIXTURE(Fixture, "the first committer wins and the other is done again") {
   run(0, shape({1}));
   run(1, shape({1}));
-  commit(0, {{}, {}, {42}, {}, {}});
+  commit(0, {{}, {42}, {}, {}});
   auto loser = done(started(1), 0, 1);
   loser.uses.reads = {42};
   send(loser);
@@ -187,8 +187,8 @@ TEST_CASE_FIXTURE(Fixture, "the first committer wins and the other is done again
 TEST_CASE_FIXTURE(Fixture, "blind updates do not conflict") {
   run(0, shape({1}));
   run(1, shape({1}));
-  commit(0, {{}, {}, {42}, {}, {}});
-  commit(1, {{}, {}, {42}, {}, {}});
+  commit(0, {{}, {42}, {}, {}});
+  commit(1, {{}, {42}, {}, {}});
   CHECK(coordinator.counters().conflicts == 0);
   CHECK(coordinator.decided() == 2);
 }
@@ -596,7 +596,7 @@ TEST_CASE_FIXTURE(Fixture, "a run keeps its elements of a dataset when it is don
   CHECK(starts[2].elements.empty());
   // Run 1 overwrites what run 0 has read.
   Uses writes, reads;
-  writes.assigns = reads.reads = {5};
+  writes.updates = reads.reads = {5};
   commit(1, writes);
   auto conflicting = done(started(0), 0, 1);
   conflicting.uses = reads;

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "actors/protocol/partition_runs.hpp"
+#include "actors/protocol/variable_store.hpp"
 #include "tests/protocol/step_fixture.hpp"
 
 using namespace troupe;
@@ -23,13 +24,14 @@ struct Partition {
   Outputs out;
 
   Partition() {
-    const std::uint32_t v = w.draft.resource({.name = "v"});
+    const std::uint32_t v = w.draft.resource({.kind = "variable", .name = "v"});
     in = w.role("in", Role::recv, {}, 1);
     w.draft.info(in).channel = 7;
-    before = w.role("before", Role::read_variable, {}, 1);
+    before = w.external("before", asks::read, {}, 1);
     w.draft.info(before).resource = v;
+    w.draft.info(before).handles = {v};
     total = w.sum("total", {w.draft.out(in), w.draft.out(before)});
-    update = w.role("update", Role::write_variable, {w.draft.out(in)}, 0);
+    update = w.external("update", asks::log, {w.draft.out(in)}, 0);
     w.draft.info(update).resource = v;
     w.draft.info(update).handles = {v};
     w.draft.fetch(w.draft.out(total));
@@ -40,7 +42,7 @@ struct Partition {
     setup.program = w.make();
     const Plan& plan = setup.program->plan();
     for (std::uint32_t n = 0; n < plan.nodes.size(); ++n)
-      if (plan.nodes[n].role == Role::write_variable)
+      if (plan.info[n].external == &asks::log)
         setup.writes[n] = {std::make_shared<UpdateRule>(), n, 0};
     runs = std::make_unique<PartitionRuns>(setup, [this](const AttemptId& attempt) {
       ++outboxes[attempt];
@@ -82,17 +84,32 @@ struct Partition {
     while (auto burst = take<PartitionRuns::Burst>())
       runs->burst_done(burst->attempt, burst->step->run(w.lanes), out);
   }
-  void answer_read(const PartitionRuns::Read& read, float value,
-                   const std::vector<std::string>& also_read = {}) {
-    runs->read(read.request.attempt.id, std::uint32_t(read.request.id),
-               std::vector<Tensor>{Tensor::scalar(value)}, also_read, out);
+  // The oldest request of that verb.
+  std::optional<ResourceRequest> take(const External& external) {
+    for (auto at = out.begin(); at != out.end(); ++at)
+      if (auto* ask = std::get_if<PartitionRuns::Ask>(&*at);
+          ask && &ask->request.external() == &external) {
+        ResourceRequest taken = std::move(ask->request);
+        out.erase(at);
+        return taken;
+      }
+    return {};
+  }
+  void answer(const ResourceRequest& request, Expected<std::vector<Tensor>> values,
+              std::vector<std::string> also_seen = {}, bool own = false) {
+    ResourceAnswer a{request.attempt.id, request.id, values.status()};
+    if (values.ok()) a.values = std::move(values).value();
+    a.also_seen = std::move(also_seen);
+    a.own = own;
+    a.committed = a.status.ok() ? request.commit : 0;
+    runs->answered(std::move(a), out);
     lanes();
   }
-  void answer_log(const PartitionRuns::Log& log, Status status = {}) {
-    runs->logged(log.request.attempt.id, std::uint32_t(log.request.id), status, log.request.commit,
-                 out);
-    lanes();
+  void answer_read(const ResourceRequest& request, float value,
+                   std::vector<std::string> also_seen = {}) {
+    answer(request, std::vector<Tensor>{Tensor::scalar(value)}, std::move(also_seen));
   }
+  void answer_log(const ResourceRequest& request) { answer(request, std::vector<Tensor>{}); }
 };
 
 }  // namespace
@@ -102,19 +119,19 @@ TEST_CASE("an attempt reads, logs and reports what it did, once") {
   p.make();
   p.start(1);
   p.lanes();
-  auto read = p.take<PartitionRuns::Read>();
+  auto read = p.take(asks::read);
   REQUIRE(read);
-  CHECK(read->request.names == std::vector<std::string>{"v"});
+  CHECK(read->items.at(0).resource->name == "v");
   p.start(1);  // sent again
   CHECK(p.out.empty());
   p.answer_read(*read, 10);
   CHECK(p.out.empty());  // the tensor is not there
   p.arrive(1, 5);
   p.lanes();
-  auto log = p.take<PartitionRuns::Log>();
+  auto log = p.take(asks::log);
   REQUIRE(log);
-  CHECK(log->request.commit == 0);
-  CHECK(log->request.writes.size() == 1);
+  CHECK(log->commit == 0);
+  CHECK(log->items.size() == 1);
   CHECK(p.out.empty());
   p.answer_log(*log);
   auto done = p.take<PartitionDone>();
@@ -144,8 +161,8 @@ TEST_CASE("a tensor that comes before its START waits for it, unless the attempt
   p.start(2);
   p.lanes();
   CHECK(p.runs->tables().early == 0);
-  p.answer_read(*p.take<PartitionRuns::Read>(), 10);
-  p.answer_log(*p.take<PartitionRuns::Log>());
+  p.answer_read(*p.take(asks::read), 10);
+  p.answer_log(*p.take(asks::log));
   CHECK(p.take<PartitionDone>()->fetches.at(0).value.item<float>() == 15);
 
   p.arrive(3, 5);
@@ -177,11 +194,11 @@ TEST_CASE("a write with a granted number goes last, when nothing else can fail")
   p.start(1, 9);
   p.arrive(1, 5);
   p.lanes();
-  CHECK_FALSE(p.take<PartitionRuns::Log>());  // the read may still fail
-  p.answer_read(*p.take<PartitionRuns::Read>(), 10);
-  auto log = p.take<PartitionRuns::Log>();
+  CHECK_FALSE(p.take(asks::log));  // the read may still fail
+  p.answer_read(*p.take(asks::read), 10);
+  auto log = p.take(asks::log);
   REQUIRE(log);
-  CHECK(log->request.commit == 9);
+  CHECK(log->commit == 9);
   CHECK(p.out.empty());
   p.abort(1);  // too late: that answer decides
   CHECK(p.out.empty());
@@ -198,8 +215,8 @@ TEST_CASE("a granted write that is refused leaves its number unused") {
   p.start(1, 9);
   p.arrive(1, 5);
   p.lanes();
-  p.answer_read(*p.take<PartitionRuns::Read>(), 10);
-  p.answer_log(*p.take<PartitionRuns::Log>(), invalid_argument("another shape"));
+  p.answer_read(*p.take(asks::read), 10);
+  p.answer(*p.take(asks::log), invalid_argument("another shape"));
   auto done = p.take<PartitionDone>();
   REQUIRE(done);
   CHECK(done->status.code() == Code::invalid_argument);
@@ -212,7 +229,7 @@ TEST_CASE("an attempt that is aborted in time never sends its granted write") {
   p.start(1, 9);
   p.arrive(1, 5);
   p.lanes();
-  auto read = p.take<PartitionRuns::Read>();
+  auto read = p.take(asks::read);
   p.abort(1);
   p.lanes();
   auto done = p.take<PartitionDone>();
@@ -224,38 +241,36 @@ TEST_CASE("an attempt that is aborted in time never sends its granted write") {
 
 TEST_CASE("reads of the run's own writes count for the variables of that container alone") {
   Partition p;
-  p.w.draft.resource({.container = "other", .name = "v"});
+  p.w.draft.resource({.kind = "variable", .container = "other", .name = "v"});
   p.setup.resources.push_back({kOther, "v", 202});
   p.make();
   p.start(1);
   p.lanes();
-  p.answer_read(*p.take<PartitionRuns::Read>(), 10, {"v"});
+  p.answer_read(*p.take(asks::read), 10, {"v"});
   p.arrive(1, 5);
   p.lanes();
-  p.answer_log(*p.take<PartitionRuns::Log>());
+  p.answer_log(*p.take(asks::log));
   CHECK(p.take<PartitionDone>()->uses.reads == std::vector<std::uint64_t>{101, 101});
 }
 
 TEST_CASE("an element that the run put into the queue itself is a use of its own kind") {
   for (bool own : {false, true}) {
     Partition p;
-    const std::uint32_t q = p.w.draft.resource({.kind = ResourceRef::Kind::queue, .name = "q"});
+    const std::uint32_t q = p.w.draft.resource({.kind = "queue", .name = "q"});
     p.setup.resources.push_back({kQueue, "q", 303});
-    const std::uint32_t get = p.w.role("get", Role::dequeue, {}, 1);
+    const std::uint32_t get = p.w.external("get", asks::dequeue, {}, 1);
     p.w.draft.info(get).resource = q;
+    p.w.draft.info(get).handles = {q};
     p.w.draft.fetch(p.w.draft.out(get));
     p.make();
     p.start(1);
     p.arrive(1, 5);
     p.lanes();
-    p.answer_read(*p.take<PartitionRuns::Read>(), 10);
-    p.answer_log(*p.take<PartitionRuns::Log>());
-    auto operation = p.take<PartitionRuns::QueueOperation>();
-    REQUIRE(operation);
-    CHECK(operation->kind == StepRequest::Kind::dequeue);
-    p.runs->queue_answered({1, 1}, std::uint32_t(operation->request.id),
-                           std::vector<Tensor>{Tensor::scalar(1.0f)}, own, p.out);
-    p.lanes();
+    p.answer_read(*p.take(asks::read), 10);
+    p.answer_log(*p.take(asks::log));
+    auto taken = p.take(asks::dequeue);
+    REQUIRE(taken);
+    p.answer(*taken, std::vector<Tensor>{Tensor::scalar(1.0f)}, {}, own);
     auto done = p.take<PartitionDone>();
     REQUIRE(done);
     CHECK(done->uses.updates == std::vector<std::uint64_t>{303, 101});
@@ -297,19 +312,19 @@ TEST_CASE("every attempt is reported once, under any schedule") {
         messages.push_back([&p, burst] {
           p.runs->burst_done(burst->attempt, burst->step->run(p.w.lanes), p.out);
         });
-      while (auto read = p.take<PartitionRuns::Read>())
+      while (auto read = p.take(asks::read))
         messages.push_back([&p, read, fails = below(8) == 0] {
-          if (!fails) return p.answer_read(*read, 1);
-          p.runs->read(read->request.attempt.id, std::uint32_t(read->request.id),
-                       unavailable("lost"), {}, p.out);
+          if (fails) return p.answer(*read, unavailable("lost"));
+          p.answer_read(*read, 1);
         });
-      while (auto log = p.take<PartitionRuns::Log>()) {
-        const std::uint64_t a = log->request.attempt.id.a;
-        CHECK(log->request.commit == grant[a]);
+      while (auto log = p.take(asks::log)) {
+        const std::uint64_t a = log->attempt.id.a;
+        CHECK(log->commit == grant[a]);
         messages.push_back([&p, log, fails = below(8) == 0] {
-          p.answer_log(*log, fails ? resource_exhausted("full") : Status{});
+          if (fails) return p.answer(*log, resource_exhausted("full"));
+          p.answer_log(*log);
         });
-        if (log->request.commit != 0) CHECK(++committed[a] == 1);
+        if (log->commit != 0) CHECK(++committed[a] == 1);
       }
       while (auto done = p.take<PartitionDone>()) {
         CHECK(++reported[done->attempt.a] == 1);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/plan_draft.hpp"
 #include "actors/protocol/step_state.hpp"
+#include "apps/bench/plan_draft.hpp"
 #include "devices/cpu/cpu_device.hpp"
 
 namespace troupe {
@@ -42,6 +42,26 @@ class RecordingOutbox final : public StepOutbox {
 inline DeviceName test_device_name(const std::string& type = "cpu") {
   return *DeviceName::parse("/job:local/task:0/" + type + ":0");
 }
+
+// What ops of the library ask for.
+namespace asks {
+inline const External read{
+    .resource = "variable", .verb = "read", .order = External::Order::read, .sees = true};
+inline const External log{.resource = "variable",
+                          .verb = "log",
+                          .order = External::Order::write,
+                          .commits = true,
+                          .changes = true};
+inline const External enqueue{
+    .resource = "queue", .verb = "enqueue", .commits = true, .changes = true, .fills = true};
+inline const External dequeue{
+    .resource = "queue", .verb = "dequeue", .per_replica = true, .commits = true, .changes = true};
+inline const External close{
+    .resource = "queue", .verb = "close", .commits = true, .changes = true, .fills = true};
+inline const External size{.resource = "queue", .verb = "size", .sees = true};
+inline const External next{.resource = "dataset", .verb = "next", .per_replica = true};
+inline const External save{.resource = "files", .verb = "save", .on_host = true};
+}  // namespace asks
 
 // A plan in the making with one lambda per kernel node, and a device to run it on.
 struct StepWorld {
@@ -80,6 +100,14 @@ struct StepWorld {
                       .inputs = std::move(inputs),
                       .outputs = outputs,
                       .control = std::move(control)});
+  }
+  std::uint32_t external(std::string name, const External& what, std::vector<std::uint32_t> inputs,
+                         std::uint16_t outputs, std::vector<std::uint32_t> control = {}) {
+    return draft.add({.name = std::move(name),
+                      .inputs = std::move(inputs),
+                      .outputs = outputs,
+                      .control = std::move(control),
+                      .external = &what});
   }
   // Sum of its inputs.
   std::uint32_t sum(std::string name, std::vector<std::uint32_t> inputs,

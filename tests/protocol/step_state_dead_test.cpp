@@ -115,11 +115,11 @@ TEST_CASE("a request on an untaken branch is not made, and reads there do not jo
       "live", {w.draft.out(s, 1)}, [](KernelContext&) { return ok_status(); }, 0);
   auto dead = w.kernel(
       "dead", {w.draft.out(s, 0)}, [](KernelContext&) { return ok_status(); }, 0);
-  auto a = w.role("a", Role::read_variable, {}, 1, {live});
-  auto b = w.role("b", Role::read_variable, {}, 1, {dead});
+  auto a = w.external("a", asks::read, {}, 1, {live});
+  auto b = w.external("b", asks::read, {}, 1, {dead});
   w.draft.info(a).resource = w.draft.info(b).resource = v;
   auto x = w.constant("x", 1);
-  auto put = w.role("put", Role::enqueue, {w.draft.out(x)}, 0, {dead});
+  auto put = w.external("put", asks::enqueue, {w.draft.out(x)}, 0, {dead});
   w.draft.info(put).resource = v;
   w.make();
   w.start();

@@ -112,7 +112,7 @@ TEST_CASE(
   auto down = w.copy("down", w.draft.out(k), MemorySpace::host);
   auto out = w.role("out", Role::send, {w.draft.out(down)}, 0);
   w.draft.info(out).channel = 1;
-  auto put = w.role("put", Role::enqueue, {w.draft.out(down)}, 0);
+  auto put = w.external("put", asks::enqueue, {w.draft.out(down)}, 0);
   (void)put;
   // A kernel with a host argument, and a Switch on what it computes.
   auto test = w.kernel("test", {w.draft.out(down)}, [](KernelContext& c) {
@@ -161,7 +161,7 @@ TEST_CASE("host tensors from outside are put where their slot wants them") {
   auto device = fake();
   FakeWorld w(*device);
   auto x = w.role("x", Role::placeholder, {}, 1);
-  auto in = w.role("in", Role::dequeue, {}, 1);
+  auto in = w.external("in", asks::dequeue, {}, 1);
   w.draft.slot(w.draft.out(x)).space = w.draft.slot(w.draft.out(in)).space = MemorySpace::device;
   w.draft.feed(w.draft.out(x));
   auto k = w.later("k", {w.draft.out(x), w.draft.out(in)});

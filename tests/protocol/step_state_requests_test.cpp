@@ -8,12 +8,12 @@ using namespace troupe;
 namespace {
 
 std::uint32_t variable(StepWorld& w, const std::string& name, const std::string& container = "") {
-  return w.draft.resource({.container = container, .name = name});
+  return w.draft.resource({.kind = "variable", .container = container, .name = name});
 }
 
 std::uint32_t read(StepWorld& w, const std::string& name, std::uint32_t resource,
                    std::vector<std::uint32_t> control = {}, std::uint32_t epoch = 0) {
-  auto node = w.role(name, Role::read_variable, {}, 1, std::move(control));
+  auto node = w.external(name, asks::read, {}, 1, std::move(control));
   w.draft.info(node).resource = resource;
   w.draft.info(node).epoch = epoch;
   return node;
@@ -21,7 +21,7 @@ std::uint32_t read(StepWorld& w, const std::string& name, std::uint32_t resource
 
 std::uint32_t write(StepWorld& w, const std::string& name, std::uint32_t resource,
                     std::uint32_t operand) {
-  auto node = w.role(name, Role::write_variable, {operand}, 0);
+  auto node = w.external(name, asks::log, {operand}, 0);
   w.draft.info(node).resource = resource;
   w.draft.info(node).handles = {resource};
   return node;
@@ -52,7 +52,7 @@ TEST_CASE("all reads of the snapshot join one request per container, whenever th
     BurstResult burst = w.run();
     CHECK_FALSE(burst.finished);
     REQUIRE(burst.requests.size() == 2);
-    CHECK(burst.requests[0].kind == StepRequest::Kind::read);
+    CHECK(burst.requests[0].external == &asks::read);
     REQUIRE(burst.requests[0].items.size() == 3);
     CHECK(burst.requests[0].items[0].node == ra);
     CHECK(burst.requests[0].items[1].node == rb);
@@ -88,7 +88,7 @@ TEST_CASE("writes ready in one burst are one request with their operands, and co
   BurstResult burst = w.run();
   REQUIRE(burst.requests.size() == 1);
   const StepRequest request = std::move(burst.requests[0]);
-  CHECK(request.kind == StepRequest::Kind::write);
+  CHECK(request.external == &asks::log);
   REQUIRE(request.items.size() == 2);
   CHECK(request.items[0].node == wa);
   CHECK(request.items[0].operands.at(0).item<float>() == 3);
@@ -99,7 +99,7 @@ TEST_CASE("writes ready in one burst are one request with their operands, and co
   burst = w.run();
   // Only now, after the acknowledgement, the read of what was written.
   REQUIRE(burst.requests.size() == 1);
-  CHECK(burst.requests[0].kind == StepRequest::Kind::read);
+  CHECK(burst.requests[0].external == &asks::read);
   CHECK(burst.requests[0].epoch == 1);
   w.step->answer(burst.requests[0].id, scalars({3}));
   burst = w.run();
@@ -111,14 +111,14 @@ TEST_CASE("writes ready in one burst are one request with their operands, and co
 
 TEST_CASE("queue operations, elements and files are requests of one item") {
   StepWorld w;
-  auto q = w.draft.resource({.kind = ResourceRef::Kind::queue, .name = "q"});
+  auto q = w.draft.resource({.kind = "queue", .name = "q"});
   auto x = w.constant("x", 3);
-  auto put = w.role("put", Role::enqueue, {w.draft.out(x), w.draft.out(x)}, 0);
-  auto get = w.role("get", Role::dequeue, {}, 2);
-  auto next = w.role("next", Role::next_element, {}, 1);
-  auto save = w.role("save", Role::file, {w.draft.out(x)}, 0);
-  auto close = w.role("close", Role::queue_close, {}, 0);
-  auto size = w.role("size", Role::queue_size, {}, 1);
+  auto put = w.external("put", asks::enqueue, {w.draft.out(x), w.draft.out(x)}, 0);
+  auto get = w.external("get", asks::dequeue, {}, 2);
+  auto next = w.external("next", asks::next, {}, 1);
+  auto save = w.external("save", asks::save, {w.draft.out(x)}, 0);
+  auto close = w.external("close", asks::close, {}, 0);
+  auto size = w.external("size", asks::size, {}, 1);
   for (auto node : {put, get, close, size}) w.draft.info(node).resource = q;
   auto y = w.sum("y", {w.draft.out(get, 0), w.draft.out(get, 1), w.draft.out(next)});
   w.draft.fetch(w.draft.out(y));
@@ -147,9 +147,9 @@ TEST_CASE("queue operations, elements and files are requests of one item") {
 
 TEST_CASE("a refused request fails the step in the name of its node; open ones are listed") {
   StepWorld w;
-  auto q = w.draft.resource({.kind = ResourceRef::Kind::queue, .name = "q"});
-  auto get = w.role("get", Role::dequeue, {}, 1);
-  auto other = w.role("other", Role::dequeue, {}, 1);
+  auto q = w.draft.resource({.kind = "queue", .name = "q"});
+  auto get = w.external("get", asks::dequeue, {}, 1);
+  auto other = w.external("other", asks::dequeue, {}, 1);
   w.draft.info(get).resource = w.draft.info(other).resource = q;
   w.draft.fetch(w.draft.out(get));
   w.make();
@@ -178,7 +178,7 @@ TEST_CASE("a refused request fails the step in the name of its node; open ones a
 
 TEST_CASE("an answer without enough outputs is an error, not a crash") {
   StepWorld w;
-  auto get = w.role("get", Role::dequeue, {}, 2);
+  auto get = w.external("get", asks::dequeue, {}, 2);
   w.draft.fetch(w.draft.out(get));
   w.make();
   w.start();
@@ -191,7 +191,7 @@ TEST_CASE("an answer without enough outputs is an error, not a crash") {
 TEST_CASE("a burst that fails hands no requests back") {
   StepWorld w;
   auto x = w.constant("x", 1);
-  w.role("put", Role::enqueue, {w.draft.out(x)}, 0);
+  w.external("put", asks::enqueue, {w.draft.out(x)}, 0);
   w.kernel(
       "bad", {}, [](KernelContext&) { return internal_error("bad"); }, 0);
   w.make();

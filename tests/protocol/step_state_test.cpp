@@ -387,7 +387,7 @@ TEST_CASE("a cheap burst stops before a costly node, with its requests made") {
   StepWorld w;
   auto variable = w.draft.resource({.name = "v"});
   auto cheap = w.constant("cheap", 2);
-  auto read = w.role("read", Role::read_variable, {}, 1);
+  auto read = w.external("read", asks::read, {}, 1);
   w.draft.info(read).resource = variable;
   auto costly = w.sum("costly", {w.draft.out(cheap)});
   auto last = w.sum("last", {w.draft.out(costly), w.draft.out(read)});

@@ -127,7 +127,8 @@ void Simulation::advance(int id, Execution& e) {
         const char* name = op.kind == OpKind::fold     ? "Fold"
                            : op.kind == OpKind::assign ? "Assign"
                                                        : "Refused";
-        (op.kind == OpKind::assign ? e.assigns : e.updates).insert(u64(op.target));
+        e.updates.insert(u64(op.target));
+        if (op.kind == OpKind::assign) e.reads.insert(u64(op.target));
         return log_write(id, e, op.target % kShards,
                          {write(name, {variable_name(op.target)}, node)});
       }
@@ -291,8 +292,7 @@ void Simulation::report(int id, Execution& e, Status status) {
   if (e.granted_write && status.ok()) done.fast_committed = e.grant;
   for (auto& [resource, n] : e.keys) done.writes.push_back({resource, n});
   auto list = [](const std::set<u64>& s) { return std::vector<u64>(s.begin(), s.end()); };
-  done.uses = {list(e.reads), list(e.assigns), list(e.updates), list(e.own_dequeues),
-               list(e.enqueues)};
+  done.uses = {list(e.reads), list(e.updates), list(e.own_dequeues), list(e.enqueues)};
   const auto& elements = e.trace.elements;
   std::vector<u64> fetch{e.trace.acc, e.trace.snapshot, e.trace.random_index, elements.size()};
   fetch.insert(fetch.end(), elements.begin(), elements.end());

@@ -254,7 +254,7 @@ struct Simulation::Execution {
   std::map<int, u64> arrived;
   int received = 0;
   std::map<ResourceId, std::uint32_t> keys;
-  std::set<u64> reads, assigns, updates, own_dequeues, enqueues;
+  std::set<u64> reads, updates, own_dequeues, enqueues;
   std::optional<PartitionDone> done;
 };
 

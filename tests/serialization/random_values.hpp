@@ -207,7 +207,7 @@ struct Values {
                                return Fetched{u32(), tensor()};
                              }),
                              list([&] { return writes(); }),
-                             Uses{numbers(), numbers(), numbers(), numbers(), numbers()},
+                             Uses{numbers(), numbers(), numbers(), numbers()},
                              u64()};
       case 10:
         return Prepare{u64(), u64(), attempt(), run(), list([&] { return writes(); }),
@@ -270,7 +270,7 @@ inline auto fields(const AbortPartition& m) {
 }
 inline auto fields(const Fetched& m) { return std::tie(m.index, m.value); }
 inline auto fields(const Uses& m) {
-  return std::tie(m.reads, m.assigns, m.updates, m.own_dequeues, m.enqueues);
+  return std::tie(m.reads, m.updates, m.own_dequeues, m.enqueues);
 }
 inline auto fields(const PartitionDone& m) {
   return std::tie(m.attempt, m.run, m.partition, m.status, m.fetches, m.writes, m.uses,

@@ -47,6 +47,9 @@ Status check_node(const Plan& p, std::uint32_t i) {
     case Role::recv:
       if (node.inputs != 0 || node.outputs > 1) return bad("is no Recv");
       break;
+    case Role::external:
+      if (info.external == nullptr) return bad("says nothing of what it asks for");
+      break;
     default:
       break;
   }

@@ -13,14 +13,13 @@ namespace troupe {
 // All functions but the pushes run in the one burst in flight, or between bursts.
 struct StepState::State {
   // What a node that waits for the outside has got so far.
-  enum External : std::uint8_t {
+  enum Outside : std::uint8_t {
     kWanted = 1,   // everything before it is done
     kArrived = 2,  // its outputs are in their slots
     kRan = 4,      // a Merge that took an input
     kIsDead = 8,   // what arrives, or waits for it, is dead
   };
   struct OpenRequest {
-    StepRequest::Kind kind = StepRequest::Kind::read;
     std::vector<std::uint32_t> nodes;
     bool open = false;
   };
@@ -82,7 +81,7 @@ struct StepState::State {
   void handle(AbortStep& order);
   void request_first_reads();
   void request(std::uint32_t node);
-  StepRequest& request_of(StepRequest::Kind kind, std::uint32_t node);
+  StepRequest& request_of(std::uint32_t node);
   Status take_outputs(std::uint32_t node, std::vector<Tensor>& outputs, std::size_t& next);
   void want(std::uint32_t node, bool dead);
   void arrived(std::uint32_t node);
@@ -121,7 +120,7 @@ struct StepState::State {
   std::uint32_t failed_node = kNoNode;
   bool aborted = false;
   bool started = false, over = true;
-  std::vector<std::uint8_t> external;     // External flags
+  std::vector<std::uint8_t> external;     // Outside flags
   std::vector<std::uint32_t> dead_slots;  // whose flag is set
 
   std::uint32_t first_request = 0, first_wait = 0;  // ids below are of earlier steps
