@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# what was fast stays fast: interleaved runs of this build and of the one before the rooms were built
+# For a machine that does nothing else. BASE: the commit to compare with. BASE_TROUPE: its command,
+# when it is built already. ROUNDS: of each build. The spine items run by themselves.
+source tests/accept/lib.sh
+base=${BASE:-b5cadad}
+groups=${ONLY:-executor step kernels train}
+if [[ -z ${BASE_TROUPE:-} ]]; then
+  git clone --quiet --no-hardlinks . "$scratch/base"
+  git -C "$scratch/base" checkout --quiet "$base"
+  (cd "$scratch/base" && ./dev build >"$scratch/base.log" 2>&1) || { tail "$scratch/base.log"; exit 1; }
+  BASE_TROUPE=$scratch/base/build/bin/troupe
+fi
+for ((round = 1; round <= ${ROUNDS:-5}; ++round)); do
+  # shellcheck disable=SC2086
+  for side in old new again; do
+    program=$BASE_TROUPE
+    [[ $side == new ]] && program=$TROUPE
+    "$program" bench $groups --rounds 1 --quiet --output json >"$scratch/$side.$round"
+  done
+done
+# For each row: how much slower the new build is than the old one, and one build than itself. Rates
+# (units like GFLOP/s) are the better the larger they are.
+jq -n -r --slurpfile old <(cat "$scratch"/old.*) --slurpfile new <(cat "$scratch"/new.*) \
+  --slurpfile again <(cat "$scratch"/again.*) '
+  def medians: add | group_by(.name) |
+    map({key: .[0].name, value: {unit: .[0].unit, v: (map(.value) | sort | .[length / 2 | floor])}}) |
+    from_entries;
+  def slower($a; $b): if ($a.unit | test("/s")) then $a.v / $b.v else $b.v / $a.v end;
+  ($old | medians) as $o | ($new | medians) as $n | ($again | medians) as $a |
+  $o | keys[] | select($n[.] and $a[.] and $o[.].v > 0 and $n[.].v > 0 and $a[.].v > 0) |
+  [., $o[.].v, $n[.].v, slower($o[.]; $n[.]), slower($o[.]; $a[.])] | @tsv' >"$scratch/table"
+# The spread of an A/A run: nine tenths of the rows lie closer together than this; 5 % at least.
+spread=$(awk -F'\t' '{ d = $5 - 1; print (d < 0 ? -d : d) }' "$scratch/table" | sort -g |
+  awk '{ r[NR] = $1 } END { s = r[int(NR * 0.9) + 1]; print (s > 0.05 ? s : 0.05) }')
+figure "rows in both builds" "$(wc -l <"$scratch/table")"
+figure "spread of two medians of one build" "$spread"
+limit=$(awk -v s="$spread" 'BEGIN { print 1 + s }')
+while IFS=$'\t' read -r name old new ratio _; do
+  expect "$name $old -> $new (${ratio:0:5} of the time)" at_most "$ratio" "$limit"
+done <"$scratch/table"
+conclude
