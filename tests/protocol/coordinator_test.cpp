@@ -277,7 +277,7 @@ TEST_CASE_FIXTURE(Fixture, "a deadline ends a run, also when its number is not d
 TEST_CASE_FIXTURE(Fixture, "close cancels the runs of its session and refuses later ones") {
   coordinator.open_session(8);
   run(0, shape({1}));
-  coordinator.run({{8, 0}, shape({1}), kNever, 0}, now, out);
+  coordinator.run({{8, 0}, shape({1}), kNever, {}}, now, out);
   coordinator.close_session(7, now, out);
   CHECK(answer(0).status.code() == Code::cancelled);
   CHECK(answers() == 1);
@@ -500,8 +500,8 @@ TEST_CASE("computing runs are bounded, waiting ones give their place back") {
   c.add_process(1, "/worker:1", true);
   c.open_session(7);
   Coordinator::Outputs out;
-  c.run({{7, 0}, Fixture::shape({1}), kNever, 0}, 0ms, out);
-  c.run({{7, 1}, Fixture::shape({1}), kNever, 0}, 0ms, out);
+  c.run({{7, 0}, Fixture::shape({1}), kNever, {}}, 0ms, out);
+  c.run({{7, 1}, Fixture::shape({1}), kNever, {}}, 0ms, out);
   auto starts = [&] {
     std::size_t n = 0;
     for (auto& o : out) n += std::holds_alternative<Coordinator::StartAttempt>(o);
@@ -620,14 +620,14 @@ TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stood when it 
   auto reader = shape({1});
   reader->datasets = {{{"", "data"}, 1}};
   coordinator.resume_at({4, {{{"", "data"}, 3, {1}}}});
-  coordinator.run({{7, 0}, reader, kNever, 0, false}, now, out);
-  coordinator.run({{7, 1}, shape({2}), kNever, 0, true}, now, out);
+  coordinator.run({{7, 0}, reader, kNever, {}, false}, now, out);
+  coordinator.run({{7, 1}, shape({2}), kNever, {}, true}, now, out);
   send(done(started(0), 0));  // takes element 1, after run 1 has started
   send(done(started(1), 0));
   CHECK(answer(0).place.datasets.empty());
   CHECK(answer(1).place.decided == 4);
   CHECK(answer(1).place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 3, {1}}});
-  coordinator.run({{7, 2}, shape({2}), kNever, 0, true}, now, out);
+  coordinator.run({{7, 2}, shape({2}), kNever, {}, true}, now, out);
   send(done(started(2), 0));
   CHECK(answer(2).place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 3, {}}});
 }
