@@ -41,6 +41,10 @@ function(troupe_test name)
   endif()
   set(target troupe_test_${name})
   troupe_program(${target} SOURCES ${sources} LINK troupe_doctest_main ${arg_LINK})
+  # Tests are compiled more often than they run, and most of a file is checks: at -O1, each as one
+  # call without a try block of its own, they compile in less than two thirds of the time.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_definitions(${target} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
   add_test(NAME ${name} COMMAND ${target} "--test-case-exclude=*[slow]*")
   add_test(NAME ${name}_slow COMMAND ${target} "--test-case=*[slow]*")
   set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 300)
