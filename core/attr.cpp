@@ -61,6 +61,24 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
+Attr::Attr(const char* v) : value_(std::string(v)) {}
+Attr::Attr(std::string v) : value_(std::move(v)) {}
+Attr::Attr(std::string_view v) : value_(std::string(v)) {}
+Attr::Attr(PartialShape v) : value_(std::move(v)) {}
+Attr::Attr(const Shape& v) : value_(PartialShape(v)) {}
+Attr::Attr(Tensor v) : value_(std::move(v)) {}
+Attr::Attr(std::vector<std::int64_t> v) : value_(std::move(v)) {}
+Attr::Attr(std::vector<double> v) : value_(std::move(v)) {}
+Attr::Attr(std::vector<std::string> v) : value_(std::move(v)) {}
+Attr::Attr(std::vector<DType> v) : value_(std::move(v)) {}
+Attr::Attr(std::vector<PartialShape> v) : value_(std::move(v)) {}
+
+Attr::Attr(const Attr& other) = default;
+Attr::Attr(Attr&& other) noexcept = default;
+Attr& Attr::operator=(const Attr& other) = default;
+Attr& Attr::operator=(Attr&& other) noexcept = default;
+Attr::~Attr() = default;
+
 std::string_view Attr::kind() const { return kKinds[value_.index()]; }
 
 std::string Attr::text() const {

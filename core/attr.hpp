@@ -28,18 +28,25 @@ class Attr {
   Attr(double v) : value_(v) {}
   Attr(float v) : value_(double{v}) {}
   Attr(bool v) : value_(v) {}
-  Attr(const char* v) : value_(std::string(v)) {}
-  Attr(std::string v) : value_(std::move(v)) {}
-  Attr(std::string_view v) : value_(std::string(v)) {}
+  Attr(const char* v);
+  Attr(std::string v);
+  Attr(std::string_view v);
   Attr(DType v) : value_(v) {}
-  Attr(PartialShape v) : value_(std::move(v)) {}
-  Attr(const Shape& v) : value_(PartialShape(v)) {}
-  Attr(Tensor v) : value_(std::move(v)) {}
-  Attr(std::vector<std::int64_t> v) : value_(std::move(v)) {}
-  Attr(std::vector<double> v) : value_(std::move(v)) {}
-  Attr(std::vector<std::string> v) : value_(std::move(v)) {}
-  Attr(std::vector<DType> v) : value_(std::move(v)) {}
-  Attr(std::vector<PartialShape> v) : value_(std::move(v)) {}
+  Attr(PartialShape v);
+  Attr(const Shape& v);
+  Attr(Tensor v);
+  Attr(std::vector<std::int64_t> v);
+  Attr(std::vector<double> v);
+  Attr(std::vector<std::string> v);
+  Attr(std::vector<DType> v);
+  Attr(std::vector<PartialShape> v);
+
+  // In attr.cpp: of twelve alternatives they are long, and every file has maps of attributes.
+  Attr(const Attr& other);
+  Attr(Attr&& other) noexcept;
+  Attr& operator=(const Attr& other);
+  Attr& operator=(Attr&& other) noexcept;
+  ~Attr();
 
   const Value& value() const { return value_; }
   // The value as T, or nullptr when it holds another type.
