@@ -8,10 +8,10 @@
 #include <mutex>
 #include <vector>
 
-#include "core/ids.hpp"
-#include "core/status.hpp"
-#include "core/tensor.hpp"
-#include "core/transaction.hpp"
+#include "troupe/core/ids.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/core/tensor.hpp"
+#include "troupe/core/transaction.hpp"
 
 namespace troupe {
 

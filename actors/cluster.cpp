@@ -1,4 +1,4 @@
-#include "actors/cluster.hpp"
+#include "troupe/actors/cluster.hpp"
 
 #include <charconv>
 #include <optional>

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "core/status.hpp"
-#include "core/tensor.hpp"
-#include "serialization/messages.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/core/tensor.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe {
 

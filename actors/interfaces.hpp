@@ -10,14 +10,15 @@
 #include <caf/replies_to.hpp>
 #include <caf/typed_actor.hpp>
 
-#include "actors/messages.hpp"
-#include "devices/lanes.hpp"
+#include "troupe/actors/messages.hpp"
+#include "troupe/devices/lanes.hpp"
 
 namespace troupe {
 
 // One partition of one compiled step. The subset that another process can reach comes first.
-using PartitionActor = caf::typed_actor<caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>,
-                                        caf::reacts_to<RevokeGrant>>;
+using PartitionActor =
+    caf::typed_actor<caf::reacts_to<StartPartition>, caf::reacts_to<AbortPartition>,
+                     caf::reacts_to<RevokeGrant>>;
 using ExecutorActor =
     PartitionActor::extend<caf::reacts_to<TensorArrived>, caf::reacts_to<BurstDone>,
                            caf::reacts_to<TicketDone>, caf::reacts_to<ResourceAnswer>,
@@ -76,7 +77,7 @@ using CompilerActor = caf::typed_actor<caf::reacts_to<CompileWork>>;
 using ProcessActor =
     caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
                      caf::reacts_to<UnloadStep>, caf::reacts_to<DropContainers>,
-                     caf::reacts_to<StartStep>, caf::reacts_to<AbortPartition>,
+                     caf::reacts_to<StartPartition>, caf::reacts_to<AbortPartition>,
                      caf::reacts_to<RevokeGrant>, caf::reacts_to<Prepare>, caf::reacts_to<LiveList>,
                      caf::reacts_to<Members>, caf::reacts_to<ExpelProcess>, caf::reacts_to<Leave>>;
 
@@ -107,8 +108,7 @@ using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
     caf::reacts_to<ResetContainers>, caf::reacts_to<DescribeJob>, caf::reacts_to<ResumeAt>,
     caf::reacts_to<ProcessUp>, caf::reacts_to<ProcessLost>, caf::reacts_to<ExecutorsMade>,
-    caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>,
-    caf::reacts_to<Tick>>;
+    caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>, caf::reacts_to<Tick>>;
 
 }  // namespace troupe
 
@@ -152,7 +152,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadGraph)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::UnloadStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DropContainers)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartStep)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartPartition)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AbortPartition)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Prepare)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Members)

@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "actors/call.hpp"
-#include "actors/protocol/queue_state.hpp"
-#include "actors/protocol/resource_request.hpp"
-#include "actors/protocol/step_state.hpp"
-#include "actors/protocol/variable_store.hpp"
-#include "core/transaction.hpp"
-#include "serialization/messages.hpp"
+#include "troupe/actors/burst/step_state.hpp"
+#include "troupe/actors/call.hpp"
+#include "troupe/actors/resources/queue_state.hpp"
+#include "troupe/actors/resources/request.hpp"
+#include "troupe/actors/resources/variable_store.hpp"
+#include "troupe/core/transaction.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe {
 
-struct CompiledStepDraft;  // actors/session_graphs.hpp
-struct PreparedStep;       // actors/load.hpp
+struct CompiledStepDraft;  // actors/master/session_graphs.hpp
+struct PreparedStep;       // actors/worker/load_step.hpp
 
 // ---- to an executor --------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-#include "actors/spawn.hpp"
+#include "troupe/actors/spawn.hpp"
 
 #include <unistd.h>
 

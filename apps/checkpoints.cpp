@@ -1,4 +1,4 @@
-#include "apps/checkpoints.hpp"
+#include "troupe/apps/checkpoints.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "serialization/checkpoint.hpp"
+#include "troupe/serialization/checkpoint.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
 #include <csignal>
 #include <cstdio>
 
-#include "actors/node.hpp"
-#include "apps/commands/cli.hpp"
-#include "ops/isa.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/apps/commands/cli.hpp"
+#include "troupe/ops/isa.hpp"
 
 int main(int argc, char** argv) {
   // A file beyond what `ulimit -f` allows is an error of its writer. Workers inherit this.

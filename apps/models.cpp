@@ -1,6 +1,6 @@
-#include "apps/models.hpp"
+#include "troupe/apps/models.hpp"
 
-#include "core/name.hpp"
+#include "troupe/core/name.hpp"
 
 namespace troupe {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/troupe.hpp"
+#include "troupe/troupe.hpp"
 
 namespace troupe {
 

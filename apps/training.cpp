@@ -1,4 +1,4 @@
-#include "apps/training.hpp"
+#include "troupe/apps/training.hpp"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cmath>
 
-#include "actors/dataset.hpp"
-#include "actors/node.hpp"
-#include "apps/checkpoints.hpp"
-#include "apps/training_graph.hpp"
-#include "core/log.hpp"
-#include "ops/data/pipeline.hpp"
-#include "serialization/digest.hpp"
+#include "troupe/actors/resources/dataset_actor.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/apps/checkpoints.hpp"
+#include "troupe/apps/training_graph.hpp"
+#include "troupe/core/log.hpp"
+#include "troupe/ops/data/pipeline.hpp"
+#include "troupe/serialization/digest.hpp"
 
 namespace troupe {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "actors/cluster.hpp"
-#include "core/status.hpp"
+#include "troupe/actors/cluster.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

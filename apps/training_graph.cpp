@@ -1,6 +1,6 @@
-#include "apps/training_graph.hpp"
+#include "troupe/apps/training_graph.hpp"
 
-#include "serialization/graph_io.hpp"
+#include "troupe/serialization/graph_io.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "apps/models.hpp"
-#include "apps/training.hpp"
-#include "ops/data/data.hpp"
+#include "troupe/apps/models.hpp"
+#include "troupe/apps/training.hpp"
+#include "troupe/ops/data/data.hpp"
 
 namespace troupe {
 

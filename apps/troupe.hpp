@@ -3,9 +3,9 @@
 
 #include <fmt/core.h>
 
-#include "actors/node.hpp"
-#include "actors/session.hpp"
-#include "ops/api.hpp"
+#include "troupe/actors/client/session.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/ops/api.hpp"
 
 namespace troupe {
 using fmt::print;

@@ -13,7 +13,7 @@ foreach(folder core graph devices ops serialization actors)
     FILES_MATCHING PATTERN "*.hpp" PATTERN "detail" EXCLUDE)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/apps/troupe.hpp
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/apps)
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 install(EXPORT troupe NAMESPACE troupe:: FILE troupeTargets.cmake DESTINATION ${package})

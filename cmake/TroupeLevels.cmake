@@ -6,7 +6,7 @@ function(troupe_level_here var)
     set(level 4)
     if(NOT CMAKE_CROSSCOMPILING)
       try_run(ran compiled SOURCES ${PROJECT_SOURCE_DIR}/cmake/machine_level.cpp NO_CACHE
-        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR} RUN_OUTPUT_VARIABLE level)
+        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${TROUPE_INCLUDE} RUN_OUTPUT_VARIABLE level)
       if(NOT compiled OR NOT ran EQUAL 0)
         message(FATAL_ERROR "cmake/machine_level.cpp does not build and run: ${level}")
       endif()

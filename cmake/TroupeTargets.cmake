@@ -1,7 +1,16 @@
 # One function per kind of target. They keep a folder's CMakeLists.txt to what is particular to it.
 
+# Headers are included as "troupe/core/status.hpp", in the tree as by whoever uses the library: a
+# program with folders of the same names is never in the way. Here troupe/ is a folder of links.
+set(TROUPE_INCLUDE ${PROJECT_BINARY_DIR}/include)
+file(MAKE_DIRECTORY ${TROUPE_INCLUDE}/troupe)
+foreach(folder core graph devices ops serialization actors apps)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${TROUPE_INCLUDE}/troupe/${folder} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/apps/troupe.hpp ${TROUPE_INCLUDE}/troupe/troupe.hpp SYMBOLIC)
+
 # troupe_library(NAME SOURCES files... [PUBLIC targets...] [PRIVATE targets...])
-# A shared library with includes rooted at the repository, or at include/troupe once installed.
+# A shared library.
 # Without sources (a folder that holds only headers so far) it is an interface library with the
 # same dependencies.
 function(troupe_library name)
@@ -15,8 +24,8 @@ function(troupe_library name)
     set(scope INTERFACE)
     target_link_libraries(${name} INTERFACE ${arg_PUBLIC})
   endif()
-  target_include_directories(${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/troupe>)
+  target_include_directories(${name} ${scope} $<BUILD_INTERFACE:${TROUPE_INCLUDE}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${name} ${scope} cxx_std_20)
   install(TARGETS ${name} EXPORT troupe LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
@@ -26,7 +35,7 @@ endfunction()
 function(troupe_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # "tests/...", of tests alone
   target_link_libraries(${name} PRIVATE ${arg_LINK} fmt::fmt)
 endfunction()
 

@@ -1,4 +1,4 @@
-#include "core/attr.hpp"
+#include "troupe/core/attr.hpp"
 
 #include <fmt/format.h>
 

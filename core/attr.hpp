@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/dtype.hpp"
-#include "core/shape.hpp"
-#include "core/tensor.hpp"
+#include "troupe/core/dtype.hpp"
+#include "troupe/core/shape.hpp"
+#include "troupe/core/tensor.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "core/buffer.hpp"
+#include "troupe/core/buffer.hpp"
 
 #include <new>
 #include <string>

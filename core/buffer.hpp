@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "core/check.hpp"
+#include "troupe/core/check.hpp"
 
 #include <cstdio>
 #include <cstdlib>

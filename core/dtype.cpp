@@ -1,4 +1,4 @@
-#include "core/dtype.hpp"
+#include "troupe/core/dtype.hpp"
 
 #include <array>
 #include <cmath>

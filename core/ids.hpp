@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "core/name.hpp"
+#include "troupe/core/name.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "core/shape.hpp"
+#include "troupe/core/shape.hpp"
 
 #include <algorithm>
 

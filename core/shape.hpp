@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

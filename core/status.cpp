@@ -1,4 +1,4 @@
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 #include <array>
 

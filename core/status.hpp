@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/check.hpp"
-#include "core/site.hpp"
+#include "troupe/core/check.hpp"
+#include "troupe/core/site.hpp"
 
 namespace troupe {
 

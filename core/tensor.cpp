@@ -1,4 +1,4 @@
-#include "core/tensor.hpp"
+#include "troupe/core/tensor.hpp"
 
 #include <fmt/format.h>
 

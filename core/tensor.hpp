@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/buffer.hpp"
-#include "core/dtype.hpp"
-#include "core/shape.hpp"
+#include "troupe/core/buffer.hpp"
+#include "troupe/core/dtype.hpp"
+#include "troupe/core/shape.hpp"
 
 namespace troupe {
 

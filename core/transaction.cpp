@@ -1,4 +1,4 @@
-#include "core/transaction.hpp"
+#include "troupe/core/transaction.hpp"
 
 #include <algorithm>
 #include <tuple>

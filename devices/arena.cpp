@@ -1,4 +1,4 @@
-#include "devices/arena.hpp"
+#include "troupe/devices/arena.hpp"
 
 #include <sys/mman.h>
 
@@ -7,9 +7,9 @@
 #include <new>
 #include <thread>
 
-#include "core/check.hpp"
-#include "devices/detail/poison.hpp"
-#include "devices/detail/spin.hpp"
+#include "troupe/core/check.hpp"
+#include "troupe/devices/detail/poison.hpp"
+#include "troupe/devices/detail/spin.hpp"
 
 namespace troupe {
 namespace {

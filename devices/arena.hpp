@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/buffer.hpp"
+#include "troupe/core/buffer.hpp"
 
 namespace troupe {
 

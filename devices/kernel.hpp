@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/hash.hpp"
-#include "core/tensor.hpp"
-#include "devices/device.hpp"
+#include "troupe/core/hash.hpp"
+#include "troupe/core/tensor.hpp"
+#include "troupe/devices/device.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/function_ref.hpp"
+#include "troupe/core/function_ref.hpp"
 
 namespace troupe {
 

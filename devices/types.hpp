@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "devices/device.hpp"
+#include "troupe/devices/device.hpp"
 
 namespace troupe {
 

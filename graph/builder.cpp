@@ -1,11 +1,11 @@
-#include "graph/builder.hpp"
+#include "troupe/graph/builder.hpp"
 
 #include <algorithm>
 
-#include "core/name.hpp"
-#include "graph/detail/back_edge.hpp"
-#include "graph/detail/node_check.hpp"
-#include "graph/detail/suggest.hpp"
+#include "troupe/core/name.hpp"
+#include "troupe/graph/detail/back_edge.hpp"
+#include "troupe/graph/detail/node_check.hpp"
+#include "troupe/graph/detail/suggest.hpp"
 
 namespace troupe {
 namespace {

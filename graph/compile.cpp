@@ -1,13 +1,13 @@
-#include "graph/compile.hpp"
+#include "troupe/graph/compile.hpp"
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "graph/make_plan.hpp"
-#include "graph/partition.hpp"
-#include "graph/passes/pass.hpp"
-#include "graph/placement.hpp"
-#include "graph/replicate.hpp"
+#include "troupe/graph/make_plan.hpp"
+#include "troupe/graph/partition.hpp"
+#include "troupe/graph/passes/pass.hpp"
+#include "troupe/graph/placement.hpp"
+#include "troupe/graph/replicate.hpp"
 
 namespace troupe {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::int32_t kMaxReplicas = 1024;  // each copies nodes
 
 struct Stage {
   std::string_view name;
-  Status (*run)(Step&, const Target&);
+  Status (*run)(StepGraph&, const Target&);
   bool optional = false;  // a request may switch it off
 };
 
@@ -89,7 +89,7 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
   };
   TROUPE_TRY(check(request, target));
   TROUPE_TRY(check(graph, *target.ops));
-  TROUPE_TRY(Step step, feed_and_fetch(graph, request, *target.ops));
+  TROUPE_TRY(StepGraph step, feed_and_fetch(graph, request, *target.ops));
   observe("feeds", step.graph);
   for (const Stage& stage : kStages) {
     if (stage.optional && is_off(stage.name, target)) continue;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
-#include "graph/op_registry.hpp"
-#include "graph/plan.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/graph/op_registry.hpp"
+#include "troupe/graph/plan.hpp"
 
 namespace troupe {
 
@@ -45,7 +45,7 @@ struct TargetDevice {
   MemorySpace space = MemorySpace::host;  // FAKE and CUDA: device
 };
 
-struct Step;  // graph/passes/pass.hpp
+struct StepGraph;  // graph/passes/pass.hpp
 struct Target;
 
 // A pass that a program adds to those of compile.cpp (OpTable::add_pass). All processes of a job
@@ -53,9 +53,9 @@ struct Target;
 struct PassDef {
   std::string name;
   std::string after = "cse";  // the stage it follows, one of stage_names(); "sweep" then tidies up
-  Status (*run)(Step& step, const Target& target) = nullptr;
+  Status (*run)(StepGraph& step, const Target& target) = nullptr;
 };
-// The stages of compile() that work on a Step, in order.
+// The stages of compile() that work on a StepGraph, in order.
 std::vector<std::string> stage_names();
 
 // What is compiled for.

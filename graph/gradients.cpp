@@ -1,11 +1,11 @@
-#include "graph/gradients.hpp"
+#include "troupe/graph/gradients.hpp"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.hpp"
-#include "graph/builder.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/graph/builder.hpp"
 
 namespace troupe {
 

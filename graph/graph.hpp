@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "core/attr.hpp"
-#include "core/dtype.hpp"
-#include "core/name.hpp"
-#include "core/shape.hpp"
-#include "core/site.hpp"
+#include "troupe/core/attr.hpp"
+#include "troupe/core/dtype.hpp"
+#include "troupe/core/name.hpp"
+#include "troupe/core/shape.hpp"
+#include "troupe/core/site.hpp"
 
 namespace troupe {
 
@@ -29,12 +29,12 @@ struct Port {
 struct NodeDef {
   std::string name;
   std::string op;
-  std::vector<Port> inputs;          // data, in the order of the op's arguments
-  std::vector<NodeId> control;       // must finish first; sorted, no duplicates
+  std::vector<Port> inputs;     // data, in the order of the op's arguments
+  std::vector<NodeId> control;  // must finish first; sorted, no duplicates
   AttrMap attrs;
-  std::string device;                // partial constraint as DeviceName text; "" for none
-  std::vector<std::string> colocate; // names of nodes that must share this one's device
-  std::int32_t replica = -1;         // copy index when the node was made for replicas, else -1
+  std::string device;                 // partial constraint as DeviceName text; "" for none
+  std::vector<std::string> colocate;  // names of nodes that must share this one's device
+  std::int32_t replica = -1;          // copy index when the node was made for replicas, else -1
   Site site;
   std::vector<DType> out_types;
   std::vector<PartialShape> out_shapes;

@@ -1,12 +1,12 @@
-#include "graph/import.hpp"
+#include "troupe/graph/import.hpp"
 
 #include <algorithm>
 #include <queue>
 
-#include "graph/compile.hpp"
-#include "graph/detail/back_edge.hpp"
-#include "graph/detail/node_check.hpp"
-#include "graph/detail/suggest.hpp"
+#include "troupe/graph/compile.hpp"
+#include "troupe/graph/detail/back_edge.hpp"
+#include "troupe/graph/detail/node_check.hpp"
+#include "troupe/graph/detail/suggest.hpp"
 
 namespace troupe {
 

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/status.hpp"
-#include "graph/graph.hpp"
-#include "graph/op_registry.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/graph/graph.hpp"
+#include "troupe/graph/op_registry.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "graph/compile.hpp"
+#include "troupe/graph/compile.hpp"
 
 namespace troupe {
 

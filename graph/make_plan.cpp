@@ -1,9 +1,9 @@
-#include "graph/make_plan.hpp"
+#include "troupe/graph/make_plan.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe {
 namespace {
@@ -42,7 +42,7 @@ struct Numbering {
 // The graph of one partition on its way into flat arrays.
 class Flattener {
  public:
-  Flattener(const Step& step, const Partitions& partitions, std::uint32_t home,
+  Flattener(const StepGraph& step, const Partitions& partitions, std::uint32_t home,
             const OpRegistry& ops, Numbering& numbering)
       : graph_(step.graph),
         step_(step),
@@ -190,7 +190,7 @@ class Flattener {
   }
 
   const GraphDef& graph_;
-  const Step& step_;
+  const StepGraph& step_;
   const Partitions& partitions_;
   const std::uint32_t home_;
   const OpRegistry& ops_;
@@ -211,7 +211,7 @@ bool allocates(const PlanInfo& info, Role role) {
 
 }  // namespace
 
-std::vector<Plan> make_plans(Step step, const Partitions& partitions, const OpRegistry& ops) {
+std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const OpRegistry& ops) {
   Numbering numbering(step.graph, partitions);
   std::vector<Plan> plans;
   for (std::uint32_t i = 0; i < partitions.devices.size(); ++i)

@@ -1,10 +1,10 @@
-#include "graph/node_hash.hpp"
+#include "troupe/graph/node_hash.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe {
 namespace {

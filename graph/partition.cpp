@@ -1,4 +1,4 @@
-#include "graph/partition.hpp"
+#include "troupe/graph/partition.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(Step& step, const Target& target)
+  Cutter(StepGraph& step, const Target& target)
       : step_(step), ops_(*target.ops), target_(target), out_(step) {}
 
   Expected<Partitions> run() {
@@ -175,7 +175,7 @@ class Cutter {
                             " channels, " + std::to_string(copies_.size()) + " copies");
   }
 
-  Step& step_;
+  StepGraph& step_;
   const OpRegistry& ops_;
   const Target& target_;
   Rewriter out_;
@@ -226,7 +226,7 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
   }
 }
 
-Expected<Partitions> partition(Step& step, const Target& target) {
+Expected<Partitions> partition(StepGraph& step, const Target& target) {
   return Cutter(step, target).run();
 }
 

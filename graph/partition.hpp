@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 
@@ -29,6 +29,6 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
                          MemorySpace device);
 
 // REQUIRES: every node but feeds has a full device of the target.
-Expected<Partitions> partition(Step& step, const Target& target);
+Expected<Partitions> partition(StepGraph& step, const Target& target);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-#include "graph/placement.hpp"
+#include "troupe/graph/placement.hpp"
 
 #include <algorithm>
 #include <map>
@@ -40,7 +40,7 @@ struct Group {
 
 class Placer {
  public:
-  Placer(Step& step, const Target& target)
+  Placer(StepGraph& step, const Target& target)
       : step_(step),
         graph_(step.graph),
         target_(target),
@@ -345,7 +345,7 @@ class Placer {
     return ok_status();
   }
 
-  Step& step_;
+  StepGraph& step_;
   GraphDef& graph_;
   const Target& target_;
   const OpRegistry& ops_;
@@ -368,6 +368,6 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
   return devices;
 }
 
-Status place(Step& step, const Target& target) { return Placer(step, target).run(); }
+Status place(StepGraph& step, const Target& target) { return Placer(step, target).run(); }
 
 }  // namespace troupe

@@ -1,7 +1,7 @@
 // Gives every node a device.
 #pragma once
 
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 
@@ -22,6 +22,6 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
 // Errors tell apart: a malformed constraint, one that no device matches, members
 // of a group that contradict each other, no kernel on the devices that match, no kernel at all,
 // and a group whose members have kernels on no common device.
-Status place(Step& step, const Target& target);
+Status place(StepGraph& step, const Target& target);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-#include "graph/replicate.hpp"
+#include "troupe/graph/replicate.hpp"
 
 #include <algorithm>
 #include <map>
@@ -70,7 +70,7 @@ std::vector<std::string> tasks_of(const Target& target) {
 
 class Copier {
  public:
-  Copier(Step& step, const Target& target)
+  Copier(StepGraph& step, const Target& target)
       : step_(step),
         ops_(*target.ops),
         n_(step.replicas),
@@ -252,7 +252,7 @@ class Copier {
     return out_.append(std::move(node));
   }
 
-  Step& step_;
+  StepGraph& step_;
   const OpRegistry& ops_;
   const std::int32_t n_;
   const std::vector<bool> per_replica_;
@@ -264,7 +264,7 @@ class Copier {
 
 }  // namespace
 
-Status replicate(Step& step, const Target& target) {
+Status replicate(StepGraph& step, const Target& target) {
   if (step.replicas <= 1) return ok_status();
   return Copier(step, target).run();
 }

@@ -1,7 +1,7 @@
 // Logical replicas: data parallel copies of what depends on a replica's own data.
 #pragma once
 
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 
@@ -19,6 +19,6 @@ inline constexpr std::string_view kReplicasAlike = "replicate: alike: ";
 //     constrained or runs where its resource is.
 // With one replica nothing changes. Where several would compute alike, since what a write reduces
 // is fed and a feed is not split, a note that begins with kReplicasAlike says so.
-Status replicate(Step& step, const Target& target);
+Status replicate(StepGraph& step, const Target& target);
 
 }  // namespace troupe

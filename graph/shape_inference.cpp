@@ -1,6 +1,6 @@
-#include "graph/shape_inference.hpp"
+#include "troupe/graph/shape_inference.hpp"
 
-#include "graph/detail/node_check.hpp"
+#include "troupe/graph/detail/node_check.hpp"
 
 namespace troupe {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.hpp"
-#include "graph/op_def.hpp"
-#include "graph/op_registry.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/graph/op_def.hpp"
+#include "troupe/graph/op_registry.hpp"
 
 namespace troupe {
 
@@ -64,10 +64,10 @@ class InferenceContext {
 };
 
 // Shape functions that many ops share.
-Status same_shape(InferenceContext& c);        // every output has the shape of input 0
-Status scalar_shape(InferenceContext& c);      // every output is a scalar
-Status broadcast_shape(InferenceContext& c);   // output 0 is the broadcast of inputs 0 and 1
+Status same_shape(InferenceContext& c);       // every output has the shape of input 0
+Status scalar_shape(InferenceContext& c);     // every output is a scalar
+Status broadcast_shape(InferenceContext& c);  // output 0 is the broadcast of inputs 0 and 1
 Status no_outputs(InferenceContext& c);
-Status unknown_shape(InferenceContext& c);     // nothing is known before the run
+Status unknown_shape(InferenceContext& c);  // nothing is known before the run
 
 }  // namespace troupe

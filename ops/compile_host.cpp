@@ -1,7 +1,7 @@
-#include "ops/compile_host.hpp"
+#include "troupe/ops/compile_host.hpp"
 
-#include "devices/cpu/cpu_device.hpp"
-#include "ops/evaluate.hpp"
+#include "troupe/devices/cpu/cpu_device.hpp"
+#include "troupe/ops/evaluate.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "ops/evaluate.hpp"
+#include "troupe/ops/evaluate.hpp"
 
 #include <fmt/format.h>
 

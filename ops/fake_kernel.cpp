@@ -1,4 +1,4 @@
-#include "ops/fake_kernel.hpp"
+#include "troupe/ops/fake_kernel.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "devices/fake/fake_device.hpp"
-#include "ops/op.hpp"
+#include "troupe/devices/fake/fake_device.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 namespace {

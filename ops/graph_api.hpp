@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "graph/builder.hpp"
-#include "ops/op.hpp"
+#include "troupe/graph/builder.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe::ops {
 

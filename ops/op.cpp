@@ -1,10 +1,10 @@
-#include "ops/op.hpp"
+#include "troupe/ops/op.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ops/fake_kernel.hpp"
+#include "troupe/ops/fake_kernel.hpp"
 
 namespace troupe {
 namespace {

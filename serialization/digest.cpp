@@ -1,10 +1,10 @@
-#include "serialization/digest.hpp"
+#include "troupe/serialization/digest.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
-#include "serialization/detail/sha256.hpp"
+#include "troupe/serialization/detail/sha256.hpp"
 
 namespace troupe {
 namespace {

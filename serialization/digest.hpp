@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tensor.hpp"
+#include "troupe/core/tensor.hpp"
 
 namespace troupe {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/function_ref.hpp"
-#include "core/status.hpp"
+#include "troupe/core/function_ref.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/transaction.hpp"
-#include "graph/compile.hpp"
+#include "troupe/core/transaction.hpp"
+#include "troupe/graph/compile.hpp"
 
 namespace troupe {
 
@@ -127,7 +127,7 @@ struct DropContainers {
 // Master to the executor of one partition: begin an attempt. Known or ended attempts ignore it.
 // Reply: PartitionDone. Feeds that are large, or many, travel as tensors on the data connection and
 // are left undefined here.
-struct StartStep {
+struct StartPartition {
   CompiledId compiled = 0;
   std::uint32_t partition = 0;
   AttemptInfo attempt;
@@ -170,10 +170,10 @@ struct MessagePart {
 };
 
 // Everything that crosses a control connection.
-using WireMessage =
-    std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep, StartStep,
-                 AbortPartition, PartitionDone, Prepare, Staged, LiveList, BlockedReport, Leave,
-                 DropContainers, RevokeGrant, GrantReturned, LinkLost, MessagePart>;
+using WireMessage = std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded,
+                                 UnloadStep, StartPartition, AbortPartition, PartitionDone, Prepare,
+                                 Staged, LiveList, BlockedReport, Leave, DropContainers,
+                                 RevokeGrant, GrantReturned, LinkLost, MessagePart>;
 
 // The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
 struct TensorTag {

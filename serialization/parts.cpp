@@ -1,10 +1,10 @@
-#include "serialization/parts.hpp"
+#include "troupe/serialization/parts.hpp"
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
-#include "serialization/strings.hpp"
+#include "troupe/serialization/strings.hpp"
 
 namespace troupe {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/status.hpp"
-#include "serialization/messages.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include <bit>
 #include <cstring>
 
-#include "serialization/wire.hpp"
+#include "troupe/serialization/wire.hpp"
 
 namespace troupe {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.hpp"
-#include "serialization/messages.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe {
 

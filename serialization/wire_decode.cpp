@@ -1,8 +1,8 @@
-#include "serialization/detail/capnp.hpp"
-#include "serialization/detail/graph.hpp"
-#include "serialization/detail/values.hpp"
 #include "serialization/schema/message.capnp.h"
-#include "serialization/wire.hpp"
+#include "troupe/serialization/detail/capnp.hpp"
+#include "troupe/serialization/detail/graph.hpp"
+#include "troupe/serialization/detail/values.hpp"
+#include "troupe/serialization/wire.hpp"
 
 namespace troupe {
 namespace {
@@ -131,8 +131,8 @@ Result read_message(schema::DropContainers::Reader in) {
   return DropContainers{read_texts(in.getContainers())};
 }
 
-Result read_message(schema::StartStep::Reader in) {
-  StartStep m;
+Result read_message(schema::StartPartition::Reader in) {
+  StartPartition m;
   m.compiled = in.getCompiled();
   m.partition = in.getPartition();
   m.attempt = read_attempt(in.getAttempt());
@@ -256,8 +256,8 @@ Result read_any(schema::Message::Reader in) {
       return read_message(in.getStepLoaded());
     case Kind::UNLOAD_STEP:
       return read_message(in.getUnloadStep());
-    case Kind::START_STEP:
-      return read_message(in.getStartStep());
+    case Kind::START_PARTITION:
+      return read_message(in.getStartPartition());
     case Kind::ABORT_PARTITION:
       return read_message(in.getAbortPartition());
     case Kind::PARTITION_DONE:

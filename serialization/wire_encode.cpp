@@ -1,8 +1,8 @@
-#include "serialization/detail/capnp.hpp"
-#include "serialization/detail/graph.hpp"
-#include "serialization/detail/values.hpp"
 #include "serialization/schema/message.capnp.h"
-#include "serialization/wire.hpp"
+#include "troupe/serialization/detail/capnp.hpp"
+#include "troupe/serialization/detail/graph.hpp"
+#include "troupe/serialization/detail/values.hpp"
+#include "troupe/serialization/wire.hpp"
 
 namespace troupe {
 namespace {
@@ -133,8 +133,8 @@ struct Writer {
     write_texts(root.initDropContainers().initContainers(unsigned(m.containers.size())),
                 m.containers);
   }
-  void operator()(const StartStep& m) {
-    auto out = root.initStartStep();
+  void operator()(const StartPartition& m) {
+    auto out = root.initStartPartition();
     out.setCompiled(m.compiled);
     out.setPartition(m.partition);
     write_attempt(out.initAttempt(), m.attempt);

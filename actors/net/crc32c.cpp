@@ -1,4 +1,4 @@
-#include "actors/net/crc32c.hpp"
+#include "troupe/actors/net/crc32c.hpp"
 
 #include <isa-l/crc.h>
 

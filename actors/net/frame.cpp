@@ -1,8 +1,8 @@
-#include "actors/net/frame.hpp"
+#include "troupe/actors/net/frame.hpp"
 
 #include <fmt/format.h>
 
-#include "actors/net/crc32c.hpp"
+#include "troupe/actors/net/crc32c.hpp"
 
 namespace troupe {
 namespace {

@@ -28,7 +28,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "actors/net/transport.hpp"
-#include "core/hash.hpp"
+#include "troupe/actors/net/transport.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe {
 

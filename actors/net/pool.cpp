@@ -1,4 +1,4 @@
-#include "actors/net/pool.hpp"
+#include "troupe/actors/net/pool.hpp"
 
 #include <bit>
 #include <cstdlib>

@@ -1,11 +1,11 @@
-#include "actors/net/rx.hpp"
+#include "troupe/actors/net/rx.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "actors/net/crc32c.hpp"
+#include "troupe/actors/net/crc32c.hpp"
 
 namespace troupe {
 namespace {

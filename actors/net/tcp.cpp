@@ -1,10 +1,10 @@
-#include "actors/net/tcp.hpp"
+#include "troupe/actors/net/tcp.hpp"
 
 #include <sys/epoll.h>
 
 #include <fmt/format.h>
 
-#include "actors/net/detail/tcp_transport.hpp"
+#include "troupe/actors/net/detail/tcp_transport.hpp"
 
 namespace troupe {
 

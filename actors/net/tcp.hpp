@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "actors/net/transport.hpp"
+#include "troupe/actors/net/transport.hpp"
 
 namespace troupe {
 

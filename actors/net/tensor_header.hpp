@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/check.hpp"
+#include "troupe/core/check.hpp"
 
 namespace troupe {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "actors/net/tensor_header.hpp"
-#include "core/buffer.hpp"
-#include "core/status.hpp"
+#include "troupe/actors/net/tensor_header.hpp"
+#include "troupe/core/buffer.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

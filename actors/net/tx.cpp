@@ -1,9 +1,9 @@
-#include "actors/net/tx.hpp"
+#include "troupe/actors/net/tx.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "actors/net/crc32c.hpp"
+#include "troupe/actors/net/crc32c.hpp"
 
 namespace troupe {
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/transaction.hpp"
+#include "troupe/core/transaction.hpp"
 
 namespace troupe {
 

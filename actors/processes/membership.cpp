@@ -1,4 +1,4 @@
-#include "actors/processes/membership.hpp"
+#include "troupe/actors/processes/membership.hpp"
 
 #include <fmt/format.h>
 

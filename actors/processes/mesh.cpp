@@ -1,4 +1,4 @@
-#include "actors/processes/mesh.hpp"
+#include "troupe/actors/processes/mesh.hpp"
 
 #include <fmt/format.h>
 

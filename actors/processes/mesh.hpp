@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "actors/net/transport.hpp"
-#include "serialization/messages.hpp"
+#include "troupe/actors/net/transport.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "apps/bench/channel_bench.hpp"
+#include "troupe/apps/bench/channel_bench.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -20,8 +20,8 @@
 #include <mutex>
 #include <thread>
 
-#include "actors/net/pool.hpp"
-#include "actors/net/tcp.hpp"
+#include "troupe/actors/net/pool.hpp"
+#include "troupe/actors/net/tcp.hpp"
 
 namespace troupe {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

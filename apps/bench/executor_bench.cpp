@@ -1,11 +1,11 @@
-#include "apps/bench/executor_bench.hpp"
+#include "troupe/apps/bench/executor_bench.hpp"
 
 #include <time.h>
 
 #include <algorithm>
 
-#include "actors/protocol/step_state.hpp"
-#include "apps/bench/graph_gen.hpp"
+#include "troupe/actors/burst/step_state.hpp"
+#include "troupe/apps/bench/graph_gen.hpp"
 
 namespace troupe {
 namespace {
@@ -48,7 +48,7 @@ Expected<double> ns_per_node(Plan plan, bool data, Device& device, const Executo
   };
   const double nodes = double(plan.nodes.size());
   TROUPE_TRY(auto program,
-             Program::make(std::make_shared<const Plan>(std::move(plan)), device, make));
+             LoadedPlan::make(std::make_shared<const Plan>(std::move(plan)), device, make));
   StepState step(program);
   NoOutbox outbox;
   InlineLanes lanes;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
-#include "devices/device.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/devices/device.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "graph/plan.hpp"
+#include "troupe/graph/plan.hpp"
 
 namespace troupe {
 

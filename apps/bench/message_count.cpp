@@ -1,12 +1,12 @@
-#include "apps/bench/message_count.hpp"
+#include "troupe/apps/bench/message_count.hpp"
 
 #include <atomic>
 #include <caf/policy/work_sharing.hpp>
 #include <caf/scheduler/coordinator.hpp>
 
-#include "actors/inline_send.hpp"
-#include "actors/runtime.hpp"
-#include "core/status.hpp"
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/runtime/runtime.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/bench/plan_draft.hpp"
+#include "troupe/apps/bench/plan_draft.hpp"
 
 #include <algorithm>
 

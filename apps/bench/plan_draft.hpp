@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/plan.hpp"
+#include "troupe/graph/plan.hpp"
 
 namespace troupe {
 

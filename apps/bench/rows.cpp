@@ -1,4 +1,4 @@
-#include "apps/bench/rows.hpp"
+#include "troupe/apps/bench/rows.hpp"
 
 #include <algorithm>
 #include <cmath>

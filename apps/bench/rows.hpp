@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/commands/commands.hpp"
-#include "core/status.hpp"
+#include "troupe/apps/commands/commands.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

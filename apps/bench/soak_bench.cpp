@@ -3,8 +3,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "apps/bench/rows.hpp"
-#include "apps/troupe.hpp"
+#include "troupe/apps/bench/rows.hpp"
+#include "troupe/troupe.hpp"
 
 namespace troupe {
 namespace {

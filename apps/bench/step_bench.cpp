@@ -2,9 +2,9 @@
 #include <cmath>
 #include <thread>
 
-#include "apps/bench/message_count.hpp"
-#include "apps/bench/rows.hpp"
-#include "apps/troupe.hpp"
+#include "troupe/apps/bench/message_count.hpp"
+#include "troupe/apps/bench/rows.hpp"
+#include "troupe/troupe.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/bench/torch_peer.hpp"
+#include "troupe/apps/bench/torch_peer.hpp"
 
 #include <fmt/format.h>
 

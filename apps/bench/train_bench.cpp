@@ -4,13 +4,13 @@
 #include <chrono>
 #include <random>
 
-#include "apps/bench/rows.hpp"
-#include "apps/bench/torch_peer.hpp"
-#include "apps/compile_here.hpp"
-#include "apps/models.hpp"
-#include "core/log.hpp"
-#include "graph/make_plan.hpp"
-#include "serialization/digest.hpp"
+#include "troupe/apps/bench/rows.hpp"
+#include "troupe/apps/bench/torch_peer.hpp"
+#include "troupe/apps/compile_here.hpp"
+#include "troupe/apps/models.hpp"
+#include "troupe/core/log.hpp"
+#include "troupe/graph/make_plan.hpp"
+#include "troupe/serialization/digest.hpp"
 
 namespace troupe {
 namespace {

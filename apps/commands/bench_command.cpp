@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/bench/channel_bench.hpp"
-#include "apps/bench/executor_bench.hpp"
-#include "apps/bench/rows.hpp"
-#include "apps/bench/torch_peer.hpp"
-#include "apps/commands/commands.hpp"
-#include "core/name.hpp"
-#include "devices/cpu/cpu_device.hpp"
-#include "apps/bench/kernel_bench.hpp"
+#include "troupe/apps/bench/channel_bench.hpp"
+#include "troupe/apps/bench/executor_bench.hpp"
+#include "troupe/apps/bench/kernel_bench.hpp"
+#include "troupe/apps/bench/rows.hpp"
+#include "troupe/apps/bench/torch_peer.hpp"
+#include "troupe/apps/commands/commands.hpp"
+#include "troupe/core/name.hpp"
+#include "troupe/devices/cpu/cpu_device.hpp"
 
 namespace troupe {
 namespace {

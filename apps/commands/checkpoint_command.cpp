@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/commands.hpp"
-#include "serialization/checkpoint.hpp"
+#include "troupe/apps/commands/commands.hpp"
+#include "troupe/serialization/checkpoint.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "apps/commands/cli.hpp"
+#include "troupe/apps/commands/cli.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include "actors/node.hpp"
-#include "apps/commands/commands.hpp"
-#include "apps/models.hpp"
-#include "core/log.hpp"
-#include "core/name.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/models.hpp"
+#include "troupe/core/log.hpp"
+#include "troupe/core/name.hpp"
 
 namespace troupe {
 namespace {
@@ -201,7 +201,8 @@ void Cli::add_graph() {
 
 void Cli::add_bench() {
   CLI::App* c = app.add_subcommand("bench", "Measure, e.g. troupe bench step --output json");
-  c->add_option("groups", bench.groups, "executor, step, channel, kernels, train (default: these), soak");
+  c->add_option("groups", bench.groups,
+                "executor, step, channel, kernels, train (default: these), soak");
   c->add_option("--only", bench.only, "rows whose name contains this");
   c->add_option("--peer", bench.peer, "torch: run PyTorch in the same call")
       ->check(CLI::IsMember({"torch"}));

@@ -1,7 +1,7 @@
 // The `troupe` command.
 #pragma once
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

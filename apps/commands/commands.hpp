@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/training.hpp"
+#include "troupe/apps/training.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "apps/commands/commands.hpp"
-#include "apps/commands/progress.hpp"
+#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/progress.hpp"
 
 namespace troupe {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/commands.hpp"
-#include "apps/commands/plan_text.hpp"
-#include "apps/compile_here.hpp"
-#include "apps/training_graph.hpp"
-#include "core/name.hpp"
-#include "graph/print.hpp"
+#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/plan_text.hpp"
+#include "troupe/apps/compile_here.hpp"
+#include "troupe/apps/training_graph.hpp"
+#include "troupe/core/name.hpp"
+#include "troupe/graph/print.hpp"
 
 namespace troupe {
 namespace {

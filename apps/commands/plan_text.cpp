@@ -1,10 +1,10 @@
-#include "apps/commands/plan_text.hpp"
+#include "troupe/apps/commands/plan_text.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "graph/make_plan.hpp"
+#include "troupe/graph/make_plan.hpp"
 
 namespace troupe {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "graph/plan.hpp"
+#include "troupe/graph/plan.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "apps/training.hpp"
+#include "troupe/apps/training.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "apps/commands/cli.hpp"
-#include "apps/commands/commands.hpp"
-#include "apps/commands/progress.hpp"
+#include "troupe/apps/commands/cli.hpp"
+#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/progress.hpp"
 
 namespace troupe {
 namespace {

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
-#include "actors/node.hpp"
-#include "apps/commands/cli.hpp"
-#include "apps/commands/commands.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/apps/commands/cli.hpp"
+#include "troupe/apps/commands/commands.hpp"
 
 namespace troupe {
 
 int worker_command(const std::string& master, const std::string& listen,
                    const std::string& secret_file) {
-  NodeOptions options;
+  WorkerProcessOptions options;
   auto run = [&]() -> Status {
     TROUPE_TRY(options.master, parse_endpoint(master));
     if (!listen.empty()) {

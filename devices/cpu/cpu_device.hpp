@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "devices/device.hpp"
+#include "troupe/devices/device.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "devices/cpu/sync_stream.hpp"
+#include "troupe/devices/cpu/sync_stream.hpp"
 
 #include <string>
 

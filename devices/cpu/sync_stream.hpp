@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "devices/device.hpp"
+#include "troupe/devices/device.hpp"
 
 namespace troupe {
 

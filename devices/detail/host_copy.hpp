@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/tensor.hpp"
+#include "troupe/core/tensor.hpp"
 
 namespace troupe::detail {
 

@@ -1,10 +1,10 @@
-#include "devices/detail/lane_pool.hpp"
+#include "troupe/devices/detail/lane_pool.hpp"
 
 #include <algorithm>
 #include <chrono>
 
-#include "core/check.hpp"
-#include "devices/detail/spin.hpp"
+#include "troupe/core/check.hpp"
+#include "troupe/devices/detail/spin.hpp"
 
 namespace troupe::detail {
 namespace {

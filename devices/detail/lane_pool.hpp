@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "devices/lanes.hpp"
+#include "troupe/devices/lanes.hpp"
 
 namespace troupe::detail {
 

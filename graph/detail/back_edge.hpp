@@ -2,8 +2,8 @@
 // backwards.
 #pragma once
 
-#include "core/status.hpp"
-#include "graph/op_def.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/graph/op_def.hpp"
 
 namespace troupe::detail {
 

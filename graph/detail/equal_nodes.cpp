@@ -1,8 +1,8 @@
-#include "graph/detail/equal_nodes.hpp"
+#include "troupe/graph/detail/equal_nodes.hpp"
 
 #include <algorithm>
 
-#include "graph/node_hash.hpp"
+#include "troupe/graph/node_hash.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "troupe/graph/graph.hpp"
 
 namespace troupe::detail {
 

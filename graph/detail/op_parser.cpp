@@ -1,9 +1,9 @@
-#include "graph/detail/op_parser.hpp"
+#include "troupe/graph/detail/op_parser.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "graph/detail/attr_parser.hpp"
+#include "troupe/graph/detail/attr_parser.hpp"
 
 namespace troupe::detail {
 namespace {

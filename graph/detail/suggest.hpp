@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/name.hpp"
+#include "troupe/core/name.hpp"
 
 namespace troupe::detail {
 

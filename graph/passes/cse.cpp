@@ -1,6 +1,6 @@
 // One node for many that compute the same (paper, section 5.1).
-#include "graph/detail/equal_nodes.hpp"
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/detail/equal_nodes.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -11,7 +11,7 @@ bool mergeable(const NodeDef& node, const OpDef& op) {
 
 }  // namespace
 
-Status cse(Step& step, const Target& target) {
+Status cse(StepGraph& step, const Target& target) {
   const auto& nodes = step.graph.nodes;
   std::size_t merged = 0;
   Rewriter out(step);

@@ -2,7 +2,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -69,12 +69,12 @@ void drop_control_of_handles(GraphDef& graph, const std::vector<bool>& gone) {
 
 }  // namespace
 
-Expected<Step> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
-                              const OpRegistry& ops) {
+Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
+                                   const OpRegistry& ops) {
   if (request.fetches.empty() && request.targets.empty())
     return invalid_argument("nothing to run: the request has neither a fetch nor a target");
   Names names(graph);
-  Step step;
+  StepGraph step;
   step.graph = graph;
   step.replicas = request.replicas;
   auto& nodes = step.graph.nodes;

@@ -1,5 +1,5 @@
 // Computes what depends on constants alone, once, at compile time.
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -56,7 +56,7 @@ bool known_too_large(const NodeDef& node) {
 
 }  // namespace
 
-Status fold(Step& step, const Target& target) {
+Status fold(StepGraph& step, const Target& target) {
   const OpInfo* const_op = target.ops->find("Const");
   if (!target.evaluate || !const_op || !const_op->attr("T") || !const_op->attr("value"))
     return ok_status();

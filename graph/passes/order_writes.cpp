@@ -13,8 +13,8 @@
 #include <queue>
 #include <unordered_map>
 
-#include "graph/detail/node_check.hpp"
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/detail/node_check.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -170,7 +170,7 @@ std::uint32_t epoch_of(const NodeDef& node) {
   return at == node.attrs.end() ? 0 : std::uint32_t(*at->second.get<std::int64_t>());
 }
 
-Status order_writes(Step& step, const Target& target) {
+Status order_writes(StepGraph& step, const Target& target) {
   GraphDef& graph = step.graph;
   TROUPE_TRY(auto all, find_uses(graph, *target.ops));
   const bool any = std::any_of(all.begin(), all.end(), [](const auto& entry) {

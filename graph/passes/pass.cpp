@@ -1,4 +1,4 @@
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 #include <algorithm>
 #include <map>

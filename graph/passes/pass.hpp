@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
-#include "graph/compile.hpp"
-#include "graph/graph.hpp"
-#include "graph/op_registry.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/graph/compile.hpp"
+#include "troupe/graph/graph.hpp"
+#include "troupe/graph/op_registry.hpp"
 
 namespace troupe {
 
@@ -18,7 +18,7 @@ namespace troupe {
 //   - names are unique; every op is known to `op_of`;
 //   - a fed port is output 0 of a node of op kFeedOp (attribute "feed": index in the request);
 //   - handles (Role::handle) have no control edges.
-struct Step {
+struct StepGraph {
   GraphDef graph;
   std::vector<Port> fetches;  // in the order of the request; may repeat
   std::vector<NodeId> targets;
@@ -58,7 +58,7 @@ Status in_node(const Status& status, const NodeDef& node);
 // step, fetches and targets included.
 class Rewriter {
  public:
-  explicit Rewriter(Step& step)
+  explicit Rewriter(StepGraph& step)
       : step_(step), ports_(step.graph.nodes.size()), nodes_(step.graph.nodes.size(), kNoNode) {
     out_.nodes.reserve(step.graph.nodes.size());
   }
@@ -76,7 +76,7 @@ class Rewriter {
   void finish();
 
  private:
-  Step& step_;
+  StepGraph& step_;
   GraphDef out_;
   std::vector<std::vector<Port>> ports_;  // overrides by map_port; else node + index
   std::vector<NodeId> nodes_;
@@ -88,15 +88,15 @@ inline constexpr std::string_view kEpochAttr = "_epoch";
 std::uint32_t epoch_of(const NodeDef& node);
 
 // The stages, in the order of compile.cpp.
-Expected<Step> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
-                              const OpRegistry& ops);
-Status prune(Step& step, const Target& target);
-Status fold(Step& step, const Target& target);
-Status cse(Step& step, const Target& target);
+Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
+                                   const OpRegistry& ops);
+Status prune(StepGraph& step, const Target& target);
+Status fold(StepGraph& step, const Target& target);
+Status cse(StepGraph& step, const Target& target);
 // Control edges between unordered writes of one variable, in node order; checks of handles.
-Status order_writes(Step& step, const Target& target);
+Status order_writes(StepGraph& step, const Target& target);
 // The end of placement: copies of the small constants for which `free` holds go to the devices that
 // read them.
-void spread_constants(Step& step, const std::vector<bool>& free, const Target& target);
+void spread_constants(StepGraph& step, const std::vector<bool>& free, const Target& target);
 
 }  // namespace troupe

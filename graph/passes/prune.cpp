@@ -1,9 +1,9 @@
 // Keeps what fetches and targets need, through data and control edges.
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 
-Status prune(Step& step, const Target& target) {
+Status prune(StepGraph& step, const Target& target) {
   const auto& nodes = step.graph.nodes;
   std::vector<bool> needed(nodes.size(), false);
   std::vector<NodeId> open;

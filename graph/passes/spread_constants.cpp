@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "graph/passes/pass.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -38,7 +38,7 @@ Readers find_readers(const GraphDef& graph, const std::vector<bool>& free) {
 }
 
 // Constants that are read where they are, or by more than data.
-std::vector<bool> find_staying(const Step& step) {
+std::vector<bool> find_staying(const StepGraph& step) {
   const auto& nodes = step.graph.nodes;
   std::vector<bool> stays(nodes.size(), false);
   for (const NodeDef& node : nodes) {
@@ -53,7 +53,7 @@ std::vector<bool> find_staying(const Step& step) {
 
 }  // namespace
 
-void spread_constants(Step& step, const std::vector<bool>& free, const Target& target) {
+void spread_constants(StepGraph& step, const std::vector<bool>& free, const Target& target) {
   const Readers readers = find_readers(step.graph, free);
   if (readers.empty()) return;
   const std::vector<bool> stays = find_staying(step);

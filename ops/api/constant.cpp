@@ -1,4 +1,4 @@
-#include "ops/api/constant.hpp"
+#include "troupe/ops/api/constant.hpp"
 
 #include <complex>
 #include <limits>

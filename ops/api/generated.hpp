@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/builder.hpp"
+#include "troupe/graph/builder.hpp"
 
 namespace troupe {
 

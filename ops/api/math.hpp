@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/api/generated.hpp"
+#include "troupe/ops/api/generated.hpp"
 
 namespace troupe {
 

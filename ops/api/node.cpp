@@ -1,4 +1,4 @@
-#include "ops/api/node.hpp"
+#include "troupe/ops/api/node.hpp"
 
 namespace troupe {
 

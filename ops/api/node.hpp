@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "graph/builder.hpp"
+#include "troupe/graph/builder.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "ops/api/operators.hpp"
+#include "troupe/ops/api/operators.hpp"
 
 #include <cmath>
 
-#include "ops/api/constant.hpp"
-#include "ops/api/node.hpp"
+#include "troupe/ops/api/constant.hpp"
+#include "troupe/ops/api/node.hpp"
 
 namespace troupe {
 

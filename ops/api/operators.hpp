@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "graph/builder.hpp"
+#include "troupe/graph/builder.hpp"
 
 namespace troupe {
 

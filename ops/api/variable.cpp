@@ -1,10 +1,10 @@
-#include "ops/api/variable.hpp"
+#include "troupe/ops/api/variable.hpp"
 
 #include <set>
 
-#include "graph/passes/pass.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/node.hpp"
+#include "troupe/graph/passes/pass.hpp"
+#include "troupe/ops/api/constant.hpp"
+#include "troupe/ops/api/node.hpp"
 
 namespace troupe {
 

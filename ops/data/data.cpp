@@ -1,4 +1,4 @@
-#include "ops/data/data.hpp"
+#include "troupe/ops/data/data.hpp"
 
 namespace troupe::data {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/builder.hpp"
+#include "troupe/graph/builder.hpp"
 
 namespace troupe::data {
 

@@ -1,11 +1,11 @@
-#include "ops/data/dataset.hpp"
+#include "troupe/ops/data/dataset.hpp"
 
 #include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "ops/data/digits.hpp"
+#include "troupe/ops/data/digits.hpp"
 
 namespace troupe {
 

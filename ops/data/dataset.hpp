@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/function_ref.hpp"
-#include "graph/graph.hpp"
-#include "ops/data/pipeline.hpp"
+#include "troupe/core/function_ref.hpp"
+#include "troupe/graph/graph.hpp"
+#include "troupe/ops/data/pipeline.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "ops/data/digits.hpp"
+#include "troupe/ops/data/digits.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/status.hpp"
-#include "core/tensor.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/core/tensor.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "ops/data/pipeline.hpp"
+#include "troupe/ops/data/pipeline.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <numeric>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/status.hpp"
-#include "core/tensor.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/core/tensor.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "ops/gen/wrapper.hpp"
+#include "troupe/ops/gen/wrapper.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // ApplyAdam: steps scaled by running moments of the gradient (Kingma and Ba, 2015).
 #include <cmath>
 
-#include "ops/kernels/update.hpp"
+#include "troupe/ops/kernels/update.hpp"
 
 using namespace troupe;
 

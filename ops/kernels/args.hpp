@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ops/op.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 // sums of squares would lose its digits where the mean is large.
 #include <cmath>
 
-#include "ops/kernels/columns.hpp"
-#include "ops/op.hpp"
+#include "troupe/ops/kernels/columns.hpp"
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 

@@ -4,9 +4,9 @@
 // extent * inner elements. Joined and parts differ only in who is read and who is written.
 #include <fmt/core.h>
 
-#include "ops/kernels/args.hpp"
-#include "ops/kernels/moves.hpp"
-#include "ops/kernels/types.hpp"
+#include "troupe/ops/kernels/args.hpp"
+#include "troupe/ops/kernels/moves.hpp"
+#include "troupe/ops/kernels/types.hpp"
 
 using namespace troupe;
 

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "ops/kernels/args.hpp"
-#include "ops/kernels/elementwise.hpp"
-#include "ops/kernels/moves.hpp"
+#include "troupe/ops/kernels/args.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/moves.hpp"
 
 using namespace troupe;
 

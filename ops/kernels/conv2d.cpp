@@ -1,6 +1,6 @@
 // Conv2D and its two gradients: NHWC activations, HWIO filters, f32 and f64.
-#include "ops/kernels/conv.hpp"
-#include "ops/op.hpp"
+#include "troupe/ops/kernels/conv.hpp"
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 

@@ -2,10 +2,10 @@
 // both need the same exponentials.
 #include <string>
 
-#include "devices/chunks.hpp"
-#include "ops/kernels/softmax_rows.hpp"
-#include "ops/kernels/typed.hpp"
-#include "ops/op.hpp"
+#include "troupe/devices/chunks.hpp"
+#include "troupe/ops/kernels/softmax_rows.hpp"
+#include "troupe/ops/kernels/typed.hpp"
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,6 +1,6 @@
 // Dataset and NextElement: input pipelines. The element of a run is a function of its index alone
 // (ops/data/pipeline.hpp); reading files and handing out indices is the runtime's.
-#include "ops/op.hpp"
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,9 +1,9 @@
 // Rows by index, and back: Gather, GatherGrad, UnsortedSegmentSum, OneHot.
 #include <fmt/core.h>
 
-#include "ops/kernels/args.hpp"
-#include "ops/kernels/elementwise.hpp"
-#include "ops/kernels/moves.hpp"
+#include "troupe/ops/kernels/args.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/moves.hpp"
 
 using namespace troupe;
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 

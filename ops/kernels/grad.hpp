@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ops/op.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "ops/kernels/moves.hpp"
+#include "troupe/ops/kernels/moves.hpp"
 
 #include <algorithm>
 
-#include "ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
 
 namespace troupe {
 namespace {

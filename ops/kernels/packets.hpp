@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
 
 namespace troupe {
 

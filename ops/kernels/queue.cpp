@@ -1,6 +1,6 @@
 // FIFOQueue and its operations. None has a kernel: a handle is resolved when the graph is compiled,
-// and the operations are answered by the queue's actor (actors/protocol/queue_state.hpp).
-#include "ops/op.hpp"
+// and the operations are answered by the queue's actor (actors/resources/queue_state.hpp).
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 

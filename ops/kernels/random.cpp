@@ -4,7 +4,7 @@
 
 #include <numbers>
 
-#include "ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
 
 using namespace troupe;
 

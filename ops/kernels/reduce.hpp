@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/elementwise.hpp"
 
 namespace troupe {
 

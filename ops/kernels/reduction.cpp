@@ -1,10 +1,10 @@
 // Reductions: Sum, Mean, Prod, Max, Min, All, Any, and the gradients of the differentiable ones.
 #include <limits>
 
-#include "ops/kernels/args.hpp"
-#include "ops/kernels/grad.hpp"
-#include "ops/kernels/moves.hpp"
-#include "ops/kernels/reduce.hpp"
+#include "troupe/ops/kernels/args.hpp"
+#include "troupe/ops/kernels/grad.hpp"
+#include "troupe/ops/kernels/moves.hpp"
+#include "troupe/ops/kernels/reduce.hpp"
 
 using namespace troupe;
 

@@ -2,9 +2,9 @@
 // kernel may write over its input.
 #include <cmath>
 
-#include "devices/chunks.hpp"
-#include "ops/kernels/typed.hpp"
-#include "ops/op.hpp"
+#include "troupe/devices/chunks.hpp"
+#include "troupe/ops/kernels/typed.hpp"
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,10 +1,10 @@
 // Rectangular moves: Slice, Pad, Tile, Reverse, Transpose.
 #include <fmt/core.h>
 
-#include "ops/kernels/args.hpp"
-#include "ops/kernels/grad.hpp"
-#include "ops/kernels/moves.hpp"
-#include "ops/kernels/types.hpp"
+#include "troupe/ops/kernels/args.hpp"
+#include "troupe/ops/kernels/grad.hpp"
+#include "troupe/ops/kernels/moves.hpp"
+#include "troupe/ops/kernels/types.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
 // Softmax and LogSoftmax over the last dimension, with their gradients.
-#include "devices/chunks.hpp"
-#include "ops/kernels/softmax_rows.hpp"
-#include "ops/kernels/typed.hpp"
-#include "ops/op.hpp"
+#include "troupe/devices/chunks.hpp"
+#include "troupe/ops/kernels/softmax_rows.hpp"
+#include "troupe/ops/kernels/typed.hpp"
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "core/shape.hpp"
-#include "devices/chunks.hpp"
+#include "troupe/core/shape.hpp"
+#include "troupe/devices/chunks.hpp"
 
 namespace troupe {
 

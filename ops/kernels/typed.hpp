@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "ops/op.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "ops/op.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 

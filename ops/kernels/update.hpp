@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <concepts>
 
-#include "devices/chunks.hpp"
-#include "ops/op.hpp"
+#include "troupe/devices/chunks.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 

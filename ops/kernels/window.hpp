@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/op.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "ops/nn/layers.hpp"
+#include "troupe/ops/nn/layers.hpp"
 
 #include <cmath>
 
-#include "ops/api/constant.hpp"
-#include "ops/api/math.hpp"
+#include "troupe/ops/api/constant.hpp"
+#include "troupe/ops/api/math.hpp"
 
 namespace troupe::nn {
 

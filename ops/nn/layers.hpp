@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/nn/module.hpp"
+#include "troupe/ops/nn/module.hpp"
 
 namespace troupe::nn {
 

@@ -1,4 +1,4 @@
-#include "ops/nn/module.hpp"
+#include "troupe/ops/nn/module.hpp"
 
 namespace troupe::nn {
 

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "ops/api/variable.hpp"
-#include "ops/graph_api.hpp"
+#include "troupe/ops/api/variable.hpp"
+#include "troupe/ops/graph_api.hpp"
 
 namespace troupe::nn {
 

@@ -1,4 +1,4 @@
-#include "ops/onednn/onednn.hpp"
+#include "troupe/ops/onednn/onednn.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe::onednn {
 

@@ -1,12 +1,12 @@
-#include "ops/optim/optim.hpp"
+#include "troupe/ops/optim/optim.hpp"
 
 #include <map>
 #include <utility>
 
-#include "core/function_ref.hpp"
-#include "graph/gradients.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/api/node.hpp"
+#include "troupe/core/function_ref.hpp"
+#include "troupe/graph/gradients.hpp"
+#include "troupe/ops/api/constant.hpp"
+#include "troupe/ops/api/node.hpp"
 
 namespace troupe::optim {
 

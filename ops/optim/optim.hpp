@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ops/api/operators.hpp"
-#include "ops/api/variable.hpp"
+#include "troupe/ops/api/operators.hpp"
+#include "troupe/ops/api/variable.hpp"
 
 namespace troupe::optim {
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 namespace troupe::detail {
 

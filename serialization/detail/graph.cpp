@@ -1,6 +1,6 @@
-#include "serialization/detail/graph.hpp"
+#include "troupe/serialization/detail/graph.hpp"
 
-#include "serialization/detail/values.hpp"
+#include "troupe/serialization/detail/values.hpp"
 
 namespace troupe::detail {
 namespace {

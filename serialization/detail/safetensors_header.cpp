@@ -1,4 +1,4 @@
-#include "serialization/detail/safetensors_header.hpp"
+#include "troupe/serialization/detail/safetensors_header.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

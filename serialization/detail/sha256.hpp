@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/check.hpp"
+#include "troupe/core/check.hpp"
 
 namespace troupe::detail {
 

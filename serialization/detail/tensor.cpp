@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "serialization/detail/values.hpp"
+#include "troupe/serialization/detail/values.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "serialization/detail/values.hpp"
+#include "troupe/serialization/detail/values.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "core/attr.hpp"
-#include "core/ids.hpp"
-#include "core/status.hpp"
-#include "core/tensor.hpp"
-#include "serialization/detail/capnp.hpp"
 #include "serialization/schema/value.capnp.h"
+#include "troupe/core/attr.hpp"
+#include "troupe/core/ids.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/core/tensor.hpp"
+#include "troupe/serialization/detail/capnp.hpp"
 
 namespace troupe::detail {
 

@@ -17,7 +17,7 @@ struct Message {
     loadStep @5 :LoadStep;
     stepLoaded @6 :StepLoaded;
     unloadStep @7 :UnloadStep;
-    startStep @8 :StartStep;
+    startPartition @8 :StartPartition;
     abortPartition @9 :AbortPartition;
     partitionDone @10 :PartitionDone;
     prepare @11 :Prepare;
@@ -149,7 +149,7 @@ struct AttemptInfo {
   sessionFrom @5 :UInt64;
 }
 
-struct StartStep {
+struct StartPartition {
   compiled @0 :UInt64;
   partition @1 :UInt32;
   attempt @2 :AttemptInfo;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "actors/runtime.hpp"
+#include "troupe/actors/runtime/runtime.hpp"
 
 namespace troupe::testing {
 

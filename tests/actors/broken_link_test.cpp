@@ -5,9 +5,9 @@
 #include <chrono>
 #include <future>
 
-#include "actors/session.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/tcp_workers.hpp"
+#include "troupe/actors/client/session.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -39,7 +39,7 @@ TEST_CASE("a link between two live workers that breaks ends the run with both th
   ReservedPort master, ports[2];
   std::future<Status> workers[2];
   for (int i : {0, 1}) {
-    NodeOptions options;
+    WorkerProcessOptions options;
     options.master = {"127.0.0.1", master.number()};
     options.listen = {"127.0.0.1", ports[i].number()};
     options.silence = std::chrono::hours(1);  // nobody is lost by being slow

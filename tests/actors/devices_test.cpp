@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "actors/session.hpp"
-#include "apps/troupe.hpp"
+#include "troupe/actors/client/session.hpp"
+#include "troupe/troupe.hpp"
 
 using namespace troupe;
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "actors/net/crc32c.hpp"
-#include "serialization/parts.hpp"
-#include "serialization/wire.hpp"
+#include "troupe/actors/net/crc32c.hpp"
+#include "troupe/serialization/parts.hpp"
+#include "troupe/serialization/wire.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -21,7 +21,7 @@ bool ends_worker(const WireMessage& message) {
 }
 bool from_master(const WireMessage& m) {
   return std::holds_alternative<LoadGraph>(m) || std::holds_alternative<LoadStep>(m) ||
-         std::holds_alternative<UnloadStep>(m) || std::holds_alternative<StartStep>(m) ||
+         std::holds_alternative<UnloadStep>(m) || std::holds_alternative<StartPartition>(m) ||
          std::holds_alternative<AbortPartition>(m) || std::holds_alternative<Prepare>(m) ||
          std::holds_alternative<RevokeGrant>(m) || std::holds_alternative<LiveList>(m) ||
          std::holds_alternative<DropContainers>(m);
@@ -233,7 +233,7 @@ WireMessage HostileFrames::plausible() {
       return list;
     }
     default: {
-      StartStep start;
+      StartPartition start;
       start.compiled = one_in(4) ? 10 + random_.below(18) : step.load.compiled;
       start.partition = p;
       start.attempt = attempt();

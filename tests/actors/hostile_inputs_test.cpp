@@ -6,10 +6,10 @@
 
 #include <functional>
 
-#include "core/log.hpp"
-#include "serialization/parts.hpp"
 #include "tests/actors/hostile_job.hpp"
 #include "tests/net/raw_client.hpp"
+#include "troupe/core/log.hpp"
+#include "troupe/serialization/parts.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -252,7 +252,7 @@ const std::vector<StepInput>& step_inputs() {
 // What is told to a worker that has a graph, where the answer is PartitionDone.
 struct StartInput {
   const char* what;
-  std::function<void(StartStep&)> spoil;
+  std::function<void(StartPartition&)> spoil;
   Code code;
   const char* says;
 };
@@ -436,7 +436,7 @@ TEST_CASE("hostile steps and starts by hand are refused by a worker") {
   std::uint64_t a = 100;
   for (const StartInput& input : start_inputs()) {
     INFO(std::string(input.what));
-    StartStep start;
+    StartPartition start;
     start.compiled = direct.load.compiled;
     start.attempt.id = {1, ++a};
     start.attempt.snapshot = 1;
@@ -552,7 +552,7 @@ TEST_CASE("hostile tensors by hand ahead of their attempts wait with their sende
   CHECK(job.answers());
   CHECK(job.member_control().open());
   // What waits is used by the attempt that begins.
-  StartStep start;
+  StartPartition start;
   start.compiled = step.load.compiled;
   start.partition = flood.partition();
   start.attempt.id = {1, 10};
@@ -606,7 +606,7 @@ TEST_CASE("hostile feeds by hand end the connection of their master") {
     INFO(said);
     HostileJob job;
     REQUIRE(job.join(HostileJob::welcome()));
-    StartStep begun;
+    StartPartition begun;
     begun.attempt.id = {1, 400};
     REQUIRE(job.send(begun));
     TensorTag tag;

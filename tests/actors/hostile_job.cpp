@@ -1,11 +1,11 @@
 #include "tests/actors/hostile_job.hpp"
 
-#include "actors/net/crc32c.hpp"
-#include "devices/cpu/cpu_device.hpp"
-#include "ops/evaluate.hpp"
-#include "ops/optim/optim.hpp"
-#include "serialization/wire.hpp"
 #include "tests/actors/nodes.hpp"
+#include "troupe/actors/net/crc32c.hpp"
+#include "troupe/devices/cpu/cpu_device.hpp"
+#include "troupe/ops/evaluate.hpp"
+#include "troupe/ops/optim/optim.hpp"
+#include "troupe/serialization/wire.hpp"
 
 namespace troupe::testing {
 using namespace troupe::test;
@@ -160,7 +160,7 @@ std::optional<FrameType> introduce(std::uint16_t port, const Join& join,
 }
 
 HostileJob::HostileJob(std::chrono::milliseconds silence) {
-  NodeOptions options;
+  WorkerProcessOptions options;
   options.silence = silence;
   options.master = {"127.0.0.1", master_socket().port};
   options.secret = kSecret;
@@ -261,7 +261,7 @@ void HostileJob::load(const JobProgram& program) {
   const auto& init = program.steps.front();
   for (std::uint32_t p = 0; p < init.owner.size(); ++p) {
     if (init.owner[p] != kVictim) continue;
-    StartStep start;
+    StartPartition start;
     start.compiled = init.load.compiled;
     start.partition = p;
     start.attempt.id = {1, 1};
@@ -279,7 +279,7 @@ void HostileJob::load(const JobProgram& program) {
 }
 
 bool HostileJob::answers() {
-  StartStep question;
+  StartPartition question;
   question.compiled = ~std::uint64_t{0} - ++questions_;
   question.partition = std::uint32_t(questions_);
   question.attempt.id = {1, question.compiled};

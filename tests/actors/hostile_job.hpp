@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/node.hpp"
-#include "graph/compile.hpp"
-#include "serialization/messages.hpp"
 #include "tests/actors/line.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/graph/compile.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe::testing {
 

@@ -9,11 +9,11 @@
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-#include "actors/master.hpp"
-#include "core/log.hpp"
-#include "ops/op.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/world.hpp"
+#include "troupe/actors/master/master_actor.hpp"
+#include "troupe/core/log.hpp"
+#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -90,7 +90,7 @@ class PlayedWorker {
       scheduler_.trigger_timeout();
     return true;
   }
-  PartitionDone honest(const StartStep& start) const {
+  PartitionDone honest(const StartPartition& start) const {
     PartitionDone m;
     m.attempt = start.attempt.id;
     m.run = start.attempt.run;
@@ -107,7 +107,7 @@ class PlayedWorker {
         },
         [](const UnloadStep&) {},
         [](const DropContainers&) {},
-        [this](const StartStep& m) {
+        [this](const StartPartition& m) {
           PartitionDone answer = honest(m);
           done(answer);
           caf::anon_send(master_, std::move(answer));

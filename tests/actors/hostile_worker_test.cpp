@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "core/log.hpp"
 #include "tests/actors/hostile_frames.hpp"
 #include "tests/net/raw_client.hpp"
+#include "troupe/core/log.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -4,12 +4,12 @@
 #include <array>
 #include <future>
 
-#include "actors/inline_send.hpp"
-#include "actors/net/memory_transport.hpp"
-#include "actors/peer.hpp"
-#include "serialization/strings.hpp"
-#include "serialization/wire.hpp"
 #include "tests/actors/actor_system.hpp"
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/net/memory_transport.hpp"
+#include "troupe/actors/runtime/net_hub.hpp"
+#include "troupe/serialization/strings.hpp"
+#include "troupe/serialization/wire.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -344,7 +344,7 @@ TEST_CASE("a START that is repeated crosses once, with its feeds") {
   auto alive = std::make_shared<int>();
   auto proxy =
       system.make([&](caf::actor_system& s) { return spawn_process_proxy(s, pair.hub, 2, alive); });
-  StartStep start;
+  StartPartition start;
   start.attempt.id = {1, 7};
   start.feeds = {Tensor::make(DType::f32, {1 << 20}).value(), Tensor::scalar(1.0f)};
   auto say = [&](auto message) {
@@ -372,7 +372,7 @@ namespace {
 // those of partition 4.
 struct Asked : Pair {
   Asked() : Pair(1, 0) {
-    StartStep start;
+    StartPartition start;
     start.attempt.id = {1, 5};
     start.partition = 3;
     CHECK(hub.ask(1, start, 2));

@@ -1,4 +1,4 @@
-#include "actors/inline_send.hpp"
+#include "troupe/actors/inline_send.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "actors/interfaces.hpp"
 #include "tests/actors/actor_system.hpp"
+#include "troupe/actors/interfaces.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -6,16 +6,16 @@
 #include <chrono>
 #include <future>
 
-#include "actors/node.hpp"
-#include "actors/registered.hpp"
-#include "actors/session.hpp"
-#include "ops/api/constant.hpp"
-#include "ops/graph_api.hpp"
-#include "serialization/wire.hpp"
 #include "tests/actors/line.hpp"
 #include "tests/actors/tcp_workers.hpp"
 #include "tests/net/raw_client.hpp"
 #include "tests/serialization/temporary.hpp"
+#include "troupe/actors/client/session.hpp"
+#include "troupe/actors/runtime/registered.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/ops/api/constant.hpp"
+#include "troupe/ops/graph_api.hpp"
+#include "troupe/serialization/wire.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -55,7 +55,7 @@ TEST_CASE("a worker whose connection breaks while it joins tries again") {
   // Without a secret the worker has said who it is as soon as it is connected.
   ReservedPort port;
   REQUIRE(listen(port.socket(), 1) == 0);
-  NodeOptions options;
+  WorkerProcessOptions options;
   options.master = {"127.0.0.1", port.number()};
   auto worker = std::async(std::launch::async, [options] { return run_worker(options); });
   {
@@ -82,7 +82,7 @@ TEST_CASE("a worker whose connection breaks while it joins tries again") {
 
 TEST_CASE("a joiner that breaks off does not end a job that waits for workers") {
   ReservedPort port;
-  NodeOptions options;
+  WorkerProcessOptions options;
   options.master = {"127.0.0.1", port.number()};
   Cluster cluster;
   cluster.listen = options.master.text();
@@ -118,7 +118,7 @@ TEST_CASE("a worker that comes too late is told that the job has all its workers
   TcpWorkers workers(1);
   Graph g;
   Session s(g, workers.cluster());
-  NodeOptions options;
+  WorkerProcessOptions options;
   options.master = value_or_throw(parse_endpoint(workers.cluster().listen));
   options.secret = workers.cluster().secret;
   says(run_worker(options), Code::failed_precondition,

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <future>
 
-#include "actors/registered.hpp"
 #include "tests/actors/hostile_job.hpp"
 #include "tests/actors/sessions.hpp"
+#include "troupe/actors/runtime/registered.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -70,8 +70,8 @@ TEST_CASE("a silence that no process could keep is refused, and workers are told
   says(open_session(cluster), Code::invalid_argument, "249 ms");
   CHECK(limits_with(250ms).value().silence == 250ms);
   CHECK(limits_with(std::chrono::milliseconds::max()).value().silence == 24h);
-  NodeOptions options;
+  WorkerProcessOptions options;
   options.master = options.listen = {"127.0.0.1", 1};
   options.silence = 12'345ms;
-  CHECK(parse_node_options(node_options_text(options)).value().silence == 12'345ms);
+  CHECK(parse_worker_settings(worker_settings_text(options)).value().silence == 12'345ms);
 }

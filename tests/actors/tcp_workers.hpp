@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "actors/cluster.hpp"
-#include "actors/node.hpp"
+#include "troupe/actors/cluster.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
 
 namespace troupe::test {
 
@@ -60,7 +60,7 @@ class TcpWorkers {
     cluster_.secret = "sixteen and more bytes";
     cluster_.stop = [this] { return gave_up_.load(); };
     cluster_.silence = std::chrono::hours(1);  // of starved threads
-    NodeOptions options;
+    WorkerProcessOptions options;
     options.master = {"127.0.0.1", port_.number()};
     options.secret = cluster_.secret;
     options.silence = cluster_.silence;
@@ -75,7 +75,7 @@ class TcpWorkers {
   const Cluster& cluster() const { return cluster_; }
 
  private:
-  void serve(const NodeOptions& options) {
+  void serve(const WorkerProcessOptions& options) {
     for (int starts = 0; starts < 4; ++starts)
       if (run_worker(options).ok() || over_) return;
     gave_up_ = true;

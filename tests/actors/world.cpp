@@ -11,14 +11,14 @@
 #include <caf/send.hpp>
 #include <cstdlib>
 
-#include "actors/compiler.hpp"
-#include "actors/master.hpp"
-#include "actors/peer.hpp"
-#include "actors/processes/membership.hpp"
-#include "actors/processes/mesh.hpp"
-#include "actors/worker.hpp"
-#include "devices/cpu/cpu_device.hpp"
-#include "serialization/wire.hpp"
+#include "troupe/actors/master/master_actor.hpp"
+#include "troupe/actors/processes/membership.hpp"
+#include "troupe/actors/processes/mesh.hpp"
+#include "troupe/actors/runtime/compiler_actor.hpp"
+#include "troupe/actors/runtime/net_hub.hpp"
+#include "troupe/actors/worker/worker_actor.hpp"
+#include "troupe/devices/cpu/cpu_device.hpp"
+#include "troupe/serialization/wire.hpp"
 
 namespace troupe::test {
 
@@ -218,7 +218,8 @@ struct World::Master final : Process {
   void carry_out(Membership::Output& output) {
     if (auto* admit = std::get_if<Membership::Admit>(&output))
       hub.admit(admit->peer, admit->process);
-    if (auto* close = std::get_if<Membership::Close>(&output)) hub.close_peer(close->peer, close->why);
+    if (auto* close = std::get_if<Membership::Close>(&output))
+      hub.close_peer(close->peer, close->why);
     if (auto* send = std::get_if<Membership::Send>(&output))
       (void)hub.send(send->to, send->message);
     if (auto* up = std::get_if<Membership::Up>(&output)) announce(*up);

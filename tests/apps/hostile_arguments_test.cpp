@@ -2,11 +2,11 @@
 // answered with what was expected instead.
 #include <doctest/doctest.h>
 
-#include "actors/cluster.hpp"
-#include "actors/net/transport.hpp"
-#include "actors/node.hpp"
 #include "tests/apps/command.hpp"
 #include "tests/serialization/temporary.hpp"
+#include "troupe/actors/cluster.hpp"
+#include "troupe/actors/net/transport.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
 
 using namespace troupe;
 using testing::TemporaryDir;
@@ -199,7 +199,7 @@ TEST_CASE("a secret that others may read or write is refused with the command th
 
 TEST_CASE("hostile settings of an inherited worker by hand are refused") {
   const std::string good = "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n2000\n";
-  REQUIRE(parse_node_options(good).ok());
+  REQUIRE(parse_worker_settings(good).ok());
   const char* kTexts[] = {"",
                           "\n\n\n\n",
                           "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n",
@@ -213,7 +213,7 @@ TEST_CASE("hostile settings of an inherited worker by hand are refused") {
                           "127.0.0.1:99999\n127.0.0.1:0\n00ff\njob\n2000\n"};
   for (const char* text : kTexts) {
     INFO(std::string(text));
-    Status status = parse_node_options(text).status();
+    Status status = parse_worker_settings(text).status();
     CHECK(status.code() == Code::invalid_argument);
     CHECK_FALSE(status.message().empty());
   }

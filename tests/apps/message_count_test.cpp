@@ -4,9 +4,9 @@
 #include <climits>
 #include <cmath>
 
-#include "actors/protocol/step_state.hpp"
-#include "apps/bench/message_count.hpp"
-#include "apps/troupe.hpp"
+#include "troupe/actors/burst/step_state.hpp"
+#include "troupe/apps/bench/message_count.hpp"
+#include "troupe/troupe.hpp"
 
 using namespace troupe;
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "apps/models.hpp"
+#include "troupe/apps/models.hpp"
 
 using namespace troupe;
 

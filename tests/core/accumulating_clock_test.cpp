@@ -1,8 +1,8 @@
-#include "core/accumulating_clock.hpp"
+#include "troupe/core/accumulating_clock.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

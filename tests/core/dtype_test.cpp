@@ -1,4 +1,4 @@
-#include "core/dtype.hpp"
+#include "troupe/core/dtype.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 

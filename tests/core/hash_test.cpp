@@ -1,11 +1,11 @@
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 #include <doctest/doctest.h>
 
 #include <bit>
 #include <set>
 
-#include "core/ids.hpp"
+#include "troupe/core/ids.hpp"
 
 using namespace troupe;
 

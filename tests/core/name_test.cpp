@@ -1,10 +1,10 @@
-#include "core/name.hpp"
+#include "troupe/core/name.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 

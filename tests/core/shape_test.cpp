@@ -1,10 +1,10 @@
-#include "core/shape.hpp"
+#include "troupe/core/shape.hpp"
 
 #include <doctest/doctest.h>
 
 #include <optional>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 

@@ -1,9 +1,9 @@
-#include "core/status.hpp"
+#include "troupe/core/status.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/function_ref.hpp"
-#include "core/log.hpp"
+#include "troupe/core/function_ref.hpp"
+#include "troupe/core/log.hpp"
 
 using namespace troupe;
 

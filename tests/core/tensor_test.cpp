@@ -1,11 +1,11 @@
-#include "core/tensor.hpp"
+#include "troupe/core/tensor.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "core/attr.hpp"
+#include "troupe/core/attr.hpp"
 
 using namespace troupe;
 

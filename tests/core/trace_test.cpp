@@ -1,4 +1,4 @@
-#include "core/trace.hpp"
+#include "troupe/core/trace.hpp"
 
 #include <doctest/doctest.h>
 

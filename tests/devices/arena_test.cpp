@@ -1,4 +1,4 @@
-#include "devices/arena.hpp"
+#include "troupe/devices/arena.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/tensor.hpp"
+#include "troupe/core/tensor.hpp"
 
 using namespace troupe;
 

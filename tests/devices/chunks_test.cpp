@@ -1,4 +1,4 @@
-#include "devices/chunks.hpp"
+#include "troupe/devices/chunks.hpp"
 
 #include <doctest/doctest.h>
 

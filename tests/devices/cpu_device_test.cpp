@@ -1,4 +1,4 @@
-#include "devices/cpu/cpu_device.hpp"
+#include "troupe/devices/cpu/cpu_device.hpp"
 
 #include <doctest/doctest.h>
 

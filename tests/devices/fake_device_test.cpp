@@ -1,4 +1,4 @@
-#include "devices/fake/fake_device.hpp"
+#include "troupe/devices/fake/fake_device.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>

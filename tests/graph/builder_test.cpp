@@ -1,4 +1,4 @@
-#include "graph/builder.hpp"
+#include "troupe/graph/builder.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Feeds, fetches, pruning and the form of plans.
 #include <doctest/doctest.h>
 
-#include "graph/make_plan.hpp"
 #include "tests/graph/toy.hpp"
+#include "troupe/graph/make_plan.hpp"
 
 using namespace troupe;
 using namespace troupe::toy;
@@ -250,7 +250,7 @@ TEST_CASE("the observer sees every stage in order") {
 
 TEST_CASE("a pass of the program's own runs after the stage it names, unless switched off") {
   Target t = target({"/job:w/task:0/cpu:0"});
-  auto double_negation = [](Step& step, const Target&) -> Status {
+  auto double_negation = [](StepGraph& step, const Target&) -> Status {
     for (NodeDef& node : step.graph.nodes)
       if (node.op == "Neg" && step.graph.nodes[node.inputs[0].node].op == "Neg")
         node.inputs[0] = step.graph.nodes[node.inputs[0].node].inputs[0];
@@ -258,7 +258,7 @@ TEST_CASE("a pass of the program's own runs after the stage it names, unless swi
     return ok_status();
   };
   t.passes.push_back({"double_negation", "cse", double_negation});
-  t.passes.push_back({"refuse", "place", [](Step&, const Target&) -> Status {
+  t.passes.push_back({"refuse", "place", [](StepGraph&, const Target&) -> Status {
                         return invalid_argument("no more than this");
                       }});
   Maker g;

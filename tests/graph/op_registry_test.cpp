@@ -1,4 +1,4 @@
-#include "graph/op_registry.hpp"
+#include "troupe/graph/op_registry.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "graph/print.hpp"
+#include "troupe/graph/print.hpp"
 
 #include <doctest/doctest.h>
 

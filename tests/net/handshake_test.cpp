@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "actors/net/detail/handshake.hpp"
-#include "core/hash.hpp"
+#include "troupe/actors/net/detail/handshake.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

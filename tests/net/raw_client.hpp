@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-#include "actors/net/detail/handshake.hpp"
-#include "actors/net/frame.hpp"
-#include "devices/detail/poison.hpp"
 #include "tests/net/streams.hpp"
+#include "troupe/actors/net/detail/handshake.hpp"
+#include "troupe/actors/net/frame.hpp"
+#include "troupe/devices/detail/poison.hpp"
 
 namespace troupe::testing {
 

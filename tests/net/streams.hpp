@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/net/rx.hpp"
-#include "actors/net/tx.hpp"
-#include "core/hash.hpp"
+#include "troupe/actors/net/rx.hpp"
+#include "troupe/actors/net/tx.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe::testing {
 

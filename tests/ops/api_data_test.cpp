@@ -5,10 +5,10 @@
 #include <map>
 #include <numeric>
 
-#include "ops/data/dataset.hpp"
-#include "ops/data/digits.hpp"
-#include "ops/data/pipeline.hpp"
 #include "tests/ops/gzip.hpp"
+#include "troupe/ops/data/dataset.hpp"
+#include "troupe/ops/data/digits.hpp"
+#include "troupe/ops/data/pipeline.hpp"
 
 using namespace troupe;
 

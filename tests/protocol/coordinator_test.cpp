@@ -1,8 +1,8 @@
-#include "actors/protocol/coordinator.hpp"
+#include "troupe/actors/master/coordinator.hpp"
 
 #include <doctest/doctest.h>
 
-#include "actors/protocol/run_numbers.hpp"
+#include "troupe/actors/master/run_numbers.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "actors/protocol/dataset_places.hpp"
+#include "troupe/actors/master/dataset_places.hpp"
 
 #include <doctest/doctest.h>
 

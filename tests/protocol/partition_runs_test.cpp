@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <random>
 
-#include "actors/protocol/partition_runs.hpp"
-#include "actors/protocol/variable_store.hpp"
 #include "tests/protocol/step_fixture.hpp"
+#include "troupe/actors/resources/variable_store.hpp"
+#include "troupe/actors/worker/partition_runs.hpp"
 
 using namespace troupe;
 

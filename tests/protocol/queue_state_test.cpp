@@ -1,4 +1,4 @@
-#include "actors/protocol/queue_state.hpp"
+#include "troupe/actors/resources/queue_state.hpp"
 
 #include <doctest/doctest.h>
 

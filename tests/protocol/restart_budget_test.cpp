@@ -1,4 +1,4 @@
-#include "actors/protocol/restart_budget.hpp"
+#include "troupe/actors/supervision/restart_budget.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "actors/protocol/run_numbers.hpp"
+#include "troupe/actors/master/run_numbers.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 

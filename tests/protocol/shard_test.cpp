@@ -1,4 +1,4 @@
-#include "actors/protocol/shard.hpp"
+#include "troupe/actors/worker/shard.hpp"
 
 #include <doctest/doctest.h>
 

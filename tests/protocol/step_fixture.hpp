@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/protocol/step_state.hpp"
-#include "apps/bench/plan_draft.hpp"
-#include "devices/cpu/cpu_device.hpp"
+#include "troupe/actors/burst/step_state.hpp"
+#include "troupe/apps/bench/plan_draft.hpp"
+#include "troupe/devices/cpu/cpu_device.hpp"
 
 namespace troupe {
 
@@ -123,10 +123,10 @@ struct StepWorld {
         1, std::move(control));
   }
 
-  std::shared_ptr<const Program> make() {
+  std::shared_ptr<const LoadedPlan> make() {
     auto plan = std::make_shared<const Plan>(draft.finish());
-    auto program =
-        Program::make(plan, device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
+    auto program = LoadedPlan::make(
+        plan, device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
           return std::unique_ptr<Kernel>(new LambdaKernel(kernels.at(node.name)));
         });
     REQUIRE_MESSAGE(program.ok(), program.status().text());

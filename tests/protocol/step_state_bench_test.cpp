@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "apps/bench/executor_bench.hpp"
-#include "apps/bench/graph_gen.hpp"
 #include "tests/protocol/step_fixture.hpp"
+#include "troupe/apps/bench/executor_bench.hpp"
+#include "troupe/apps/bench/graph_gen.hpp"
 
 using namespace troupe;
 

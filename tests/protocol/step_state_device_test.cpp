@@ -3,9 +3,9 @@
 #include <mutex>
 #include <random>
 
-#include "core/hash.hpp"
-#include "devices/fake/fake_device.hpp"
 #include "tests/protocol/step_fixture.hpp"
+#include "troupe/core/hash.hpp"
+#include "troupe/devices/fake/fake_device.hpp"
 
 using namespace troupe;
 

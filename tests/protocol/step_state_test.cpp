@@ -350,11 +350,11 @@ TEST_CASE("a plan that cannot be run is refused") {
   InlineLanes lanes;
   auto device = make_inline_device(test_device_name());
   auto make = [&](Plan plan) {
-    return Program::make(std::make_shared<const Plan>(std::move(plan)), *device,
-                         [](const PlanInfo&) -> Expected<std::unique_ptr<Kernel>> {
-                           return std::unique_ptr<Kernel>(
-                               new LambdaKernel([](KernelContext&) { return ok_status(); }));
-                         })
+    return LoadedPlan::make(std::make_shared<const Plan>(std::move(plan)), *device,
+                            [](const PlanInfo&) -> Expected<std::unique_ptr<Kernel>> {
+                              return std::unique_ptr<Kernel>(
+                                  new LambdaKernel([](KernelContext&) { return ok_status(); }));
+                            })
         .status()
         .code();
   };
@@ -458,10 +458,10 @@ TEST_CASE("a kernel that cannot be made names its node") {
   PlanDraft draft;
   draft.add({.name = "a"});
   auto device = make_inline_device(test_device_name());
-  Status status = Program::make(std::make_shared<const Plan>(draft.finish()), *device,
-                                [](const PlanInfo&) -> Expected<std::unique_ptr<Kernel>> {
-                                  return not_found("no kernel");
-                                })
+  Status status = LoadedPlan::make(std::make_shared<const Plan>(draft.finish()), *device,
+                                   [](const PlanInfo&) -> Expected<std::unique_ptr<Kernel>> {
+                                     return not_found("no kernel");
+                                   })
                       .status();
   CHECK(status.code() == Code::not_found);
   CHECK(status.text().find("node 'a'") != std::string::npos);

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "actors/protocol/coordinator.hpp"
-#include "actors/protocol/queue_state.hpp"
-#include "actors/protocol/run_numbers.hpp"
-#include "actors/protocol/shard.hpp"
-#include "actors/protocol/variable_store.hpp"
-#include "core/hash.hpp"
+#include "troupe/actors/master/coordinator.hpp"
+#include "troupe/actors/master/run_numbers.hpp"
+#include "troupe/actors/resources/queue_state.hpp"
+#include "troupe/actors/resources/variable_store.hpp"
+#include "troupe/actors/worker/shard.hpp"
+#include "troupe/core/hash.hpp"
 
 namespace troupe::sim {
 

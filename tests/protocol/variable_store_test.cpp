@@ -1,4 +1,4 @@
-#include "actors/protocol/variable_store.hpp"
+#include "troupe/actors/resources/variable_store.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "actors/protocol/wake_up.hpp"
+#include "troupe/actors/wake_up.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "serialization/digest.hpp"
+#include "troupe/serialization/digest.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.hpp"
-#include "serialization/file.hpp"
+#include "troupe/core/hash.hpp"
+#include "troupe/serialization/file.hpp"
 
 namespace troupe::testing {
 

@@ -1,8 +1,8 @@
-#include "serialization/parts.hpp"
+#include "troupe/serialization/parts.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/hash.hpp"
+#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <tuple>
 
-#include "core/hash.hpp"
-#include "serialization/messages.hpp"
+#include "troupe/core/hash.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe::testing {
 
@@ -189,13 +189,13 @@ struct Values {
       case 6:
         return UnloadStep{u64()};
       case 7:
-        return StartStep{u64(),
-                         u32(),
-                         {attempt(), run(), u64(), u64(), u64(), u64()},
-                         u64(),
-                         u64(),
-                         list([&] { return tensor(); }),
-                         list([&] { return numbers(); })};
+        return StartPartition{u64(),
+                              u32(),
+                              {attempt(), run(), u64(), u64(), u64(), u64()},
+                              u64(),
+                              u64(),
+                              list([&] { return tensor(); }),
+                              list([&] { return numbers(); })};
       case 8:
         return AbortPartition{u64(), u32(), attempt(), run(), status()};
       case 9:
@@ -262,7 +262,7 @@ inline auto fields(const DropContainers& m) { return std::tie(m.containers); }
 inline auto fields(const AttemptInfo& m) {
   return std::tie(m.id, m.run, m.snapshot, m.marks_from, m.min_live, m.session_from);
 }
-inline auto fields(const StartStep& m) {
+inline auto fields(const StartPartition& m) {
   return std::tie(m.compiled, m.partition, m.attempt, m.random_index, m.grant, m.feeds, m.elements);
 }
 inline auto fields(const AbortPartition& m) {

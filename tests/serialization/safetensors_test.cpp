@@ -1,4 +1,4 @@
-#include "serialization/safetensors.hpp"
+#include "troupe/serialization/safetensors.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "serialization/strings.hpp"
+#include "troupe/serialization/strings.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "serialization/wire.hpp"
+#include "troupe/serialization/wire.hpp"
 
 #include <doctest/doctest.h>
 
@@ -117,7 +117,7 @@ TEST_CASE("every message survives the wire") {
 
 TEST_CASE("defaults survive the wire") {
   for (const WireMessage& message :
-       {WireMessage(Welcome{}), WireMessage(Leave{}), WireMessage(StartStep{}),
+       {WireMessage(Welcome{}), WireMessage(Leave{}), WireMessage(StartPartition{}),
         WireMessage(PartitionDone{}), WireMessage(LoadStep{}), WireMessage(LiveList{})}) {
     auto back = decode(encode(message));
     REQUIRE(back.ok());
@@ -127,11 +127,11 @@ TEST_CASE("defaults survive the wire") {
 
 TEST_CASE("the bits of NaNs in tensors and attributes survive the wire") {
   Tensor t = Tensor::of<std::uint32_t>({2}, {0x7f800001u, 0xffc12345u}).retyped(DType::f32);
-  StartStep step;
+  StartPartition step;
   step.feeds = {t, Tensor{}, Tensor::scalar("a\0b"), Tensor::of<float>({0, 3}, {})};
   auto back = decode(encode(step));
   REQUIRE(back.ok());
-  CHECK(same(std::get<StartStep>(*back), step));
+  CHECK(same(std::get<StartPartition>(*back), step));
 }
 
 TEST_CASE("a constant of more than one part survives the wire [slow]") {
@@ -251,7 +251,7 @@ TEST_CASE("hostile counts do not make a reader allocate") {
 }
 
 TEST_CASE("small steps cost little to encode and decode") {
-  StartStep start;
+  StartPartition start;
   start.feeds = {Tensor::scalar(1.f), Tensor::zeros(DType::f32, {4, 4}).value()};
   PartitionDone done;
   done.fetches = {{0, Tensor::scalar(0.5f)}};

@@ -1,4 +1,4 @@
-#include "actors/net/detail/connection.hpp"
+#include "troupe/actors/net/detail/connection.hpp"
 
 #include <sys/epoll.h>
 

@@ -1,4 +1,4 @@
-#include "actors/net/detail/io_shard.hpp"
+#include "troupe/actors/net/detail/io_shard.hpp"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/net/transport.hpp"
+#include "troupe/actors/net/transport.hpp"
 
 namespace troupe {
 

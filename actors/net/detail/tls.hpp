@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/net/transport.hpp"
+#include "troupe/actors/net/transport.hpp"
 
 namespace troupe {
 

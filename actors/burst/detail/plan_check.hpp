@@ -1,0 +1,13 @@
+// Is a plan one that can be run without looking at it again? Plans may come from another process.
+#pragma once
+
+#include "troupe/core/status.hpp"
+#include "troupe/graph/plan.hpp"
+
+namespace troupe::detail {
+
+// invalid_argument for an index out of range, an edge that goes back, an input that no edge waits
+// for, a count that does not fit; unimplemented for a plan with loops.
+Status check_plan(const Plan& plan);
+
+}  // namespace troupe::detail

@@ -1,0 +1,139 @@
+// The inside of StepState. One file per question: step_state.cpp starts and ends a step,
+// step_nodes.cpp runs nodes, step_requests.cpp talks to the executor, step_device.cpp knows what
+// is not done yet although it was issued.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "troupe/actors/burst/step_state.hpp"
+
+namespace troupe {
+
+// All functions but the pushes run in the one burst in flight, or between bursts.
+struct StepState::State {
+  // What a node that waits for the outside has got so far.
+  enum Outside : std::uint8_t {
+    kWanted = 1,   // everything before it is done
+    kArrived = 2,  // its outputs are in their slots
+    kRan = 4,      // a Merge that took an input
+    kIsDead = 8,   // what arrives, or waits for it, is dead
+  };
+  struct OpenRequest {
+    std::vector<std::uint32_t> nodes;
+    bool open = false;
+  };
+  // A wait that was handed back, and who goes on after it.
+  struct OpenWait {
+    Ticket ticket;
+    std::vector<std::uint32_t> nodes;
+    bool open = false;
+  };
+  struct Issued {
+    Ticket ticket;
+    std::uint32_t node = 0;
+    std::uint64_t before = 0;  // of the stream, by anybody, just before the node's; 0: all was well
+  };
+  // One stream as this step sees it.
+  struct StreamView {
+    std::uint32_t stream = 0;
+    std::uint64_t last = 0;      // the last ticket the step got of it
+    std::uint64_t complete = 0;  // known to be done
+    std::uint64_t failed = 0;    // known to have failed at or before it; 0: not
+    Status failure;
+  };
+
+  explicit State(std::shared_ptr<const LoadedPlan> shared_program);
+
+  // step_state.cpp
+  Status start(StepInput step_input, StepOutbox& step_outbox);
+  BurstResult run(Lanes& burst_lanes, TraceTrack* burst_trace, bool cheap);
+  StepResult end();
+  void collect_fetches(StepResult& out);
+  void clear_slots();
+
+  // step_nodes.cpp
+  bool loop(bool cheap);
+  bool costly(std::uint32_t entry) const;
+  void visit(std::uint32_t entry);
+  void visit_role(std::uint32_t node, bool dead);
+  void run_kernel(std::uint32_t node);
+  void run_switch(std::uint32_t node);
+  void run_merge(std::uint32_t node);
+  void run_send(std::uint32_t node, bool dead);
+  void finish(std::uint32_t node, bool dead);
+  void complete(std::uint32_t node, bool dead);
+  void count_down(const LoadedPlan::Node& from, bool dead);
+  void count_down_merge(const LoadedPlan::Node& from, LoadedPlan::Edge edge, bool dead);
+  void count_down_switch(const LoadedPlan::Node& from);
+  bool feeds_live(const LoadedPlan::Node& from, const LoadedPlan::Node& merge) const;
+  Slot take(std::uint32_t slot);
+  void release_inputs(const LoadedPlan::Node& node);
+  void fail(std::uint32_t node, const Status& failure);
+  bool failing() const { return limit < nodes.size(); }
+  KernelContext context(std::uint32_t node);
+
+  // step_requests.cpp
+  void drain();
+  void handle(TensorArrival& arrival);
+  void handle(RequestAnswer& answer);
+  void handle(WaitAnswer& answer);
+  void handle(AbortStep& order);
+  void request_first_reads();
+  void request(std::uint32_t node);
+  StepRequest& request_of(std::uint32_t node);
+  Status take_outputs(std::uint32_t node, std::vector<Tensor>& outputs, std::size_t& next);
+  void want(std::uint32_t node, bool dead);
+  void arrived(std::uint32_t node);
+
+  // step_device.cpp
+  bool done(const Ticket& ticket);
+  StreamView& view(std::uint32_t stream);
+  void issue_kernel(std::uint32_t node);
+  Ticket ticket_of_outputs(const LoadedPlan::Node& node, Ticket before);
+  bool park_unless_done(std::uint32_t node, std::uint16_t first_input, bool host_only);
+  void issue_copy(std::uint32_t node);
+  Ticket copy(std::uint32_t node, const Tensor& from, const Tensor& to);
+  Status place(std::uint32_t node, std::uint32_t slot, Tensor tensor);
+  void issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before);
+  void wait_for(Ticket ticket, std::uint32_t node);
+  bool device_idle();
+  void find_failure(StreamView& stream, const Status& failure);
+  void fail_with_stream(const StreamView& stream);
+
+  const std::shared_ptr<const LoadedPlan> program;
+  const std::vector<LoadedPlan::Node>& nodes;
+  Device& device;
+
+  Inbox inbox;
+  std::atomic<bool> cancelled{false};
+
+  StepInput input;
+  StepOutbox* outbox = nullptr;
+  std::vector<std::uint32_t> counts, readers;
+  std::vector<Slot> slots;
+  std::vector<std::uint32_t> ready;  // node | LoadedPlan::kDead; a node enters once a step
+  std::size_t ready_begin = 0, ready_end = 0;
+  std::size_t nodes_done = 0;
+  std::uint32_t limit = 0;  // nodes from here on do not run: the smallest that failed; 0: aborted
+  Status status;
+  std::uint32_t failed_node = kNoNode;
+  bool aborted = false;
+  bool started = false, over = true;
+  std::vector<std::uint8_t> external;     // Outside flags
+  std::vector<std::uint32_t> dead_slots;  // whose flag is set
+
+  std::uint32_t first_request = 0, first_wait = 0;  // ids below are of earlier steps
+  std::vector<OpenRequest> requests;
+  std::vector<OpenWait> waits;
+  std::vector<std::uint32_t> keys;
+  std::vector<Issued> issued;  // asynchronous devices: in order of issue
+  std::vector<StreamView> streams;
+
+  // Of the burst in flight.
+  Lanes* lanes = nullptr;
+  TraceTrack* trace = nullptr;
+  BurstResult* burst = nullptr;
+};
+
+}  // namespace troupe

@@ -1,0 +1,113 @@
+#include "troupe/actors/burst/loaded_plan.hpp"
+
+#include <algorithm>
+
+#include "troupe/actors/burst/detail/plan_check.hpp"
+
+namespace troupe {
+
+Expected<std::shared_ptr<const LoadedPlan>> LoadedPlan::make(std::shared_ptr<const Plan> plan,
+                                                             Device& device,
+                                                             MakeKernel make_kernel) {
+  TROUPE_TRY(detail::check_plan(*plan));
+  std::shared_ptr<LoadedPlan> program(new LoadedPlan);
+  program->plan_ = std::move(plan);
+  program->device_ = &device;
+  program->asynchronous_ = device.space() == MemorySpace::device;
+  const Plan& p = *program->plan_;
+  program->nodes_.resize(p.nodes.size());
+  for (std::uint32_t i = 0; i < p.nodes.size(); ++i) {
+    if (p.nodes[i].role != Role::kernel) continue;
+    auto kernel = make_kernel(p.info[i]);
+    if (!kernel.ok()) return program->explain(i, kernel.status());
+    program->nodes_[i].kernel = kernel->get();
+    program->kernels_.push_back(std::move(kernel).value());
+  }
+  program->lay_out();
+  return std::shared_ptr<const LoadedPlan>(std::move(program));
+}
+
+void LoadedPlan::lay_out() {
+  const Plan& p = *plan_;
+  counts_.assign(p.nodes.size(), 0);
+  readers_.assign(p.slots.size(), 0);
+  edges_.reserve(p.edges.size());
+  for (const PlanEdge& edge : p.edges) {
+    bool merge = p.nodes[edge.node].role == Role::merge;
+    edges_.push_back(edge.node | (merge ? kMerge : 0) | (merge && edge.control ? kControl : 0));
+    counts_[edge.node] += merge && edge.control ? kMergeControl : 1;
+  }
+  for (std::uint32_t slot : p.input_slots) ++readers_[slot];
+  // One read more than there are, so that no last reader takes what the client wants.
+  for (const PlanFetch& fetch : p.fetches) ++readers_[fetch.slot];
+  for (std::uint32_t i = 0; i < p.nodes.size(); ++i) lay_out(i);
+  std::sort(recvs_.begin(), recvs_.end());
+  mark_conditional();
+  for (std::uint32_t i = 0; i < p.nodes.size(); ++i)
+    if (nodes_[i].role == Role::external && p.info[i].epoch == 0 &&
+        p.info[i].external->order == External::Order::read && !(nodes_[i].flags & kConditional)) {
+      nodes_[i].flags |= kFirstRead;
+      first_reads_.push_back(i);
+    }
+}
+
+void LoadedPlan::lay_out(std::uint32_t i) {
+  const PlanNode& from = plan_->nodes[i];
+  Node& node = nodes_[i];
+  node.first_input = from.first_input;
+  node.first_slot = from.first_slot;
+  node.first_edge = from.first_edge;
+  node.edges = from.edges;
+  node.inputs = from.inputs;
+  node.outputs = from.outputs;
+  node.role = from.role;
+  for (std::uint32_t k = 0; k < node.outputs; ++k)
+    if (readers_[node.first_slot + k] == 0) node.flags |= kUnread;
+  random_keys_.push_back(plan_->info[i].random_key);
+  if (node.kernel && !asynchronous_ && !(node.flags & kUnread)) node.flags |= kOrdinary;
+  // Issuing to a device is left to its lanes.
+  const bool issues = asynchronous_ && (node.kernel || node.role == Role::copy);
+  if (from.cheap && !issues) node.flags |= kCheap;
+  if (node.role == Role::merge && !reads_a_feed(from)) counts_[i] |= kMergeWaits;
+  if (counts_[i] == 0) roots_.push_back(i);
+  if (node.role != Role::kernel) has_external_ = true;
+  if (node.role == Role::recv) recvs_.emplace_back(plan_->info[i].channel, i);
+}
+
+// What a Switch or a Recv leads to may turn out dead. Edges lead to higher numbers, so one pass
+// over the nodes reaches everything.
+void LoadedPlan::mark_conditional() {
+  for (Node& node : nodes_) {
+    if (node.role == Role::switch_ || node.role == Role::recv) node.flags |= kConditional;
+    if (!(node.flags & kConditional)) continue;
+    for (std::uint32_t e = 0; e < node.edges; ++e)
+      nodes_[edges_[node.first_edge + e] & kEdgeNode].flags |= kConditional;
+  }
+}
+
+// A fed input is live from the start.
+bool LoadedPlan::reads_a_feed(const PlanNode& node) const {
+  for (std::uint32_t k = 0; k < node.inputs; ++k)
+    for (const PlanFeed& feed : plan_->feeds)
+      if (feed.slot == plan_->input_slots[node.first_input + k]) return true;
+  return false;
+}
+
+std::uint32_t LoadedPlan::producer(std::uint32_t slot) const {
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+    if (slot - nodes_[i].first_slot < nodes_[i].outputs) return i;
+  return kNoNode;
+}
+
+std::uint32_t LoadedPlan::recv(ChannelId channel) const {
+  auto found = std::lower_bound(recvs_.begin(), recvs_.end(), std::pair(channel, std::uint32_t{0}));
+  return found == recvs_.end() || found->first != channel ? kNoNode : found->second;
+}
+
+Status LoadedPlan::explain(std::uint32_t node, const Status& status) const {
+  const PlanInfo& info = plan_->info[node];
+  return status.at(info.def.site)
+      .in("in node '" + info.name + "' (" + info.def.op + ") on " + plan_->device);
+}
+
+}  // namespace troupe

@@ -1,0 +1,199 @@
+// Asynchronous devices: what is issued is not done. Kernels of the device follow each other on its
+// stream and need no wait; what the host touches waits for its ticket, which a burst hands back.
+#include <algorithm>
+
+#include "troupe/actors/burst/detail/step.hpp"
+
+namespace troupe {
+
+StepState::State::StreamView& StepState::State::view(std::uint32_t stream) {
+  for (StreamView& v : streams)
+    if (v.stream == stream) return v;
+  return streams.emplace_back(StreamView{.stream = stream});
+}
+
+bool StepState::State::done(const Ticket& ticket) {
+  return ticket.complete() || ticket.sequence <= view(ticket.stream).complete;
+}
+
+// True when the node has to wait for one of its inputs (from `first_input` on, or only those in
+// host memory); it is visited again when that one is done.
+bool StepState::State::park_unless_done(std::uint32_t i, std::uint16_t first_input,
+                                        bool host_only) {
+  if (!program->asynchronous()) return false;
+  const LoadedPlan::Node& node = nodes[i];
+  for (std::uint32_t k = first_input; k < node.inputs; ++k) {
+    std::uint32_t slot = program->input_slots()[node.first_input + k];
+    if (host_only && program->plan().slots[slot].space != MemorySpace::host) continue;
+    if (done(slots[slot].ticket)) continue;
+    wait_for(slots[slot].ticket, i);
+    return true;
+  }
+  return false;
+}
+
+void StepState::State::wait_for(Ticket ticket, std::uint32_t node) {
+  for (OpenWait& wait : waits)
+    if (wait.open && wait.ticket.stream == ticket.stream &&
+        wait.ticket.sequence == ticket.sequence) {
+      if (node != kNoNode) wait.nodes.push_back(node);
+      return;
+    }
+  burst->waits.push_back({first_wait + std::uint32_t(waits.size()), ticket});
+  waits.push_back({ticket, {}, true});
+  if (node != kNoNode) waits.back().nodes.push_back(node);
+}
+
+void StepState::State::issue_kernel(std::uint32_t i) {
+  if (park_unless_done(i, 0, true)) return;
+  const LoadedPlan::Node& node = nodes[i];
+  Stream& stream = device.stream();
+  for (std::uint32_t k = 0; k < node.inputs; ++k) {
+    const Ticket& ticket = slots[program->input_slots()[node.first_input + k]].ticket;
+    if (ticket.stream != stream.id() && !done(ticket)) stream.wait(ticket);
+  }
+  const Ticket before = stream.last();
+  KernelContext ctx = context(i);
+  Status ran = node.kernel->compute(ctx);
+  if (!ran.ok()) return fail(i, ran);
+  const Ticket ticket = ticket_of_outputs(node, before);
+  for (std::uint32_t k = 0; k < node.outputs; ++k) slots[node.first_slot + k].ticket = ticket;
+  issued_at(i, ticket, before.sequence);
+  finish(i, false);
+}
+
+// A kernel that issued nothing (Shape, Identity) has outputs that are done when its inputs are.
+Ticket StepState::State::ticket_of_outputs(const LoadedPlan::Node& node, Ticket before) {
+  Stream& stream = device.stream();
+  const Ticket after = stream.last();
+  if (!after.complete() && after != before) return after;
+  bool elsewhere = false;
+  Ticket newest;
+  for (std::uint32_t k = 0; k < node.inputs; ++k) {
+    const Ticket& ticket = slots[program->input_slots()[node.first_input + k]].ticket;
+    if (done(ticket)) continue;
+    elsewhere |= ticket.stream != stream.id();
+    if (newest.sequence < ticket.sequence) newest = ticket;
+  }
+  return elsewhere ? stream.enqueue([] { return ok_status(); }) : newest;
+}
+
+void StepState::State::issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before) {
+  if (ticket.complete()) return;
+  StreamView& v = view(ticket.stream);
+  if (ticket.sequence <= v.last) return;
+  v.last = ticket.sequence;
+  issued.push_back({ticket, node, before});
+}
+
+void StepState::State::issue_copy(std::uint32_t i) {
+  const LoadedPlan::Node& node = nodes[i];
+  const std::uint32_t from = program->input_slots()[node.first_input];
+  Slot& to = slots[node.first_slot];
+  const MemorySpace space = program->plan().slots[node.first_slot].space;
+  if (!program->asynchronous() || slots[from].tensor.space() == space) {
+    to = take(from);
+    return finish(i, false);
+  }
+  // The device reads host memory only after its own streams' work, so a host source must be there.
+  if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
+  const Tensor& source = slots[from].tensor;
+  auto made =
+      Tensor::make(source.dtype(), source.shape(),
+                   space == MemorySpace::host ? device.host_allocator() : device.allocator());
+  if (!made.ok()) return fail(i, made.status());
+  to.tensor = std::move(made).value();
+  to.ticket = copy(i, source, to.tensor);
+  finish(i, false);
+}
+
+// A copy follows what the device's stream was given before, and fails with it: by another step,
+// too, whose work is then to be looked at.
+Ticket StepState::State::copy(std::uint32_t node, const Tensor& from, const Tensor& to) {
+  const Ticket before = device.stream().last();
+  const Ticket ticket = device.copy(from, to);
+  if (ticket.complete()) return ticket;
+  if (before.stream != ticket.stream) {
+    StreamView& v = view(before.stream);
+    v.last = std::max(v.last, before.sequence);
+  }
+  issued_at(node, ticket, ticket.sequence - 1);
+  return ticket;
+}
+
+// Puts a tensor from outside into a slot, in the memory space that its readers expect.
+Status StepState::State::place(std::uint32_t node, std::uint32_t slot, Tensor tensor) {
+  Slot& to = slots[slot];
+  to.ticket = {};
+  const bool upload = program->asynchronous() && tensor.defined() &&
+                      program->plan().slots[slot].space == MemorySpace::device &&
+                      tensor.space() == MemorySpace::host;
+  if (!upload) {
+    to.tensor = std::move(tensor);
+    return {};
+  }
+  TROUPE_TRY(to.tensor, Tensor::make(tensor.dtype(), tensor.shape(), device.allocator()));
+  to.ticket = copy(node, tensor, to.tensor);
+  return {};
+}
+
+// Whether all that the step issued is done; asks for what is not.
+bool StepState::State::device_idle() {
+  bool idle = true;
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    StreamView& v = streams[s];
+    if (v.complete >= v.last) continue;
+    idle = false;
+    // While a failure is being traced back, the waits of that search are the ones to answer.
+    if (v.failed == 0) wait_for({v.stream, v.last}, kNoNode);
+  }
+  return idle;
+}
+
+void StepState::State::handle(WaitAnswer& answer) {
+  const std::uint32_t index = answer.wait - first_wait;
+  if (index >= waits.size() || !waits[index].open) return;  // of an earlier step
+  waits[index].open = false;
+  const Ticket ticket = waits[index].ticket;
+  std::vector<std::uint32_t> parked = std::move(waits[index].nodes);
+  StreamView& v = view(ticket.stream);
+  if (answer.status.ok()) {
+    v.complete = std::max(v.complete, ticket.sequence);
+  } else {
+    v.failed = v.failed == 0 ? ticket.sequence : std::min(v.failed, ticket.sequence);
+  }
+  if (v.failed != 0) return find_failure(v, answer.status);
+  if (failing()) return;
+  for (std::uint32_t node : parked) visit(node);
+}
+
+// A stream that fails reports it for every later ticket: the node to blame is the first one whose
+// ticket failed, found by halving what lies between the known good and the known bad. It is not to
+// blame when the stream had failed before the node's own work: in an earlier step, or in one that
+// uses the device at the same time.
+void StepState::State::find_failure(StreamView& v, const Status& failure) {
+  if (v.complete >= v.last) return;  // found already
+  if (!failure.ok()) v.failure = failure;
+  limit = 0;
+  std::vector<Issued> suspects;
+  for (const Issued& work : issued)
+    if (work.ticket.stream == v.stream && work.ticket.sequence > v.complete &&
+        work.ticket.sequence <= v.failed)
+      suspects.push_back(work);
+  if (suspects.size() > 1) return wait_for(suspects[(suspects.size() - 1) / 2].ticket, kNoNode);
+  if (suspects.size() == 1 && suspects[0].before > v.complete)
+    return wait_for({v.stream, suspects[0].before}, kNoNode);
+  v.complete = v.last;  // the rest of the stream failed with it
+  if (suspects.empty()) return fail_with_stream(v);
+  fail(suspects[0].node, v.failure);
+}
+
+// No node of this step takes the place of this cause.
+void StepState::State::fail_with_stream(const StreamView& v) {
+  limit = failed_node = 0;
+  if (aborted) return;
+  status = v.failure.in("in other work, after which nothing runs on stream " +
+                        std::to_string(v.stream) + " of " + program->plan().device);
+}
+
+}  // namespace troupe

@@ -1,0 +1,506 @@
+#include "troupe/actors/client/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <caf/send.hpp>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+
+#include "troupe/actors/client/shipped_graph.hpp"
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/master/run_numbers.hpp"
+#include "troupe/actors/runtime/runtime.hpp"
+#include "troupe/core/hash.hpp"
+#include "troupe/graph/node_hash.hpp"
+#include "troupe/graph/passes/pass.hpp"
+
+namespace troupe {
+namespace detail {
+
+// What a session, its compiled steps and pending runs share. The master is reached by messages,
+// answers come back through Calls.
+struct SessionCore {
+  GraphBuilder& graph;
+  Cluster cluster;
+  std::unique_ptr<Runtime> runtime;
+  MasterActor master;
+  std::uint64_t id = 0;
+  std::atomic<CommitNumber> committed{0};
+  std::atomic<bool> closed{false};
+  std::shared_mutex sending;  // shared by who sends to the master; alone, the runtime may go
+  std::mutex mutex;           // of what follows: compiling and closing, never a step
+  ShippedGraph shipping;
+  // What the master has of it: how many nodes, their running hash, and which of them may change
+  // after they were added, with a hash of their inputs.
+  std::size_t shipped = 0;
+  std::uint64_t shipped_hash = 0;
+  std::vector<NodeId> merges;
+  std::uint64_t merges_hash = 0;
+  std::mutex numbers_mutex;
+  RunNumbers numbers{1};  // guarded by it
+
+  SessionCore(GraphBuilder& g, Cluster c) : graph(g), cluster(std::move(c)), shipping(g) {}
+};
+
+}  // namespace detail
+
+using detail::SessionCore;
+
+namespace {
+
+Status session_closed() { return failed_precondition("the session is closed"); }
+
+void refuse(Call& call, Status status) {
+  CallResult result;
+  result.status = std::move(status);
+  call.finish(std::move(result));
+}
+
+// What answers the message. When the master ends before it gets to the message, the message's own
+// end is the answer.
+template <class Message>
+std::shared_ptr<Call> attach_call(Message& message) {
+  auto call = std::make_shared<Call>();
+  message.call = {call.get(), [call](Call*) {
+                    if (!call->done()) refuse(*call, session_closed());
+                  }};
+  return call;
+}
+
+template <class Message>
+CallResult ask(const MasterActor& master, Message message) {
+  auto call = attach_call(message);
+  caf::anon_send(master, std::move(message));
+  return call->wait(false);
+}
+
+// Sends, unless the session is closed; the message then ends unsent.
+template <class Message, class Send>
+void to_master(SessionCore& core, Message message, Send send) {
+  std::shared_lock lock(core.sending);
+  if (!core.closed) send(core.master, std::move(message));
+}
+
+template <class Message>
+CallResult ask(SessionCore& core, Message message) {
+  auto call = attach_call(message);
+  to_master(core, std::move(message),
+            [](const MasterActor& master, Message m) { caf::anon_send(master, std::move(m)); });
+  return call->wait(false);
+}
+
+std::uint64_t random_id() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+// Its answer need not be kept by the master, which learns of it with the next run.
+void note_answer(SessionCore& core, std::uint64_t n) {
+  std::lock_guard lock(core.numbers_mutex);
+  core.numbers.answered(n);
+}
+
+Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::string_view what) {
+  if (&graph == &core.graph) return ok_status();
+  return invalid_argument(fmt::format("a {} belongs to another graph than the session's", what));
+}
+
+Expected<PortName> port_name(const SessionCore& core, const Output& output, std::string_view what) {
+  if (output.empty()) return invalid_argument(fmt::format("an empty Output as {}", what));
+  TROUPE_TRY(check_graph(core, output.graph(), what));
+  return PortName{output.graph().node(output.node()).name, int(output.port().index), false};
+}
+
+Expected<CompileRequest> make_request(const SessionCore& core, const std::vector<Output>& fetches,
+                                      const std::vector<Op>& targets,
+                                      const std::vector<Output>& feeds) {
+  CompileRequest request;
+  request.replicas = core.cluster.replicas;
+  for (const Output& fetch : fetches) {
+    TROUPE_TRY(PortName name, port_name(core, fetch, "fetch"));
+    request.fetches.push_back(std::move(name));
+  }
+  for (const Output& feed : feeds) {
+    TROUPE_TRY(PortName name, port_name(core, feed, "feed"));
+    request.feeds.push_back(std::move(name));
+  }
+  for (const Op& target : targets) {
+    if (target.empty()) return invalid_argument("an empty Op as target");
+    TROUPE_TRY(check_graph(core, target.graph(), "target"));
+    request.targets.push_back(target.name());
+  }
+  return request;
+}
+
+// Closing a loop sets an input of a Merge that was there before.
+std::uint64_t hash_of_merges(const SessionCore& core, const GraphDef& def) {
+  std::uint64_t hash = 0;
+  for (NodeId id : core.merges)
+    for (Port in : def.nodes[id].inputs) hash = hash_combine(hash_combine(hash, in.node), in.index);
+  return hash;
+}
+
+void note_shipped(SessionCore& core, const GraphDef& def, std::size_t from) {
+  const std::vector<NodeDef>& nodes = def.nodes;
+  if (from == 0) {
+    core.shipped_hash = 0;
+    core.merges.clear();
+  }
+  for (std::size_t id = from; id < nodes.size(); ++id) {
+    core.shipped_hash = hash_nodes(core.shipped_hash, nodes[id]);
+    const OpInfo* op = core.graph.registry().find(nodes[id].op);
+    if (op && op->def.role == Role::merge) core.merges.push_back(NodeId(id));
+  }
+  core.shipped = nodes.size();
+  core.merges_hash = hash_of_merges(core, def);
+}
+
+// Extend, when the graph has grown, by what is new. REQUIRES: core.mutex is held.
+Status ship(SessionCore& core) {
+  if (core.closed) return session_closed();
+  const std::shared_ptr<const GraphDef> def = core.shipping.whole();
+  const bool changed = hash_of_merges(core, *def) != core.merges_hash;
+  if (core.shipped == def->nodes.size() && !changed) return ok_status();
+  ExtendSession extend;
+  extend.session = core.id;
+  extend.from = changed ? 0 : core.shipped;
+  extend.hash = core.shipped_hash;
+  auto graph = std::make_shared<GraphDef>();
+  graph->seed = def->seed;
+  graph->nodes.assign(def->nodes.begin() + std::ptrdiff_t(extend.from), def->nodes.end());
+  extend.graph = std::move(graph);
+  const std::size_t from = extend.from;
+  TROUPE_TRY(ask(core, std::move(extend)).status);
+  note_shipped(core, *def, from);
+  return ok_status();
+}
+
+Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request) {
+  std::lock_guard lock(core.mutex);
+  TROUPE_TRY(ship(core));
+  CompileStep message;
+  message.session = core.id;
+  message.request = request;
+  CallResult result = ask(core, std::move(message));
+  TROUPE_TRY(result.status);
+  return result.compiled;
+}
+
+struct FeedType {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape shape;
+};
+
+// A run under way.
+struct Run {
+  std::shared_ptr<SessionCore> core;
+  RunId id;  // 0: it was never sent
+  std::shared_ptr<Call> call;
+  std::atomic<bool> noted{false};
+
+  // The client need not be asked again, and knows of the commit.
+  static void note(SessionCore& core, std::uint64_t n, const CallResult& result) {
+    if (n != 0) note_answer(core, n);
+    CommitNumber seen = core.committed.load();
+    while (result.committed > seen &&
+           !core.committed.compare_exchange_weak(seen, result.committed)) {
+    }
+  }
+  CallResult& wait() {
+    CallResult& result = call->wait();
+    if (!noted.exchange(true)) note(*core, id.n, result);
+    return result;
+  }
+  // One that nobody waits for is over all the same.
+  ~Run() {
+    if (!call || noted) return;
+    call->then([core = core, n = id.n](const CallResult& result) { note(*core, n, result); });
+  }
+};
+
+// A request and what it was compiled to last.
+struct Step {
+  std::shared_ptr<SessionCore> core;
+  CompileRequest request;
+  std::vector<FeedType> feeds;
+  std::atomic<CompiledId> id{0};
+  bool with_place = false;  // its runs say where the job stood
+};
+
+Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>& feeds) {
+  if (feeds.size() != types.size())
+    return invalid_argument(
+        fmt::format("the step takes {} feeds, not {}", types.size(), feeds.size()));
+  for (std::size_t i = 0; i < feeds.size(); ++i)
+    // Everything behind the feed was compiled for what its shape says.
+    if (feeds[i].dtype() != types[i].dtype || !types[i].shape.accepts(feeds[i].shape()))
+      return invalid_argument(fmt::format(
+          "feed '{}' takes {}{}, not {}{}", types[i].name, dtype_name(types[i].dtype),
+          types[i].shape.text(), feeds[i].defined() ? dtype_name(feeds[i].dtype()) : "nothing",
+          feeds[i].shape().text()));
+  return ok_status();
+}
+
+void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run) {
+  run.core = step.core;
+  if (Status status = check_feeds(step.feeds, feeds); !status.ok()) {
+    run.call = std::make_shared<Call>();
+    return refuse(*run.call, std::move(status));
+  }
+  SessionCore& core = *step.core;
+  RunStep message;
+  {
+    std::lock_guard lock(core.numbers_mutex);
+    run.id = {core.id, core.numbers.next()};
+    message.acknowledged = core.numbers.acknowledged();
+  }
+  message.run = run.id;
+  message.compiled = step.id.load();
+  message.feeds = std::move(feeds);
+  message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
+  message.with_place = step.with_place;
+  run.call = attach_call(message);
+  to_master(core, std::move(message),
+            [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
+}
+
+Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
+                                const RunOptions& options) {
+  for (int tries = 0;; ++tries) {
+    CompiledId used = step.id.load();
+    Run run;
+    start(step, feeds, options, run);
+    CallResult& result = run.wait();
+    if (result.status.ok()) return std::move(result);
+    // The least recently used steps are unloaded when many are compiled: compile it again.
+    if (tries > 0 || !result.unloaded) return result.status;
+    TROUPE_TRY(CompiledId again, compile_request(*step.core, step.request));
+    step.id.compare_exchange_strong(used, again);
+  }
+}
+
+}  // namespace
+
+struct PendingRun::State : Run {};
+struct CompiledStep::State : Step {};
+
+bool PendingRun::done() const { return state_->call->done(); }
+
+CommitNumber PendingRun::committed() const { return state_->call->result().committed; }
+
+void PendingRun::cancel() {
+  CancelRun message{state_->id, cancelled("the client cancelled the run")};
+  to_master(*state_->core, std::move(message),
+            [](const MasterActor& master, CancelRun m) { caf::anon_send(master, std::move(m)); });
+}
+
+Expected<std::vector<Tensor>> PendingRun::try_get() {
+  const CallResult& result = state_->wait();
+  if (!result.status.ok()) return result.status;
+  return result.fetches;
+}
+
+PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
+  PendingRun pending;
+  pending.state_ = std::make_shared<PendingRun::State>();
+  troupe::start(*state_, std::move(feeds), options, *pending.state_);
+  return pending;
+}
+
+Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
+                                                    const RunOptions& options) const {
+  TROUPE_TRY(CallResult result, run_to_end(*state_, feeds, options));
+  return std::move(result.fetches);
+}
+
+Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,
+                                   std::initializer_list<DType> wanted) {
+  if (fetched.size() != wanted.size())
+    return invalid_argument(
+        fmt::format("the step fetches {} values, not {}", fetched.size(), wanted.size()));
+  auto value = fetched.begin();
+  for (DType dtype : wanted) {
+    if (value->dtype() != dtype || value->elements() != 1)
+      return invalid_argument(fmt::format("fetch {} is {}{}, not one {}", value - fetched.begin(),
+                                          dtype_name(value->dtype()), value->shape().text(),
+                                          dtype_name(dtype)));
+    ++value;
+  }
+  return ok_status();
+}
+
+namespace {
+
+std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {
+  auto core = std::make_shared<SessionCore>(graph, std::move(cluster));
+  core->runtime = value_or_throw(Runtime::start(core->cluster, system));
+  core->master = core->runtime->master();
+  core->id = random_id();
+  throw_if_error(ask(core->master, OpenSession{core->id, nullptr}).status);
+  return core;
+}
+
+}  // namespace
+
+Session::Session(GraphBuilder& graph, Cluster cluster)
+    : core_(open(graph, std::move(cluster), nullptr)) {}
+
+Session::Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster)
+    : core_(open(graph, std::move(cluster), &system)) {}
+
+Session::~Session() { (void)try_close(); }
+
+Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
+                                            const std::vector<Op>& targets,
+                                            const std::vector<Output>& feeds,
+                                            const CompileOptions& options) {
+  TROUPE_TRY(CompileRequest request, make_request(*core_, fetches, targets, feeds));
+  if (options.replicas != 0) request.replicas = options.replicas;
+  TROUPE_TRY(CompiledId id, compile_request(*core_, request));
+  CompiledStep step;
+  step.state_ = std::make_shared<CompiledStep::State>();
+  step.state_->core = core_;
+  step.state_->request = std::move(request);
+  step.state_->id = id;
+  for (const Output& feed : feeds)
+    step.state_->feeds.push_back({feed.name(), feed.dtype(), feed.shape()});
+  return step;
+}
+
+Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetches,
+                                               const std::vector<Op>& targets,
+                                               const std::vector<Feed>& feeds,
+                                               const RunOptions& options) {
+  std::vector<Output> ports;
+  std::vector<Tensor> values;
+  for (const Feed& feed : feeds) {
+    ports.push_back(feed.port);
+    values.push_back(feed.value);
+  }
+  TROUPE_TRY(CompiledStep step, try_compile(fetches, targets, ports));
+  return step.try_run(std::move(values), options);
+}
+
+namespace {
+
+// Runs a request once, as one replica.
+Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
+                                std::vector<Tensor> feeds) {
+  request.replicas = 1;
+  Step step;
+  step.core = core;
+  step.with_place = true;
+  TROUPE_TRY(CompiledId id, compile_request(*core, request));
+  step.id = id;
+  for (std::size_t i = 0; i < feeds.size(); ++i)
+    step.feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
+  step.request = std::move(request);
+  return run_to_end(step, feeds, {});
+}
+
+// The place of a dataset of another name would be passed over without a word.
+Status check_datasets(const GraphDef& graph, const std::vector<DatasetPlace>& datasets) {
+  for (const DatasetPlace& place : datasets) {
+    auto is_it = [&](const NodeDef& node) {
+      if (node.op != "Dataset" || resource_name(node) != place.dataset.name) return false;
+      auto container = node.attrs.find("container");
+      return place.dataset.container ==
+             (container == node.attrs.end() ? "" : *container->second.get<std::string>());
+    };
+    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_it))
+      return not_found(fmt::format("the graph has no dataset '{}'", place.dataset.name));
+  }
+  return ok_status();
+}
+
+// All variables in one run. Nothing at all when there are none.
+Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core) {
+  CompileRequest request;
+  std::vector<std::string> names;
+  const GraphDef& def = core->graph.def();
+  for (const NodeDef& node : def.nodes) {
+    if (node.op != "ReadVariable" || !node.control.empty()) continue;
+    const std::string& name = def.nodes[node.inputs[0].node].name;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(name);
+    request.fetches.push_back({node.name, 0, false});
+  }
+  JobState state;
+  if (names.empty()) return state;
+  TROUPE_TRY(CallResult result, run_single(core, std::move(request), {}));
+  state.committed = result.place.decided;
+  state.datasets = std::move(result.place.datasets);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    state.variables.emplace_back(names[i], std::move(result.fetches[i]));
+  return state;
+}
+
+}  // namespace
+
+Status Session::try_init() {
+  CompileRequest request;
+  for (NodeId node : core_->graph.initializers())
+    request.targets.push_back(core_->graph.node(node).name);
+  if (request.targets.empty()) return ok_status();
+  return run_single(core_, std::move(request), {}).status();
+}
+
+Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
+  TROUPE_TRY(JobState state, read_state(core_));
+  return std::move(state.variables);
+}
+
+Expected<JobState> Session::try_state() {
+  TROUPE_TRY(JobState state, read_state(core_));
+  if (state.variables.empty())
+    return failed_precondition("the graph reads no variable: there is no state to save");
+  return state;
+}
+
+Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
+                            CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
+  if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
+  TROUPE_TRY(check_datasets(core_->graph.def(), datasets));
+  std::vector<Tensor> feeds;
+  for (const auto& [name, value] : values) feeds.push_back(value);
+  std::unique_lock lock(core_->mutex);
+  TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(values));
+  lock.unlock();
+  TROUPE_TRY(ask(*core_, ResumeAt{{committed - 1, datasets}, nullptr}).status);
+  return run_single(core_, std::move(request), std::move(feeds)).status();
+}
+
+Status Session::try_reset(const std::vector<std::string>& containers) {
+  ResetContainers message;
+  message.containers = containers;
+  if (containers.empty()) message.containers.emplace_back();
+  return ask(*core_, std::move(message)).status;
+}
+
+CommitNumber Session::committed() const { return core_->committed.load(); }
+
+std::vector<std::string> Session::describe() { return ask(*core_, DescribeJob{}).text; }
+
+std::vector<DeviceMemory> Session::memory(bool reset_peak) {
+  std::lock_guard lock(core_->mutex);
+  if (core_->closed) return {};
+  return core_->runtime->memory(reset_peak);
+}
+
+Status Session::try_close() {
+  {
+    std::lock_guard lock(core_->mutex);
+    if (core_->closed) return ok_status();
+    core_->closed = true;
+  }
+  Status status = ask(core_->master, CloseSession{core_->id, nullptr}).status;
+  std::unique_lock nobody_sends(core_->sending);
+  core_->runtime.reset();
+  return status;
+}
+
+}  // namespace troupe

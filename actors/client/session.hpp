@@ -1,0 +1,195 @@
+// Session: the client's handle on a running graph. This header knows neither CAF nor threads.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "troupe/actors/cluster.hpp"
+#include "troupe/core/ids.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/core/tensor.hpp"
+#include "troupe/core/transaction.hpp"
+#include "troupe/graph/builder.hpp"
+
+namespace caf {
+class actor_system;
+}
+
+namespace troupe {
+
+namespace detail {
+struct SessionCore;
+}
+
+struct RunOptions {
+  std::chrono::nanoseconds timeout{0};  // 0: none. Past it: deadline_exceeded
+};
+
+// A run under way. Dropping it does not cancel it.
+class PendingRun {
+ public:
+  bool done() const;
+  // Waits. A failed run's Status names node, op, device and the line that created the node.
+  Expected<std::vector<Tensor>> try_get();
+  std::vector<Tensor> get() { return value_or_throw(try_get()); }
+  // The number under which the run committed; 0: it wrote nothing. REQUIRES: done().
+  CommitNumber committed() const;
+  void cancel();
+
+ private:
+  friend class CompiledStep;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// A request compiled once: pruned, placed, partitioned, loaded where it runs. Copies share it; it
+// may be run from several threads at once. Valid as long as its session is open.
+class CompiledStep {
+ public:
+  CompiledStep() = default;
+
+  // `feeds` in the order given to compile; dtypes and shapes must be what the graph says of these
+  // ports. Returns the fetches in order.
+  Expected<std::vector<Tensor>> try_run(std::vector<Tensor> feeds = {},
+                                        const RunOptions& options = {}) const;
+  std::vector<Tensor> run(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const {
+    return value_or_throw(try_run(std::move(feeds), options));
+  }
+  // For steps that fetch scalars: auto [loss, accuracy] = step.run<float, float>();
+  // invalid_argument, thrown, when they are others, or not as many.
+  template <class... T>
+  requires(sizeof...(T) > 0) std::tuple<T...> run()
+  const {
+    std::vector<Tensor> fetched = run(std::vector<Tensor>{});
+    throw_if_error(check_scalars(fetched, {dtype_of<T>...}));
+    return scalars<T...>(fetched, std::index_sequence_for<T...>{});
+  }
+  PendingRun start(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const;
+
+ private:
+  friend class Session;
+  static Status check_scalars(const std::vector<Tensor>& fetched,
+                              std::initializer_list<DType> wanted);
+  template <class... T, std::size_t... I>
+  static std::tuple<T...> scalars(const std::vector<Tensor>& fetched, std::index_sequence<I...>) {
+    return {fetched.at(I).template item<T>()...};
+  }
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+struct Feed {
+  Output port;
+  Tensor value;
+};
+
+struct CompileOptions {
+  int replicas = 0;  // 0: as many as the cluster's
+};
+
+// All that a job has to remember: what a checkpoint holds.
+struct JobState {
+  CommitNumber committed = 0;
+  std::vector<std::pair<std::string, Tensor>> variables;  // all that the graph reads, by name
+  std::vector<DatasetPlace> datasets;                     // how far they are read
+};
+
+// Runs a graph on a cluster. Owns the runtime unless it was given an actor system. May be used
+// from several threads. Functions without `try_` throw troupe::Error. A fault of the runtime itself
+// ends the process with exit code 70 and its cause on stderr.
+//
+//   Session s{g};
+//   s.init();
+//   auto step = s.compile({loss}, {train});
+//   auto [l] = step.run<float>();
+class Session {
+ public:
+  // Throws Error when the cluster cannot be started.
+  explicit Session(GraphBuilder& graph, Cluster cluster = {});
+  // In a program that has a CAF system: our actors live in it and are gone when the session is
+  // closed. It must use the policy `sharing`, or steps are slow; nothing else is asked of it.
+  Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster = {});
+  ~Session();  // closes
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Runs the initial values recorded on the graph's variables.
+  void init() { throw_if_error(try_init()); }
+  Status try_init();
+
+  // Compiles for these fetches, targets and feeds; nodes added to the graph since are shipped
+  // (Extend). Equal requests share one compiled step. Without feeds, fetches' order is the
+  // result's.
+  CompiledStep compile(const std::vector<Output>& fetches, const std::vector<Op>& targets = {},
+                       const std::vector<Output>& feeds = {}, const CompileOptions& options = {}) {
+    return value_or_throw(try_compile(fetches, targets, feeds, options));
+  }
+  Expected<CompiledStep> try_compile(const std::vector<Output>& fetches,
+                                     const std::vector<Op>& targets = {},
+                                     const std::vector<Output>& feeds = {},
+                                     const CompileOptions& options = {});
+
+  // Compile and run at once.
+  std::vector<Tensor> run(const std::vector<Output>& fetches, const std::vector<Op>& targets = {},
+                          const std::vector<Feed>& feeds = {}, const RunOptions& options = {}) {
+    return value_or_throw(try_run(fetches, targets, feeds, options));
+  }
+  Expected<std::vector<Tensor>> try_run(const std::vector<Output>& fetches,
+                                        const std::vector<Op>& targets = {},
+                                        const std::vector<Feed>& feeds = {},
+                                        const RunOptions& options = {});
+
+  // The values of all variables that the graph reads, by name, as of one moment.
+  std::vector<std::pair<std::string, Tensor>> variables() {
+    return value_or_throw(try_variables());
+  }
+  Expected<std::vector<std::pair<std::string, Tensor>>> try_variables();
+  // The same with where the job stood at that moment: runs that committed later, or had not ended,
+  // are no part of it. failed_precondition when the graph reads no variable.
+  Expected<JobState> try_state();
+  // Puts values back under their names, as commit `committed`, and datasets where they were; one
+  // that is not named is at its beginning. Before the first run. not_found for a name that the
+  // graph does not have.
+  void restore(const std::vector<std::pair<std::string, Tensor>>& values, CommitNumber committed,
+               const std::vector<DatasetPlace>& datasets = {}) {
+    throw_if_error(try_restore(values, committed, datasets));
+  }
+  Status try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
+                     CommitNumber committed, const std::vector<DatasetPlace>& datasets = {});
+
+  // Drops the variables and queues of these containers on all devices, whoever made them; "" is the
+  // default container, the only one when none is named. It happens between two runs: one under way
+  // that uses a container ends with `aborted`, or first, when its commit is being decided. Later
+  // ones find variables uninitialised, queues empty and open, and datasets at their beginning.
+  // Steps that use a container are compiled anew when they run next; start() is answered not_found
+  // until then.
+  Status try_reset(const std::vector<std::string>& containers = {});
+  void reset(const std::vector<std::string>& containers = {}) {
+    throw_if_error(try_reset(containers));
+  }
+
+  // The last number under which a run of this session committed.
+  CommitNumber committed() const;
+  // What the master knows of processes, runs and compiled steps, a line each.
+  std::vector<std::string> describe();
+
+  // What the devices of this process have handed out: now, and at most since the last reset. Empty
+  // when worker processes compute.
+  std::vector<DeviceMemory> memory(bool reset_peak = false);
+
+  // Cancels what runs, waits for it, ends the runtime. Idempotent; later calls fail with
+  // failed_precondition.
+  Status try_close();
+  void close() { throw_if_error(try_close()); }
+
+ private:
+  std::shared_ptr<detail::SessionCore> core_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,82 @@
+#include "troupe/actors/client/shipped_graph.hpp"
+
+#include <unordered_map>
+
+namespace troupe {
+namespace {
+
+// In a graph beside the client's: an assignment of a fed value to a variable like this one.
+Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable, const Tensor& value) {
+  TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
+  TROUPE_TRY(Op fed, beside.try_add({.op = "Placeholder",
+                                     .attrs = {{"T", value.dtype()}, {"shape", value.shape()}}}));
+  return beside.try_add({.op = "Assign", .inputs = {handle.output(), fed.output()}});
+}
+
+}  // namespace
+
+NodeId ShippedGraph::shipped(NodeId of_client) const {
+  std::size_t number = of_client;
+  for (const Own& own : insertions_)
+    if (own.after <= of_client) number += own.nodes.size();
+  return NodeId(number);
+}
+
+std::shared_ptr<const GraphDef> ShippedGraph::whole() const {
+  if (insertions_.empty()) return {std::shared_ptr<void>(), &graph_.def()};
+  const GraphDef& client = graph_.def();
+  auto out = std::make_shared<GraphDef>();
+  out->seed = client.seed;
+  out->nodes.reserve(size());
+  auto own = insertions_.begin();
+  for (NodeId id = 0; id <= client.nodes.size(); ++id) {
+    for (; own != insertions_.end() && own->after == id; ++own)
+      out->nodes.insert(out->nodes.end(), own->nodes.begin(), own->nodes.end());
+    if (id == client.nodes.size()) break;
+    NodeDef node = client.nodes[id];
+    for (Port& input : node.inputs) input.node = shipped(input.node);
+    for (NodeId& control : node.control) control = shipped(control);
+    out->nodes.push_back(std::move(node));
+  }
+  return out;
+}
+
+Expected<CompileRequest> ShippedGraph::add_assignments(
+    const std::vector<std::pair<std::string, Tensor>>& values) {
+  std::unordered_map<std::string_view, NodeId> variables;
+  const auto& nodes = graph_.def().nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id)
+    if (nodes[id].op == "Variable") variables.emplace(nodes[id].name, id);
+
+  // Checked and completed beside the client's graph, then moved in among its nodes. Whatever is
+  // wrong must show here: what was added is shipped from now on.
+  GraphBuilder beside(graph_.registry(), graph_.def().seed);
+  CompileRequest request;
+  Own own{NodeId(nodes.size()), {}};
+  for (const auto& [name, value] : values) {
+    auto found = variables.find(name);
+    if (found == variables.end()) return not_found("the graph has no variable '" + name + "'");
+    const NodeId handle = found->second;
+    const NodeDef& variable = nodes[handle];
+    variables.erase(found);  // each once
+    auto assign = try_assign(beside, variable, value);
+    if (!assign.ok()) return assign.status().in("restoring '" + name + "'");
+    NodeDef write = beside.node(assign->node());
+    NodeDef feed = beside.node(write.inputs[1].node);
+    // A name that begins with a dot is none that a program chooses.
+    write.name = ".restore" + std::to_string(insertions_.size()) + "/" +
+                 std::to_string(request.targets.size());
+    feed.name = write.name + "_value";
+    write.inputs = {{shipped(handle), 0}, {NodeId(size() + own.nodes.size()), 0}};
+    feed.site = write.site = variable.site;
+    request.feeds.push_back({feed.name, 0, false});
+    request.targets.push_back(write.name);
+    own.nodes.push_back(std::move(feed));
+    own.nodes.push_back(std::move(write));
+  }
+  own_ += own.nodes.size();
+  insertions_.push_back(std::move(own));
+  return request;
+}
+
+}  // namespace troupe

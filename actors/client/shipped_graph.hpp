@@ -1,0 +1,45 @@
+// What a session ships of its client's graph.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/core/status.hpp"
+#include "troupe/graph/builder.hpp"
+#include "troupe/graph/compile.hpp"
+
+namespace troupe {
+
+// The client's nodes in their order and, between them, nodes of the session's own, which the
+// client's graph does not show. What was shipped once stays where it is: later nodes come after it.
+// One owner, who locks. The client's graph outlives it.
+class ShippedGraph {
+ public:
+  explicit ShippedGraph(const GraphBuilder& graph) : graph_(graph) {}
+
+  // How many nodes there are to ship, the session's own included.
+  std::size_t size() const { return graph_.def().nodes.size() + own_; }
+  // The nodes to ship: the client's own while there are no others. Good until nodes are added.
+  std::shared_ptr<const GraphDef> whole() const;
+
+  // Adds nodes that assign fed values to these variables, one for each in order: the feeds and
+  // targets of the request. not_found for a name that is no variable of the graph, or comes twice.
+  // Nothing is added after an error.
+  Expected<CompileRequest> add_assignments(
+      const std::vector<std::pair<std::string, Tensor>>& values);
+
+ private:
+  struct Own {
+    NodeId after;                // of the client's nodes
+    std::vector<NodeDef> nodes;  // inputs in shipped numbers
+  };
+  NodeId shipped(NodeId of_client) const;
+
+  const GraphBuilder& graph_;
+  std::vector<Own> insertions_;  // by `after`
+  std::size_t own_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,319 @@
+// Runs, attempts, snapshots, numbers, decisions: the master's half of a transaction.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "troupe/actors/master/dataset_places.hpp"
+#include "troupe/core/transaction.hpp"
+
+namespace troupe {
+
+// What the coordinator must know of a compiled step. Shared by all its runs.
+struct StepShape {
+  // A value that the client gets.
+  struct Fetch {
+    std::uint32_t index = 0;
+    DType dtype = DType::invalid;
+    PartialShape shape;
+  };
+  struct Partition {
+    ProcessId process = 0;
+    std::string device;                   // for errors
+    std::vector<std::uint32_t> datasets;  // those that it reads: indices into StepShape::datasets
+    std::vector<Fetch> fetches;
+  };
+  std::vector<Partition> partitions;
+  std::vector<DatasetPlaces::Share> datasets;
+  bool may_write = true;  // the plan has write nodes
+  // One partition, at most one written resource and that a variable container of the same process,
+  // one write message, sent after every other node has succeeded, and no queue operation: log,
+  // stage and commit may travel together.
+  bool fast_path = false;
+};
+
+// From a client, by way of its session: run number `run.n`. Re-sending it is harmless.
+struct RunRequest {
+  RunId run;
+  std::shared_ptr<const StepShape> step;
+  Instant deadline = kNever;
+  Acknowledged acknowledged;  // answers that have arrived
+  bool with_place = false;    // the answer says where the job stood when the run started
+};
+
+// "step 4 of session 0", for errors.
+std::string step_name(const RunId& run);
+
+// The machine that turns run requests into attempts, gives commit numbers, decides, and answers.
+//
+// Owned by one actor of the master. Inputs append to `out` what has to be sent; `now` is the
+// caller's monotonic time and never goes back. The caller calls tick() at next_wakeup(). Feeds stay
+// with the caller, under the RunId, until Answer. Messages to and from other processes may be
+// lost, doubled and reordered: requests are sent again until answered.
+//
+// A run that wrote nothing takes no number. One number at a time is being prepared; the fetches of
+// a run are released when every shard has staged it, not before. Until then the run can still be
+// called off, by its client or by a shard that cannot stage: its number is taken back, and given
+// again once every shard has dropped what it staged. A shard that does not answer is lost.
+//
+// A run whose step has the fast path is granted the next number at its start if no other run is
+// under way; until it says whether it used the number, no other run gets one. As soon as one wants
+// a number, the grant is asked back, so that nobody waits for the rest of the granted run.
+//
+// A run that others have overtaken `patience` times has the numbers to itself until it is over, or
+// waits for a queue: it is done once more at most for each run before it that is in that place.
+//
+// A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces).
+class Coordinator {
+ public:
+  struct Options {
+    std::uint64_t view = 1;
+    std::size_t max_active =
+        16;  // runs that compute at one time; those that only wait do not count
+    Instant resend_first = std::chrono::milliseconds(50), resend_max = std::chrono::seconds(1);
+    Instant idle_commit = std::chrono::milliseconds(10);
+    Instant deadlock_after = std::chrono::milliseconds(800);
+    Instant derived_wait = std::chrono::seconds(1);  // how long a consequence waits for its cause
+    // What a shard has to do is short: messages inside its process, and memory to reserve.
+    Instant stage_within = std::chrono::seconds(10);
+    // Conflicts of one run before others wait for it. Each costs it one attempt, so this bounds
+    // what a slow run loses beside fast ones; those that collide by chance seldom get as far.
+    std::uint32_t patience = 3;
+  };
+
+  // To the executor of one partition. Known or ended attempts ignore it.
+  struct StartAttempt {
+    ProcessId process = 0;
+    std::uint32_t partition = 0;
+    AttemptInfo attempt;
+    std::uint64_t random_index = 0;    // k of the random number counter
+    CommitNumber grant = 0;            // the fast path's number, or 0
+    DatasetPlaces::Elements elements;  // parallel to StepShape::Partition::datasets
+  };
+  // To the executor of one partition: stop, and answer PartitionDone with a derived error if it is
+  // not done yet; with a write that carries a granted number under way, once that is answered. An
+  // attempt it never heard of it answers the same and remembers, so that a START that comes later
+  // is ignored. What it knows of the attempt goes when a LiveList says that it is over.
+  struct AbortAttempt {
+    ProcessId process = 0;
+    std::uint32_t partition = 0;
+    AttemptId attempt;
+    RunId run;
+    Status cause;
+  };
+  struct SendPrepare {
+    ProcessId shard = 0;
+    Prepare prepare;
+  };
+  // To the executor that was granted a number: it is wanted. Unless the write that carries it is
+  // under way, or the attempt over, the executor goes on without it and says so (grant_returned).
+  struct RevokeGrant {
+    ProcessId process = 0;
+    std::uint32_t partition = 0;
+    AttemptId attempt;
+    RunId run;
+  };
+  // The process lets the job wait: to be taken for lost, which the coordinator has done.
+  struct Expel {
+    ProcessId process = 0;
+    Status why;
+  };
+  struct SendLive {
+    ProcessId process = 0;
+    LiveList list;
+  };
+  // To the client. Kept and repeated on request until the session acknowledges it.
+  struct Answer {
+    RunId run;
+    Status status;
+    std::vector<Fetched> fetches;  // by index, when ok
+    CommitNumber committed = 0;    // the run's number; 0: it wrote nothing
+    JobPlace place;                // as of the snapshot, if asked for and ok
+  };
+  // Every run of the session has been answered.
+  struct SessionClosed {
+    std::uint64_t session = 0;
+  };
+  // A shard was lost and with it state: every run was and will be answered with this status.
+  struct JobStopped {
+    Status status;
+  };
+  using Output = std::variant<StartAttempt, AbortAttempt, SendPrepare, RevokeGrant, Expel, SendLive,
+                              Answer, SessionClosed, JobStopped>;
+  using Outputs = std::vector<Output>;
+
+  explicit Coordinator(Options options);
+  virtual ~Coordinator() = default;
+
+  // A member: it gets every LiveList; with `shard`, every PREPARE too. `name` is for errors.
+  void add_process(ProcessId process, std::string name, bool shard);
+  // Proof that it is gone, and why. A process that hosts a shard stops the job with `unavailable`,
+  // naming worker, cause, device and step; any other fails the running attempts that had a
+  // partition there.
+  void process_lost(ProcessId process, const Status& why, Instant now, Outputs& out);
+
+  void open_session(std::uint64_t session);
+  // Cancels the session's runs; SessionClosed follows when all are answered (again, if asked
+  // again).
+  void close_session(std::uint64_t session, Instant now, Outputs& out);
+
+  // The client has these answers; they are dropped.
+  void acknowledge(std::uint64_t session, const Acknowledged& arrived);
+  // failed_precondition answers a run of a session that is not open; one whose answer has arrived
+  // is ignored.
+  void run(const RunRequest& request, Instant now, Outputs& out);
+  // Too late once its number is decided: it then ends as it would have.
+  void cancel(RunId run, Status cause, Instant now, Outputs& out);
+  void partition_done(const PartitionDone& message, Instant now, Outputs& out);
+  void staged(const Staged& message, Instant now, Outputs& out);
+  void grant_returned(const GrantReturned& message, Instant now, Outputs& out);
+  void blocked(const BlockedReport& message, Instant now, Outputs& out);
+  void tick(Instant now, Outputs& out);
+  Instant next_wakeup() const;
+
+  CommitNumber decided() const { return decided_; }
+  // Restoring a job: the number its state is at, and how far its datasets are read. REQUIRES: no
+  // run yet.
+  void resume_at(const JobPlace& place) {
+    decided_ = place.decided;
+    places_.restore(place.datasets);
+  }
+  // The datasets of these containers begin anew. REQUIRES: no run that reads one is under way.
+  void rewind_datasets(const std::set<std::string>& containers) { places_.rewind(containers); }
+
+  struct Counters {
+    std::uint64_t commits = 0, fast_commits = 0, read_only = 0, failed = 0, conflicts = 0,
+                  withdrawn = 0, attempts = 0, taken_back = 0, revoked = 0;
+  };
+  const Counters& counters() const { return counters_; }
+  // One line for each run that is not answered: why it is not (for reports and failing tests).
+  std::string text() const;
+  struct Tables {
+    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0, elements = 0, undecided = 0;
+    bool empty() const {
+      return runs + answers + last_writers + blocked + elements + undecided == 0;
+    }
+  };
+  Tables tables() const;
+
+ protected:
+  enum class Phase : std::uint8_t {
+    queued,     // waits for admission
+    running,    // attempt started
+    ready,      // all partitions done, waits for a number
+    preparing,  // has a number, waits for the shards
+    aborting,   // failed or cancelled; waits for partitions to say so
+    victim,     // withdrawn to break a deadlock, waits for its turn
+  };
+  struct Run {
+    RunId id;
+    std::uint64_t order = 0;
+    std::shared_ptr<const StepShape> step;
+    Instant deadline = kNever;
+    Phase phase = Phase::queued;
+    AttemptInfo attempt;
+    std::uint64_t random_index = 0;
+    CommitNumber grant = 0;
+    bool revoking = false;  // the grant was asked back
+    std::uint32_t conflicts = 0;
+    DatasetPlaces::Elements elements;  // taken at its first start
+    bool with_place = false;
+    JobPlace place;        // with_place: when the attempt started
+    bool waiting = false;  // reported as waiting on resources only
+    std::map<std::uint32_t, PartitionDone> done;
+    Status cause;  // aborting: the best known
+    Instant abort_until = kNever;
+    Instant resend_at = kNever, resend_after{};
+  };
+  // The rules, as functions of their own: what tests plant bugs into.
+  virtual bool conflicts(const Run& run) const;
+  virtual CommitNumber min_live() const;
+  virtual bool all_staged() const;
+  virtual bool number_is_free() const;  // to be given, that is
+  virtual const Run* sole() const;      // the run that others have to wait for, if any
+
+  std::map<RunId, Run> runs_;
+  CommitNumber decided_ = 0;
+  DatasetPlaces places_;
+  std::unordered_map<std::uint64_t, CommitNumber> last_write_, last_enqueue_;
+  std::set<ProcessId> shards_, staged_;
+  Run* preparing_ = nullptr;  // the one with a number; a map's elements stay where they are
+  Run* granted_ = nullptr;    // the one that holds a granted number
+  // A number that was given and is taken back: what shards that have not answered are told.
+  std::optional<Prepare> withdrawing_;
+
+ private:
+  struct Session {
+    Acknowledged acknowledged;
+    bool closing = false;
+    std::map<std::uint64_t, Answer> answers;
+  };
+  struct Member {
+    std::string name;
+    bool shard = false;
+  };
+  struct Report {
+    std::uint64_t sequence = 0;
+    Instant at{};
+    std::vector<AttemptId> waiting;
+    std::vector<RunId> marked;
+  };
+
+  Status may_run(const RunRequest& request) const;
+  Status workers_present(const StepShape& step) const;
+  Run* find(const AttemptId& attempt, const RunId& run);
+  static bool in_attempt(const Run& run);
+  std::vector<RunId> runs_where(bool (*wanted)(const Run&)) const;
+  void admit(Instant now, Outputs& out);
+  void start(Run& run, bool keep_marks, Instant now, Outputs& out);
+  bool may_grant(const Run& run) const;
+  void take_elements(Run& run);
+  void send_starts(const Run& run, Outputs& out) const;
+  std::uint64_t pick_random_index(const Run& run) const;
+  void all_done(Run& run, Instant now, Outputs& out);
+  void done_while_aborting(Run& run, const PartitionDone& message, Instant now, Outputs& out);
+  void give_numbers(Instant now, Outputs& out);
+  void revoke(Run& run, Outputs& out) const;
+  void prepare(Run& run, Instant now, Outputs& out);
+  void take_back(Run& run, Status cause, Instant now, Outputs& out);
+  void start_round(Instant now);
+  void send_prepares(Outputs& out) const;
+  void round_done(Instant now, Outputs& out);
+  void expel_late_shards(Instant now, Outputs& out);
+  void decide(Run& run, bool fast, Instant now, Outputs& out);
+  void remember_writes(const Run& run);
+  void forget_writers();
+  void fail(Run& run, Status cause, Instant now, Outputs& out);
+  void send_aborts(const Run& run, const Status& cause, Outputs& out) const;
+  void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
+  void stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out);
+  void end_closed_sessions(Outputs& out);
+  void resend(Run& run, Instant now, Outputs& out);
+  void expire_reports(Instant now);
+  void break_deadlock(Instant now, Outputs& out);
+  void release_victim(Instant now, Outputs& out);
+  void settle(Instant now, Outputs& out);
+  void live_soon(Instant now, Instant delay);
+  void send_live(Instant now, Outputs& out);
+
+  const Options options_;
+  std::map<ProcessId, Member> members_;
+  std::map<std::uint64_t, Session> sessions_;
+  std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
+  std::uint64_t round_ = 0;  // of PREPARE
+  Instant round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};
+  std::map<ProcessId, Report> blocked_;
+  Instant last_progress_{}, live_at_ = kNever;
+  int live_repeats_ = 0;
+  Status stopped_;
+  Counters counters_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+// Who takes which elements of a dataset: the master's count.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "troupe/core/transaction.hpp"
+
+namespace troupe {
+
+// How far the datasets of a job are read. Part of the coordinator; no clock, no messages.
+//
+// A run takes its elements when it first starts: of each dataset that its step reads the lowest
+// that nobody has taken, one for each replica. Starting again it keeps them. When it ends well they
+// are used up. When it fails they are free, and the run that starts next takes them; what runs
+// beside it have taken meanwhile stays with those. So, whatever fails:
+//   - each element is used by at most one run that ends well;
+//   - the elements used by runs that ended well, and those that runs under way hold, are all from 0
+//     to the last, but for those that failed runs have left;
+//   - runs that one client issues one after the other, each after the end of the one before, use
+//     0, 1, 2, ... in order. One that fails past the end of a finite dataset changes nothing: the
+//     next one fails there, too.
+class DatasetPlaces {
+ public:
+  // What runs of a step take.
+  struct Share {
+    DatasetName dataset;
+    std::uint32_t elements = 1;  // one for each replica
+  };
+  // Per share, the numbers of its elements, ascending.
+  using Elements = std::vector<std::vector<std::uint64_t>>;
+
+  Elements take(const std::vector<Share>& shares);
+  // The run that took them is over.
+  void end(const std::vector<Share>& shares, const Elements& elements, bool used);
+
+  // Counting only what runs that ended well have used. Datasets at their beginning are left out.
+  std::vector<DatasetPlace> places() const;
+  // REQUIRES: no run is under way. Datasets that are not named are at their beginning.
+  void restore(const std::vector<DatasetPlace>& places);
+  // Back to the beginning. REQUIRES: no run that is under way has taken elements of them.
+  void rewind(const std::set<std::string>& containers);
+
+  std::size_t held() const;  // elements that runs under way have taken
+
+ private:
+  struct Place {
+    std::uint64_t next = 0;              // all below are used, held or left
+    std::set<std::uint64_t> left, held;  // by failed runs; by runs under way
+  };
+  std::map<DatasetName, Place> places_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,710 @@
+#include "troupe/actors/master/master_actor.hpp"
+
+#include <fmt/format.h>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <variant>
+
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/master/session_graphs.hpp"
+#include "troupe/actors/master/step_table.hpp"
+#include "troupe/actors/runtime/compiler_actor.hpp"
+#include "troupe/actors/spawn.hpp"
+#include "troupe/actors/wake_up.hpp"
+#include "troupe/core/log.hpp"
+#include "troupe/graph/replicate.hpp"
+
+namespace troupe {
+namespace {
+
+struct Process {
+  std::string name;
+  std::vector<TargetDevice> devices;
+  ProcessActor actor;
+  std::map<std::uint64_t, std::uint64_t> graphs;  // session -> version it has
+};
+
+// Extend and Compile of one session are carried out in the order in which they came, each when the
+// one before is answered; the compile thread does the work of the first.
+struct ClientSession {
+  std::uint64_t version = 0;                // nodes of its graph
+  std::map<std::string, DeviceName> fixed;  // devices of stateful nodes
+  std::deque<std::variant<ExtendSession, CompileStep>> asked;
+  std::uint64_t work = 0;                      // that is under way for asked.front(); 0: none
+  LoadStep load;                               // what a CompileStep under way will be loaded with
+  StopFlag stop;                               // of the work
+  std::vector<std::shared_ptr<Call>> closing;  // who waits for its end
+};
+
+struct ActiveRun {
+  std::shared_ptr<Call> call;
+  CompiledId compiled = 0;
+  std::vector<Tensor> feeds;
+  std::uint32_t fetches = 0;
+};
+
+// A reset waits for the runs of the steps it drops. New steps wait for it.
+struct Reset {
+  std::set<std::string> containers;
+  std::set<CompiledId> steps;
+  std::vector<CompileStep> held;
+  std::vector<std::shared_ptr<Call>> calls;
+};
+
+struct MasterState {
+  static constexpr const char* name = kMaster;
+  MasterOptions options;
+  std::optional<Coordinator> coordinator;
+  std::optional<StepTable> steps;
+  CompilerActor compiler;
+  std::shared_ptr<SessionGraphs> graphs;  // the compile thread's
+  std::uint64_t next_work = 1;
+  std::map<ProcessId, Process> processes;
+  std::map<std::uint64_t, ClientSession> sessions;
+  std::unordered_map<RunId, ActiveRun> runs;
+  std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
+  std::optional<Reset> reset;
+  CompiledId next_compiled = 1;
+  WakeUp wake_up;
+  Status stopped;  // the job lost state: why nothing runs any more
+};
+
+using Self = MasterActor::stateful_pointer<MasterState>;
+
+Instant now(Self self) { return self->clock().now().time_since_epoch(); }
+
+void fail(const std::shared_ptr<Call>& call, Status status) {
+  CallResult result;
+  result.status = std::move(status);
+  call->finish(std::move(result));
+}
+
+// Carrying out what the coordinator says.
+
+// To the executor of a partition, which runs a step of a run that is not answered.
+template <class Message>
+void send_to_partition(Self self, ProcessId process, Message message) {
+  auto& s = self->state;
+  auto direct = s.executors.find({message.compiled, message.partition});
+  if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
+  auto at = s.processes.find(process);
+  if (at != s.processes.end()) self->send(at->second.actor, std::move(message));
+}
+
+void start(Self self, const Coordinator::StartAttempt& start) {
+  auto& s = self->state;
+  auto run = s.runs.find(start.attempt.run);
+  if (run == s.runs.end()) return;
+  StepEntry* step = s.steps->find(run->second.compiled);
+  TROUPE_CHECK(step != nullptr, "a run holds its compiled step");
+  StartPartition message;
+  message.compiled = step->id;
+  message.partition = start.partition;
+  message.attempt = start.attempt;
+  message.random_index = start.random_index;
+  message.grant = start.grant;
+  message.elements = start.elements;
+  for (std::uint32_t feed : step->feeds[start.partition])
+    message.feeds.push_back(run->second.feeds[feed]);
+  send_to_partition(self, start.process, std::move(message));
+}
+
+void abort(Self self, const Coordinator::AbortAttempt& abort) {
+  auto run = self->state.runs.find(abort.run);
+  if (run == self->state.runs.end()) return;
+  send_to_partition(
+      self, abort.process,
+      AbortPartition{run->second.compiled, abort.partition, abort.attempt, abort.run, abort.cause});
+}
+
+void revoke(Self self, const Coordinator::RevokeGrant& revoke) {
+  auto run = self->state.runs.find(revoke.run);
+  if (run == self->state.runs.end()) return;
+  send_to_partition(
+      self, revoke.process,
+      RevokeGrant{run->second.compiled, revoke.partition, revoke.attempt, revoke.run});
+}
+
+void answer(Self self, Coordinator::Answer& answer) {
+  auto& s = self->state;
+  auto it = s.runs.find(answer.run);
+  if (it == s.runs.end()) return;
+  ActiveRun run = std::move(it->second);
+  s.runs.erase(it);
+  if (StepEntry* step = s.steps->find(run.compiled)) --step->running;
+  CallResult result;
+  result.status = std::move(answer.status);
+  result.committed = answer.committed;
+  result.place = std::move(answer.place);
+  if (result.status.ok()) {
+    result.fetches.resize(run.fetches);
+    for (Fetched& f : answer.fetches)
+      if (f.index < result.fetches.size()) result.fetches[f.index] = std::move(f.value);
+  }
+  run.call->finish(std::move(result));
+}
+
+void unload(Self self, CompiledId id) {
+  auto& s = self->state;
+  std::erase_if(s.executors, [&](const auto& e) { return e.first.first == id; });
+  for (auto& [_, process] : s.processes) self->send(process.actor, UnloadStep{id});
+}
+
+void session_closed(Self self, std::uint64_t session) {
+  auto& s = self->state;
+  auto it = s.sessions.find(session);
+  if (it == s.sessions.end() || it->second.closing.empty()) return;
+  for (CompiledId id : s.steps->of_session(session)) {
+    s.steps->erase(id);
+    unload(self, id);
+  }
+  for (const auto& call : it->second.closing) call->finish({});
+  s.sessions.erase(it);
+  self->send(s.compiler, CompileWork{[graphs = s.graphs, session] { graphs->forget(session); }});
+}
+
+void end_reset(Self self);
+
+void schedule_tick(Self self) {
+  auto& s = self->state;
+  if (auto runs = s.wake_up.want(s.coordinator->next_wakeup(), now(self)))
+    self->delayed_send(self, *runs, Tick{});
+}
+
+void carry_out(Self self, Coordinator::Outputs& out) {
+  auto& s = self->state;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    auto& output = out[i];
+    if (auto* x = std::get_if<Coordinator::StartAttempt>(&output)) {
+      start(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::AbortAttempt>(&output)) {
+      abort(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::RevokeGrant>(&output)) {
+      revoke(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::Expel>(&output)) {
+      if (auto p = s.processes.find(x->process); p != s.processes.end())
+        self->send(p->second.actor, ExpelProcess{std::move(x->why)});
+    } else if (auto* x = std::get_if<Coordinator::SendPrepare>(&output)) {
+      if (auto p = s.processes.find(x->shard); p != s.processes.end())
+        self->send(p->second.actor, std::move(x->prepare));
+    } else if (auto* x = std::get_if<Coordinator::SendLive>(&output)) {
+      if (auto p = s.processes.find(x->process); p != s.processes.end())
+        self->send(p->second.actor, std::move(x->list));
+    } else if (auto* x = std::get_if<Coordinator::Answer>(&output)) {
+      answer(self, *x);
+    } else if (auto* x = std::get_if<Coordinator::SessionClosed>(&output)) {
+      session_closed(self, x->session);
+    } else if (auto* x = std::get_if<Coordinator::JobStopped>(&output)) {
+      TROUPE_LOG(error, "master", x->status.text());
+      s.stopped = x->status;
+    }
+  }
+  end_reset(self);
+  schedule_tick(self);
+}
+
+// Sessions and compiling.
+
+std::vector<TargetDevice> all_devices(const MasterState& s, std::vector<ProcessId>& owners) {
+  std::vector<std::pair<TargetDevice, ProcessId>> found;
+  for (const auto& [id, process] : s.processes)
+    for (const TargetDevice& d : process.devices) found.push_back({d, id});
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.first.name < b.first.name; });
+  std::vector<TargetDevice> devices;
+  for (auto& [device, owner] : found) {
+    devices.push_back(device);
+    owners.push_back(owner);
+  }
+  return devices;
+}
+
+Target make_target(Self self, const ClientSession& session, std::vector<TargetDevice> devices) {
+  auto& s = self->state;
+  Target target;
+  target.devices = std::move(devices);
+  target.soft_placement = s.options.soft_placement;
+  target.fixed = session.fixed;
+  target.disabled = s.options.disabled_passes;
+  return target;
+}
+
+void remember_placements(ClientSession& session, const CompiledGraph& graph) {
+  for (const Plan& plan : graph.plans)
+    for (const ResourceRef& resource : plan.resources)
+      session.fixed.emplace(resource.def.name, DeviceName::parse(plan.device).value());
+}
+
+// What is asked of a session next. Nothing is compiled while a reset waits for runs to end.
+
+// A piece of work, by its number.
+using Work = std::function<void(std::uint64_t)>;
+
+void give_work(Self self, ClientSession& session, Work work) {
+  auto& s = self->state;
+  session.work = s.next_work++;
+  session.stop = std::make_shared<std::atomic<bool>>(false);
+  self->send(s.compiler,
+             CompileWork{[work = std::move(work), stop = session.stop, number = session.work] {
+               if (!*stop) work(number);
+             }});
+}
+
+void begin_extend(Self self, ClientSession& session, const ExtendSession& message) {
+  auto work = [graphs = self->state.graphs, master = MasterActor(self), id = message.session,
+               graph = message.graph, from = message.from,
+               hash = message.hash](std::uint64_t number) {
+    auto version = graphs->extend({id, graph, nullptr, from, hash});
+    caf::anon_send(master, version.ok() ? GraphExtended{id, number, {}, *version}
+                                        : GraphExtended{id, number, version.status(), 0});
+  };
+  give_work(self, session, std::move(work));
+}
+
+// True when it is answered already.
+Expected<bool> begin_compile(Self self, ClientSession& session, const CompileStep& message) {
+  auto& s = self->state;
+  TROUPE_TRY(s.stopped);
+  if (session.version == 0) return invalid_argument("the session has no graph");
+  if (StepEntry* known = s.steps->find(message.session, request_key(message.request))) {
+    CallResult result;
+    result.compiled = known->id;
+    if (known->loading.empty())
+      message.call->finish(std::move(result));
+    else
+      known->waiting.push_back(message.call);
+    return true;
+  }
+  LoadStep& load = session.load = {};
+  load.session = message.session;
+  load.version = session.version;
+  load.request = message.request;
+  load.devices = all_devices(s, load.processes);
+  load.fixed = session.fixed;
+  load.soft_placement = s.options.soft_placement;
+  load.disabled_passes = s.options.disabled_passes;
+  if (load.devices.empty()) return unavailable("no process has joined yet");
+  SessionGraphs::Work step{message.session,
+                           message.request,
+                           make_target(self, session, load.devices),
+                           load.processes,
+                           {}};
+  for (const auto& [id, process] : s.processes)
+    if (auto has = process.graphs.find(message.session); has != process.graphs.end())
+      step.versions[id] = has->second;
+  auto work = [graphs = s.graphs, master = MasterActor(self),
+               step = std::move(step)](std::uint64_t number) mutable {
+    const std::uint64_t id = step.session;
+    auto draft = std::make_shared<CompiledStepDraft>(graphs->compile(std::move(step)));
+    caf::anon_send(master, StepCompiled{id, number, std::move(draft)});
+  };
+  give_work(self, session, std::move(work));
+  return false;
+}
+
+void begin_next(Self self, ClientSession& session) {
+  auto& s = self->state;
+  while (session.work == 0 && !session.asked.empty()) {
+    if (auto* extend = std::get_if<ExtendSession>(&session.asked.front()))
+      return begin_extend(self, session, *extend);
+    if (s.reset) return;  // its end goes on here
+    const auto& message = std::get<CompileStep>(session.asked.front());
+    auto begun = begin_compile(self, session, message);
+    if (begun.ok() && !*begun) return;
+    if (!begun.ok()) fail(message.call, begun.status());
+    session.asked.pop_front();
+  }
+}
+
+template <class Message>
+void ask(Self self, const Message& message) {
+  auto& s = self->state;
+  auto session = s.sessions.find(message.session);
+  if (session == s.sessions.end() || !session->second.closing.empty())
+    return fail(message.call, failed_precondition("the session is closed"));
+  session->second.asked.push_back(message);
+  begin_next(self, session->second);
+}
+
+// The session whose work that is; none when it was given up.
+ClientSession* worked_for(MasterState& s, std::uint64_t session, std::uint64_t work) {
+  auto at = s.sessions.find(session);
+  return at == s.sessions.end() || at->second.work != work ? nullptr : &at->second;
+}
+
+void graph_extended(Self self, const GraphExtended& message) {
+  ClientSession* session = worked_for(self->state, message.session, message.work);
+  if (!session) return;
+  session->work = 0;
+  if (message.status.ok()) session->version = message.version;
+  fail(std::get<ExtendSession>(session->asked.front()).call, message.status);
+  session->asked.pop_front();
+  begin_next(self, *session);
+}
+
+void send_loads(Self self, ClientSession& session, StepEntry& step, CompiledStepDraft& draft) {
+  auto& s = self->state;
+  for (const auto& partition : step.shape->partitions) step.loading.insert(partition.process);
+  for (ProcessId id : step.loading) {
+    Process& process = s.processes.at(id);
+    if (auto load = draft.loads.find(id); load != draft.loads.end()) {
+      process.graphs[step.session] = load->second.version;
+      self->send(process.actor, std::move(load->second));
+    }
+    self->send(process.actor, session.load);
+  }
+}
+
+Status add_step(Self self, ClientSession& session, const CompileStep& message,
+                CompiledStepDraft& draft) {
+  auto& s = self->state;
+  TROUPE_TRY(s.stopped);
+  TROUPE_TRY(draft.status);
+  remember_placements(session, draft.graph);
+  for (const std::string& note : draft.graph.notes)
+    if (note.starts_with(kReplicasAlike))
+      TROUPE_LOG(warning, "master", note.substr(kReplicasAlike.size()));
+  StepEntry step;
+  step.id = s.next_compiled++;
+  step.session = message.session;
+  step.key = request_key(message.request);
+  step.request = message.request;
+  for (const Plan& plan : draft.graph.plans) {
+    for (const ResourceRef& resource : plan.resources) step.containers.insert(resource.container);
+    auto& feeds = step.feeds.emplace_back();
+    for (const PlanFeed& feed : plan.feeds) feeds.push_back(feed.feed);
+  }
+  step.shape = step_shape(draft.graph, draft.process_of);
+  step.notes = std::move(draft.graph.notes);
+  step.waiting.push_back(message.call);
+  session.load.compiled = step.id;
+  send_loads(self, session, step, draft);
+  for (CompiledId old : s.steps->add(std::move(step))) unload(self, old);
+  return ok_status();
+}
+
+void step_compiled(Self self, const StepCompiled& message) {
+  auto& s = self->state;
+  ClientSession* session = worked_for(s, message.session, message.work);
+  if (!session) return;
+  session->work = 0;
+  if (!s.reset) {  // else once more when that is over: it may be about what the step uses
+    const CompileStep asked = std::get<CompileStep>(session->asked.front());
+    session->asked.pop_front();
+    if (Status status = add_step(self, *session, asked, *message.draft); !status.ok())
+      fail(asked.call, std::move(status));
+  }
+  begin_next(self, *session);
+}
+
+// Nobody waits any more for what is under way.
+void give_up_work(ClientSession& session) {
+  if (session.work == 0) return;
+  *session.stop = true;
+  session.work = 0;
+}
+
+void step_loaded(Self self, const StepLoaded& message) {
+  auto& s = self->state;
+  StepEntry* step = s.steps->find(message.compiled);
+  if (!step || step->loading.erase(message.process) == 0) return;
+  if (!message.status.ok()) {
+    for (const auto& call : step->waiting) fail(call, message.status);
+    s.steps->erase(message.compiled);
+    unload(self, message.compiled);
+    return;
+  }
+  if (!step->loading.empty()) return;
+  for (const auto& call : step->waiting) {
+    CallResult result;
+    result.compiled = step->id;
+    call->finish(std::move(result));
+  }
+  step->waiting.clear();
+}
+
+// Runs.
+
+// What is wrong with a message about a run under way. Partitions of this process are not asked.
+Status check_member(Self self, const PartitionDone& message) {
+  auto& s = self->state;
+  auto run = s.runs.find(message.run);
+  if (run == s.runs.end() || s.executors.contains({run->second.compiled, message.partition}))
+    return ok_status();
+  StepEntry* step = s.steps->find(run->second.compiled);
+  return step ? check_done(*step->shape, message) : ok_status();
+}
+
+// The run ends with what is wrong; a process that says such things is a member no longer.
+void expel(Self self, const PartitionDone& message, Status lie, Coordinator::Outputs& out) {
+  auto& s = self->state;
+  const StepShape& step = *s.steps->find(s.runs.at(message.run).compiled)->shape;
+  const std::size_t partition =
+      std::min<std::size_t>(message.partition, step.partitions.size() - 1);
+  auto process = s.processes.find(step.partitions[partition].process);
+  if (process == s.processes.end()) return;
+  lie = lie.in(
+      fmt::format("in what worker {} says of {}", process->second.name, step_name(message.run)));
+  TROUPE_LOG(error, "master", lie.text());
+  PartitionDone failed;
+  failed.attempt = message.attempt;
+  failed.run = message.run;
+  failed.partition = std::uint32_t(partition);
+  failed.status = lie;
+  self->send(process->second.actor, ExpelProcess{std::move(lie)});
+  s.coordinator->partition_done(failed, now(self), out);
+}
+
+void partition_done(Self self, const PartitionDone& message) {
+  Coordinator::Outputs out;
+  if (Status lie = check_member(self, message); !lie.ok())
+    expel(self, message, std::move(lie), out);
+  else
+    self->state.coordinator->partition_done(message, now(self), out);
+  carry_out(self, out);
+}
+
+Status begin_run(Self self, RunStep& message) {
+  auto& s = self->state;
+  auto session = s.sessions.find(message.run.session);
+  if (session == s.sessions.end() || !session->second.closing.empty())
+    return failed_precondition("the session is closed");
+  StepEntry* step = s.steps->find(message.compiled);
+  if (!step || step->session != message.run.session) {
+    CallResult result;
+    result.status =
+        not_found(fmt::format("compiled step {} is not loaded any more", message.compiled));
+    result.unloaded = true;
+    message.call->finish(std::move(result));
+    return ok_status();
+  }
+  if (message.feeds.size() != step->request.feeds.size())
+    return invalid_argument(fmt::format("the step takes {} feeds, not {}",
+                                        step->request.feeds.size(), message.feeds.size()));
+  if (s.runs.contains(message.run))
+    return already_exists(fmt::format("{} is under way", step_name(message.run)));
+  ++step->running;
+  s.runs.emplace(message.run, ActiveRun{message.call, step->id, std::move(message.feeds),
+                                        std::uint32_t(step->request.fetches.size())});
+  Instant t = now(self);
+  RunRequest request{message.run, step->shape,
+                     message.timeout == kNever ? kNever : t + message.timeout,
+                     std::move(message.acknowledged), message.with_place};
+  Coordinator::Outputs out;
+  s.coordinator->run(request, t, out);
+  carry_out(self, out);
+  return ok_status();
+}
+
+void close_session(Self self, const CloseSession& message) {
+  auto& s = self->state;
+  auto session = s.sessions.find(message.session);
+  if (session == s.sessions.end()) return message.call->finish({});
+  session->second.closing.push_back(message.call);
+  if (session->second.closing.size() > 1) return;  // it is under way
+  give_up_work(session->second);
+  for (const auto& asked : session->second.asked)
+    std::visit([](const auto& m) { fail(m.call, cancelled("the session was closed")); }, asked);
+  session->second.asked.clear();
+  for (CompiledId id : s.steps->of_session(message.session)) {
+    StepEntry* step = s.steps->find(id);
+    for (const auto& call : step->waiting) fail(call, cancelled("the session was closed"));
+    step->waiting.clear();
+  }
+  Coordinator::Outputs out;
+  s.coordinator->close_session(message.session, now(self), out);
+  carry_out(self, out);
+}
+
+// Reset. The steps that use the containers leave the table at once, so that none of their runs
+// begins any more; runs that have begun are cancelled. When the last of them is over the workers
+// unload the steps and drop the containers, and only then are steps compiled again.
+
+void reset(Self self, const ResetContainers& message) {
+  auto& s = self->state;
+  if (!s.stopped.ok()) return fail(message.call, s.stopped);
+  std::set<std::string> containers(message.containers.begin(), message.containers.end());
+  std::vector<CompiledId> steps = s.steps->that_use(containers);
+  std::vector<RunId> runs;
+  for (const auto& [id, run] : s.runs)
+    if (std::binary_search(steps.begin(), steps.end(), run.compiled)) runs.push_back(id);
+  Coordinator::Outputs out;
+  for (const RunId& run : runs)
+    s.coordinator->cancel(run, aborted("a container that the run uses was reset"), now(self), out);
+  carry_out(self, out);
+  if (!s.reset) s.reset.emplace();
+  Reset& reset = *s.reset;
+  reset.containers.merge(containers);
+  reset.calls.push_back(message.call);
+  for (CompiledId id : s.steps->that_use(reset.containers)) {
+    StepEntry* step = s.steps->find(id);
+    for (auto& call : step->waiting)
+      reset.held.push_back({step->session, step->request, std::move(call)});
+    reset.steps.insert(id);
+    s.steps->erase(id);
+  }
+  end_reset(self);
+}
+
+void end_reset(Self self) {
+  auto& s = self->state;
+  if (!s.reset || std::any_of(s.runs.begin(), s.runs.end(), [&](const auto& run) {
+        return s.reset->steps.contains(run.second.compiled);
+      }))
+    return;
+  Reset reset = std::move(*s.reset);
+  s.reset.reset();
+  for (CompiledId id : reset.steps) unload(self, id);
+  s.coordinator->rewind_datasets(reset.containers);
+  DropContainers drop{{reset.containers.begin(), reset.containers.end()}};
+  for (auto& [_, process] : s.processes) self->send(process.actor, drop);
+  for (const auto& call : reset.calls) fail(call, s.stopped);
+  // They were asked before whatever waits now.
+  for (auto message = reset.held.rbegin(); message != reset.held.rend(); ++message) {
+    auto session = s.sessions.find(message->session);
+    if (session == s.sessions.end() || !session->second.closing.empty()) {
+      fail(message->call, cancelled("the session was closed"));
+      continue;
+    }
+    auto& asked = session->second.asked;
+    asked.insert(asked.begin() + (session->second.work != 0 ? 1 : 0), *message);
+  }
+  for (auto& [_, session] : s.sessions) begin_next(self, session);
+}
+
+void process_lost(Self self, const ProcessLost& message) {
+  auto& s = self->state;
+  if (!s.processes.contains(message.process)) return;
+  Status why = unavailable(fmt::format(
+      "worker {} is lost: {}", s.processes.at(message.process).name, message.why.message()));
+  TROUPE_LOG(warning, "master", why.text());
+  s.processes.erase(message.process);
+  for (auto& [session, _] : s.sessions)
+    for (CompiledId id : s.steps->of_session(session)) {
+      StepEntry* step = s.steps->find(id);
+      if (step->loading.contains(message.process))
+        step_loaded(self, StepLoaded{id, message.process, why});
+    }
+  // What is being compiled may have a part there.
+  for (auto& [_, session] : s.sessions) {
+    if (session.work == 0 || !std::holds_alternative<CompileStep>(session.asked.front())) continue;
+    give_up_work(session);
+    fail(std::get<CompileStep>(session.asked.front()).call, why);
+    session.asked.pop_front();
+    begin_next(self, session);
+  }
+  Coordinator::Outputs out;
+  s.coordinator->process_lost(message.process, message.why, now(self), out);
+  carry_out(self, out);
+}
+
+std::vector<std::string> describe(const MasterState& s) {
+  std::vector<std::string> lines;
+  for (const auto& [id, process] : s.processes) {
+    std::string line = fmt::format("process {}: {}", id, process.name);
+    for (const TargetDevice& d : process.devices) line += " " + d.name.text();
+    lines.push_back(line);
+  }
+  const auto& c = s.coordinator->counters();
+  lines.push_back(fmt::format(
+      "commits {} (fast {}), read-only {}, failed {}, conflicts {}, attempts {}, compiled {}, "
+      "answers kept {}",
+      c.commits, c.fast_commits, c.read_only, c.failed, c.conflicts, c.attempts, s.steps->size(),
+      s.coordinator->tables().answers));
+  if (std::string text = s.coordinator->text(); !text.empty()) lines.push_back(text);
+  return lines;
+}
+
+MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
+  auto& s = self->state;
+  s.coordinator.emplace(options.coordinator);
+  s.steps.emplace(options.compiled_steps);
+  s.graphs = std::make_shared<SessionGraphs>(*options.ops);
+  s.compiler = spawn_compiler(self->system(), options.compile_thread);
+  self->attach_functor(
+      [compiler = s.compiler] { caf::anon_send_exit(compiler, caf::exit_reason::user_shutdown); });
+  s.options = std::move(options);
+  return {
+      [self](const PartitionDone& message) { partition_done(self, message); },
+      [self](const Staged& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->staged(message, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const GrantReturned& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->grant_returned(message, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const BlockedReport& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->blocked(message, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const StepLoaded& message) { step_loaded(self, message); },
+      [self](const OpenSession& message) {
+        auto& s = self->state;
+        if (!s.sessions.try_emplace(message.session).second)
+          return fail(message.call, already_exists("the session is open"));
+        s.coordinator->open_session(message.session);
+        message.call->finish({});
+      },
+      [self](const ExtendSession& message) { ask(self, message); },
+      [self](const CompileStep& message) { ask(self, message); },
+      [self](RunStep& message) {
+        auto call = message.call;
+        if (Status status = begin_run(self, message); !status.ok()) fail(call, std::move(status));
+      },
+      [self](const CancelRun& message) {
+        Coordinator::Outputs out;
+        self->state.coordinator->cancel(message.run, message.cause, now(self), out);
+        carry_out(self, out);
+      },
+      [self](const CloseSession& message) { close_session(self, message); },
+      [self](const ResetContainers& message) { reset(self, message); },
+      [self](const DescribeJob& message) {
+        CallResult result;
+        result.text = describe(self->state);
+        message.call->finish(std::move(result));
+      },
+      [self](const ResumeAt& message) {
+        auto& s = self->state;
+        if (s.coordinator->counters().attempts > 0)
+          return fail(message.call, failed_precondition("a job resumes before its first run"));
+        s.coordinator->resume_at(message.place);
+        message.call->finish({});
+      },
+      [self](const ProcessUp& message) {
+        auto& s = self->state;
+        s.coordinator->add_process(message.process, message.name, true);
+        s.processes[message.process] = {message.name, message.devices, message.actor, {}};
+      },
+      [self](const ProcessLost& message) { process_lost(self, message); },
+      [self](const ExecutorsMade& message) {
+        for (const auto& [partition, executor] : message.executors)
+          self->state.executors[{message.compiled, partition}] = executor;
+      },
+      [self](const GraphExtended& message) { graph_extended(self, message); },
+      [self](const StepCompiled& message) { step_compiled(self, message); },
+      [self](const Tick&) {
+        auto& s = self->state;
+        Coordinator::Outputs out;
+        if (s.wake_up.fired(now(self))) s.coordinator->tick(now(self), out);
+        carry_out(self, out);
+      },
+  };
+}
+
+}  // namespace
+
+MasterActor spawn_master(caf::actor_system& system, MasterOptions options) {
+  return spawn_actor<MasterActor>(system, kMaster, master_behavior, std::move(options));
+}
+
+}  // namespace troupe

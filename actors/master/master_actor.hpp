@@ -1,0 +1,27 @@
+// The master: sessions, compiled steps, and the coordinator of runs.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <cstddef>
+
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/actors/master/coordinator.hpp"
+#include "troupe/ops/op.hpp"
+
+namespace troupe {
+
+struct MasterOptions {
+  const OpTable* ops = nullptr;  // outlives the actor
+  Coordinator::Options coordinator;
+  std::size_t compiled_steps = 64;  // kept a session; the least recently used one goes
+  bool soft_placement = true;
+  std::vector<std::string> disabled_passes;
+  bool compile_thread = true;  // its own; false in a simulation on one thread
+};
+
+// One per job. Processes are announced with ProcessUp (its own too) and taken off with ProcessLost.
+// A step is compiled when a client first asks for it and loaded by every process that has a part in
+// it; then its runs go through the Coordinator, whose outputs this actor carries out.
+MasterActor spawn_master(caf::actor_system& system, MasterOptions options);
+
+}  // namespace troupe

@@ -1,0 +1,134 @@
+#include "troupe/actors/master/session_graphs.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "troupe/graph/node_hash.hpp"
+
+namespace troupe {
+namespace {
+
+// What a graph that is shipped again says of a node, and how: "its attribute 'size' is 3, not
+// 2". Nothing when it is the node that the session knows. Creation sites may differ.
+// REQUIRES: both were imported.
+std::optional<std::string> difference(const NodeDef& now, const NodeDef& before) {
+  auto differ = [](std::string_view what, std::string_view is, std::string_view was) {
+    return fmt::format("{} is {}, not {}", what, is, was);
+  };
+  if (now.name != before.name) return differ("its name", now.name, before.name);
+  if (now.op != before.op) return differ("its op", now.op, before.op);
+  if (now.inputs != before.inputs) return "it has other inputs";
+  if (now.control != before.control) return "it has other control inputs";
+  if (now.device != before.device)
+    return differ("its device", "'" + now.device + "'", "'" + before.device + "'");
+  if (now.colocate != before.colocate) return "it is colocated with other nodes";
+  if (now.replica != before.replica)
+    return differ("its replica", std::to_string(now.replica), std::to_string(before.replica));
+  auto was = before.attrs.begin();  // of one op, so the same attributes in the same order
+  for (const auto& [name, value] : now.attrs) {
+    if (!(value == was->second))
+      return differ("its attribute '" + name + "'", value.text(), was->second.text());
+    ++was;
+  }
+  return std::nullopt;
+}
+
+Status check_seed(const GraphDef& now, const GraphDef& known) {
+  if (now.seed == known.seed) return ok_status();  // else random ops would draw other numbers
+  return aborted(fmt::format("the graph's seed is {}, the session's is {}", now.seed, known.seed));
+}
+
+// The nodes from `from` on, for a process that has those before.
+LoadGraph nodes_since(std::uint64_t session, const GraphDef& graph, std::uint64_t from) {
+  auto nodes = std::make_shared<GraphDef>();
+  nodes->seed = graph.seed;
+  nodes->nodes.assign(graph.nodes.begin() + std::ptrdiff_t(from), graph.nodes.end());
+  return {session, graph.nodes.size(), std::move(nodes), from};
+}
+
+}  // namespace
+
+Expected<std::uint64_t> SessionGraphs::extend(const ExtendSession& message) {
+  Known& known = graphs_[message.session];
+  if (!known.import) known.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
+  const bool fresh = known.import->graph().nodes.empty();
+  if (fresh && message.from == 0)  // a seed before the first nodes bound nobody
+    known.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
+  TROUPE_TRY(message.from == 0 && !fresh ? replace(known, message) : append(known, message));
+  for (const NodeDef& node : message.graph->nodes) known.hash = hash_nodes(known.hash, node);
+  return known.import->graph().nodes.size();
+}
+
+// Compared is what was imported, with defaults filled in and nodes in order: new nodes come last.
+Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
+  const GraphDef& before = known.import->graph();
+  if (message.graph->nodes.size() < before.nodes.size())
+    return aborted(fmt::format("the graph has {} nodes, the session has {} already",
+                               message.graph->nodes.size(), before.nodes.size()));
+  TROUPE_TRY(check_seed(*message.graph, before));
+  auto now = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
+  TROUPE_TRY(now->extend(message.graph->nodes));
+  for (std::size_t i = 0; i < before.nodes.size(); ++i)
+    if (auto what = difference(now->graph().nodes[i], before.nodes[i]))
+      return aborted(fmt::format("node {} '{}' ({}) is not as the session knows it: {}", i,
+                                 before.nodes[i].name, before.nodes[i].op, *what))
+          .at(now->graph().nodes[i].site);
+  known.import = std::move(now);
+  known.hash = 0;
+  return ok_status();
+}
+
+Status SessionGraphs::append(Known& known, const ExtendSession& message) {
+  const GraphDef& before = known.import->graph();
+  if (message.from != before.nodes.size())
+    return aborted(fmt::format("nodes that come after {} others, where the session has {}",
+                               message.from, before.nodes.size()));
+  if (message.from > 0) {
+    TROUPE_TRY(check_seed(*message.graph, before));
+    if (!known.import->in_order())
+      return aborted("the session has put its nodes in order; only a whole graph goes on from it");
+    if (message.hash != known.hash)
+      return aborted(
+          fmt::format("the {} nodes that new ones come after are not those that the "
+                      "session has",
+                      message.from));
+  }
+  return known.import->extend(message.graph->nodes);
+}
+
+CompiledStepDraft SessionGraphs::compile(Work work) {
+  CompiledStepDraft draft;
+  auto found = graphs_.find(work.session);
+  if (found == graphs_.end() || found->second.import->graph().nodes.empty()) {
+    draft.status = invalid_argument("the session has no graph");
+    return draft;
+  }
+  const GraphDef& graph = found->second.import->graph();
+  const Target host = host_.target();
+  work.target.ops = host.ops;
+  work.target.kernels = host.kernels;
+  work.target.evaluate = host.evaluate;
+  auto compiled = troupe::compile(graph, work.request, work.target);
+  if (!compiled.ok()) {
+    draft.status = compiled.status();
+    return draft;
+  }
+  draft.graph = std::move(compiled).value();
+  std::map<std::string, ProcessId> process_of_device;
+  for (std::size_t i = 0; i < work.owners.size(); ++i)
+    process_of_device[work.target.devices[i].name.text()] = work.owners[i];
+  std::map<std::uint64_t, LoadGraph> since;  // most processes lack the same
+  for (const Plan& plan : draft.graph.plans) {
+    const ProcessId process = process_of_device.at(plan.device);
+    draft.process_of.push_back(process);
+    const std::uint64_t has = work.versions[process];
+    if (has == graph.nodes.size() || draft.loads.contains(process)) continue;
+    auto [at, added] = since.try_emplace(has);
+    if (added) at->second = nodes_since(work.session, graph, has);
+    draft.loads.emplace(process, at->second);
+  }
+  return draft;
+}
+
+}  // namespace troupe

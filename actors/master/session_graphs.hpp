@@ -1,0 +1,56 @@
+// The graphs of a master's sessions, and what is made of them. No actors in here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "troupe/actors/messages.hpp"
+#include "troupe/graph/compile.hpp"
+#include "troupe/graph/import.hpp"
+#include "troupe/ops/compile_host.hpp"
+
+namespace troupe {
+
+// What a CompileStep became.
+struct CompiledStepDraft {
+  Status status;
+  CompiledGraph graph;
+  std::vector<ProcessId> process_of;     // by plan
+  std::map<ProcessId, LoadGraph> loads;  // nodes that processes with a part in it do not have
+};
+
+// Owned by a master; after it was made only the compile thread touches it. The table outlives it.
+class SessionGraphs {
+ public:
+  explicit SessionGraphs(const OpTable& ops) : ops_(ops), host_(ops) {}
+
+  // The number of nodes that the session's graph then has. An error leaves it as it was:
+  // `aborted` when the nodes that the session has are not those that the message goes on from.
+  Expected<std::uint64_t> extend(const ExtendSession& message);
+
+  struct Work {
+    std::uint64_t session = 0;
+    CompileRequest request;
+    Target target;                                // but for ops, kernels and evaluate
+    std::vector<ProcessId> owners;                // parallel to the target's devices
+    std::map<ProcessId, std::uint64_t> versions;  // nodes that each process has
+  };
+  CompiledStepDraft compile(Work work);
+
+  void forget(std::uint64_t session) { graphs_.erase(session); }
+
+ private:
+  struct Known {
+    std::unique_ptr<GraphImport> import;
+    std::uint64_t hash = 0;  // of the nodes as they were sent
+  };
+  Status replace(Known& known, const ExtendSession& message);
+  Status append(Known& known, const ExtendSession& message);
+
+  const OpTable& ops_;
+  const CompileHost host_;
+  std::map<std::uint64_t, Known> graphs_;
+};
+
+}  // namespace troupe

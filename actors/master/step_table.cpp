@@ -1,0 +1,203 @@
+#include "troupe/actors/master/step_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "troupe/actors/worker/load_step.hpp"
+
+namespace troupe {
+namespace {
+
+// Of what a plan asks resources for, the fast path knows writes of variables, and what neither a
+// commit nor a conflict has to do with.
+bool keeps_fast_path(const PlanInfo& info) {
+  const External& external = *info.external;
+  switch (external.order) {
+    case External::Order::write:
+      return true;
+    case External::Order::read:
+      return info.epoch == 0;
+    case External::Order::none:
+      break;
+  }
+  return !external.commits && !external.sees && !external.on_host;
+}
+
+// Log, stage and commit may travel together: one partition, whose writes all go to one container
+// and are followed by nothing that could fail.
+bool fast_path(const CompiledGraph& graph) {
+  if (graph.plans.size() != 1) return false;
+  const Plan& plan = graph.plans.front();
+  const std::string* container = nullptr;
+  bool any = false;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& node = plan.nodes[i];
+    if (node.role == Role::switch_ || node.frame != 0) return false;
+    if (node.role != Role::external) continue;
+    if (!keeps_fast_path(plan.info[i])) return false;
+    if (plan.info[i].external->order != External::Order::write) continue;
+    any = true;
+    for (std::uint32_t handle : plan.info[i].handles) {
+      const std::string& name = plan.resources[handle].container;
+      if (container && *container != name) return false;
+      container = &name;
+    }
+    for (std::uint32_t e = 0; e < node.edges; ++e) {
+      std::uint32_t next = plan.edges[node.first_edge + e].node;
+      if (plan.info[next].def.op != "NoOp") return false;
+    }
+  }
+  return any;
+}
+
+// The dataset's place among those of the step. One that several partitions read is one.
+std::uint32_t share(StepShape& shape, const ResourceRef& resource, std::uint32_t elements) {
+  const DatasetName name{resource.container, resource.name};
+  auto at = std::find_if(shape.datasets.begin(), shape.datasets.end(),
+                         [&](const auto& known) { return known.dataset == name; });
+  if (at == shape.datasets.end()) at = shape.datasets.insert(at, {name, elements});
+  return std::uint32_t(at - shape.datasets.begin());
+}
+
+// What node makes the value of a slot of the root frame, and which of its outputs it is.
+StepShape::Fetch fetch_of(const Plan& plan, const PlanFetch& fetch) {
+  StepShape::Fetch out;
+  out.index = fetch.fetch;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& node = plan.nodes[i];
+    if (node.frame != 0 || fetch.slot < node.first_slot ||
+        fetch.slot >= node.first_slot + node.outputs)
+      continue;
+    out.dtype = plan.info[i].def.out_types.at(fetch.slot - node.first_slot);
+    out.shape = plan.info[i].def.out_shapes.at(fetch.slot - node.first_slot);
+  }
+  return out;
+}
+
+Status check_fetch(const StepShape::Fetch& wanted, const std::vector<Fetched>& fetches) {
+  auto is_it = [&](const Fetched& f) { return f.index == wanted.index; };
+  auto at = std::find_if(fetches.begin(), fetches.end(), is_it);
+  if (at == fetches.end() || !at->value.defined())
+    return internal_error(fmt::format("value {} is missing", wanted.index));
+  const Tensor& value = at->value;
+  if (value.dtype() != wanted.dtype || !wanted.shape.accepts(value.shape()))
+    return internal_error(fmt::format("value {} is {}{}, not {}{}", wanted.index,
+                                      dtype_name(value.dtype()), value.shape().text(),
+                                      dtype_name(wanted.dtype), wanted.shape.text()));
+  return ok_status();
+}
+
+}  // namespace
+
+Status check_done(const StepShape& step, const PartitionDone& message) {
+  if (message.partition >= step.partitions.size())
+    return internal_error(
+        fmt::format("partition {} of {}", message.partition, step.partitions.size()));
+  const StepShape::Partition& partition = step.partitions[message.partition];
+  for (std::size_t i = 0; i < message.writes.size(); ++i) {
+    const ResourceId& resource = message.writes[i].resource;
+    if (!step.may_write) return internal_error("writes of a step that writes nothing");
+    if (resource.process != partition.process)
+      return internal_error(fmt::format("writes to a resource of process {}", resource.process));
+    if (i > 0 && resource <= message.writes[i - 1].resource)
+      return internal_error(fmt::format("resource {} is named twice", resource.index));
+  }
+  if (!message.status.ok()) return ok_status();
+  for (const StepShape::Fetch& fetch : partition.fetches)
+    TROUPE_TRY(check_fetch(fetch, message.fetches));
+  if (message.fetches.size() != partition.fetches.size())
+    return internal_error(
+        fmt::format("{} values instead of {}", message.fetches.size(), partition.fetches.size()));
+  return ok_status();
+}
+
+std::string request_key(const CompileRequest& request) {
+  std::string key = fmt::format("{}", request.replicas);
+  for (const PortName& p : request.feeds) key += "|<" + p.text();
+  for (const PortName& p : request.fetches) key += "|>" + p.text();
+  for (const std::string& t : request.targets) key += "|!" + t;
+  return key;
+}
+
+std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
+                                            const std::vector<ProcessId>& process_of) {
+  auto shape = std::make_shared<StepShape>();
+  shape->may_write = false;
+  for (std::size_t p = 0; p < graph.plans.size(); ++p) {
+    StepShape::Partition& partition = shape->partitions.emplace_back();
+    partition.process = process_of[p];
+    partition.device = graph.plans[p].device;
+    for (const PlanFetch& fetch : graph.plans[p].fetches)
+      partition.fetches.push_back(fetch_of(graph.plans[p], fetch));
+    shape->may_write |= graph.plans[p].writes;
+    for (const DatasetRead& read : dataset_reads(graph.plans[p]))
+      partition.datasets.push_back(
+          share(*shape, graph.plans[p].resources[read.resource], read.elements));
+  }
+  shape->fast_path = fast_path(graph);
+  return shape;
+}
+
+StepEntry* StepTable::find(CompiledId id) {
+  auto it = steps_.find(id);
+  if (it == steps_.end()) return nullptr;
+  use(id);
+  return &it->second;
+}
+
+StepEntry* StepTable::find(std::uint64_t session, const std::string& key) {
+  auto it = by_key_.find({session, key});
+  return it == by_key_.end() ? nullptr : find(it->second);
+}
+
+void StepTable::use(CompiledId id) {
+  if (!recent_.empty() && recent_.back() == id) return;
+  recent_.remove(id);
+  recent_.push_back(id);
+}
+
+std::vector<CompiledId> StepTable::add(StepEntry step) {
+  CompiledId id = step.id;
+  std::uint64_t session = step.session;
+  by_key_[{session, step.key}] = id;
+  steps_.emplace(id, std::move(step));
+  use(id);
+  std::vector<CompiledId> evicted;
+  std::size_t count = of_session(session).size();
+  for (CompiledId old : std::vector<CompiledId>(recent_.begin(), recent_.end())) {
+    if (count <= most_) break;
+    const StepEntry& s = steps_.at(old);
+    if (s.session != session || s.running > 0 || !s.loading.empty() || old == id) continue;
+    evicted.push_back(old);
+    --count;
+  }
+  for (CompiledId old : evicted) erase(old);
+  return evicted;
+}
+
+void StepTable::erase(CompiledId id) {
+  auto it = steps_.find(id);
+  if (it == steps_.end()) return;
+  by_key_.erase({it->second.session, it->second.key});
+  steps_.erase(it);
+  recent_.remove(id);
+}
+
+std::vector<CompiledId> StepTable::that_use(const std::set<std::string>& containers) const {
+  std::vector<CompiledId> ids;
+  for (const auto& [id, step] : steps_)
+    if (std::any_of(step.containers.begin(), step.containers.end(),
+                    [&](const std::string& name) { return containers.contains(name); }))
+      ids.push_back(id);
+  return ids;
+}
+
+std::vector<CompiledId> StepTable::of_session(std::uint64_t session) const {
+  std::vector<CompiledId> ids;
+  for (const auto& [id, step] : steps_)
+    if (step.session == session) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace troupe

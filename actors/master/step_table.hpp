@@ -1,0 +1,71 @@
+// The master's table of compiled steps. No actors in here.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/call.hpp"
+#include "troupe/actors/master/coordinator.hpp"
+#include "troupe/graph/compile.hpp"
+
+namespace troupe {
+
+// One step, compiled for the cluster as it was then. What the plans say about feeds and fetches is
+// kept; the plans themselves live where they run.
+struct StepEntry {
+  CompiledId id = 0;
+  std::uint64_t session = 0;
+  std::string key;
+  CompileRequest request;
+  std::shared_ptr<const StepShape> shape;
+  // Per partition: which feeds of the request it takes, in the order of its plan.
+  std::vector<std::vector<std::uint32_t>> feeds;
+  std::set<std::string> containers;  // whose variables or queues it uses
+  std::vector<std::string> notes;
+  std::set<ProcessId> loading;                 // who has not answered LoadStep yet
+  std::vector<std::shared_ptr<Call>> waiting;  // compile calls to answer then
+  std::uint32_t running = 0;                   // runs under way
+};
+
+// The text that two equal requests share.
+std::string request_key(const CompileRequest& request);
+
+// What the coordinator must know of a compiled graph; `process_of` gives each partition's process.
+std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
+                                            const std::vector<ProcessId>& process_of);
+
+// Whether what a process says of its partition can be true of the step: that the step has such a
+// partition, that the values are those that it fetches there, of their types, and that it wrote
+// nothing that is not its own. What another process says may be anything. internal otherwise.
+Status check_done(const StepShape& step, const PartitionDone& message);
+
+// Steps by id and by (session, request), bounded: beyond `most` of one session the least recently
+// used one that no run holds is evicted.
+class StepTable {
+ public:
+  explicit StepTable(std::size_t most) : most_(most) {}
+
+  StepEntry* find(CompiledId id);  // counts as a use
+  StepEntry* find(std::uint64_t session, const std::string& key);
+  // Adds one, and returns the ids it evicted.
+  std::vector<CompiledId> add(StepEntry step);
+  void erase(CompiledId id);
+  std::vector<CompiledId> of_session(std::uint64_t session) const;
+  // Those that use one of the containers.
+  std::vector<CompiledId> that_use(const std::set<std::string>& containers) const;
+  std::size_t size() const { return steps_.size(); }
+
+ private:
+  void use(CompiledId id);
+  std::size_t most_;
+  std::map<CompiledId, StepEntry> steps_;
+  std::map<std::pair<std::uint64_t, std::string>, CompiledId> by_key_;
+  std::list<CompiledId> recent_;  // least recently used first
+};
+
+}  // namespace troupe

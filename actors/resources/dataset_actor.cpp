@@ -1,0 +1,105 @@
+#include "troupe/actors/resources/dataset_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "troupe/actors/spawn.hpp"
+#include "troupe/ops/data/dataset.hpp"
+
+namespace troupe {
+
+Expected<Pipeline> open_local_dataset(const NodeDef& dataset) {
+  return open_dataset(dataset, [](const std::string& path) -> Expected<std::string> {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return not_found("cannot open '" + path + "'");
+    std::ostringstream content;
+    content << in.rdbuf();
+    if (in.bad()) return data_loss("cannot read '" + path + "'");
+    return std::move(content).str();
+  });
+}
+
+namespace {
+
+struct DatasetState {
+  NodeDef def;
+  std::optional<Expected<Pipeline>> pipeline;  // once opened
+  std::uint64_t prefetch = 0;
+  // Elements made ahead, by position. A position is asked for once in the common case, so an
+  // element leaves when it is served; a redone run finds it made anew, the same.
+  std::map<std::uint64_t, Expected<std::vector<Tensor>>> ahead;
+  std::uint64_t next = 0;  // position to make ahead
+  bool ticking = false;
+};
+
+using Self = DatasetActor::stateful_pointer<DatasetState>;
+
+Expected<Pipeline>& opened(DatasetState& s) {
+  if (!s.pipeline) s.pipeline.emplace(open_local_dataset(s.def));
+  return *s.pipeline;
+}
+
+void tick_soon(Self self) {
+  if (self->state.ticking) return;
+  self->state.ticking = true;
+  self->send(self, Tick{});
+}
+
+Expected<std::vector<Tensor>> element(DatasetState& s, std::uint64_t position) {
+  if (auto made = s.ahead.extract(position); !made.empty()) return std::move(made.mapped());
+  Expected<Pipeline>& pipeline = opened(s);
+  if (!pipeline.ok()) return pipeline.status();
+  return pipeline->element(position);
+}
+
+void serve(Self self, const ResourceCall& message) {
+  auto& s = self->state;
+  const std::uint64_t position = message.request.items.front().position;
+  auto made = element(s, position);
+  ResourceAnswer answer{message.request.attempt.id, message.request.id, made.status()};
+  if (made.ok()) answer.values = std::move(made).value();
+  self->send(message.reply_to, std::move(answer));
+  s.ahead.erase(s.ahead.begin(), s.ahead.lower_bound(position > 64 ? position - 64 : 0));
+  s.next = std::max(s.next, position + 1);
+  if (s.next > position + 1 + s.prefetch) {  // the client went back (a job resumed)
+    s.ahead.clear();
+    s.next = position + 1;
+  }
+  if (s.ahead.size() < s.prefetch) tick_soon(self);
+}
+
+void make_ahead(Self self) {
+  auto& s = self->state;
+  s.ticking = false;
+  Expected<Pipeline>& pipeline = opened(s);
+  if (!pipeline.ok() || s.ahead.size() >= s.prefetch) return;
+  if (auto end = pipeline->elements(); end && s.next >= *end) return;
+  s.ahead.emplace(s.next, pipeline->element(s.next));
+  ++s.next;
+  if (s.ahead.size() < s.prefetch) tick_soon(self);
+}
+
+DatasetActor::behavior_type dataset_behavior(Self self, NodeDef def) {
+  auto& s = self->state;
+  if (auto it = def.attrs.find("prefetch"); it != def.attrs.end())
+    s.prefetch = std::uint64_t(std::max<std::int64_t>(0, *it->second.get<std::int64_t>()));
+  s.def = std::move(def);
+  tick_soon(self);
+  return {
+      [self](const ResourceCall& message) { serve(self, message); },
+      [self](const Tick&) { make_ahead(self); },
+  };
+}
+
+}  // namespace
+
+DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset) {
+  return spawn_actor<DatasetActor>(system, "dataset", dataset_behavior, std::move(dataset));
+}
+
+}  // namespace troupe

@@ -1,0 +1,18 @@
+// The actor of one input pipeline.
+#pragma once
+
+#include <caf/fwd.hpp>
+
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/ops/data/pipeline.hpp"
+
+namespace troupe {
+
+// The pipeline that the Dataset node describes, over files of this machine (open_dataset).
+Expected<Pipeline> open_local_dataset(const NodeDef& dataset);
+
+// Serves elements by position, and makes the next `prefetch` ones while nobody asks. Opens its
+// files when it starts; an error there is the answer to every request.
+DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset);
+
+}  // namespace troupe

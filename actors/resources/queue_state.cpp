@@ -1,0 +1,383 @@
+#include "troupe/actors/resources/queue_state.hpp"
+
+#include <algorithm>
+
+#include "troupe/core/hash.hpp"
+
+namespace troupe {
+namespace {
+
+std::string describe(const QueueSpec& spec) {
+  std::string text =
+      "queue '" + spec.name + "' of capacity " + std::to_string(spec.capacity) + " (";
+  for (std::size_t i = 0; i < spec.dtypes.size(); ++i) {
+    text += (i ? ", " : "") + std::string(dtype_name(spec.dtypes[i]));
+    if (!spec.shapes.empty()) text += spec.shapes[i].text();
+  }
+  return text + ")";
+}
+
+std::uint64_t hash_key(std::uint64_t h, const WriteKey& key) {
+  h = hash_combine(hash_combine(h, key.node), key.replica);
+  for (std::int64_t i : key.iterations) h = hash_combine(h, std::uint64_t(i));
+  return h;
+}
+
+}  // namespace
+
+Status QueueState::check(const QueueSpec& spec) {
+  if (spec.capacity < 1)
+    return invalid_argument("queue '" + spec.name + "': capacity " + std::to_string(spec.capacity) +
+                            " is below 1");
+  if (spec.dtypes.empty())
+    return invalid_argument("queue '" + spec.name + "': an element needs components");
+  if (!spec.shapes.empty() && spec.shapes.size() != spec.dtypes.size())
+    return invalid_argument("queue '" + spec.name + "': " + std::to_string(spec.shapes.size()) +
+                            " shapes for " + std::to_string(spec.dtypes.size()) + " components");
+  return ok_status();
+}
+
+QueueState::QueueState(QueueSpec spec) : spec_(std::move(spec)) {
+  TROUPE_CHECK(check(spec_).ok(), "the specification was checked");
+}
+
+Status QueueState::compatible(const QueueSpec& other) const {
+  if (spec_.capacity == other.capacity && spec_.dtypes == other.dtypes &&
+      spec_.shapes == other.shapes)
+    return ok_status();
+  return invalid_argument(describe(spec_) + " is shared by a node that declares " +
+                          describe(other));
+}
+
+Status QueueState::check_element(const std::vector<Tensor>& element) const {
+  if (element.size() != spec_.dtypes.size())
+    return invalid_argument("queue '" + spec_.name + "' holds elements of " +
+                            std::to_string(spec_.dtypes.size()) + " components, not " +
+                            std::to_string(element.size()));
+  for (std::size_t i = 0; i < element.size(); ++i) {
+    if (element[i].dtype() != spec_.dtypes[i])
+      return invalid_argument("component " + std::to_string(i) + " of queue '" + spec_.name +
+                              "' is " + std::string(dtype_name(spec_.dtypes[i])) + ", not " +
+                              std::string(dtype_name(element[i].dtype())));
+    if (!spec_.shapes.empty() && !spec_.shapes[i].accepts(element[i].shape()))
+      return invalid_argument("component " + std::to_string(i) + " of queue '" + spec_.name +
+                              "' has shape " + spec_.shapes[i].text() + ", not " +
+                              element[i].shape().text());
+  }
+  return ok_status();
+}
+
+// ------------------------------------------------------------------ requests
+
+bool QueueState::refuse(const Request& request, Outputs& out) const {
+  if (!over(request.attempt.id, request.attempt.run)) return false;
+  out.push_back(
+      Reply{request.id, aborted("attempt " + request.attempt.id.text() + " is over"), {}, false});
+  return true;
+}
+
+// Whoever carries R knows that all numbers up to R are decided.
+void QueueState::learn(const AttemptInfo& attempt, Outputs& out) {
+  raise_min_live(attempt.min_live);
+  if (staged_ && staged_->s <= attempt.snapshot) commit_staged(out);
+  AttemptId& from = session_from_[attempt.run.session];
+  const AttemptId said{attempt.id.view, attempt.session_from};
+  // What was over when this attempt began, and not decided, never will be.
+  if (staged_ && staged_->log.run.session == attempt.run.session && staged_->attempt < said)
+    staged_.reset();
+  if (said <= from) return;
+  from = said;
+  end_attempts(out);
+}
+
+bool QueueState::over(const AttemptId& attempt, const RunId& run) const {
+  auto from = session_from_.find(run.session);
+  return live_.over(attempt) || (from != session_from_.end() && attempt < from->second);
+}
+
+void QueueState::raise_min_live(CommitNumber min_live) {
+  min_live_ = std::max(min_live_, min_live);
+  while (sizes_.size() > 1 && std::next(sizes_.begin())->first <= min_live_)
+    sizes_.erase(sizes_.begin());
+}
+
+void QueueState::enqueue(Request request, std::vector<Tensor> element, Outputs& out) {
+  if (Status s = check_element(element); !s.ok()) {
+    out.push_back(Reply{request.id, s, {}, false});
+    return;
+  }
+  submit(Side::enqueue, std::move(request), std::move(element), out);
+}
+
+void QueueState::dequeue(Request request, Outputs& out) {
+  submit(Side::dequeue, std::move(request), {}, out);
+}
+
+void QueueState::submit(Side side, Request request, std::vector<Tensor> element, Outputs& out) {
+  if (refuse(request, out)) return;
+  learn(request.attempt, out);
+  Waiters& waiting = waiters(side);
+  for (Waiter& w : waiting)
+    if (!w.close_marker && w.attempt.id == request.attempt.id && w.key == request.key) {
+      w.ids.push_back(request.id);  // sent again
+      return;
+    }
+  const AttemptLog* log = log_of(request.attempt);
+  Waiter waiter{{request.id}, request.attempt, request.key, std::move(element), false};
+  const bool turn = waiting.empty() || needs_no_turn(side, waiter);
+  std::optional<Reply> reply = hopeless(side, waiter);
+  if (!reply && side == Side::enqueue && !needs_no_turn(side, waiter) &&
+      (closed_ || closing_ || (log && log->close)))
+    reply = Reply{0, cancelled("queue '" + spec_.name + "' is closed"), {}, false};
+  if (!reply && turn) reply = try_op(side, waiter);
+  if (reply) {
+    reply->id = request.id;
+    out.push_back(std::move(*reply));
+    try_stage(out);
+  } else {
+    waiting.push_back(std::move(waiter));
+  }
+  serve(out);
+}
+
+void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
+  if (refuse(request, out)) return;
+  learn(request.attempt, out);
+  AttemptLog& log = logs_[request.attempt.id];
+  log.run = request.attempt.run;
+  Status status;
+  if (log.close == request.key) {
+    // said before
+  } else if (closed_ || closing_ || log.close) {
+    status = cancelled("queue '" + spec_.name + "' is already closed");
+  } else {
+    log.close = request.key;
+    log.cancel_pending = cancel_pending;
+  }
+  out.push_back(Reply{request.id, status, {}, false});
+  try_stage(out);
+  serve(out);
+}
+
+void QueueState::size(Request request, Outputs& out) {
+  if (refuse(request, out)) return;
+  learn(request.attempt, out);
+  auto after = sizes_.upper_bound(request.attempt.snapshot);
+  std::int64_t n = after == sizes_.begin() ? 0 : std::prev(after)->second;
+  if (const AttemptLog* log = log_of(request.attempt)) {
+    for (const auto& [key, taken] : log->dequeues) n -= taken.element != 0;
+    for (const auto& [key, mine] : log->enqueues) n += !mine.consumed;
+  }
+  out.push_back(Reply{request.id, ok_status(), {Tensor::scalar<std::int64_t>(n)}, false});
+  serve(out);
+}
+
+// ------------------------------------------------------------------ staging and committing
+
+void QueueState::stage(const StageRequest& request, Outputs& out) {
+  raise_min_live(request.min_live);
+  if (request.withdrawn) return unstage(request, out);
+  if (staged_ && staged_->s < request.s) commit_staged(out);
+  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
+    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash, {}});
+  if (request.s > committed_ && !staged_) {
+    pending_stage_ = request;
+    try_stage(out);
+  }
+  serve(out);
+}
+
+void QueueState::try_stage(Outputs& out) {
+  if (!pending_stage_) return;
+  auto at = logs_.find(pending_stage_->attempt);
+  if ((at == logs_.end() ? 0 : at->second.keys()) < pending_stage_->keys) return;
+  Record record{pending_stage_->s, pending_stage_->attempt, 0, {}};
+  if (at != logs_.end()) {
+    record.log = std::move(at->second);
+    logs_.erase(at);
+  }
+  for (const auto& [key, e] : record.log.enqueues)
+    record.hash = hash_combine(hash_key(record.hash, key), e.consumed);
+  for (const auto& [key, taken] : record.log.dequeues)
+    record.hash = hash_combine(hash_key(record.hash, key), taken.element);
+  if (record.log.close) record.hash = hash_key(record.hash, *record.log.close);
+  pending_stage_.reset();
+  out.push_back(ResourceStaged{record.s, record.attempt, record.hash, {}});
+  staged_ = std::move(record);
+}
+
+// The marks of its elements stay as long as a LiveList keeps them for a redo of the run.
+void QueueState::unstage(const StageRequest& request, Outputs& out) {
+  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt) staged_.reset();
+  if (pending_stage_ && pending_stage_->attempt == request.attempt) pending_stage_.reset();
+  end_attempts(out);
+  serve(out);
+}
+
+void QueueState::commit_staged(Outputs& out) {
+  Record record = std::move(*staged_);
+  staged_.reset();
+  committed_ = record.s;
+  std::erase_if(elements_, [&](const Element& e) {
+    return std::any_of(record.log.dequeues.begin(), record.log.dequeues.end(),
+                       [&](const auto& taken) { return taken.second.element == e.id; });
+  });
+  for (Element& e : elements_)
+    if (e.leased && e.run == record.log.run) e.leased = false;  // marked, then not asked for
+  for (auto& [key, e] : record.log.enqueues)
+    if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}});
+  sizes_[committed_] = std::int64_t(elements_.size());
+  raise_min_live(min_live_);
+  if (record.log.close) commit_close(record.log.cancel_pending, out);
+}
+
+void QueueState::commit_close(bool cancel_pending, Outputs& out) {
+  if (closed_) return;
+  if (cancel_pending) {
+    for (const Waiter& w : enqueuers_)
+      for (std::uint64_t id : w.ids)
+        out.push_back(Reply{id, cancelled("queue '" + spec_.name + "' was closed"), {}, false});
+    enqueuers_.clear();
+    closing_ = false;
+  }
+  if (enqueuers_.empty()) {
+    closed_ = true;
+  } else if (!closing_) {
+    closing_ = true;
+    enqueuers_.push_back({{}, {}, {}, {}, true});
+  }
+}
+
+void QueueState::live(const LiveList& list, Outputs& out) {
+  if (!list.newer_than(live_)) return;
+  live_ = list;
+  raise_min_live(list.min_live);
+  if (staged_ && staged_->s <= list.decided) commit_staged(out);
+  if (staged_ && live_.over(staged_->attempt)) staged_.reset();  // its number was taken back
+  std::erase_if(session_from_, [&](const auto& entry) {
+    return entry.second.view < list.view || entry.second.a <= list.next_a;
+  });
+  end_attempts(out);
+  serve(out);
+}
+
+// What attempts that are over have left goes: logs, waiters, marks.
+void QueueState::end_attempts(Outputs& out) {
+  std::erase_if(logs_, [&](const auto& entry) { return over(entry.first, entry.second.run); });
+  if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
+  for (Element& e : elements_) {
+    if (!e.leased || (staged_ && staged_->log.run == e.run)) continue;
+    auto from = session_from_.find(e.run.session);
+    const bool ended = e.attempt.view < live_.view || !live_.keeps_marks(e.run, e.attempt.a) ||
+                       (from != session_from_.end() && e.attempt < from->second);
+    if (ended) e.leased = false;
+  }
+  for (Waiters* side : {&enqueuers_, &dequeuers_})
+    std::erase_if(*side, [&](const Waiter& w) {
+      if (w.close_marker || !over(w.attempt.id, w.attempt.run)) return false;
+      for (std::uint64_t id : w.ids)
+        out.push_back(Reply{id, aborted("attempt " + w.attempt.id.text() + " is over"), {}, false});
+      return true;
+    });
+}
+
+// ------------------------------------------------------------------ waiting
+
+// True if somebody was served. Whoever cannot be served holds up all behind it, but for those that
+// need no turn.
+bool QueueState::serve_side(Side side, Outputs& out) {
+  bool served = false, held_up = false;
+  Waiters& waiting = waiters(side);
+  for (auto w = waiting.begin(); w != waiting.end();) {
+    if (w->close_marker) {
+      if (held_up) break;
+      closed_ = true;
+      closing_ = false;
+      w = waiting.erase(w);
+      served = true;
+      continue;
+    }
+    std::optional<Reply> reply = hopeless(side, *w);
+    if (!reply && (!held_up || needs_no_turn(side, *w))) reply = try_op(side, *w);
+    if (!reply) {
+      held_up = true;
+      ++w;
+      continue;
+    }
+    for (std::uint64_t id : w->ids) {
+      reply->id = id;
+      out.push_back(*reply);
+    }
+    w = waiting.erase(w);
+    served = true;
+  }
+  return served;
+}
+
+void QueueState::serve(Outputs& out) {
+  bool again = true, any = false;
+  while (again) {
+    again = serve_side(Side::enqueue, out);
+    again |= serve_side(Side::dequeue, out);
+    any |= again;
+  }
+  if (any) try_stage(out);
+  report_blocked(out);
+}
+
+void QueueState::report_blocked(Outputs& out) {
+  Blocked now;
+  for (const Waiters* side : {&enqueuers_, &dequeuers_})
+    for (const Waiter& w : *side)
+      if (!w.close_marker) now.waiting.push_back(w.attempt.id);
+  if (!now.waiting.empty()) {
+    for (const Element& e : elements_)
+      if (e.leased) now.marked.push_back(e.run);
+    for (const auto& [attempt, log] : logs_)
+      if (std::any_of(log.enqueues.begin(), log.enqueues.end(),
+                      [](const auto& e) { return !e.second.consumed; }))
+        now.marked.push_back(log.run);
+    std::sort(now.waiting.begin(), now.waiting.end());
+    std::sort(now.marked.begin(), now.marked.end());
+    now.waiting.erase(std::unique(now.waiting.begin(), now.waiting.end()), now.waiting.end());
+    now.marked.erase(std::unique(now.marked.begin(), now.marked.end()), now.marked.end());
+  }
+  if (now == reported_) return;
+  reported_ = now;
+  out.push_back(std::move(now));
+}
+
+// ------------------------------------------------------------------ looking at it
+
+std::vector<std::vector<Tensor>> QueueState::elements() const {
+  std::vector<std::vector<Tensor>> all;
+  for (const Element& e : elements_) all.push_back(e.value);
+  return all;
+}
+
+Status QueueState::restore(CommitNumber committed, std::vector<std::vector<Tensor>> elements,
+                           bool closed) {
+  TROUPE_CHECK(tables().empty(), "restore needs a queue at rest");
+  if (std::int64_t(elements.size()) > spec_.capacity)
+    return invalid_argument("queue '" + spec_.name + "' cannot hold " +
+                            std::to_string(elements.size()) + " elements");
+  for (const auto& element : elements) TROUPE_TRY(check_element(element));
+  elements_.clear();
+  for (auto& element : elements)
+    elements_.push_back({next_element_++, std::move(element), false, {}, {}});
+  committed_ = committed;
+  sizes_ = {{committed, std::int64_t(elements_.size())}};
+  closed_ = closed;
+  return ok_status();
+}
+
+QueueState::Tables QueueState::tables() const {
+  Tables t;
+  t.logs = logs_.size();
+  t.staged = (staged_ ? 1u : 0u) + (pending_stage_ ? 1u : 0u);
+  t.waiters = enqueuers_.size() + dequeuers_.size();
+  for (const Element& e : elements_) t.leases += e.leased;
+  return t;
+}
+
+}  // namespace troupe

@@ -1,0 +1,49 @@
+// What a partition asks of a resource, and what comes back: the same for all kinds and verbs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/core/transaction.hpp"
+#include "troupe/graph/plan.hpp"
+
+namespace troupe {
+
+struct UpdateRule;  // variable_store.hpp
+
+// From an executor to a resource of its process, or to the process itself (External::resource names
+// a kind without handles). Answered once with a ResourceAnswer. Neither is lost or doubled.
+struct ResourceRequest {
+  // One node of the plan. Both pointers are into `plan`.
+  struct Item {
+    const PlanInfo* node = nullptr;         // its verb, attributes and replica
+    const ResourceRef* resource = nullptr;  // null: it has no handle
+    WriteKey key;
+    std::shared_ptr<const UpdateRule> rule;  // of nodes with External::Order::write
+    std::uint64_t position = 0;              // of the element that a dataset is asked for
+    std::vector<Tensor> operands;            // its data inputs, complete
+  };
+  std::uint64_t id = 0;
+  AttemptInfo attempt;
+  CommitNumber commit = 0;           // a granted number: log, stage and commit in one
+  std::vector<Item> items;           // at least one; of one verb, or writes of one container
+  std::vector<std::uint32_t> after;  // ordered reads: keys of the run's own writes they come after
+  std::shared_ptr<const void> plan;  // keeps what items point at
+
+  const External& external() const { return *items.front().node->external; }
+};
+
+struct ResourceAnswer {
+  AttemptId attempt;
+  std::uint64_t id = 0;  // the request's
+  Status status;
+  std::vector<Tensor> values;  // the outputs of all items, in their order
+  // Resources of the container, by name, that the run has seen beside those it asked for.
+  std::vector<std::string> also_seen;
+  bool own = false;            // the element is one that the run brought in itself
+  CommitNumber committed = 0;  // the granted number, once it is used
+};
+
+}  // namespace troupe

@@ -1,0 +1,258 @@
+#include "troupe/actors/resources/update_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace troupe {
+namespace {
+
+constexpr std::int64_t kChunk = 32 * 1024;  // elements; a function of the shape alone
+
+// Its result is its operand: it looks at no value, and needs no memory.
+bool assigns(const UpdateRule& rule) { return rule.op == "Assign"; }
+
+template <class T>
+void add_into(T* sum, const T* other, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) sum[i] = T(sum[i] + other[i]);
+}
+template <class T>
+void divide(T* sum, std::int64_t n, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) sum[i] = T(sum[i] / T(n));
+}
+
+void copy_into(Tensor& to, const Tensor& from) {
+  if (from.bytes() != 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
+}
+
+// Sum or mean in replica order, in `room` if there is some.
+template <class T>
+Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Tensor room,
+                      Device& device, Lanes& lanes) {
+  if (!room.defined()) {
+    TROUPE_TRY(room, Tensor::make(parts[0]->dtype(), parts[0]->shape(), device.allocator()));
+  }
+  Tensor sum = std::move(room);
+  copy_into(sum, *parts[0]);
+  std::int64_t n = sum.elements();
+  T* out = sum.mutable_data<T>();
+  lanes.parallel(std::max<std::int64_t>(1, (n + kChunk - 1) / kChunk), [&](std::int64_t c) {
+    std::int64_t begin = c * kChunk, end = std::min(n, begin + kChunk);
+    for (std::size_t p = 1; p < parts.size(); ++p) add_into(out, parts[p]->data<T>(), begin, end);
+    if (mean) divide(out, std::int64_t(parts.size()), begin, end);
+  });
+  return sum;
+}
+
+Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Tensor room,
+                      Device& device, Lanes& lanes, const std::string& node) {
+  switch (parts[0]->dtype()) {
+    case DType::f32:
+      return join<float>(parts, mean, std::move(room), device, lanes);
+    case DType::f64:
+      return join<double>(parts, mean, std::move(room), device, lanes);
+    case DType::i32:
+      return join<std::int32_t>(parts, mean, std::move(room), device, lanes);
+    case DType::i64:
+      return join<std::int64_t>(parts, mean, std::move(room), device, lanes);
+    default:
+      return unimplemented(fmt::format("{}: contributions of replicas cannot be joined for {}",
+                                       node, dtype_name(parts[0]->dtype())));
+  }
+}
+
+bool joins(const WriteReduction& reduction) {
+  return reduction.contributions.size() > 1 && reduction.rule->combine != Combine::first;
+}
+
+Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& device, Lanes& lanes) {
+  const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
+  std::vector<Tensor> operands = reduction.contributions.front();
+  if (!joins(reduction)) return operands;
+  reduction.joined.resize(operands.size());
+  for (std::size_t o = 0; o < operands.size(); ++o) {
+    if (!rule.reduced[o]) continue;
+    std::vector<const Tensor*> parts;
+    for (const auto& c : reduction.contributions) parts.push_back(&c[o]);
+    TROUPE_TRY(operands[o], join(parts, rule.combine == Combine::mean,
+                                 std::move(reduction.joined[o]), device, lanes, rule.node));
+  }
+  return operands;
+}
+
+// What an update is about to change while somebody else may look at it moves to its room. Without
+// any the kernel makes a copy; in a device's memory that is what the room is given back for.
+void make_own(Tensor& value, bool& may_overwrite, Tensor& room) {
+  Tensor copy = std::move(room);
+  room = Tensor();
+  if (!copy.defined() || !value.defined() || (may_overwrite && value.unique())) return;
+  if (copy.space() != MemorySpace::host || copy.shape() != value.shape()) return;
+  copy_into(copy, value);
+  value = std::move(copy);
+  may_overwrite = true;
+}
+
+Status apply(WriteReduction& reduction, std::vector<Tensor>& values,
+             std::vector<bool>& may_overwrite, std::vector<Tensor>& room, Device& device,
+             Lanes& lanes) {
+  const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
+  TROUPE_TRY(std::vector<Tensor> operands, operands_of(reduction, device, lanes));
+  if (!assigns(rule))
+    for (std::uint32_t t : reduction.targets) {
+      bool own = may_overwrite[t];
+      make_own(values[t], own, room[t]);
+      may_overwrite[t] = own;
+    }
+  std::size_t targets = reduction.targets.size(), inputs = targets + operands.size();
+  std::vector<Slot> slots(inputs + targets);
+  std::vector<std::uint32_t> readers(slots.size(), 2), order(inputs);
+  for (std::size_t i = 0; i < inputs; ++i) order[i] = std::uint32_t(i);
+  for (std::size_t t = 0; t < targets; ++t) {
+    std::uint32_t at = reduction.targets[t];
+    slots[t].tensor = std::move(values[at]);
+    if (may_overwrite[at]) readers[t] = 1;
+  }
+  for (std::size_t o = 0; o < operands.size(); ++o)
+    slots[targets + o].tensor = std::move(operands[o]);
+  KernelContext::Setup setup;
+  setup.slots = slots.data();
+  setup.input_slots = order.data();
+  setup.readers = readers.data();
+  setup.outputs = slots.data() + inputs;
+  setup.inputs = std::uint16_t(inputs);
+  setup.n_outputs = std::uint16_t(targets);
+  setup.device = &device;
+  setup.lanes = &lanes;
+  KernelContext context(setup);
+  TROUPE_TRY(rule.kernel->compute(context));
+  for (std::size_t t = 0; t < targets; ++t)
+    values[reduction.targets[t]] = std::move(slots[inputs + t].tensor);
+  return ok_status();
+}
+
+// Kernels read every variable and operand as what the op's definition says they are.
+Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targets) {
+  const auto& rule = static_cast<const RuleWithKernel&>(*write.rule);
+  auto check = [&](std::size_t input, DType is, std::string_view variable) -> Status {
+    const ArgSpec& arg = rule.op_info->in[input];
+    const DType wanted = rule.op_info->held_by(arg, rule.attrs);
+    if (is == wanted) return ok_status();
+    return invalid_argument(
+        fmt::format("node '{}': the {} of {} must be {}, not {}{}", rule.node, arg.name, rule.op,
+                    dtype_name(wanted), dtype_name(is),
+                    variable.empty() ? "" : fmt::format(" (variable {})", variable)));
+  };
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    TROUPE_TRY(check(i, targets[i].dtype, targets[i].name));
+  for (std::size_t o = 0; o < write.operands.size(); ++o)
+    TROUPE_TRY(check(targets.size() + o, write.operands[o].dtype(), {}));
+  return ok_status();
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const NodeDef& node,
+                                                      std::vector<std::string> targets,
+                                                      const Device& device) {
+  TROUPE_TRY(const OpInfo* op, ops.ops.lookup(node.op));
+  auto rule = std::make_shared<RuleWithKernel>();
+  rule->op = node.op;
+  rule->node = node.name;
+  rule->attrs = node.attrs;
+  rule->combine = op->def.combine;
+  if (auto it = node.attrs.find("replicas"); it != node.attrs.end())
+    rule->replicas = std::uint32_t(std::max<std::int64_t>(1, *it->second.get<std::int64_t>()));
+  if (rule->replicas > 1 && device.space() != MemorySpace::host)
+    return unimplemented(
+        fmt::format("node '{}': replicas cannot share variables in device memory", node.name));
+  rule->op_info = op;
+  for (std::size_t i = targets.size(); i < op->in.size(); ++i)
+    rule->reduced.push_back(
+        std::count(op->def.reduce.begin(), op->def.reduce.end(), op->in[i].name) > 0);
+  rule->targets = std::move(targets);
+  TROUPE_TRY(auto kernel, ops.kernels.make(node, *op, *device.name().type));
+  rule->kernel = std::move(kernel);
+  return std::shared_ptr<const UpdateRule>(std::move(rule));
+}
+
+Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets) const {
+  const auto& rule = static_cast<const RuleWithKernel&>(*write.rule);
+  std::vector<InferenceContext::Input> inputs;
+  for (const VariableMeta& target : targets) {
+    if (!assigns(rule) && !target.initialised)
+      return failed_precondition(
+          fmt::format("Attempting to use uninitialized value {}", target.name));
+    inputs.push_back({DType::resource,
+                      target.initialised ? PartialShape(target.shape) : target.declared, nullptr});
+  }
+  for (const Tensor& operand : write.operands)
+    inputs.push_back({operand.dtype(), operand.shape(), nullptr});
+  if (inputs.size() != rule.op_info->in.size())
+    return internal_error(fmt::format("node '{}': {} takes {} inputs, not {}", rule.node, rule.op,
+                                      rule.op_info->in.size(), inputs.size()));
+  TROUPE_TRY(check_types(write, targets));
+  const VariableMeta& first = targets.front();
+  if (assigns(rule)) {
+    const Tensor& value = write.operands.front();
+    if (value.dtype() != first.dtype || !first.declared.accepts(value.shape()))
+      return invalid_argument(fmt::format("node '{}': variable {} is {}{}, not {}{}", rule.node,
+                                          first.name, dtype_name(first.dtype),
+                                          first.declared.text(), dtype_name(value.dtype()),
+                                          value.shape().text()));
+    targets.front().initialised = true;
+    targets.front().shape = value.shape();
+  } else {
+    for (std::size_t o = 0; o < write.operands.size(); ++o)
+      if (rule.reduced[o] && write.operands[o].shape() != first.shape)
+        return invalid_argument(
+            fmt::format("node '{}': the {} of variable {} must be {}{}, not {}{}", rule.node,
+                        rule.op_info->in[targets.size() + o].name, first.name,
+                        dtype_name(first.dtype), first.shape.text(),
+                        dtype_name(write.operands[o].dtype()), write.operands[o].shape().text()));
+  }
+  InferenceContext context(*rule.op_info, rule.attrs, inputs, 0);
+  return rule.op_info->def.shape(context).in("in node '" + rule.node + "'");
+}
+
+Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> variables,
+                                               std::vector<WriteReduction>& reductions) const {
+  std::set<std::uint32_t> updated;
+  for (WriteReduction& reduction : reductions) {
+    if (!assigns(*reduction.rule))
+      updated.insert(reduction.targets.begin(), reduction.targets.end());
+    if (!joins(reduction)) continue;
+    const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
+    for (const Tensor& operand : reduction.contributions.front()) {
+      Tensor& room = reduction.joined.emplace_back();
+      if (!rule.reduced[reduction.joined.size() - 1]) continue;
+      TROUPE_TRY(room, Tensor::make(operand.dtype(), operand.shape(), device_.allocator()));
+    }
+  }
+  std::vector<Tensor> room(variables.size());
+  for (std::uint32_t v : updated)
+    if (v < variables.size() && variables[v].dtype != DType::string) {
+      TROUPE_TRY(room[v],
+                 Tensor::make(variables[v].dtype, variables[v].shape, device_.allocator()));
+    }
+  return room;
+}
+
+Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& device, Lanes& lanes) {
+  std::vector<Tensor> values, room;
+  std::vector<bool> may_overwrite;
+  for (auto& v : task.variables) {
+    may_overwrite.push_back(v.in_place);
+    values.push_back(std::move(v.value));
+    room.push_back(std::move(v.room));
+  }
+  for (WriteReduction& reduction : task.reductions) {
+    TROUPE_TRY(apply(reduction, values, may_overwrite, room, device, lanes));
+    // What a rule made belongs to this task alone.
+    for (std::uint32_t t : reduction.targets) may_overwrite[t] = true;
+  }
+  return values;
+}
+
+}  // namespace troupe

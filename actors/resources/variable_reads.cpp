@@ -1,0 +1,149 @@
+// Of the variable store: reads of a snapshot, with or without the run's own writes.
+#include <algorithm>
+#include <set>
+
+#include "troupe/actors/resources/variable_store.hpp"
+
+namespace troupe {
+
+void VariableStore::read(ReadRequest request, Outputs& out) {
+  if (Status s = refusal(request.attempt); !s.ok()) {
+    out.push_back(ReadReply{request.id, s, {}, {}});
+    return;
+  }
+  learn(request.attempt, out);
+  if (!try_read(request, out)) waiting_.push_back(std::move(request));
+}
+
+void VariableStore::serve_reads(Outputs& out) {
+  std::deque<ReadRequest> waiting;
+  waiting.swap(waiting_);
+  for (ReadRequest& request : waiting) {
+    if (Status s = refusal(request.attempt); !s.ok())
+      out.push_back(ReadReply{request.id, s, {}, {}});
+    else if (!try_read(request, out))
+      waiting_.push_back(std::move(request));
+  }
+}
+
+// The writes of its own run that a read sees and that bear on what it asks for, in log order.
+// False: one of them is not complete yet.
+bool VariableStore::own_writes(const ReadRequest& request,
+                               std::vector<const Write*>& writes) const {
+  auto log = logs_.find(request.attempt.id);
+  if (request.after.empty() || log == logs_.end()) return true;
+  std::set<std::string_view> wanted(request.names.begin(), request.names.end());
+  // Backwards: a rule may read all of its targets, so what they were before matters too.
+  for (auto w = log->second.writes.rbegin(); w != log->second.writes.rend(); ++w) {
+    if (std::find(request.after.begin(), request.after.end(), w->node) == request.after.end())
+      continue;
+    if (w->contributions.count(request.replica) == 0) continue;
+    const auto& targets = w->rule->targets;
+    if (std::none_of(targets.begin(), targets.end(),
+                     [&](const std::string& t) { return wanted.count(t) != 0; }))
+      continue;
+    if (!w->complete()) return false;
+    wanted.insert(targets.begin(), targets.end());
+    writes.insert(writes.begin(), &*w);
+  }
+  return true;
+}
+
+bool VariableStore::applied_up_to(const std::string& name, CommitNumber snapshot) const {
+  for (const Record& record : committing_) {
+    if (record.s > snapshot) break;
+    if (record.metas.count(name) != 0) return false;
+  }
+  return true;
+}
+
+Expected<Tensor> VariableStore::value_at(const std::string& name, CommitNumber snapshot) const {
+  const Variable& v = variables_.find(name)->second;
+  for (auto version = v.versions.rbegin(); version != v.versions.rend(); ++version)
+    if (version->s <= snapshot) return version->value;
+  if (!v.initialised || v.since > snapshot)
+    return failed_precondition("Attempting to use uninitialized value " + name);
+  // Only an attempt that has ended can ask for a value that was dropped.
+  return aborted("snapshot " + std::to_string(snapshot) + " of '" + name + "' is gone");
+}
+
+// False: the answer has to wait.
+bool VariableStore::try_read(const ReadRequest& request, Outputs& out) {
+  auto reply = [&](Status status, std::vector<Tensor> values = {}) {
+    out.push_back(ReadReply{request.id, std::move(status), std::move(values), {}});
+    return true;
+  };
+  for (const std::string& name : request.names)
+    if (variables_.count(name) == 0)
+      return reply(not_found("no variable '" + name + "' in " + name_));
+  std::vector<const Write*> writes;
+  if (!own_writes(request, writes)) return false;
+  std::set<std::string_view> needed(request.names.begin(), request.names.end());
+  for (const Write* w : writes) needed.insert(w->rule->targets.begin(), w->rule->targets.end());
+  for (std::string_view name : needed)
+    if (!applied_up_to(std::string(name), request.attempt.snapshot)) {
+      apply_next(true, out);
+      return false;
+    }
+  if (request.initialised_only) {
+    std::vector<Tensor> values;
+    for (const std::string& name : request.names) {
+      bool mine = std::any_of(writes.begin(), writes.end(), [&](const Write* w) {
+        return std::count(w->rule->targets.begin(), w->rule->targets.end(), name) != 0;
+      });
+      values.push_back(Tensor::scalar<bool>(mine || value_at(name, request.attempt.snapshot).ok()));
+    }
+    return reply(ok_status(), std::move(values));
+  }
+  if (!writes.empty()) {
+    Status s = start_preview(request, writes, out);
+    return s.ok() ? true : reply(s);
+  }
+  std::vector<Tensor> values;
+  for (const std::string& name : request.names) {
+    auto value = value_at(name, request.attempt.snapshot);
+    if (!value.ok()) return reply(value.status());
+    values.push_back(std::move(value).value());
+  }
+  return reply(ok_status(), std::move(values));
+}
+
+// Has the run's own writes applied to copies of the snapshot.
+Status VariableStore::start_preview(const ReadRequest& request,
+                                    const std::vector<const Write*>& writes, Outputs& out) {
+  Task task{next_task_, 0, {}, {}};
+  Preview preview{request, {}};
+  for (const Write* w : writes) task.reductions.push_back(reduction_of(*w, preview.names));
+  for (const std::string& name : preview.names) {
+    auto value = value_at(name, request.attempt.snapshot);
+    if (!value.ok() && value.status().code() != Code::failed_precondition) return value.status();
+    // Uninitialised is fine here: the first write that is allowed on it gives it a value.
+    task.variables.push_back({name,
+                              variables_.find(name)->second.spec.dtype,
+                              value.ok() ? std::move(value).value() : Tensor{},
+                              false,
+                              {}});
+  }
+  ++next_task_;
+  previews_.emplace(task.id, std::move(preview));
+  out.push_back(std::move(task));
+  return ok_status();
+}
+
+Expected<std::vector<Tensor>> VariableStore::with_own_writes(const Preview& preview,
+                                                             std::vector<Tensor> applied) const {
+  TROUPE_CHECK(applied.size() == preview.names.size(), "one value for each variable of the task");
+  std::vector<Tensor> values;
+  for (const std::string& name : preview.request.names) {
+    auto at = std::find(preview.names.begin(), preview.names.end(), name);
+    if (at != preview.names.end()) {
+      values.push_back(applied[std::size_t(at - preview.names.begin())]);
+      continue;
+    }
+    TROUPE_TRY(Tensor value, value_at(name, preview.request.attempt.snapshot));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+}  // namespace troupe

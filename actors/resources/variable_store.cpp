@@ -1,0 +1,427 @@
+#include "troupe/actors/resources/variable_store.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "troupe/core/hash.hpp"
+
+namespace troupe {
+namespace {
+
+Status over_status(const AttemptInfo& attempt) {
+  return aborted("attempt " + attempt.id.text() + " is over");
+}
+
+std::uint64_t hash_shape(std::uint64_t h, const Tensor& t) {
+  h = hash_combine(h, std::uint64_t(t.dtype()));
+  for (std::int64_t d : t.shape().dims()) h = hash_combine(h, std::uint64_t(d));
+  return hash_combine(h, std::uint64_t(t.rank()));
+}
+
+}  // namespace
+
+VariableStore::VariableStore(std::string name, const UpdateRules& rules)
+    : name_(std::move(name)), rules_(rules) {}
+
+Status VariableStore::declare(const VariableSpec& spec) {
+  auto [at, inserted] = variables_.try_emplace(spec.name);
+  if (inserted) {
+    at->second.spec = spec;
+    return ok_status();
+  }
+  const VariableSpec& known = at->second.spec;
+  if (known.dtype == spec.dtype && known.shape == spec.shape) return ok_status();
+  return already_exists("variable '" + spec.name + "' exists as " +
+                        std::string(dtype_name(known.dtype)) + known.shape.text() +
+                        " and is declared as " + std::string(dtype_name(spec.dtype)) +
+                        spec.shape.text());
+}
+
+Status VariableStore::restore(CommitNumber committed,
+                              const std::vector<std::pair<std::string, Tensor>>& values) {
+  TROUPE_CHECK(tables().empty(), "restore needs a container at rest");
+  for (const auto& [name, value] : values) {
+    auto at = variables_.find(name);
+    if (at == variables_.end()) return not_found("no variable '" + name + "' in " + name_);
+    const VariableSpec& spec = at->second.spec;
+    if (spec.dtype != value.dtype() || !spec.shape.accepts(value.shape()))
+      return invalid_argument("variable '" + name + "' is " + std::string(dtype_name(spec.dtype)) +
+                              spec.shape.text() + " and cannot hold " +
+                              std::string(dtype_name(value.dtype())) + value.shape().text());
+  }
+  for (const auto& [name, value] : values) {
+    Variable& v = variables_.find(name)->second;
+    v.initialised = true;
+    v.shape = value.shape();
+    v.since = committed;
+    v.versions.assign(1, Version{committed, value});
+  }
+  committed_ = std::max(committed_, committed);
+  return ok_status();
+}
+
+// ------------------------------------------------------------------ what every request brings
+
+Status VariableStore::refusal(const AttemptInfo& attempt) const {
+  if (!broken_.ok()) return broken_;
+  return live_.over(attempt.id) ? over_status(attempt) : ok_status();
+}
+
+// Whoever carries R knows that all numbers up to R are decided.
+void VariableStore::learn(const AttemptInfo& attempt, Outputs& out) {
+  raise_min_live(attempt.min_live);
+  if (staged_ && staged_->s <= attempt.snapshot) commit_staged(out);
+  apply_next(false, out);
+}
+
+void VariableStore::raise_min_live(CommitNumber min_live) {
+  if (min_live <= min_live_) return;
+  min_live_ = min_live;
+  for (auto& [name, v] : variables_)
+    while (v.versions.size() > 1 && v.versions[1].s <= min_live_) v.versions.pop_front();
+}
+
+// ------------------------------------------------------------------ writes
+
+VariableMeta VariableStore::meta(const Variable& v) const {
+  return {v.spec.name, v.spec.dtype, v.spec.shape, v.initialised, v.shape};
+}
+
+Status VariableStore::check_contribution(const LoggedWrite& write, const AttemptLog* log) const {
+  if (!write.rule) return internal_error("a write without a rule");
+  if (write.key.replica >= write.rule->replicas)
+    return invalid_argument("replica " + std::to_string(write.key.replica) + " of " +
+                            std::to_string(write.rule->replicas));
+  if (!log) return ok_status();
+  for (const Write& w : log->writes) {
+    if (w.node != write.key.node || w.iterations != write.key.iterations) continue;
+    const std::vector<Tensor>& first = w.contributions.begin()->second;
+    bool same = first.size() == write.operands.size();
+    for (std::size_t i = 0; same && i < first.size(); ++i)
+      same =
+          first[i].dtype() == write.operands[i].dtype() &&
+          (write.rule->combine == Combine::first || first[i].shape() == write.operands[i].shape());
+    if (!same) return invalid_argument("the replicas' contributions differ in type or shape");
+  }
+  return ok_status();
+}
+
+// Fills `metas` with what the targets are after the writes of the request.
+Status VariableStore::check(const LogRequest& request, const AttemptLog* log, Metas& metas) const {
+  for (const LoggedWrite& write : request.writes) {
+    std::string where = write.rule ? "in node '" + write.rule->node + "'" : name_;
+    if (Status s = check_contribution(write, log); !s.ok()) return s.in(where);
+    std::vector<VariableMeta> targets;
+    for (const std::string& name : write.rule->targets) {
+      auto at = variables_.find(name);
+      if (at == variables_.end())
+        return not_found("no variable '" + name + "' in " + name_).in(where);
+      auto mine = metas.find(name);
+      targets.push_back(mine != metas.end() ? mine->second : meta(at->second));
+    }
+    const std::vector<VariableMeta> before = targets;
+    if (Status s = rules_.check(write, targets); !s.ok()) return s.in(where);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      // Else a blind update checked before could fail when it is applied.
+      if (before[i].initialised && !(targets[i].shape == before[i].shape))
+        return failed_precondition("variable '" + before[i].name + "' has shape " +
+                                   before[i].shape.text() + " and cannot become " +
+                                   targets[i].shape.text())
+            .in(where);
+      if (targets[i].initialised && !before[i].declared.accepts(targets[i].shape))
+        return invalid_argument("variable '" + before[i].name + "' is declared " +
+                                before[i].declared.text() + " and cannot hold " +
+                                targets[i].shape.text())
+            .in(where);
+      metas.insert_or_assign(before[i].name, targets[i]);
+    }
+  }
+  return ok_status();
+}
+
+void VariableStore::append(AttemptLog& log, const LoggedWrite& write) {
+  auto at = std::find_if(log.writes.begin(), log.writes.end(), [&](const Write& w) {
+    return w.node == write.key.node && w.iterations == write.key.iterations;
+  });
+  if (at == log.writes.end())
+    at = log.writes.insert(at, {write.key.node, write.key.iterations, write.rule, {}});
+  if (at->contributions.emplace(write.key.replica, write.operands).second) ++log.keys;
+}
+
+void VariableStore::log(LogRequest request, Outputs& out) {
+  if (Status s = refusal(request.attempt); !s.ok()) {
+    out.push_back(LogReply{request.id, s, 0});
+    return;
+  }
+  learn(request.attempt, out);
+  const AttemptId attempt = request.attempt.id;
+  if (request.commit != 0 && request.commit <= committed_) {
+    bool again = last_fast_ == attempt && request.commit == committed_;
+    Status s =
+        again ? ok_status()
+              : aborted("number " + std::to_string(request.commit) + " was used by another run");
+    out.push_back(LogReply{request.id, s, again ? request.commit : 0});
+    return;
+  }
+  if (staged_ && staged_->attempt == attempt) {  // its keys were all there: this is a repetition
+    out.push_back(LogReply{request.id, ok_status(), 0});
+    return;
+  }
+  auto known = logs_.find(attempt);
+  AttemptLog* log = known == logs_.end() ? nullptr : &known->second;
+  std::erase_if(request.writes, [&](const LoggedWrite& write) {
+    return log && std::any_of(log->writes.begin(), log->writes.end(), [&](const Write& w) {
+             return w.node == write.key.node && w.iterations == write.key.iterations &&
+                    w.contributions.count(write.key.replica) != 0;
+           });
+  });
+  Metas metas = log ? log->metas : Metas{};
+  if (Status s = check(request, log, metas); !s.ok()) {
+    out.push_back(LogReply{request.id, s, 0});
+    return;
+  }
+  if (!log) log = &logs_[attempt];
+  log->metas = std::move(metas);
+  for (const LoggedWrite& write : request.writes) append(*log, write);
+  if (request.commit != 0) {
+    log_and_commit(request, std::move(*log), out);
+  } else {
+    out.push_back(LogReply{request.id, ok_status(), 0});
+    try_stage(out);
+  }
+  serve_reads(out);
+}
+
+// The fast path.
+void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out) {
+  const AttemptId attempt = request.attempt.id;
+  Record record = make_record(request.commit, attempt, std::move(log));
+  record.may_wait = true;
+  logs_.erase(attempt);
+  if (Status s = reserve(record, copies(record)); !s.ok()) {
+    out.push_back(LogReply{request.id, std::move(s), 0});
+    return;
+  }
+  out.push_back(LogReply{request.id, ok_status(), request.commit});
+  last_fast_ = attempt;
+  commit(std::move(record), out);
+}
+
+// ------------------------------------------------------------------ staging and committing
+
+VariableStore::Record VariableStore::make_record(CommitNumber s, const AttemptId& attempt,
+                                                 AttemptLog log) {
+  std::uint64_t h = 0;
+  for (const Write& w : log.writes) {
+    h = hash_combine(hash_text(w.rule->op, h), w.node);
+    for (std::int64_t i : w.iterations) h = hash_combine(h, std::uint64_t(i));
+    for (const std::string& target : w.rule->targets) h = hash_text(target, h);
+    for (const auto& [replica, operands] : w.contributions) {
+      h = hash_combine(h, replica);
+      for (const Tensor& t : operands) h = hash_shape(h, t);
+    }
+  }
+  Record record{s, attempt, h, {}, {}, {}, std::move(log.metas), false};
+  for (const Write& w : log.writes) record.reductions.push_back(reduction_of(w, record.names));
+  return record;
+}
+
+// Memory for what replicas' contributions are joined into, and for new values if `copied`.
+Status VariableStore::reserve(Record& record, bool copied) const {
+  std::vector<VariableMeta> after;
+  for (const std::string& name : record.names)
+    if (copied) after.push_back(record.metas.find(name)->second);
+  auto room = rules_.reserve(after, record.reductions);
+  if (!room.ok()) return room.status().in("in container " + name_);
+  record.room = std::move(room).value();
+  return ok_status();
+}
+
+// Somebody holds a value that it replaces, or may still ask for it.
+bool VariableStore::copies(const Record& record) const {
+  if (min_live_ + 1 < record.s || !committing_.empty()) return true;
+  return std::any_of(record.names.begin(), record.names.end(), [&](const std::string& name) {
+    const Variable& v = variables_.find(name)->second;
+    return !v.versions.empty() && !v.versions.back().value.unique();
+  });
+}
+
+void VariableStore::stage(const StageRequest& request, Outputs& out) {
+  if (request.withdrawn) {
+    if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt) staged_.reset();
+    if (pending_stage_ && pending_stage_->attempt == request.attempt) pending_stage_.reset();
+    return;
+  }
+  if (!broken_.ok()) {
+    out.push_back(ResourceStaged{request.s, request.attempt, 0, broken_});
+    return;
+  }
+  raise_min_live(request.min_live);
+  if (staged_ && staged_->s < request.s) commit_staged(out);
+  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
+    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash, {}});
+  if (request.s <= committed_ || staged_) return;
+  pending_stage_ = request;
+  try_stage(out);
+}
+
+void VariableStore::try_stage(Outputs& out) {
+  if (!pending_stage_) return;
+  auto log = logs_.find(pending_stage_->attempt);
+  if ((log == logs_.end() ? 0 : log->second.keys) < pending_stage_->keys) return;
+  AttemptLog mine;
+  if (log != logs_.end()) {
+    mine = std::move(log->second);
+    logs_.erase(log);
+  }
+  Record record = make_record(pending_stage_->s, pending_stage_->attempt, std::move(mine));
+  pending_stage_.reset();
+  Status status = reserve(record, true);
+  out.push_back(ResourceStaged{record.s, record.attempt, record.hash, status});
+  if (status.ok()) staged_ = std::move(record);
+}
+
+void VariableStore::commit_staged(Outputs& out) {
+  Record record = std::move(*staged_);
+  staged_.reset();
+  commit(std::move(record), out);
+}
+
+void VariableStore::commit(Record record, Outputs& out) {
+  if (record.s <= committed_)  // of a coordinator that contradicts itself
+    return fail_all(data_loss("container " + name_ + " was told to commit " +
+                              std::to_string(record.s) + " after " + std::to_string(committed_)),
+                    out);
+  committed_ = record.s;
+  for (const auto& [name, after] : record.metas) {
+    Variable& v = variables_.find(name)->second;
+    if (!v.initialised) v.since = record.s;
+    v.initialised = after.initialised;
+    v.shape = after.shape;
+  }
+  committing_.push_back(std::move(record));
+  apply_next(false, out);
+}
+
+// What the caller needs to apply this write, all but the variables' values.
+WriteReduction VariableStore::reduction_of(const Write& write, std::vector<std::string>& names) {
+  WriteReduction reduction{write.rule, {}, {}, {}};
+  for (const auto& [replica, operands] : write.contributions)
+    reduction.contributions.push_back(operands);  // a map: in replica order
+  for (const std::string& target : write.rule->targets) {
+    auto at = std::find(names.begin(), names.end(), target);
+    if (at == names.end()) at = names.insert(names.end(), target);
+    reduction.targets.push_back(std::uint32_t(at - names.begin()));
+  }
+  return reduction;
+}
+
+// One commit is applied at a time. A fast one may be held back until it is wanted, or until it is
+// known that nobody needs the values before it, so that they can be overwritten.
+void VariableStore::apply_next(bool wanted, Outputs& out) {
+  if (commit_task_ != 0 || committing_.empty()) return;
+  Record& record = committing_.front();
+  const bool in_place = min_live_ >= record.s;
+  if (record.may_wait && !in_place && !wanted && committing_.size() == 1) return;
+  Task task{next_task_++, record.s, {}, std::move(record.reductions)};
+  record.room.resize(record.names.size());
+  for (std::size_t i = 0; i < record.names.size(); ++i) {
+    Variable& v = variables_.find(record.names[i])->second;
+    Tensor value;
+    if (!v.versions.empty()) {
+      value = v.versions.back().value;
+      if (in_place) v.versions.clear();
+    }
+    task.variables.push_back(
+        {record.names[i], v.spec.dtype, std::move(value), in_place, std::move(record.room[i])});
+  }
+  commit_task_ = task.id;
+  out.push_back(std::move(task));
+}
+
+void VariableStore::applied(std::uint64_t task, Expected<std::vector<Tensor>> values,
+                            Outputs& out) {
+  if (task == commit_task_) {
+    commit_task_ = 0;
+    if (values.ok())
+      committed_applied(std::move(values).value(), out);
+    else
+      fail_all(data_loss("container " + name_ + " could not apply commit " +
+                         std::to_string(committing_.front().s) + ": " + values.status().text()),
+               out);
+    return;
+  }
+  auto at = previews_.find(task);
+  if (at == previews_.end()) return;
+  Preview preview = std::move(at->second);
+  previews_.erase(at);
+  ReadReply reply{preview.request.id, refusal(preview.request.attempt), {}, {}};
+  if (reply.status.ok()) reply.status = values.status();
+  if (reply.status.ok()) {
+    auto all = with_own_writes(preview, std::move(values).value());
+    reply.status = all.status();
+    if (all.ok()) reply.values = std::move(all).value();
+    for (const std::string& name : preview.names)
+      if (std::count(preview.request.names.begin(), preview.request.names.end(), name) == 0)
+        reply.also_read.push_back(name);
+  }
+  out.push_back(std::move(reply));
+}
+
+void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) {
+  Record record = std::move(committing_.front());
+  committing_.pop_front();
+  TROUPE_CHECK(values.size() == record.names.size(), "one value for each variable of the task");
+  for (std::size_t i = 0; i < record.names.size(); ++i) {
+    Variable& v = variables_.find(record.names[i])->second;
+    v.versions.push_back({record.s, std::move(values[i])});
+    while (v.versions.size() > 1 && v.versions[1].s <= min_live_) v.versions.pop_front();
+  }
+  apply_next(false, out);
+  serve_reads(out);
+}
+
+void VariableStore::fail_all(Status status, Outputs& out) {
+  broken_ = status;
+  logs_.clear();
+  committing_.clear();
+  commit_task_ = 0;  // its values are nobody's any more
+  staged_.reset();
+  pending_stage_.reset();
+  out.push_back(Failed{status});
+  serve_reads(out);
+}
+
+void VariableStore::live(const LiveList& list, Outputs& out) {
+  if (!list.newer_than(live_)) return;
+  live_ = list;
+  raise_min_live(list.min_live);  // first: it says whether the commit may overwrite
+  if (staged_ && staged_->s <= list.decided) commit_staged(out);
+  if (staged_ && live_.over(staged_->attempt)) staged_.reset();  // its number was taken back
+  std::erase_if(logs_, [&](const auto& entry) { return live_.over(entry.first); });
+  if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
+  apply_next(true, out);
+  serve_reads(out);
+}
+
+// ------------------------------------------------------------------ looking at it
+
+std::vector<VariableMeta> VariableStore::variables() const {
+  std::vector<VariableMeta> all;
+  for (const auto& [name, v] : variables_) all.push_back(meta(v));
+  return all;
+}
+
+VariableStore::Tables VariableStore::tables() const {
+  Tables t;
+  t.logs = logs_.size();
+  t.waiting_reads = waiting_.size();
+  t.staged = (staged_ ? 1u : 0u) + (pending_stage_ ? 1u : 0u);
+  t.committing = committing_.size();
+  t.tasks = previews_.size() + (commit_task_ != 0 ? 1u : 0u);
+  for (const auto& [name, v] : variables_)
+    if (v.versions.size() > 1) t.old_versions += v.versions.size() - 1;
+  return t;
+}
+
+}  // namespace troupe

@@ -1,0 +1,270 @@
+// The variables of one (container, device) as transactions see them: snapshots, a log for each
+// attempt, one staged record, commits in number order.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "troupe/core/attr.hpp"
+#include "troupe/core/transaction.hpp"
+#include "troupe/graph/op_def.hpp"
+
+namespace troupe {
+
+// One write node of a compiled step, made once and shared by all its writes.
+struct UpdateRule {
+  std::string op;    // "Assign", "AssignAdd", "ApplyAdam"
+  std::string node;  // its name, for errors
+  AttrMap attrs;
+  Combine combine = Combine::sum;
+  std::uint32_t replicas = 1;        // N: a write is complete when N contributions are there
+  std::vector<std::string> targets;  // the variables it changes, in the op's order, distinct
+};
+
+// One contribution: (rule, gradient or rows or value) under its key.
+struct LoggedWrite {
+  WriteKey key;
+  std::shared_ptr<const UpdateRule> rule;
+  std::vector<Tensor> operands;
+};
+
+struct VariableSpec {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape shape;
+};
+
+// What is known of a variable without its value, as the next write of an attempt will find it.
+struct VariableMeta {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape declared;
+  bool initialised = false;
+  Shape shape;  // when initialised
+};
+
+// One write to apply: reduce contributions[replica order][operand] as rule->combine says, then
+// apply the rule to `targets`, which are places among the variables of its task.
+struct WriteReduction {
+  std::shared_ptr<const UpdateRule> rule;
+  std::vector<std::vector<Tensor>> contributions;
+  std::vector<std::uint32_t> targets;
+  std::vector<Tensor> joined;  // memory for the reduced operands; undefined: none was reserved
+};
+
+// The rules that can be applied, given by whoever owns the op registry.
+class UpdateRules {
+ public:
+  virtual ~UpdateRules() = default;
+  // Memory that applying the reductions may need beside the values that they are applied to: a
+  // value for each of `variables`, which are as the reductions will leave them, and what each
+  // reduction joins, which goes into it. resource_exhausted when there is not as much. Called when
+  // the writes are staged, in the actor that does it.
+  virtual Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
+                                                std::vector<WriteReduction>&) const {
+    return std::vector<Tensor>(variables.size());
+  }
+  // Everything that could make applying `write` fail must be found here; `targets` (in the order
+  // of rule->targets) become what they are after it. Called when the write is logged.
+  virtual Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const = 0;
+};
+
+// The machine of one variable container.
+//
+// Owned by one actor; no clock, no thread, no kernels. Every input appends to `out` what has to be
+// done: replies (matched by the caller's `id`) and apply tasks, which the caller runs on the
+// device, in the order given, and answers with `applied`. At most one task that commits is in
+// flight. Requests of attempts that are over are answered `aborted`.
+//
+// Memory that applying may need is reserved before a write counts as staged, so that what was
+// decided does not fail for want of it: for every write that is staged, and on the fast path for
+// those of which it is known that they cannot be applied in place.
+//
+// A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
+// decided and was staged here if it touched this container, so a staged s <= R commits first. The
+// value a live attempt may still ask for is kept beside the newer one; in place is allowed only
+// when nobody can.
+class VariableStore {
+ public:
+  struct ReadRequest {
+    std::uint64_t id = 0;  // the caller's, given back in the reply
+    AttemptInfo attempt;
+    std::vector<std::string> names;
+    // Read your writes: the write nodes this read is ordered after. Empty: the snapshot alone.
+    // It sees those writes of them to which logical replica `replica` has contributed, and waits
+    // until these are complete.
+    std::vector<std::uint32_t> after;
+    std::uint32_t replica = 0;
+    bool initialised_only = false;  // IsVariableInitialized: the values are bool scalars
+  };
+  struct LogRequest {
+    std::uint64_t id = 0;
+    AttemptInfo attempt;
+    std::vector<LoggedWrite> writes;
+    CommitNumber commit = 0;  // the fast path's granted number: log, stage and commit in one
+  };
+
+  struct ReadReply {
+    std::uint64_t id = 0;
+    Status status;
+    std::vector<Tensor> values;  // in the order of names
+    // With own writes: variables beside the names whose snapshot the values depend on, because a
+    // rule that the read sees changes several. The run has read these too (Uses::reads).
+    std::vector<std::string> also_read;
+  };
+  struct LogReply {
+    std::uint64_t id = 0;
+    Status status;
+    CommitNumber committed = 0;  // the granted number, on the fast path
+  };
+  struct TaskVariable {
+    std::string name;
+    DType dtype = DType::invalid;
+    Tensor value;  // undefined: not initialised yet
+    // The store gave up its reference: the value may be overwritten if value.unique().
+    bool in_place = false;
+    Tensor room;  // for the new value when it may not; undefined: none was reserved
+  };
+  // Apply the reductions in order; answer `applied` with the final value of every variable.
+  struct Task {
+    std::uint64_t id = 0;
+    CommitNumber commit = 0;  // 0: for a read of an attempt's own writes
+    std::vector<TaskVariable> variables;
+    std::vector<WriteReduction> reductions;
+  };
+  // A committed update could not be applied: the container's state is lost, and everything that
+  // asks it for anything gets this status from now on. Its process has to leave the job.
+  struct Failed {
+    Status status;
+  };
+  using Output = std::variant<ReadReply, LogReply, ResourceStaged, Task, Failed>;
+  using Outputs = std::vector<Output>;
+
+  // `name` is the container's, for errors. The rules outlive the store.
+  VariableStore(std::string name, const UpdateRules& rules);
+
+  // Declares a variable; not part of any transaction. Declaring it again with the same dtype and
+  // shape is fine; already_exists, naming both, otherwise.
+  Status declare(const VariableSpec& spec);
+
+  void read(ReadRequest request, Outputs& out);
+  // All writes of a request are logged or none: unknown variable (not_found), uninitialised
+  // (failed_precondition), dtype or shape (invalid_argument), what `check` says.
+  void log(LogRequest request, Outputs& out);
+  void stage(const StageRequest& request, Outputs& out);
+  void live(const LiveList& list, Outputs& out);
+  // The task's final values, or why it failed.
+  void applied(std::uint64_t task, Expected<std::vector<Tensor>> values, Outputs& out);
+
+  // For a resource added to a running job, and for restoring: the values as of `committed`.
+  // REQUIRES: nothing logged or staged, every name declared.
+  Status restore(CommitNumber committed, const std::vector<std::pair<std::string, Tensor>>& values);
+
+  CommitNumber committed() const { return committed_; }
+  std::vector<VariableMeta> variables() const;  // in name order, as of the last commit
+
+  // Sizes of what must be empty when nothing runs; `versions` counts values beyond one a variable.
+  struct Tables {
+    std::size_t logs = 0, waiting_reads = 0, staged = 0, committing = 0, old_versions = 0,
+                tasks = 0;
+    bool empty() const {
+      return logs + waiting_reads + staged + committing + old_versions + tasks == 0;
+    }
+  };
+  Tables tables() const;
+
+ private:
+  struct Version {
+    CommitNumber s = 0;
+    Tensor value;
+  };
+  struct Variable {
+    VariableSpec spec;
+    bool initialised = false;  // as of the last commit, applied or not
+    Shape shape;
+    CommitNumber since = 0;        // the commit that initialised it
+    std::deque<Version> versions;  // ascending; the last is the newest applied
+  };
+  // One write with the contributions that have arrived, by replica.
+  struct Write {
+    std::uint32_t node = 0;
+    std::vector<std::int64_t> iterations;
+    std::shared_ptr<const UpdateRule> rule;
+    std::map<std::uint32_t, std::vector<Tensor>> contributions;
+    bool complete() const { return contributions.size() >= rule->replicas; }
+  };
+  struct AttemptLog {
+    std::vector<Write> writes;  // in the order their first contributions arrived
+    std::uint32_t keys = 0;
+    std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
+  };
+  using Metas = std::map<std::string, VariableMeta, std::less<>>;
+  struct Record {
+    CommitNumber s = 0;
+    AttemptId attempt;
+    std::uint64_t hash = 0;
+    std::vector<std::string> names;  // of the variables it changes
+    std::vector<WriteReduction> reductions;
+    std::vector<Tensor> room;  // reserved for their values
+    Metas metas;               // of its targets, after it
+    bool may_wait = false;     // worth waiting to learn whether it can be applied in place
+  };
+  struct Preview {
+    ReadRequest request;
+    std::vector<std::string> names;  // of the task's variables
+  };
+
+  Status refusal(const AttemptInfo& attempt) const;
+  void learn(const AttemptInfo& attempt, Outputs& out);
+  void raise_min_live(CommitNumber min_live);
+  Status check(const LogRequest& request, const AttemptLog* log, Metas& metas) const;
+  void log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out);
+  Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
+  void append(AttemptLog& log, const LoggedWrite& write);
+  VariableMeta meta(const Variable& variable) const;
+  static WriteReduction reduction_of(const Write& write, std::vector<std::string>& names);
+  static Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log);
+  Status reserve(Record& record, bool copied) const;
+  bool copies(const Record& record) const;
+  void commit(Record record, Outputs& out);
+  void commit_staged(Outputs& out);
+  void try_stage(Outputs& out);
+  void apply_next(bool wanted, Outputs& out);
+  void committed_applied(std::vector<Tensor> values, Outputs& out);
+  void fail_all(Status status, Outputs& out);
+  bool try_read(const ReadRequest& request, Outputs& out);
+  bool own_writes(const ReadRequest& request, std::vector<const Write*>& writes) const;
+  bool applied_up_to(const std::string& name, CommitNumber snapshot) const;
+  Expected<Tensor> value_at(const std::string& name, CommitNumber snapshot) const;
+  Status start_preview(const ReadRequest& request, const std::vector<const Write*>& writes,
+                       Outputs& out);
+  Expected<std::vector<Tensor>> with_own_writes(const Preview& preview,
+                                                std::vector<Tensor> applied) const;
+  void serve_reads(Outputs& out);
+
+  const std::string name_;
+  const UpdateRules& rules_;
+  std::map<std::string, Variable, std::less<>> variables_;
+  CommitNumber committed_ = 0;  // the newest number known to be decided that touched this container
+  CommitNumber min_live_ = 0;
+  LiveList live_;
+  std::unordered_map<AttemptId, AttemptLog> logs_;
+  std::optional<StageRequest> pending_stage_;
+  std::optional<Record> staged_;
+  std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
+  std::uint64_t commit_task_ = 0;  // the id of the one in flight, or 0
+  std::map<std::uint64_t, Preview> previews_;  // task -> the read it answers
+  AttemptId last_fast_;  // the attempt whose fast path made `committed_`, if it was one
+  std::deque<ReadRequest> waiting_;
+  std::uint64_t next_task_ = 1;
+  Status broken_;
+};
+
+}  // namespace troupe

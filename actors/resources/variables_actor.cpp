@@ -1,0 +1,149 @@
+#include "troupe/actors/resources/variables_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <optional>
+
+#include "troupe/actors/resources/asked.hpp"
+#include "troupe/actors/resources/update_rules.hpp"
+#include "troupe/actors/spawn.hpp"
+#include "troupe/core/log.hpp"
+
+namespace troupe {
+namespace {
+
+// The store is the machine; the actor carries its outputs. Tasks run on the device's lanes.
+struct VariablesState {
+  std::optional<OpRules> rules;
+  std::optional<VariableStore> store;
+  ResourceId id;
+  Device* device = nullptr;
+  DeviceActor lanes;
+  WorkerActor worker;
+  std::shared_ptr<void> alive;
+  AskedRequests asked;
+};
+
+using Self = VariablesActor::stateful_pointer<VariablesState>;
+
+void run_task(Self self, VariableStore::Task task) {
+  auto& s = self->state;
+  auto work = [device = s.device, alive = s.alive, me = VariablesActor(self),
+               shared = std::make_shared<VariableStore::Task>(std::move(task))](Lanes& lanes) {
+    std::uint64_t id = shared->id;
+    auto values = std::make_shared<Expected<std::vector<Tensor>>>(
+        apply_task(std::move(*shared), *device, lanes));
+    device->on_complete(device->stream().last(), [me, id, values](Status status) {
+      if (!status.ok()) *values = status;
+      caf::anon_send(me, TaskApplied{id, values});
+    });
+  };
+  self->send(s.lanes, RunOnLanes{std::move(work)});
+}
+
+void carry_out(Self self, VariableStore::Outputs& out) {
+  auto& s = self->state;
+  for (auto& output : out) {
+    if (auto* read = std::get_if<VariableStore::ReadReply>(&output)) {
+      auto asked = s.asked.take(read->id);
+      if (!asked) continue;
+      self->send(asked->reply_to,
+                 ResourceAnswer{asked->attempt, asked->id, std::move(read->status),
+                                std::move(read->values), std::move(read->also_read)});
+    } else if (auto* logged = std::get_if<VariableStore::LogReply>(&output)) {
+      auto asked = s.asked.take(logged->id);
+      if (!asked) continue;
+      ResourceAnswer answer{asked->attempt, asked->id, std::move(logged->status)};
+      answer.committed = logged->committed;
+      self->send(asked->reply_to, std::move(answer));
+    } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
+      self->send(s.worker, StagedAt{s.id, *staged});
+    } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
+      run_task(self, std::move(*task));
+    } else if (auto* failed = std::get_if<VariableStore::Failed>(&output)) {
+      self->send(s.worker, ExpelProcess{std::move(failed->status)});
+    }
+  }
+}
+
+VariableStore::ReadRequest read_of(std::uint64_t id, ResourceRequest& request) {
+  VariableStore::ReadRequest read;
+  read.id = id;
+  read.attempt = request.attempt;
+  read.after = std::move(request.after);
+  read.initialised_only = request.external().verb == "is_initialized";
+  for (const ResourceRequest::Item& item : request.items) {
+    read.names.push_back(item.resource->name);
+    read.replica = item.key.replica;
+  }
+  return read;
+}
+
+VariableStore::LogRequest log_of(std::uint64_t id, ResourceRequest& request) {
+  VariableStore::LogRequest log;
+  log.id = id;
+  log.attempt = request.attempt;
+  log.commit = request.commit;
+  for (ResourceRequest::Item& item : request.items)
+    log.writes.push_back({std::move(item.key), std::move(item.rule), std::move(item.operands)});
+  return log;
+}
+
+VariablesActor::behavior_type variables_behavior(Self self, std::string name, ResourceId id,
+                                                 Device* device, DeviceActor lanes,
+                                                 WorkerActor worker, std::shared_ptr<void> alive) {
+  auto& s = self->state;
+  s.alive = std::move(alive);
+  s.rules.emplace(*device);
+  s.store.emplace(std::move(name), *s.rules);
+  s.id = id;
+  s.device = device;
+  s.lanes = std::move(lanes);
+  s.worker = std::move(worker);
+  return {
+      [self](const DeclareVariables& message) {
+        Status status;
+        for (const VariableSpec& spec : message.variables)
+          if (status.ok()) status = self->state.store->declare(spec);
+        message.done(status);
+      },
+      [self](ResourceCall& message) {
+        auto& s = self->state;
+        const std::uint64_t id = s.asked.remember(message);
+        VariableStore::Outputs out;
+        if (message.request.external().order == External::Order::write)
+          s.store->log(log_of(id, message.request), out);
+        else
+          s.store->read(read_of(id, message.request), out);
+        carry_out(self, out);
+      },
+      [self](const TaskApplied& message) {
+        VariableStore::Outputs out;
+        self->state.store->applied(message.task, std::move(*message.values), out);
+        carry_out(self, out);
+      },
+      [self](const StageRequest& message) {
+        VariableStore::Outputs out;
+        self->state.store->stage(message, out);
+        carry_out(self, out);
+      },
+      [self](const LiveList& message) {
+        VariableStore::Outputs out;
+        self->state.store->live(message, out);
+        carry_out(self, out);
+      },
+  };
+}
+
+}  // namespace
+
+VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
+                               Device& device, DeviceActor lanes, WorkerActor worker,
+                               std::shared_ptr<void> alive) {
+  return spawn_actor<VariablesActor>(system, "variables", variables_behavior, std::move(name), id,
+                                     &device, std::move(lanes), std::move(worker),
+                                     std::move(alive));
+}
+
+}  // namespace troupe

@@ -1,0 +1,19 @@
+// The actor of one variable container on one device.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <memory>
+#include <string>
+
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/devices/device.hpp"
+
+namespace troupe {
+
+// `name` is the container's, for errors; staged records are reported to `worker` as `id`. `alive`:
+// see WorkerOptions.
+VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
+                               Device& device, DeviceActor lanes, WorkerActor worker,
+                               std::shared_ptr<void> alive);
+
+}  // namespace troupe

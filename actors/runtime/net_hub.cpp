@@ -1,0 +1,524 @@
+#include "troupe/actors/runtime/net_hub.hpp"
+
+#include <fmt/format.h>
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/spawn.hpp"
+#include "troupe/core/log.hpp"
+#include "troupe/serialization/strings.hpp"
+#include "troupe/serialization/wire.hpp"
+
+namespace troupe {
+namespace {
+
+// Bytes of a tensor on a data connection.
+std::uint64_t payload_bytes(const Tensor& tensor) {
+  return tensor.dtype() == DType::string ? encoded_strings_size(tensor) : tensor.bytes();
+}
+
+// The tensor that a payload is. invalid_argument when its bytes mean none.
+Expected<Tensor> from_payload(const TensorTag& tag, Buffer bytes, std::uint64_t size) {
+  std::span payload(static_cast<const std::byte*>(bytes.data()), size);
+  if (tag.dtype == DType::string) return decode_strings(tag.shape, payload);
+  if (tag.dtype == DType::bool_ &&
+      std::any_of(payload.begin(), payload.end(), [](std::byte b) { return b > std::byte{1}; }))
+    return invalid_argument("a bool of a tensor is neither 0 nor 1");
+  return Tensor(tag.dtype, tag.shape, std::move(bytes));
+}
+
+bool of_attempt(const WireMessage& message) {
+  return std::holds_alternative<StartPartition>(message) ||
+         std::holds_alternative<AbortPartition>(message) ||
+         std::holds_alternative<PartitionDone>(message);
+}
+
+// Whether a worker that names a process names itself.
+bool speaks_for_itself(ProcessId from, const WireMessage& message) {
+  if (auto* staged = std::get_if<Staged>(&message)) return staged->shard == from;
+  if (auto* blocked = std::get_if<BlockedReport>(&message)) return blocked->shard == from;
+  if (auto* loaded = std::get_if<StepLoaded>(&message)) return loaded->process == from;
+  if (auto* ready = std::get_if<Ready>(&message)) return ready->process == from;
+  if (auto* lost = std::get_if<LinkLost>(&message)) return lost->process == from;
+  return true;
+}
+
+// Which tensors of one message stay in it: small ones, as long as they are few.
+class Inline {
+ public:
+  bool keeps(const Tensor& tensor) {
+    if (!tensor.defined()) return true;
+    std::uint64_t bytes = payload_bytes(tensor);
+    if (bytes > kInlineTensor || used_ + bytes > kInlineTensors) return false;
+    used_ += bytes;
+    return true;
+  }
+
+ private:
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace
+
+// Peers.
+
+std::optional<ProcessId> NetHub::process_of(PeerId peer) const {
+  std::lock_guard lock(mutex_);
+  auto it = processes_.find(peer);
+  if (it == processes_.end()) return std::nullopt;
+  return it->second;
+}
+
+PeerId NetHub::peer_of(ProcessId process) const {
+  std::lock_guard lock(mutex_);
+  auto it = peers_.find(process);
+  return it == peers_.end() ? 0 : it->second;
+}
+
+Expected<PeerId> NetHub::connect(const Endpoint& to, const Join& self, ProcessId process,
+                                 std::uint64_t incarnation, std::chrono::milliseconds within) {
+  TROUPE_TRY(Hello words, encode_join(self));
+  const PeerId peer = transport_->name_peer();
+  {
+    std::lock_guard lock(mutex_);
+    processes_[peer] = process;
+    peers_[process] = peer;
+    connecting_[peer] = incarnation;
+  }
+  Status status = transport_->connect(peer, to, std::move(words), within);
+  if (status.ok()) return peer;
+  std::lock_guard lock(mutex_);
+  processes_.erase(peer);
+  connecting_.erase(peer);
+  if (auto it = peers_.find(process); it != peers_.end() && it->second == peer) peers_.erase(it);
+  return status;
+}
+
+Status NetHub::admit(PeerId peer, const Hello& hello) {
+  TROUPE_TRY(Join join, decode_join(hello));
+  TROUPE_TRY(owner_.may_connect(join));
+  std::lock_guard lock(mutex_);
+  auto wanted = connecting_.find(peer);
+  if (wanted != connecting_.end() && wanted->second != 0 && wanted->second != join.incarnation)
+    return failed_precondition("another process than the one that was meant listens there");
+  return ok_status();
+}
+
+void NetHub::peer_up(PeerId peer, const Hello& hello) {
+  auto join = decode_join(hello);
+  if (!join.ok()) return refuse(peer, join.status());
+  {
+    std::lock_guard lock(mutex_);
+    if (!connecting_.contains(peer)) nobody_.insert(peer);
+  }
+  owner_.up(peer, *join);
+}
+
+void NetHub::admit(PeerId peer, ProcessId process) {
+  std::lock_guard lock(mutex_);
+  if (nobody_.erase(peer) == 0) return;
+  processes_[peer] = process;
+  peers_[process] = peer;
+}
+
+void NetHub::peer_down(PeerId peer, Status why) {
+  joiners_.erase(peer);
+  bool known = false;
+  {
+    std::lock_guard lock(mutex_);
+    known = nobody_.erase(peer) + connecting_.erase(peer) + processes_.count(peer) > 0;
+    if (auto named = processes_.find(peer); named != processes_.end()) {
+      const ProcessId process = named->second;
+      processes_.erase(named);
+      if (auto it = peers_.find(process); it != peers_.end() && it->second == peer) {
+        peers_.erase(it);
+        arrivals_.disconnected(process);
+      }
+    }
+  }
+  if (known) owner_.down(peer, std::move(why));
+}
+
+void NetHub::close_peer(PeerId peer, Status why) { transport_->close(peer, std::move(why)); }
+
+void NetHub::close(ProcessId process, Status why) {
+  if (PeerId peer = peer_of(process); peer != 0) transport_->close(peer, std::move(why));
+}
+
+void NetHub::allow_silence(ProcessId process) {
+  if (PeerId peer = peer_of(process); peer != 0) transport_->allow_silence(peer);
+}
+
+void NetHub::refuse(PeerId peer, Status why) {
+  TROUPE_LOG(warning, "hub", why.text());
+  transport_->close(peer, std::move(why));
+}
+
+// Messages.
+
+Status NetHub::send(ProcessId to, const WireMessage& message) {
+  const PeerId peer = peer_of(to);
+  if (peer == 0) return unavailable(fmt::format("process {} is not connected", to));
+  std::uint64_t limit = self_ == 0 ? kMasterMessage : kWorkerMessage;
+  std::uint64_t size = tensor_bytes(message);
+  std::vector<std::byte> bytes;
+  if (size <= limit) {
+    bytes = encode(message);
+    size = bytes.size();
+  }
+  if (size > limit)
+    return resource_exhausted(
+        fmt::format("a message of {} bytes to another process, {} are the most", size, limit));
+  if (bytes.size() > kMessagePart) return send_parts(peer, bytes);
+  return transport_->send_control(peer, ByteView(bytes.data(), bytes.size()));
+}
+
+Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message) {
+  std::lock_guard lock(sending_parts_);
+  for (std::size_t offset = 0; offset < message.size(); offset += kMessagePart) {
+    auto part = encode(message_part(message, offset));
+    TROUPE_TRY(transport_->send_control(peer, ByteView(part.data(), part.size())));
+  }
+  return ok_status();
+}
+
+void NetHub::control(PeerId peer, Buffer bytes) {
+  auto from = process_of(peer);
+  if (!from) return refuse(peer, invalid_argument("who is no member yet has nothing to say"));
+  auto message = decode({static_cast<const std::byte*>(bytes.data()), bytes.size()});
+  if (!message.ok()) return refuse(peer, message.status());
+  if (auto* part = std::get_if<MessagePart>(&*message)) {
+    // Workers have nothing to say to each other on control connections.
+    std::uint64_t limit = *from == 0 ? kMasterMessage : self_ == 0 ? kWorkerMessage : 0;
+    auto whole = joiners_[peer].take(*part, limit);
+    if (!whole.ok()) return refuse(peer, whole.status());
+    if (!whole->has_value()) return;
+    message = decode(**whole);
+    if (!message.ok()) return refuse(peer, message.status());
+  }
+  if (!may_send(*from, *message) || !speaks_for_itself(*from, *message))
+    return refuse(peer, invalid_argument(fmt::format("process {} may not send that", *from)));
+  if (!of_attempt(*message)) return dispatch(*from, std::move(message).value());
+  Expected<std::optional<WireMessage>> ready = std::optional<WireMessage>{};
+  {
+    std::lock_guard lock(mutex_);
+    ready = arrivals_.add(*from, std::move(message).value());
+    hold_tensors();
+  }
+  if (!ready.ok()) return refuse(peer, ready.status());
+  if (ready->has_value()) dispatch(*from, std::move(**ready));
+}
+
+bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
+  if (std::holds_alternative<MessagePart>(message)) return false;  // parts of a part
+  bool from_master = from == 0;
+  bool to_master = self_ == 0;
+  bool master_speaks =
+      std::holds_alternative<Welcome>(message) || std::holds_alternative<Members>(message) ||
+      std::holds_alternative<LoadGraph>(message) || std::holds_alternative<LoadStep>(message) ||
+      std::holds_alternative<UnloadStep>(message) ||
+      std::holds_alternative<StartPartition>(message) ||
+      std::holds_alternative<DropContainers>(message) ||
+      std::holds_alternative<AbortPartition>(message) || std::holds_alternative<Prepare>(message) ||
+      std::holds_alternative<RevokeGrant>(message) || std::holds_alternative<LiveList>(message) ||
+      std::holds_alternative<Leave>(message);
+  return master_speaks ? from_master : to_master;
+}
+
+void NetHub::deliver_to(WorkerActor worker) {
+  std::lock_guard lock(mutex_);
+  std::swap(worker_, worker);  // the argument, which dies without the lock, takes the old one along
+}
+
+void NetHub::deliver_to(CoordinatorActor coordinator) {
+  std::lock_guard lock(mutex_);
+  std::swap(coordinator_, coordinator);
+}
+
+WorkerActor NetHub::worker() const {
+  std::lock_guard lock(mutex_);
+  return worker_;
+}
+
+CoordinatorActor NetHub::coordinator() const {
+  std::lock_guard lock(mutex_);
+  return coordinator_;
+}
+
+void NetHub::dispatch(ProcessId from, WireMessage message) {
+  std::visit(
+      [&](auto& m) {
+        using M = std::decay_t<decltype(m)>;
+        if constexpr (std::is_same_v<M, Welcome> || std::is_same_v<M, Ready> ||
+                      std::is_same_v<M, Members> || std::is_same_v<M, Leave> ||
+                      std::is_same_v<M, LinkLost>) {
+          owner_.message(from, std::move(m));
+        } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
+                             std::is_same_v<M, GrantReturned> || std::is_same_v<M, BlockedReport> ||
+                             std::is_same_v<M, StepLoaded>) {
+          if (CoordinatorActor to = coordinator()) deliver(to, std::move(m));
+        } else if constexpr (!std::is_same_v<M, MessagePart>) {
+          if (WorkerActor to = worker()) deliver(to, std::move(m));
+        }
+      },
+      message);
+}
+
+// What a step is made of is short work; graphs and steps to load are not.
+template <class Actor, class Message>
+void NetHub::deliver(const Actor& to, Message message) {
+  constexpr bool loads = std::is_same_v<Message, LoadGraph> || std::is_same_v<Message, LoadStep> ||
+                         std::is_same_v<Message, UnloadStep> ||
+                         std::is_same_v<Message, DropContainers> ||
+                         std::is_same_v<Message, StepLoaded>;
+  if (inline_ && !loads)
+    send_inline(to, std::move(message));
+  else
+    caf::anon_send(to, std::move(message));
+}
+
+// Tensors.
+
+void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
+  const PeerId peer = peer_of(to);
+  if (peer == 0) return;
+  std::array<std::byte, kMaxTensorTag> bytes;
+  std::size_t size = encode_tag(tag, bytes);
+  Buffer payload = tensor.buffer();
+  std::size_t offset = tensor.offset();
+  if (!tag.dead && tensor.dtype() == DType::string) {
+    auto encoded = encode_strings(tensor);
+    // The receiver waits for this tensor: its attempt must not hang.
+    if (!encoded.ok())
+      return transport_->close(peer, encoded.status().in("while strings were sent"));
+    payload = std::move(encoded).value();
+    offset = 0;
+  }
+  std::uint64_t payload_size = tag.dead ? 0 : payload_bytes(tensor);
+  Status status = transport_->send_tensor(peer, TensorHeader({bytes.data(), size}, payload_size),
+                                          std::move(payload), offset);
+  if (!status.ok()) TROUPE_LOG(debug, "hub", status.text());
+}
+
+void NetHub::expect(CompiledId compiled, std::vector<InboundChannel> channels) {
+  std::lock_guard lock(mutex_);
+  arrivals_.expect(compiled, std::move(channels));
+}
+
+void NetHub::forget(CompiledId compiled) {
+  std::lock_guard lock(mutex_);
+  arrivals_.forget(compiled);
+  hold_tensors();
+}
+
+void NetHub::live(const LiveList& list) {
+  std::lock_guard lock(mutex_);
+  arrivals_.live(list);
+  hold_tensors();
+}
+
+bool NetHub::ask(ProcessId process, const StartPartition& start, std::uint32_t fetches) {
+  std::lock_guard lock(mutex_);
+  return arrivals_.ask(process, start, fetches);
+}
+
+void NetHub::limit_early(std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  arrivals_.limit_early(bytes);
+}
+
+// REQUIRES: mutex_ is held, so that no two changes of one process overtake each other.
+void NetHub::hold_tensors() {
+  for (auto [process, hold] : arrivals_.take_holds())
+    if (auto it = peers_.find(process); it != peers_.end())
+      transport_->hold_tensors(it->second, hold);
+}
+
+Expected<Buffer> NetHub::accept_tensor(PeerId peer, const TensorHeader& header) {
+  auto from = process_of(peer);
+  if (!from) return failed_precondition("the peer is not a member");
+  TROUPE_TRY(TensorTag tag, decode_tag(header.tag()));
+  bool wanted = false;
+  {
+    std::lock_guard lock(mutex_);
+    TROUPE_TRY(wanted, arrivals_.admit(*from, tag, header.bytes));
+    hold_tensors();
+  }
+  if (!wanted) return Buffer{};
+  return pool_.take(header.bytes);
+}
+
+void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
+  auto from = process_of(peer);
+  auto tag = decode_tag(header.tag());
+  if (!from || !tag.ok()) return;
+  Tensor tensor;
+  if (!tag->dead) {
+    auto read = from_payload(*tag, std::move(bytes), header.bytes);
+    if (!read.ok()) return refuse(peer, read.status());
+    tensor = std::move(read).value();
+  }
+  if (tag->kind == TensorTag::Kind::channel) {
+    TensorArrived arrived;
+    arrived.compiled = tag->compiled;
+    arrived.partition = tag->partition;
+    arrived.attempt = tag->attempt;
+    arrived.channel = tag->index;
+    arrived.tag = Tag(tag->iterations);
+    arrived.tensor = std::move(tensor);
+    arrived.dead = tag->dead;
+    if (WorkerActor to = worker()) deliver(to, std::move(arrived));
+    return;
+  }
+  std::optional<WireMessage> ready;
+  {
+    std::lock_guard lock(mutex_);
+    ready = arrivals_.add(*tag, std::move(tensor));
+  }
+  if (ready) dispatch(*from, std::move(*ready));
+}
+
+// Proxies.
+
+namespace {
+
+struct ProxyState {
+  static constexpr const char* name = kProxy;
+  NetHub* hub = nullptr;
+  ProcessId process = 0;
+  std::shared_ptr<void> alive;
+  std::map<std::uint64_t, Status> refused;      // graphs that could not be sent, by session
+  std::map<CompiledId, std::uint32_t> fetches;  // how many a step has
+};
+
+// An error: the message is longer than any that can be sent, and somebody is to be told.
+Status try_forward(const ProxyState& s, const WireMessage& message) {
+  Status status = s.hub->send(s.process, message);
+  if (status.ok() || status.code() == Code::resource_exhausted) return status;
+  // A process that is down swallows what is for it; its loss is told to the master by itself.
+  TROUPE_LOG(debug, "proxy", status.text());
+  return ok_status();
+}
+
+// For messages that nobody waits for.
+void forward(const ProxyState& s, const WireMessage& message) {
+  if (Status status = try_forward(s, message); !status.ok())
+    TROUPE_LOG(error, "proxy", status.text());
+}
+
+TensorTag large_tag(TensorTag::Kind kind, CompiledId compiled, std::uint32_t partition,
+                    const AttemptId& attempt, std::uint32_t index, const Tensor& tensor) {
+  TensorTag tag;
+  tag.kind = kind;
+  tag.compiled = compiled;
+  tag.partition = partition;
+  tag.attempt = attempt;
+  tag.index = index;
+  tag.dtype = tensor.dtype();
+  tag.shape = tensor.shape();
+  return tag;
+}
+
+ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxyState> self,
+                                          NetHub* hub, ProcessId process,
+                                          std::shared_ptr<void> alive) {
+  self->state = {hub, process, std::move(alive)};
+  return {
+      [self](const LoadGraph& m) {
+        if (m.from > 0 && self->state.refused.contains(m.session))
+          return;  // it lacks what was before
+        self->state.refused.erase(m.session);
+        if (Status status = try_forward(self->state, m); !status.ok())
+          self->state.refused[m.session] = status.in("while the graph was sent");
+      },
+      [self](const LoadStep& m) {
+        auto& s = self->state;
+        s.fetches[m.compiled] = std::uint32_t(m.request.fetches.size());
+        auto refused = s.refused.find(m.session);
+        Status status = refused == s.refused.end() ? try_forward(s, m) : refused->second;
+        if (!status.ok()) s.hub->answer(s.process, StepLoaded{m.compiled, s.process, status});
+      },
+      [self](const UnloadStep& m) {
+        self->state.fetches.erase(m.compiled);
+        forward(self->state, m);
+      },
+      [self](const DropContainers& m) { forward(self->state, m); },
+      [self](StartPartition& m) {
+        auto& s = self->state;
+        // The transport loses nothing as long as the peer is up: what the master repeats, since it
+        // has no answer yet, is under way or being worked on.
+        if (!s.hub->ask(s.process, m, s.fetches[m.compiled])) return;
+        Inline inlined;
+        for (std::uint32_t i = 0; i < m.feeds.size(); ++i) {
+          if (inlined.keeps(m.feeds[i])) continue;
+          TensorTag tag = large_tag(TensorTag::Kind::feed, m.compiled, m.partition, m.attempt.id, i,
+                                    m.feeds[i]);
+          self->state.hub->send_tensor(self->state.process, tag,
+                                       std::exchange(m.feeds[i], Tensor{}));
+        }
+        Status status = try_forward(self->state, m);
+        if (status.ok()) return;
+        PartitionDone done;
+        done.attempt = m.attempt.id;
+        done.run = m.attempt.run;
+        done.partition = m.partition;
+        done.status = status.in("while feeds were sent");
+        self->state.hub->answer(self->state.process, std::move(done));
+      },
+      [self](const AbortPartition& m) { forward(self->state, m); },
+      [self](const RevokeGrant& m) { forward(self->state, m); },
+      [self](const Prepare& m) { forward(self->state, m); },
+      [self](const LiveList& m) {
+        self->state.hub->live(m);
+        forward(self->state, m);
+      },
+      [self](const Members& m) { forward(self->state, m); },
+      [self](const ExpelProcess& m) { self->state.hub->close(self->state.process, m.why); },
+      [self](const Leave& m) {
+        forward(self->state, m);
+        self->quit();
+      },
+  };
+}
+
+CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<ProxyState> self,
+                                             NetHub* hub, std::shared_ptr<void> alive) {
+  self->state = {hub, 0, std::move(alive)};
+  return {
+      [self](PartitionDone& m) {
+        Inline inlined;
+        for (Fetched& f : m.fetches) {
+          if (inlined.keeps(f.value)) continue;
+          TensorTag tag =
+              large_tag(TensorTag::Kind::fetch, 0, m.partition, m.attempt, f.index, f.value);
+          self->state.hub->send_tensor(0, tag, std::exchange(f.value, Tensor{}));
+        }
+        Status status = try_forward(self->state, m);
+        if (status.ok()) return;
+        m.status = status.in("while fetches were sent");
+        m.fetches.clear();
+        forward(self->state, m);
+      },
+      [self](const Staged& m) { forward(self->state, m); },
+      [self](const GrantReturned& m) { forward(self->state, m); },
+      [self](const BlockedReport& m) { forward(self->state, m); },
+      [self](const StepLoaded& m) { forward(self->state, m); },
+  };
+}
+
+}  // namespace
+
+ProcessActor spawn_process_proxy(caf::actor_system& system, NetHub& hub, ProcessId process,
+                                 std::shared_ptr<void> alive) {
+  return spawn_actor<ProcessActor>(system, kProxy, process_proxy, &hub, process, std::move(alive));
+}
+
+CoordinatorActor spawn_master_proxy(caf::actor_system& system, NetHub& hub,
+                                    std::shared_ptr<void> alive) {
+  return spawn_actor<CoordinatorActor>(system, kProxy, master_proxy, &hub, std::move(alive));
+}
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+#include "troupe/actors/runtime/registered.hpp"
+
+#include "troupe/core/dtype.hpp"
+#include "troupe/core/hash.hpp"
+#include "troupe/graph/passes/pass.hpp"
+#include "troupe/ops/op.hpp"
+
+namespace troupe {
+namespace {
+
+class Digest {
+ public:
+  Digest& add(std::string_view text) {
+    value_ = hash_text(text, value_);
+    return *this;
+  }
+  Digest& add(std::uint64_t number) {
+    value_ = hash_combine(value_, number);
+    return *this;
+  }
+  Digest& add(const std::vector<std::string>& texts) {
+    add(texts.size());
+    for (const std::string& text : texts) add(text);
+    return *this;
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+}  // namespace
+
+Registered registered() {
+  const OpTable& table = ops::builtin();
+  const KernelIndex kernels = table.index();
+  Digest ops, passes, devices;
+  for (const OpInfo* info : table.ops.all()) {
+    const OpDef& def = info->def;
+    ops.add(def.name).add(def.in).add(def.out).add(def.types).add(def.attrs).add(def.host);
+    ops.add(def.reduce).add(std::uint64_t(def.combine)).add(std::uint64_t(def.role));
+    ops.add(std::uint64_t(def.stateful) | std::uint64_t(def.random) << 1 |
+            std::uint64_t(def.commutative) << 2 | std::uint64_t(def.composite != nullptr) << 3);
+    for (const std::string& type : kernels.devices_of(def.name)) {
+      devices.add(def.name).add(type);
+      for (int dtype = int(DType::f32); dtype <= int(DType::resource); ++dtype)
+        devices.add(std::uint64_t(kernels.has(def.name, type, DType(dtype))));
+    }
+  }
+  for (const std::string& stage : stage_names()) passes.add(stage);
+  for (const PassDef& pass : table.passes) passes.add(pass.name).add(pass.after);
+  for (const DeviceType& type : table.devices.all())
+    devices.add(type.name).add(std::uint64_t(type.space)).add(std::uint64_t(type.rank));
+  return {ops.value(), passes.value(), devices.value()};
+}
+
+}  // namespace troupe

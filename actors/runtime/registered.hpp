@@ -1,0 +1,12 @@
+// What this program registered, as the processes of a job compare it.
+#pragma once
+
+#include "troupe/serialization/messages.hpp"
+
+namespace troupe {
+
+// Of ops::builtin() and of the passes of compile(), by name and definition; of devices, which ops
+// have kernels there. Equal in two processes that run the same program.
+Registered registered();
+
+}  // namespace troupe

@@ -1,0 +1,134 @@
+#include "troupe/actors/runtime/runtime.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <caf/send.hpp>
+#include <thread>
+
+#include "troupe/actors/master/master_actor.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/actors/worker/worker_actor.hpp"
+#include "troupe/ops/isa.hpp"
+
+namespace troupe {
+namespace {
+
+// Two threads: actors never compute, and waking an idle one is what a short step costs.
+constexpr std::size_t kActorThreads = 2;
+
+// Everything in one process: the master and its one worker talk without a network.
+class LocalRuntime final : public Runtime {
+ public:
+  LocalRuntime(std::vector<std::unique_ptr<Device>> devices,
+               std::unique_ptr<caf::actor_system_config> config, caf::actor_system* system)
+      : devices_(std::move(devices)), config_(std::move(config)), system_(system) {
+    if (!system_) {
+      owned_.emplace(*config_);
+      system_ = &*owned_;
+    }
+  }
+
+  void spawn(const Cluster& cluster, const OpTable& ops) {
+    MasterOptions options;
+    options.ops = &ops;
+    options.soft_placement = cluster.soft_placement;
+    options.disabled_passes = cluster.disabled_passes;
+    master_ = spawn_master(*system_, std::move(options));
+    WorkerOptions worker;
+    for (auto& device : devices_) worker.devices.push_back(device.get());
+    worker.ops = &ops;
+    worker.coordinator = master_;
+    worker.master = master_;
+    auto alive = std::make_shared<std::promise<void>>();
+    gone_ = alive->get_future();
+    worker.alive = std::shared_ptr<void>(alive.get(), [alive](void*) { alive->set_value(); });
+    alive.reset();
+    ProcessUp up;
+    up.name = fmt::format("0 (process {})", getpid());
+    for (auto& device : devices_) up.devices.push_back({device->name(), device->space()});
+    worker_ = spawn_worker(*system_, std::move(worker));
+    up.actor = worker_;
+    caf::anon_send(master_, std::move(up));
+  }
+
+  // Actors first, then the lanes they used, then the system.
+  ~LocalRuntime() override {
+    caf::anon_send(worker_, Leave{});
+    caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
+    worker_ = nullptr;
+    master_ = nullptr;
+    gone_.wait();
+    devices_.clear();
+  }
+
+  const MasterActor& master() const override { return master_; }
+  std::vector<DeviceMemory> memory(bool reset_peak) override {
+    std::vector<DeviceMemory> all;
+    for (auto& device : devices_) {
+      all.push_back({device->name().text(), device->bytes_in_use(), device->peak_bytes()});
+      if (reset_peak) device->reset_peak();
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<caf::actor_system_config> config_;
+  std::optional<caf::actor_system> owned_;
+  caf::actor_system* system_;
+  MasterActor master_;
+  WorkerActor worker_;
+  std::future<void> gone_;
+};
+
+}  // namespace
+
+std::unique_ptr<caf::actor_system_config> actor_config() {
+  auto config = std::make_unique<caf::actor_system_config>();
+  config->set("scheduler.policy", caf::atom("sharing"));
+  config->set("scheduler.max-threads", kActorThreads);
+  config->set("scheduler.max-throughput", std::size_t{300});
+  return config;
+}
+
+Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
+                                                            std::uint32_t task) {
+  std::vector<std::unique_ptr<Device>> devices;
+  const DeviceTypes& types = ops::builtin().devices;
+  for (const std::string& type : cluster.devices) {
+    auto prefix = fmt::format("/job:worker/task:{}/device:{}:0", task, type);
+    TROUPE_TRY(DeviceName name, DeviceName::parse(prefix));
+    TROUPE_TRY(auto device, types.make(name, {cluster.threads, cluster.fake_seed}));
+    devices.push_back(std::move(device));
+  }
+  if (devices.empty()) return invalid_argument("a worker needs a device");
+  return devices;
+}
+
+namespace {
+
+Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system) {
+  TROUPE_TRY(ops::ready());
+  if (cluster.workers > 0 || cluster.wait_for > 0) return start_cluster(cluster, system);
+  TROUPE_TRY(auto devices, make_devices(cluster, 0));
+  auto runtime =
+      std::make_unique<LocalRuntime>(std::move(devices), system ? nullptr : actor_config(), system);
+  runtime->spawn(cluster, ops::builtin());
+  return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+}  // namespace
+
+// A thread that makes a system, or spawns in it, keeps a reference to the system's logger as long
+// as it lives, and the system's destructor waits for that reference to go. So that is left to a
+// thread that ends: any other one may then destroy the runtime, or the system it was given.
+Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster,
+                                                  caf::actor_system* system) {
+  become_worker_if_started_as_one();
+  Expected<std::unique_ptr<Runtime>> started = cancelled("not started");
+  std::thread([&] { started = start_here(cluster, system); }).join();
+  return started;
+}
+
+}  // namespace troupe

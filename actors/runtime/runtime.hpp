@@ -1,0 +1,41 @@
+// One process's share of a job: devices, actors, and how to end them. The actors' side of Session.
+#pragma once
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <future>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "troupe/actors/cluster.hpp"
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/devices/device.hpp"
+#include "troupe/ops/op.hpp"
+
+namespace troupe {
+
+// An actor system set up as Troupe wants it: policy sharing, few threads (actors never compute).
+std::unique_ptr<caf::actor_system_config> actor_config();
+
+// The devices of one worker, as the cluster describes them: /job:worker/task:TASK/...
+Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
+                                                            std::uint32_t task);
+
+// Master and, unless workers are processes of their own, the worker. Owns them; destroying it ends
+// them and waits until no lane can call them any more.
+class Runtime {
+ public:
+  // `system` is used when given, else one is made.
+  static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster,
+                                                  caf::actor_system* system);
+  virtual ~Runtime() = default;
+  virtual const MasterActor& master() const = 0;
+  // See Session::memory. This one has no devices.
+  virtual std::vector<DeviceMemory> memory(bool) { return {}; }
+};
+
+// The master's side of a job of several processes (cluster_runtime.cpp).
+Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster, caf::actor_system* system);
+
+}  // namespace troupe

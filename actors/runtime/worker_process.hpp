@@ -1,0 +1,55 @@
+// A worker process: joins a master, computes for it, leaves with it.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "troupe/actors/net/transport.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/serialization/messages.hpp"
+
+namespace troupe {
+
+// The profile of this build on this machine, as far as it decides bits.
+NumericProfile numeric_profile();
+// "x86-64-v3, oneDNN 2.6.3, Eigen 3.4.0, compiler 12.2.0, ... caches 49152/1048576/33554432".
+std::string profile_text(const NumericProfile& profile);
+
+struct WorkerProcessOptions {
+  Endpoint master;
+  Endpoint listen{"127.0.0.1", 0};  // where other workers reach this one
+  std::string secret;               // 16 to 64 bytes; empty: plaintext, loopback only
+  std::string job;
+  std::chrono::milliseconds silence{2000};  // see Cluster
+  // Started by the master, on its machine. That the master has ended is seen at once whatever
+  // happens; that it is silent says only that its user stopped it, for as long as he likes.
+  bool child = false;
+};
+
+// Of the transport of a master or worker. invalid_argument: `silence` is too short.
+Expected<TransportLimits> limits_with(std::chrono::milliseconds silence);
+
+// Runs until the master says Leave (ok), or is lost (unavailable). Everything it started is gone
+// when it returns.
+Status run_worker(const WorkerProcessOptions& options);
+
+// The secret in a file, a final newline left out; empty for an empty path. failed_precondition when
+// others than its owner may read or write the file.
+Expected<std::string> read_secret(const std::string& path);
+
+// How a master starts workers on its own machine: the program is run again with this argument and
+// reads WorkerProcessOptions from the inherited descriptor, so that the secret is in no argument
+// list and no environment. Where such a program makes its Session it becomes the worker instead,
+// and ends with it; a main() that would rather not come so far finds the argument by
+// `worker_argument`, calls run_inherited_worker and returns its exit code: 0, 75 when the master
+// was lost, else 1.
+inline constexpr const char* kWorkerArgument = "--troupe-worker-fd=";
+// In a process that a master started as a worker: works, and ends the process. Else returns.
+void become_worker_if_started_as_one();
+int worker_argument(int argc, char** argv);  // the descriptor, or -1
+int run_inherited_worker(int descriptor);
+// The text that goes through the pipe.
+std::string worker_settings_text(const WorkerProcessOptions& options);
+Expected<WorkerProcessOptions> parse_worker_settings(const std::string& text);
+
+}  // namespace troupe

@@ -1,0 +1,32 @@
+#include "troupe/actors/worker/device_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/spawn.hpp"
+
+namespace troupe {
+namespace {
+
+struct DeviceState {
+  static constexpr const char* name = kDevice;
+  Device* device = nullptr;
+  std::shared_ptr<void> alive;
+};
+
+// Work runs in the order it came, as lanes become free (Device::launch).
+DeviceActor::behavior_type device_behavior(DeviceActor::stateful_pointer<DeviceState> self,
+                                           Device* device, std::shared_ptr<void> alive) {
+  self->state.device = device;
+  self->state.alive = std::move(alive);
+  return {[self](RunOnLanes& message) { self->state.device->launch(std::move(message.work)); }};
+}
+
+}  // namespace
+
+DeviceActor spawn_device(caf::actor_system& system, Device& device, std::shared_ptr<void> alive) {
+  return spawn_actor<DeviceActor>(system, kDevice, device_behavior, &device, std::move(alive));
+}
+
+}  // namespace troupe

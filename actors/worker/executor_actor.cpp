@@ -1,0 +1,149 @@
+#include "troupe/actors/worker/executor_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <optional>
+
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/spawn.hpp"
+
+namespace troupe {
+namespace {
+
+// Sends what leaves the partition, from the lane that made it. Bursts share it: one may still run
+// when its executor is gone.
+class Outbox final : public StepOutbox {
+ public:
+  Outbox(std::shared_ptr<const ChannelRoutes> routes, AttemptId attempt)
+      : shared_(std::move(routes)), routes_(*shared_), attempt_(attempt) {}
+
+  void send(ChannelId channel, const Tag& tag, Tensor tensor, bool dead) override {
+    const auto& route = routes_.routes.at(channel);
+    if (route.local) {
+      caf::anon_send(route.local, TensorArrived{routes_.compiled, route.partition, attempt_,
+                                                channel, tag, std::move(tensor), dead});
+      return;
+    }
+    TensorTag header;
+    header.compiled = routes_.compiled;
+    header.partition = route.partition;
+    header.attempt = attempt_;
+    header.index = channel;
+    header.iterations.assign(tag.iterations().begin(), tag.iterations().end());
+    header.dtype = tensor.dtype();
+    header.shape = tensor.shape();
+    header.dead = dead;
+    routes_.hub->send_tensor(route.process, header, std::move(tensor));
+  }
+
+ private:
+  std::shared_ptr<const ChannelRoutes> shared_;
+  const ChannelRoutes& routes_;
+  AttemptId attempt_;
+};
+
+struct ExecutorState {
+  static constexpr const char* name = kExecutor;
+  ExecutorSetup setup;
+  std::optional<PartitionRuns> runs;
+};
+
+using Self = ExecutorActor::stateful_pointer<ExecutorState>;
+
+// Carrying out what the machine says.
+
+void carry_out(Self self, PartitionRuns::Ask& ask) {
+  const auto& setup = self->state.setup;
+  const ServiceActor& to = ask.resource == kNoResource
+                               ? setup.services.at(ask.request.external().resource)
+                               : setup.resources[ask.resource];
+  self->send(to, ResourceCall{std::move(ask.request), ExecutorActor(self)});
+}
+
+void carry_out(Self self, PartitionRuns::Burst& burst) {
+  const auto& setup = self->state.setup;
+  self->send(setup.device,
+             RunOnLanes{[burst, me = ExecutorActor(self), alive = setup.alive](Lanes& lanes) {
+               caf::anon_send(me, BurstDone{burst.attempt,
+                                            std::make_shared<BurstResult>(burst.step->run(lanes))});
+             }});
+}
+
+void carry_out(Self self, PartitionRuns::Await& await) {
+  self->state.setup.partition.program->device().on_complete(
+      await.wait.ticket,
+      [me = ExecutorActor(self), attempt = await.attempt, wait = await.wait.id](Status status) {
+        caf::anon_send(me, TicketDone{attempt, wait, std::move(status)});
+      });
+}
+
+void carry_out(Self self, PartitionDone& done) {
+  self->send(self->state.setup.coordinator, std::move(done));
+}
+
+void carry_out(Self self, GrantReturned& returned) {
+  self->send(self->state.setup.coordinator, returned);
+}
+
+void carry_out(Self self, PartitionRuns::Outputs& out) {
+  for (PartitionRuns::Output& output : out)
+    std::visit([self](auto& what) { carry_out(self, what); }, output);
+}
+
+// One input of the machine, and what follows from it.
+template <class Input>
+void feed(Self self, Input input) {
+  PartitionRuns::Outputs out;
+  input(*self->state.runs, out);
+  carry_out(self, out);
+}
+
+ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {
+  self->state.runs.emplace(setup.partition, [routes = setup.routes](const AttemptId& attempt) {
+    return std::make_shared<Outbox>(routes, attempt);
+  });
+  self->state.setup = std::move(setup);
+  return {
+      [self](StartPartition& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) {
+          runs.start(
+              {m.attempt, m.random_index, m.grant, std::move(m.feeds), std::move(m.elements)}, out);
+        });
+      },
+      [self](const AbortPartition& m) {
+        feed(self,
+             [&](PartitionRuns& runs, auto& out) { runs.abort(m.attempt, m.run, m.cause, out); });
+      },
+      [self](const RevokeGrant& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) { runs.revoke(m.attempt, m.run, out); });
+      },
+      [self](TensorArrived& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) {
+          runs.arrived(m.attempt, {m.channel, m.tag, std::move(m.tensor), m.dead}, out);
+        });
+      },
+      [self](BurstDone& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) {
+          runs.burst_done(m.attempt, std::move(*m.result), out);
+        });
+      },
+      [self](const TicketDone& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) {
+          runs.waited(m.attempt, std::uint32_t(m.wait), m.status, out);
+        });
+      },
+      [self](ResourceAnswer& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) { runs.answered(std::move(m), out); });
+      },
+      [self](const LiveList& m) { self->state.runs->live(m); },
+  };
+}
+
+}  // namespace
+
+ExecutorActor spawn_executor(caf::actor_system& system, ExecutorSetup setup) {
+  return spawn_actor<ExecutorActor>(system, kExecutor, executor_behavior, std::move(setup));
+}
+
+}  // namespace troupe

@@ -1,0 +1,185 @@
+#include "troupe/actors/worker/load_step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "troupe/actors/resources/update_rules.hpp"
+#include "troupe/graph/passes/pass.hpp"
+
+namespace troupe {
+Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
+                                                                   const OpTable& ops,
+                                                                   const Device& device) {
+  std::unordered_map<std::uint32_t, WriteInfo> infos;
+  std::map<std::string, std::uint32_t> first;  // original name -> node whose rule is shared
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanInfo& info = plan.info[i];
+    if (!info.external || info.external->order != External::Order::write) continue;
+    WriteInfo& write = infos[i];
+    write.replica = std::uint32_t(std::max(0, info.replica));
+    auto [known, fresh] = first.emplace(original_name(info.def), i);
+    write.key = known->second;
+    if (!fresh) {
+      write.rule = infos.at(known->second).rule;
+      continue;
+    }
+    std::vector<std::string> targets;
+    for (std::uint32_t handle : info.handles) targets.push_back(plan.resources[handle].name);
+    TROUPE_TRY(write.rule, make_rule(ops, info.def, std::move(targets), device));
+  }
+  return infos;
+}
+
+std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
+    const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes) {
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> writes_of;  // by resource
+  for (const auto& [node, write] : writes)
+    for (std::uint32_t handle : plan.info[node].handles) writes_of[handle].push_back(node);
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
+    const External* external = plan.info[i].external;
+    if (!external || external->order != External::Order::read || plan.info[i].epoch == 0) continue;
+    auto& keys = after[i];
+    for (std::uint32_t node : writes_of[plan.info[i].resource])
+      if (plan.info[node].epoch < plan.info[i].epoch) keys.push_back(writes.at(node).key);
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  }
+  return after;
+}
+
+std::vector<DatasetRead> dataset_reads(const Plan& plan) {
+  std::vector<DatasetRead> reads;
+  for (std::uint32_t r = 0; r < plan.resources.size(); ++r)
+    if (plan.resources[r].kind == "dataset") reads.push_back({r, 1});
+  for (const PlanInfo& info : plan.info)
+    for (DatasetRead& read : reads) {
+      auto replicas = info.def.attrs.find("replicas");
+      if (info.resource != read.resource || replicas == info.def.attrs.end()) continue;
+      if (const std::int64_t* n = replicas->second.get<std::int64_t>())
+        read.elements = std::max(read.elements, std::uint32_t(std::max<std::int64_t>(1, *n)));
+    }
+  return reads;
+}
+
+std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
+                           const std::string& device) {
+  std::uint64_t key = hash_text(resource.kind, process);
+  return hash_text(resource.name, hash_text(resource.container, hash_text(device, key)));
+}
+
+Expected<QueueSpec> queue_spec(const ResourceRef& resource) {
+  QueueSpec spec;
+  spec.name = resource.name;
+  auto attr = [&](const char* name) -> const Attr* {
+    auto it = resource.def.attrs.find(name);
+    return it == resource.def.attrs.end() ? nullptr : &it->second;
+  };
+  const Attr* capacity = attr("capacity");
+  const Attr* types = attr("types");
+  const Attr* shapes = attr("shapes");
+  if (!capacity || !capacity->get<std::int64_t>() || !types || !types->get<std::vector<DType>>())
+    return invalid_argument("node '" + resource.def.name + "' does not describe a queue");
+  spec.capacity = *capacity->get<std::int64_t>();
+  spec.dtypes = *types->get<std::vector<DType>>();
+  if (shapes && shapes->get<std::vector<PartialShape>>())
+    spec.shapes = *shapes->get<std::vector<PartialShape>>();
+  TROUPE_TRY(
+      QueueState::check(spec).at(resource.def.site).in("in node '" + resource.def.name + "'"));
+  return spec;
+}
+
+StepLoader::StepLoader(ProcessId process, const OpTable& ops, const std::vector<Device*>& devices,
+                       bool check)
+    : process_(process), ops_(ops), check_(check), host_(ops) {
+  for (Device* device : devices) devices_[device->name().text()] = device;
+}
+
+void StepLoader::load(const LoadGraph& message) {
+  Loaded& loaded = graphs_[message.session];
+  if (message.from == 0) loaded = {};
+  // What comes after a part that was refused has nothing to stand on.
+  if (loaded.status.ok()) loaded.status = grow(loaded, message);
+}
+
+Status StepLoader::grow(Loaded& loaded, const LoadGraph& message) {
+  if (loaded.graph().nodes.size() != message.from)
+    return failed_precondition(fmt::format("process {} has {} nodes of the graph, not {}", process_,
+                                           loaded.graph().nodes.size(), message.from));
+  if (!check_) {  // a master in this process has done so
+    loaded.trusted.seed = message.graph->seed;
+    auto& nodes = loaded.trusted.nodes;
+    nodes.insert(nodes.end(), message.graph->nodes.begin(), message.graph->nodes.end());
+    return ok_status();
+  }
+  if (message.from == 0)
+    loaded.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
+  return loaded.import->extend(message.graph->nodes);
+}
+
+PreparedStep StepLoader::prepare(const LoadStep& message, const std::function<bool()>& stopped) {
+  PreparedStep out;
+  out.status = prepare(message, stopped, out);
+  return out;
+}
+
+Status StepLoader::prepare(const LoadStep& message, const std::function<bool()>& stopped,
+                           PreparedStep& out) {
+  auto graph = graphs_.find(message.session);
+  if (graph != graphs_.end()) TROUPE_TRY(graph->second.status);
+  if (graph == graphs_.end() || graph->second.graph().nodes.size() != message.version)
+    return failed_precondition(
+        fmt::format("process {} does not have version {} of the graph", process_, message.version));
+  Target target = host_.target();
+  target.devices = message.devices;
+  target.soft_placement = message.soft_placement;
+  target.fixed = message.fixed;
+  target.disabled = message.disabled_passes;
+  const GraphDef& nodes = graph->second.graph();
+  TROUPE_TRY(CompiledGraph compiled, compile(nodes, message.request, target));
+  if (stopped && stopped()) return cancelled("nobody waits for the step any more");
+  std::map<std::string, ProcessId> process_of;
+  for (std::size_t i = 0; i < message.devices.size() && i < message.processes.size(); ++i)
+    process_of[message.devices[i].name.text()] = message.processes[i];
+  std::vector<FeedSpec> feeds;  // of the request
+  if (check_) {
+    std::unordered_map<std::string_view, NodeId> ids;
+    for (NodeId id = 0; id < nodes.nodes.size(); ++id) ids.emplace(nodes.nodes[id].name, id);
+    for (const PortName& name : message.request.feeds) {
+      const NodeDef& node = nodes.nodes[ids.at(name.node)];  // or it had not compiled
+      feeds.push_back({name.text(), node.out_types[std::size_t(name.port)],
+                       node.out_shapes[std::size_t(name.port)]});
+    }
+  }
+  for (std::uint32_t p = 0; p < compiled.plans.size(); ++p) {
+    Plan& plan = compiled.plans[p];
+    out.owner.push_back(process_of[plan.device]);
+    if (out.owner.back() != process_) continue;
+    if (!devices_.contains(plan.device)) return not_found("there is no device " + plan.device);
+    TROUPE_TRY(PreparedStep::Partition partition, prepare(std::move(plan)));
+    partition.index = p;
+    for (const PlanFeed& feed : partition.program->plan().feeds)
+      if (check_) partition.feeds.push_back(feeds[feed.feed]);
+    out.partitions.push_back(std::move(partition));
+  }
+  out.channels = std::move(compiled.channels);
+  return ok_status();
+}
+
+Expected<PreparedStep::Partition> StepLoader::prepare(Plan plan) {
+  Device& device = *devices_.at(plan.device);
+  PreparedStep::Partition out;
+  TROUPE_TRY(out.program,
+             LoadedPlan::make(std::make_shared<const Plan>(std::move(plan)), device,
+                              [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
+                                TROUPE_TRY(const OpInfo* op, ops_.ops.lookup(node.def.op));
+                                return ops_.kernels.make(node.def, *op, *device.name().type);
+                              }));
+  TROUPE_TRY(out.writes, write_infos(out.program->plan(), ops_, device));
+  out.after = reads_after(out.program->plan(), out.writes);
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,96 @@
+// What a plan needs to know of itself before it can run here. No actors in here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "troupe/actors/resources/queue_state.hpp"
+#include "troupe/actors/worker/partition_runs.hpp"
+#include "troupe/core/ids.hpp"
+#include "troupe/graph/import.hpp"
+#include "troupe/graph/plan.hpp"
+#include "troupe/ops/compile_host.hpp"
+#include "troupe/ops/op.hpp"
+
+namespace troupe {
+
+// The write nodes of a plan with their rules. Copies made for replicas share one rule and one key.
+Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
+                                                                   const OpTable& ops,
+                                                                   const Device& device);
+
+// For each read of a later epoch, the keys of the writes of its variable that come before it.
+std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
+    const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes);
+
+// The datasets that a plan reads, in the order of its resources.
+std::vector<DatasetRead> dataset_reads(const Plan& plan);
+
+// Names a variable or queue among all of a job, for finding conflicts.
+std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
+                           const std::string& device);
+
+// invalid_argument when the handle node does not describe a queue.
+Expected<QueueSpec> queue_spec(const ResourceRef& resource);
+
+// What a partition was compiled for; its kernels rely on it.
+struct FeedSpec {
+  std::string name;
+  DType dtype = DType::invalid;
+  PartialShape shape;
+};
+
+// What a LoadStep became, as far as no actor is needed for it.
+struct PreparedStep {
+  struct Partition {
+    std::uint32_t index = 0;  // in the step
+    std::shared_ptr<const LoadedPlan> program;
+    std::unordered_map<std::uint32_t, WriteInfo> writes;
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
+    std::vector<FeedSpec> feeds;  // in the order of Plan::feeds
+  };
+  Status status;
+  std::vector<Partition> partitions;  // of this process
+  std::vector<ProcessId> owner;       // of every partition of the step
+  std::vector<Channel> channels;
+};
+
+// Graphs that a process was given, and the steps it prepares of them. Owned by a worker; after it
+// was made only the compile thread touches it. Table and devices outlive it.
+class StepLoader {
+ public:
+  // `check`: graphs come from another process, and may be anything.
+  StepLoader(ProcessId process, const OpTable& ops, const std::vector<Device*>& devices,
+             bool check);
+
+  // What is wrong with it is said of the steps that need it.
+  void load(const LoadGraph& message);
+  // Compiles the step, checks its plans and makes the kernels of this process's partitions.
+  // `stopped`: asked in between, when it is given; true ends it with `cancelled`.
+  PreparedStep prepare(const LoadStep& message, const std::function<bool()>& stopped);
+
+ private:
+  struct Loaded {
+    std::unique_ptr<GraphImport> import;  // of a checked graph
+    GraphDef trusted;
+    Status status;
+    const GraphDef& graph() const { return import ? import->graph() : trusted; }
+  };
+  Status grow(Loaded& loaded, const LoadGraph& message);
+  Status prepare(const LoadStep& message, const std::function<bool()>& stopped, PreparedStep& out);
+  Expected<PreparedStep::Partition> prepare(Plan plan);
+
+  const ProcessId process_;
+  const OpTable& ops_;
+  const bool check_;
+  const CompileHost host_;
+  std::map<std::string, Device*> devices_;  // by full name
+  std::map<std::uint64_t, Loaded> graphs_;  // by session
+};
+
+}  // namespace troupe

@@ -1,0 +1,303 @@
+#include "troupe/actors/worker/partition_runs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+PartitionRuns::PartitionRuns(PartitionSetup setup, MakeOutbox make_outbox)
+    : setup_(std::move(setup)), make_outbox_(std::move(make_outbox)) {}
+
+PartitionRuns::Attempt* PartitionRuns::find(const AttemptId& id) {
+  auto it = attempts_.find(id);
+  return it == attempts_.end() || it->second.ended ? nullptr : &it->second;
+}
+
+// ------------------------------------------------------------------ begin and end of an attempt
+
+void PartitionRuns::start(Start start, Outputs& out) {
+  const AttemptId id = start.attempt.id;
+  if (live_.over(id) || attempts_.contains(id)) return;
+  if (Status status = check_elements(start); !status.ok())
+    return refuse(id, start.attempt.run, std::move(status), out);
+  std::shared_ptr<StepState> step;
+  if (pool_.empty()) {
+    step = std::make_shared<StepState>(setup_.program);
+  } else {
+    step = std::move(pool_.back());
+    pool_.pop_back();
+  }
+  auto outbox = make_outbox_(id);
+  StepInput input;
+  input.run = run_hash(start.attempt.snapshot, start.random_index);
+  input.trace_run = start.attempt.run.n;
+  input.feeds = std::move(start.feeds);
+  if (Status status = step->start(std::move(input), *outbox); !status.ok())
+    return refuse(id, start.attempt.run, std::move(status), out);
+  Attempt& attempt = attempts_[id];
+  attempt.info = start.attempt;
+  attempt.grant = start.grant;
+  attempt.elements = std::move(start.elements);
+  attempt.step = std::move(step);
+  attempt.outbox = std::move(outbox);
+  if (auto early = early_.extract(id); !early.empty())
+    for (Arrival& a : early.mapped())
+      attempt.step->deliver(a.channel, a.tag, std::move(a.tensor), a.dead);
+  burst(id, attempt, out);
+}
+
+Status PartitionRuns::check_elements(const Start& start) const {
+  const bool fit = std::equal(
+      setup_.datasets.begin(), setup_.datasets.end(), start.elements.begin(), start.elements.end(),
+      [](const DatasetRead& read, const auto& given) { return read.elements == given.size(); });
+  if (fit) return ok_status();
+  return invalid_argument("the step was not started with the elements that its datasets give");
+}
+
+// Answers for an attempt that does not begin. A START of it that comes later is ignored.
+void PartitionRuns::refuse(const AttemptId& id, const RunId& run, Status status, Outputs& out) {
+  attempts_[id].ended = true;
+  PartitionDone done;
+  done.attempt = id;
+  done.run = run;
+  done.partition = setup_.partition;
+  done.status = std::move(status);
+  out.push_back(std::move(done));
+}
+
+void PartitionRuns::abort(const AttemptId& id, const RunId& run, Status cause, Outputs& out) {
+  if (live_.over(id)) return;
+  auto it = attempts_.find(id);
+  if (it == attempts_.end()) {  // never heard of
+    early_.erase(id);
+    return refuse(id, run, std::move(cause), out);
+  }
+  // Once its last write is sent it is too late: nothing else can fail, that answer decides.
+  Attempt& attempt = it->second;
+  if (attempt.ended || attempt.finished || attempt.committing || attempt.committed != 0) return;
+  attempt.aborted = true;
+  attempt.step->abort(std::move(cause));
+  burst(id, attempt, out);
+}
+
+// What was held back for the number is logged like other writes.
+void PartitionRuns::revoke(const AttemptId& id, const RunId& run, Outputs& out) {
+  Attempt* attempt = find(id);
+  if (!attempt || attempt->committing || attempt->committed != 0) return;
+  attempt->grant = 0;
+  attempt->held_nodes = 0;
+  for (StepRequest& request : std::exchange(attempt->held, {}))
+    ask(*attempt, std::move(request), out);
+  out.push_back(GrantReturned{id, run});
+}
+
+void PartitionRuns::end_if_over(const AttemptId& id, Attempt& attempt, Outputs& out) {
+  // A write with a granted number may have committed: what became of it decides the answer.
+  if (!attempt.finished || attempt.committing) return;
+  attempt.asked.clear();
+  report(id, attempt, attempt.step->result(), out);
+}
+
+void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult result, Outputs& out) {
+  PartitionDone done;
+  done.attempt = id;
+  done.run = attempt.info.run;
+  done.partition = setup_.partition;
+  done.status = std::move(result.status);
+  done.fetches = std::move(result.fetches);
+  std::map<ResourceId, std::uint32_t> keys;
+  for (std::size_t r = 0; r < result.keys.size(); ++r)
+    if (result.keys[r] > 0) keys[setup_.resources[r].id] += result.keys[r];
+  for (const auto& [resource, count] : keys) done.writes.push_back({resource, count});
+  done.uses = std::move(attempt.uses);
+  done.fast_committed = attempt.committed;
+  attempt.ended = true;
+  attempt.outbox.reset();
+  pool_.push_back(std::move(attempt.step));
+  out.push_back(std::move(done));
+}
+
+void PartitionRuns::live(const LiveList& list) {
+  if (!list.newer_than(live_)) return;
+  live_ = list;
+  std::erase_if(early_, [&](const auto& e) { return list.over(e.first); });
+  std::erase_if(attempts_, [&](const auto& a) { return a.second.ended && list.over(a.first); });
+}
+
+// ------------------------------------------------------------------ bursts
+
+// What is cheap does not wait for a lane; and most bursts before and after the work are that.
+void PartitionRuns::burst(const AttemptId& id, Attempt& attempt, Outputs& out) {
+  if (attempt.bursting || attempt.finished) return;
+  burst_done(id, attempt.step->run_cheap(inline_lanes_), out);
+}
+
+void PartitionRuns::burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out) {
+  attempt.bursting = true;
+  out.push_back(Burst{id, attempt.step, attempt.outbox});
+}
+
+void PartitionRuns::burst_done(const AttemptId& id, BurstResult result, Outputs& out) {
+  auto it = attempts_.find(id);
+  if (it == attempts_.end()) return;
+  Attempt& attempt = it->second;
+  attempt.bursting = false;
+  for (StepRequest& request : result.requests) {
+    if (attempt.grant != 0 && request.external->order == External::Order::write) {
+      attempt.held_nodes += std::uint32_t(request.items.size());
+      attempt.held.push_back(std::move(request));
+    } else {
+      ask(attempt, std::move(request), out);
+    }
+  }
+  attempt.waits += std::uint32_t(result.waits.size());
+  for (const StepWait& wait : result.waits) out.push_back(Await{id, wait});
+  if (result.finished) {
+    attempt.finished = true;
+    return end_if_over(id, attempt, out);
+  }
+  if (result.more) return burst_on_lanes(id, attempt, out);
+  if (attempt.step->has_arrivals()) return burst(id, attempt, out);
+  commit_held(attempt, out);
+}
+
+void PartitionRuns::arrived(const AttemptId& id, Arrival arrival, Outputs& out) {
+  if (live_.over(id)) return;
+  auto it = attempts_.find(id);
+  if (it == attempts_.end()) {
+    early_[id].push_back(std::move(arrival));
+    return;
+  }
+  if (it->second.ended || it->second.finished) return;
+  it->second.step->deliver(arrival.channel, arrival.tag, std::move(arrival.tensor), arrival.dead);
+  burst(id, it->second, out);
+}
+
+void PartitionRuns::waited(const AttemptId& id, std::uint32_t wait, Status status, Outputs& out) {
+  Attempt* attempt = find(id);
+  if (!attempt || attempt->finished) return;
+  --attempt->waits;
+  attempt->step->waited(wait, std::move(status));
+  burst(id, *attempt, out);
+}
+
+// ------------------------------------------------------------------ resources
+
+void PartitionRuns::answered(ResourceAnswer answer, Outputs& out) {
+  Attempt* attempt = find(answer.attempt);
+  if (!attempt) return;
+  if (attempt->committing) return committed(*attempt, std::move(answer), out);
+  const auto id = std::uint32_t(answer.id);
+  if (attempt->finished || !attempt->asked.contains(id)) return;
+  note_answer(*attempt, answer);
+  attempt->asked.erase(id);
+  if (answer.status.ok())
+    attempt->step->answer(id, std::move(answer.values));
+  else
+    attempt->step->answer(id, std::move(answer.status));
+  burst(answer.attempt, *attempt, out);
+}
+
+void PartitionRuns::committed(Attempt& attempt, ResourceAnswer answer, Outputs& out) {
+  attempt.committing = false;
+  if (answer.status.ok()) attempt.committed = answer.committed;
+  if (attempt.finished) return end_if_over(answer.attempt, attempt, out);
+  for (const StepRequest& held : attempt.held) {
+    if (answer.status.ok())
+      attempt.step->answer(held.id, std::vector<Tensor>{});
+    else
+      attempt.step->answer(held.id, answer.status);
+  }
+  attempt.held.clear();
+  burst(answer.attempt, attempt, out);
+}
+
+void PartitionRuns::ask(Attempt& attempt, StepRequest request, Outputs& out) {
+  ResourceRequest asked = request_of(attempt, request.id);
+  for (RequestItem& item : request.items) {
+    note_use(attempt, item);
+    if (auto after = setup_.after.find(item.node); after != setup_.after.end())
+      // Reads of one epoch join: seeing a write that one of them is not ordered after is as good.
+      asked.after.insert(asked.after.end(), after->second.begin(), after->second.end());
+    asked.items.push_back(item_of(attempt, item));
+  }
+  attempt.asked.emplace(request.id, request.resource);
+  out.push_back(Ask{request.resource, std::move(asked)});
+}
+
+// With a granted number the writes travel in one message, once nothing else is left to fail: no
+// burst, answer or ticket is to come, and nobody has called the attempt off.
+void PartitionRuns::commit_held(Attempt& attempt, Outputs& out) {
+  if (attempt.held.empty() || attempt.held_nodes < setup_.writes.size()) return;
+  if (attempt.committing || attempt.committed != 0 || attempt.aborted) return;
+  if (!attempt.asked.empty() || attempt.waits > 0) return;
+  ResourceRequest asked = request_of(attempt, attempt.held.front().id);
+  asked.commit = attempt.grant;
+  for (StepRequest& held : attempt.held)
+    for (RequestItem& item : held.items) {
+      note_use(attempt, item);
+      asked.items.push_back(item_of(attempt, item));
+    }
+  attempt.committing = true;
+  out.push_back(Ask{attempt.held.front().resource, std::move(asked)});
+}
+
+ResourceRequest PartitionRuns::request_of(const Attempt& attempt, std::uint32_t id) const {
+  ResourceRequest request;
+  request.id = id;
+  request.attempt = attempt.info;
+  request.plan = setup_.program;
+  return request;
+}
+
+ResourceRequest::Item PartitionRuns::item_of(const Attempt& attempt, RequestItem& item) const {
+  const Plan& plan = setup_.program->plan();
+  ResourceRequest::Item out;
+  out.node = &plan.info[item.node];
+  if (out.node->resource != kNoResource) out.resource = &plan.resources[out.node->resource];
+  out.key.node = item.node;
+  out.key.replica = std::uint32_t(std::max(0, out.node->replica));
+  if (auto write = setup_.writes.find(item.node); write != setup_.writes.end()) {
+    out.rule = write->second.rule;
+    out.key.node = write->second.key;
+    out.key.replica = write->second.replica;
+  }
+  out.key.iterations.assign(item.tag.iterations().begin(), item.tag.iterations().end());
+  out.position = position_of(attempt, *out.node);
+  out.operands = std::move(item.operands);
+  return out;
+}
+
+// Of a dataset: the element that START gave this node's replica.
+std::uint64_t PartitionRuns::position_of(const Attempt& attempt, const PlanInfo& node) const {
+  for (std::size_t d = 0; d < setup_.datasets.size(); ++d) {
+    if (setup_.datasets[d].resource != node.resource) continue;
+    const auto& elements = attempt.elements[d];
+    return elements[elements.size() > 1 ? std::size_t(node.replica) : 0];
+  }
+  return 0;
+}
+
+void PartitionRuns::note_use(Attempt& attempt, const RequestItem& item) const {
+  const PlanInfo& info = setup_.program->plan().info[item.node];
+  const External& external = *info.external;
+  for (std::uint32_t handle : info.handles) {
+    const std::uint64_t key = setup_.resources[handle].key;
+    if (external.sees) attempt.uses.reads.push_back(key);
+    if (external.changes) attempt.uses.updates.push_back(key);
+    if (external.fills) attempt.uses.enqueues.push_back(key);
+  }
+}
+
+// What only the answer tells of how the run depends on others.
+void PartitionRuns::note_answer(Attempt& attempt, const ResourceAnswer& answer) const {
+  const std::uint32_t asked = attempt.asked.at(std::uint32_t(answer.id));
+  if (asked == kNoResource) return;
+  const PartitionResource& resource = setup_.resources[asked];
+  if (answer.own) attempt.uses.own_dequeues.push_back(resource.key);
+  for (const std::string& name : answer.also_seen)
+    for (const PartitionResource& other : setup_.resources)
+      if (other.id == resource.id && other.name == name) attempt.uses.reads.push_back(other.key);
+}
+
+}  // namespace troupe

@@ -1,0 +1,90 @@
+#include "troupe/actors/worker/shard.hpp"
+
+#include <algorithm>
+
+#include "troupe/core/hash.hpp"
+
+namespace troupe {
+namespace {
+constexpr Instant kRepeatReport = std::chrono::milliseconds(50);
+}
+
+Shard::Shard(ProcessId process, std::uint64_t view) : process_(process), view_(view) {}
+
+void Shard::prepare(const Prepare& message, Outputs& out) {
+  if (message.view != view_ || message.round < round_) return;  // over: others came since
+  if (message.round == round_) {                                // sent again
+    if (last_) out.push_back(*last_);
+    return;
+  }
+  round_ = message.round;
+  last_.reset();
+  if (message.withdrawn) return withdraw(message, out);
+  staging_ = message;
+  pending_.emplace();
+  for (const ResourceWrites& r : message.resources) {
+    pending_->missing.insert(r.resource);
+    out.push_back(
+        StageResource{r.resource, {message.s, message.attempt, r.keys, message.min_live, false}});
+  }
+  if (message.resources.empty()) answer(message.s, 0, ok_status(), out);
+}
+
+// Those that could not stage it, or have not yet, are told too.
+void Shard::withdraw(const Prepare& message, Outputs& out) {
+  if (staging_ && staging_->attempt == message.attempt)
+    for (const ResourceWrites& r : staging_->resources)
+      out.push_back(
+          StageResource{r.resource, {message.s, message.attempt, 0, message.min_live, true}});
+  staging_.reset();
+  answer(message.s, 0, ok_status(), out);
+}
+
+void Shard::staged(ResourceId resource, const ResourceStaged& message, Outputs& out) {
+  if (!pending_ || message.s != staging_->s || message.attempt != staging_->attempt) return;
+  if (!message.status.ok()) return answer(message.s, 0, message.status, out);
+  if (pending_->missing.erase(resource) == 0) return;
+  pending_->hashes[resource] = message.hash;
+  if (!pending_->missing.empty()) return;
+  std::uint64_t hash = 0;
+  for (const auto& [staged, h] : pending_->hashes)
+    hash = hash_combine(hash_combine(hash, staged.index), h);
+  answer(message.s, hash, ok_status(), out);
+}
+
+void Shard::answer(CommitNumber s, std::uint64_t hash, Status status, Outputs& out) {
+  pending_.reset();
+  last_ = Staged{view_, process_, s, hash, round_, std::move(status)};
+  out.push_back(*last_);
+}
+
+void Shard::live(const LiveList& list, Outputs& out) {
+  if (list.view != view_ || !list.newer_than(live_)) return;
+  live_ = list;
+  out.push_back(ResourceLive{list});
+}
+
+void Shard::blocked(ResourceId resource, std::vector<AttemptId> waiting, std::vector<RunId> marked,
+                    Instant now, Outputs& out) {
+  if (waiting.empty())
+    blocked_.erase(resource);
+  else
+    blocked_[resource] = {std::move(waiting), std::move(marked)};
+  report(now, out);
+}
+
+void Shard::tick(Instant now, Outputs& out) {
+  if (now >= next_report_) report(now, out);
+}
+
+void Shard::report(Instant now, Outputs& out) {
+  BlockedReport report{view_, process_, ++report_sequence_, {}, {}};
+  for (const auto& [resource, waits] : blocked_) {
+    report.waiting.insert(report.waiting.end(), waits.waiting.begin(), waits.waiting.end());
+    report.marked.insert(report.marked.end(), waits.marked.begin(), waits.marked.end());
+  }
+  next_report_ = blocked_.empty() ? kNever : now + kRepeatReport;
+  out.push_back(std::move(report));
+}
+
+}  // namespace troupe

@@ -1,0 +1,522 @@
+#include "troupe/actors/worker/worker_actor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <caf/actor_system.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <map>
+#include <optional>
+
+#include "troupe/actors/inline_send.hpp"
+#include "troupe/actors/resources/dataset_actor.hpp"
+#include "troupe/actors/resources/files_actor.hpp"
+#include "troupe/actors/resources/queue_actor.hpp"
+#include "troupe/actors/resources/variables_actor.hpp"
+#include "troupe/actors/runtime/compiler_actor.hpp"
+#include "troupe/actors/spawn.hpp"
+#include "troupe/actors/wake_up.hpp"
+#include "troupe/actors/worker/device_actor.hpp"
+#include "troupe/actors/worker/executor_actor.hpp"
+#include "troupe/actors/worker/load_step.hpp"
+#include "troupe/actors/worker/shard.hpp"
+#include "troupe/core/log.hpp"
+
+namespace troupe {
+namespace {
+
+struct LocalDevice {
+  Device* device = nullptr;
+  DeviceActor actor;
+};
+
+// A resource of this process. Containers and queues are members of the shard, datasets are not.
+struct Container {
+  ResourceId id;
+  VariablesActor actor;
+};
+struct Queue {
+  ResourceId id;
+  QueueSpec spec;
+  ResourceActor actor;
+};
+using Place = std::pair<std::string, std::string>;  // device, then container or name
+
+struct LoadedStep {
+  std::map<std::uint32_t, ExecutorActor> executors;      // by partition
+  std::map<std::uint32_t, std::vector<FeedSpec>> feeds;  // in the order of Plan::feeds
+};
+
+struct WorkerState {
+  static constexpr const char* name = kWorker;
+  WorkerOptions options;
+  std::optional<Shard> shard;
+  std::map<std::string, LocalDevice> devices;
+  ServiceActor files;
+  CompilerActor compiler;
+  std::shared_ptr<StepLoader> loader;        // the compile thread's
+  std::map<CompiledId, StopFlag> preparing;  // steps there
+  std::map<CompiledId, LoadedStep> steps;
+  std::map<Place, Container> containers;
+  std::map<std::pair<Place, std::string>, Queue> queues;  // (device, container), name
+  std::map<std::uint64_t, DatasetActor> datasets;         // by a hash of everything they are
+  std::map<std::uint32_t, ResourceActor> resources;  // by index: those with a part in transactions
+  std::uint32_t next_resource = 0;
+  WakeUp wake_up;
+};
+
+using Self = WorkerActor::stateful_pointer<WorkerState>;
+
+Instant now(Self self) { return self->clock().now().time_since_epoch(); }
+
+// The shard.
+
+ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource& stage) {
+  return {stage.request.s, stage.request.attempt, 0,
+          not_found(fmt::format("process {} has no container or queue {}", s.options.process,
+                                stage.resource.index))};
+}
+
+void carry_out(Self self, Shard::Outputs& out) {
+  auto& s = self->state;
+  Shard::Outputs more;
+  for (auto& output : out) {
+    if (auto* stage = std::get_if<Shard::StageResource>(&output)) {
+      if (auto r = s.resources.find(stage->resource.index); r != s.resources.end())
+        self->send(r->second, stage->request);
+      else if (!stage->request.withdrawn)  // one that was dropped has nothing staged
+        s.shard->staged(stage->resource, no_such_resource(s, *stage), more);
+    } else if (auto* live = std::get_if<Shard::ResourceLive>(&output)) {
+      for (const auto& [_, r] : s.resources) self->send(r, live->list);
+      for (const auto& [_, step] : s.steps)
+        for (const auto& [index, executor] : step.executors) self->send(executor, live->list);
+      if (s.options.hub) s.options.hub->live(live->list);
+    } else if (auto* staged = std::get_if<Staged>(&output)) {
+      self->send(s.options.coordinator, *staged);
+    } else if (auto* blocked = std::get_if<BlockedReport>(&output)) {
+      self->send(s.options.coordinator, *blocked);
+    }
+  }
+  if (!more.empty()) return carry_out(self, more);
+  if (auto runs = s.wake_up.want(s.shard->next_wakeup(), now(self)))
+    self->delayed_send(self, *runs, Tick{});
+}
+
+// Resources.
+
+Container& container(Self self, const std::string& device, const std::string& name) {
+  auto& s = self->state;
+  auto [it, fresh] = s.containers.try_emplace({device, name});
+  if (fresh) {
+    LocalDevice& local = s.devices.at(device);
+    it->second.id = {s.options.process, s.next_resource++};
+    it->second.actor =
+        spawn_variables(self->system(), name.empty() ? "default" : name, it->second.id,
+                        *local.device, local.actor, WorkerActor(self), s.options.alive);
+    s.resources[it->second.id.index] = it->second.actor;
+  }
+  return it->second;
+}
+
+Expected<Queue*> queue(Self self, const std::string& device, const ResourceRef& ref) {
+  auto& s = self->state;
+  TROUPE_TRY(QueueSpec spec, queue_spec(ref));
+  auto key = std::make_pair(Place{device, ref.container}, ref.name);
+  auto it = s.queues.find(key);
+  if (it != s.queues.end()) {
+    TROUPE_TRY(QueueState(it->second.spec).compatible(spec).at(ref.def.site));
+    return &it->second;
+  }
+  Queue made;
+  made.id = {s.options.process, s.next_resource++};
+  made.spec = spec;
+  made.actor = spawn_queue(self->system(), spec, made.id, WorkerActor(self));
+  s.resources[made.id.index] = made.actor;
+  return &s.queues.emplace(std::move(key), std::move(made)).first->second;
+}
+
+// Steps that use them are gone, so nobody asks the old actors for anything any more.
+void drop_containers(Self self, const std::vector<std::string>& names) {
+  auto& s = self->state;
+  auto dropped = [&](const Place& place) {
+    return std::find(names.begin(), names.end(), place.second) != names.end();
+  };
+  std::erase_if(s.containers, [&](const auto& entry) {
+    if (!dropped(entry.first)) return false;
+    s.resources.erase(entry.second.id.index);
+    self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
+    return true;
+  });
+  Shard::Outputs out;
+  std::erase_if(s.queues, [&](const auto& entry) {
+    if (!dropped(entry.first.first)) return false;
+    s.resources.erase(entry.second.id.index);
+    self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
+    s.shard->blocked(entry.second.id, {}, {}, now(self), out);
+    return true;
+  });
+  carry_out(self, out);
+}
+
+DatasetActor dataset(Self self, const ResourceRef& ref) {
+  auto& s = self->state;
+  std::uint64_t key = hash_text(ref.name, hash_text(ref.container));
+  for (const auto& [name, attr] : ref.def.attrs) key = hash_text(name + attr.text(), key);
+  auto it = s.datasets.find(key);
+  if (it == s.datasets.end())
+    it = s.datasets.emplace(key, spawn_dataset(self->system(), ref.def)).first;
+  return it->second;
+}
+
+Expected<VariableSpec> variable_spec(const ResourceRef& ref) {
+  auto dtype = ref.def.attrs.find("T"), shape = ref.def.attrs.find("shape");
+  if (dtype == ref.def.attrs.end() || !dtype->second.get<DType>() || shape == ref.def.attrs.end() ||
+      !shape->second.get<PartialShape>())
+    return invalid_argument("node '" + ref.def.name + "' does not describe a variable");
+  return VariableSpec{ref.name, *dtype->second.get<DType>(), *shape->second.get<PartialShape>()};
+}
+
+// Finds or makes what the plan's handles stand for.
+Status resolve(Self self, const Plan& plan,
+               std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>& declare,
+               ExecutorSetup& setup) {
+  for (const ResourceRef& ref : plan.resources) {
+    PartitionResource resource;
+    resource.name = ref.name;
+    resource.key = conflict_key(self->state.options.process, ref, plan.device);
+    if (ref.kind == "variable") {
+      Container& c = container(self, plan.device, ref.container);
+      resource.id = c.id;
+      setup.resources.push_back(c.actor);
+      TROUPE_TRY(VariableSpec spec, variable_spec(ref));
+      auto& [actor, message] = declare[c.id];
+      actor = c.actor;
+      message.variables.push_back(std::move(spec));
+    } else if (ref.kind == "queue") {
+      TROUPE_TRY(Queue * q, queue(self, plan.device, ref));
+      resource.id = q->id;
+      setup.resources.push_back(q->actor);
+    } else if (ref.kind == "dataset") {
+      setup.resources.push_back(dataset(self, ref));
+    } else {
+      return not_found(fmt::format("this process has no resources of the kind '{}'", ref.kind))
+          .at(ref.def.site)
+          .in("in node '" + ref.def.name + "'");
+    }
+    setup.partition.resources.push_back(std::move(resource));
+  }
+  return ok_status();
+}
+
+// Loading.
+
+struct Loading {
+  LoadedStep step;
+  std::shared_ptr<ChannelRoutes> routes = std::make_shared<ChannelRoutes>();
+  std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>> declare;
+  std::vector<InboundChannel> inbound;
+};
+
+// What a plan asks of the process, without a handle.
+Status check_services(const Plan& plan, const std::map<std::string, ServiceActor>& services) {
+  for (const PlanInfo& info : plan.info)
+    if (info.external && info.resource == kNoResource &&
+        !services.contains(info.external->resource))
+      return not_found(fmt::format("{} asks for '{}', which this process does not have",
+                                   info.def.op, info.external->resource))
+          .at(info.def.site)
+          .in("in node '" + info.name + "'");
+  return ok_status();
+}
+
+Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& partition,
+                      Loading& loading) {
+  auto& s = self->state;
+  const Plan& plan = partition.program->plan();
+  ExecutorSetup setup;
+  setup.compiled = compiled;
+  setup.partition.partition = partition.index;
+  if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
+  setup.device = s.devices.at(plan.device).actor;
+  setup.coordinator = s.options.coordinator;
+  setup.services = {{"files", s.files}};
+  TROUPE_TRY(check_services(plan, setup.services));
+  TROUPE_TRY(resolve(self, plan, loading.declare, setup));
+  setup.partition.datasets = dataset_reads(plan);
+  setup.partition.program = std::move(partition.program);
+  setup.partition.writes = std::move(partition.writes);
+  setup.partition.after = std::move(partition.after);
+  setup.routes = loading.routes;
+  setup.alive = s.options.alive;
+  loading.step.executors[partition.index] = spawn_executor(self->system(), std::move(setup));
+  return ok_status();
+}
+
+// A client's session and the master have checked what they send; another process may not have.
+Status check_feeds(const std::vector<FeedSpec>& specs, const std::vector<Tensor>& feeds) {
+  if (feeds.size() != specs.size())
+    return invalid_argument(
+        fmt::format("the step wants {} feeds, not {}", specs.size(), feeds.size()));
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const FeedSpec& spec = specs[i];
+    const Tensor& t = feeds[i];
+    if (t.defined() && t.dtype() == spec.dtype && spec.shape.accepts(t.shape())) continue;
+    std::string got = t.defined() ? fmt::format("{}{}", dtype_name(t.dtype()), t.shape().text())
+                                  : "an undefined tensor";
+    return invalid_argument(fmt::format("feed '{}' is {}{}, not {}", spec.name,
+                                        dtype_name(spec.dtype), spec.shape.text(), got));
+  }
+  return ok_status();
+}
+
+void route(Self self, const PreparedStep& prepared, Loading& loading) {
+  ProcessId me = self->state.options.process;
+  const std::vector<ProcessId>& owner = prepared.owner;
+  for (const Channel& channel : prepared.channels) {
+    if (owner[channel.from] == me) {
+      ChannelRoutes::Route route;
+      route.partition = channel.to;
+      route.process = owner[channel.to];
+      if (auto it = loading.step.executors.find(channel.to); it != loading.step.executors.end())
+        route.local = it->second;
+      loading.routes->routes[channel.id] = std::move(route);
+    } else if (owner[channel.to] == me) {
+      loading.inbound.push_back({channel.id, owner[channel.from], channel.to, channel.dtype,
+                                 channel.shape, !channel.frames.empty()});
+    }
+  }
+}
+
+// Answers when every container knows its variables: a run that starts afterwards finds them.
+void declare_all(Self self, CompiledId compiled, Loading& loading) {
+  auto& s = self->state;
+  auto left = std::make_shared<std::pair<std::size_t, Status>>(loading.declare.size(), Status{});
+  auto answer = [coordinator = s.options.coordinator, id = compiled,
+                 process = s.options.process](Status status) {
+    caf::anon_send(coordinator, StepLoaded{id, process, std::move(status)});
+  };
+  if (loading.declare.empty()) return answer(ok_status());
+  auto mutex = std::make_shared<std::mutex>();
+  for (auto& [id, entry] : loading.declare) {
+    auto& [variables, declare] = entry;
+    declare.done = [left, mutex, answer](Status status) {
+      std::lock_guard lock(*mutex);
+      if (left->second.ok()) left->second = std::move(status);
+      if (--left->first == 0) answer(left->second);
+    };
+    self->send(variables, std::move(declare));
+  }
+}
+
+void answer_load(Self self, CompiledId compiled, Status status) {
+  auto& s = self->state;
+  self->send(s.options.coordinator, StepLoaded{compiled, s.options.process, std::move(status)});
+}
+
+void load_graph(Self self, const LoadGraph& message) {
+  auto& s = self->state;
+  self->send(s.compiler, CompileWork{[loader = s.loader, message] { loader->load(message); }});
+}
+
+// Compiles beside what runs. StepPrepared goes on from there, unless the step was unloaded
+// meanwhile.
+void prepare_step(Self self, const LoadStep& message) {
+  auto& s = self->state;
+  if (s.steps.contains(message.compiled) || s.preparing.contains(message.compiled))
+    return answer_load(self, message.compiled,
+                       already_exists(fmt::format("compiled step {} is loaded", message.compiled)));
+  StopFlag stop = std::make_shared<std::atomic<bool>>(false);
+  s.preparing[message.compiled] = stop;
+  auto work = [loader = s.loader, stop, message, worker = WorkerActor(self),
+               alive = s.options.alive] {
+    if (*stop) return;
+    auto step =
+        std::make_shared<PreparedStep>(loader->prepare(message, [&] { return stop->load(); }));
+    caf::anon_send(worker, StepPrepared{message.compiled, std::move(step), stop});
+  };
+  self->send(s.compiler, CompileWork{std::move(work)});
+}
+
+Status load_step(Self self, CompiledId compiled, PreparedStep& prepared) {
+  auto& s = self->state;
+  TROUPE_TRY(prepared.status);
+  Loading loading;
+  loading.routes->compiled = compiled;
+  loading.routes->hub = s.options.hub;
+  Status status;
+  for (PreparedStep::Partition& partition : prepared.partitions)
+    if (status.ok()) status = load_partition(self, compiled, partition, loading);
+  if (!status.ok()) {
+    for (auto& [_, executor] : loading.step.executors)
+      self->send_exit(executor, caf::exit_reason::user_shutdown);
+    return status;
+  }
+  route(self, prepared, loading);
+  if (s.options.hub && !loading.inbound.empty())
+    s.options.hub->expect(compiled, std::move(loading.inbound));
+  if (s.options.master) {
+    ExecutorsMade made;
+    made.compiled = compiled;
+    for (const auto& [index, executor] : loading.step.executors)
+      made.executors.emplace_back(index, executor);
+    self->send(s.options.master, std::move(made));
+  }
+  s.steps[compiled] = std::move(loading.step);
+  declare_all(self, compiled, loading);
+  return ok_status();
+}
+
+void step_prepared(Self self, const StepPrepared& message) {
+  auto& s = self->state;
+  auto at = s.preparing.find(message.compiled);
+  if (at == s.preparing.end() || at->second != message.stop) return;
+  s.preparing.erase(at);
+  if (Status status = load_step(self, message.compiled, *message.step); !status.ok())
+    answer_load(self, message.compiled, std::move(status));
+}
+
+void unload(Self self, CompiledId id) {
+  auto& s = self->state;
+  if (auto preparing = s.preparing.extract(id)) *preparing.mapped() = true;
+  auto step = s.steps.extract(id);
+  if (step.empty()) return;
+  for (auto& [_, executor] : step.mapped().executors)
+    self->send_exit(executor, caf::exit_reason::user_shutdown);
+  if (s.options.hub) s.options.hub->forget(id);
+}
+
+const ExecutorActor* executor(WorkerState& s, CompiledId id, std::uint32_t partition) {
+  auto step = s.steps.find(id);
+  if (step == s.steps.end()) return nullptr;
+  auto it = step->second.executors.find(partition);
+  return it == step->second.executors.end() ? nullptr : &it->second;
+}
+
+void refuse(Self self, const AttemptId& attempt, const RunId& run, std::uint32_t partition,
+            Status why) {
+  PartitionDone done;
+  done.attempt = attempt;
+  done.run = run;
+  done.partition = partition;
+  done.status = std::move(why);
+  self->send(self->state.options.coordinator, std::move(done));
+}
+
+void not_loaded(Self self, const AttemptId& attempt, const RunId& run, CompiledId id,
+                std::uint32_t partition) {
+  refuse(self, attempt, run, partition,
+         not_found(fmt::format("compiled step {} is not loaded in process {}", id,
+                               self->state.options.process)));
+}
+
+void start(Self self, StartPartition& message) {
+  const ExecutorActor* e = executor(self->state, message.compiled, message.partition);
+  if (!e)
+    return not_loaded(self, message.attempt.id, message.attempt.run, message.compiled,
+                      message.partition);
+  auto& step = self->state.steps.at(message.compiled);
+  if (auto specs = step.feeds.find(message.partition); specs != step.feeds.end())
+    if (Status status = check_feeds(specs->second, message.feeds); !status.ok())
+      return refuse(self, message.attempt.id, message.attempt.run, message.partition,
+                    std::move(status));
+  self->send(*e, std::move(message));
+}
+
+// This process is of no use to the job any more: whoever waits for it is told why.
+void give_up(Self self, const Status& why) {
+  auto& s = self->state;
+  TROUPE_LOG(error, "worker", why.text());
+  if (s.options.hub) return s.options.hub->close(0, why);
+  if (s.options.master) self->send(s.options.master, ProcessLost{s.options.process, why});
+}
+
+void leave(Self self) {
+  auto& s = self->state;
+  auto reason = caf::exit_reason::user_shutdown;
+  for (auto& [_, step] : s.steps)
+    for (auto& [index, e] : step.executors) self->send_exit(e, reason);
+  for (auto& [_, c] : s.containers) self->send_exit(c.actor, reason);
+  for (auto& [_, q] : s.queues) self->send_exit(q.actor, reason);
+  for (auto& [_, d] : s.datasets) self->send_exit(d, reason);
+  for (auto& [_, d] : s.devices) self->send_exit(d.actor, reason);
+  self->send_exit(s.files, reason);
+  for (auto& [_, stop] : s.preparing) *stop = true;
+  self->send_exit(s.compiler, reason);
+  self->quit(reason);
+}
+
+WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
+  auto& s = self->state;
+  s.shard.emplace(options.process, options.view);
+  s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,
+                                          options.hub != nullptr);
+  s.compiler = spawn_compiler(self->system(), options.compile_thread);
+  s.files = spawn_files(self->system());
+  for (Device* device : options.devices)
+    s.devices[device->name().text()] = {device,
+                                        spawn_device(self->system(), *device, options.alive)};
+  s.options = std::move(options);
+  return {
+      [self](const LoadGraph& message) { load_graph(self, message); },
+      [self](const LoadStep& message) { prepare_step(self, message); },
+      [self](const UnloadStep& message) { unload(self, message.compiled); },
+      [self](const DropContainers& message) { drop_containers(self, message.containers); },
+      [self](StartPartition& message) { start(self, message); },
+      [self](AbortPartition& message) {
+        if (message.cause.ok()) message.cause = aborted("the attempt was ended without a cause");
+        if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))
+          self->send(*e, message);
+        else
+          not_loaded(self, message.attempt, message.run, message.compiled, message.partition);
+      },
+      [self](const RevokeGrant& message) {
+        if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))
+          self->send(*e, message);
+      },
+      [self](const Prepare& message) {
+        Shard::Outputs out;
+        self->state.shard->prepare(message, out);
+        carry_out(self, out);
+      },
+      [self](const LiveList& message) {
+        Shard::Outputs out;
+        self->state.shard->live(message, out);
+        carry_out(self, out);
+      },
+      [](const Members&) {},  // the hub's: a worker's resources do not depend on it
+      [self](const ExpelProcess& message) { give_up(self, message.why); },
+      [self](const Leave&) { leave(self); },
+      [self](const StepPrepared& message) { step_prepared(self, message); },
+      [self](const StagedAt& message) {
+        Shard::Outputs out;
+        self->state.shard->staged(message.resource, message.staged, out);
+        carry_out(self, out);
+      },
+      [self](const BlockedAt& message) {
+        if (!self->state.resources.contains(message.resource.index)) return;  // dropped
+        Shard::Outputs out;
+        self->state.shard->blocked(message.resource, message.waiting, message.marked, now(self),
+                                   out);
+        carry_out(self, out);
+      },
+      [self](TensorArrived& message) {
+        if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))
+          self->send(*e, std::move(message));
+      },
+      [self](const Tick&) {
+        auto& s = self->state;
+        Shard::Outputs out;
+        if (s.wake_up.fired(now(self))) s.shard->tick(now(self), out);
+        carry_out(self, out);
+      },
+  };
+}
+
+}  // namespace
+
+WorkerActor spawn_worker(caf::actor_system& system, WorkerOptions options) {
+  return spawn_actor<WorkerActor>(system, kWorker, worker_behavior, std::move(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+// The worker: one process's devices, executors and resources, and its shard.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/hub.hpp"
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/devices/device.hpp"
+#include "troupe/ops/op.hpp"
+
+namespace troupe {
+
+struct WorkerOptions {
+  ProcessId process = 0;
+  std::uint64_t view = 1;
+  std::vector<Device*> devices;  // outlive the actor; full names
+  const OpTable* ops = nullptr;
+  CoordinatorActor coordinator;  // the master, or its proxy
+  MasterActor master;            // set when it is in this process
+  Hub* hub = nullptr;            // null: a job of one process
+  bool compile_thread = true;    // its own; false in a simulation on one thread
+  // Held by every actor that may use a device; gone when all of them are.
+  std::shared_ptr<void> alive;
+};
+
+// Loads steps, makes the resources their plans name, and passes the coordinator's messages on:
+// PREPARE to the resources that the run wrote to, LiveLists to all. Executors and resources end
+// with it.
+WorkerActor spawn_worker(caf::actor_system& system, WorkerOptions options);
+
+}  // namespace troupe

@@ -1,0 +1,6 @@
+// A header of the program's own, under a path that the library has, too.
+#pragma once
+
+namespace outside {
+inline constexpr const char* kStatus = "core/status of the program";
+}
