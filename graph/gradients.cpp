@@ -154,7 +154,7 @@ class Backprop {
     if (!is_trainable(dtype(port))) return false;
     if (x_ports_.contains(port)) return true;
     return port.node < reached_.size() && reached_[port.node] && !among(stop_, port) &&
-           !g_.registry().find(g_.node(port.node).op)->def.no_gradient;
+           g_.registry().find(g_.node(port.node).op)->def.no_gradient.empty();
   }
 
   void reach_from_xs() {
@@ -251,7 +251,7 @@ class Backprop {
     }
     const OpInfo& op = *g_.registry().find(g_.node(id).op);
     const OpDef& def = op.def;
-    if (!any || def.no_gradient) return ok_status();
+    if (!any || !def.no_gradient.empty()) return ok_status();
     if (!def.grad) return no_gradient(id);
     if (op.is(External::Order::read)) TROUPE_TRY(check_snapshot(id));
     TROUPE_TRY(std::vector<Output> dx, call(id, def.grad, std::move(dy)));

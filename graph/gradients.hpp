@@ -30,9 +30,16 @@ class GradContext {
 
 // d(sum of ys)/d(xs), one Output per x; empty where no path leads from x to a y (None, not zeros).
 // Several gradients of one port are summed with AddN in node order. Gradient nodes keep the site
-// of their forward node and stand under the scope "gradients".
+// of their forward node and stand under the scope "gradients". Ports among `stop` are held constant
+// for what lies before them.
+//
+// An x that is a variable's handle, or a read of it, stands for the value that the variable has in
+// the run's snapshot: the gradient is the sum over all its reads, whichever handle of that name
+// they use. A read ordered after a write of the same run has another value. As an x it stands for
+// itself alone; on a path to the variable it is refused, since no gradient flows through a write.
+//
 // Errors: not_found for an op on the path without gradient (op name, type and site);
-// invalid_argument for ys that are not trainable.
+// invalid_argument for ys that are not trainable, and for such a read.
 Expected<std::vector<Output>> gradients(std::span<const Output> ys, std::span<const Output> xs,
                                         std::span<const Output> grad_ys = {},
                                         std::span<const Output> stop = {});

@@ -99,7 +99,8 @@ struct OpDef {
   std::vector<std::string> attrs = {};
   ShapeFn shape = nullptr;
   GradFn grad = nullptr;
-  bool no_gradient = false;  // differentiation stops here (None); else a missing grad is an error
+  std::string no_gradient =
+      {};  // why differentiation stops here; empty: a missing grad is an error
   std::vector<std::string> host =
       {};                    // inputs and outputs that live in host memory on every device
   bool stateful = false;     // never merged, folded or duplicated

@@ -134,7 +134,7 @@ class OpParser {
 
   Status consistent() {
     const OpDef& def = info_.def;
-    if (def.grad && def.no_gradient)
+    if (def.grad && !def.no_gradient.empty())
       return invalid_argument("has a gradient function and no_gradient");
     if (def.commutative && (info_.in.size() != 2 || info_.in[0].kind == ArgSpec::Kind::list ||
                             info_.in[0].kind == ArgSpec::Kind::types))

@@ -586,6 +586,17 @@ Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ks
   return add_node(std::move(node)).output();
 }
 
+Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksize,
+    std::vector<std::int64_t> strides, const MaxPoolPickOptions& options, Site site) {
+  NodeSpec node{.op = "MaxPoolPick"};
+  node.inputs = {x, y, d};
+  node.attrs.emplace("ksize", std::move(ksize));
+  node.attrs.emplace("strides", std::move(strides));
+  node.attrs.emplace("padding", options.padding);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output maximum(Output a, Output b, Site site) {
   NodeSpec node{.op = "Maximum"};
   node.inputs = {a, b};
@@ -739,6 +750,15 @@ Output prod(Output x, const ProdOptions& options, Site site) {
 Output prod_grad(Output dy, Output x, const ProdGradOptions& options, Site site) {
   NodeSpec node{.op = "ProdGrad"};
   node.inputs = {dy, x};
+  node.attrs.emplace("axes", options.axes);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output prod_grad_along(Output dy, Output x, const std::vector<Output>& tangents,
+    const ProdGradAlongOptions& options, Site site) {
+  NodeSpec node{.op = "ProdGradAlong"};
+  node.inputs = flat_inputs({dy, x, tangents});
   node.attrs.emplace("axes", options.axes);
   node.site = std::move(site);
   return add_node(std::move(node)).output();

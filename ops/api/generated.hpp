@@ -413,6 +413,15 @@ Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ks
     std::vector<std::int64_t> strides, const MaxPoolGradOptions& options = {},
     Site site = Site::here());
 
+struct MaxPoolPickOptions {
+  std::string padding = "VALID";  // SAME, VALID
+};
+// MaxPoolPick: For each window of MaxPool, with its input x and output y, the element of d where
+// the first maximum of x stands: the gradient of MaxPoolGrad for dy.
+Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksize,
+    std::vector<std::int64_t> strides, const MaxPoolPickOptions& options = {},
+    Site site = Site::here());
+
 // Maximum: The larger of a and b; NaN where one is NaN. Where they are equal, the gradient goes to
 // both in equal parts. The inputs broadcast.
 Output maximum(Output a, Output b, Site site = Site::here());
@@ -518,6 +527,15 @@ struct ProdGradOptions {
 Output prod_grad(Output dy, Output x, const ProdGradOptions& options = {},
     Site site = Site::here());
 
+struct ProdGradAlongOptions {
+  std::vector<std::int64_t> axes = {};
+};
+// ProdGradAlong: dx = dy * the derivative, along one tangent after the other, of the product of the
+// other elements, exact with zeros: higher derivatives of Prod. Tangents are shaped like x; there
+// are at most 8.
+Output prod_grad_along(Output dy, Output x, const std::vector<Output>& tangents,
+    const ProdGradAlongOptions& options = {}, Site site = Site::here());
+
 struct QueueCloseOptions {
   bool cancel_pending = false;
 };
@@ -558,7 +576,7 @@ Output random_uniform_int(GraphBuilder& g, PartialShape shape, std::int64_t high
     const RandomUniformIntOptions& options = {}, Site site = Site::here());
 
 // Range: The vector start, start + delta, ... up to but without limit. Scalars; delta may be
-// negative but not 0.
+// negative but not 0. No gradient flows to limit.
 Output range(Output start, Output limit, Output delta, Site site = Site::here());
 
 struct RankOptions {

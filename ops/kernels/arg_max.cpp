@@ -82,7 +82,7 @@ OpDef arg(std::string name, std::string what) {
           .types = kNumbers,
           .attrs = {"axis: int = -1"},
           .shape = arg_shape,
-          .no_gradient = true,
+          .no_gradient = "an index",
           .doc = "The position along `axis` of the first " + what +
                  "; of the first NaN if there "
                  "is one. The dimension goes; it must not be empty."};

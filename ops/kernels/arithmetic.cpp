@@ -190,6 +190,28 @@ std::vector<Output> pow_grad(GradContext& c) {
   return to_inputs(c, c.g.add("PowGradBase", {c.dy[0], c.x[0], c.x[1]}),
                    c.g.add("PowGradExponent", {c.dy[0], c.y[0], c.x[0]}));
 }
+// Second order, with the gradient d; dy has the broadcast shape. What is chosen away is replaced
+// before it is computed with: 0 times the slope of log(0) would be NaN.
+// z = dy b a^(b-1), 0 where b is 0: dz/da = dy b (b-1) a^(b-2), dz/db = dy a^(b-1) + z log a
+std::vector<Output> pow_grad_base_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], a = c.x[1], b = c.x[2], one = scalar_like(b, 1);
+  const Output zero = scalar_like(b, 0), positive = c.g.add("Greater", {a, zero});
+  Output d_dy = multiply(d, dy);
+  Output safe_b = where(c.g.add("Equal", {b, zero}), one, b);
+  Output by_a = c.g.add("PowGradBase", {multiply(d_dy, b), a, minus(safe_b, one)});
+  Output power = c.g.add("Pow", {where(positive, a, one), minus(b, one)});
+  Output by_b = plus(where(positive, multiply(d_dy, power), zero),
+                     c.g.add("PowGradExponent", {d, c.y[0], a}));
+  return {c.g.add("PowGradBase", {d, a, b}), unbroadcast(by_a, a, dy), unbroadcast(by_b, b, dy)};
+}
+// z = dy y log a, 0 where a <= 0
+std::vector<Output> pow_grad_exponent_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1], a = c.x[2];
+  const Output zero = scalar_like(a, 0), positive = c.g.add("Greater", {a, zero});
+  Output slope = divide(multiply(multiply(d, dy), y), where(positive, a, scalar_like(a, 1)));
+  return {c.g.add("PowGradExponent", {d, y, a}), c.g.add("PowGradExponent", {d, dy, a}),
+          unbroadcast(where(positive, slope, zero), a, dy)};
+}
 std::vector<Output> squared_difference_grad(GradContext& c) {
   Output d = c.g.add("Sub", {c.x[0], c.x[1]});
   Output da = c.g.add("Mul", {c.dy[0], c.g.add("Add", {d, d})});
@@ -260,7 +282,7 @@ OpDef binary(std::string name, GradFn grad, std::string doc) {
           .types = kNumbers,
           .shape = broadcast_shape,
           .grad = grad,
-          .no_gradient = grad == nullptr,
+          .no_gradient = grad == nullptr ? "constant between its steps" : "",
           .doc = std::move(doc) + " The inputs broadcast."};
 }
 OpDef commutative(OpDef def) {
@@ -312,6 +334,7 @@ TROUPE_OPS(division_and_powers) {
          .out = {"da"},
          .types = kFloats,
          .shape = pow_grad_shape,
+         .grad = pow_grad_base_grad,
          .doc = "da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's)."})
       .cpu(elementwise<PowGradBase>);
   r.add({.name = "PowGradExponent",
@@ -319,6 +342,7 @@ TROUPE_OPS(division_and_powers) {
          .out = {"db"},
          .types = kFloats,
          .shape = pow_grad_shape,
+         .grad = pow_grad_exponent_grad,
          .doc = "db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's)."})
       .cpu(elementwise<PowGradExponent>);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "troupe/ops/kernels/columns.hpp"
+#include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/op.hpp"
 
 using namespace troupe;
@@ -46,6 +47,56 @@ std::vector<Output> batch_norm_grad(GradContext& c) {
                       {c.dy[0], c.x[0], c.x[1], c.y[1], c.y[3], c.dy[1], c.dy[2], c.dy[3]},
                       {{"is_training", c.bool_attr("is_training")}});
   return {dx, dx.sibling(1), dx.sibling(2), Output(), Output()};
+}
+
+// The number of rows, as a scalar.
+Output count_rows(Output x, Output channels) {
+  auto size = [](Output t) {
+    return t.graph().add("Cast", {t.graph().add("Size", {t})}, {{"to", t.dtype()}});
+  };
+  return divide(size(x), size(channels));
+}
+
+// The gradient of FusedBatchNormGrad, whose formulas stand at its kernel. With c = x - mean,
+// D = sum(dy c), U = sum(u c), s = inv_std, and u, p and q arriving at dx, dscale and doffset, what
+// is differentiated is
+//   sum(u dx) + p dscale + q doffset
+//     = scale s sum(u dy) + b U + (dmean - scale s sum(dy)) / N sum(u) + p s D + q sum(dy)
+//   b = 2 dvariance / (N-1) - s^3 (scale D + dinv_std) / N
+// and without what N divides where the statistics were inputs.
+std::vector<Output> batch_norm_grad_grad(GradContext& c) {
+  const bool training = c.bool_attr("is_training");
+  const Output dy = c.x[0], x = c.x[1], scale = c.x[2], mean = c.x[3], s = c.x[4];
+  const Output dvariance = c.x[6], dinv = c.x[7], u = c.dy[0], p = c.dy[1], q = c.dy[2];
+  auto sum = [&](Output rows) { return c.g.add("BiasAddGrad", {rows}); };
+  const Output centred = minus(x, mean), gain = multiply(scale, s);
+  const Output sum_dy = sum(dy), sum_u_dy = sum(multiply(u, dy)), d = sum(multiply(dy, centred));
+  Output by_dy = plus(multiply(u, gain), q), by_centred = multiply(p, s);
+  Output by_scale = multiply(s, sum_u_dy), by_s = plus(multiply(scale, sum_u_dy), multiply(p, d));
+  if (!training) {
+    by_dy = plus(by_dy, multiply(centred, by_centred));
+    Output by_mean = negate(multiply(by_centred, sum_dy));
+    return {by_dy, multiply(dy, by_centred), by_scale, by_mean, by_s, Output(), Output(), Output()};
+  }
+  const Output one = scalar_like(x, 1), rows = count_rows(x, scale);
+  const Output n = c.g.add("Maximum", {rows, one});
+  const Output less_one = c.g.add("Maximum", {minus(rows, one), one});
+  const Output sum_u = divide(sum(u), n), spread = divide(sum(multiply(u, centred)), n);  // U / N
+  const Output squared = multiply(s, s), cubed = multiply(squared, s);
+  const Output inner = plus(multiply(scale, d), dinv), u_dy = multiply(sum_u, sum_dy);
+  const Output b = minus(divide(twice(dvariance), less_one), divide(multiply(cubed, inner), n));
+  by_centred = minus(by_centred, multiply(multiply(spread, cubed), scale));
+  by_dy = plus(minus(by_dy, multiply(sum_u, gain)), multiply(centred, by_centred));
+  const Output by_x = plus(multiply(u, b), multiply(dy, by_centred));
+  const Output by_mean =
+      negate(plus(multiply(multiply(b, sum_u), n), multiply(by_centred, sum_dy)));
+  by_scale = minus(by_scale, plus(multiply(multiply(spread, cubed), d), multiply(s, u_dy)));
+  const Output three = scalar_like(x, 3);
+  by_s = minus(by_s, plus(multiply(multiply(multiply(spread, squared), three), inner),
+                          multiply(scale, u_dy)));
+  const Output by_dvariance = divide(twice(multiply(spread, n)), less_one);
+  return {by_dy, by_x,  by_scale,     by_mean,
+          by_s,  sum_u, by_dvariance, negate(multiply(spread, cubed))};
 }
 
 Status want_channels(const KernelContext& c, int first, int last, std::int64_t n) {
@@ -228,6 +279,7 @@ TROUPE_OPS(batch_norm) {
          .types = "f32 f64",
          .attrs = {"is_training: bool = true"},
          .shape = batch_norm_grad_shape,
+         .grad = batch_norm_grad_grad,
          .doc = "The gradient of FusedBatchNorm, given its outputs mean and inv_std and the "
                 "gradients of all its outputs."})
       .cpu(float_kernel<FusedBatchNormGrad>);

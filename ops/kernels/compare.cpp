@@ -54,7 +54,7 @@ OpDef comparison(std::string name, std::string doc) {
           .out = {"y: bool"},
           .types = kNumbers,
           .shape = broadcast_shape,
-          .no_gradient = true,
+          .no_gradient = "a truth value",
           .doc = std::move(doc) + " The inputs broadcast."};
 }
 OpDef equality(std::string name, std::string doc) {

@@ -148,6 +148,14 @@ std::vector<Output> concat_grad(GradContext& c) {
   return c.g.add(std::move(spec)).outputs();
 }
 
+// One gradient for each part; joined again they are that of dy.
+std::vector<Output> concat_grad_grad(GradContext& c) {
+  std::vector<Output> dx(c.x.size());
+  dx[0] = c.g.add(NodeSpec{.op = "Concat", .inputs = c.dy, .attrs = {{"axis", c.int_attr("axis")}}})
+              .output();
+  return dx;
+}
+
 // The sizes of the parts along the axis, from a total that may be unknown.
 Expected<std::vector<std::int64_t>> part_sizes(const std::vector<std::int64_t>& sizes,
                                                std::int64_t n, std::int64_t total) {
@@ -295,6 +303,7 @@ TROUPE_OPS(concat) {
          .types = kAllTypes,
          .attrs = {"Tshape: type {i64} = i64", "axis: int = 0"},
          .shape = concat_grad_shape,
+         .grad = concat_grad_grad,
          .host = {"shapes"},
          .doc = "Takes dy apart into tensors of the given shapes, which must fill it along `axis`: "
                 "the gradient of Concat."})

@@ -5,6 +5,7 @@
 
 #include "troupe/ops/kernels/args.hpp"
 #include "troupe/ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/moves.hpp"
 
 using namespace troupe;
@@ -109,6 +110,16 @@ struct RangeKernel final : Kernel {
   }
 };
 
+// y[i] = start + i delta. The limit decides about the length alone.
+std::vector<Output> range_grad(GradContext& c) {
+  const Output dy = c.dy[0];
+  auto number = [&](std::int64_t value) { return scalar_const(c.g, DType::i64, double(value)); };
+  Output size = c.g.add("Size", {dy});
+  Output steps =
+      c.g.add("Cast", {c.g.add("Range", {number(0), size, number(1)})}, {{"to", dy.dtype()}});
+  return {c.g.add("Sum", {dy}), Output(), c.g.add("Sum", {multiply(dy, steps)})};
+}
+
 Status placeholder_shape(InferenceContext& c) {
   c.set(0, c.shape_attr("shape"));
   return ok_status();
@@ -122,7 +133,7 @@ TROUPE_OPS(constant) {
          .types = kAllTypes,
          .attrs = {"value: tensor"},
          .shape = const_shape,
-         .no_gradient = true,
+         .no_gradient = "no inputs",
          .cheap = true,
          .doc = "The tensor given as attribute, of type T."})
       .cpu(make_const);
@@ -141,7 +152,7 @@ TROUPE_OPS(constant) {
          .out = {"y"},
          .types = kNumbersAndBool,
          .shape = same_shape,
-         .no_gradient = true,
+         .no_gradient = "the same for any x",
          .doc = "Zeros (false) of the shape and type of x."})
       .cpu(elementwise<Same<0>, NumbersAndBool>);
   r.add({.name = "OnesLike",
@@ -149,7 +160,7 @@ TROUPE_OPS(constant) {
          .out = {"y"},
          .types = kNumbersAndBool,
          .shape = same_shape,
-         .no_gradient = true,
+         .no_gradient = "the same for any x",
          .doc = "Ones (true) of the shape and type of x."})
       .cpu(elementwise<Same<1>, NumbersAndBool>);
   r.add({.name = "Range",
@@ -157,17 +168,17 @@ TROUPE_OPS(constant) {
          .out = {"y"},
          .types = "f32 f64 i32 i64",
          .shape = range_shape,
-         .no_gradient = true,
+         .grad = range_grad,
          .host = {"start", "limit", "delta"},
          .doc = "The vector start, start + delta, ... up to but without limit. Scalars; delta may "
-                "be negative but not 0."})
+                "be negative but not 0. No gradient flows to limit."})
       .cpu(typed_kernel<RangeKernel, RangeTypes>);
   r.add({.name = "Placeholder",
          .out = {"y"},
          .types = kAllTypes,
          .attrs = {"shape: shape = ?"},
          .shape = placeholder_shape,
-         .no_gradient = true,
+         .no_gradient = "no inputs",
          .role = Role::placeholder,
          .doc = "A value that each run must feed, of type T and of a shape that `shape` accepts."});
 }

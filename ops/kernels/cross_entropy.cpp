@@ -3,6 +3,7 @@
 #include <string>
 
 #include "troupe/devices/chunks.hpp"
+#include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/softmax_rows.hpp"
 #include "troupe/ops/kernels/typed.hpp"
 #include "troupe/ops/op.hpp"
@@ -150,6 +151,20 @@ std::vector<Output> cross_entropy_grad(GradContext& c, bool dense) {
   }
   return {c.g.add("Add", {dx, through}), Output()};
 }
+// The scale of a row gets the sum over what it scaled. Where the rank is unknown, rows become
+// columns, which BiasAddGrad sums whatever their dimensions are.
+std::vector<Output> scale_rows_grad(GradContext& c) {
+  Output sum = multiply(c.dy[0], c.x[0]);
+  const int rank = sum.shape().known_rank() ? sum.shape().rank() : 0;
+  if (rank == 0) {
+    sum = c.g.add("BiasAddGrad", {c.g.add("Transpose", {sum})});
+  } else if (rank > 1) {
+    std::vector<std::int64_t> axes;
+    for (int i = 1; i < rank; ++i) axes.push_back(i);
+    sum = c.g.add("Sum", {sum}, {{"axes", axes}});
+  }
+  return {c.g.add("ScaleRows", {c.dy[0], c.x[1]}), sum};
+}
 std::vector<Output> dense_grad(GradContext& c) { return cross_entropy_grad(c, true); }
 std::vector<Output> sparse_grad(GradContext& c) { return cross_entropy_grad(c, false); }
 
@@ -180,6 +195,7 @@ TROUPE_OPS(cross_entropy) {
          .out = {"y"},
          .types = "f32 f64",
          .shape = scale_rows_shape,
+         .grad = scale_rows_grad,
          .doc = "y[i, ...] = x[i, ...] * scale[i]: the gradient of a loss per row."})
       .cpu(float_function<ScaleRows>);
 }

@@ -63,7 +63,7 @@ TROUPE_OPS(debug) {
          .in = {"condition: bool"},
          .attrs = {"message: string = \"\""},
          .shape = assert_shape,
-         .no_gradient = true,
+         .no_gradient = "no outputs",
          .stateful = true,
          .doc = "Fails the run with `message` unless the scalar condition is true. What depends on "
                 "it should have it as a control input."})

@@ -105,6 +105,9 @@ struct GatherGrad final : Kernel {
     return scatter_add<T>(ctx, shape);
   }
 };
+std::vector<Output> gather_grad_grad(GradContext& c) {
+  return {c.g.add("Gather", {c.dy[0], c.x[1]}), Output(), Output()};
+}
 Status gather_grad_shape(InferenceContext& c) { return set_shape_from(c, 2); }
 
 // [segments] + the dimensions of data behind those of the ids.
@@ -195,6 +198,7 @@ TROUPE_OPS(gather) {
          .types = kFloats,
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = gather_grad_shape,
+         .grad = gather_grad_grad,
          .host = {"shape"},
          .doc = "The slices of dy added up where `indices` took them from, in a tensor of `shape`: "
                 "the gradient of Gather."})
@@ -221,7 +225,7 @@ TROUPE_OPS(one_hot) {
          .attrs = {"T: type = f32", "Tindex: type {i32 i64} = i64", "depth: int", "on: float = 1.0",
                    "off: float = 0.0"},
          .shape = one_hot_shape,
-         .no_gradient = true,
+         .no_gradient = "computed of integers",
          .doc = "A new last dimension of size `depth`: `on` at the index, `off` elsewhere; all off "
                 "for an index outside."})
       .cpu(typed_kernel<OneHot, NumbersAndBool>);

@@ -42,6 +42,18 @@ inline Output i64_const(GraphBuilder& g, const std::vector<std::int64_t>& values
   return g.add("Const", {}, {{"T", DType::i64}, {"value", std::move(t)}});
 }
 
+// Arithmetic on graph values, for gradients of several nodes.
+inline Output plus(Output a, Output b) { return a.graph().add("Add", {a, b}); }
+inline Output minus(Output a, Output b) { return a.graph().add("Sub", {a, b}); }
+inline Output multiply(Output a, Output b) { return a.graph().add("Mul", {a, b}); }
+inline Output divide(Output a, Output b) { return a.graph().add("Div", {a, b}); }
+inline Output negate(Output x) { return x.graph().add("Neg", {x}); }
+inline Output twice(Output x) { return plus(x, x); }
+// a where the condition holds, else b.
+inline Output where(Output condition, Output a, Output b) {
+  return a.graph().add("Select", {condition, a, b});
+}
+
 // True when broadcasting `x` with `other` is known to leave x's shape as it is.
 inline bool never_stretched(const PartialShape& x, const PartialShape& other) {
   if (!x.known_rank() || !other.known_rank() || x.rank() < other.rank()) return false;

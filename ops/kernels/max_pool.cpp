@@ -17,6 +17,14 @@ Status max_pool_grad_shape(InferenceContext& c) {
   return same_shape(c);
 }
 
+Status max_pool_pick_shape(InferenceContext& c) {
+  for (int i = 0; i < 3; ++i) TROUPE_TRY(c.want_rank(i, 4));
+  TROUPE_TRY(PartialShape::merge(c.shape(0), c.shape(2)));
+  TROUPE_TRY(pool_output_shape(c, 0, 0));
+  if (!c.shape(0).fully_known() && c.shape(1).known_rank()) c.set(0, c.shape(1));
+  return ok_status();
+}
+
 template <class T>
 class MaxPool final : public Kernel {
  public:
@@ -98,8 +106,59 @@ class MaxPoolGrad final : public Kernel {
   const WindowAttrs window_;
 };
 
+// The transpose of MaxPoolGrad: each window takes d where its maximum stands.
+template <class T>
+class MaxPoolPick final : public Kernel {
+ public:
+  explicit MaxPoolPick(const WindowAttrs& window) : window_(window) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor &x = c.input(0), &y = c.input(1), &d = c.input(2);
+    TROUPE_TRY(PoolShape p, pool_shape(window_, x.shape()));
+    if (!(y.shape() == pooled_shape(p)) || !(d.shape() == x.shape()))
+      return invalid_argument("y is " + y.shape().text() + " and d " + d.shape().text() +
+                              ", but the pool makes " + pooled_shape(p).text() + " of " +
+                              x.shape().text());
+    TROUPE_TRY(Tensor picked, c.allocate(dtype_of<T>, y.shape()));
+    const T *in = x.data<T>(), *out = y.data<T>(), *of_in = d.data<T>();
+    T* to = picked.mutable_data<T>();
+    for_pool_blocks<T>(c, p, [&](const PoolBlock& b, auto width) {
+      block<width.value>(p, b, in, out, of_in, to);
+    });
+    c.set_output(0, std::move(picked));
+    return ok_status();
+  }
+
+ private:
+  // Backwards through the window, so that the first of equal maxima is what stays.
+  template <int kWidth>
+  static void block(const PoolShape& p, const PoolBlock& b, const T* x, const T* y, const T* d,
+                    T* picked) {
+    x += b.first, y += b.y, d += b.first, picked += b.y;
+    T top[kWidth], found[kWidth];
+    for (int j = 0; j < kWidth; ++j) top[j] = y[j], found[j] = T(0);
+    for (std::int64_t ih = b.rows.end; ih-- > b.rows.begin;)
+      for (std::int64_t iw = b.columns.end; iw-- > b.columns.begin;) {
+        const std::int64_t offset = pixel(p, b.n, ih, iw);
+        for (int j = 0; j < kWidth; ++j)
+          found[j] = x[offset + j] < top[j] ? found[j] : d[offset + j];
+      }
+    for (int j = 0; j < kWidth; ++j) picked[j] = found[j];
+  }
+
+  const WindowAttrs window_;
+};
+
 std::vector<Output> max_pool_grad(GradContext& c) {
   return {c.g.add("MaxPoolGrad", {c.x[0], c.y[0], c.dy[0]}, pool_attrs(c))};
+}
+// Both ways are linear in their last input, each the other's transpose; a small change of x or y
+// moves no maximum.
+std::vector<Output> max_pool_grad_grad(GradContext& c) {
+  return {Output(), Output(), c.g.add("MaxPoolPick", {c.x[0], c.x[1], c.dy[0]}, pool_attrs(c))};
+}
+std::vector<Output> max_pool_pick_grad(GradContext& c) {
+  return {Output(), Output(), c.g.add("MaxPoolGrad", {c.x[0], c.x[1], c.dy[0]}, pool_attrs(c))};
 }
 
 }  // namespace
@@ -121,7 +180,18 @@ TROUPE_OPS(max_pool) {
          .types = "f32 f64",
          .attrs = pool_attr_specs(),
          .shape = max_pool_grad_shape,
+         .grad = max_pool_grad_grad,
          .doc = "The gradient of MaxPool, given its input x and output y. Of equal maxima the "
                 "first in window order, row by row, takes all of dy."})
       .cpu(window_kernel<true, MaxPoolGrad>);
+  r.add({.name = "MaxPoolPick",
+         .in = {"x", "y", "d"},
+         .out = {"picked"},
+         .types = "f32 f64",
+         .attrs = pool_attr_specs(),
+         .shape = max_pool_pick_shape,
+         .grad = max_pool_pick_grad,
+         .doc = "For each window of MaxPool, with its input x and output y, the element of d where "
+                "the first maximum of x stands: the gradient of MaxPoolGrad for dy."})
+      .cpu(window_kernel<true, MaxPoolPick>);
 }

@@ -136,7 +136,7 @@ OpDef random_op(std::string name, std::vector<std::string> attrs, std::string do
             .types = kFloats,
             .attrs = {"T: type = f32", "shape: shape"},
             .shape = shape_of_attr,
-            .no_gradient = true,
+            .no_gradient = "drawn, not computed of inputs",
             .random = true,
             .doc = std::move(doc) +
                    " New values in each run, the same for the same seed, node name "

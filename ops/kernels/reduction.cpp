@@ -260,6 +260,105 @@ std::vector<Output> prod_grad(GradContext& c) {
   return {c.g.add("ProdGrad", {c.dy[0], c.x[0]}, {{"axes", c.ints_attr("axes")}})};
 }
 
+// The gradient of what is proportional to dy: d times the slopes, added up to the shape of dy.
+Output to_dy(GradContext& c, Output slopes) {
+  Output sum = c.g.add("Sum", {multiply(c.dy[0], slopes)}, {{"axes", c.ints_attr("axes")}});
+  return c.g.add("Reshape", {sum, c.g.add("Shape", {c.x[0]})});
+}
+
+// dx = dy * the derivative, along one tangent after the other, of the product of all other
+// elements. That is what multiplies e1 e2 ... in the product of all others of x + t1 e1 + t2 e2 +
+// ..., where any e squared is 0: again products of what stands before and behind, each with a
+// number for every subset of the e.
+template <class T>
+struct ProdGradAlong final : Kernel {
+  using C = Compute<T>;
+  static constexpr int kMost = 8;  // tangents: there are 2^n subsets
+
+  explicit ProdGradAlong(const KernelSpec& s) : axes(s.ints_attr("axes")) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor &dy = ctx.input(0), &x = ctx.input(1);
+    TROUPE_TRY(auto reduced, axis_set(axes, x.rank()));
+    const std::vector<std::int64_t> kept = ProdGrad<T>::offsets(x.shape(), reduced, false);
+    const std::vector<std::int64_t> gone = ProdGrad<T>::offsets(x.shape(), reduced, true);
+    if (dy.elements() != std::int64_t(kept.size()))
+      return invalid_argument("dy is " + dy.shape().text() + " for x " + x.shape().text());
+    if (ctx.inputs() - 2 > kMost)
+      return unimplemented(fmt::format("{} tangents; the limit is {}", ctx.inputs() - 2, kMost));
+    std::vector<const T*> factors{x.data<T>()};
+    for (int i = 2; i < ctx.inputs(); ++i) {
+      if (ctx.input(i).shape() != x.shape())
+        return invalid_argument(fmt::format("tangents[{}] is {} for x {}", i - 2,
+                                            ctx.input(i).shape().text(), x.shape().text()));
+      factors.push_back(ctx.input(i).data<T>());
+    }
+    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, x.shape()));
+    T* out = dx.mutable_data<T>();
+    const Chunks chunks = row_chunks(std::int64_t(kept.size()), std::int64_t(gone.size()));
+    if (chunks.count != 0)
+      ctx.parallel(chunks.count, [&](std::int64_t c) {
+        for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k)
+          others(factors, kept[std::size_t(k)], gone, C(dy.data<T>()[k]), out);
+      });
+    ctx.set_output(0, std::move(dx));
+    return ok_status();
+  }
+
+  // A product: for every subset of the tangents, what multiplies the e of these.
+  using Product = std::vector<C>;
+
+  // product *= factor + t1 e1 + t2 e2 + ...
+  static void times(Product& product, const std::vector<const T*>& factors, std::int64_t at) {
+    for (std::size_t set = product.size(); set-- > 0;) {  // subsets are smaller, and so still old
+      C sum = product[set] * C(factors[0][at]);
+      for (std::size_t t = 0; t + 1 < factors.size(); ++t)
+        if ((set >> t) & 1) sum += product[set ^ (std::size_t{1} << t)] * C(factors[t + 1][at]);
+      product[set] = sum;
+    }
+  }
+  static void others(const std::vector<const T*>& factors, std::int64_t start,
+                     const std::vector<std::int64_t>& gone, C dy, T* dx) {
+    const std::size_t sets = std::size_t{1} << (factors.size() - 1);
+    Product product(sets), before;
+    product[0] = 1;
+    for (std::int64_t at : gone) {
+      before.insert(before.end(), product.begin(), product.end());
+      times(product, factors, start + at);
+    }
+    std::fill(product.begin(), product.end(), C(0));
+    product[0] = 1;
+    for (std::size_t i = gone.size(); i-- > 0;) {
+      C sum = 0;
+      for (std::size_t set = 0; set < sets; ++set)
+        sum += before[i * sets + set] * product[sets - 1 - set];
+      dx[start + gone[i]] = T(dy * sum);
+      times(product, factors, start + gone[i]);
+    }
+  }
+  std::vector<std::int64_t> axes;
+};
+std::vector<Output> prod_grad_grad(GradContext& c) {
+  const AttrMap axes{{"axes", c.ints_attr("axes")}};
+  Output slopes = c.g.add("ProdGrad", {c.g.add("OnesLike", {c.x[0]}), c.x[1]}, axes);
+  return {to_dy(c, slopes), c.g.add("ProdGradAlong", {c.x[0], c.x[1], c.dy[0]}, axes)};
+}
+// Derivatives along several tangents may be taken in any order, and d is one tangent more.
+std::vector<Output> prod_grad_along_grad(GradContext& c) {
+  // Along all tangents but the one at `without`, and along `last` where it is given.
+  auto along = [&](Output dy, std::size_t without, Output last) {
+    NodeSpec spec{
+        .op = "ProdGradAlong", .inputs = {dy, c.x[1]}, .attrs = {{"axes", c.ints_attr("axes")}}};
+    for (std::size_t i = 2; i < c.x.size(); ++i)
+      if (i != without) spec.inputs.push_back(c.x[i]);
+    if (!last.empty()) spec.inputs.push_back(last);
+    return c.g.add(std::move(spec)).output();
+  };
+  std::vector<Output> dx = {to_dy(c, along(c.g.add("OnesLike", {c.x[0]}), 0, Output())),
+                            along(c.x[0], 0, c.dy[0])};
+  for (std::size_t i = 2; i < c.x.size(); ++i) dx.push_back(along(c.x[0], i, c.dy[0]));
+  return dx;
+}
+
 OpDef reduction(std::string name, std::string types, GradFn grad, std::string doc) {
   return {
       .name = std::move(name),
@@ -269,7 +368,7 @@ OpDef reduction(std::string name, std::string types, GradFn grad, std::string do
       .attrs = {"axes: list(int) = []", "keep_dims: bool = false"},
       .shape = reduction_shape,
       .grad = grad,
-      .no_gradient = grad == nullptr,
+      .no_gradient = grad == nullptr ? "a truth value" : "",
       .doc = std::move(doc) +
              " Over the dimensions `axes`, all of them when the list is empty; keep_dims leaves "
              "them as dimensions of size 1."};
@@ -316,7 +415,19 @@ TROUPE_OPS(reduction_gradients) {
          .types = kFloats,
          .attrs = {"axes: list(int) = []"},
          .shape = prod_grad_shape,
+         .grad = prod_grad_grad,
          .doc = "dx = dy * the product of the other elements, exact with zeros: the gradient of "
                 "Prod."})
       .cpu(typed_kernel<ProdGrad, Floats>);
+  r.add({.name = "ProdGradAlong",
+         .in = {"dy", "x", "tangents: T..."},
+         .out = {"dx"},
+         .types = kFloats,
+         .attrs = {"axes: list(int) = []"},
+         .shape = prod_grad_shape,
+         .grad = prod_grad_along_grad,
+         .doc = "dx = dy * the derivative, along one tangent after the other, of the product of "
+                "the other elements, exact with zeros: higher derivatives of Prod. Tangents are "
+                "shaped like x; there are at most 8."})
+      .cpu(typed_kernel<ProdGradAlong, Floats>);
 }

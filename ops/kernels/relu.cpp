@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "troupe/devices/chunks.hpp"
+#include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/typed.hpp"
 #include "troupe/ops/op.hpp"
 
@@ -108,6 +109,17 @@ std::vector<Output> step_grad(GradContext& c) {
   return {c.g.add(Grad, {c.dy[0], c.x[1]}), Output()};
 }
 
+// z = dy (y + 1) where y < 0, else dy
+std::vector<Output> elu_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1], zero = scalar_like(y, 0);
+  return {c.g.add("EluGrad", {d, y}), where(c.g.add("Less", {y, zero}), multiply(d, dy), zero)};
+}
+// z = dy (1 - e^-y)
+std::vector<Output> softplus_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1];
+  return {c.g.add("SoftplusGrad", {d, y}), multiply(multiply(d, dy), c.g.add("Exp", {negate(y)}))};
+}
+
 template <class F>
 void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::string doc) {
   r.add({.name = name,
@@ -135,6 +147,7 @@ TROUPE_OPS(relu) {
                  "y = max(x, 0). The gradient at 0 is 0.");
   add_pair<Relu6>(r, "Relu6", through<kRelu6Grad>, step_grad<kRelu6Grad>,
                   "y = min(max(x, 0), 6). The gradient at 0 and at 6 is 0.");
-  add_pair<Elu>(r, "Elu", through<kEluGrad>, nullptr, "y = x where x >= 0, else e^x - 1.");
-  add_pair<Softplus>(r, "Softplus", through<kSoftplusGrad>, nullptr, "y = log(1 + e^x).");
+  add_pair<Elu>(r, "Elu", through<kEluGrad>, elu_grad_grad, "y = x where x >= 0, else e^x - 1.");
+  add_pair<Softplus>(r, "Softplus", through<kSoftplusGrad>, softplus_grad_grad,
+                     "y = log(1 + e^x).");
 }

@@ -52,7 +52,7 @@ OpDef metadata_op(std::string name, std::string doc) {
           .types = kAllTypes,
           .attrs = {"out_type: type {i32 i64} = i64"},
           .shape = metadata_shape,
-          .no_gradient = true,
+          .no_gradient = "of the shape of x alone",
           .host = {"y"},
           .cheap = true,
           .doc = std::move(doc)};
@@ -149,7 +149,7 @@ OpDef identity(std::string name, GradFn grad, std::string doc) {
           .types = kAllTypes,
           .shape = same_shape,
           .grad = grad,
-          .no_gradient = grad == nullptr,
+          .no_gradient = grad == nullptr ? "as its name says" : "",
           .cheap = true,
           .doc = std::move(doc)};
 }
@@ -204,7 +204,7 @@ TROUPE_OPS(identity) {
   r.add(identity("StopGradient", nullptr, "y = x; gradients end here.")).cpu(kernel<pass>);
   r.add({.name = "NoOp",
          .shape = no_outputs,
-         .no_gradient = true,
+         .no_gradient = "no outputs",
          .cheap = true,
          .doc = "Nothing: a place for control edges."})
       .cpu(kernel<nothing>);

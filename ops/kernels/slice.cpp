@@ -99,6 +99,10 @@ Status slice_grad_kernel(KernelContext& ctx) {
   TROUPE_TRY(slice_sizes(shape, begin, Ints(dy.dims().begin(), dy.dims().end())));
   return place(ctx, shape, dot(strides_of(shape), begin), 0);
 }
+std::vector<Output> slice_grad_grad(GradContext& c) {
+  Output size = c.g.add("Shape", {c.x[0]}, {{"out_type", c.type_attr("Tindex")}});
+  return {c.g.add("Slice", {c.dy[0], c.x[1], size}), Output(), Output()};
+}
 Status slice_grad_shape(InferenceContext& c) { return set_shape_from(c, 2); }
 
 // paddings: before and after, dimension by dimension.
@@ -226,6 +230,9 @@ std::vector<Output> tile_grad(GradContext& c) {
   return {c.g.add("TileGrad", {c.dy[0], c.g.add("Shape", {c.x[0]})},
                   {{"multiples", c.ints_attr("multiples")}})};
 }
+std::vector<Output> tile_grad_grad(GradContext& c) {
+  return {c.g.add("Tile", {c.dy[0]}, {{"multiples", c.ints_attr("multiples")}}), Output()};
+}
 
 Status reverse_shape(InferenceContext& c) {
   if (c.shape(0).known_rank()) TROUPE_TRY(axis_set(c.ints_attr("axes"), c.shape(0).rank()));
@@ -319,6 +326,7 @@ TROUPE_OPS(slice) {
          .types = kNumbersAndBool,
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = slice_grad_shape,
+         .grad = slice_grad_grad,
          .host = {"begin", "shape"},
          .doc = "Zeros of `shape` with dy placed at `begin`: the gradient of Slice."})
       .cpu(kernel<slice_grad_kernel>);
@@ -350,6 +358,7 @@ TROUPE_OPS(tile) {
          .types = kFloats,
          .attrs = {"multiples: list(int)"},
          .shape = tile_grad_shape,
+         .grad = tile_grad_grad,
          .host = {"shape"},
          .doc = "The sum over the copies that Tile made of a tensor of `shape`."})
       .cpu(typed_kernel<TileGrad, Floats>);

@@ -1,5 +1,6 @@
 // Softmax and LogSoftmax over the last dimension, with their gradients.
 #include "troupe/devices/chunks.hpp"
+#include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/softmax_rows.hpp"
 #include "troupe/ops/kernels/typed.hpp"
 #include "troupe/ops/op.hpp"
@@ -94,6 +95,25 @@ std::vector<Output> log_softmax_grad(GradContext& c) {
   return {c.g.add("LogSoftmaxGrad", {c.dy[0], c.y[0]})};
 }
 
+// Second order, with sums over each row, for z = (dy - sum(dy y)) y: the matrix that dy is
+// multiplied by is symmetric, and the slope for y is d (dy - sum(dy y)) - dy sum(d y).
+Output row_sums(Output x) {
+  const std::vector<std::int64_t> last{-1};
+  return x.graph().add("Sum", {x}, {{"axes", last}, {"keep_dims", true}});
+}
+std::vector<Output> softmax_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1];
+  Output by_y = minus(multiply(d, minus(dy, row_sums(multiply(dy, y)))),
+                      multiply(dy, row_sums(multiply(d, y))));
+  return {c.g.add("SoftmaxGrad", {d, y}), by_y};
+}
+// z = dy - e^y sum(dy)
+std::vector<Output> log_softmax_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0];
+  Output weighted = multiply(d, c.g.add("Exp", {c.x[1]}));
+  return {minus(d, row_sums(weighted)), negate(multiply(weighted, row_sums(dy)))};
+}
+
 }  // namespace
 
 TROUPE_OPS(softmax) {
@@ -110,6 +130,7 @@ TROUPE_OPS(softmax) {
          .out = {"dx"},
          .types = "f32 f64",
          .shape = softmax_shape,
+         .grad = softmax_grad_grad,
          .doc = "The gradient of Softmax, given its output y."})
       .cpu(float_function<RowGradient<Softmax>>);
   r.add({.name = "LogSoftmax",
@@ -125,6 +146,7 @@ TROUPE_OPS(softmax) {
          .out = {"dx"},
          .types = "f32 f64",
          .shape = softmax_shape,
+         .grad = log_softmax_grad_grad,
          .doc = "The gradient of LogSoftmax, given its output y."})
       .cpu(float_function<RowGradient<LogSoftmax>>);
 }

@@ -4,6 +4,7 @@
 // from which registration, wrappers, documentation and checks follow. The tests' row is in
 // tests/ops/cases_unary.cpp.
 #include "troupe/ops/kernels/elementwise.hpp"
+#include "troupe/ops/kernels/grad.hpp"
 
 using namespace troupe;
 
@@ -28,6 +29,15 @@ std::vector<Output> softsign_grad(GradContext& c) {
   return {c.g.add("SoftsignGrad", {c.dy[0], c.x[0]})};
 }
 
+// Second order. With z = dy / (1 + |x|)^2: dz/ddy = 1 / (1 + |x|)^2, dz/dx = -2 sign(x) z / (1 +
+// |x|).
+std::vector<Output> softsign_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], z = c.y[0], x = c.x[1];
+  Output fall = divide(multiply(twice(z), c.g.add("Sign", {x})),
+                       plus(c.g.add("Abs", {x}), scalar_like(x, 1)));
+  return {c.g.add("SoftsignGrad", {d, x}), negate(multiply(d, fall))};
+}
+
 }  // namespace
 
 TROUPE_OPS(softsign) {
@@ -44,6 +54,7 @@ TROUPE_OPS(softsign) {
          .out = {"dx"},
          .types = kFloats,
          .shape = same_shape,
+         .grad = softsign_grad_grad,
          .doc = "dx = dy / (1 + |x|)^2: the gradient of Softsign."})
       .cpu(elementwise<SoftsignGrad>);
 }

@@ -157,6 +157,28 @@ std::vector<Output> rsqrt_grad(GradContext& c) { return {c.g.add("RsqrtGrad", {c
 std::vector<Output> reciprocal_grad(GradContext& c) {
   return {c.g.add("ReciprocalGrad", {c.dy[0], c.y[0]})};
 }
+// Second order: of z = f(dy, y), with the gradient d of z, for dy and for y.
+// z = -dy y^2
+std::vector<Output> reciprocal_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1];
+  return {c.g.add("ReciprocalGrad", {d, y}), negate(multiply(multiply(d, dy), twice(y)))};
+}
+// z = dy / (2 y)
+std::vector<Output> sqrt_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], z = c.y[0], y = c.x[1];
+  return {c.g.add("SqrtGrad", {d, y}), negate(divide(multiply(d, z), y))};
+}
+// z = -dy y^3 / 2
+std::vector<Output> rsqrt_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1];
+  Output squared = c.g.add("ReciprocalGrad", {multiply(d, dy), y});
+  return {c.g.add("RsqrtGrad", {d, y}), multiply(squared, scalar_like(y, 1.5))};
+}
+// z = dy 2 / sqrt(pi) e^(-x^2)
+std::vector<Output> erf_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], z = c.y[0], x = c.x[1];
+  return {c.g.add("ErfGrad", {d, x}), negate(multiply(multiply(d, z), twice(x)))};
+}
 std::vector<Output> erf_grad(GradContext& c) { return {c.g.add("ErfGrad", {c.dy[0], c.x[0]})}; }
 
 OpDef unary(std::string name, std::string types, GradFn grad, std::string doc) {
@@ -166,16 +188,17 @@ OpDef unary(std::string name, std::string types, GradFn grad, std::string doc) {
           .types = std::move(types),
           .shape = same_shape,
           .grad = grad,
-          .no_gradient = grad == nullptr,
+          .no_gradient = grad == nullptr ? "constant between its steps" : "",
           .doc = std::move(doc)};
 }
 // The gradient of `of` with respect to its input, in terms of dy and of x or y.
-OpDef unary_grad(std::string name, std::string in, std::string doc) {
+OpDef unary_grad(std::string name, std::string in, GradFn grad, std::string doc) {
   return {.name = std::move(name),
           .in = {"dy", std::move(in)},
           .out = {"dx"},
           .types = kFloats,
           .shape = same_shape,
+          .grad = grad,
           .doc = std::move(doc)};
 }
 
@@ -192,14 +215,15 @@ TROUPE_OPS(signs_and_roots) {
               "y = 1, 0 or -1 as x is positive, zero or negative; NaN stays NaN."))
       .cpu(elementwise<Sign, SignedNumbers>);
   r.add(unary("Reciprocal", kFloats, reciprocal_grad, "y = 1 / x.")).cpu(elementwise<Reciprocal>);
-  r.add(unary_grad("ReciprocalGrad", "y", "dx = -dy * y^2: the gradient of Reciprocal."))
+  r.add(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
+                   "dx = -dy * y^2: the gradient of Reciprocal."))
       .cpu(elementwise<ReciprocalGrad>);
   r.add(unary("Sqrt", kFloats, sqrt_grad, "y = sqrt(x); NaN below 0. The gradient at 0 is inf."))
       .cpu(elementwise<Sqrt>);
-  r.add(unary_grad("SqrtGrad", "y", "dx = dy / (2 y): the gradient of Sqrt."))
+  r.add(unary_grad("SqrtGrad", "y", sqrt_grad_grad, "dx = dy / (2 y): the gradient of Sqrt."))
       .cpu(elementwise<SqrtGrad>);
   r.add(unary("Rsqrt", kFloats, rsqrt_grad, "y = 1 / sqrt(x).")).cpu(elementwise<Rsqrt>);
-  r.add(unary_grad("RsqrtGrad", "y", "dx = -dy * y^3 / 2: the gradient of Rsqrt."))
+  r.add(unary_grad("RsqrtGrad", "y", rsqrt_grad_grad, "dx = -dy * y^3 / 2: the gradient of Rsqrt."))
       .cpu(elementwise<RsqrtGrad>);
 }
 
@@ -213,13 +237,15 @@ TROUPE_OPS(rounding_and_tests) {
   auto test = [](std::string name, std::string doc) {
     OpDef def = unary(std::move(name), kFloats, nullptr, std::move(doc));
     def.out = {"y: bool"};
+    def.no_gradient = "a truth value";
     return def;
   };
   r.add(test("IsNan", "True where x is not a number.")).cpu(elementwise<IsNan>);
   r.add(test("IsInf", "True where x is infinite, of either sign.")).cpu(elementwise<IsInf>);
   r.add(test("IsFinite", "True where x is neither infinite nor NaN.")).cpu(elementwise<IsFinite>);
-  r.add(unary("LogicalNot", "bool", nullptr, "y = not x."))
-      .cpu(elementwise<LogicalNot, Types<bool>>);
+  OpDef logical_not = unary("LogicalNot", "bool", nullptr, "y = not x.");
+  logical_not.no_gradient = "a truth value";
+  r.add(logical_not).cpu(elementwise<LogicalNot, Types<bool>>);
 }
 
 TROUPE_OPS(transcendental) {
@@ -230,6 +256,7 @@ TROUPE_OPS(transcendental) {
   r.add(unary("Sin", kFloats, sin_grad, "y = sin(x), x in radians.")).cpu(elementwise<Sin>);
   r.add(unary("Cos", kFloats, cos_grad, "y = cos(x), x in radians.")).cpu(elementwise<Cos>);
   r.add(unary("Erf", kFloats, erf_grad, "The error function.")).cpu(elementwise<Erf>);
-  r.add(unary_grad("ErfGrad", "x", "dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf."))
+  r.add(unary_grad("ErfGrad", "x", erf_grad_grad,
+                   "dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf."))
       .cpu(elementwise<ErfGrad>);
 }

@@ -39,7 +39,7 @@ inline Status dense_update_shape(InferenceContext& c) {
 inline OpDef dense_update(OpDef def) {
   def.attrs.emplace_back("replicas: int = 1");
   def.shape = dense_update_shape;
-  def.no_gradient = true;
+  def.no_gradient = "a write, which takes effect when the run commits";
   def.stateful = true;
   def.role = Role::external;
   def.external.resource = "variable";

@@ -110,7 +110,7 @@ TEST_CASE("definitions that contradict themselves are refused") {
       {.name = "X", .in = {"a"}, .host = {"b"}},
       {.name = "X", .in = {"a"}, .reduce = {"b"}},
       {.name = "X", .in = {"a"}, .commutative = true},
-      {.name = "X", .in = {"a"}, .grad = sample::pass_grad, .no_gradient = true},
+      {.name = "X", .in = {"a"}, .grad = sample::pass_grad, .no_gradient = "both"},
   };
   for (const OpDef& def : wrong) {
     CAPTURE(def.attrs.size());

@@ -140,21 +140,29 @@ inline OpRegistry registry() {
        .in = {"x"},
        .out = {"y"},
        .shape = same_shape,
-       .no_gradient = true});
+       .no_gradient = "none flows"});
   add({.name = "Floor", .in = {"x"}, .out = {"y"}, .types = "f32 f64", .shape = same_shape});
   add({.name = "ArgMax",
        .in = {"x"},
        .out = {"y: i64"},
        .types = "f32 f64",
        .shape = scalar_shape});
-  add({.name = "ZerosLike", .in = {"x"}, .out = {"y"}, .shape = same_shape, .no_gradient = true});
-  add({.name = "OnesLike", .in = {"x"}, .out = {"y"}, .shape = same_shape, .no_gradient = true});
+  add({.name = "ZerosLike",
+       .in = {"x"},
+       .out = {"y"},
+       .shape = same_shape,
+       .no_gradient = "none flows"});
+  add({.name = "OnesLike",
+       .in = {"x"},
+       .out = {"y"},
+       .shape = same_shape,
+       .no_gradient = "none flows"});
   add({.name = "Shape",
        .in = {"x"},
        .out = {"shape: out_type"},
        .attrs = {"out_type: type {i32 i64} = i64"},
        .shape = shape_shape,
-       .no_gradient = true});
+       .no_gradient = "none flows"});
   add({.name = "Fill",
        .in = {"dims: Tidx", "value"},
        .out = {"y"},
@@ -181,7 +189,7 @@ inline OpRegistry registry() {
        .in = {"var: resource", "value"},
        .types = "f32 f64",
        .shape = no_outputs,
-       .no_gradient = true,
+       .no_gradient = "none flows",
        .stateful = true,
        .role = Role::external,
        .external = {.resource = "variable",
@@ -190,7 +198,7 @@ inline OpRegistry registry() {
                     .commits = true,
                     .sees = true,
                     .changes = true}});
-  add({.name = "NoOp", .shape = no_outputs, .no_gradient = true});
+  add({.name = "NoOp", .shape = no_outputs, .no_gradient = "none flows"});
   add({.name = "Split",
        .in = {"x"},
        .out = {"parts: T..."},

@@ -56,8 +56,8 @@ const AddCases activations([] {
       {.op = "Softplus", .inputs = {x}, .differentiate = {0}},
       {.op = "ReluGrad", .inputs = {dy, x}, .differentiate = {0}},
       {.op = "Relu6Grad", .inputs = {dy, x}, .differentiate = {0}},
-      {.op = "EluGrad", .inputs = {dy, y}},
-      {.op = "SoftplusGrad", .inputs = {dy, y}},
+      {.op = "EluGrad", .inputs = {dy, any({6}, -0.9, 1)}, .differentiate = {0, 1}},
+      {.op = "SoftplusGrad", .inputs = {dy, y}, .differentiate = {0, 1}},
       {.op = "L2Loss",
        .inputs = {f64({3}, {1, 2, 3})},
        .differentiate = {0},
@@ -73,8 +73,10 @@ const AddCases losses([] {
       {.op = "Softmax", .inputs = {x}, .differentiate = {0}},
       {.op = "Softmax", .inputs = {f64({2}, {7, 7})}, .want = {f64({2}, {0.5, 0.5})}},
       {.op = "LogSoftmax", .inputs = {any({2, 3, 5})}, .differentiate = {0}},
-      {.op = "SoftmaxGrad", .inputs = {any({2, 3}), any({2, 3}, 0.1, 1)}},
-      {.op = "LogSoftmaxGrad", .inputs = {any({2, 3}), any({2, 3}, -2, -1)}},
+      {.op = "SoftmaxGrad", .inputs = {any({2, 3}), any({2, 3}, 0.1, 1)}, .differentiate = {0, 1}},
+      {.op = "LogSoftmaxGrad",
+       .inputs = {any({2, 3}), any({2, 3}, -2, -1)},
+       .differentiate = {0, 1}},
       {.op = "SoftmaxCrossEntropyWithLogits",
        .inputs = {x, any({3, 4}, 0.1, 1)},
        .differentiate = {0}},
@@ -89,7 +91,8 @@ const AddCases losses([] {
        .inputs = {x, i64({3}, {0, 4, 1})},
        .error = "label 4 at index 1 is outside [0, 4)"},
       {.op = "SparseSoftmaxCrossEntropyWithLogits", .inputs = {x, i64({2}, {0, 1})}, .error = "2"},
-      {.op = "ScaleRows", .inputs = {any({3, 2, 2}), any({3})}},
+      {.op = "ScaleRows", .inputs = {any({3, 2, 2}), any({3})}, .differentiate = {0, 1}},
+      {.op = "ScaleRows", .inputs = {any({3}), any({3})}, .differentiate = {0, 1}},
       {.op = "ScaleRows", .inputs = {any({3, 2}), any({2})}, .error = "does not fit"},
   };
 });
@@ -107,7 +110,13 @@ const AddCases norms([] {
        .attrs = {{"epsilon", 0.0}},
        .want = {f64({2, 1}, {4, 6}), f64({1}, {2}), f64({1}, {2}), f64({1}, {1})}},
       {.op = "FusedBatchNorm", .inputs = {x, c, any({3}), c, v}, .error = "3"},
-      {.op = "FusedBatchNormGrad", .inputs = {any({5, 4}), any({5, 4}), c, v, c, v, c, v}},
+      {.op = "FusedBatchNormGrad",
+       .inputs = {any({5, 4}), any({5, 4}), c, v, c, v, c, v},
+       .differentiate = {0, 1, 2, 3, 4, 5, 6, 7}},
+      {.op = "FusedBatchNormGrad",
+       .inputs = {any({2, 3, 4}), any({2, 3, 4}), c, v, c, v, c, v},
+       .attrs = {{"is_training", false}},
+       .differentiate = {0, 1, 2, 3, 4}},
   };
 });
 

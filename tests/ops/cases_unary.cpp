@@ -116,12 +116,18 @@ const AddCases special([] {
   };
 });
 
-// The gradients of gradients that exist, and those that have none: values only.
 const AddCases second_order([] {
-  Tensor dy = any({2, 3}), y = any({2, 3}, 0.2, 0.9);
+  Cases rows;
+  const Tensor dy = any({2, 3}), y = any({2, 3}, 0.2, 0.9), x = any({2, 3}, -2, 2);
+  for (const char* op : {"TanhGrad", "SigmoidGrad", "ReciprocalGrad", "SqrtGrad", "RsqrtGrad"})
+    rows.push_back({.op = op, .inputs = {dy, y}, .differentiate = {0, 1}});
+  for (const char* op : {"ErfGrad", "SoftsignGrad"})
+    rows.push_back({.op = op, .inputs = {dy, x}, .differentiate = {0, 1}});
+  return rows;
+});
+
+const AddCases gradients([] {
   return Cases{
-      {.op = "TanhGrad", .inputs = {dy, y}, .differentiate = {0, 1}},
-      {.op = "SigmoidGrad", .inputs = {dy, y}, .differentiate = {0, 1}},
       {.op = "ReciprocalGrad", .inputs = {f64({1}, {2}), f64({1}, {3})}, .want = {f64({1}, {-18})}},
       {.op = "SqrtGrad", .inputs = {f64({1}, {2}), f64({1}, {4})}, .want = {f64({1}, {0.25})}},
       {.op = "RsqrtGrad", .inputs = {f64({1}, {2}), f64({1}, {3})}, .want = {f64({1}, {-27})}},

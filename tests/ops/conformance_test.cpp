@@ -1,15 +1,19 @@
 // Every registered op, row by row of the tables in cases_*.cpp:
 //   - the shape known before the run is the shape at run time, from known and from unknown inputs
 //   - one lane, three lanes, overwritten inputs and the fake device give the same bits
-//   - gradients equal finite differences, with known shapes and with unknown ones
+//   - gradients equal finite differences, with known shapes and with unknown ones, and so do the
+//     gradients of these gradients
 //   - hostile rows are answered with a Status
-// and every op has a documentation, a shape function and a row.
+// and every op has a documentation, a shape function, a row, and a gradient or the reason for none.
+//
+// The rows of one op alone: troupe_test_ops --test-case="every op does*" --subcase=Softmax
 #include "tests/ops/conformance.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <future>
+#include <map>
 #include <set>
 
 #include "tests/ops/nn_kernels.hpp"
@@ -177,63 +181,128 @@ void check_values(const OpCase& row) {
   if (fake) check_same(*out, *fake);
 }
 
-// The sum of all float outputs times fixed weights: what is differentiated.
-double loss(const Built& built, const OpCase& row, std::vector<Tensor> inputs) {
-  auto out = evaluate(table(), built.g.node(built.node.node()), std::move(inputs), inline_device());
-  REQUIRE_MESSAGE(out.ok(), out.status().text());
+// The sum of `t` times fixed weights.
+double weighted(const Tensor& t) {
+  const Tensor w = weights(t.shape());
   double sum = 0;
-  for (const Tensor& t : *out) {
-    if (t.dtype() != DType::f64) continue;
-    Tensor w = weights(t.shape());
-    for (std::int64_t i = 0; i < t.elements(); ++i) sum += at(t, i) * at(w, i);
-  }
-  (void)row;
+  for (std::int64_t i = 0; i < t.elements(); ++i) sum += at(t, i) * at(w, i);
   return sum;
 }
 
-Tensor finite_differences(const Built& built, const OpCase& row, int input) {
-  constexpr double kStep = 1e-6;
-  Tensor slope = row.inputs[std::size_t(input)].clone().value();
-  for (std::int64_t i = 0; i < slope.elements(); ++i) {
+// The sum over all float outputs: what is differentiated.
+double loss(const Built& built, std::vector<Tensor> inputs) {
+  auto out = evaluate(table(), built.g.node(built.node.node()), std::move(inputs), inline_device());
+  REQUIRE_MESSAGE(out.ok(), out.status().text());
+  double sum = 0;
+  for (const Tensor& t : *out)
+    if (t.dtype() == DType::f64) sum += weighted(t);
+  return sum;
+}
+
+constexpr double kStep = 1e-6;
+
+// The slope of `f`, a function of `values`, for element after element of value `i`.
+template <class F>
+Tensor finite_differences(const std::vector<Tensor>& values, std::size_t i, F&& f) {
+  Tensor slope = values[i].clone().value();
+  for (std::int64_t k = 0; k < slope.elements(); ++k) {
     auto at_offset = [&](double h) {
-      std::vector<Tensor> inputs = row.inputs;
-      Tensor moved = inputs[std::size_t(input)].clone().value();
-      moved.mutable_data<double>()[i] += h;
-      inputs[std::size_t(input)] = moved;
-      return loss(built, row, std::move(inputs));
+      std::vector<Tensor> moved = values;
+      moved[i] = values[i].clone().value();
+      moved[i].mutable_data<double>()[k] += h;
+      return f(std::move(moved));
     };
-    slope.mutable_data<double>()[i] = (at_offset(kStep) - at_offset(-kStep)) / (2 * kStep);
+    slope.mutable_data<double>()[k] = (at_offset(kStep) - at_offset(-kStep)) / (2 * kStep);
   }
   return slope;
 }
 
-void check_gradients(const OpCase& row, bool known) {
+void check_close(const Tensor& got, const Tensor& want) {
+  REQUIRE(got.shape() == want.shape());
+  for (std::int64_t i = 0; i < want.elements(); ++i)
+    CHECK(at(got, i) == doctest::Approx(at(want, i)).epsilon(2e-6).scale(1));
+}
+
+// The graph of a row with its gradients, and theirs: of the sum of all first gradients times fixed
+// weights, for the inputs and for the gradients that arrived at the outputs.
+struct Differentiated {
   Built built;
-  Status added = built.add(row, known);
-  REQUIRE_MESSAGE(added.ok(), added.text());
-  auto forward = built.run(built.feeds);
-  REQUIRE_MESSAGE(forward.ok(), forward.status().text());
-  std::vector<Output> ys, xs, dys;
-  for (Output y : built.node.outputs()) {
-    if (y.dtype() != DType::f64) continue;
-    ys.push_back(y);
-    const Shape& shape = (*forward)[y.node()][y.port().index].shape();
-    dys.push_back(built.g.add("Const", {}, {{"T", DType::f64}, {"value", weights(shape)}}));
+  std::vector<Output> xs, dxs;    // what is differentiated for, and the gradients
+  std::vector<Output> xs2, dxs2;  // the xs and the arriving gradients; empty where none comes back
+
+  Differentiated(const OpCase& row, bool known) {
+    Status added = built.add(row, known);
+    REQUIRE_MESSAGE(added.ok(), added.text());
+    for (int i : row.differentiate) xs.push_back(built.inputs[std::size_t(i)]);
+    xs2 = xs;
+    std::vector<Output> ys, dys;
+    auto forward = values(built.feeds);
+    for (Output y : built.node.outputs()) {
+      if (y.dtype() != DType::f64) continue;
+      ys.push_back(y);
+      dys.push_back(fed(weights(of(forward, y).shape())));
+      xs2.push_back(dys.back());
+    }
+    auto first = gradients(ys, xs, dys);
+    REQUIRE_MESSAGE(first.ok(), first.status().text());
+    dxs = *first;
+    for (Output dx : dxs) REQUIRE(!dx.empty());
+    forward = values(built.feeds);
+    std::vector<Output> ddys;
+    for (Output dx : dxs) ddys.push_back(fed(weights(of(forward, dx).shape())));
+    auto second = gradients(dxs, xs2, ddys);
+    REQUIRE_MESSAGE(second.ok(), second.status().text());
+    dxs2 = *second;
   }
-  for (int i : row.differentiate) xs.push_back(built.inputs[std::size_t(i)]);
-  auto dxs = gradients(ys, xs, dys);
-  REQUIRE_MESSAGE(dxs.ok(), dxs.status().text());
-  auto values = built.run(built.feeds);
-  REQUIRE_MESSAGE(values.ok(), values.status().text());
-  for (std::size_t k = 0; k < xs.size(); ++k) {
+
+  using Values = std::vector<std::vector<Tensor>>;
+  static const Tensor& of(const Values& values, Output o) {
+    return values[o.node()][o.port().index];
+  }
+  Values values(const std::vector<Tensor>& feeds) const {
+    auto run = built.run(feeds);
+    REQUIRE_MESSAGE(run.ok(), run.status().text());
+    return std::move(run).value();
+  }
+
+ private:
+  Output fed(const Tensor& value) {
+    Output o = built.g.add("Placeholder", {}, {{"T", DType::f64}, {"shape", value.shape()}});
+    built.feeds.resize(built.g.def().nodes.size());
+    built.feeds[o.node()] = value;
+    return o;
+  }
+};
+
+void check_gradients(const OpCase& row, bool known) {
+  const Differentiated d(row, known);
+  const auto values = d.values(d.built.feeds);
+  for (std::size_t k = 0; k < d.xs.size(); ++k) {
     INFO("gradient of input " << row.differentiate[k] << (known ? "" : ", shapes unknown"));
-    REQUIRE(!(*dxs)[k].empty());
-    const Tensor& got = (*values)[(*dxs)[k].node()][(*dxs)[k].port().index];
-    Tensor want = finite_differences(built, row, row.differentiate[k]);
-    REQUIRE(got.shape() == want.shape());
-    CHECK((*dxs)[k].shape().accepts(got.shape()));
-    for (std::int64_t i = 0; i < want.elements(); ++i)
-      CHECK(at(got, i) == doctest::Approx(at(want, i)).epsilon(2e-6).scale(1));
+    const Tensor& got = d.of(values, d.dxs[k]);
+    CHECK(d.dxs[k].shape().accepts(got.shape()));
+    check_close(got, finite_differences(row.inputs, std::size_t(row.differentiate[k]),
+                                        [&](auto inputs) { return loss(d.built, inputs); }));
+  }
+}
+
+void check_second_order(const OpCase& row, bool known) {
+  const Differentiated d(row, known);
+  const auto values = d.values(d.built.feeds);
+  auto slope = [&](std::vector<Tensor> feeds) {
+    const auto moved = d.values(feeds);
+    double sum = 0;
+    for (Output dx : d.dxs) sum += weighted(d.of(moved, dx));
+    return sum;
+  };
+  for (std::size_t k = 0; k < d.xs2.size(); ++k) {
+    INFO("second order, for " << (k < d.xs.size() ? "an input, " : "an arriving gradient, ") << k
+                              << (known ? "" : ", shapes unknown"));
+    const std::size_t x = d.xs2[k].node();
+    const Tensor want = finite_differences(d.built.feeds, x, slope);
+    const Output got = d.dxs2[k];
+    check_close(got.empty() ? Tensor::zeros(DType::f64, want.shape()).value() : d.of(values, got),
+                want);
   }
 }
 
@@ -249,41 +318,53 @@ void check_hostile(const OpCase& row) {
   }
 }
 
+void check_row(const OpCase& row) {
+  std::string about = row.op;
+  for (const Tensor& t : row.inputs) about += " " + t.text(4);
+  for (auto& [name, value] : row.attrs) about += " " + name + "=" + value.text();
+  INFO(about);
+  REQUIRE(table().ops.find(row.op) != nullptr);
+  if (!row.error.empty()) return check_hostile(row);
+  check_values(row);
+  if (row.differentiate.empty()) return;
+  for (bool known : {true, false}) {
+    check_gradients(row, known);
+    check_second_order(row, known);
+  }
+}
+
+const std::map<std::string, Cases>& rows_by_op() {
+  static const auto rows = [] {
+    std::map<std::string, Cases> by_op;
+    for (auto make : AddCases::all())
+      for (OpCase& row : make()) by_op[row.op].push_back(std::move(row));
+    return by_op;
+  }();
+  return rows;
+}
+
 }  // namespace
 
 TEST_CASE("every op does what its definition says") {
-  int rows = 0;
-  for (auto make : AddCases::all())
-    for (const OpCase& row : make()) {
-      std::string about = row.op;
-      for (const Tensor& t : row.inputs) about += " " + t.text(4);
-      for (auto& [name, value] : row.attrs) about += " " + name + "=" + value.text();
-      INFO(about);
-      REQUIRE(table().ops.find(row.op) != nullptr);
-      ++rows;
-      if (!row.error.empty()) {
-        check_hostile(row);
-        continue;
-      }
-      check_values(row);
-      if (row.differentiate.empty()) continue;
-      check_gradients(row, true);
-      check_gradients(row, false);
+  for (const auto& [op, rows] : rows_by_op()) SUBCASE(op.c_str()) {
+      for (const OpCase& row : rows) check_row(row);
     }
-  MESSAGE(rows << " rows");
 }
 
 TEST_CASE("every op is documented, has a shape function and a row in the tables") {
   std::set<std::string> tried, differentiated;
-  for (auto make : AddCases::all())
-    for (const OpCase& row : make()) {
-      if (row.error.empty()) tried.insert(row.op);
-      if (!row.differentiate.empty()) differentiated.insert(row.op);
+  for (const auto& [op, rows] : rows_by_op())
+    for (const OpCase& row : rows) {
+      if (row.error.empty()) tried.insert(op);
+      if (!row.differentiate.empty()) differentiated.insert(op);
     }
   for (const OpInfo* op : table().ops.all()) {
     INFO(op->def.name);
     CHECK(op->def.doc.size() > 4);
     if (op->def.composite == nullptr) CHECK((op->def.shape != nullptr));
+    if (op->def.composite == nullptr)
+      CHECK_MESSAGE((op->def.grad != nullptr) == op->def.no_gradient.empty(),
+                    "neither a gradient nor the reason why there is none");
     const bool kernel = op->def.role == Role::kernel && op->def.composite == nullptr;
     CHECK((table().kernels.find(op->def.name, "CPU") != nullptr) >= kernel);
     if (!kernel) continue;
