@@ -93,6 +93,7 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
   observe("feeds", step.graph);
   for (const Stage& stage : kStages) {
     if (stage.optional && is_off(stage.name, target)) continue;
+    if (target.stopped && target.stopped()) return cancelled("the compile was stopped");
     TROUPE_TRY(stage.run(step, target));
     observe(stage.name, step.graph);
     for (const PassDef& pass : target.passes) {

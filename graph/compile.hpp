@@ -65,6 +65,9 @@ struct Target {
   const KernelIndex* kernels = nullptr;
   // Runs one node on constant inputs, on the host; for constant folding. Empty: no folding.
   std::function<Expected<std::vector<Tensor>>(const NodeDef&, const std::vector<Tensor>&)> evaluate;
+  // Asked between the stages, and between nodes that are folded: true ends the compile with
+  // `cancelled`. Empty: it goes on to its end.
+  std::function<bool()> stopped;
   bool soft_placement = true;
   // Devices chosen by an earlier compile for stateful nodes: they stay, as their state does.
   std::map<std::string, DeviceName> fixed;

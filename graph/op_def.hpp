@@ -107,6 +107,7 @@ struct OpDef {
   bool random = false;       // draws from KernelContext::random(); implies stateful
   bool commutative = false;  // of two inputs, for CSE
   bool cheap = false;        // a few hundred nanoseconds at most: may run on an actor's thread
+  bool contraction = false;  // an output element may read as many elements as an input has
   Role role = Role::kernel;
   External external = {};                // of roles handle and external
   std::vector<std::string> reduce = {};  // write ops: operands that `combine` joins over replicas

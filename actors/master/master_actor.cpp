@@ -243,8 +243,8 @@ void remember_placements(ClientSession& session, const CompiledGraph& graph) {
 
 // What is asked of a session next. Nothing is compiled while a reset waits for runs to end.
 
-// A piece of work, by its number.
-using Work = std::function<void(std::uint64_t)>;
+// A piece of work, by its number and with the flag that stops it.
+using Work = std::function<void(std::uint64_t, const StopFlag&)>;
 
 void give_work(Self self, ClientSession& session, Work work) {
   auto& s = self->state;
@@ -252,14 +252,14 @@ void give_work(Self self, ClientSession& session, Work work) {
   session.stop = std::make_shared<std::atomic<bool>>(false);
   self->send(s.compiler,
              CompileWork{[work = std::move(work), stop = session.stop, number = session.work] {
-               if (!*stop) work(number);
+               if (!*stop) work(number, stop);
              }});
 }
 
 void begin_extend(Self self, ClientSession& session, const ExtendSession& message) {
   auto work = [graphs = self->state.graphs, master = MasterActor(self), id = message.session,
                graph = message.graph, from = message.from,
-               hash = message.hash](std::uint64_t number) {
+               hash = message.hash](std::uint64_t number, const StopFlag&) {
     auto version = graphs->extend({id, graph, nullptr, from, hash});
     caf::anon_send(master, version.ok() ? GraphExtended{id, number, {}, *version}
                                         : GraphExtended{id, number, version.status(), 0});
@@ -298,9 +298,10 @@ Expected<bool> begin_compile(Self self, ClientSession& session, const CompileSte
   for (const auto& [id, process] : s.processes)
     if (auto has = process.graphs.find(message.session); has != process.graphs.end())
       step.versions[id] = has->second;
-  auto work = [graphs = s.graphs, master = MasterActor(self),
-               step = std::move(step)](std::uint64_t number) mutable {
+  auto work = [graphs = s.graphs, master = MasterActor(self), step = std::move(step)](
+                  std::uint64_t number, const StopFlag& stop) mutable {
     const std::uint64_t id = step.session;
+    step.target.stopped = [&] { return stop->load(); };
     auto draft = std::make_shared<CompiledStepDraft>(graphs->compile(std::move(step)));
     caf::anon_send(master, StepCompiled{id, number, std::move(draft)});
   };

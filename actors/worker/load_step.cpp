@@ -119,13 +119,13 @@ Status StepLoader::grow(Loaded& loaded, const LoadGraph& message) {
   return loaded.import->extend(message.graph->nodes);
 }
 
-PreparedStep StepLoader::prepare(const LoadStep& message, const std::function<bool()>& stopped) {
+PreparedStep StepLoader::prepare(const LoadStep& message, std::function<bool()> stopped) {
   PreparedStep out;
-  out.status = prepare(message, stopped, out);
+  out.status = prepare(message, std::move(stopped), out);
   return out;
 }
 
-Status StepLoader::prepare(const LoadStep& message, const std::function<bool()>& stopped,
+Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stopped,
                            PreparedStep& out) {
   auto graph = graphs_.find(message.session);
   if (graph != graphs_.end()) TROUPE_TRY(graph->second.status);
@@ -137,9 +137,9 @@ Status StepLoader::prepare(const LoadStep& message, const std::function<bool()>&
   target.soft_placement = message.soft_placement;
   target.fixed = message.fixed;
   target.disabled = message.disabled_passes;
+  target.stopped = std::move(stopped);
   const GraphDef& nodes = graph->second.graph();
   TROUPE_TRY(CompiledGraph compiled, compile(nodes, message.request, target));
-  if (stopped && stopped()) return cancelled("nobody waits for the step any more");
   std::map<std::string, ProcessId> process_of;
   for (std::size_t i = 0; i < message.devices.size() && i < message.processes.size(); ++i)
     process_of[message.devices[i].name.text()] = message.processes[i];

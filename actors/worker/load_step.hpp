@@ -71,8 +71,7 @@ class StepLoader {
   // What is wrong with it is said of the steps that need it.
   void load(const LoadGraph& message);
   // Compiles the step, checks its plans and makes the kernels of this process's partitions.
-  // `stopped`: asked in between, when it is given; true ends it with `cancelled`.
-  PreparedStep prepare(const LoadStep& message, const std::function<bool()>& stopped);
+  PreparedStep prepare(const LoadStep& message, std::function<bool()> stopped);
 
  private:
   struct Loaded {
@@ -82,7 +81,7 @@ class StepLoader {
     const GraphDef& graph() const { return import ? import->graph() : trusted; }
   };
   Status grow(Loaded& loaded, const LoadGraph& message);
-  Status prepare(const LoadStep& message, const std::function<bool()>& stopped, PreparedStep& out);
+  Status prepare(const LoadStep& message, std::function<bool()> stopped, PreparedStep& out);
   Expected<PreparedStep::Partition> prepare(Plan plan);
 
   const ProcessId process_;

@@ -1,10 +1,15 @@
 // Computes what depends on constants alone, once, at compile time.
+#include <algorithm>
+
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{10} << 20;
+// Elements read and written, by one step's folding in all: a second or two, since who asks for a
+// step waits for it. A run computes the rest as fast as its devices can.
+constexpr double kMostWork = double(std::uint64_t{1} << 31);
 
 const Tensor* constant(const NodeDef& node) {
   if (node.op != "Const") return nullptr;
@@ -45,6 +50,23 @@ bool acceptable(const NodeDef& node, const std::vector<Tensor>& values) {
   return bytes <= kMostBytes;
 }
 
+// An upper bound that needs no kernel: each element of an input is looked at once, or, where
+// outputs are contractions, at most as often as there are elements of the output. Of two inputs
+// the smaller one says how many products an element of the output can have.
+double work_of(const NodeDef& node, const OpDef& op, const std::vector<Tensor>& inputs) {
+  double read = 0, largest = 0, second = 0, written = 0;
+  for (const Tensor& t : inputs) {
+    const double n = double(t.elements());
+    read += n;
+    second = std::max(second, std::min(largest, n));
+    largest = std::max(largest, n);
+  }
+  for (const PartialShape& shape : node.out_shapes)
+    if (shape.fully_known()) written += double(shape.shape().elements());
+  if (!op.contraction) return 1 + read + written;
+  return 1 + read + written * (inputs.size() > 1 ? second : largest);
+}
+
 // Known before the work is done: a large result is not computed just to be thrown away.
 bool known_too_large(const NodeDef& node) {
   std::size_t bytes = 0;
@@ -61,7 +83,8 @@ Status fold(StepGraph& step, const Target& target) {
   if (!target.evaluate || !const_op || !const_op->attr("T") || !const_op->attr("value"))
     return ok_status();
   const auto& nodes = step.graph.nodes;
-  std::size_t folded = 0;
+  std::size_t folded = 0, too_dear = 0;
+  double work = 0;
   std::vector<bool> is_target(nodes.size(), false);
   for (NodeId id : step.targets) is_target[id] = true;
   Rewriter out(step);
@@ -82,10 +105,20 @@ Status fold(StepGraph& step, const Target& target) {
     std::vector<Tensor> inputs;
     if (foldable(node, op) && !is_target[id] && !known_too_large(node))
       inputs = values_of_inputs(node);
+    if (!inputs.empty()) {
+      const double more = work_of(node, op, inputs);
+      if (work + more > kMostWork) {
+        ++too_dear;
+        inputs.clear();
+      } else {
+        work += more;
+      }
+    }
     if (inputs.empty()) {
       out.keep(id);
       continue;
     }
+    if (target.stopped && target.stopped()) return cancelled("the compile was stopped");
     auto values = target.evaluate(node, inputs);
     if (!values.ok())
       step.notes.push_back("fold: '" + node.name +
@@ -101,6 +134,9 @@ Status fold(StepGraph& step, const Target& target) {
       if (i == 0) out.map(id, made);
     }
   }
+  if (too_dear > 0)
+    step.notes.push_back("fold: " + std::to_string(too_dear) +
+                         " nodes take long to compute and are left to the run");
   if (folded > 0) step.notes.push_back("fold: computed " + std::to_string(folded) + " nodes");
   out.finish();
   return ok_status();

@@ -115,6 +115,7 @@ TROUPE_OPS(avg_pool) {
          .attrs = pool_attr_specs(),
          .shape = avg_pool_shape,
          .grad = avg_pool_grad,
+         .contraction = true,
          .doc = "The mean of each window over height and width of x [n,h,w,c]; ksize and strides "
                 "are [h,w] or [1,h,w,1]. Padding is not counted."})
       .cpu(window_kernel<true, AvgPool>);
@@ -128,6 +129,7 @@ TROUPE_OPS(avg_pool) {
          .shape = avg_pool_grad_shape,
          .grad = avg_pool_grad_grad,
          .host = {"x_sizes"},
+         .contraction = true,
          .doc = "The gradient of AvgPool for images of shape x_sizes."})
       .cpu(window_kernel<true, AvgPoolGrad>);
 }

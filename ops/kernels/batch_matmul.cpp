@@ -104,6 +104,7 @@ TROUPE_OPS(batch_matmul) {
          .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
          .shape = batch_matmul_shape,
          .grad = batch_matmul_grad,
+         .contraction = true,
          .doc = "The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n], "
                 "whose leading dimensions are equal; MatMul for each."})
       .cpu(float_kernel<BatchMatMul>);

@@ -401,6 +401,7 @@ TROUPE_OPS(conv2d) {
          .attrs = kConvAttrs,
          .shape = conv2d_shape,
          .grad = conv2d_grad,
+         .contraction = true,
          .doc = "Convolution of images x [n,h,w,c] with filter [h,w,c,k] to [n,h',w',k]. strides "
                 "and dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding "
                 "EXPLICIT, are [top,bottom,left,right]. SAME pads as little as keeps every pixel "
@@ -414,6 +415,7 @@ TROUPE_OPS(conv2d) {
          .shape = input_grad_shape,
          .grad = input_grad_grad,
          .host = {"x_sizes"},
+         .contraction = true,
          .doc = "The gradient of Conv2D for its images, whose shape is x_sizes; in other words a "
                 "transposed convolution of dy."})
       .cpu(window_kernel<false, Conv2DBackpropInput>);
@@ -425,6 +427,7 @@ TROUPE_OPS(conv2d) {
          .shape = filter_grad_shape,
          .grad = filter_grad_grad,
          .host = {"filter_sizes"},
+         .contraction = true,
          .doc = "The gradient of Conv2D for its filter, whose shape is filter_sizes. Partial sums "
                 "over images are added in a fixed order."})
       .cpu(window_kernel<false, Conv2DBackpropFilter>);

@@ -102,6 +102,7 @@ TROUPE_OPS(matmul) {
          .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
          .shape = matmul_shape,
          .grad = matmul_grad,
+         .contraction = true,
          .doc = "The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that "
                 "an operand is stored transposed. k = 0 gives zeros. Integers wrap around."})
       .cpu(matmul_kernel);

@@ -171,6 +171,7 @@ TROUPE_OPS(max_pool) {
          .attrs = pool_attr_specs(),
          .shape = max_pool_shape,
          .grad = max_pool_grad,
+         .contraction = true,
          .doc = "The largest element of each window over height and width of x [n,h,w,c]; ksize "
                 "and strides are [h,w] or [1,h,w,1]. Padding never wins. NaN does."})
       .cpu(window_kernel<true, MaxPool>);
@@ -181,6 +182,7 @@ TROUPE_OPS(max_pool) {
          .attrs = pool_attr_specs(),
          .shape = max_pool_grad_shape,
          .grad = max_pool_grad_grad,
+         .contraction = true,
          .doc = "The gradient of MaxPool, given its input x and output y. Of equal maxima the "
                 "first in window order, row by row, takes all of dy."})
       .cpu(window_kernel<true, MaxPoolGrad>);

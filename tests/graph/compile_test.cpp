@@ -40,6 +40,26 @@ std::vector<float> run(const GraphDef& graph, const CompileRequest& r, std::vect
 
 }  // namespace
 
+TEST_CASE("a compile that is stopped ends at its next stage, or at the next node it would fold") {
+  Maker g;
+  g.add("Neg", "c", {g.add("Neg", "b", {g.constant("a", 1)})});
+  Target t = target({kCpu});
+  int asked = 0, stop_at = 0, folded = 0;
+  t.stopped = [&] { return ++asked == stop_at; };
+  t.evaluate = [&](const NodeDef& node, const std::vector<Tensor>& inputs) {
+    ++folded;
+    return evaluate(node, inputs);
+  };
+  REQUIRE(compile(g.def, request({"c"}), t).ok());
+  CHECK(folded == 2);
+  const int all = asked;
+  for (stop_at = 1; stop_at <= all; ++stop_at) {
+    asked = folded = 0;
+    CHECK(compile(g.def, request({"c"}), t).status().code() == Code::cancelled);
+    CHECK(asked == stop_at);
+  }
+}
+
 TEST_CASE("a step has what its fetches need and no more") {
   auto compiled = compile_small(request({"y"}, {}, {"x"}));
   REQUIRE(compiled.ok());

@@ -82,6 +82,40 @@ TEST_CASE("a result above 10 MiB is not folded") {
   CHECK(count_op(must_compile(g, request({"n"}), folding()), "Neg") == 1);
 }
 
+namespace {
+
+// 50 products of constants of that many rows and columns; how many of them were computed.
+int folded_products(std::int64_t size) {
+  Maker g;
+  const Tensor square = Tensor::zeros(DType::f32, Shape{size, size}).value();
+  std::vector<Port> products;
+  for (int i = 0; i < 50; ++i) {
+    Port c = g.add("Const", "c" + std::to_string(i), {}, {.attrs = {{"value", square}}});
+    products.push_back(g.add("Product", "p" + std::to_string(i), {c, c}));
+  }
+  g.add("AddN", "y", products);
+  for (NodeDef& node : g.def.nodes) node.out_shapes = {PartialShape{size, size}};
+  int computed = 0;
+  Target t = folding();
+  t.disabled = {"cse"};
+  t.evaluate = [&](const NodeDef& node, const std::vector<Tensor>&) {
+    computed += node.op == "Product";
+    return Expected<std::vector<Tensor>>({square});
+  };
+  CompiledGraph compiled = must_compile(g, request({"y"}), t);
+  CHECK(int(count_op(compiled, "Product")) == (computed == 50 ? 0 : 50 - computed));
+  CHECK(noted(compiled, "left to the run") == (computed < 50));
+  return computed;
+}
+
+}  // namespace
+
+TEST_CASE("products of constants are folded while that is little work") {
+  CHECK(folded_products(16) == 50);
+  CHECK(folded_products(128) == 7);  // together they would be too much
+  CHECK(folded_products(1500) == 0);
+}
+
 TEST_CASE("equal nodes become one, and so do the nodes behind them") {
   Maker g;
   Port x = g.add("Placeholder", "x");

@@ -37,6 +37,8 @@ Status add_all(OpRegistry& r) {
                        .commutative = true,
                        .cheap = true}));
   TROUPE_TRY(kernel({.name = "Sub", .in = {"a", "b"}, .out = {"y"}, .types = "f32"}));
+  TROUPE_TRY(kernel(
+      {.name = "Product", .in = {"a", "b"}, .out = {"y"}, .types = "f32", .contraction = true}));
   TROUPE_TRY(kernel({.name = "Neg", .in = {"x"}, .out = {"y"}, .types = "f32"}));
   TROUPE_TRY(kernel({.name = "AddN", .in = {"values: T..."}, .out = {"y"}, .types = "f32"}));
   TROUPE_TRY(kernel({.name = "Both", .in = {"x"}, .out = {"up", "double"}, .types = "f32"}));
