@@ -16,6 +16,7 @@
 #include "troupe/graph/plan.hpp"
 #include "troupe/ops/compile_host.hpp"
 #include "troupe/ops/op.hpp"
+#include "troupe/serialization/messages.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,8 @@
 // Reductions: Sum, Mean, Prod, Max, Min, All, Any, and the gradients of the differentiable ones.
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "troupe/ops/kernels/args.hpp"
 #include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/moves.hpp"

@@ -20,7 +20,8 @@ constexpr int kMany = 100;
 // The number of steps the master has.
 std::string compiled(Session& s) {
   for (const std::string& line : s.describe())
-    if (auto at = line.find("compiled "); at != std::string::npos) return line.substr(at + 9);
+    if (auto at = line.find("compiled "); at != std::string::npos)
+      return line.substr(at + 9, line.find(',', at) - at - 9);
   return "?";
 }
 

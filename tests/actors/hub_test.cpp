@@ -142,23 +142,24 @@ TEST_CASE("a hub answers others while it waits for a name to be looked up") {
   SlowNames names;
   hub.use(names);
   auto connecting = std::async(std::launch::async, [&] {
-    return hub.connect({"name", 1}, words(1), 2, 1s);
+    return hub.connect({"name", 1}, words(1), 2, 0, 1s).status();
   });
   names.looking.get_future().wait();
   const Hello hello = value_or_throw(encode_join(words(3)));
   auto admitted = std::async(std::launch::async, [&] {
     Status status = hub.admit(7, hello);
+    hub.peer_up(7, hello);
     hub.peer_down(7, unavailable("gone again"));
     return status;
   });
   const bool answered = admitted.wait_for(20s) == std::future_status::ready;
   CHECK(answered);
-  CHECK(hub.connected(2));
+  CHECK(hub.send(2, Leave{}).ok());
   names.answer.set_value();
   CHECK(admitted.get().ok());
-  CHECK(owner.back == std::vector<ProcessId>{3});
+  CHECK(owner.downs == std::vector<PeerId>{7});
   CHECK(connecting.get().code() == Code::not_found);
-  CHECK(!hub.connected(2));
+  CHECK(hub.send(2, Leave{}).code() == Code::unavailable);
 }
 
 TEST_CASE("a hub joins the parts of a message") {

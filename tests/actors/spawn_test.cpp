@@ -46,23 +46,23 @@ Ended run_case(const std::string& name) {
   return ended;
 }
 
-FilesActor::behavior_type throwing(FilesActor::pointer, int thrown) {
-  return {[thrown](const FileCall&) {
+ServiceActor::behavior_type throwing(ServiceActor::pointer, int thrown) {
+  return {[thrown](const ResourceCall&) {
     if (thrown == 0) throw std::runtime_error("planted in a handler");
     throw thrown;
   }};
 }
 
-FilesActor::behavior_type throwing_at_once(FilesActor::pointer, int) {
+ServiceActor::behavior_type throwing_at_once(ServiceActor::pointer, int) {
   throw std::runtime_error("planted before the first message");
 }
 
-void ask_and_wait(FilesActor::behavior_type (*behavior)(FilesActor::pointer, int), int thrown) {
+void ask_and_wait(ServiceActor::behavior_type (*behavior)(ServiceActor::pointer, int), int thrown) {
   testing::System system;
   auto actor = system.make([&](caf::actor_system& s) {
-    return spawn_actor<FilesActor>(s, "planted", behavior, thrown);
+    return spawn_actor<ServiceActor>(s, "planted", behavior, thrown);
   });
-  caf::anon_send(actor, FileCall{});
+  caf::anon_send(actor, ResourceCall{});
   std::promise<void>().get_future().wait();
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("process: an exception of an actor that begins" * doctest::skip()) {
 TEST_CASE("process: an actor is killed" * doctest::skip()) {
   testing::System system;
   auto actor = system.make(
-      [](caf::actor_system& s) { return spawn_actor<FilesActor>(s, "planted", throwing, 0); });
+      [](caf::actor_system& s) { return spawn_actor<ServiceActor>(s, "planted", throwing, 0); });
   caf::anon_send_exit(actor, caf::exit_reason::kill);
   std::promise<void>().get_future().wait();
 }
@@ -134,7 +134,7 @@ TEST_CASE("actors that are told to end, or that nobody knows any more, end alone
   for (bool told : {true, false}) {
     std::promise<void> ended;
     auto actor = system.make([&](caf::actor_system& s) {
-      auto made = spawn_actor<FilesActor>(s, "planted", throwing, 0);
+      auto made = spawn_actor<ServiceActor>(s, "planted", throwing, 0);
       caf::actor_cast<caf::abstract_actor*>(made)->attach_functor([&] { ended.set_value(); });
       return made;
     });

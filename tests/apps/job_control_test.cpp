@@ -195,6 +195,7 @@ TEST_CASE("a worker that is stopped for good ends the job within 2.5 s, with cod
 TEST_CASE("a worker joins a job whose master 140 idle connections crowd") {
   TemporaryDir dir;
   dir.write("secret", "sixteen and more bytes");
+  std::filesystem::permissions(dir.path("secret"), std::filesystem::perms(0600));
   const test::ReservedPort port;
   const std::string at = "127.0.0.1:" + std::to_string(port.number());
   const std::string secret = dir.path("secret");

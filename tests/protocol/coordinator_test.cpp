@@ -422,7 +422,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that was overtaken three times has the numbers
   std::uint64_t n = 1;
   for (int i = 0; i < 3; ++i, ++n) {
     run(n, shape({1}));
-    commit(n, {{}, {}, {42}, {}, {}});
+    commit(n, {{}, {42}, {}, {}});
     slow = done(started(0), 0, 1);
     slow.uses.reads = {42};
     send(slow);
@@ -452,7 +452,7 @@ TEST_CASE_FIXTURE(Fixture,
   std::uint64_t n = 1;
   for (int i = 0; i < 3; ++i, ++n) {
     run(n, shape({1}));
-    commit(n, {{}, {}, {42}, {}, {}});
+    commit(n, {{}, {42}, {}, {}});
     auto d = done(started(0), 0, 1);
     d.uses.reads = {42};
     send(d);
