@@ -1,6 +1,6 @@
 // A network of two layers, trained on digits that the program draws. Takes --threads N,
 // --replicas N and --cluster local:W; data::idx("folder") instead of data::digits() reads MNIST.
-#include "troupe/troupe.hpp"
+#include <troupe/troupe.hpp>
 using namespace troupe;
 
 struct Mlp : nn::Module {
