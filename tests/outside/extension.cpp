@@ -1,6 +1,7 @@
 // What the program adds to the library: an op with its gradient, a pass, a type of device.
 #include <troupe/devices/cpu/cpu_device.hpp>
 #include <troupe/graph/passes/pass.hpp>
+#include <troupe/ops/api/node.hpp>
 #include <troupe/ops/op.hpp>
 
 #include "extension.hpp"
