@@ -12,13 +12,17 @@ CompileHost::CompileHost(const OpTable& table)
 
 Target CompileHost::target() const {
   Target target;
+  complete(target);
+  return target;
+}
+
+void CompileHost::complete(Target& target) const {
   target.ops = &table_.ops;
   target.kernels = &kernels_;
   target.passes = table_.passes;
   target.evaluate = [this](const NodeDef& node, const std::vector<Tensor>& inputs) {
     return evaluate(table_, node, inputs, *fold_device_);
   };
-  return target;
 }
 
 }  // namespace troupe

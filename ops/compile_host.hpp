@@ -19,6 +19,8 @@ class CompileHost {
 
   // A target with everything but devices and settings.
   Target target() const;
+  // Gives those to a target that has devices and settings already.
+  void complete(Target& target) const;
 
  private:
   const OpTable& table_;

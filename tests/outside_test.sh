@@ -22,9 +22,10 @@ grep -q '^core/status of the program; graph/graph of the program; ops/op of the 
 grep -q '^passes ran$' alone
 "$outside" --threads 2 --npu | tee npu
 grep -q 'device:NPU:0' npu
-"$outside" --threads 1 --replicas 2 | grep '^loss' >one
+"$outside" --threads 1 --replicas 2 | tee one.log | grep '^loss' >one
 "$outside" --threads 1 --replicas 2 --cluster local:2 | tee two
 cmp one <(grep '^loss' two)  # the same bits on two processes
+grep -q '^passes ran$' two    # in the master, too
 # What every program pays for the umbrella header, in seconds of the compiler.
 echo '#include <troupe/troupe.hpp>' >umbrella.cpp
 TIMEFORMAT=%U

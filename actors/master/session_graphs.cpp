@@ -105,10 +105,7 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
     return draft;
   }
   const GraphDef& graph = found->second.import->graph();
-  const Target host = host_.target();
-  work.target.ops = host.ops;
-  work.target.kernels = host.kernels;
-  work.target.evaluate = host.evaluate;
+  host_.complete(work.target);
   auto compiled = troupe::compile(graph, work.request, work.target);
   if (!compiled.ok()) {
     draft.status = compiled.status();

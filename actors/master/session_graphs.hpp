@@ -32,7 +32,7 @@ class SessionGraphs {
   struct Work {
     std::uint64_t session = 0;
     CompileRequest request;
-    Target target;                                // but for ops, kernels and evaluate
+    Target target;                                // devices and settings
     std::vector<ProcessId> owners;                // parallel to the target's devices
     std::map<ProcessId, std::uint64_t> versions;  // nodes that each process has
   };

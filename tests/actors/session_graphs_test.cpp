@@ -46,6 +46,18 @@ struct Shipped {
 
 }  // namespace
 
+TEST_CASE("the passes that a program added run where the master compiles, too") {
+  OpTable table = ops::builtin();
+  table.add_pass({.name = "refuse", .run = [](StepGraph&, const Target&) -> Status {
+                    return invalid_argument("the pass ran");
+                  }});
+  Shipped client;
+  SessionGraphs graphs(table);
+  Output a = constant(client.g, 1.0f);
+  REQUIRE(graphs.extend(client.next()).ok());
+  CHECK(graphs.compile(client.work(a, 0)).status.message() == "the pass ran");
+}
+
 TEST_CASE("a process is sent the nodes that it does not have") {
   Shipped client;
   SessionGraphs graphs(ops::builtin());
