@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "troupe/actors/master/dataset_places.hpp"
+#include "troupe/core/accumulating_clock.hpp"
 #include "troupe/core/transaction.hpp"
 
 namespace troupe {
@@ -81,7 +82,8 @@ class Coordinator {
     Instant idle_commit = std::chrono::milliseconds(10);
     Instant deadlock_after = std::chrono::milliseconds(800);
     Instant derived_wait = std::chrono::seconds(1);  // how long a consequence waits for its cause
-    // What a shard has to do is short: messages inside its process, and memory to reserve.
+    // What a shard has to do is short: messages inside its process, and memory to reserve. Time in
+    // which the master itself was stopped does not count.
     Instant stage_within = std::chrono::seconds(10);
     // Conflicts of one run before others wait for it. Each costs it one attempt, so this bounds
     // what a slow run loses beside fast ones; those that collide by chance seldom get as far.
@@ -308,6 +310,7 @@ class Coordinator {
   std::map<std::uint64_t, Session> sessions_;
   std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
   std::uint64_t round_ = 0;  // of PREPARE
+  AccumulatingClock round_clock_;
   Instant round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};
   std::map<ProcessId, Report> blocked_;
   Instant last_progress_{}, live_at_ = kNever;

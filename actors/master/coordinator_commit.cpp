@@ -92,6 +92,8 @@ void Coordinator::grant_returned(const GrantReturned& message, Instant now, Outp
 void Coordinator::start_round(Instant now) {
   ++round_;
   staged_.clear();
+  round_clock_ = AccumulatingClock(options_.resend_max);
+  round_clock_.look(now);
   round_until_ = now + options_.stage_within;
   round_resend_after_ = options_.resend_first;
   round_resend_at_ = now + round_resend_after_;
@@ -158,9 +160,13 @@ void Coordinator::round_done(Instant now, Outputs& out) {
   withdrawing_.reset();
 }
 
-// They live, but they do not do their part: the job would wait for them for ever.
+// They live, but they do not do their part: the job would wait for them for ever. A job that was
+// stopped as a whole goes on: there, nobody was asked for longer than between two repetitions.
 void Coordinator::expel_late_shards(Instant now, Outputs& out) {
-  if (now < round_until_ || (!preparing_ && !withdrawing_)) return;
+  if (!preparing_ && !withdrawing_) return;
+  round_clock_.look(now);
+  round_until_ = now + options_.stage_within - round_clock_.reading();
+  if (now < round_until_) return;
   for (ProcessId shard : shards_) {
     auto member = members_.find(shard);
     if (staged_.count(shard) != 0 || member == members_.end()) continue;

@@ -375,6 +375,16 @@ TEST_CASE_FIXTURE(Fixture, "a shard that does not stage in time is lost, with th
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a job that was stopped as a whole while it commits loses no shard") {
+  run(0, shape({1}));
+  send(done(started(0), 0, 1));
+  stage(1, 1);
+  for (int stops = 0; stops < 5; ++stops) tick(1h);
+  CHECK(all<Coordinator::Expel>().empty());
+  stage(2, 1);
+  CHECK(answer(0).status.ok());
+}
+
 TEST_CASE_FIXTURE(Fixture, "a grant is asked back when another run wants a number") {
   run(0, shape({1}, true));
   const auto granted = started(0);
