@@ -20,6 +20,15 @@
 namespace troupe {
 namespace detail {
 
+// What the master has of a graph: how many nodes, their running hash, and which of them may change
+// after they were added, with a hash of their inputs.
+struct Shipped {
+  std::size_t nodes = 0;
+  std::uint64_t hash = 0;
+  std::vector<NodeId> merges;
+  std::uint64_t merges_hash = 0;
+};
+
 // What a session, its compiled steps and pending runs share. The master is reached by messages,
 // answers come back through Calls.
 struct SessionCore {
@@ -33,12 +42,7 @@ struct SessionCore {
   std::shared_mutex sending;  // shared by who sends to the master; alone, the runtime may go
   std::mutex mutex;           // of what follows: compiling and closing, never a step
   ShippedGraph shipping;
-  // What the master has of it: how many nodes, their running hash, and which of them may change
-  // after they were added, with a hash of their inputs.
-  std::size_t shipped = 0;
-  std::uint64_t shipped_hash = 0;
-  std::vector<NodeId> merges;
-  std::uint64_t merges_hash = 0;
+  Shipped shipped;
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
 
@@ -48,6 +52,7 @@ struct SessionCore {
 }  // namespace detail
 
 using detail::SessionCore;
+using detail::Shipped;
 
 namespace {
 
@@ -136,57 +141,69 @@ Expected<CompileRequest> make_request(const SessionCore& core, const std::vector
 }
 
 // Closing a loop sets an input of a Merge that was there before.
-std::uint64_t hash_of_merges(const SessionCore& core, const GraphDef& def) {
+std::uint64_t hash_of_merges(const std::vector<NodeId>& merges, const GraphDef& def) {
   std::uint64_t hash = 0;
-  for (NodeId id : core.merges)
+  for (NodeId id : merges)
     for (Port in : def.nodes[id].inputs) hash = hash_combine(hash_combine(hash, in.node), in.index);
   return hash;
 }
 
-void note_shipped(SessionCore& core, const GraphDef& def, std::size_t from) {
-  const std::vector<NodeDef>& nodes = def.nodes;
-  if (from == 0) {
-    core.shipped_hash = 0;
-    core.merges.clear();
+// What the master will have of the graph, once it has the nodes from `before.nodes` on.
+Shipped shipped_with(Shipped before, const GraphDef& def, const OpRegistry& ops) {
+  Shipped after = std::move(before);
+  for (; after.nodes < def.nodes.size(); ++after.nodes) {
+    const NodeDef& node = def.nodes[after.nodes];
+    after.hash = hash_nodes(after.hash, node);
+    const OpInfo* op = ops.find(node.op);
+    if (op && op->def.role == Role::merge) after.merges.push_back(NodeId(after.nodes));
   }
-  for (std::size_t id = from; id < nodes.size(); ++id) {
-    core.shipped_hash = hash_nodes(core.shipped_hash, nodes[id]);
-    const OpInfo* op = core.graph.registry().find(nodes[id].op);
-    if (op && op->def.role == Role::merge) core.merges.push_back(NodeId(id));
-  }
-  core.shipped = nodes.size();
-  core.merges_hash = hash_of_merges(core, def);
+  after.merges_hash = hash_of_merges(after.merges, def);
+  return after;
 }
 
 // Extend, when the graph has grown, by what is new. REQUIRES: core.mutex is held.
 Status ship(SessionCore& core) {
-  if (core.closed) return session_closed();
   const std::shared_ptr<const GraphDef> def = core.shipping.whole();
-  const bool changed = hash_of_merges(core, *def) != core.merges_hash;
-  if (core.shipped == def->nodes.size() && !changed) return ok_status();
+  const bool changed = hash_of_merges(core.shipped.merges, *def) != core.shipped.merges_hash;
+  if (core.shipped.nodes == def->nodes.size() && !changed) return ok_status();
+  const Shipped before = changed ? Shipped{} : core.shipped;
   ExtendSession extend;
   extend.session = core.id;
-  extend.from = changed ? 0 : core.shipped;
-  extend.hash = core.shipped_hash;
+  extend.from = before.nodes;
+  extend.hash = before.hash;
   auto graph = std::make_shared<GraphDef>();
   graph->seed = def->seed;
-  graph->nodes.assign(def->nodes.begin() + std::ptrdiff_t(extend.from), def->nodes.end());
+  graph->nodes.assign(def->nodes.begin() + std::ptrdiff_t(before.nodes), def->nodes.end());
   extend.graph = std::move(graph);
-  const std::size_t from = extend.from;
+  Shipped after = shipped_with(before, *def, core.graph.registry());
   TROUPE_TRY(ask(core, std::move(extend)).status);
-  note_shipped(core, *def, from);
+  core.shipped = std::move(after);
   return ok_status();
 }
 
-Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request) {
-  std::lock_guard lock(core.mutex);
-  TROUPE_TRY(ship(core));
+// REQUIRES: core.mutex is held, and the master has the nodes of the request.
+Expected<CompiledId> compile_shipped(SessionCore& core, const CompileRequest& request) {
   CompileStep message;
   message.session = core.id;
   message.request = request;
   CallResult result = ask(core, std::move(message));
   TROUPE_TRY(result.status);
   return result.compiled;
+}
+
+Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request) {
+  std::lock_guard lock(core.mutex);
+  if (core.closed) return session_closed();
+  TROUPE_TRY(ship(core));
+  return compile_shipped(core, request);
+}
+
+// Of a step that was compiled before. It runs on any thread, and what the client adds to its graph
+// on its own meanwhile has nothing to do with it.
+Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& request) {
+  std::lock_guard lock(core.mutex);
+  if (core.closed) return session_closed();
+  return compile_shipped(core, request);
 }
 
 struct FeedType {
@@ -278,7 +295,7 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
     if (result.status.ok()) return std::move(result);
     // The least recently used steps are unloaded when many are compiled: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;
-    TROUPE_TRY(CompiledId again, compile_request(*step.core, step.request));
+    TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
     step.id.compare_exchange_strong(used, again);
   }
 }

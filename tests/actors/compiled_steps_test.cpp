@@ -136,6 +136,25 @@ TEST_CASE("a step that was evicted says so when it is started, and runs when it 
   CHECK(held.start({Tensor::scalar(2.0f)}).get()[0].item<float>() == 2);  // it is back
 }
 
+TEST_CASE("a step that was evicted runs again whatever the client has added to its graph") {
+  OpRegistry ops;
+  for (const OpInfo* op : ops::builtin().ops.all()) REQUIRE(ops.add(op->def).ok());
+  REQUIRE(ops.add({.name = "Unheard", .no_gradient = "it is in no other table"}).ok());
+  GraphBuilder g(ops);
+  Output x = g.try_add({.op = "Placeholder",
+                        .attrs = {{"T", DType::f32}, {"shape", PartialShape(Shape{})}}})
+                 ->output();
+  std::vector<Output> negated;
+  for (std::size_t i = 0; i <= kKept; ++i)
+    negated.push_back(g.try_add({.op = "Neg", .inputs = {x}})->output());
+  Session s(g, one_thread());
+  auto held = s.compile({negated[0]}, {}, {x});
+  for (std::size_t i = 1; i <= kKept; ++i) s.compile({negated[i]}, {}, {x});
+  REQUIRE(g.try_add({.op = "Unheard"}).ok());
+  REQUIRE(s.try_compile({x}).status().text().find("Unheard") != std::string::npos);
+  CHECK(held.run({Tensor::scalar(1.0f)})[0].item<float>() == -1);
+}
+
 TEST_CASE("a step that runs is not evicted") {
   Graph g;
   Output q = fifo_queue(g, {DType::f32});
