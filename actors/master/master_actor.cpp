@@ -45,6 +45,7 @@ struct ClientSession {
 struct ActiveRun {
   std::shared_ptr<Call> call;
   CompiledId compiled = 0;
+  std::shared_ptr<const StepShape> shape;  // also when a reset has dropped the step
   std::vector<Tensor> feeds;
   std::uint32_t fetches = 0;
 };
@@ -438,14 +439,13 @@ Status check_member(Self self, const PartitionDone& message) {
   auto run = s.runs.find(message.run);
   if (run == s.runs.end() || s.executors.contains({run->second.compiled, message.partition}))
     return ok_status();
-  StepEntry* step = s.steps->find(run->second.compiled);
-  return step ? check_done(*step->shape, message) : ok_status();
+  return check_done(*run->second.shape, message);
 }
 
 // The run ends with what is wrong; a process that says such things is a member no longer.
 void expel(Self self, const PartitionDone& message, Status lie, Coordinator::Outputs& out) {
   auto& s = self->state;
-  const StepShape& step = *s.steps->find(s.runs.at(message.run).compiled)->shape;
+  const StepShape& step = *s.runs.at(message.run).shape;
   const std::size_t partition =
       std::min<std::size_t>(message.partition, step.partitions.size() - 1);
   auto process = s.processes.find(step.partitions[partition].process);
@@ -491,8 +491,9 @@ Status begin_run(Self self, RunStep& message) {
   if (s.runs.contains(message.run))
     return already_exists(fmt::format("{} is under way", step_name(message.run)));
   ++step->running;
-  s.runs.emplace(message.run, ActiveRun{message.call, step->id, std::move(message.feeds),
-                                        std::uint32_t(step->request.fetches.size())});
+  s.runs.emplace(message.run,
+                 ActiveRun{message.call, step->id, step->shape, std::move(message.feeds),
+                           std::uint32_t(step->request.fetches.size())});
   Instant t = now(self);
   RunRequest request{message.run, step->shape,
                      message.timeout == kNever ? kNever : t + message.timeout,

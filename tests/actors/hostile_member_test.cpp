@@ -67,6 +67,8 @@ class PlayedWorker {
     scheduler_.run();
   }
 
+  // To the master, before the answer that `done` is given.
+  void reset() { caf::anon_send(master_, ResetContainers{{""}, std::make_shared<Call>()}); }
   // How a run of the step ends, within that time.
   Status run(Instant timeout = kNever, Instant within = 60s) {
     client_->try_run("step", timeout);
@@ -213,6 +215,20 @@ TEST_CASE("what a worker says of a step is checked against the step") {
     worker.done = [](PartitionDone&) {};
     CHECK(worker.run().code() == Code::unavailable);  // it is gone, and the master lives
   }
+}
+
+TEST_CASE("what a worker says of a step that is being dropped is checked, too") {
+  Quiet quiet;
+  PlayedWorker worker;
+  CHECK(worker.run().ok());
+  worker.done = [&](PartitionDone& m) {
+    worker.reset();
+    m.writes.clear();
+    m.fetches.clear();
+    m.fast_committed = 2;  // as granted: it is too late to call the run off
+  };
+  CHECK(worker.run().code() == Code::aborted);
+  CHECK(worker.expelled.code() == Code::internal);
 }
 
 TEST_CASE("values of a partition that failed are nobody's") {
