@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-// Makes the kernel of one node (Role::kernel). Protocols know no ops, so the caller brings it.
+// Makes the kernel of one node (Role::kernel). Machines know no ops, so the caller brings it.
 using MakeKernel = FunctionRef<Expected<std::unique_ptr<Kernel>>(const PlanInfo& node)>;
 
 // A plan as the burst reads it: the part of a node that every run of it touches is 32 bytes,
@@ -38,7 +38,7 @@ class LoadedPlan {
     kOrdinary = 1,     // a kernel of a synchronous device with nothing below: the fast path
     kUnread = 2,       // has an output that nobody reads
     kConditional = 4,  // may be dead
-    kFirstRead = 8,    // its value comes with the first ReadVariables
+    kFirstRead = 8,    // its value comes with the first request for reads
     kCheap = 16,       // PlanNode::cheap
   };
   struct Node {
@@ -77,7 +77,7 @@ class LoadedPlan {
   bool has_external() const { return has_external_; }
   // The node that a slot belongs to. Linear: for errors.
   std::uint32_t producer(std::uint32_t slot) const;
-  // Reads that join the first ReadVariables of their container, in plan order.
+  // Reads that join the first request to their container, in plan order.
   const std::vector<std::uint32_t>& first_reads() const { return first_reads_; }
 
   // What an error of a node says about itself: "in node 'x' (MatMul) on /job:.../cpu:0", and its
