@@ -162,7 +162,7 @@ void NetHub::refuse(PeerId peer, Status why) {
 Status NetHub::send(ProcessId to, const WireMessage& message) {
   const PeerId peer = peer_of(to);
   if (peer == 0) return unavailable(fmt::format("process {} is not connected", to));
-  std::uint64_t limit = self_ == 0 ? kMasterMessage : kWorkerMessage;
+  std::uint64_t limit = is_master_ ? kMasterMessage : kWorkerMessage;
   std::uint64_t size = tensor_bytes(message);
   std::vector<std::byte> bytes;
   if (size <= limit) {
@@ -192,7 +192,7 @@ void NetHub::control(PeerId peer, Buffer bytes) {
   if (!message.ok()) return refuse(peer, message.status());
   if (auto* part = std::get_if<MessagePart>(&*message)) {
     // Workers have nothing to say to each other on control connections.
-    std::uint64_t limit = *from == 0 ? kMasterMessage : self_ == 0 ? kWorkerMessage : 0;
+    std::uint64_t limit = *from == 0 ? kMasterMessage : is_master_ ? kWorkerMessage : 0;
     auto whole = joiners_[peer].take(*part, limit);
     if (!whole.ok()) return refuse(peer, whole.status());
     if (!whole->has_value()) return;
@@ -215,7 +215,7 @@ void NetHub::control(PeerId peer, Buffer bytes) {
 bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
   if (std::holds_alternative<MessagePart>(message)) return false;  // parts of a part
   bool from_master = from == 0;
-  bool to_master = self_ == 0;
+  bool to_master = is_master_;
   bool master_speaks =
       std::holds_alternative<Welcome>(message) || std::holds_alternative<Members>(message) ||
       std::holds_alternative<LoadGraph>(message) || std::holds_alternative<LoadStep>(message) ||

@@ -45,14 +45,15 @@ inline constexpr std::uint64_t kInlineTensors = 512 * 1024;
 // Locks are held for look-ups only: callbacks come from I/O threads, sends from lanes and actors.
 class NetHub final : public Hub, public TransportHandler {
  public:
-  // `self`: this process; 0 is the master, to whom only workers speak.
-  NetHub(ProcessId self, HubOwner& owner) : self_(self), owner_(owner), arrivals_(self == 0) {}
+  // `self`: this process, or any number but 0 while it has none; 0 is the master, to whom only
+  // workers speak.
+  NetHub(ProcessId self, HubOwner& owner)
+      : is_master_(self == 0), owner_(owner), arrivals_(self == 0) {}
 
   void use(Transport& transport) { transport_ = &transport; }
   // The thread that brings what belongs to a run handles it too, as far as that is short work
   // (inline_send.hpp). For transports with threads of their own; before the first peer.
   void handle_inline() { inline_ = true; }
-  void set_self(ProcessId self) { self_ = self; }
   // Where messages for this process's actors go. Before the first of them can arrive.
   // Any time, from any thread: frames already come in.
   void deliver_to(WorkerActor worker);
@@ -103,7 +104,7 @@ class NetHub final : public Hub, public TransportHandler {
   WorkerActor worker() const;
   CoordinatorActor coordinator() const;
 
-  ProcessId self_;
+  const bool is_master_;
   bool inline_ = false;
   HubOwner& owner_;
   Transport* transport_ = nullptr;

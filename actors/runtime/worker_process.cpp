@@ -148,7 +148,6 @@ void WorkerProcess::carry_out(Mesh::Output& output) {
 
 // Devices and actors as the master asks for them. What came about stays until shut_down().
 Expected<std::vector<std::string>> WorkerProcess::host(const Welcome& welcome) {
-  hub_.set_self(welcome.process);
   TROUPE_TRY(apply(welcome.profile));
   Cluster cluster;
   cluster.threads = int(welcome.threads);

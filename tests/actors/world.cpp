@@ -284,7 +284,6 @@ struct World::Worker final : Process {
   }
   std::vector<std::string> make(const Welcome& welcome) {
     number = welcome.process;
-    hub.set_self(number);
     auto device_name = fmt::format("/job:worker/task:{}/device:CPU:0", welcome.task);
     device = make_sim_device(value_or_throw(DeviceName::parse(device_name)));
     coordinator = spawn_master_proxy(world.system_->actors, hub, world.alive_);
