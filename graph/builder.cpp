@@ -6,6 +6,7 @@
 #include "troupe/graph/detail/back_edge.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 #include "troupe/graph/detail/suggest.hpp"
+#include "troupe/graph/known_values.hpp"
 
 namespace troupe {
 namespace {
@@ -64,8 +65,8 @@ Op GraphBuilder::find(std::string_view name) {
 }
 
 const Tensor* GraphBuilder::constant(Port port) const {
-  auto at = constants_.find(key(port));
-  return at == constants_.end() ? nullptr : &at->second;
+  auto at = known_.find(key(port));
+  return at == known_.end() || !at->second.value ? nullptr : &*at->second.value;
 }
 
 // --- adding nodes ---
@@ -77,7 +78,7 @@ Expected<Op> GraphBuilder::try_add(NodeSpec spec) {
   if (Status s = check_inputs(spec); !s.ok()) return s.at(site);
   auto node = make_node(**op, spec);
   if (!node.ok()) return explain(node.status(), spec, site);
-  if (!(*op)->def.composite) return append(std::move(node).value(), spec.inputs);
+  if (!(*op)->def.composite) return append(**op, std::move(node).value(), spec.inputs);
   auto expanded = expand(**op, spec, *node);
   if (!expanded.ok()) return explain(expanded.status(), spec, site);
   return expanded;
@@ -115,8 +116,13 @@ Status GraphBuilder::check_inputs(const NodeSpec& spec) const {
 std::vector<InferenceContext::Input> GraphBuilder::known_inputs(
     const std::vector<Output>& inputs) const {
   std::vector<InferenceContext::Input> out;
-  for (const Output& input : inputs)
-    out.push_back({input.dtype(), input.shape(), constant(input.port())});
+  for (const Output& input : inputs) {
+    auto& known = out.emplace_back(InferenceContext::Input{input.dtype(), input.shape()});
+    auto at = known_.find(key(input.port()));
+    if (at == known_.end()) continue;
+    if (at->second.value) known.value = &*at->second.value;
+    if (at->second.ints) known.ints = &*at->second.ints;
+  }
   return out;
 }
 
@@ -146,12 +152,14 @@ Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
   return node;
 }
 
-Expected<Op> GraphBuilder::append(NodeDef node, const std::vector<Output>& inputs) {
+Expected<Op> GraphBuilder::append(const OpInfo& op, NodeDef node,
+                                  const std::vector<Output>& inputs) {
   if (def_.nodes.size() >= kNoNode) return resource_exhausted("the graph has too many nodes");
   NodeId id = NodeId(def_.nodes.size());
   node.name = unique_name(node.name);
-  if (auto value = detail::known_value(node, known_inputs(inputs)))
-    constants_.emplace(key({id, 0}), std::move(*value));
+  auto known = known_values(op, node, known_inputs(inputs));
+  for (std::uint32_t i = 0; i < known.size(); ++i)
+    known_.emplace(key({id, i}), std::move(known[i]));
   by_name_.emplace(node.name, id);
   def_.nodes.push_back(std::move(node));
   return Op(this, id);
@@ -275,7 +283,8 @@ GraphBuilder::Attempt::~Attempt() {
   if (!kept_) {
     for (std::size_t i = nodes_; i < g.def_.nodes.size(); ++i) {
       g.by_name_.erase(g.def_.nodes[i].name);
-      g.constants_.erase(key({NodeId(i), 0}));
+      for (std::uint32_t port = 0; port < g.def_.nodes[i].out_types.size(); ++port)
+        g.known_.erase(key({NodeId(i), port}));
     }
     g.def_.nodes.resize(nodes_);
     g.initializers_.resize(initializers_);

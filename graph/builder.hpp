@@ -103,7 +103,8 @@ class GraphBuilder {
 
   const NodeDef& node(NodeId id) const { return def_.nodes[id]; }
   Op find(std::string_view name);  // empty when there is none
-  // The constant value of a port, when it is known while building (Const, shapes of known shape).
+  // The value of a port, when all of it is known while building: constants, shapes, and what is
+  // computed from shapes.
   const Tensor* constant(Port port) const;
   // kNoNode unless that variable has an initial value: the nodes that Session::init runs.
   const std::vector<NodeId>& initializers() const { return initializers_; }
@@ -162,7 +163,7 @@ class GraphBuilder {
   Status check_inputs(const NodeSpec& spec) const;
   std::vector<InferenceContext::Input> known_inputs(const std::vector<Output>& inputs) const;
   Expected<NodeDef> make_node(const OpInfo& op, NodeSpec& spec);
-  Expected<Op> append(NodeDef node, const std::vector<Output>& inputs);
+  Expected<Op> append(const OpInfo& op, NodeDef node, const std::vector<Output>& inputs);
   Expected<Op> expand(const OpInfo& op, const NodeSpec& spec, const NodeDef& node);
   Status explain(const Status& status, const NodeSpec& spec, const Site& site) const;
   std::string unique_name(const std::string& name);
@@ -178,7 +179,7 @@ class GraphBuilder {
   int attempts_ = 0;
   std::vector<Frame> frames_;
   std::vector<NodeId> initializers_;
-  std::unordered_map<std::uint64_t, Tensor> constants_;  // by node << 32 | port
+  std::unordered_map<std::uint64_t, KnownValue> known_;  // by node << 32 | port
 };
 
 // What a composite op's builder sees.

@@ -7,6 +7,7 @@
 #include "troupe/graph/detail/back_edge.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 #include "troupe/graph/detail/suggest.hpp"
+#include "troupe/graph/known_values.hpp"
 
 namespace troupe {
 
@@ -295,10 +296,10 @@ class GraphImport::Extension {
     };
     const std::size_t attrs = n.attrs.size();
     TROUPE_TRY(detail::check_node(*ops_[id], n, inputs, producer));
-    auto known = detail::known_value(n, inputs);
+    auto known = known_values(*ops_[id], n, inputs);
     TROUPE_TRY(count_made((n.attrs.size() - attrs) * kAttrBytes +
-                          n.out_types.size() * kOutputBytes + (known ? kKnownBytes : 0)));
-    if (known) known_.emplace(id, std::move(*known));
+                          n.out_types.size() * kOutputBytes + known.size() * kKnownBytes));
+    if (!known.empty()) known_.emplace(id, std::move(known));
     return count_ports(n.out_types.size());
   }
 
@@ -310,8 +311,11 @@ class GraphImport::Extension {
                               std::to_string(p.index) + " of " + quoted(from.name) +
                               ", which has " + std::to_string(from.out_types.size()));
     InferenceContext::Input input{from.out_types[p.index], from.out_shapes[p.index]};
-    if (auto at = known_.find(p.node); p.index == 0 && at != known_.end())
-      input.value = &at->second;
+    auto at = known_.find(p.node);
+    if (at == known_.end() || p.index >= at->second.size()) return input;
+    const KnownValue& value = at->second[p.index];
+    if (value.value) input.value = &*value.value;
+    if (value.ints) input.ints = &*value.ints;
     return input;
   }
 
@@ -329,7 +333,7 @@ class GraphImport::Extension {
   const OpRegistry& registry_;
   std::unordered_map<std::string, NodeId>& by_name_;
   std::vector<const OpInfo*>& ops_;
-  std::unordered_map<NodeId, Tensor>& known_;
+  std::unordered_map<NodeId, std::vector<KnownValue>>& known_;
   std::size_t& ports_;
   bool& in_order_;
   const NodeId begin_;

@@ -9,6 +9,7 @@
 #include "troupe/core/status.hpp"
 #include "troupe/graph/graph.hpp"
 #include "troupe/graph/op_registry.hpp"
+#include "troupe/graph/shape_inference.hpp"
 
 namespace troupe {
 
@@ -39,7 +40,7 @@ class GraphImport {
   GraphDef graph_;
   std::vector<const OpInfo*> ops_;  // parallel to the nodes
   std::unordered_map<std::string, NodeId> by_name_;
-  std::unordered_map<NodeId, Tensor> known_;  // output 0, when its value is known
+  std::unordered_map<NodeId, std::vector<KnownValue>> known_;  // by output
   std::size_t ports_ = 0;
   bool in_order_ = true;
 };

@@ -20,6 +20,9 @@ class Output;            // graph/builder.hpp
 class CompositeContext;  // graph/builder.hpp
 
 using ShapeFn = Status (*)(InferenceContext&);
+// Says with `set_ints` what is known of integer outputs before a run. Called after the shape
+// function, on a node that passed its checks.
+using ValueFn = void (*)(InferenceContext&);
 // One Output per input; an empty Output (no graph) means "no gradient flows there".
 using GradFn = std::vector<Output> (*)(GradContext&);
 using CompositeFn = std::vector<Output> (*)(CompositeContext&);
@@ -98,6 +101,7 @@ struct OpDef {
   std::string types = {};
   std::vector<std::string> attrs = {};
   ShapeFn shape = nullptr;
+  ValueFn value = nullptr;  // for integers that shapes are made of
   GradFn grad = nullptr;
   std::string no_gradient =
       {};  // why differentiation stops here; empty: a missing grad is an error

@@ -1,5 +1,7 @@
 #include "troupe/graph/shape_inference.hpp"
 
+#include <algorithm>
+
 #include "troupe/graph/detail/node_check.hpp"
 
 namespace troupe {
@@ -22,17 +24,32 @@ std::string must_have(const InferenceContext& c, int i, const AttrMap& attrs,
 
 }  // namespace
 
+bool KnownInts::complete() const {
+  return std::all_of(elements.begin(), elements.end(), [](const Element& e) { return bool(e); });
+}
+
 std::optional<std::vector<std::int64_t>> InferenceContext::ints(int i) const {
-  const Tensor* t = value(i);
-  if (!t || t->rank() > 1) return std::nullopt;
+  const KnownInts* known = known_ints(i);
+  if (!known || !known->complete()) return std::nullopt;
   std::vector<std::int64_t> out;
-  if (t->dtype() == DType::i64)
-    out.assign(t->span<std::int64_t>().begin(), t->span<std::int64_t>().end());
-  else if (t->dtype() == DType::i32)
-    out.assign(t->span<std::int32_t>().begin(), t->span<std::int32_t>().end());
-  else
-    return std::nullopt;
+  for (const KnownInts::Element& e : known->elements) out.push_back(*e);
   return out;
+}
+
+Expected<PartialShape> InferenceContext::listed_shape(int i) const {
+  const PartialShape& list = shape(i);
+  if (list.known_rank() && list.rank() > 1) TROUPE_TRY(want_rank(i, 1));
+  if (const KnownInts* known = known_ints(i)) {
+    std::vector<std::int64_t> dims;
+    for (const KnownInts::Element& e : known->elements) {
+      if (e && *e < 0) return invalid_argument("dimension " + std::to_string(*e) + " is negative");
+      dims.push_back(e.value_or(PartialShape::kUnknown));
+    }
+    return PartialShape::make(dims);
+  }
+  if (!list.fully_known() || list.rank() != 1) return PartialShape::unknown();
+  if (list.dim(0) > kMaxRank) return invalid_argument("the rank is above the limit of 8");
+  return PartialShape::unknown_of_rank(int(list.dim(0)));
 }
 
 std::int64_t InferenceContext::int_attr(std::string_view name) const {
@@ -91,5 +108,26 @@ Status broadcast_shape(InferenceContext& c) {
 Status no_outputs(InferenceContext&) { return ok_status(); }
 
 Status unknown_shape(InferenceContext&) { return ok_status(); }
+
+void same_ints(InferenceContext& c) {
+  const KnownInts* known = c.known_ints(0);
+  for (int i = 0; known && i < c.outputs(); ++i) c.set_ints(i, *known);
+}
+
+void shape_ints(InferenceContext& c) {
+  if (!c.shape(0).known_rank()) return;
+  KnownInts out;
+  for (std::int64_t d : c.shape(0).dims())
+    out.elements.push_back(d == PartialShape::kUnknown ? KnownInts::Element() : d);
+  c.set_ints(0, std::move(out));
+}
+
+void rank_ints(InferenceContext& c) {
+  if (c.shape(0).known_rank()) c.set_ints(0, {true, {c.shape(0).rank()}});
+}
+
+void size_ints(InferenceContext& c) {
+  if (c.shape(0).fully_known()) c.set_ints(0, {true, {c.shape(0).shape().elements()}});
+}
 
 }  // namespace troupe

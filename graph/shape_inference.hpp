@@ -12,6 +12,26 @@
 
 namespace troupe {
 
+// What is known before a run of an i32 or i64 tensor of rank 0 or 1: each element, or that it is
+// not known. With these a shape that is computed from shapes keeps the dimensions that are known.
+struct KnownInts {
+  using Element = std::optional<std::int64_t>;
+  bool scalar = false;            // rank 0: one element
+  std::vector<Element> elements;  // at most kMostKnownInts
+
+  bool complete() const;
+  std::int64_t size() const { return std::int64_t(elements.size()); }
+  PartialShape shape() const { return scalar ? PartialShape::scalar() : PartialShape{size()}; }
+};
+// Longer than any shape, and short: every node of a graph may have some.
+inline constexpr std::size_t kMostKnownInts = 2 * kMaxRank;
+
+// What is known of one output before any run: all of it, or some elements of a list of integers.
+struct KnownValue {
+  std::optional<Tensor> value;
+  std::optional<KnownInts> ints;
+};
+
 // One node's inputs as far as they are known, and the place for its output shapes. Lives for one
 // call of a ShapeFn. Shapes of outputs not set stay unknown.
 class InferenceContext {
@@ -19,7 +39,8 @@ class InferenceContext {
   struct Input {
     DType dtype = DType::invalid;
     PartialShape shape;
-    const Tensor* value = nullptr;  // host value when it is a constant
+    const Tensor* value = nullptr;    // host value when it is a constant
+    const KnownInts* ints = nullptr;  // of integers, also when some elements are unknown
   };
   InferenceContext(const OpInfo& op, const AttrMap& attrs, std::span<const Input> inputs,
                    std::size_t outputs)
@@ -34,8 +55,13 @@ class InferenceContext {
   const PartialShape& shape(int i) const { return inputs_[std::size_t(i)].shape; }
   // The value of input i when it is known before the run, else nullptr.
   const Tensor* value(int i) const { return inputs_[std::size_t(i)].value; }
-  // Known integers of a 0-d or 1-d i32 or i64 input; nullopt when unknown.
+  // What is known of an i32 or i64 input of rank 0 or 1, else nullptr.
+  const KnownInts* known_ints(int i) const { return inputs_[std::size_t(i)].ints; }
+  // The same when every element is known; nullopt otherwise.
   std::optional<std::vector<std::int64_t>> ints(int i) const;
+  // The shape whose dimensions input i lists, unknown where an element is; of unknown rank when not
+  // even their number is known. invalid_argument when it cannot be a shape.
+  Expected<PartialShape> listed_shape(int i) const;
 
   // REQUIRES: the op declares the attribute with this kind.
   std::int64_t int_attr(std::string_view name) const;
@@ -55,12 +81,20 @@ class InferenceContext {
 
   void set(int i, PartialShape shape) { shapes_[std::size_t(i)] = std::move(shape); }
   const std::vector<PartialShape>& result() const { return shapes_; }
+  // For a ValueFn. Of an i32 output, elements that do not fit are taken for unknown.
+  void set_ints(int i, KnownInts ints) {
+    ints_.resize(shapes_.size());
+    ints_[std::size_t(i)] = std::move(ints);
+  }
+  // Of each output; empty when nothing was set.
+  std::vector<std::optional<KnownInts>>& known_outputs() { return ints_; }
 
  private:
   const OpInfo& op_;
   const AttrMap& attrs_;
   std::span<const Input> inputs_;
   std::vector<PartialShape> shapes_;
+  std::vector<std::optional<KnownInts>> ints_;
 };
 
 // Shape functions that many ops share.
@@ -69,5 +103,11 @@ Status scalar_shape(InferenceContext& c);     // every output is a scalar
 Status broadcast_shape(InferenceContext& c);  // output 0 is the broadcast of inputs 0 and 1
 Status no_outputs(InferenceContext& c);
 Status unknown_shape(InferenceContext& c);  // nothing is known before the run
+
+// Value functions that many ops share.
+void same_ints(InferenceContext& c);   // every output is input 0, as a vector or a scalar
+void shape_ints(InferenceContext& c);  // output 0 is the shape of input 0
+void rank_ints(InferenceContext& c);   // output 0 is its rank
+void size_ints(InferenceContext& c);   // output 0 is its number of elements
 
 }  // namespace troupe

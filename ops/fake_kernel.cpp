@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "troupe/devices/fake/fake_device.hpp"
+#include "troupe/graph/known_values.hpp"
 #include "troupe/ops/op.hpp"
 
 namespace troupe {
@@ -121,9 +122,13 @@ class FakeKernel final : public Kernel {
   Expected<std::vector<Tensor>> allocate(KernelContext& ctx) const {
     if (op_.is(External::Order::write)) return allocate_values(ctx);
     std::vector<InferenceContext::Input> known(std::size_t(ctx.inputs()));
+    std::vector<std::optional<KnownInts>> ints(known.size());
     for (std::size_t i = 0; i < known.size(); ++i) {
       const Tensor& in = ctx.input(int(i));
-      known[i] = {in.dtype(), in.shape(), host_in_[i] ? &in : nullptr};
+      known[i] = {in.dtype(), in.shape()};
+      if (!host_in_[i]) continue;
+      known[i].value = &in;
+      if ((ints[i] = known_ints(in))) known[i].ints = &*ints[i];
     }
     InferenceContext inference(op_, attrs_, known, std::size_t(ctx.outputs()));
     TROUPE_TRY(op_.def.shape(inference));

@@ -184,11 +184,10 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
     if (!assigns(rule) && !target.initialised)
       return failed_precondition(
           fmt::format("Attempting to use uninitialized value {}", target.name));
-    inputs.push_back({DType::resource,
-                      target.initialised ? PartialShape(target.shape) : target.declared, nullptr});
+    inputs.push_back(
+        {DType::resource, target.initialised ? PartialShape(target.shape) : target.declared});
   }
-  for (const Tensor& operand : write.operands)
-    inputs.push_back({operand.dtype(), operand.shape(), nullptr});
+  for (const Tensor& operand : write.operands) inputs.push_back({operand.dtype(), operand.shape()});
   if (inputs.size() != rule.op_info->in.size())
     return internal_error(fmt::format("node '{}': {} takes {} inputs, not {}", rule.node, rule.op,
                                       rule.op_info->in.size(), inputs.size()));

@@ -239,26 +239,4 @@ Status check_node(const OpInfo& op, NodeDef& node, Inputs inputs,
                             s.cause());
 }
 
-std::optional<Tensor> known_value(const NodeDef& node, Inputs inputs) {
-  if (node.op == "Const") {
-    auto* value = find_attr<Tensor>(node.attrs, "value");
-    return value ? std::optional(*value) : std::nullopt;
-  }
-  const bool metadata = node.op == "Shape" || node.op == "Size" || node.op == "Rank";
-  if (!metadata || inputs.size() != 1 || node.out_types.size() != 1) return std::nullopt;
-  const PartialShape& shape = inputs[0].shape;
-  std::vector<std::int64_t> values;
-  if (node.op == "Rank" ? !shape.known_rank() : !shape.fully_known()) return std::nullopt;
-  if (node.op == "Shape") values = shape.dims();
-  if (node.op == "Rank") values = {shape.rank()};
-  if (node.op == "Size") values = {shape.shape().elements()};
-  Shape of = node.op == "Shape" ? Shape{std::int64_t(values.size())} : Shape{};
-  if (node.out_types[0] == DType::i64)
-    return Tensor::of<std::int64_t>(of, std::span<const std::int64_t>(values));
-  if (node.out_types[0] != DType::i32) return std::nullopt;
-  std::vector<std::int32_t> narrow(values.begin(), values.end());
-  if (!std::equal(narrow.begin(), narrow.end(), values.begin())) return std::nullopt;
-  return Tensor::of<std::int32_t>(of, std::span<const std::int32_t>(narrow));
-}
-
 }  // namespace troupe::detail

@@ -32,9 +32,4 @@ Status check_node(const OpInfo& op, NodeDef& node, std::span<const InferenceCont
 // the op works on. invalid_argument names both nodes and both types.
 Status check_handle(const OpInfo& op, const NodeDef& node, int i, const NodeDef& handle);
 
-// The value of output 0 when it is known before any run: Const, and Shape, Rank and Size of an
-// input whose shape is known. REQUIRES: a checked node.
-std::optional<Tensor> known_value(const NodeDef& node,
-                                  std::span<const InferenceContext::Input> inputs);
-
 }  // namespace troupe::detail

@@ -812,6 +812,15 @@ Output random_uniform_int(GraphBuilder& g, PartialShape shape, std::int64_t high
   return g.add(std::move(node)).output();
 }
 
+Output random_uniform_like(Output like, const RandomUniformLikeOptions& options, Site site) {
+  NodeSpec node{.op = "RandomUniformLike"};
+  node.inputs = {like};
+  node.attrs.emplace("low", options.low);
+  node.attrs.emplace("high", options.high);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output range(Output start, Output limit, Output delta, Site site) {
   NodeSpec node{.op = "Range"};
   node.inputs = {start, limit, delta};

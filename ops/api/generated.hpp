@@ -575,6 +575,15 @@ struct RandomUniformIntOptions {
 Output random_uniform_int(GraphBuilder& g, PartialShape shape, std::int64_t high,
     const RandomUniformIntOptions& options = {}, Site site = Site::here());
 
+struct RandomUniformLikeOptions {
+  double low = 0;
+  double high = 1;
+};
+// RandomUniformLike: Uniform numbers in [low, high), as many as `like` has. New values in each run,
+// the same for the same seed, node name and run.
+Output random_uniform_like(Output like, const RandomUniformLikeOptions& options = {},
+    Site site = Site::here());
+
 // Range: The vector start, start + delta, ... up to but without limit. Scalars; delta may be
 // negative but not 0. No gradient flows to limit.
 Output range(Output start, Output limit, Output delta, Site site = Site::here());

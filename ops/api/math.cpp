@@ -50,12 +50,10 @@ Output avg_pool(Output x, std::int64_t size, Site site) {
 Output dropout(Output x, double rate, Site site) {
   if (!(rate >= 0 && rate < 1))
     throw Error(invalid_argument("dropout: the rate must be in [0, 1)").at(site));
-  const PartialShape shape = x.shape();
-  if (!shape.fully_known())
-    throw Error(invalid_argument("dropout: the shape of '" + x.name() + "' must be known, not " +
-                                 shape.text())
-                    .at(site));
-  const Output draw = random_uniform(x.graph(), shape, {.dtype = x.dtype()}, site);
+  // A shape that is not known is looked at when the step runs.
+  const Output draw = x.shape().fully_known()
+                          ? random_uniform(x.graph(), x.shape(), {.dtype = x.dtype()}, site)
+                          : random_uniform_like(x, {}, site);
   const Output kept = cast(Operand(draw, site) >= Operand(rate, site), x.dtype(), site);
   return Operand(Operand(x, site) * Operand(kept, site), site) * Operand(1 / (1 - rate), site);
 }

@@ -77,15 +77,8 @@ inline Expected<Shape> checked_shape(const std::vector<std::int64_t>& dims) {
 }
 // For shape functions whose output 0 is what host argument i says.
 inline Status set_shape_from(InferenceContext& c, int i) {
-  TROUPE_TRY(c.shape(i).known_rank() && c.shape(i).rank() > 1 ? c.want_rank(i, 1) : ok_status());
-  auto dims = c.ints(i);
-  if (dims) {
-    TROUPE_TRY(Shape shape, checked_shape(*dims));
-    c.set(0, shape);
-  } else if (c.shape(i).fully_known() && c.shape(i).rank() == 1) {
-    if (c.shape(i).dim(0) > kMaxRank) return invalid_argument("the rank is above the limit of 8");
-    c.set(0, PartialShape::unknown_of_rank(int(c.shape(i).dim(0))));
-  }
+  TROUPE_TRY(PartialShape shape, c.listed_shape(i));
+  c.set(0, std::move(shape));
   return ok_status();
 }
 

@@ -275,12 +275,47 @@ Expected<std::unique_ptr<Kernel>> add_n(const KernelSpec& spec) {
   return std::unique_ptr<Kernel>(new AddN(add));
 }
 
-OpDef binary(std::string name, GradFn grad, std::string doc) {
+// Element by element, a scalar with all of the other's; `f` says nothing where it overflows or is
+// an error.
+using Element = KnownInts::Element;
+template <Element (*F)(std::int64_t, std::int64_t)>
+void binary_ints(InferenceContext& c) {
+  const KnownInts *a = c.known_ints(0), *b = c.known_ints(1);
+  if (!a || !b || (a->size() != b->size() && a->size() != 1 && b->size() != 1)) return;
+  const std::size_t step_a = a->size() != 1, step_b = b->size() != 1;
+  const std::int64_t n = step_a ? a->size() : b->size();
+  KnownInts out{a->scalar && b->scalar, {}};
+  for (std::size_t i = 0; i < std::size_t(n); ++i) {
+    const Element x = a->elements[i * step_a], y = b->elements[i * step_b];
+    out.elements.push_back(x && y ? F(*x, *y) : Element());
+  }
+  c.set_ints(0, std::move(out));
+}
+Element known_sum(std::int64_t a, std::int64_t b) {
+  return __builtin_add_overflow(a, b, &a) ? Element() : a;
+}
+Element known_difference(std::int64_t a, std::int64_t b) {
+  return __builtin_sub_overflow(a, b, &a) ? Element() : a;
+}
+Element known_product(std::int64_t a, std::int64_t b) {
+  return __builtin_mul_overflow(a, b, &a) ? Element() : a;
+}
+template <class F>
+Element known_quotient(std::int64_t a, std::int64_t b) {
+  return b == 0 || b == -1 ? Element() : F{}(a, b);
+}
+template <class F>
+Element known_choice(std::int64_t a, std::int64_t b) {
+  return F{}(a, b);
+}
+
+OpDef binary(std::string name, GradFn grad, std::string doc, ValueFn value = nullptr) {
   return {.name = std::move(name),
           .in = {"a", "b"},
           .out = {"y"},
           .types = kNumbers,
           .shape = broadcast_shape,
+          .value = value,
           .grad = grad,
           .no_gradient = grad == nullptr ? "constant between its steps" : "",
           .doc = std::move(doc) + " The inputs broadcast."};
@@ -298,32 +333,40 @@ Status pow_grad_shape(InferenceContext& c) {
 }  // namespace
 
 TROUPE_OPS(arithmetic) {
-  r.add(commutative(binary("Add", add_grad, "y = a + b. Integers wrap around.")))
+  r.add(commutative(
+            binary("Add", add_grad, "y = a + b. Integers wrap around.", binary_ints<known_sum>)))
       .cpu(elementwise<Add, Numbers>);
-  r.add(binary("Sub", sub_grad, "y = a - b. Integers wrap around.")).cpu(elementwise<Sub, Numbers>);
-  r.add(commutative(binary("Mul", mul_grad, "y = a * b. Integers wrap around.")))
+  r.add(binary("Sub", sub_grad, "y = a - b. Integers wrap around.", binary_ints<known_difference>))
+      .cpu(elementwise<Sub, Numbers>);
+  r.add(commutative(binary("Mul", mul_grad, "y = a * b. Integers wrap around.",
+                           binary_ints<known_product>)))
       .cpu(elementwise<Mul, Numbers>);
   r.add(binary("Div", div_grad,
-               "y = a / b; towards zero for integers, of which a zero in b is an error."))
+               "y = a / b; towards zero for integers, of which a zero in b is an error.",
+               binary_ints<known_quotient<Div>>))
       .cpu(checked<Div, no_zeros>);
   r.add(commutative(binary("SquaredDifference", squared_difference_grad, "y = (a - b)^2.")))
       .cpu(elementwise<SquaredDifference, Numbers>);
   r.add(commutative(binary("Maximum", maximum_grad,
                            "The larger of a and b; NaN where one is NaN. Where they are equal, the "
-                           "gradient goes to both in equal parts.")))
+                           "gradient goes to both in equal parts.",
+                           binary_ints<known_choice<Maximum>>)))
       .cpu(elementwise<Maximum, Numbers>);
   r.add(commutative(binary("Minimum", minimum_grad,
                            "The smaller of a and b; NaN where one is NaN. Where they are equal, "
-                           "the gradient goes to both in equal parts.")))
+                           "the gradient goes to both in equal parts.",
+                           binary_ints<known_choice<Minimum>>)))
       .cpu(elementwise<Minimum, Numbers>);
 }
 
 TROUPE_OPS(division_and_powers) {
-  r.add(binary("FloorDiv", nullptr, "y = floor(a / b). A zero in an integer b is an error."))
+  r.add(binary("FloorDiv", nullptr, "y = floor(a / b). A zero in an integer b is an error.",
+               binary_ints<known_quotient<FloorDiv>>))
       .cpu(checked<FloorDiv, no_zeros>);
   r.add(binary("Mod", mod_grad,
                "y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an "
-               "error."))
+               "error.",
+               binary_ints<known_quotient<Mod>>))
       .cpu(checked<Mod, no_zeros>);
   r.add(binary("Pow", pow_grad,
                "y = a^b. For integers b must not be negative. The gradient with respect to b is 0 "

@@ -13,14 +13,12 @@ Status avg_pool_grad_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(1, 4));
   TROUPE_TRY(read_window(c, true));
   PartialShape dx = PartialShape::unknown_of_rank(4);
-  if (auto dims = c.ints(0)) {
-    TROUPE_TRY(Shape known, Shape::make(*dims));
-    if (known.rank() != 4) return invalid_argument("x_sizes must have 4 elements");
-    dx = known;
-  } else if (c.shape(1).known_rank()) {
-    dx.set_dim(0, c.shape(1)[0]);
-    dx.set_dim(3, c.shape(1)[3]);
-  }
+  TROUPE_TRY(PartialShape listed, c.listed_shape(0));
+  if (listed.known_rank() && listed.rank() != 4)
+    return invalid_argument("x_sizes must have 4 elements");
+  TROUPE_TRY(dx, PartialShape::merge(dx, listed));
+  for (int i : {0, 3})  // batch and channels are dy's
+    if (!dx.known(i) && c.shape(1).known_rank()) dx.set_dim(i, c.shape(1)[i]);
   c.set(0, std::move(dx));
   return ok_status();
 }

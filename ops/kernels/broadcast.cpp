@@ -65,9 +65,9 @@ std::vector<Output> sum_to_shape_of_grad(GradContext& c) {
 }
 
 Status broadcast_to_shape(InferenceContext& c) {
-  TROUPE_TRY(set_shape_from(c, 1));
-  if (auto dims = c.ints(1)) {
-    TROUPE_TRY(PartialShape target, PartialShape::make(*dims));
+  TROUPE_TRY(PartialShape target, c.listed_shape(1));
+  c.set(0, target);
+  if (target.fully_known()) {
     TROUPE_TRY(PartialShape both, broadcast(c.shape(0), target));
     if (both.fully_known() && both != target)
       return invalid_argument(c.shape(0).text() + " does not broadcast to " + target.text());

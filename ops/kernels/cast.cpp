@@ -84,6 +84,7 @@ TROUPE_OPS(cast) {
          .out = {"y: to"},
          .attrs = {"from: " + types, "to: " + types},
          .shape = same_shape,
+         .value = same_ints,
          .grad = cast_grad,
          .doc = "The values of x in another type. Floats become integers towards zero, values out "
                 "of range the nearest end of it, NaN 0; integers keep their low bits; everything "

@@ -90,6 +90,23 @@ Status concat_shape(InferenceContext& c) {
   c.set(0, std::move(shape));
   return ok_status();
 }
+// Lists and scalars one after another: what Concat and Pack make of shapes.
+void joined_ints(InferenceContext& c) {
+  if (c.result()[0].known_rank() && c.result()[0].rank() != 1) return;
+  KnownInts out;
+  for (int i = 0; i < c.inputs(); ++i) {
+    const KnownInts* part = c.known_ints(i);
+    const PartialShape& shape = c.shape(i);
+    if (part)
+      out.elements.insert(out.elements.end(), part->elements.begin(), part->elements.end());
+    else if (shape.fully_known() && shape.shape().elements() <= std::int64_t(kMostKnownInts))
+      out.elements.resize(out.elements.size() + std::size_t(shape.shape().elements()));
+    else
+      return;
+    if (out.elements.size() > kMostKnownInts) return;
+  }
+  c.set_ints(0, std::move(out));
+}
 struct Concat final : Kernel {
   explicit Concat(const KernelSpec& s) : axis(s.int_attr("axis")) {}
   Status compute(KernelContext& ctx) override {
@@ -111,10 +128,8 @@ struct Concat final : Kernel {
 // One part per entry of `shapes`: shapes of tensors that Concat joined.
 Status concat_grad_shape(InferenceContext& c) {
   for (int i = 1; i < c.inputs(); ++i) {
-    auto dims = c.ints(i);
-    if (!dims) continue;
-    TROUPE_TRY(Shape shape, checked_shape(*dims));
-    c.set(i - 1, shape);
+    TROUPE_TRY(PartialShape shape, c.listed_shape(i));
+    c.set(i - 1, std::move(shape));
   }
   return ok_status();
 }
@@ -202,6 +217,17 @@ struct Split final : Kernel {
   std::int64_t axis, n;
   std::vector<std::int64_t> sizes;
 };
+void split_ints(InferenceContext& c) {
+  const KnownInts* x = c.known_ints(0);
+  if (!x || x->scalar) return;
+  auto first = x->elements.begin();
+  for (int i = 0; i < c.outputs(); ++i) {
+    const PartialShape& part = c.result()[std::size_t(i)];
+    if (!part.fully_known() || part.rank() != 1 || part.dim(0) > x->elements.end() - first) return;
+    c.set_ints(i, {false, {first, first + std::ptrdiff_t(part.dim(0))}});
+    first += std::ptrdiff_t(part.dim(0));
+  }
+}
 std::vector<Output> split_grad(GradContext& c) {
   return {c.g.add(NodeSpec{.op = "Concat", .inputs = c.dy, .attrs = {{"axis", c.int_attr("axis")}}})
               .output()};
@@ -278,6 +304,11 @@ struct Unpack final : Kernel {
   }
   std::int64_t axis;
 };
+void unpack_ints(InferenceContext& c) {
+  const KnownInts* x = c.known_ints(0);
+  for (int i = 0; x && !x->scalar && x->size() == c.outputs() && i < c.outputs(); ++i)
+    c.set_ints(i, {true, {x->elements[std::size_t(i)]}});
+}
 std::vector<Output> unpack_grad(GradContext& c) {
   return {c.g.add(NodeSpec{.op = "Pack", .inputs = c.dy, .attrs = {{"axis", c.int_attr("axis")}}})
               .output()};
@@ -292,6 +323,7 @@ TROUPE_OPS(concat) {
          .types = kAllTypes,
          .attrs = {"axis: int = 0"},
          .shape = concat_shape,
+         .value = joined_ints,
          .grad = concat_grad,
          .doc =
              "The values one after another along `axis`, in which alone their shapes may differ; "
@@ -314,6 +346,7 @@ TROUPE_OPS(concat) {
          .types = kAllTypes,
          .attrs = {"axis: int = 0", "N: int", "sizes: list(int) = []"},
          .shape = split_shape,
+         .value = split_ints,
          .grad = split_grad,
          .doc = "x cut along `axis` into N parts, equal ones or of the given sizes."})
       .cpu(make_kernel<Split>);
@@ -326,6 +359,7 @@ TROUPE_OPS(pack) {
          .types = kAllTypes,
          .attrs = {"axis: int = 0"},
          .shape = pack_shape,
+         .value = joined_ints,
          .grad = pack_grad,
          .doc = "The values, all of one shape, stacked along a new dimension at `axis`."})
       .cpu(make_kernel<Pack>);
@@ -335,6 +369,7 @@ TROUPE_OPS(pack) {
          .types = kAllTypes,
          .attrs = {"axis: int = 0", "N: int"},
          .shape = unpack_shape,
+         .value = unpack_ints,
          .grad = unpack_grad,
          .doc = "The N slices of x along `axis`, without that dimension: the inverse of Pack."})
       .cpu(make_kernel<Unpack>);

@@ -319,11 +319,10 @@ Status conv2d_shape(InferenceContext& c) {
 // The shape that operand `i` spells out, when it is known before the run.
 Expected<PartialShape> spelled_shape(InferenceContext& c, int i) {
   TROUPE_TRY(c.want_rank(i, 1));
-  auto dims = c.ints(i);
-  if (!dims) return PartialShape::unknown_of_rank(4);
-  TROUPE_TRY(Shape shape, Shape::make(*dims));
+  TROUPE_TRY(PartialShape shape, c.listed_shape(i));
+  if (!shape.known_rank()) return PartialShape::unknown_of_rank(4);
   if (shape.rank() != 4) return invalid_argument("sizes must have 4 elements");
-  return PartialShape(shape);
+  return shape;
 }
 
 Status input_grad_shape(InferenceContext& c) {

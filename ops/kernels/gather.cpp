@@ -44,6 +44,16 @@ Status gather_shape(InferenceContext& c) {
   c.set(0, std::move(shape));
   return ok_status();
 }
+void gather_ints(InferenceContext& c) {
+  const KnownInts *params = c.known_ints(0), *indices = c.known_ints(1);
+  if (!params || params->scalar || !indices) return;
+  KnownInts out{indices->scalar, {}};
+  for (const auto& at : indices->elements) {
+    const bool inside = at && *at >= 0 && *at < params->size();
+    out.elements.push_back(inside ? params->elements[std::size_t(*at)] : KnownInts::Element());
+  }
+  c.set_ints(0, std::move(out));
+}
 Status gather(KernelContext& ctx) {
   const Tensor &params = ctx.input(0), &indices = ctx.input(1);
   if (params.rank() < 1) return invalid_argument("params must have rank 1 or more, not []");
@@ -188,6 +198,7 @@ TROUPE_OPS(gather) {
          .types = kAllTypes,
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = gather_shape,
+         .value = gather_ints,
          .grad = gather_grad,
          .doc = "y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0. An index "
                 "outside is an error."})

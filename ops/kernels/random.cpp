@@ -66,18 +66,19 @@ Status int_range(InferenceContext& c) {
 
 enum class Law { uniform, normal, truncated };
 
-template <Law kLaw>
+// `kLike`: of the shape of input 0, else of the attribute's.
+template <Law kLaw, bool kLike = false>
 struct Drawn {
   template <class T>
   struct K final : Kernel {
     using C = Compute<T>;
     explicit K(const KernelSpec& s)
-        : shape(s.shape_attr("shape").shape()),
+        : shape(kLike ? Shape{} : s.shape_attr("shape").shape()),
           shift(C(s.float_attr(kLaw == Law::uniform ? "low" : "mean"))),
           scale(kLaw == Law::uniform ? C(s.float_attr("high")) - shift
                                      : C(s.float_attr("stddev"))) {}
     Status compute(KernelContext& ctx) override {
-      TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, shape));
+      TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, kLike ? ctx.input(0).shape() : shape));
       T* out = y.mutable_data<T>();
       const RandomState random = ctx.random();
       for_chunks(ctx, y.elements(), [&](Range r) {  // chunks begin at block boundaries
@@ -151,6 +152,12 @@ TROUPE_OPS(random) {
   r.add(random_op("RandomUniform", {"low: float = 0.0", "high: float = 1.0"},
                   "Uniform numbers in [low, high)."))
       .cpu(typed_kernel<Drawn<Law::uniform>::K, Floats>);
+  OpDef like = random_op("RandomUniformLike", {"low: float = 0.0", "high: float = 1.0"},
+                         "Uniform numbers in [low, high), as many as `like` has.");
+  like.in = {"like"};
+  like.attrs.erase(like.attrs.begin(), like.attrs.begin() + 2);  // its type and shape are like's
+  like.shape = same_shape;
+  r.add(std::move(like)).cpu(typed_kernel<Drawn<Law::uniform, true>::K, Floats>);
   r.add(random_op("RandomStandardNormal", {"mean: float = 0.0", "stddev: float = 1.0"},
                   "Normal numbers, of mean 0 and standard deviation 1 unless told."))
       .cpu(typed_kernel<Drawn<Law::normal>::K, Floats>);

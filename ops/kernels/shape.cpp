@@ -45,28 +45,51 @@ Expected<std::unique_ptr<Kernel>> metadata(const KernelSpec& spec) {
   };
   return std::unique_ptr<Kernel>(new Metadata(spec.type("out_type")));
 }
-OpDef metadata_op(std::string name, std::string doc) {
+OpDef metadata_op(std::string name, ValueFn value, std::string doc) {
   return {.name = std::move(name),
           .in = {"x"},
           .out = {"y: out_type"},
           .types = kAllTypes,
           .attrs = {"out_type: type {i32 i64} = i64"},
           .shape = metadata_shape,
+          .value = value,
           .no_gradient = "of the shape of x alone",
           .host = {"y"},
           .cheap = true,
           .doc = std::move(doc)};
 }
 
+// A list with unknown elements, which may turn out to be -1. What is left open alone follows from
+// the number of elements.
+Expected<PartialShape> partly_listed(const KnownInts& list, std::int64_t elements) {
+  std::vector<std::int64_t> dims, known;
+  for (const auto& d : list.elements) {
+    dims.push_back(d.value_or(PartialShape::kUnknown));
+    if (dims.back() >= 0) known.push_back(dims.back());
+  }
+  TROUPE_TRY(PartialShape shape, PartialShape::make(dims));
+  TROUPE_TRY(Shape rest, Shape::make(known));
+  const std::int64_t n = rest.elements();
+  if (known.size() + 1 == dims.size() && elements >= 0 && n > 0 && elements % n == 0)
+    shape.set_dim(int(std::find(dims.begin(), dims.end(), PartialShape::kUnknown) - dims.begin()),
+                  elements / n);
+  return shape;
+}
 Status reshape_shape(InferenceContext& c) {
   if (auto dims = c.ints(1)) {
     TROUPE_TRY(PartialShape shape, resolve_reshape(*dims, known_elements(c.shape(0))));
     c.set(0, std::move(shape));
     return ok_status();
   }
+  if (const KnownInts* listed = c.known_ints(1)) {
+    TROUPE_TRY(PartialShape shape, partly_listed(*listed, known_elements(c.shape(0))));
+    c.set(0, std::move(shape));
+    return ok_status();
+  }
   TROUPE_TRY(c.want_rank(1, 1));
-  if (c.shape(1).fully_known() && c.shape(1).dim(0) <= kMaxRank)
-    c.set(0, PartialShape::unknown_of_rank(int(c.shape(1).dim(0))));
+  if (!c.shape(1).fully_known()) return ok_status();
+  if (c.shape(1).dim(0) > kMaxRank) return invalid_argument("the rank is above the limit of 8");
+  c.set(0, PartialShape::unknown_of_rank(int(c.shape(1).dim(0))));
   return ok_status();
 }
 Status reshape(KernelContext& ctx) {
@@ -74,6 +97,13 @@ Status reshape(KernelContext& ctx) {
   TROUPE_TRY(PartialShape shape, resolve_reshape(dims, ctx.input(0).elements()));
   ctx.set_output(0, ctx.input(0).reshaped(shape.shape()));
   return ok_status();
+}
+// A list stays a list, and one element may become a scalar or come of one.
+void reshape_ints(InferenceContext& c) {
+  const KnownInts* x = c.known_ints(0);
+  const PartialShape& y = c.result()[0];
+  if (!x || !y.fully_known() || y.rank() > 1 || y.shape().elements() != x->size()) return;
+  c.set_ints(0, {y.rank() == 0, x->elements});
 }
 Output reshape_like(GradContext& c, Output dy, Output x) {
   return c.g.add("Reshape", {dy, c.g.add("Shape", {x})});
@@ -148,6 +178,7 @@ OpDef identity(std::string name, GradFn grad, std::string doc) {
           .out = {"y"},
           .types = kAllTypes,
           .shape = same_shape,
+          .value = same_ints,
           .grad = grad,
           .no_gradient = grad == nullptr ? "as its name says" : "",
           .cheap = true,
@@ -157,9 +188,12 @@ OpDef identity(std::string name, GradFn grad, std::string doc) {
 }  // namespace
 
 TROUPE_OPS(metadata) {
-  r.add(metadata_op("Shape", "The dimensions of x, a vector in host memory.")).cpu(metadata<0>);
-  r.add(metadata_op("Rank", "The number of dimensions of x, in host memory.")).cpu(metadata<1>);
-  r.add(metadata_op("Size", "The number of elements of x, in host memory.")).cpu(metadata<2>);
+  r.add(metadata_op("Shape", shape_ints, "The dimensions of x, a vector in host memory."))
+      .cpu(metadata<0>);
+  r.add(metadata_op("Rank", rank_ints, "The number of dimensions of x, in host memory."))
+      .cpu(metadata<1>);
+  r.add(metadata_op("Size", size_ints, "The number of elements of x, in host memory."))
+      .cpu(metadata<2>);
 }
 
 TROUPE_OPS(reshape) {
@@ -169,6 +203,7 @@ TROUPE_OPS(reshape) {
          .types = kAllTypes,
          .attrs = {"Tshape: type {i32 i64} = i64"},
          .shape = reshape_shape,
+         .value = reshape_ints,
          .grad = reshape_grad,
          .host = {"shape"},
          .cheap = true,
@@ -181,6 +216,7 @@ TROUPE_OPS(reshape) {
          .types = kAllTypes,
          .attrs = {"axis: int"},
          .shape = expand_dims_shape,
+         .value = reshape_ints,
          .grad = reshape_back,
          .cheap = true,
          .doc = "x with a dimension of size 1 at position `axis` of the result; negative counts "
@@ -192,6 +228,7 @@ TROUPE_OPS(reshape) {
          .types = kAllTypes,
          .attrs = {"axes: list(int) = []"},
          .shape = squeeze_shape,
+         .value = reshape_ints,
          .grad = reshape_back,
          .cheap = true,
          .doc = "x without the dimensions `axes`, which must be 1; without any dimension of size 1 "

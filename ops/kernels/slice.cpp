@@ -62,23 +62,46 @@ Expected<Ints> slice_sizes(const PartialShape& x, const Ints& begin, Ints size) 
   }
   return size;
 }
+// What is known of a size follows from the list alone, but for "the rest", which needs where it
+// begins as well.
 Status slice_shape(InferenceContext& c) {
   auto begin = c.ints(1), size = c.ints(2);
-  if (!c.shape(0).known_rank()) {
-    if (size) c.set(0, PartialShape::unknown_of_rank(int(std::min<std::size_t>(size->size(), 8))));
+  const KnownInts* listed = c.known_ints(2);
+  const PartialShape& x = c.shape(0);
+  if (!x.known_rank()) {
+    if (listed)
+      c.set(0, PartialShape::unknown_of_rank(int(std::min<std::int64_t>(listed->size(), 8))));
     return ok_status();
   }
-  if (!begin || !size) {
-    PartialShape shape = PartialShape::unknown_of_rank(c.shape(0).rank());
-    for (int i = 0; size && size->size() == shape.dims().size() && i < shape.rank(); ++i)
-      if ((*size)[std::size_t(i)] >= 0) shape.set_dim(i, (*size)[std::size_t(i)]);
+  if (begin && size) {
+    TROUPE_TRY(Ints sizes, slice_sizes(x, *begin, *size));
+    TROUPE_TRY(PartialShape shape, PartialShape::make(sizes));
     c.set(0, std::move(shape));
     return ok_status();
   }
-  TROUPE_TRY(Ints sizes, slice_sizes(c.shape(0), *begin, *size));
-  TROUPE_TRY(PartialShape shape, PartialShape::make(sizes));
+  PartialShape shape = PartialShape::unknown_of_rank(x.rank());
+  const KnownInts* from = c.known_ints(1);
+  for (int i = 0; listed && listed->size() == x.rank() && i < x.rank(); ++i) {
+    const auto k = std::size_t(i);
+    const auto& wanted = listed->elements[k];
+    const bool starts = from && from->size() == x.rank() && from->elements[k];
+    if (wanted && *wanted >= 0) shape.set_dim(i, *wanted);
+    if (wanted && *wanted == -1 && starts && x.known(i) && *from->elements[k] >= 0 &&
+        *from->elements[k] <= x.dim(i))
+      shape.set_dim(i, x.dim(i) - *from->elements[k]);
+  }
   c.set(0, std::move(shape));
   return ok_status();
+}
+void slice_ints(InferenceContext& c) {
+  const KnownInts* x = c.known_ints(0);
+  auto begin = c.ints(1);
+  const PartialShape& y = c.result()[0];
+  if (!x || x->scalar || !begin || begin->size() != 1 || !y.fully_known() || y.rank() != 1) return;
+  const std::int64_t at = (*begin)[0];
+  if (at < 0 || at > x->size() || y.dim(0) > x->size() - at) return;
+  auto first = x->elements.begin() + std::ptrdiff_t(at);
+  c.set_ints(0, {false, {first, first + std::ptrdiff_t(y.dim(0))}});
 }
 Status slice(KernelContext& ctx) {
   const Shape& x = ctx.input(0).shape();
@@ -315,6 +338,7 @@ TROUPE_OPS(slice) {
          .types = kAllTypes,
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = slice_shape,
+         .value = slice_ints,
          .grad = slice_grad,
          .host = {"begin", "size"},
          .doc = "The block of x that starts at `begin` and has `size` elements along each "

@@ -38,10 +38,8 @@ inline Status shape_shape(InferenceContext& c) {
 }
 
 inline Status fill_shape(InferenceContext& c) {
-  if (auto dims = c.ints(0)) {
-    TROUPE_TRY(PartialShape shape, PartialShape::make(*dims));
-    c.set(0, std::move(shape));
-  }
+  TROUPE_TRY(PartialShape shape, c.listed_shape(0));
+  c.set(0, std::move(shape));
   return ok_status();
 }
 
@@ -162,6 +160,7 @@ inline OpRegistry registry() {
        .out = {"shape: out_type"},
        .attrs = {"out_type: type {i32 i64} = i64"},
        .shape = shape_shape,
+       .value = shape_ints,
        .no_gradient = "none flows"});
   add({.name = "Fill",
        .in = {"dims: Tidx", "value"},

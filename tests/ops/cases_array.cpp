@@ -336,6 +336,8 @@ const AddCases draws([] {
   for (const char* op : {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"})
     for (DType type : {DType::f32, DType::f64, DType::f16})
       rows.push_back({.op = op, .attrs = {{"T", type}, {"shape", PartialShape{7, 9'001}}}});
+  rows.push_back({.op = "RandomUniformLike", .inputs = {any({7, 9'001})}});
+  rows.push_back({.op = "RandomUniformLike", .inputs = {f32({0}, {})}, .attrs = {{"high", 2.0}}});
   rows.push_back(
       {.op = "RandomUniformInt", .attrs = {{"high", 10}, {"shape", PartialShape{70'001}}}});
   rows.push_back({.op = "RandomUniformInt",

@@ -95,7 +95,7 @@ Attr odd_attr(Source& random, const AttrSpec& spec) {
   return list([&] { return odd_shape(random); });
 }
 
-// A graph of placeholders and constants that feed one node of the op.
+// A graph of placeholders, their shapes and constants that feed one node of the op.
 GraphDef odd_graph(Source& random, const OpInfo& op) {
   GraphDef graph;
   NodeDef node{.name = "odd", .op = op.def.name};
@@ -104,6 +104,17 @@ GraphDef odd_graph(Source& random, const OpInfo& op) {
   if (op.attr("N")) node.attrs["N"] = std::int64_t(1 + random.below(3));
   auto add_input = [&](DType type) {
     NodeDef in{.name = "in" + std::to_string(graph.nodes.size())};
+    if ((type == DType::i32 || type == DType::i64) && random.below(3) == 0) {  // known in part
+      in.op = "Placeholder";
+      in.attrs = {{"T", DType::f32}, {"shape", odd_shape(random)}};
+      NodeDef list{.name = in.name + "/shape", .op = "Shape"};
+      list.attrs = {{"T", DType::f32}, {"out_type", type}};
+      list.inputs = {{NodeId(graph.nodes.size()), 0}};
+      graph.nodes.push_back(std::move(in));
+      node.inputs.push_back({NodeId(graph.nodes.size()), 0});
+      graph.nodes.push_back(std::move(list));
+      return;
+    }
     in.op = type == DType::resource ? "Variable" : random.below(2) ? "Placeholder" : "Const";
     if (type == DType::string && in.op == "Const") in.op = "Placeholder";
     if (in.op == "Variable")

@@ -71,4 +71,14 @@ TEST_CASE("another key, another run: other numbers; the same: the same") {
   CHECK(a != draw("RandomUniform", {}, {.key = 1, .run = 2}));
 }
 
+TEST_CASE("numbers drawn like a tensor are those drawn of its shape") {
+  const AttrMap range{{"low", 2.0}, {"high", 6.0}};
+  const RandomState random{.key = 1, .run = 1};
+  auto like = try_run("RandomUniformLike", {Tensor::make(DType::f64, Shape{200'000}).value()},
+                      range, {.random = random});
+  REQUIRE_MESSAGE(like.ok(), like.status().text());
+  const auto values = (*like)[0].span<double>();
+  CHECK(std::vector<double>(values.begin(), values.end()) == draw("RandomUniform", range, random));
+}
+
 }  // namespace troupe::test
