@@ -1,28 +1,15 @@
 #!/usr/bin/env bash
 # outside_test.sh BUILD: installs it and builds tests/outside/ against the installed package: headers
 # of the same names in front of the include path, and an op, a pass and a device of its own.
-set -euo pipefail
-source=$(cd "$(dirname "$0")/.." && pwd)
-build=$(cd "$1" && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
-
-cmake --install "$build" --prefix "$scratch/prefix" >install.log
-cp -r "$source/tests/outside" program
-cmake -S program -B program/build -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix" >configure.log
-cmake --build program/build
-if grep -q "$source" program/build/build.ninja; then
-  echo "the program was built with files of the source tree" >&2
-  exit 1
-fi
+. "$(dirname "$0")/installed.sh"
+build_program tests/outside
 outside=program/build/outside
 "$outside" --threads 2 | tee alone
 grep -q '^core/status of the program; graph/graph of the program; ops/op of the program$' alone
 grep -q '^passes ran$' alone
 "$outside" --threads 2 --npu | tee npu
 grep -q 'device:NPU:0' npu
-"$outside" --threads 1 --replicas 2 | tee one.log | grep '^loss' >one
+"$outside" --threads 1 --replicas 2 | grep '^loss' >one
 "$outside" --threads 1 --replicas 2 --cluster local:2 | tee two
 cmp one <(grep '^loss' two)  # the same bits on two processes
 grep -q '^passes ran$' two    # in the master, too

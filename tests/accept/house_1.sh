@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # the faults of the first release: each has a test, listed in faults.tsv, and all of them pass
-# Columns: what was wrong, the folder of tests (or "script"), the pattern of the test's name (or the
-# script). Tests of separate processes are scripts of this folder or slow cases of tests/apps.
+# Columns: what was wrong, the folder of tests, the pattern of the test's name.
 source tests/accept/lib.sh
 total=0
 while IFS=$'\t' read -r what suite pattern; do
@@ -9,11 +8,7 @@ while IFS=$'\t' read -r what suite pattern; do
   total=$((total + 1))
   log=$scratch/$total.log
   ok=0
-  if [[ $suite == script ]]; then
-    bash "tests/accept/$pattern" >"$log" 2>&1 || ok=$?
-  else
-    cases "$suite" "$pattern" >"$log" 2>&1 || ok=$?
-  fi
+  cases "$suite" "$pattern" >"$log" 2>&1 || ok=$?
   if ((ok)); then
     figure "$what" FAILED
     sed 's/^/  | /' "$log" | tail -n 20
