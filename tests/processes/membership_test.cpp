@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/processes/outputs.hpp"
+
 using namespace troupe;
 using namespace std::chrono_literals;
 
@@ -63,10 +65,7 @@ struct Job {
 
   template <class T>
   std::vector<T> all() const {
-    std::vector<T> found;
-    for (const auto& output : out)
-      if (auto* x = std::get_if<T>(&output)) found.push_back(*x);
-    return found;
+    return outputs_of<T>(out);
   }
   template <class T>
   T only() const {
@@ -76,10 +75,7 @@ struct Job {
   }
   template <class M>
   std::vector<M> sent() const {
-    std::vector<M> found;
-    for (const auto& send : all<Membership::Send>())
-      if (auto* m = std::get_if<M>(&send.message)) found.push_back(*m);
-    return found;
+    return messages_of<Membership::Send, M>(out);
   }
 
   Membership::Options options;

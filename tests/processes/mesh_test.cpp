@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/processes/outputs.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -47,17 +49,11 @@ struct Worker {
 
   template <class T>
   std::vector<T> all() const {
-    std::vector<T> found;
-    for (const auto& output : out)
-      if (auto* x = std::get_if<T>(&output)) found.push_back(*x);
-    return found;
+    return outputs_of<T>(out);
   }
   template <class M>
   std::vector<M> reported() const {
-    std::vector<M> found;
-    for (const auto& report : all<Mesh::Report>())
-      if (auto* m = std::get_if<M>(&report.message)) found.push_back(*m);
-    return found;
+    return messages_of<Mesh::Report, M>(out);
   }
   Status ended() const {
     REQUIRE(all<Mesh::End>().size() == 1);
