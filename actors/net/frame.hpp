@@ -46,7 +46,7 @@ enum class FrameType : std::uint16_t {
   welcome = 2,    // the answer: who accepts, and the token for the data connection
   attach = 3,     // first frame of a data connection: the token
   ready = 4,      // on the control connection: the data connection is attached
-  heartbeat = 5,  // I am alive; empty
+  heartbeat = 5,  // I am alive, and what my clock shows
   bye = 6,        // last frame: why
   message = 7,    // what send_control sends
 };

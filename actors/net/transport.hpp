@@ -12,6 +12,7 @@
 
 #include "troupe/actors/net/tensor_header.hpp"
 #include "troupe/core/buffer.hpp"
+#include "troupe/core/clock_offset.hpp"
 #include "troupe/core/status.hpp"
 
 namespace troupe {
@@ -97,6 +98,8 @@ class TransportHandler {
   // queued_bytes() of the peer fell to half of TransportLimits::queue_mark after it had been more
   // than the mark. A sender that stops above the mark and goes on here never stops for good.
   virtual void drained(PeerId) {}
+  // How far the peer's steady clock is from ours, as its heartbeats tell. Comes as control() does.
+  virtual void clock(PeerId, const ClockOffset&) {}
 };
 
 struct TransportLimits {

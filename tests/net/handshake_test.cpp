@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "troupe/actors/net/detail/handshake.hpp"
@@ -22,6 +23,18 @@ TEST_CASE("a greeting and a goodbye survive their encoding") {
   Status told = decode_bye(as_bytes(encode_bye(why)));
   CHECK(told.code() == Code::aborted);
   CHECK(told.message() == "because (node x)");
+}
+
+TEST_CASE("a heartbeat survives its encoding, and one of another length is a status") {
+  const Heartbeat heartbeat{-1, 0x0102030405060708, std::numeric_limits<std::int64_t>::max()};
+  const std::string bytes = encode(heartbeat);
+  auto read = decode_heartbeat(as_bytes(bytes));
+  REQUIRE(read.ok());
+  CHECK(read->sent == heartbeat.sent);
+  CHECK(read->echo == heartbeat.echo);
+  CHECK(read->arrived == heartbeat.arrived);
+  for (const std::string& wrong : {std::string(), bytes.substr(1), bytes + "x"})
+    CHECK(decode_heartbeat(as_bytes(wrong)).status().code() == Code::invalid_argument);
 }
 
 TEST_CASE("malformed greetings and goodbyes are statuses") {

@@ -144,6 +144,8 @@ std::vector<std::string> control_abuse() {
       frame_of(FrameType::welcome, "you too"),
       frame_of(FrameType::attach, std::string(kTokenSize, 't')),
       frame_of(FrameType::ready, ""),
+      frame_of(FrameType::heartbeat, ""),
+      frame_of(FrameType::heartbeat, std::string(25, '\xff')),
       frame_of(FrameType::bye, ""),
       frame_of(FrameType::bye, std::string(1, '\0')),
       frame_of(FrameType::bye, "\x7f what"),

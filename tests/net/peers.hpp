@@ -25,6 +25,8 @@ class RecordingHandler : public TransportHandler {
     std::vector<std::string> messages;
     std::vector<SeenTensor> tensors;
     int drained = 0;
+    ClockOffset clock;
+    int clocks = 0;  // times that it was told
   };
 
   Status admit(PeerId peer, const Hello& hello) override {
@@ -66,6 +68,13 @@ class RecordingHandler : public TransportHandler {
   }
   void drained(PeerId peer) override {
     update(peer, [&](PeerLog& l) { ++l.drained; });
+  }
+  void clock(PeerId peer, const ClockOffset& clock) override {
+    update(peer, [&](PeerLog& l) {
+      misuse_ |= !l.up || l.down;
+      l.clock = clock;
+      ++l.clocks;
+    });
   }
 
   bool wait(const std::function<bool()>& done) {

@@ -351,6 +351,25 @@ TEST_CASE("an idle peer stays up past the handshake and silence limits") {
   CHECK(!p.at_a.copy(p.to_b).down);
 }
 
+// Both read the same clock, so what they learn from heartbeats is to be 0, but for the error that
+// the estimate admits.
+TEST_CASE("peers learn how far their clocks are apart") {
+  for (bool secret : {false, true}) {
+    CAPTURE(secret);
+    Pair p(secret ? with_secret() : Security::plaintext(), {.heartbeat = 5ms});
+    REQUIRE(p.up);
+    std::pair<RecordingHandler*, PeerId> sides[] = {{&p.at_b, p.to_a}, {&p.at_a, p.to_b}};
+    for (auto& [at, id] : sides) {
+      REQUIRE(at->wait([&, at = at, id = id] { return at->log(id).clocks >= 20; }));
+      const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+      const auto estimate = at->copy(id).clock.at(now);
+      REQUIRE(estimate);
+      CHECK(std::llabs(estimate->offset_ns) <= estimate->error_ns);
+      MESSAGE("offset " << estimate->offset_ns << " ns, error " << estimate->error_ns << " ns");
+    }
+  }
+}
+
 TEST_CASE("a process that is always busy still finds out who is silent") {
   TransportLimits limits;
   limits.silence = 500ms;

@@ -8,8 +8,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint32_t kProtocol = 1;
+constexpr std::uint32_t kProtocol = 2;
 constexpr std::size_t kFixed = 4 + 4 + 4 + 1 + kTokenSize;
+constexpr std::size_t kHeartbeat = 3 * 8;
 constexpr std::size_t kMaxByeText = 2048;
 static_assert(kFixed + kMaxHello <= kStrangerFrame);
 
@@ -43,6 +44,21 @@ Expected<Greeting> decode_greeting(ByteView payload) {
   ByteView hello = payload.subspan(kFixed);
   g.hello.assign(reinterpret_cast<const char*>(hello.data()), hello.size());
   return g;
+}
+
+std::string encode(const Heartbeat& h) {
+  std::string out(kHeartbeat, '\0');
+  store_le(h.sent, raw(out));
+  store_le(h.echo, raw(out) + 8);
+  store_le(h.arrived, raw(out) + 16);
+  return out;
+}
+
+Expected<Heartbeat> decode_heartbeat(ByteView payload) {
+  if (payload.size() != kHeartbeat)
+    return invalid_argument(fmt::format("a heartbeat of {} bytes", payload.size()));
+  return Heartbeat{load_le<std::int64_t>(&payload[0]), load_le<std::int64_t>(&payload[8]),
+                   load_le<std::int64_t>(&payload[16])};
 }
 
 std::string encode_bye(const Status& why) {

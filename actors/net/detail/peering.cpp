@@ -19,6 +19,10 @@ constexpr int kAcceptsPerEvent = 64;
 
 ByteView bytes_of(const Buffer& b) { return {static_cast<const std::byte*>(b.data()), b.size()}; }
 
+std::int64_t nanoseconds(std::chrono::steady_clock::time_point t) {
+  return std::chrono::nanoseconds(t.time_since_epoch()).count();
+}
+
 }  // namespace
 
 std::string TcpTransport::greeting(const Hello& hello, bool encrypt_data, Token token) const {
@@ -233,7 +237,7 @@ Status TcpTransport::peer_frame(Connection& c, FrameType type, Buffer payload) {
       return {};
     case FrameType::heartbeat:
       if (!up) break;
-      return {};
+      return on_heartbeat(*peer, bytes_of(payload));
     case FrameType::welcome:
       if (!peer->outgoing || peer->state != Peer::State::greeting) break;
       return on_welcome(*peer, bytes_of(payload));
@@ -387,8 +391,7 @@ void TcpTransport::look_after(const PeerRef& peer) {
     if (!peer->data_lost.ok() && now - peer->data_lost_at >= kLastWords)
       return drop(peer, peer->data_lost, true);
     // Bytes that wait to leave say as much as a heartbeat behind them.
-    if (peer->control->queued_bytes() == 0)
-      peer->control->send(control_frame(FrameType::heartbeat));
+    if (peer->control->queued_bytes() == 0) send_heartbeat(*peer);
     const Time silence = silence_of(*peer);
     if (peer->may_be_silent || silence <= limits_.silence) return;
     auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(silence);
@@ -400,6 +403,22 @@ void TcpTransport::look_after(const PeerRef& peer) {
     return drop(peer, deadline_exceeded(fmt::format("no peer at {}{}", peer->to, because)), true);
   }
   if (peer->outgoing && peer->retry_at && now >= *peer->retry_at) begin_connect(peer);
+}
+
+void TcpTransport::send_heartbeat(const Peer& peer) {
+  const Heartbeat heartbeat{nanoseconds(Clock::now()), peer.echo, peer.echo_arrived};
+  peer.control->send(control_frame(FrameType::heartbeat, as_bytes(encode(heartbeat))));
+}
+
+// Each heartbeat answers the last one of the other side, so that both learn of the other's clock.
+Status TcpTransport::on_heartbeat(Peer& peer, ByteView payload) {
+  TROUPE_TRY(Heartbeat heartbeat, decode_heartbeat(payload));
+  peer.echo = heartbeat.sent;
+  peer.echo_arrived = nanoseconds(peer.control->last_heard());
+  if (heartbeat.echo == 0) return {};
+  peer.clock.exchange(heartbeat.echo, heartbeat.arrived, heartbeat.sent, peer.echo_arrived);
+  handler_.clock(peer.id, peer.clock);
+  return {};
 }
 
 void TcpTransport::settle_lingering() {

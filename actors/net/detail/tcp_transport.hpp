@@ -19,6 +19,7 @@
 #include "troupe/actors/net/detail/tls.hpp"
 #include "troupe/actors/net/transport.hpp"
 #include "troupe/core/accumulating_clock.hpp"
+#include "troupe/core/clock_offset.hpp"
 
 namespace troupe {
 
@@ -95,6 +96,8 @@ class TcpTransport final : public Transport, public Connection::Owner {
     Clock::time_point heard{};  // once it is up: when last, and what the clock showed then
     Time heard_at{};
     bool may_be_silent = false;
+    std::int64_t echo = 0, echo_arrived = 0;  // of its last heartbeat (Heartbeat)
+    ClockOffset clock;
     Hello ours, theirs;
     std::uint32_t control_bytes = 0, chunk_bytes = 0;  // what the peer accepts
     bool encrypt_data = false;
@@ -147,6 +150,8 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void part(const std::shared_ptr<Connection>& c, const Status& why);
   void tick(Clock::time_point moment);
   void look_after(const PeerRef& peer);
+  void send_heartbeat(const Peer& peer);
+  Status on_heartbeat(Peer& peer, ByteView payload);
   Time silence_of(Peer& peer);
   void settle_lingering();
   void check_idle();
