@@ -1,49 +1,86 @@
 #include "troupe/core/trace.hpp"
 
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 
 namespace troupe {
+namespace {
 
-void TraceTrack::record(std::string_view name, std::uint64_t run, std::int64_t begin_ns,
-                        std::int64_t end_ns) {
-  if (!enabled() || ring_.empty()) return;
-  name = name.substr(0, kNameBytes);
+std::atomic<std::uint64_t> last_number{0};
+
+// The line that a thread had last, and whose that was.
+struct Here {
+  std::uint64_t trace = 0;
+  TraceTrack* track = nullptr;
+};
+thread_local Here t_here;
+
+std::string thread_name() {
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return std::string(name) + " (thread " + std::to_string(syscall(SYS_gettid)) + ")";
+}
+
+}  // namespace
+
+Trace::Trace(std::size_t spans_per_track) : number_(++last_number), capacity_(spans_per_track) {}
+
+void TraceTrack::record(const SpanLabel& label, std::int64_t begin_ns, std::int64_t end_ns) {
+  const std::string_view name = label.name.substr(0, kNameBytes);
   std::lock_guard lock(mutex_);
-  Entry& e = ring_[recorded_++ % ring_.size()];
+  if (!ring_) ring_ = std::make_unique_for_overwrite<Entry[]>(capacity_);
+  Entry& e = ring_[recorded_++ % capacity_];
   std::copy(name.begin(), name.end(), e.name.begin());
   e.name_size = std::uint8_t(name.size());
-  e.run = run;
+  e.kind = label.kind;
+  e.peer = label.peer;
+  e.run = label.run;
+  e.message = label.message;
+  e.bytes = label.bytes;
   e.begin_ns = begin_ns;
   e.end_ns = end_ns;
 }
 
-TraceTrack& Trace::track(std::string name) {
+Track TraceTrack::collect(std::uint64_t& dropped) {
+  Track track{name_, {}};
   std::lock_guard lock(mutex_);
-  tracks_.emplace_back(new TraceTrack(std::move(name), capacity_, enabled_));
+  const std::uint64_t begin = recorded_ > capacity_ ? recorded_ - capacity_ : 0;
+  dropped += begin;
+  track.spans.reserve(recorded_ - begin);
+  for (std::uint64_t i = begin; i < recorded_; ++i) {
+    const Entry& e = ring_[i % capacity_];
+    track.spans.push_back({e.kind, std::string(e.name.data(), e.name_size), e.run, e.begin_ns,
+                           e.end_ns, e.peer, e.message, e.bytes});
+  }
+  recorded_ = 0;
+  ring_.reset();
+  return track;
+}
+
+TraceTrack& Trace::track(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  for (auto& track : tracks_)
+    if (track->name_ == name) return *track;
+  tracks_.emplace_back(new TraceTrack(name, capacity_));
   return *tracks_.back();
 }
 
-std::vector<TraceSpan> Trace::collect(std::uint64_t* dropped) {
-  std::vector<TraceSpan> spans;
-  std::uint64_t lost = 0;
+TraceTrack& Trace::here() {
+  if (t_here.trace != number_) t_here = {number_, &track(thread_name())};
+  return *t_here.track;
+}
+
+Trace::Recording Trace::collect() {
+  Recording all;
   std::lock_guard lock(mutex_);
-  for (auto& track : tracks_) {
-    std::lock_guard track_lock(track->mutex_);
-    std::uint64_t size = track->ring_.size(), end = track->recorded_;
-    std::uint64_t begin = end > size ? end - size : 0;
-    lost += begin;
-    for (std::uint64_t i = begin; i < end; ++i) {
-      const auto& e = track->ring_[i % size];
-      spans.push_back(
-          {track->name_, std::string(e.name.data(), e.name_size), e.run, e.begin_ns, e.end_ns});
-    }
-    track->recorded_ = 0;
-  }
-  std::stable_sort(spans.begin(), spans.end(),
-                   [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
-  if (dropped) *dropped = lost;
-  return spans;
+  for (auto& track : tracks_)
+    if (Track spans = track->collect(all.dropped); !spans.spans.empty())
+      all.tracks.push_back(std::move(spans));
+  return all;
 }
 
 std::int64_t Trace::now_ns() {

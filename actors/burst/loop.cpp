@@ -68,7 +68,8 @@ void StepState::State::visit(std::uint32_t entry) {
   std::int64_t begin = Trace::now_ns();
   visit_role(node, dead);
   if (!dead)
-    trace->record(program->plan().info[node].name, input.trace_run, begin, Trace::now_ns());
+    trace->record({.name = program->plan().info[node].name, .run = input.trace_run}, begin,
+                  Trace::now_ns());
 }
 
 void StepState::State::visit_role(std::uint32_t node, bool dead) {

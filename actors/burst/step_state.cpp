@@ -26,7 +26,9 @@ BurstResult StepState::run(Lanes& lanes, TraceTrack* trace) {
   return state_->run(lanes, trace, false);
 }
 
-BurstResult StepState::run_cheap(Lanes& lanes) { return state_->run(lanes, nullptr, true); }
+BurstResult StepState::run_cheap(Lanes& lanes, TraceTrack* trace) {
+  return state_->run(lanes, trace, true);
+}
 
 StepResult StepState::result() { return state_->end(); }
 
@@ -98,7 +100,9 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
   BurstResult result;
   burst = &result;
   lanes = &burst_lanes;
-  trace = burst_trace && burst_trace->enabled() ? burst_trace : nullptr;
+  trace = burst_trace;
+  const std::size_t done_before = nodes_done;
+  const std::int64_t begin_ns = trace ? Trace::now_ns() : 0;
   if (!std::exchange(started, true)) {
     const Plan& plan = program->plan();
     for (std::size_t i = 0; i < plan.feeds.size() && !failing(); ++i) {
@@ -118,6 +122,9 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
   }
   if (!result.more && (failing() || nodes_done == nodes.size()))
     over = result.finished = device_idle();
+  if (trace && nodes_done != done_before)
+    trace->record({.kind = Span::Kind::burst, .name = "burst", .run = input.trace_run}, begin_ns,
+                  Trace::now_ns());
   burst = nullptr;
   return result;
 }

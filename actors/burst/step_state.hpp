@@ -113,10 +113,11 @@ class StepState {
   // invalid_argument when the feeds do not fit the plan.
   Status start(StepInput input, StepOutbox& outbox);
   // Runs everything that is ready and whatever becomes ready, until nothing is.
+  // `trace`: records the burst and its nodes there.
   BurstResult run(Lanes& lanes, TraceTrack* trace = nullptr);
   // The same for a thread that must not be kept long: stops before the first node that is not
   // cheap, and after kCheapNodes.
-  BurstResult run_cheap(Lanes& lanes);
+  BurstResult run_cheap(Lanes& lanes, TraceTrack* trace = nullptr);
   static constexpr std::size_t kCheapNodes = 256;
   // REQUIRES: the last burst said finished. Called once per step.
   StepResult result();

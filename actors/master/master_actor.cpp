@@ -48,6 +48,7 @@ struct ActiveRun {
   std::shared_ptr<const StepShape> shape;  // also when a reset has dropped the step
   std::vector<Tensor> feeds;
   std::uint32_t fetches = 0;
+  std::int64_t began_ns = 0, prepared_ns = 0;  // its start and its first PREPARE, if recorded
 };
 
 // A reset waits for the runs of the steps it drops. New steps wait for it.
@@ -132,10 +133,32 @@ void revoke(Self self, const Coordinator::RevokeGrant& revoke) {
       RevokeGrant{run->second.compiled, revoke.partition, revoke.attempt, revoke.run});
 }
 
+// What the client waited for, and how much of it for a commit of several shards.
+void record(Self self, const RunId& id, const ActiveRun& run) {
+  Trace* trace = active(self->state.options.trace);
+  if (!trace || run.began_ns == 0) return;
+  TraceTrack& line = trace->track("runs");
+  const std::int64_t now_ns = Trace::now_ns();
+  line.record({.kind = Span::Kind::run, .name = "run", .run = id.n}, run.began_ns, now_ns);
+  if (run.prepared_ns != 0)
+    line.record({.kind = Span::Kind::wait, .name = "wait for the commit", .run = id.n},
+                run.prepared_ns, now_ns);
+}
+
+void prepare(Self self, Coordinator::SendPrepare& send) {
+  auto& s = self->state;
+  if (auto run = s.runs.find(send.prepare.run);
+      active(s.options.trace) && run != s.runs.end() && run->second.prepared_ns == 0)
+    run->second.prepared_ns = Trace::now_ns();
+  if (auto p = s.processes.find(send.shard); p != s.processes.end())
+    self->send(p->second.actor, std::move(send.prepare));
+}
+
 void answer(Self self, Coordinator::Answer& answer) {
   auto& s = self->state;
   auto it = s.runs.find(answer.run);
   if (it == s.runs.end()) return;
+  record(self, answer.run, it->second);
   ActiveRun run = std::move(it->second);
   s.runs.erase(it);
   if (StepEntry* step = s.steps->find(run.compiled)) --step->running;
@@ -192,8 +215,7 @@ void carry_out(Self self, Coordinator::Outputs& out) {
       if (auto p = s.processes.find(x->process); p != s.processes.end())
         self->send(p->second.actor, ExpelProcess{std::move(x->why)});
     } else if (auto* x = std::get_if<Coordinator::SendPrepare>(&output)) {
-      if (auto p = s.processes.find(x->shard); p != s.processes.end())
-        self->send(p->second.actor, std::move(x->prepare));
+      prepare(self, *x);
     } else if (auto* x = std::get_if<Coordinator::SendLive>(&output)) {
       if (auto p = s.processes.find(x->process); p != s.processes.end())
         self->send(p->second.actor, std::move(x->list));
@@ -493,7 +515,8 @@ Status begin_run(Self self, RunStep& message) {
   ++step->running;
   s.runs.emplace(message.run,
                  ActiveRun{message.call, step->id, step->shape, std::move(message.feeds),
-                           std::uint32_t(step->request.fetches.size())});
+                           std::uint32_t(step->request.fetches.size()),
+                           active(s.options.trace) ? Trace::now_ns() : 0});
   Instant t = now(self);
   RunRequest request{message.run, step->shape,
                      message.timeout == kNever ? kNever : t + message.timeout,

@@ -6,6 +6,7 @@
 
 #include "troupe/actors/interfaces.hpp"
 #include "troupe/actors/master/coordinator.hpp"
+#include "troupe/core/trace.hpp"
 #include "troupe/ops/op.hpp"
 
 namespace troupe {
@@ -16,7 +17,8 @@ struct MasterOptions {
   std::size_t compiled_steps = 64;  // kept a session; the least recently used one goes
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;
-  bool compile_thread = true;  // its own; false in a simulation on one thread
+  std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
+  bool compile_thread = true;    // its own; false in a simulation on one thread
 };
 
 // One per job. Processes are announced with ProcessUp (its own too) and taken off with ProcessLost.

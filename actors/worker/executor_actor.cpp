@@ -63,11 +63,18 @@ void carry_out(Self self, PartitionRuns::Ask& ask) {
 
 void carry_out(Self self, PartitionRuns::Burst& burst) {
   const auto& setup = self->state.setup;
-  self->send(setup.device,
-             RunOnLanes{[burst, me = ExecutorActor(self), alive = setup.alive](Lanes& lanes) {
-               caf::anon_send(me, BurstDone{burst.attempt,
-                                            std::make_shared<BurstResult>(burst.step->run(lanes))});
-             }});
+  TraceTrack* line = self->state.runs->line();
+  const std::int64_t queued_ns = line ? Trace::now_ns() : 0;
+  auto work = [burst, me = ExecutorActor(self), alive = setup.alive, shared = setup.partition.trace,
+               line, queued_ns](Lanes& lanes) {
+    Trace* trace = active(shared);
+    if (trace && line)
+      line->record({.kind = Span::Kind::wait, .name = "wait for a lane"}, queued_ns,
+                   Trace::now_ns());
+    BurstResult result = burst.step->run(lanes, trace ? &trace->here() : nullptr);
+    caf::anon_send(me, BurstDone{burst.attempt, std::make_shared<BurstResult>(std::move(result))});
+  };
+  self->send(setup.device, RunOnLanes{std::move(work)});
 }
 
 void carry_out(Self self, PartitionRuns::Await& await) {

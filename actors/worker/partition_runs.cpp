@@ -6,7 +6,9 @@
 namespace troupe {
 
 PartitionRuns::PartitionRuns(PartitionSetup setup, MakeOutbox make_outbox)
-    : setup_(std::move(setup)), make_outbox_(std::move(make_outbox)) {}
+    : setup_(std::move(setup)), make_outbox_(std::move(make_outbox)) {
+  if (setup_.trace) line_ = &setup_.trace->track("steps on " + setup_.program->plan().device);
+}
 
 PartitionRuns::Attempt* PartitionRuns::find(const AttemptId& id) {
   auto it = attempts_.find(id);
@@ -40,6 +42,7 @@ void PartitionRuns::start(Start start, Outputs& out) {
   attempt.elements = std::move(start.elements);
   attempt.step = std::move(step);
   attempt.outbox = std::move(outbox);
+  if (line()) attempt.began_ns = Trace::now_ns();
   if (auto early = early_.extract(id); !early.empty())
     for (Arrival& a : early.mapped())
       attempt.step->deliver(a.channel, a.tag, std::move(a.tensor), a.dead);
@@ -76,6 +79,7 @@ void PartitionRuns::abort(const AttemptId& id, const RunId& run, Status cause, O
   Attempt& attempt = it->second;
   if (attempt.ended || attempt.finished || attempt.committing || attempt.committed != 0) return;
   attempt.aborted = true;
+  waited_for(attempt, "wait until aborted");
   attempt.step->abort(std::move(cause));
   burst(id, attempt, out);
 }
@@ -111,6 +115,9 @@ void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult res
   for (const auto& [resource, count] : keys) done.writes.push_back({resource, count});
   done.uses = std::move(attempt.uses);
   done.fast_committed = attempt.committed;
+  if (attempt.began_ns != 0 && line())
+    line()->record({.kind = Span::Kind::run, .name = "partition", .run = attempt.info.run.n},
+                   attempt.began_ns, Trace::now_ns());
   attempt.ended = true;
   attempt.outbox.reset();
   pool_.push_back(std::move(attempt.step));
@@ -129,7 +136,8 @@ void PartitionRuns::live(const LiveList& list) {
 // What is cheap does not wait for a lane; and most bursts before and after the work are that.
 void PartitionRuns::burst(const AttemptId& id, Attempt& attempt, Outputs& out) {
   if (attempt.bursting || attempt.finished) return;
-  burst_done(id, attempt.step->run_cheap(inline_lanes_), out);
+  Trace* trace = active(setup_.trace);
+  burst_done(id, attempt.step->run_cheap(inline_lanes_, trace ? &trace->here() : nullptr), out);
 }
 
 void PartitionRuns::burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out) {
@@ -152,6 +160,7 @@ void PartitionRuns::burst_done(const AttemptId& id, BurstResult result, Outputs&
   }
   attempt.waits += std::uint32_t(result.waits.size());
   for (const StepWait& wait : result.waits) out.push_back(Await{id, wait});
+  went_idle(attempt);
   if (result.finished) {
     attempt.finished = true;
     return end_if_over(id, attempt, out);
@@ -159,6 +168,18 @@ void PartitionRuns::burst_done(const AttemptId& id, BurstResult result, Outputs&
   if (result.more) return burst_on_lanes(id, attempt, out);
   if (attempt.step->has_arrivals()) return burst(id, attempt, out);
   commit_held(attempt, out);
+}
+
+void PartitionRuns::went_idle(Attempt& attempt) const {
+  attempt.idle_ns = line() ? Trace::now_ns() : 0;
+}
+
+// A wait is named for what ended it.
+void PartitionRuns::waited_for(Attempt& attempt, std::string_view what) const {
+  const std::int64_t since = std::exchange(attempt.idle_ns, 0);
+  if (since == 0 || attempt.bursting || !line()) return;
+  line()->record({.kind = Span::Kind::wait, .name = what, .run = attempt.info.run.n}, since,
+                 Trace::now_ns());
 }
 
 void PartitionRuns::arrived(const AttemptId& id, Arrival arrival, Outputs& out) {
@@ -169,6 +190,7 @@ void PartitionRuns::arrived(const AttemptId& id, Arrival arrival, Outputs& out) 
     return;
   }
   if (it->second.ended || it->second.finished) return;
+  waited_for(it->second, "wait for a tensor");
   it->second.step->deliver(arrival.channel, arrival.tag, std::move(arrival.tensor), arrival.dead);
   burst(id, it->second, out);
 }
@@ -177,6 +199,7 @@ void PartitionRuns::waited(const AttemptId& id, std::uint32_t wait, Status statu
   Attempt* attempt = find(id);
   if (!attempt || attempt->finished) return;
   --attempt->waits;
+  waited_for(*attempt, "wait for the device");
   attempt->step->waited(wait, std::move(status));
   burst(id, *attempt, out);
 }
@@ -186,6 +209,7 @@ void PartitionRuns::waited(const AttemptId& id, std::uint32_t wait, Status statu
 void PartitionRuns::answered(ResourceAnswer answer, Outputs& out) {
   Attempt* attempt = find(answer.attempt);
   if (!attempt) return;
+  waited_for(*attempt, attempt->committing ? "wait for the commit" : "wait for a resource");
   if (attempt->committing) return committed(*attempt, std::move(answer), out);
   const auto id = std::uint32_t(answer.id);
   if (attempt->finished || !attempt->asked.contains(id)) return;

@@ -45,6 +45,7 @@ struct PartitionSetup {
   std::unordered_map<std::uint32_t, WriteInfo> writes;  // by plan node
   // For reads ordered after writes of their own run: the keys of those writes, by plan node.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
+  std::shared_ptr<Trace> trace;  // null: nothing is recorded
 };
 
 // The machine between the coordinator, the bursts of a partition and the resources it uses: what is
@@ -116,6 +117,10 @@ class PartitionRuns {
   };
   Tables tables() const { return {attempts_.size(), early_.size()}; }
 
+  // The line of the timeline that shows attempts at this partition, and what they wait for; null
+  // while nothing is recorded.
+  TraceTrack* line() const { return active(setup_.trace) ? line_ : nullptr; }
+
  private:
   // One attempt of one run, from START until a LiveList says that it is over.
   struct Attempt {
@@ -137,6 +142,7 @@ class PartitionRuns {
     bool finished = false;    // the step is over; PartitionDone waits for that write
     CommitNumber committed = 0;
     Uses uses;
+    std::int64_t began_ns = 0, idle_ns = 0;  // when it did, or went idle; 0: not recorded
   };
 
   Attempt* find(const AttemptId& id);
@@ -152,6 +158,8 @@ class PartitionRuns {
   void note_use(Attempt& attempt, const RequestItem& item) const;
   void note_answer(Attempt& attempt, const ResourceAnswer& answer) const;
   void commit_held(Attempt& attempt, Outputs& out);
+  void went_idle(Attempt& attempt) const;
+  void waited_for(Attempt& attempt, std::string_view what) const;
   void end_if_over(const AttemptId& id, Attempt& attempt, Outputs& out);
   void report(const AttemptId& id, Attempt& attempt, StepResult result, Outputs& out);
 
@@ -162,6 +170,7 @@ class PartitionRuns {
   std::vector<std::shared_ptr<StepState>> pool_;
   LiveList live_;
   InlineLanes inline_lanes_;
+  TraceTrack* line_ = nullptr;
 };
 
 }  // namespace troupe

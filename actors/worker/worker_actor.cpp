@@ -247,6 +247,7 @@ Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& p
   setup.partition.program = std::move(partition.program);
   setup.partition.writes = std::move(partition.writes);
   setup.partition.after = std::move(partition.after);
+  setup.partition.trace = s.options.trace;
   setup.routes = loading.routes;
   setup.alive = s.options.alive;
   loading.step.executors[partition.index] = spawn_executor(self->system(), std::move(setup));

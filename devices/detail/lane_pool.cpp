@@ -1,7 +1,10 @@
 #include "troupe/devices/detail/lane_pool.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 #include "troupe/core/check.hpp"
 #include "troupe/devices/detail/spin.hpp"
@@ -51,6 +54,7 @@ void LanePool::drain() {
 }
 
 void LanePool::run(Lane& lane) {
+  pthread_setname_np(pthread_self(), ("lane " + std::to_string(lane.index_)).c_str());
   if (on_start_) on_start_();
   for (std::int64_t idle_since = 0;;) {
     // Read before looking for work: what comes after the look changes it, and nobody sleeps on it.

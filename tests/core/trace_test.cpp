@@ -6,69 +6,100 @@
 
 using namespace troupe;
 
-TEST_CASE("spans come out in the order in which they began") {
-  Trace trace;
-  TraceTrack& a = trace.track("lane 0");
-  TraceTrack& b = trace.track("lane 1");
-  trace.enable(true);
-  b.record("second", 7, 20, 30);
-  a.record("first", 7, 10, 50);
-  a.record("third", 8, 60, 61);
-  auto spans = trace.collect();
-  REQUIRE(spans.size() == 3);
-  CHECK(spans[0].name == "first");
-  CHECK(spans[1].track == "lane 1");
-  CHECK(spans[1].run == 7);
-  CHECK(spans[2].end_ns == 61);
-  CHECK(trace.collect().empty());
+namespace {
+
+SpanLabel node(std::string_view name, std::uint64_t run = 0) {
+  return {.kind = Span::Kind::node, .name = name, .run = run};
 }
 
-TEST_CASE("nothing is recorded while tracing is off") {
+}  // namespace
+
+TEST_CASE("a line keeps what was recorded on it, and collecting forgets it") {
   Trace trace;
-  TraceTrack& track = trace.track("lane");
-  track.record("before", 0, 1, 2);
-  { ScopedSpan span(track, "off"); }
-  CHECK(trace.collect().empty());
-  trace.enable(true);
-  { ScopedSpan span(track, "on", 3); }
-  trace.enable(false);
-  auto spans = trace.collect();
-  REQUIRE(spans.size() == 1);
-  CHECK(spans[0].name == "on");
-  CHECK(spans[0].end_ns >= spans[0].begin_ns);
+  trace.track("lane 0").record(node("first", 7), 10, 50);
+  trace.track("lane 1").record(
+      {.kind = Span::Kind::send, .name = "m", .peer = 2, .message = 9, .bytes = 100}, 20, 30);
+  trace.track("lane 0").record(node("second", 8), 60, 61);
+  trace.track("never used");
+  const Trace::Recording all = trace.collect();
+  REQUIRE(all.tracks.size() == 2);
+  CHECK(all.tracks[0].name == "lane 0");
+  REQUIRE(all.tracks[0].spans.size() == 2);
+  CHECK(all.tracks[0].spans[0].name == "first");
+  CHECK(all.tracks[0].spans[0].run == 7);
+  CHECK(all.tracks[0].spans[1].end_ns == 61);
+  const Span& sent = all.tracks[1].spans.at(0);
+  CHECK(sent.kind == Span::Kind::send);
+  CHECK(sent.peer == 2);
+  CHECK(sent.message == 9);
+  CHECK(sent.bytes == 100);
+  CHECK(trace.collect().tracks.empty());
+}
+
+TEST_CASE("a block is recorded on the line of its thread, when it has a name") {
+  auto trace = std::make_shared<Trace>();
+  CHECK(active(trace) == nullptr);
+  { ScopedSpan span(active(trace), node("off")); }
+  trace->enable(true);
+  {
+    ScopedSpan span(active(trace));
+    { ScopedSpan nameless(active(trace)); }
+    span.label = node("on", 3);
+  }
+  std::thread([&] { ScopedSpan span(active(trace), node("elsewhere")); }).join();
+  trace->enable(false);
+  CHECK(active(nullptr) == nullptr);
+  const auto tracks = trace->collect().tracks;
+  REQUIRE(tracks.size() == 2);
+  REQUIRE(tracks[0].spans.size() == 1);
+  CHECK(tracks[0].spans[0].name == "on");
+  CHECK(tracks[0].spans[0].run == 3);
+  CHECK(tracks[0].spans[0].end_ns >= tracks[0].spans[0].begin_ns);
+  CHECK(tracks[1].spans.at(0).name == "elsewhere");
+  CHECK(tracks[0].name != tracks[1].name);
+}
+
+TEST_CASE("a thread that records for two recorders has a line in each") {
+  Trace a, b;
+  { ScopedSpan span(&a, node("a1")); }
+  { ScopedSpan span(&b, node("b1")); }
+  { ScopedSpan span(&a, node("a2")); }
+  const auto of_a = a.collect(), of_b = b.collect();
+  REQUIRE(of_a.tracks.size() == 1);
+  CHECK(of_a.tracks[0].spans.size() == 2);
+  CHECK(of_b.tracks.at(0).spans.at(0).name == "b1");
 }
 
 TEST_CASE("a full ring keeps the newest spans and counts the lost ones") {
   Trace trace(4);
   TraceTrack& track = trace.track("lane");
-  trace.enable(true);
-  for (int i = 0; i < 10; ++i) track.record(std::to_string(i), 0, i, i + 1);
-  std::uint64_t dropped = 0;
-  auto spans = trace.collect(&dropped);
-  REQUIRE(spans.size() == 4);
-  CHECK(spans[0].name == "6");
-  CHECK(spans[3].name == "9");
-  CHECK(dropped == 6);
-  track.record(std::string(100, 'x'), 0, 0, 0);
-  CHECK(trace.collect(&dropped)[0].name == std::string(TraceTrack::kNameBytes, 'x'));
-  CHECK(dropped == 0);
+  for (int i = 0; i < 10; ++i) track.record(node(std::to_string(i)), i, i + 1);
+  const Trace::Recording all = trace.collect();
+  REQUIRE(all.tracks.at(0).spans.size() == 4);
+  CHECK(all.tracks[0].spans[0].name == "6");
+  CHECK(all.tracks[0].spans[3].name == "9");
+  CHECK(all.dropped == 6);
+  track.record(node(std::string(100, 'x')), 0, 0);
+  const Trace::Recording more = trace.collect();
+  CHECK(more.tracks.at(0).spans.at(0).name == std::string(TraceTrack::kNameBytes, 'x'));
+  CHECK(more.dropped == 0);
 }
 
 TEST_CASE("threads record while another collects, and no span is lost or torn") {
   Trace trace(1 << 12);
-  trace.enable(true);
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&track = trace.track("lane " + std::to_string(t)), t] {
-      for (int i = 0; i < 1000; ++i) track.record("node", std::uint64_t(t), i, i + t);
+      for (int i = 0; i < 1000; ++i) track.record(node("node", std::uint64_t(t)), i, i + t);
     });
   std::size_t seen = 0;
   bool torn = false;
   auto count = [&] {
-    for (const TraceSpan& s : trace.collect()) {
-      ++seen;
-      torn = torn || s.end_ns - s.begin_ns != std::int64_t(s.run) || s.name != "node";
-    }
+    for (const Track& track : trace.collect().tracks)
+      for (const Span& s : track.spans) {
+        ++seen;
+        torn = torn || s.end_ns - s.begin_ns != std::int64_t(s.run) || s.name != "node";
+      }
   };
   for (int i = 0; i < 20; ++i) count();
   for (auto& t : threads) t.join();

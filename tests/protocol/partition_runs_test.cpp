@@ -80,9 +80,13 @@ struct Partition {
       }
     return {};
   }
+  TraceTrack* line() const {
+    Trace* trace = active(setup.trace);
+    return trace ? &trace->here() : nullptr;
+  }
   void lanes() {
     while (auto burst = take<PartitionRuns::Burst>())
-      runs->burst_done(burst->attempt, burst->step->run(w.lanes), out);
+      runs->burst_done(burst->attempt, burst->step->run(w.lanes, line()), out);
   }
   // The oldest request of that verb.
   std::optional<ResourceRequest> take(const External& external) {
@@ -338,4 +342,72 @@ TEST_CASE("every attempt is reported once, under any schedule") {
     p.over(kAttempts + 1);
     CHECK(p.runs->tables().empty());
   }
+}
+
+TEST_CASE("an attempt shows how long it took, what it waited for and the nodes of its bursts") {
+  Partition p;
+  p.setup.trace = std::make_shared<Trace>();
+  p.make();
+  Trace& trace = *p.setup.trace;
+  trace.enable(true);
+  p.start(1);
+  p.lanes();
+  auto read = p.take(asks::read);
+  REQUIRE(read);
+  p.answer_read(*read, 10);
+  p.arrive(1, 5);
+  p.lanes();
+  auto log = p.take(asks::log);
+  REQUIRE(log);
+  p.answer_log(*log);
+  REQUIRE(p.take<PartitionDone>());
+  trace.enable(false);
+  p.start(2);  // leaves no trace
+
+  const Track *line = nullptr, *thread = nullptr;
+  const Trace::Recording all = trace.collect();
+  for (const Track& track : all.tracks)
+    (track.name.find("steps on /") == 0 ? line : thread) = &track;
+  REQUIRE(line);
+  REQUIRE(thread);
+  std::string waits;
+  for (const Span& span : line->spans) {
+    CHECK(span.run == 1);
+    CHECK(span.begin_ns <= span.end_ns);
+    if (span.kind == Span::Kind::wait) waits += span.name + ", ";
+  }
+  CHECK(waits == "wait for a resource, wait for a tensor, wait for a resource, ");
+  const Span& attempt = line->spans.back();
+  CHECK(attempt.kind == Span::Kind::run);
+  for (const Span& span : line->spans) {
+    CHECK(span.begin_ns >= attempt.begin_ns);
+    CHECK(span.end_ns <= attempt.end_ns);
+  }
+  // A burst ends after its nodes, on the same thread.
+  std::vector<std::string> nodes;
+  for (const Span& span : thread->spans)
+    if (span.kind == Span::Kind::node) nodes.push_back(span.name);
+  CHECK(std::count(nodes.begin(), nodes.end(), "total") == 1);
+  CHECK(thread->spans.back().kind == Span::Kind::burst);
+  CHECK(std::all_of(thread->spans.begin(), thread->spans.end(),
+                    [](const Span& span) { return span.run == 1; }));
+}
+
+TEST_CASE("a write that carries a granted number is waited for as a commit") {
+  Partition p;
+  p.setup.trace = std::make_shared<Trace>();
+  p.make();
+  p.setup.trace->enable(true);
+  p.start(1, 9);
+  p.arrive(1, 5);
+  p.answer_read(*p.take(asks::read), 10);
+  auto log = p.take(asks::log);
+  REQUIRE(log);
+  CHECK(log->commit == 9);
+  p.answer_log(*log);
+  REQUIRE(p.take<PartitionDone>());
+  bool commit = false;
+  for (const Track& track : p.setup.trace->collect().tracks)
+    for (const Span& span : track.spans) commit = commit || span.name == "wait for the commit";
+  CHECK(commit);
 }

@@ -334,16 +334,18 @@ TEST_CASE("spans name the nodes that ran") {
   w.sum("b", {w.draft.out(a)});
   w.make();
   Trace trace;
-  trace.enable(true);
   TraceTrack& track = trace.track("lane");
   Status started = w.step->start({.run = 1, .trace_run = 9}, w.outbox);
   REQUIRE(started.ok());
   CHECK(w.step->run(w.lanes, &track).finished);
-  auto spans = trace.collect();
-  REQUIRE(spans.size() == 2);
+  const auto spans = trace.collect().tracks.at(0).spans;
+  REQUIRE(spans.size() == 3);
   CHECK(spans[0].name == "a");
   CHECK(spans[1].name == "b");
   CHECK(spans[1].run == 9);
+  CHECK(spans[2].kind == Span::Kind::burst);
+  CHECK(spans[2].begin_ns <= spans[0].begin_ns);
+  CHECK(spans[2].end_ns >= spans[1].end_ns);
 }
 
 TEST_CASE("a plan that cannot be run is refused") {

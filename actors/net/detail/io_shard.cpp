@@ -1,5 +1,6 @@
 #include "troupe/actors/net/detail/io_shard.hpp"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -166,6 +167,7 @@ int IoShard::patience(Clock::time_point next_tick) const {
 }
 
 void IoShard::loop() {
+  pthread_setname_np(pthread_self(), shared_ ? "tensors" : "control");
   t_own.shard = this;
   t_own.staging.resize(kStaging);
   std::array<epoll_event, kEventsAlone> events;

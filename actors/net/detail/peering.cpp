@@ -413,8 +413,10 @@ void TcpTransport::send_heartbeat(const Peer& peer) {
 // Each heartbeat answers the last one of the other side, so that both learn of the other's clock.
 Status TcpTransport::on_heartbeat(Peer& peer, ByteView payload) {
   TROUPE_TRY(Heartbeat heartbeat, decode_heartbeat(payload));
+  const bool first = peer.echo_arrived == 0;
   peer.echo = heartbeat.sent;
   peer.echo_arrived = nanoseconds(peer.control->last_heard());
+  if (first) send_heartbeat(peer);  // sooner than the next look: short jobs want to know, too
   if (heartbeat.echo == 0) return {};
   peer.clock.exchange(heartbeat.echo, heartbeat.arrived, heartbeat.sent, peer.echo_arrived);
   handler_.clock(peer.id, peer.clock);
