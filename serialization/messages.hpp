@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "troupe/core/timeline.hpp"
 #include "troupe/core/transaction.hpp"
 #include "troupe/graph/compile.hpp"
 
@@ -34,7 +35,7 @@ struct Registered {
 // First words of a process that connects, in the transport's hello. `process` is 0 to the master,
 // which gives the numbers. Sender: any worker. Receiver: master, or a worker with a lower number.
 struct Join {
-  std::uint32_t version = 2;  // of this protocol; another one is refused
+  std::uint32_t version = 3;  // of this protocol; another one is refused
   ProcessId process = 0;
   std::uint64_t incarnation = 0;  // random, new per process start
   std::string job;
@@ -169,11 +170,25 @@ struct MessagePart {
   std::vector<std::byte> bytes;
 };
 
+// Master to a worker: record spans from now on, or no more. Reply to the latter: TraceSpans.
+struct RecordTrace {
+  bool on = false;
+};
+// Worker to master: what it recorded, in as many messages as it takes (actors/processes/
+// gathering.hpp). Spans do not end before they begin, and names are bounded.
+struct TraceSpans {
+  std::vector<Track> tracks;
+  std::uint64_t dropped =
+      0;  // spans that made room for newer ones, besides those of other messages
+  bool last = false;
+};
+
 // Everything that crosses a control connection.
-using WireMessage = std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded,
-                                 UnloadStep, StartPartition, AbortPartition, PartitionDone, Prepare,
-                                 Staged, LiveList, BlockedReport, Leave, DropContainers,
-                                 RevokeGrant, GrantReturned, LinkLost, MessagePart>;
+using WireMessage =
+    std::variant<Welcome, Ready, Members, LoadGraph, LoadStep, StepLoaded, UnloadStep,
+                 StartPartition, AbortPartition, PartitionDone, Prepare, Staged, LiveList,
+                 BlockedReport, Leave, DropContainers, RevokeGrant, GrantReturned, LinkLost,
+                 MessagePart, RecordTrace, TraceSpans>;
 
 // The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
 struct TensorTag {

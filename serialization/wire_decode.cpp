@@ -238,6 +238,41 @@ Result read_message(schema::Part::Reader in) {
   return m;
 }
 
+Result read_message(schema::RecordTrace::Reader in) { return RecordTrace{in.getOn()}; }
+
+// Text is read once: what is read counts against the limit on reading.
+Expected<std::string> read_span_name(capnp::Text::Reader name) {
+  if (name.size() > kMostSpanName) return invalid_argument("too long a name in a timeline");
+  return text(name);
+}
+
+Expected<Span> read_span(schema::TraceSpans::Span::Reader in) {
+  if (in.getKind() >= kSpanKinds || in.getBegin() > in.getEnd())
+    return invalid_argument("a span of a timeline that cannot be");
+  TROUPE_TRY(std::string name, read_span_name(in.getName()));
+  return Span{Span::Kind(in.getKind()),
+              std::move(name),
+              in.getRun(),
+              in.getBegin(),
+              in.getEnd(),
+              in.getPeer(),
+              in.getMessage(),
+              in.getBytes()};
+}
+
+Result read_message(schema::TraceSpans::Reader in) {
+  TraceSpans m{{}, in.getDropped(), in.getLast()};
+  for (auto track : in.getTracks()) {
+    TROUPE_TRY(std::string name, read_span_name(track.getName()));
+    Track& out = m.tracks.emplace_back(Track{std::move(name), {}});
+    for (auto span : track.getSpans()) {
+      TROUPE_TRY(Span read, read_span(span));
+      out.spans.push_back(std::move(read));
+    }
+  }
+  return m;
+}
+
 Result read_any(schema::Message::Reader in) {
   switch (in.which()) {
     case Kind::NONE:
@@ -282,6 +317,10 @@ Result read_any(schema::Message::Reader in) {
       return read_message(in.getGrantReturned());
     case Kind::LINK_LOST:
       return read_message(in.getLinkLost());
+    case Kind::RECORD_TRACE:
+      return read_message(in.getRecordTrace());
+    case Kind::TRACE_SPANS:
+      return read_message(in.getTraceSpans());
   }
   return invalid_argument("message of unknown kind " + std::to_string(int(in.which())));
 }

@@ -45,6 +45,17 @@ void write_attempt(schema::AttemptInfo::Builder out, const AttemptInfo& a) {
   out.setSessionFrom(a.session_from);
 }
 
+void write_span(schema::TraceSpans::Span::Builder out, const Span& s) {
+  out.setKind(std::uint8_t(s.kind));
+  out.setName(text(s.name));
+  out.setRun(s.run);
+  out.setBegin(s.begin_ns);
+  out.setEnd(s.end_ns);
+  out.setPeer(s.peer);
+  out.setMessage(s.message);
+  out.setBytes(s.bytes);
+}
+
 std::vector<std::string> texts_of(const std::vector<PortName>& ports) {
   std::vector<std::string> out;
   for (const PortName& port : ports) out.push_back(port.text());
@@ -228,6 +239,18 @@ struct Writer {
   void operator()(const Leave& m) {
     auto out = root.initLeave();
     if (!m.why.ok()) write(out.initWhy(), m.why);
+  }
+  void operator()(const RecordTrace& m) { root.initRecordTrace().setOn(m.on); }
+  void operator()(const TraceSpans& m) {
+    auto out = root.initTraceSpans();
+    out.setDropped(m.dropped);
+    out.setLast(m.last);
+    auto tracks = out.initTracks(unsigned(m.tracks.size()));
+    for (unsigned i = 0; i < tracks.size(); ++i) {
+      tracks[i].setName(text(m.tracks[i].name));
+      auto spans = tracks[i].initSpans(unsigned(m.tracks[i].spans.size()));
+      for (unsigned k = 0; k < spans.size(); ++k) write_span(spans[k], m.tracks[i].spans[k]);
+    }
   }
   void operator()(const MessagePart& m) {
     auto out = root.initPart();

@@ -43,6 +43,7 @@ struct SessionCore {
   std::mutex mutex;           // of what follows: compiling and closing, never a step
   ShippedGraph shipping;
   Shipped shipped;
+  bool tracing = false;
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
 
@@ -506,6 +507,23 @@ std::vector<DeviceMemory> Session::memory(bool reset_peak) {
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return {};
   return core_->runtime->memory(reset_peak);
+}
+
+Status Session::try_start_trace() {
+  std::lock_guard lock(core_->mutex);
+  if (core_->closed) return session_closed();
+  if (core_->tracing) return failed_precondition("a trace is being recorded already");
+  core_->runtime->start_trace();
+  core_->tracing = true;
+  return ok_status();
+}
+
+Expected<Timeline> Session::try_stop_trace() {
+  std::lock_guard lock(core_->mutex);
+  if (core_->closed) return session_closed();
+  if (!core_->tracing) return failed_precondition("no trace is being recorded");
+  core_->tracing = false;
+  return core_->runtime->stop_trace();
 }
 
 Status Session::try_close() {

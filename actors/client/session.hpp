@@ -14,6 +14,7 @@
 #include "troupe/core/ids.hpp"
 #include "troupe/core/status.hpp"
 #include "troupe/core/tensor.hpp"
+#include "troupe/core/timeline.hpp"
 #include "troupe/core/transaction.hpp"
 #include "troupe/graph/builder.hpp"
 
@@ -182,6 +183,15 @@ class Session {
   // What the devices of this process have handed out: now, and at most since the last reset. Empty
   // when worker processes compute.
   std::vector<DeviceMemory> memory(bool reset_peak = false);
+
+  // Records what all processes of the job do from now on: nodes, bursts, messages, tensors that
+  // cross, waits. failed_precondition while that is on already.
+  Status try_start_trace();
+  // Ends it; what they recorded, with how far their clocks are apart. Each thread keeps its last
+  // 65,536 spans. Waits for the workers' parts, 10 s at most: of one that was lost before there is
+  // none, of one that is late a part that is not `complete`. failed_precondition when nothing is
+  // being recorded.
+  Expected<Timeline> try_stop_trace();
 
   // Cancels what runs, waits for it, ends the runtime. Idempotent; later calls fail with
   // failed_precondition.

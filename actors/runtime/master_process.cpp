@@ -10,6 +10,7 @@
 #include "troupe/actors/net/tcp.hpp"
 #include "troupe/actors/processes/children.hpp"
 #include "troupe/actors/processes/event_queue.hpp"
+#include "troupe/actors/processes/gathering.hpp"
 #include "troupe/actors/processes/membership.hpp"
 #include "troupe/actors/runtime/net_hub.hpp"
 #include "troupe/actors/runtime/registered.hpp"
@@ -24,6 +25,8 @@ namespace {
 constexpr std::chrono::seconds kStartWithin{20};
 // For workers of this machine, once they were told to leave.
 constexpr std::chrono::seconds kLeaveWithin{5};
+// For what workers have recorded: some megabytes each.
+constexpr std::chrono::seconds kGatherWithin{10};
 // How often a start asks Cluster::stop. A signal handler can set a flag but wake nobody.
 constexpr std::chrono::milliseconds kAskStopEvery{20};
 
@@ -57,6 +60,7 @@ class ClusterRuntime final : public Runtime, public HubOwner {
             m.child_ended(status, now, out);
           });
         }) {
+    hub_.record(trace_);
     words_.job = fmt::format("{:016x}", hash_text(random_bytes(16)));
     words_.registered = registered();
     if (!system) {
@@ -70,6 +74,8 @@ class ClusterRuntime final : public Runtime, public HubOwner {
 
   Status start();
   const MasterActor& master() const override { return master_; }
+  void start_trace() override;
+  Timeline stop_trace() override;
 
  private:
   // HubOwner
@@ -81,6 +87,7 @@ class ClusterRuntime final : public Runtime, public HubOwner {
     tell([=](Membership& m, Instant now, auto& out) { m.down(peer, why, now, out); });
   }
   void message(ProcessId from, WireMessage message) override {
+    if (auto* spans = std::get_if<TraceSpans>(&message)) return told(from, std::move(*spans));
     tell([from, message = std::move(message)](Membership& m, Instant now, auto& out) {
       if (auto* ready = std::get_if<Ready>(&message)) m.ready(from, *ready, now, out);
       if (auto* lost = std::get_if<LinkLost>(&message)) m.link_lost(from, *lost, now, out);
@@ -92,6 +99,9 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   void tell(Input input) {
     events_.push([this, input = std::move(input)] { input(*membership_, steady_now(), out_); });
   }
+  void told(ProcessId from, TraceSpans spans);
+  void begin_gathering();
+  void end_gathering();
   void handle_one(Instant until);
   void carry_out(Membership::Output& output);
   void announce(const Membership::Up& up);
@@ -107,6 +117,8 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   std::optional<caf::actor_system> owned_;
   caf::actor_system* system_ = nullptr;
   EventQueue events_;
+  const std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
+  std::int64_t trace_began_ns_ = 0;
   NetHub hub_;
   std::unique_ptr<Transport> transport_;
   Endpoint endpoint_;
@@ -118,6 +130,9 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   std::optional<Membership> membership_;
   Membership::Outputs out_;
   std::vector<ProcessActor> proxies_;
+  std::map<ProcessId, std::string> members_;  // those that are not lost: names
+  Gathering gathering_;
+  std::optional<std::promise<std::vector<ProcessTimeline>>> gathered_;  // who waits for it
   std::optional<Status> started_;
   bool over_ = false;
 
@@ -145,6 +160,9 @@ void ClusterRuntime::carry_out(Membership::Output& output) {
   } else if (auto* up = std::get_if<Membership::Up>(&output)) {
     announce(*up);
   } else if (auto* lost = std::get_if<Membership::Lost>(&output)) {
+    members_.erase(lost->process);
+    gathering_.lost(lost->process);
+    if (gathering_.done()) end_gathering();
     caf::anon_send(master_, ProcessLost{lost->process, std::move(lost->why)});
   } else if (auto* note = std::get_if<Membership::Note>(&output)) {
     TROUPE_LOG(warning, "master", note->text);
@@ -165,7 +183,56 @@ void ClusterRuntime::announce(const Membership::Up& member) {
       up.devices.push_back({name, type->space});
   up.actor = spawn_process_proxy(*system_, hub_, member.process, alive_);
   proxies_.push_back(up.actor);
+  members_[member.process] = member.name;
   caf::anon_send(master_, std::move(up));
+}
+
+// A run that begins afterwards is recorded from its beginning: its messages follow the order on the
+// same connections.
+void ClusterRuntime::start_trace() {
+  trace_began_ns_ = begin_recording(*trace_);
+  std::promise<void> told;
+  events_.push([&] {
+    for (const auto& [process, _] : members_) (void)hub_.send(process, RecordTrace{true});
+    told.set_value();
+  });
+  told.get_future().wait();
+}
+
+Timeline ClusterRuntime::stop_trace() {
+  Timeline timeline{trace_began_ns_, 0, {end_recording(*trace_)}};
+  std::promise<std::vector<ProcessTimeline>> promise;
+  auto gathered = promise.get_future();
+  events_.push([this, &promise] {
+    gathered_ = std::move(promise);
+    begin_gathering();
+  });
+  if (gathered.wait_for(kGatherWithin) == std::future_status::timeout)
+    events_.push([this] { end_gathering(); });
+  for (ProcessTimeline& worker : gathered.get()) timeline.processes.push_back(std::move(worker));
+  timeline.end_ns = Trace::now_ns();
+  return timeline;
+}
+
+void ClusterRuntime::begin_gathering() {
+  for (const auto& [process, name] : members_) {
+    gathering_.ask(process, "worker " + name, hub_.clock_of(process));
+    if (!hub_.send(process, RecordTrace{false}).ok()) gathering_.lost(process);
+  }
+  if (gathering_.done()) end_gathering();
+}
+
+void ClusterRuntime::told(ProcessId from, TraceSpans spans) {
+  events_.push([this, from, spans = std::move(spans)]() mutable {
+    gathering_.take(from, std::move(spans));
+    if (gathering_.done()) end_gathering();
+  });
+}
+
+void ClusterRuntime::end_gathering() {
+  if (!gathered_) return;
+  gathered_->set_value(gathering_.result());
+  gathered_.reset();
 }
 
 Status ClusterRuntime::listen() {
@@ -225,6 +292,7 @@ Status ClusterRuntime::start() {
   options.ops = &ops::builtin();
   options.soft_placement = cluster_.soft_placement;
   options.disabled_passes = cluster_.disabled_passes;
+  options.trace = trace_;
   master_ = spawn_master(*system_, std::move(options));
   hub_.deliver_to(CoordinatorActor(master_));
   auto promise = std::make_shared<std::promise<void>>();

@@ -46,6 +46,38 @@ bool speaks_for_itself(ProcessId from, const WireMessage& message) {
   return true;
 }
 
+// What a timeline calls a message: the name of its type.
+template <class T>
+std::string_view type_name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("T = ") + 4);
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);
+}
+std::string_view kind_of(const WireMessage& message) {
+  return std::visit([]<class M>(const M&) { return type_name<M>(); }, message);
+}
+// Both ends name a message by a hash of its bytes. Those alike follow each other in order, so it
+// need not be of all of them.
+SpanLabel message_label(Span::Kind kind, ProcessId peer, std::string_view name,
+                        std::span<const std::byte> bytes) {
+  constexpr std::size_t kHashed = 1024;
+  return {.kind = kind,
+          .name = name,
+          .peer = peer,
+          .message = hash_bytes(bytes.data(), std::min(bytes.size(), kHashed), bytes.size()),
+          .bytes = bytes.size()};
+}
+SpanLabel tensor_label(Span::Kind kind, ProcessId peer, TensorTag::Kind what, ByteView tag,
+                       std::uint64_t bytes) {
+  constexpr std::string_view kNames[] = {"tensor", "feed", "fetch"};
+  return {.kind = kind,
+          .name = kNames[std::size_t(what)],
+          .peer = peer,
+          .message = hash_bytes(tag.data(), tag.size()),
+          .bytes = bytes};
+}
+
 // Which tensors of one message stay in it: small ones, as long as they are few.
 class Inline {
  public:
@@ -133,6 +165,7 @@ void NetHub::peer_down(PeerId peer, Status why) {
     if (auto named = processes_.find(peer); named != processes_.end()) {
       const ProcessId process = named->second;
       processes_.erase(named);
+      clocks_.erase(peer);
       if (auto it = peers_.find(process); it != peers_.end() && it->second == peer) {
         peers_.erase(it);
         arrivals_.disconnected(process);
@@ -160,6 +193,7 @@ void NetHub::refuse(PeerId peer, Status why) {
 // Messages.
 
 Status NetHub::send(ProcessId to, const WireMessage& message) {
+  ScopedSpan span(active(trace_));
   const PeerId peer = peer_of(to);
   if (peer == 0) return unavailable(fmt::format("process {} is not connected", to));
   std::uint64_t limit = is_master_ ? kMasterMessage : kWorkerMessage;
@@ -172,6 +206,7 @@ Status NetHub::send(ProcessId to, const WireMessage& message) {
   if (size > limit)
     return resource_exhausted(
         fmt::format("a message of {} bytes to another process, {} are the most", size, limit));
+  if (span) span.label = message_label(Span::Kind::send, to, kind_of(message), bytes);
   if (bytes.size() > kMessagePart) return send_parts(peer, bytes);
   return transport_->send_control(peer, ByteView(bytes.data(), bytes.size()));
 }
@@ -186,9 +221,11 @@ Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message) {
 }
 
 void NetHub::control(PeerId peer, Buffer bytes) {
+  ScopedSpan span(active(trace_));
   auto from = process_of(peer);
   if (!from) return refuse(peer, invalid_argument("who is no member yet has nothing to say"));
-  auto message = decode({static_cast<const std::byte*>(bytes.data()), bytes.size()});
+  const std::span<const std::byte> read(static_cast<const std::byte*>(bytes.data()), bytes.size());
+  auto message = decode(read);
   if (!message.ok()) return refuse(peer, message.status());
   if (auto* part = std::get_if<MessagePart>(&*message)) {
     // Workers have nothing to say to each other on control connections.
@@ -198,6 +235,9 @@ void NetHub::control(PeerId peer, Buffer bytes) {
     if (!whole->has_value()) return;
     message = decode(**whole);
     if (!message.ok()) return refuse(peer, message.status());
+    if (span) span.label = message_label(Span::Kind::receive, *from, kind_of(*message), **whole);
+  } else if (span) {
+    span.label = message_label(Span::Kind::receive, *from, kind_of(*message), read);
   }
   if (!may_send(*from, *message) || !speaks_for_itself(*from, *message))
     return refuse(peer, invalid_argument(fmt::format("process {} may not send that", *from)));
@@ -224,7 +264,7 @@ bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
       std::holds_alternative<DropContainers>(message) ||
       std::holds_alternative<AbortPartition>(message) || std::holds_alternative<Prepare>(message) ||
       std::holds_alternative<RevokeGrant>(message) || std::holds_alternative<LiveList>(message) ||
-      std::holds_alternative<Leave>(message);
+      std::holds_alternative<RecordTrace>(message) || std::holds_alternative<Leave>(message);
   return master_speaks ? from_master : to_master;
 }
 
@@ -254,7 +294,8 @@ void NetHub::dispatch(ProcessId from, WireMessage message) {
         using M = std::decay_t<decltype(m)>;
         if constexpr (std::is_same_v<M, Welcome> || std::is_same_v<M, Ready> ||
                       std::is_same_v<M, Members> || std::is_same_v<M, Leave> ||
-                      std::is_same_v<M, LinkLost>) {
+                      std::is_same_v<M, LinkLost> || std::is_same_v<M, RecordTrace> ||
+                      std::is_same_v<M, TraceSpans>) {
           owner_.message(from, std::move(m));
         } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
                              std::is_same_v<M, GrantReturned> || std::is_same_v<M, BlockedReport> ||
@@ -283,6 +324,7 @@ void NetHub::deliver(const Actor& to, Message message) {
 // Tensors.
 
 void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
+  ScopedSpan span(active(trace_));
   const PeerId peer = peer_of(to);
   if (peer == 0) return;
   std::array<std::byte, kMaxTensorTag> bytes;
@@ -298,6 +340,8 @@ void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
     offset = 0;
   }
   std::uint64_t payload_size = tag.dead ? 0 : payload_bytes(tensor);
+  if (span)
+    span.label = tensor_label(Span::Kind::send, to, tag.kind, {bytes.data(), size}, payload_size);
   Status status = transport_->send_tensor(peer, TensorHeader({bytes.data(), size}, payload_size),
                                           std::move(payload), offset);
   if (!status.ok()) TROUPE_LOG(debug, "hub", status.text());
@@ -352,9 +396,12 @@ Expected<Buffer> NetHub::accept_tensor(PeerId peer, const TensorHeader& header) 
 }
 
 void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
+  ScopedSpan span(active(trace_));
   auto from = process_of(peer);
   auto tag = decode_tag(header.tag());
   if (!from || !tag.ok()) return;
+  if (span)
+    span.label = tensor_label(Span::Kind::receive, *from, tag->kind, header.tag(), header.bytes);
   Tensor tensor;
   if (!tag->dead) {
     auto read = from_payload(*tag, std::move(bytes), header.bytes);
@@ -379,6 +426,21 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
     ready = arrivals_.add(*tag, std::move(tensor));
   }
   if (ready) dispatch(*from, std::move(*ready));
+}
+
+// Clocks.
+
+void NetHub::clock(PeerId peer, const ClockOffset& offset) {
+  std::lock_guard lock(mutex_);
+  if (processes_.contains(peer)) clocks_[peer] = offset;
+}
+
+std::optional<ClockOffset::Estimate> NetHub::clock_of(ProcessId process) const {
+  std::lock_guard lock(mutex_);
+  auto peer = peers_.find(process);
+  if (peer == peers_.end()) return std::nullopt;
+  auto clock = clocks_.find(peer->second);
+  return clock == clocks_.end() ? std::nullopt : clock->second.at(Trace::now_ns());
 }
 
 // Proxies.

@@ -14,6 +14,7 @@
 #include "troupe/actors/net/pool.hpp"
 #include "troupe/actors/net/transport.hpp"
 #include "troupe/actors/runtime/arrivals.hpp"
+#include "troupe/core/trace.hpp"
 #include "troupe/serialization/parts.hpp"
 
 namespace troupe {
@@ -51,6 +52,8 @@ class NetHub final : public Hub, public TransportHandler {
       : is_master_(self == 0), owner_(owner), arrivals_(self == 0) {}
 
   void use(Transport& transport) { transport_ = &transport; }
+  // Records what is sent and received, while it records. Before the first peer.
+  void record(std::shared_ptr<Trace> trace) { trace_ = std::move(trace); }
   // The thread that brings what belongs to a run handles it too, as far as that is short work
   // (inline_send.hpp). For transports with threads of their own; before the first peer.
   void handle_inline() { inline_ = true; }
@@ -73,6 +76,8 @@ class NetHub final : public Hub, public TransportHandler {
   bool ask(ProcessId process, const StartPartition& start, std::uint32_t fetches);
   void limit_early(std::uint64_t bytes);  // Arrivals
   void allow_silence(ProcessId process);  // Transport
+  // How far the process's steady clock is from ours; nothing when it is down, or not known yet.
+  std::optional<ClockOffset::Estimate> clock_of(ProcessId process) const;
   // Ends the connection to a peer, whoever it is.
   void close_peer(PeerId peer, Status why);
 
@@ -90,6 +95,7 @@ class NetHub final : public Hub, public TransportHandler {
   void control(PeerId peer, Buffer message) override;
   Expected<Buffer> accept_tensor(PeerId peer, const TensorHeader& header) override;
   void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) override;
+  void clock(PeerId peer, const ClockOffset& offset) override;
 
  private:
   std::optional<ProcessId> process_of(PeerId peer) const;
@@ -108,6 +114,7 @@ class NetHub final : public Hub, public TransportHandler {
   bool inline_ = false;
   HubOwner& owner_;
   Transport* transport_ = nullptr;
+  std::shared_ptr<Trace> trace_;
   WorkerActor worker_;            // guarded by mutex_
   CoordinatorActor coordinator_;  // guarded by mutex_
   BufferPool pool_{std::uint64_t{256} << 20};
@@ -121,6 +128,7 @@ class NetHub final : public Hub, public TransportHandler {
   std::unordered_map<ProcessId, PeerId> peers_;
   std::unordered_map<PeerId, std::uint64_t> connecting_;  // the incarnation each has to be of
   std::unordered_set<PeerId> nobody_;                     // are up, and no process yet
+  std::unordered_map<PeerId, ClockOffset> clocks_;        // of processes
   Arrivals arrivals_;
 };
 

@@ -34,11 +34,13 @@ class LocalRuntime final : public Runtime {
     options.ops = &ops;
     options.soft_placement = cluster.soft_placement;
     options.disabled_passes = cluster.disabled_passes;
+    options.trace = trace_;
     master_ = spawn_master(*system_, std::move(options));
     WorkerOptions worker;
     for (auto& device : devices_) worker.devices.push_back(device.get());
     worker.ops = &ops;
     worker.coordinator = master_;
+    worker.trace = trace_;
     worker.master = master_;
     auto alive = std::make_shared<std::promise<void>>();
     gone_ = alive->get_future();
@@ -71,8 +73,16 @@ class LocalRuntime final : public Runtime {
     }
     return all;
   }
+  void start_trace() override { timeline_.begin_ns = begin_recording(*trace_); }
+  Timeline stop_trace() override {
+    timeline_.processes = {end_recording(*trace_)};
+    timeline_.end_ns = Trace::now_ns();
+    return std::move(timeline_);
+  }
 
  private:
+  const std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
+  Timeline timeline_;  // under way
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::optional<caf::actor_system> owned_;
@@ -90,6 +100,22 @@ std::unique_ptr<caf::actor_system_config> actor_config() {
   config->set("scheduler.max-threads", kActorThreads);
   config->set("scheduler.max-throughput", std::size_t{300});
   return config;
+}
+
+std::int64_t begin_recording(Trace& trace) {
+  trace.collect();
+  trace.enable(true);
+  return Trace::now_ns();
+}
+
+ProcessTimeline end_recording(Trace& trace) {
+  trace.enable(false);
+  Trace::Recording recording = trace.collect();
+  ProcessTimeline timeline;
+  timeline.name = fmt::format("master (pid {})", getpid());
+  timeline.tracks = std::move(recording.tracks);
+  timeline.dropped = recording.dropped;
+  return timeline;
 }
 
 Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/cluster.hpp"
 #include "troupe/actors/interfaces.hpp"
+#include "troupe/core/trace.hpp"
 #include "troupe/devices/device.hpp"
 #include "troupe/ops/op.hpp"
 
@@ -17,6 +18,11 @@ namespace troupe {
 
 // An actor system set up as Troupe wants it: policy sharing, few threads (actors never compute).
 std::unique_ptr<caf::actor_system_config> actor_config();
+
+// Of the master's process: what was left from before is forgotten, and the moment it begins; what
+// it recorded.
+std::int64_t begin_recording(Trace& trace);
+ProcessTimeline end_recording(Trace& trace);
 
 // The devices of one worker, as the cluster describes them: /job:worker/task:TASK/...
 Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
@@ -33,6 +39,9 @@ class Runtime {
   virtual const MasterActor& master() const = 0;
   // See Session::memory. This one has no devices.
   virtual std::vector<DeviceMemory> memory(bool) { return {}; }
+  // See Session. One thread at a time; both are called for every recording, in turn.
+  virtual void start_trace() = 0;
+  virtual Timeline stop_trace() = 0;
 };
 
 // The master's side of a job of several processes (cluster_runtime.cpp).

@@ -16,6 +16,7 @@
 
 #include "troupe/actors/net/tcp.hpp"
 #include "troupe/actors/processes/event_queue.hpp"
+#include "troupe/actors/processes/gathering.hpp"
 #include "troupe/actors/processes/membership.hpp"
 #include "troupe/actors/processes/mesh.hpp"
 #include "troupe/actors/runtime/net_hub.hpp"
@@ -55,6 +56,7 @@ class WorkerProcess final : public HubOwner {
     words_.cpus = std::max(1u, std::thread::hardware_concurrency());
     words_.profile = numeric_profile();
     words_.registered = registered();
+    hub_.record(trace_);
   }
 
   Status run();
@@ -69,6 +71,7 @@ class WorkerProcess final : public HubOwner {
     events_.push([=, this] { mesh_->down(peer, why, out_); });
   }
   void message(ProcessId, WireMessage message) override {
+    if (auto* order = std::get_if<RecordTrace>(&message)) return record(order->on);
     events_.push([this, message = std::move(message)] {
       if (auto* welcome = std::get_if<Welcome>(&message)) mesh_->welcome(*welcome, out_);
       if (auto* members = std::get_if<Members>(&message)) mesh_->members(*members, out_);
@@ -80,6 +83,8 @@ class WorkerProcess final : public HubOwner {
     std::random_device device;
     return (std::uint64_t{device()} << 32 | device()) | 1;  // 0 stands for any
   }
+  void record(bool on);
+  void tell_recorded();
   Status begin();
   void carry_out(Mesh::Output& output);
   Expected<std::vector<std::string>> host(const Welcome& welcome);
@@ -92,6 +97,7 @@ class WorkerProcess final : public HubOwner {
   std::unique_ptr<caf::actor_system_config> config_ = actor_config();
   std::optional<caf::actor_system> system_;
   EventQueue events_;
+  const std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
   NetHub hub_;
   std::unique_ptr<Transport> transport_;
   WorkerActor worker_;
@@ -102,6 +108,20 @@ class WorkerProcess final : public HubOwner {
   Mesh::Outputs out_;
   std::optional<Status> ended_;
 };
+
+// At once, on the transport's thread: what the master sends next belongs to it already.
+void WorkerProcess::record(bool on) {
+  if (on) trace_->collect();
+  trace_->enable(on);
+  if (!on) events_.push([this] { tell_recorded(); });
+}
+
+void WorkerProcess::tell_recorded() {
+  for (const TraceSpans& message : in_messages(trace_->collect()))
+    // A master that is not there any more is lost, of which we hear by itself.
+    if (Status status = hub_.send(0, message); !status.ok())
+      TROUPE_LOG(debug, "worker", status.text());
+}
 
 Join WorkerProcess::words() const {
   Join words = words_;
@@ -169,6 +189,7 @@ Expected<std::vector<std::string>> WorkerProcess::host(const Welcome& welcome) {
   worker.ops = &ops::builtin();
   worker.coordinator = master_;
   worker.hub = &hub_;
+  worker.trace = trace_;
   worker.alive = alive;
   worker_ = spawn_worker(*system_, std::move(worker));
   hub_.deliver_to(worker_);

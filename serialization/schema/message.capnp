@@ -30,6 +30,8 @@ struct Message {
     revokeGrant @18 :RevokeGrant;
     grantReturned @19 :GrantReturned;
     linkLost @20 :LinkLost;
+    recordTrace @21 :RecordTrace;
+    traceSpans @22 :TraceSpans;
   }
 }
 
@@ -259,4 +261,29 @@ struct Part {
   total @0 :UInt64;              # bytes of the whole message
   offset @1 :UInt64;             # of these in it
   bytes @2 :Data;
+}
+
+struct RecordTrace {
+  on @0 :Bool;
+}
+
+struct TraceSpans {
+  tracks @0 :List(Track);
+  dropped @1 :UInt64;
+  last @2 :Bool;
+
+  struct Track {
+    name @0 :Text;
+    spans @1 :List(Span);
+  }
+  struct Span {
+    kind @0 :UInt8;              # core/timeline.hpp
+    name @1 :Text;
+    run @2 :UInt64;
+    begin @3 :Int64;             # ns
+    end @4 :Int64;
+    peer @5 :UInt32;
+    message @6 :UInt64;
+    bytes @7 :UInt64;
+  }
 }

@@ -337,6 +337,48 @@ TEST_CASE("a worker that speaks for another is closed") {
   said_for([&] { return BlockedReport{1, named, 1, {}, {}}; }, named);
 }
 
+TEST_CASE("a recording is ordered by the master alone, and told to it alone") {
+  auto closed = [](ProcessId self, ProcessId from, const WireMessage& message) {
+    Pair pair(from, self);
+    pair.say(message);
+    CHECK(pair.owner.messages.size() == (pair.stranger.closed.ok() ? 1 : 0));
+    return pair.stranger.closed.code();
+  };
+  CHECK(closed(1, 0, RecordTrace{true}) == Code::ok);
+  CHECK(closed(1, 2, RecordTrace{true}) == Code::invalid_argument);
+  CHECK(closed(0, 1, RecordTrace{true}) == Code::invalid_argument);
+  CHECK(closed(0, 1, TraceSpans{{}, 0, true}) == Code::ok);
+  CHECK(closed(1, 2, TraceSpans{{}, 0, true}) == Code::invalid_argument);
+}
+
+TEST_CASE("a hub that records shows what it sends and receives, in parts too, by one name") {
+  Pair pair(0, 1);
+  auto trace = std::make_shared<Trace>();
+  pair.hub.record(trace);
+  pair.say(Leave{});
+  trace->enable(true);
+  CHECK(pair.hub.send(0, Ready{1, {"/job:worker/task:0/device:CPU:0"}, {}, 3}).ok());
+  const WireMessage members = Members{7, {}};
+  pair.say(members);
+  const std::vector<std::byte> whole = long_message();
+  for (std::size_t at = 0; at < whole.size(); at += kMessagePart)
+    pair.say(WireMessage(message_part(whole, at)));
+  pair.run();
+  trace->enable(false);
+  const auto tracks = trace->collect().tracks;
+  REQUIRE(tracks.size() == 1);
+  const std::vector<Span>& spans = tracks[0].spans;
+  REQUIRE(spans.size() == 3);
+  CHECK(spans[0].name == "Ready");
+  CHECK(spans[0].kind == Span::Kind::send);
+  CHECK(spans[0].peer == 0);
+  CHECK(spans[1].name == "Members");
+  CHECK(spans[1].kind == Span::Kind::receive);
+  CHECK(spans[1].bytes == encode(members).size());
+  CHECK(spans[2].name == "Welcome");
+  CHECK(spans[2].bytes == whole.size());
+}
+
 // The master repeats START until the attempt's partition is done, however long that takes: feeds
 // that came again while the first are under way would be more than their attempt may have.
 TEST_CASE("a START that is repeated crosses once, with its feeds") {

@@ -145,6 +145,11 @@ struct Values {
     m.disabled_passes = texts();
     return m;
   }
+  Span span() {
+    const auto begin = std::int64_t(u64() >> 2);
+    return {Span::Kind(below(kSpanKinds)),    text(), u64(), begin,
+            begin + std::int64_t(below(100)), u32(),  u64(), u64()};
+  }
   LiveList live_list() {
     LiveList m{u64(), u64(), u64(), u64(), u64(), {}};
     std::uint64_t a = below(10);
@@ -229,8 +234,15 @@ struct Values {
         return GrantReturned{attempt(), run()};
       case 18:
         return LinkLost{u32(), u64(), u32(), status()};
-      default:
+      case 19:
         return MessagePart{u64(), u64(), list([&] { return std::byte(below(256)); }, 40)};
+      case 20:
+        return RecordTrace{flag()};
+      default:
+        return TraceSpans{list([&] {
+                            return Track{text(), list([&] { return span(); })};
+                          }),
+                          u64(), flag()};
     }
   }
 };
@@ -294,6 +306,12 @@ inline auto fields(const BlockedReport& m) {
   return std::tie(m.view, m.shard, m.sequence, m.waiting, m.marked);
 }
 inline auto fields(const LinkLost& m) { return std::tie(m.process, m.view, m.other, m.why); }
+inline auto fields(const RecordTrace& m) { return std::tie(m.on); }
+inline auto fields(const Span& m) {
+  return std::tie(m.kind, m.name, m.run, m.begin_ns, m.end_ns, m.peer, m.message, m.bytes);
+}
+inline auto fields(const Track& m) { return std::tie(m.name, m.spans); }
+inline auto fields(const TraceSpans& m) { return std::tie(m.tracks, m.dropped, m.last); }
 inline auto fields(const Leave& m) { return std::tie(m.why); }
 inline auto fields(const MessagePart& m) { return std::tie(m.total, m.offset, m.bytes); }
 inline auto fields(const Join& m) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <functional>
 #include <random>
 
 #include "tests/serialization/random_values.hpp"
@@ -113,6 +114,23 @@ TEST_CASE("every message survives the wire") {
     REQUIRE(shifted.ok());
     CHECK(same(*shifted, message));
   }
+}
+
+TEST_CASE("spans that cannot be are refused") {
+  auto code = [](const std::function<void(Track&)>& change) {
+    Track track{"thread 1", {{Span::Kind::wait, "node", 7, 10, 20}}};
+    change(track);
+    return decode(encode(TraceSpans{{track}, 0, true})).status().code();
+  };
+  const std::string longest(kMostSpanName, 'x');
+  CHECK(code([](Track&) {}) == Code::ok);
+  CHECK(code([](Track& t) { t.spans[0].end_ns = 10; }) == Code::ok);
+  CHECK(code([](Track& t) { t.spans[0].end_ns = 9; }) == Code::invalid_argument);
+  CHECK(code([](Track& t) { t.spans[0].kind = Span::Kind(kSpanKinds); }) == Code::invalid_argument);
+  CHECK(code([&](Track& t) { t.spans[0].name = longest; }) == Code::ok);
+  CHECK(code([&](Track& t) { t.spans[0].name = longest + "x"; }) == Code::invalid_argument);
+  CHECK(code([&](Track& t) { t.name = longest; }) == Code::ok);
+  CHECK(code([&](Track& t) { t.name = longest + "x"; }) == Code::invalid_argument);
 }
 
 TEST_CASE("defaults survive the wire") {
