@@ -9,6 +9,7 @@
 #include "troupe/actors/resources/dataset_actor.hpp"
 #include "troupe/actors/runtime/worker_process.hpp"
 #include "troupe/apps/checkpoints.hpp"
+#include "troupe/apps/step_trace.hpp"
 #include "troupe/apps/training_graph.hpp"
 #include "troupe/core/log.hpp"
 #include "troupe/ops/data/pipeline.hpp"
@@ -40,7 +41,8 @@ class Job {
         checkpoints_({.directory = options.checkpoint_dir,
                       .steps = options.checkpoint_steps,
                       .seconds = options.checkpoint_seconds,
-                      .keep = options.keep}) {}
+                      .keep = options.keep}),
+        trace_(options.trace, options.trace_steps) {}
 
   Expected<TrainResult> run();
 
@@ -62,6 +64,7 @@ class Job {
   std::int64_t first_step_ = 0, steps_ = 0;
   std::string graph_hash_;
   Checkpoints checkpoints_;
+  StepTrace trace_;
   TrainResult result_;
 };
 
@@ -157,6 +160,7 @@ Status Job::loop() {
       result_.stopped = true;
       break;
     }
+    trace_.before_step(*session_, result_.steps_here, steps_ - first_step_);
     TROUPE_TRY(std::vector<Tensor> fetched, step.try_run());
     result_.loss = fetched[0].item<float>();
     ++result_.steps;
@@ -203,9 +207,14 @@ std::vector<std::pair<std::string, Tensor>> Job::trainable(
 
 Expected<TrainResult> Job::run() {
   result_.drawn = options_.data.empty();
+  TROUPE_TRY(trace_.open());
   TROUPE_TRY(build());
   TROUPE_TRY(begin());
-  TROUPE_TRY(loop());
+  const Status looped = loop();
+  trace_.finish(*session_);
+  result_.traced_steps = trace_.steps();
+  result_.trace = trace_.written();
+  TROUPE_TRY(looped);
   if (!result_.stopped) TROUPE_TRY(test());
   TROUPE_TRY(auto variables, session_->try_variables());
   result_.params_sha256 = params_sha256(trainable(variables));

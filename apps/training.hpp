@@ -27,6 +27,8 @@ struct TrainOptions {
   int keep = 3;
   bool resume = false;
   bool other_graph = false;  // resume although the checkpoint is of another graph
+  std::string trace;         // a file for what all processes do in some steps (step_trace.hpp)
+  std::int64_t trace_steps = 10;
   // Called at most a few times a second, and after the last step.
   struct Progress {
     std::int64_t step = 0, steps = 0;
@@ -53,10 +55,13 @@ struct TrainResult {
   std::string checkpoint;  // the newest good one, written or resumed, or empty
   int failed_checkpoints = 0;
   Status last_checkpoint;  // why that of the last step could not be written
+  std::int64_t traced_steps = 0;
+  Status trace;  // why it could not be written
 };
 
 // Builds, trains, tests. Errors: those of the session, not_found for data that is not there, and
-// failed_precondition for a checkpoint of another program. A checkpoint that cannot be written is
+// failed_precondition for a checkpoint of another program; for a trace file that cannot be written
+// those of StepTrace::open. A checkpoint that cannot be written is
 // none: the older ones stay, the next interval tries again.
 Expected<TrainResult> train(const TrainOptions& options);
 

@@ -134,6 +134,11 @@ void Cli::add_train() {
   c->add_flag("--resume", train.resume, "go on from the newest checkpoint");
   c->add_flag("--allow-other-graph", train.other_graph,
               "resume although batch, rate or network are not the checkpoint's");
+  auto* trace =
+      c->add_option("--trace", train.trace, "file for what all processes do, for ui.perfetto.dev");
+  c->add_option("--trace-steps", train.trace_steps, "steps in it, once the first 3 are over")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(trace);
   shared(c);
   c->callback([this] {
     chosen = [this] {

@@ -51,6 +51,11 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
     out["failed_checkpoints"] = result.failed_checkpoints;
     if (!result.last_checkpoint.ok()) out["checkpoint_error"] = result.last_checkpoint.text();
   }
+  if (!options.trace.empty()) {
+    out["trace"] = options.trace;
+    out["traced_steps"] = result.traced_steps;
+    if (!result.trace.ok()) out["trace_error"] = result.trace.text();
+  }
   return out;
 }
 
@@ -67,6 +72,8 @@ void print_text(const TrainOptions& options, const TrainResult& result) {
     fmt::print("test accuracy {:.4f}{}\n", result.test_accuracy,
                result.drawn ? " (on drawn digits, not MNIST)" : "");
   if (!result.checkpoint.empty()) fmt::print("checkpoint {}\n", result.checkpoint);
+  if (!options.trace.empty() && result.trace.ok())
+    fmt::print("trace {}: {} steps, for ui.perfetto.dev\n", options.trace, result.traced_steps);
   fmt::print("params_sha256 {}\n", result.params_sha256);
 }
 

@@ -21,6 +21,8 @@ TEST_CASE("a command line that means nothing is a usage error") {
                                 "train mnist-mlp --checkpoint-every 0 --checkpoint-dir /nowhere",
                                 "train mnist-mlp --checkpoint-every 5",
                                 "train mnist-mlp --resume",
+                                "train mnist-mlp --trace-steps 5",
+                                "train mnist-mlp --trace t.json --trace-steps 0",
                                 "train mnist-mlp --wait-for 1",
                                 "train mnist-mlp --listen 127.0.0.1:0",
                                 "graph mnist-mlp --format svg",
