@@ -7,7 +7,7 @@ check() { python3 tests/accept/check_trace.py "$@"; }
 # reject WHAT JQ: the checker says no to the trace after that change.
 reject() {
   jq -c "$2" "$scratch/two.json" >"$scratch/broken.json"
-  expect "the checker refuses $1" bash -c "! python3 tests/accept/check_trace.py --rules-only \
+  expect "the checker refuses $1" bash -c "! python3 tests/accept/check_trace.py --workers 2 \
     '$scratch/broken.json' >'$scratch/said' 2>&1"
 }
 
@@ -25,6 +25,9 @@ reject "a flow without its end" '.traceEvents |= map(select(.ph != "f"))'
 reject "a flow that goes back" '(.traceEvents[] | select(.ph == "s") | .ts) += 1000000'
 reject "a negative time" '(.traceEvents[] | select(.ph == "X") | .ts) -= 1000000'
 reject "spans that overlap" '(.traceEvents[] | select(.cat == "burst") | .dur) += 5000'
+reject "a clock that is off" '.otherData.workers[0].clock_offset_us = 300'
+reject "a worker that told half" '.otherData.workers[1].complete = false'
+reject "a trace without tensors" '.traceEvents |= map(select(.name != "tensor"))'
 reject "threads without a name" '.traceEvents |= map(select(.name != "thread_name"))'
 
 code=0
@@ -37,6 +40,17 @@ expect "a run that is shorter is in the trace as a whole" \
 expect "whose trace is right" check "$scratch/short.json"
 train --steps 8 --trace /dev/full >"$scratch/full.result" 2>"$scratch/full.said"
 expect "a full disk costs the trace, not the result" grep -q trace_error "$scratch/full.result"
+
+code=0
+"$TROUPE" train mnist-conv --quiet --examples 6400 --steps 100000 --cluster local:2 --replicas 2 \
+  --trace "$scratch/killed.json" --trace-steps 100000 >/dev/null 2>&1 &
+job=$!
+until [[ $(pgrep -c -P $job) -ge 2 && -e $scratch/killed.json ]]; do sleep 0.1; done
+sleep 3
+kill -9 "$(pgrep -P $job | head -n 1)"
+wait $job || code=$?
+expect "a worker that is killed is lost as ever" same "$code" 75
+expect "and the trace holds what the others did" check --rules-only "$scratch/killed.json"
 
 steps=${STEPS:-100}
 for ((round = 1; round <= ${ROUNDS:-5}; ++round)); do
