@@ -50,7 +50,7 @@ enum class Role : std::uint8_t {
 // conflicts go by it. What the verb does is told in the file of the resource's kind (actors/).
 struct External {
   // The kind of the resource that a handle stands for, or that the op's leading handles must be of.
-  // An op without handles asks the process it runs in ("files").
+  // An op without handles asks the one resource of that kind of the process it runs in ("files").
   std::string resource = {};
   std::string verb = {};  // what is asked: a word between the op and that file
 

@@ -21,7 +21,8 @@ NumericProfile read_profile(schema::NumericProfile::Reader in) {
 std::vector<ResourceWrites> read_resources(capnp::List<schema::ResourceWrites>::Reader in) {
   std::vector<ResourceWrites> out;
   out.reserve(in.size());
-  for (auto item : in) out.push_back({{item.getProcess(), item.getIndex()}, item.getKeys()});
+  for (auto item : in)
+    out.push_back({{item.getProcess(), item.getIndex()}, item.getKeys(), item.getOutside()});
   return out;
 }
 
@@ -181,7 +182,9 @@ Result read_message(schema::Prepare::Reader in) {
   m.resources = read_resources(in.getResources());
   m.min_live = in.getMinLive();
   m.round = in.getRound();
-  m.withdrawn = in.getWithdrawn();
+  if (in.getOrder() > std::uint8_t(StageOrder::apply))
+    return invalid_argument("PREPARE of an order " + std::to_string(in.getOrder()));
+  m.order = StageOrder(in.getOrder());
   return m;
 }
 

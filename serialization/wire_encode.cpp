@@ -26,6 +26,7 @@ void write_resources(capnp::List<schema::ResourceWrites>::Builder out,
     out[i].setProcess(writes[i].resource.process);
     out[i].setIndex(writes[i].resource.index);
     out[i].setKeys(writes[i].keys);
+    out[i].setOutside(writes[i].outside);
   }
 }
 
@@ -178,7 +179,7 @@ struct Writer {
     write_resources(out.initResources(unsigned(m.resources.size())), m.resources);
     out.setMinLive(m.min_live);
     out.setRound(m.round);
-    out.setWithdrawn(m.withdrawn);
+    out.setOrder(std::uint8_t(m.order));
   }
   void operator()(const Staged& m) {
     auto out = root.initStaged();

@@ -10,7 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/core/transaction.hpp"
+#include "troupe/actors/resources/participant.hpp"
+#include "troupe/actors/resources/resource.hpp"
 
 namespace troupe {
 
@@ -19,6 +20,46 @@ struct QueueSpec {
   std::int64_t capacity = 0;         // >= 1
   std::vector<DType> dtypes;         // of the components of an element
   std::vector<PartialShape> shapes;  // empty, or one a component
+};
+
+// What a queue is asked, says and keeps.
+struct QueueTypes {
+  struct Request {
+    std::uint64_t id = 0;
+    AttemptInfo attempt;
+    WriteKey key;
+  };
+  using Reply = ResourceReply;  // values: of a dequeue its element; of a size one i64 scalar
+  using Blocked = ResourceBlocked;
+  using Output = Resource::Output;
+  using Outputs = std::vector<Output>;
+
+  using ElementId = std::uint64_t;  // 0: an element of the run's own
+  struct Element {
+    ElementId id = 0;
+    std::vector<Tensor> value;
+    bool leased = false;
+    RunId run;          // of the lease
+    AttemptId attempt;  // that took or last confirmed it
+  };
+  struct Enqueued {
+    std::vector<Tensor> value;
+    bool consumed = false;  // by a dequeue of its own run
+  };
+  struct Dequeued {
+    ElementId element = 0;
+    std::vector<Tensor> value;
+  };
+  struct AttemptLog {
+    RunId run;
+    std::vector<std::pair<WriteKey, Enqueued>> enqueues;  // in order of reservation
+    std::map<WriteKey, Dequeued> dequeues;
+    std::optional<WriteKey> close;
+    bool cancel_pending = false;
+    std::uint32_t keys() const {
+      return std::uint32_t(enqueues.size() + dequeues.size() + (close ? 1 : 0));
+    }
+  };
 };
 
 // The machine of one queue.
@@ -34,29 +75,10 @@ struct QueueSpec {
 // Owned by one actor; no clock, no thread. Every input appends to `out` what has to be sent.
 // Each operation carries the key that makes it idempotent; `id` is the caller's and comes back
 // with the reply. A request of an attempt that is over is answered `aborted`.
-class QueueState {
+class QueueState final
+    : public QueueTypes,
+      public Participant<QueueTypes::AttemptLog, QueueTypes::AttemptLog, QueueTypes::Output> {
  public:
-  struct Request {
-    std::uint64_t id = 0;
-    AttemptInfo attempt;
-    WriteKey key;
-  };
-  struct Reply {
-    std::uint64_t id = 0;
-    Status status;
-    std::vector<Tensor> element;  // of a dequeue; one i64 scalar for a size
-    bool own = false;             // a dequeue got an element that its own run enqueued
-  };
-  // Who waits here and who holds marks; sent on each change while anybody waits, and once more,
-  // empty, when nobody does any longer.
-  struct Blocked {
-    std::vector<AttemptId> waiting;
-    std::vector<RunId> marked;
-    friend bool operator==(const Blocked&, const Blocked&) = default;
-  };
-  using Output = std::variant<Reply, ResourceStaged, Blocked>;
-  using Outputs = std::vector<Output>;
-
   // invalid_argument for a capacity below 1, no components, or shapes of another count.
   static Status check(const QueueSpec& spec);
   // REQUIRES: check(spec).ok().
@@ -77,7 +99,7 @@ class QueueState {
   // not a write key.
   void size(Request request, Outputs& out);
 
-  void stage(const StageRequest& request, Outputs& out);
+  void stage(const StageRequest& request, Outputs& out);  // see Participant
   void live(const LiveList& list, Outputs& out);
 
   bool closed() const { return closed_; }
@@ -94,33 +116,7 @@ class QueueState {
   Tables tables() const;
 
  private:
-  using ElementId = std::uint64_t;  // 0: an element of the run's own
-  struct Element {
-    ElementId id = 0;
-    std::vector<Tensor> value;
-    bool leased = false;
-    RunId run;          // of the lease
-    AttemptId attempt;  // that took or last confirmed it
-  };
-  struct Enqueued {
-    std::vector<Tensor> value;
-    bool consumed = false;  // by a dequeue of its own run
-  };
-  struct Dequeued {
-    ElementId element = 0;
-    std::vector<Tensor> value;
-  };
   enum class Side : std::uint8_t { enqueue, dequeue };
-  struct AttemptLog {
-    RunId run;
-    std::vector<std::pair<WriteKey, Enqueued>> enqueues;  // in order of reservation
-    std::map<WriteKey, Dequeued> dequeues;
-    std::optional<WriteKey> close;
-    bool cancel_pending = false;
-    std::uint32_t keys() const {
-      return std::uint32_t(enqueues.size() + dequeues.size() + (close ? 1 : 0));
-    }
-  };
   struct Waiter {
     std::vector<std::uint64_t> ids;  // a request sent again is answered once for each
     AttemptInfo attempt;
@@ -128,21 +124,17 @@ class QueueState {
     std::vector<Tensor> element;
     bool close_marker = false;  // a committed close behind pending enqueues
   };
-  struct Record {
-    CommitNumber s = 0;
-    AttemptId attempt;
-    std::uint64_t hash = 0;
-    AttemptLog log;
-  };
-
   using Waiters = std::list<Waiter>;
 
   Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
   void raise_min_live(CommitNumber min_live);
   bool refuse(const Request& request, Outputs& out) const;
   bool over(const AttemptId& attempt, const RunId& run) const;
+  bool over(const AttemptId& attempt, const AttemptLog& log) const override {
+    return over(attempt, log.run);
+  }
   void end_attempts(Outputs& out);
-  void learn(const AttemptInfo& attempt, Outputs& out);
+  void hear(const AttemptInfo& attempt, Outputs& out);
   void submit(Side side, Request request, std::vector<Tensor> element, Outputs& out);
   std::optional<Reply> try_enqueue(const Waiter& request);
   std::optional<Reply> try_dequeue(const Waiter& request);
@@ -155,10 +147,12 @@ class QueueState {
   std::int64_t own_marks(const AttemptInfo& attempt) const;
   std::int64_t reserved() const;
   Status check_element(const std::vector<Tensor>& element) const;
-  void commit_staged(Outputs& out);
+  std::string name() const override { return "queue '" + spec_.name + "'"; }
+  std::uint32_t keys_of(const AttemptLog& log) const override { return log.keys(); }
+  Expected<std::pair<std::uint64_t, AttemptLog>> record_of(CommitNumber s, const AttemptId& attempt,
+                                                           AttemptLog log) override;
+  Status commit(CommitNumber s, const AttemptId& attempt, AttemptLog log, Outputs& out) override;
   void commit_close(bool cancel_pending, Outputs& out);
-  void try_stage(Outputs& out);
-  void unstage(const StageRequest& request, Outputs& out);
   bool serve_side(Side side, Outputs& out);
   void serve(Outputs& out);
   void report_blocked(Outputs& out);
@@ -170,13 +164,8 @@ class QueueState {
   CommitNumber min_live_ = 0;
   bool closed_ = false;   // nothing more is accepted
   bool closing_ = false;  // a committed close waits behind pending enqueues
-  CommitNumber committed_ = 0;
-  LiveList live_;
   std::map<std::uint64_t, AttemptId> session_from_;  // what requests said beyond the last LiveList
-  std::unordered_map<AttemptId, AttemptLog> logs_;
-  Waiters enqueuers_, dequeuers_;  // in order of arrival
-  std::optional<StageRequest> pending_stage_;
-  std::optional<Record> staged_;
+  Waiters enqueuers_, dequeuers_;                    // in order of arrival
   Blocked reported_;
 };
 

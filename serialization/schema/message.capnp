@@ -171,6 +171,7 @@ struct ResourceWrites {
   process @0 :UInt32;
   index @1 :UInt32;
   keys @2 :UInt32;
+  outside @3 :Bool;
 }
 
 struct Uses {
@@ -204,7 +205,7 @@ struct Prepare {
   resources @4 :List(ResourceWrites);
   minLive @5 :UInt64;
   round @6 :UInt64;
-  withdrawn @7 :Bool;
+  order @7 :UInt8;
 }
 
 struct Staged {

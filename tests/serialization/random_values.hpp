@@ -119,7 +119,7 @@ struct Values {
   NumericProfile profile() {
     return {u32(), text(), std::int64_t(u64()), std::int64_t(u64()), std::int64_t(u64())};
   }
-  ResourceWrites writes() { return {{u32(), u32()}, u32()}; }
+  ResourceWrites writes() { return {{u32(), u32()}, u32(), flag()}; }
   DeviceName device() {
     return {"worker", int(below(100)), flag() ? "CPU" : "FAKE", int(below(9))};
   }
@@ -210,8 +210,8 @@ struct Values {
                              Uses{numbers(), numbers(), numbers(), numbers()},
                              u64()};
       case 10:
-        return Prepare{u64(), u64(), attempt(), run(), list([&] { return writes(); }),
-                       u64(), u64(), flag()};
+        return Prepare{u64(), u64(), attempt(),           run(), list([&] { return writes(); }),
+                       u64(), u64(), StageOrder(below(3))};
       case 11:
         return Staged{u64(), u32(), u64(), u64(), u64(), status()};
       case 12:
@@ -277,7 +277,7 @@ inline auto fields(const PartitionDone& m) {
                   m.fast_committed);
 }
 inline auto fields(const Prepare& m) {
-  return std::tie(m.view, m.s, m.attempt, m.run, m.resources, m.min_live, m.round, m.withdrawn);
+  return std::tie(m.view, m.s, m.attempt, m.run, m.resources, m.min_live, m.round, m.order);
 }
 inline auto fields(const Staged& m) {
   return std::tie(m.view, m.shard, m.s, m.hash, m.round, m.status);

@@ -1,0 +1,91 @@
+#include "troupe/actors/resources/queue.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+using Item = ResourceRequest::Item;
+
+void enqueue(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
+  queue.enqueue(std::move(request), std::move(item.operands), out);
+}
+void dequeue(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
+  queue.dequeue(std::move(request), out);
+}
+void close(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
+  const Attr& cancel_pending = item.node->def.attrs.find("cancel_pending")->second;
+  queue.close(std::move(request), *cancel_pending.get<bool>(), out);
+}
+void size(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
+  queue.size(std::move(request), out);
+}
+
+// External::verb of the ops in ops/kernels/queue.cpp.
+struct Verb {
+  std::string_view name;
+  void (*ask)(QueueState&, QueueState::Request, Item&, QueueState::Outputs&);
+};
+constexpr Verb kVerbs[] = {
+    {"enqueue", enqueue}, {"dequeue", dequeue}, {"close", close}, {"size", size}};
+
+class Queue final : public Resource {
+ public:
+  explicit Queue(QueueSpec spec) : state_(std::move(spec)) {}
+
+  void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) override {
+    const std::string& wanted = request.external().verb;
+    auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),
+                             [&](const Verb& v) { return v.name == wanted; });
+    if (verb == std::end(kVerbs)) {
+      out.push_back(
+          ResourceReply{id, unimplemented("a queue cannot be asked to '" + wanted + "'")});
+      return;
+    }
+    Item& item = request.items.front();
+    verb->ask(state_, {id, request.attempt, item.key}, item, out);
+  }
+  void stage(const StageRequest& request, Outputs& out) override { state_.stage(request, out); }
+  void live(const LiveList& list, Outputs& out) override { state_.live(list, out); }
+
+ private:
+  QueueState state_;
+};
+
+}  // namespace
+
+Expected<QueueSpec> queue_spec(const ResourceRef& resource) {
+  QueueSpec spec;
+  spec.name = resource.name;
+  auto attr = [&](const char* name) -> const Attr* {
+    auto it = resource.def.attrs.find(name);
+    return it == resource.def.attrs.end() ? nullptr : &it->second;
+  };
+  const Attr* capacity = attr("capacity");
+  const Attr* types = attr("types");
+  const Attr* shapes = attr("shapes");
+  if (!capacity || !capacity->get<std::int64_t>() || !types || !types->get<std::vector<DType>>())
+    return invalid_argument("node '" + resource.def.name + "' does not describe a queue");
+  spec.capacity = *capacity->get<std::int64_t>();
+  spec.dtypes = *types->get<std::vector<DType>>();
+  if (shapes && shapes->get<std::vector<PartialShape>>())
+    spec.shapes = *shapes->get<std::vector<PartialShape>>();
+  TROUPE_TRY(
+      QueueState::check(spec).at(resource.def.site).in("in node '" + resource.def.name + "'"));
+  return spec;
+}
+
+ResourceKind queue_kind() {
+  return {.name = "queue",
+          .make = [](const ResourceRef& ref) -> Expected<std::unique_ptr<Resource>> {
+            TROUPE_TRY(QueueSpec spec, queue_spec(ref));
+            return std::unique_ptr<Resource>(std::make_unique<Queue>(std::move(spec)));
+          },
+          .agree = [](const ResourceRef& known, const ResourceRef& other) -> Status {
+            TROUPE_TRY(QueueSpec first, queue_spec(known));
+            TROUPE_TRY(QueueSpec second, queue_spec(other));
+            return QueueState(std::move(first)).compatible(second);
+          }};
+}
+
+}  // namespace troupe
