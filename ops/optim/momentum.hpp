@@ -1,0 +1,28 @@
+// Gradient descent with a velocity.
+#pragma once
+
+#include "troupe/ops/optim/optimizer.hpp"
+
+namespace troupe::optim {
+
+// velocity = momentum * velocity + grad; var -= lr * velocity, or Nesterov's look-ahead.
+struct Momentum {
+  Operand lr = 0.01;
+  Operand momentum = 0.9;
+  bool nesterov = false;
+
+  Op update(const Parameter& p) const;
+
+  Op apply(const Gradients& gradients, Site site = Site::here()) const {
+    return apply_rule(*this, gradients, site);
+  }
+  Op minimize(Output loss, Site site = Site::here()) const {
+    return apply(optim::gradients(loss, site), site);
+  }
+  Op minimize(Output loss, const std::vector<Variable>& parameters,
+              Site site = Site::here()) const {
+    return apply(optim::gradients(loss, parameters, site), site);
+  }
+};
+
+}  // namespace troupe::optim

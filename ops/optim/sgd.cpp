@@ -1,0 +1,10 @@
+#include "troupe/ops/optim/sgd.hpp"
+
+namespace troupe::optim {
+
+Op Sgd::update(const Parameter& p) const {
+  return p.write({.op = "ApplyGradientDescent",
+                  .inputs = {p.variable().handle(), p.rate(lr, "lr"), p.gradient()}});
+}
+
+}  // namespace troupe::optim
