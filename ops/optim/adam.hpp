@@ -7,10 +7,10 @@ namespace troupe::optim {
 
 // See ApplyAdam.
 struct Adam {
-  Operand lr = 1e-3;
-  Operand beta1 = 0.9;
-  Operand beta2 = 0.999;
-  Operand epsilon = 1e-8;
+  Rate lr = 1e-3;
+  Rate beta1 = 0.9;
+  Rate beta2 = 0.999;
+  Rate epsilon = 1e-8;
 
   Op update(const Parameter& p) const;
 

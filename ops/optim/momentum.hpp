@@ -6,10 +6,12 @@
 namespace troupe::optim {
 
 // velocity = momentum * velocity + grad; var -= lr * velocity, or Nesterov's look-ahead.
+// `weight_decay` * var is part of the gradient.
 struct Momentum {
-  Operand lr = 0.01;
-  Operand momentum = 0.9;
+  Rate lr = 0.01;
+  Rate momentum = 0.9;
   bool nesterov = false;
+  double weight_decay = 0;
 
   Op update(const Parameter& p) const;
 

@@ -5,9 +5,10 @@
 
 namespace troupe::optim {
 
-// var -= lr * grad.
+// var -= lr * grad, where `weight_decay` * var is part of the gradient.
 struct Sgd {
-  Operand lr = 0.01;
+  Rate lr = 0.01;
+  double weight_decay = 0;
 
   Op update(const Parameter& p) const;
 
