@@ -114,7 +114,7 @@ struct OpDef {
   bool contraction = false;  // an output element may read as many elements as an input has
   Role role = Role::kernel;
   External external = {};                // of roles handle and external
-  std::vector<std::string> reduce = {};  // write ops: operands that `combine` joins over replicas
+  std::vector<std::string> reduce = {};  // operands in which the contributions of replicas meet
   Combine combine = Combine::mean;
   CompositeFn composite = nullptr;  // built of other ops when it is added; has no kernel
   std::string doc = {};
