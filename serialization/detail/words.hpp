@@ -72,7 +72,7 @@ class WordWriter {
   void put(const T& value) { put_all(Fields<T>::of(value)); }
   template <class Tuple>
   void put_all(const Tuple& fields) {
-    std::apply([this](const auto&... field) { (put(field), ...); }, fields);
+    std::apply([this](const auto&... field) { (this->put(field), ...); }, fields);
   }
 
  private:
@@ -138,7 +138,7 @@ class WordReader {
   void get(T& out) { get_all(Fields<T>::of(out)); }
   template <class Tuple>
   void get_all(const Tuple& fields) {
-    std::apply([this](auto&... field) { (get(field), ...); }, fields);
+    std::apply([this](auto&... field) { (this->get(field), ...); }, fields);
   }
 
  private:

@@ -177,7 +177,7 @@ struct Values {
   void set(T& out) { set_all(Fields<T>::of(out)); }
   template <class Tuple>
   void set_all(const Tuple& fields) {
-    std::apply([this](auto&... field) { (set(field), ...); }, fields);
+    std::apply([this](auto&... field) { (this->set(field), ...); }, fields);
   }
   // What the checks of some messages want.
   template <class M>
