@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "troupe/core/transaction.hpp"
+#include "troupe/graph/op_def.hpp"
 
 namespace troupe {
 
@@ -44,7 +45,7 @@ class QueueState {
   struct Reply {
     std::uint64_t id = 0;
     Status status;
-    std::vector<Tensor> element;  // of a dequeue; one i64 scalar for a size
+    std::vector<Tensor> element;  // of a dequeue; what a look made
     bool own = false;             // a dequeue got an element that its own run enqueued
   };
   // Who waits here and who holds marks; sent on each change while anybody waits, and once more,
@@ -73,9 +74,9 @@ class QueueState {
   // Takes effect at commit: behind the enqueues that wait then, or, with `cancel_pending`, at once
   // and cancelling them. cancelled when the queue is or is being closed already.
   void close(Request request, bool cancel_pending, Outputs& out);
-  // How many elements the run would find, as of its snapshot and with its own operations. A read,
-  // not a write key.
-  void size(Request request, Outputs& out);
+  // Answers with what `look` makes of what the run finds. A read, not a write key.
+  using Look = std::vector<Tensor> (*)(const QueueView&);
+  void look(Request request, Look look, Outputs& out);
 
   void stage(const StageRequest& request, Outputs& out);
   void live(const LiveList& list, Outputs& out);
@@ -152,6 +153,8 @@ class QueueState {
   bool marked_by(const Element& element, const AttemptInfo& attempt) const;
   bool nothing_can_come(const AttemptInfo& attempt) const;
   const AttemptLog* log_of(const AttemptInfo& attempt) const;
+  void remember_view();
+  QueueView view_of(const AttemptInfo& attempt) const;
   std::int64_t own_marks(const AttemptInfo& attempt) const;
   std::int64_t reserved() const;
   Status check_element(const std::vector<Tensor>& element) const;
@@ -166,7 +169,7 @@ class QueueState {
   const QueueSpec spec_;
   std::deque<Element> elements_;  // committed, oldest first
   ElementId next_element_ = 1;
-  std::map<CommitNumber, std::int64_t> sizes_;  // after each commit a snapshot may still ask for
+  std::map<CommitNumber, QueueView> views_;  // after each commit a snapshot may still ask for
   CommitNumber min_live_ = 0;
   bool closed_ = false;   // nothing more is accepted
   bool closing_ = false;  // a committed close waits behind pending enqueues
