@@ -17,33 +17,40 @@ void close(QueueState& queue, QueueState::Request request, Item& item, QueueStat
   const Attr& cancel_pending = item.node->def.attrs.find("cancel_pending")->second;
   queue.close(std::move(request), *cancel_pending.get<bool>(), out);
 }
-void size(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
-  queue.size(std::move(request), out);
+void look(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
+  queue.look(std::move(request), item.node->external->look, out);
 }
 
-// External::verb of the ops in ops/kernels/queue.cpp.
+// External::verb of the ops that change a queue: QueueState knows each, since it stages, commits
+// and undoes what they do. One that only looks is no verb but a function (External::look).
 struct Verb {
   std::string_view name;
   void (*ask)(QueueState&, QueueState::Request, Item&, QueueState::Outputs&);
 };
-constexpr Verb kVerbs[] = {
-    {"enqueue", enqueue}, {"dequeue", dequeue}, {"close", close}, {"size", size}};
+constexpr Verb kVerbs[] = {{"enqueue", enqueue}, {"dequeue", dequeue}, {"close", close}};
+
+// What the op wants done; null: no queue can do that.
+decltype(Verb::ask) asked_for(const External& external) {
+  if (external.look) return look;
+  auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),
+                           [&](const Verb& v) { return v.name == external.verb; });
+  return verb == std::end(kVerbs) ? nullptr : verb->ask;
+}
 
 class Queue final : public Resource {
  public:
   explicit Queue(QueueSpec spec) : state_(std::move(spec)) {}
 
   void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) override {
-    const std::string& wanted = request.external().verb;
-    auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),
-                             [&](const Verb& v) { return v.name == wanted; });
-    if (verb == std::end(kVerbs)) {
+    auto ask = asked_for(request.external());
+    if (!ask) {
+      const std::string& wanted = request.external().verb;
       out.push_back(
           ResourceReply{id, unimplemented("a queue cannot be asked to '" + wanted + "'")});
       return;
     }
     Item& item = request.items.front();
-    verb->ask(state_, {id, request.attempt, item.key}, item, out);
+    ask(state_, {id, request.attempt, item.key}, item, out);
   }
   void stage(const StageRequest& request, Outputs& out) override { state_.stage(request, out); }
   void live(const LiveList& list, Outputs& out) override { state_.live(list, out); }

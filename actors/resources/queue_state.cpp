@@ -96,8 +96,8 @@ bool QueueState::over(const AttemptId& attempt, const RunId& run) const {
 
 void QueueState::raise_min_live(CommitNumber min_live) {
   min_live_ = std::max(min_live_, min_live);
-  while (sizes_.size() > 1 && std::next(sizes_.begin())->first <= min_live_)
-    sizes_.erase(sizes_.begin());
+  while (views_.size() > 1 && std::next(views_.begin())->first <= min_live_)
+    views_.erase(views_.begin());
 }
 
 void QueueState::enqueue(Request request, std::vector<Tensor> element, Outputs& out) {
@@ -158,17 +158,27 @@ void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
   serve(out);
 }
 
-void QueueState::size(Request request, Outputs& out) {
+void QueueState::look(Request request, Look look, Outputs& out) {
   if (refuse(request, out)) return;
   hear(request.attempt, out);
-  auto after = sizes_.upper_bound(request.attempt.snapshot);
-  std::int64_t n = after == sizes_.begin() ? 0 : std::prev(after)->second;
-  if (const AttemptLog* log = log_of(request.attempt)) {
-    for (const auto& [key, taken] : log->dequeues) n -= taken.element != 0;
-    for (const auto& [key, mine] : log->enqueues) n += !mine.consumed;
-  }
-  out.push_back(Reply{request.id, ok_status(), {Tensor::scalar<std::int64_t>(n)}, false});
+  out.push_back(Reply{request.id, ok_status(), look(view_of(request.attempt)), false});
   serve(out);
+}
+
+QueueView QueueState::view_of(const AttemptInfo& attempt) const {
+  auto after = views_.upper_bound(attempt.snapshot);
+  QueueView view = after == views_.begin() ? QueueView{} : std::prev(after)->second;
+  view.capacity = spec_.capacity;
+  if (const AttemptLog* log = log_of(attempt)) {
+    for (const auto& [key, taken] : log->dequeues) view.size -= taken.element != 0;
+    for (const auto& [key, mine] : log->enqueues) view.size += !mine.consumed;
+    view.closed |= log->close.has_value();
+  }
+  return view;
+}
+
+void QueueState::remember_view() {
+  views_[committed_] = {std::int64_t(elements_.size()), spec_.capacity, closed_ || closing_};
 }
 
 // ------------------------------------------------------------------ staging and committing
@@ -201,9 +211,9 @@ Status QueueState::commit(CommitNumber s, const AttemptId&, AttemptLog log, Outp
     if (e.leased && e.run == log.run) e.leased = false;  // marked, then not asked for
   for (auto& [key, e] : log.enqueues)
     if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}});
-  sizes_[s] = std::int64_t(elements_.size());
-  raise_min_live(min_live_);
   if (log.close) commit_close(log.cancel_pending, out);
+  remember_view();
+  raise_min_live(min_live_);
   return ok_status();
 }
 
@@ -338,8 +348,9 @@ Status QueueState::restore(CommitNumber committed, std::vector<std::vector<Tenso
   for (auto& element : elements)
     elements_.push_back({next_element_++, std::move(element), false, {}, {}});
   committed_ = committed;
-  sizes_ = {{committed, std::int64_t(elements_.size())}};
   closed_ = closed;
+  views_.clear();
+  remember_view();
   return ok_status();
 }
 

@@ -12,6 +12,7 @@
 
 #include "troupe/actors/resources/participant.hpp"
 #include "troupe/actors/resources/resource.hpp"
+#include "troupe/graph/op_def.hpp"
 
 namespace troupe {
 
@@ -95,9 +96,9 @@ class QueueState final
   // Takes effect at commit: behind the enqueues that wait then, or, with `cancel_pending`, at once
   // and cancelling them. cancelled when the queue is or is being closed already.
   void close(Request request, bool cancel_pending, Outputs& out);
-  // How many elements the run would find, as of its snapshot and with its own operations. A read,
-  // not a write key.
-  void size(Request request, Outputs& out);
+  // Answers with what `look` makes of what the run finds. A read, not a write key.
+  using Look = std::vector<Tensor> (*)(const QueueView&);
+  void look(Request request, Look look, Outputs& out);
 
   void stage(const StageRequest& request, Outputs& out);  // see Participant
   void live(const LiveList& list, Outputs& out);
@@ -144,6 +145,8 @@ class QueueState final
   bool marked_by(const Element& element, const AttemptInfo& attempt) const;
   bool nothing_can_come(const AttemptInfo& attempt) const;
   const AttemptLog* log_of(const AttemptInfo& attempt) const;
+  void remember_view();
+  QueueView view_of(const AttemptInfo& attempt) const;
   std::int64_t own_marks(const AttemptInfo& attempt) const;
   std::int64_t reserved() const;
   Status check_element(const std::vector<Tensor>& element) const;
@@ -160,7 +163,7 @@ class QueueState final
   const QueueSpec spec_;
   std::deque<Element> elements_;  // committed, oldest first
   ElementId next_element_ = 1;
-  std::map<CommitNumber, std::int64_t> sizes_;  // after each commit a snapshot may still ask for
+  std::map<CommitNumber, QueueView> views_;  // after each commit a snapshot may still ask for
   CommitNumber min_live_ = 0;
   bool closed_ = false;   // nothing more is accepted
   bool closing_ = false;  // a committed close waits behind pending enqueues

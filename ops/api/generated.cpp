@@ -54,6 +54,36 @@ Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output bet
   return add_node(std::move(node));
 }
 
+Op apply_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay, const ApplyAdamWOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplyAdamW"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, decay};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_adam_w_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay, Output when,
+    const ApplyAdamWWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyAdamWWhen"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, decay, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_adam_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output when, const ApplyAdamWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplyAdamWhen"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op apply_gradient_descent(Output var, Output lr, Output grad,
     const ApplyGradientDescentOptions& options, Site site) {
   NodeSpec node{.op = "ApplyGradientDescent"};
@@ -63,10 +93,29 @@ Op apply_gradient_descent(Output var, Output lr, Output grad,
   return add_node(std::move(node));
 }
 
+Op apply_gradient_descent_when(Output var, Output lr, Output grad, Output when,
+    const ApplyGradientDescentWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyGradientDescentWhen"};
+  node.inputs = {var, lr, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op apply_momentum(Output var, Output accum, Output lr, Output grad, Output momentum,
     const ApplyMomentumOptions& options, Site site) {
   NodeSpec node{.op = "ApplyMomentum"};
   node.inputs = {var, accum, lr, grad, momentum};
+  node.attrs.emplace("nesterov", options.nesterov);
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output momentum,
+    Output when, const ApplyMomentumWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMomentumWhen"};
+  node.inputs = {var, accum, lr, grad, momentum, when};
   node.attrs.emplace("nesterov", options.nesterov);
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
@@ -113,9 +162,27 @@ Op assign_add(Output var, Output value, const AssignAddOptions& options, Site si
   return add_node(std::move(node));
 }
 
+Op assign_add_when(Output var, Output value, Output when, const AssignAddWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "AssignAddWhen"};
+  node.inputs = {var, value, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op assign_sub(Output var, Output value, const AssignSubOptions& options, Site site) {
   NodeSpec node{.op = "AssignSub"};
   node.inputs = {var, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op assign_sub_when(Output var, Output value, Output when, const AssignSubWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "AssignSubWhen"};
+  node.inputs = {var, value, when};
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -882,6 +949,13 @@ Output relu6_grad(Output dy, Output y, Site site) {
 Output relu_grad(Output dy, Output y, Site site) {
   NodeSpec node{.op = "ReluGrad"};
   node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output replica_mean(const std::vector<Output>& parts, Site site) {
+  NodeSpec node{.op = "ReplicaMean"};
+  node.inputs = flat_inputs({parts});
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

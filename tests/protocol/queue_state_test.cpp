@@ -286,7 +286,12 @@ TEST_CASE_FIXTURE(Fixture, "the size is that of the snapshot and the run's own o
   auto size = [&](AttemptInfo a, CommitNumber snapshot) {
     a.snapshot = snapshot;
     auto r = request(a);
-    queue.size(r, out);
+    queue.look(
+        r,
+        [](const QueueView& found) -> std::vector<Tensor> {
+          return {Tensor::scalar<std::int64_t>(found.size)};
+        },
+        out);
     return value(r.id);
   };
   CHECK(size(newer(1), 0) == 0);
@@ -295,6 +300,28 @@ TEST_CASE_FIXTURE(Fixture, "the size is that of the snapshot and the run's own o
   dequeue(newer(2));
   CHECK(size(newer(2), 2) == 1);
   CHECK(size(newer(1), 2) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a queue is closed as of the snapshot, and for the run that closes it") {
+  auto closed = [&](AttemptInfo a, CommitNumber snapshot) {
+    a.snapshot = snapshot;
+    auto r = request(a);
+    queue.look(
+        r,
+        [](const QueueView& found) -> std::vector<Tensor> {
+          return {Tensor::scalar<std::int64_t>(found.closed)};
+        },
+        out);
+    return value(r.id) == 1;
+  };
+  fill({1});
+  auto a = newer(1);
+  close(a);
+  CHECK(closed(a, 1));
+  CHECK_FALSE(closed(newer(2), 1));
+  commit(a, 1);
+  CHECK_FALSE(closed(newer(2), 1));
+  CHECK(closed(newer(3), 2));
 }
 
 TEST_CASE("elements and sharers must fit the queue's description") {

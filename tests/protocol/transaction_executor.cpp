@@ -231,7 +231,12 @@ void Simulation::queue_op(int id, Execution& e, const Op& op) {
       else if (kind == OpKind::dequeue)
         queue.dequeue(r, out);
       else
-        queue.size(r, out);
+        queue.look(
+            r,
+            [](const QueueView& found) -> std::vector<Tensor> {
+              return {Tensor::scalar(found.size)};
+            },
+            out);
       resource_out(shard, 1, out);
     });
   });
