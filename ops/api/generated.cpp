@@ -122,6 +122,24 @@ Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output 
   return add_node(std::move(node));
 }
 
+Op apply_moving_average(Output var, Output rate, Output value,
+    const ApplyMovingAverageOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMovingAverage"};
+  node.inputs = {var, rate, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
+    const ApplyMovingAverageWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMovingAverageWhen"};
+  node.inputs = {var, rate, value, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Output arg_max(Output x, const ArgMaxOptions& options, Site site) {
   NodeSpec node{.op = "ArgMax"};
   node.inputs = {x};

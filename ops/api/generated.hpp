@@ -103,6 +103,22 @@ struct ApplyMomentumWhenOptions {
 Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output momentum,
     Output when, const ApplyMomentumWhenOptions& options = {}, Site site = Site::here());
 
+struct ApplyMovingAverageOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyMovingAverage: var += rate * (value - var), with the mean of the replicas' values. A
+// training step does it for every average of what its loss is computed from.
+Op apply_moving_average(Output var, Output rate, Output value,
+    const ApplyMovingAverageOptions& options = {}, Site site = Site::here());
+
+struct ApplyMovingAverageWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyMovingAverageWhen: As ApplyMovingAverage, in a run in which `when` is true; nothing changes
+// in others.
+Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
+    const ApplyMovingAverageWhenOptions& options = {}, Site site = Site::here());
+
 struct ArgMaxOptions {
   std::int64_t axis = -1;
 };
