@@ -7,6 +7,7 @@
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/api/moving_average.hpp"
 #include "troupe/ops/api/operators.hpp"
+#include "troupe/ops/api/slicing.hpp"
 #include "troupe/ops/api/variable.hpp"
 #include "troupe/ops/data/data.hpp"
 #include "troupe/ops/graph_api.hpp"

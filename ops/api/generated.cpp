@@ -1228,6 +1228,32 @@ Output stop_gradient(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output strided_slice(Output x, Output begin, Output end, Output strides,
+    const StridedSliceOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSlice"};
+  node.inputs = {x, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
+    const StridedSliceGradOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSliceGrad"};
+  node.inputs = {dy, shape, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output sub(Output a, Output b, Site site) {
   NodeSpec node{.op = "Sub"};
   node.inputs = {a, b};

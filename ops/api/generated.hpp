@@ -836,6 +836,33 @@ Output squeeze(Output x, const SqueezeOptions& options = {}, Site site = Site::h
 // StopGradient: y = x; gradients end here.
 Output stop_gradient(Output x, Site site = Site::here());
 
+struct StridedSliceOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSlice: Dimension by dimension the elements begin, begin + stride, ... before end; from the
+// end where negative, and as far as there are any. Bit i of a mask says of entry i: begin_mask and
+// end_mask, that its range has no bound there; shrink_axis_mask, that it is one index, `begin`,
+// which must be there and whose dimension goes; new_axis_mask, that it is a new dimension of size
+// 1; ellipsis_mask (one bit), that it is all dimensions that no other entry takes. Dimensions after
+// the last entry are taken whole. An ellipsis goes before a new dimension, that before an index.
+Output strided_slice(Output x, Output begin, Output end, Output strides,
+    const StridedSliceOptions& options = {}, Site site = Site::here());
+
+struct StridedSliceGradOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSliceGrad: Zeros of `shape` with dy where StridedSlice takes elements from: its gradient.
+Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
+    const StridedSliceGradOptions& options = {}, Site site = Site::here());
+
 // Sub: y = a - b. Integers wrap around. The inputs broadcast.
 Output sub(Output a, Output b, Site site = Site::here());
 
