@@ -11,5 +11,6 @@
 #include "troupe/ops/api/variable.hpp"
 #include "troupe/ops/data/data.hpp"
 #include "troupe/ops/graph_api.hpp"
+#include "troupe/ops/metrics/metrics.hpp"
 #include "troupe/ops/nn/nn.hpp"
 #include "troupe/ops/optim/optim.hpp"
