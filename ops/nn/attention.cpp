@@ -49,7 +49,9 @@ Output scaled_dot_product_attention(Output q, Output k, Output v, const Attentio
   Output scores = mul(batch_mat_mul(q, k, {.transpose_b = true}, site), scale, site);
   if (options.causal) scores = masked(scores, not_later(q, k, site), site);
   if (!options.mask.empty()) scores = masked(scores, options.mask, site);
-  return batch_mat_mul(softmax(scores, site), v, {}, site);
+  Output weights = softmax(scores, site);
+  if (options.dropout != 0) weights = dropout(weights, options.dropout, site);
+  return batch_mat_mul(weights, v, {}, site);
 }
 
 MultiHeadAttention::MultiHeadAttention(Module& parent, std::string_view name, std::int64_t size,
@@ -89,8 +91,10 @@ Output MultiHeadAttention::operator()(Output queries, Output keys, Output values
   const auto head = [&](const Projection& by, Output x) {
     return split_heads(project(by, x, site), heads_, size_, site);
   };
+  AttentionOptions now = options;
+  if (!training()) now.dropout = 0;
   const Output seen = scaled_dot_product_attention(head(query_, queries), head(key_, keys),
-                                                   head(value_, values), options, site);
+                                                   head(value_, values), now, site);
   return project(out_, merge_heads(seen, size_, site), site);
 }
 

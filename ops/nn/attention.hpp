@@ -8,6 +8,7 @@ namespace troupe::nn {
 struct AttentionOptions {
   Output mask = {};     // bool, broadcast to [..., queries, keys]: true where a query may look
   bool causal = false;  // query i looks at keys 0 to i alone
+  double dropout = 0;   // rate at which a query misses a key
 };
 
 // softmax(q k^T / sqrt(size)) v of q [..., queries, size], k [..., keys, size] and v [..., keys,
@@ -32,6 +33,7 @@ class MultiHeadAttention : public Module {
       : MultiHeadAttention(parent, name, size, heads, Options{}, std::move(site)) {}
 
   // [batch, queries, size]. A mask is [queries, keys], or [batch, 1 or heads, queries, keys].
+  // Nothing is dropped but for training.
   Output operator()(Output queries, Output keys, Output values,
                     const AttentionOptions& options = {}, Site site = Site::here()) const;
   // Of x to itself.

@@ -4,6 +4,7 @@
 #include "troupe/ops/api/generated.hpp"
 #include "troupe/ops/api/operators.hpp"
 #include "troupe/ops/nn/initial.hpp"
+#include "troupe/ops/nn/shapes.hpp"
 
 namespace troupe::nn {
 
@@ -19,6 +20,7 @@ LayerNorm::LayerNorm(Module& parent, std::string_view name, std::int64_t size,
 
 Output LayerNorm::operator()(Output x, Site site) const {
   auto inside = scope().enter();
+  x = with_last(x, scale_.shape()[0], site);
   const Output mean = troupe::mean(x, {.axes = {-1}, .keep_dims = true}, site);
   const Output apart = sub(x, mean, site);
   const Output variance =

@@ -29,7 +29,7 @@ class LstmCell : public Module {
            const RecurrentOptions& options = {}, Site site = Site::here());
 
   State operator()(Output x, const State& state, Site site = Site::here()) const;
-  // Zeros for the batch of x [batch, ...].
+  // Zeros for the batch of x [..., batch, in].
   State zero_state(Output x, Site site = Site::here()) const;
 
   // x W + b for x [..., in], and the step that follows.

@@ -49,9 +49,19 @@ Output reshape_beside(Output y, Output x, int keep, const std::vector<std::int64
   return reshape(y, concat({first, ints(x, tail, site)}, {}, site), site);
 }
 
+Output with_last(Output x, std::int64_t size, const Site& site) {
+  const int last = place_of(x, -1, site);
+  if (!x.shape().known(last)) return reshape_beside(x, x, last, {size}, site);
+  if (x.shape()[last] == size) return x;
+  throw Error(invalid_argument("the last dimension of '" + x.name() + "' must be " +
+                               std::to_string(size) + ", not " + x.shape().text())
+                  .at(site));
+}
+
 Output affine(Output x, Output w, Output b, const Site& site) {
-  const int rank = rank_of(x, site);
   const std::int64_t in = w.shape()[0], out = w.shape()[1];
+  x = with_last(x, in, site);
+  const int rank = x.shape().rank();
   const Output rows = rank == 2 ? x : reshape(x, {-1, in}, site);
   Output y = mat_mul(rows, w, {}, site);
   if (!b.empty()) y = bias_add(y, b, site);

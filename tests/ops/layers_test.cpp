@@ -233,6 +233,19 @@ TEST_CASE("a forget gate can begin open") {
   CHECK(std::vector<float>(bias.begin(), bias.end()) == std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0});
 }
 
+TEST_CASE("a last dimension of another size is refused, not stretched") {
+  Graph g;
+  Root root{g.scope("net")};
+  nn::LayerNorm norm{root, "norm", 5};
+  nn::LstmCell cell{root, "cell", 3, 2};
+  nn::MultiHeadAttention heads{root, "heads", 4, 2};
+  CHECK_THROWS_AS(norm(placeholder<float>(g, {2, 1})), Error);
+  CHECK_THROWS_AS(heads(placeholder<float>(g, {1, 2, 8})), Error);
+  CHECK_THROWS_AS(cell(placeholder<float>(g, {2, 6}), {}), Error);
+  Output open = placeholder<float>(g, {2, -1});
+  CHECK(norm(open).shape() == PartialShape{2, 5});
+}
+
 TEST_CASE("a sequence of unknown length or rank is refused where it is used") {
   Graph g;
   Root root{g.scope("net")};
@@ -307,6 +320,20 @@ TEST_CASE("multi-head attention takes batches and times that are not known yet")
   check_near(got, want);
   Root root{s.g.scope("other")};
   CHECK_THROWS_AS((nn::MultiHeadAttention{root, "odd", 4, 3}), Error);
+}
+
+TEST_CASE("attention drops keys for training alone") {
+  Subject<nn::MultiHeadAttention> s(std::int64_t{4}, std::int64_t{2},
+                                    nn::MultiHeadAttention::Options{.dtype = kF64});
+  Output x = constant(s.g, tensor({1, 3, 4}, draw(1, 12)));
+  Output plain = s.layer(x), used = s.layer(x, x, x, {.dropout = 0.5}), trained;
+  {
+    auto training = s.root.train();
+    trained = s.layer(x, x, x, {.dropout = 0.5});
+  }
+  auto got = s.run.run({plain, used, trained});
+  CHECK(Tensor::same(got[0], got[1]));
+  CHECK_FALSE(Tensor::same(got[0], got[2]));
 }
 
 TEST_CASE("a network is for use unless it is being trained") {
