@@ -122,6 +122,24 @@ Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output 
   return add_node(std::move(node));
 }
 
+Op apply_moving_average(Output var, Output rate, Output value,
+    const ApplyMovingAverageOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMovingAverage"};
+  node.inputs = {var, rate, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
+    const ApplyMovingAverageWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMovingAverageWhen"};
+  node.inputs = {var, rate, value, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Output arg_max(Output x, const ArgMaxOptions& options, Site site) {
   NodeSpec node{.op = "ArgMax"};
   node.inputs = {x};
@@ -1206,6 +1224,32 @@ Output squeeze(Output x, const SqueezeOptions& options, Site site) {
 Output stop_gradient(Output x, Site site) {
   NodeSpec node{.op = "StopGradient"};
   node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output strided_slice(Output x, Output begin, Output end, Output strides,
+    const StridedSliceOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSlice"};
+  node.inputs = {x, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
+    const StridedSliceGradOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSliceGrad"};
+  node.inputs = {dy, shape, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -103,6 +103,22 @@ struct ApplyMomentumWhenOptions {
 Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output momentum,
     Output when, const ApplyMomentumWhenOptions& options = {}, Site site = Site::here());
 
+struct ApplyMovingAverageOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyMovingAverage: var += rate * (value - var), with the mean of the replicas' values. A
+// training step does it for every average of what its loss is computed from.
+Op apply_moving_average(Output var, Output rate, Output value,
+    const ApplyMovingAverageOptions& options = {}, Site site = Site::here());
+
+struct ApplyMovingAverageWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyMovingAverageWhen: As ApplyMovingAverage, in a run in which `when` is true; nothing changes
+// in others.
+Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
+    const ApplyMovingAverageWhenOptions& options = {}, Site site = Site::here());
+
 struct ArgMaxOptions {
   std::int64_t axis = -1;
 };
@@ -819,6 +835,33 @@ Output squeeze(Output x, const SqueezeOptions& options = {}, Site site = Site::h
 
 // StopGradient: y = x; gradients end here.
 Output stop_gradient(Output x, Site site = Site::here());
+
+struct StridedSliceOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSlice: Dimension by dimension the elements begin, begin + stride, ... before end; from the
+// end where negative, and as far as there are any. Bit i of a mask says of entry i: begin_mask and
+// end_mask, that its range has no bound there; shrink_axis_mask, that it is one index, `begin`,
+// which must be there and whose dimension goes; new_axis_mask, that it is a new dimension of size
+// 1; ellipsis_mask (one bit), that it is all dimensions that no other entry takes. Dimensions after
+// the last entry are taken whole. An ellipsis goes before a new dimension, that before an index.
+Output strided_slice(Output x, Output begin, Output end, Output strides,
+    const StridedSliceOptions& options = {}, Site site = Site::here());
+
+struct StridedSliceGradOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSliceGrad: Zeros of `shape` with dy where StridedSlice takes elements from: its gradient.
+Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
+    const StridedSliceGradOptions& options = {}, Site site = Site::here());
 
 // Sub: y = a - b. Integers wrap around. The inputs broadcast.
 Output sub(Output a, Output b, Site site = Site::here());

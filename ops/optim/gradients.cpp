@@ -1,6 +1,7 @@
 #include "troupe/ops/optim/gradients.hpp"
 
 #include "troupe/graph/gradients.hpp"
+#include "troupe/ops/api/moving_average.hpp"
 
 namespace troupe::optim {
 
@@ -17,6 +18,7 @@ Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site s
     throw Error(invalid_argument("gradients: '" + loss.name() + "' depends on none of the " +
                                  std::to_string(all.size()) + " parameters")
                     .at(site));
+  out.writes = moving_averages(loss);
   return out;
 }
 
