@@ -1,5 +1,5 @@
 // What actors see of the network: where to send what is for another process. No CAF in here; the
-// implementation that owns a Transport is in peer.hpp.
+// implementation that owns a Transport is in runtime/net_hub.hpp.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,7 @@
 #include "troupe/core/status.hpp"
 #include "troupe/core/tensor.hpp"
 #include "troupe/serialization/messages.hpp"
+#include "troupe/serialization/tensor_tag.hpp"
 
 namespace troupe {
 

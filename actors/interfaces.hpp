@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include <caf/allowed_unsafe_message_type.hpp>
@@ -14,6 +15,14 @@
 #include "troupe/devices/lanes.hpp"
 
 namespace troupe {
+
+// The interface that takes these messages.
+template <class Messages>
+struct Takes;
+template <class... Messages>
+struct Takes<std::tuple<Messages...>> {
+  using Actor = caf::typed_actor<caf::reacts_to<Messages>...>;
+};
 
 // One partition of one compiled step. The subset that another process can reach comes first.
 using PartitionActor =
@@ -56,10 +65,7 @@ using VariablesActor =
 using DatasetActor = ServiceActor::extend<caf::reacts_to<Tick>>;
 
 // The master as workers and executors see it, near or through a proxy.
-using CoordinatorActor =
-    caf::typed_actor<caf::reacts_to<PartitionDone>, caf::reacts_to<Staged>,
-                     caf::reacts_to<GrantReturned>, caf::reacts_to<BlockedReport>,
-                     caf::reacts_to<StepLoaded>>;
+using CoordinatorActor = Takes<ToActors<Sender::worker>>::Actor;
 
 // The process breaks the rules, or has lost what the job needs of it: it is a member no longer. A
 // proxy closes the connection to it, with that reason; ProcessLost follows.
@@ -74,12 +80,8 @@ struct CompileWork {
 using CompilerActor = caf::typed_actor<caf::reacts_to<CompileWork>>;
 
 // A process as the master sees it, near or through a proxy.
-using ProcessActor =
-    caf::typed_actor<caf::reacts_to<LoadGraph>, caf::reacts_to<LoadStep>,
-                     caf::reacts_to<UnloadStep>, caf::reacts_to<DropContainers>,
-                     caf::reacts_to<StartPartition>, caf::reacts_to<AbortPartition>,
-                     caf::reacts_to<RevokeGrant>, caf::reacts_to<Prepare>, caf::reacts_to<LiveList>,
-                     caf::reacts_to<Members>, caf::reacts_to<ExpelProcess>, caf::reacts_to<Leave>>;
+using ProcessActor = Takes<ToActors<Sender::master>>::Actor::extend<
+    caf::reacts_to<Members>, caf::reacts_to<ExpelProcess>, caf::reacts_to<Leave>>;
 
 // The worker itself: a process's devices, executors and resources, and its shard.
 using WorkerActor = ProcessActor::extend<caf::reacts_to<StepPrepared>, caf::reacts_to<StagedAt>,
@@ -113,6 +115,8 @@ using MasterActor = CoordinatorActor::extend<
 }  // namespace troupe
 
 // None of these is ever serialized by CAF: what crosses processes goes through serialization/.
+template <troupe::Crosses Message>
+struct caf::allowed_unsafe_message_type<Message> : std::true_type {};
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TensorArrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BurstDone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TicketDone)
@@ -141,20 +145,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessLost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExecutorsMade)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StageRequest)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LiveList)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PartitionDone)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Staged)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RevokeGrant)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GrantReturned)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BlockedReport)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepLoaded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadGraph)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LoadStep)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::UnloadStep)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DropContainers)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartPartition)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AbortPartition)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Prepare)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Members)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExpelProcess)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Leave)

@@ -85,6 +85,9 @@ struct WriteKey {
 struct ResourceWrites {
   ResourceId resource;
   std::uint32_t keys = 0;
+  // What it changes is seen outside of the job, as files are: the run is answered once it is
+  // applied.
+  bool outside = false;
   friend bool operator==(const ResourceWrites&, const ResourceWrites&) = default;
 };
 
@@ -112,18 +115,24 @@ struct LiveList {
   bool keeps_marks(const RunId& run, std::uint64_t a) const;
 };
 
-// Shard to resource: stage attempt's log under number s once `keys` keys are there. Says that
-// every number below s is decided. `withdrawn`: s will not be that attempt's; what is staged of it
-// goes, and nothing is answered.
+// What becomes of an attempt's log under a number.
+enum class StageOrder : std::uint8_t {
+  stage = 0,     // once all its keys are there
+  withdraw = 1,  // the number will not be that attempt's: what is staged of it goes
+  apply = 2,     // the number is decided, and somebody waits for what it changes
+};
+
+// Shard to resource. `stage` says that every number below s is decided. All but `withdraw` are
+// answered.
 struct StageRequest {
   CommitNumber s = 0;
   AttemptId attempt;
   std::uint32_t keys = 0;
   CommitNumber min_live = 0;
-  bool withdrawn = false;
+  StageOrder order = StageOrder::stage;
 };
-// Resource to shard: staged, and applying it will not fail for want of anything; or why it cannot
-// be staged. The hash covers keys, rules, types and shapes, in order.
+// Resource to shard: staged, and applying it will not fail for want of anything; or applied; or why
+// it cannot be. The hash covers keys, rules, types and shapes, in order.
 struct ResourceStaged {
   CommitNumber s = 0;
   AttemptId attempt;
@@ -131,8 +140,8 @@ struct ResourceStaged {
   Status status;
 };
 
-// Coordinator to each shard, re-sent until answered. `round` is one more for every number that is
-// given, or taken back: of two the shard obeys the higher one, for good.
+// Coordinator to each shard that it concerns, re-sent until answered. `round` is one more for every
+// number that is given, taken back or applied: of two the shard obeys the higher one, for good.
 struct Prepare {
   std::uint64_t view = 0;
   CommitNumber s = 0;
@@ -141,8 +150,7 @@ struct Prepare {
   std::vector<ResourceWrites> resources;  // of this shard; empty stages an empty record
   CommitNumber min_live = 0;
   std::uint64_t round = 0;
-  // The attempt does not get s: what the shard staged of it goes, and s is for another one.
-  bool withdrawn = false;
+  StageOrder order = StageOrder::stage;
 };
 // Shard to coordinator: it has done as PREPARE said; or why it cannot stage, and then it has not.
 struct Staged {

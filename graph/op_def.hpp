@@ -45,14 +45,24 @@ enum class Role : std::uint8_t {
   control_trigger,
 };
 
+// What a run finds in a queue: as of its snapshot, with what it has done to it itself.
+struct QueueView {
+  std::int64_t size = 0;
+  std::int64_t capacity = 0;
+  bool closed = false;  // or will be, once the enqueues that wait have entered
+};
+
 // What no kernel computes: a handle, or a node that asks a resource for something. Told once, in
 // the file of the op; placement, the order of writes, plans, bursts, executors and the search for
-// conflicts go by it. What the verb does is told in the file of the resource's kind (actors/).
+// conflicts go by it. What a verb does is told here when it only looks at a queue, else in the file
+// of the resource's kind (actors/).
 struct External {
   // The kind of the resource that a handle stands for, or that the op's leading handles must be of.
-  // An op without handles asks the process it runs in ("files").
+  // An op without handles asks the one resource of that kind of the process it runs in ("files").
   std::string resource = {};
   std::string verb = {};  // what is asked: a word between the op and that file
+  // Of a queue, in place of a verb: the outputs, made of what the run finds.
+  std::vector<Tensor> (*look)(const QueueView&) = nullptr;
 
   // Among nodes of one run. Writes of one resource have an order and its reads an epoch; those of
   // one container that become ready together are one request.
@@ -114,7 +124,7 @@ struct OpDef {
   bool contraction = false;  // an output element may read as many elements as an input has
   Role role = Role::kernel;
   External external = {};                // of roles handle and external
-  std::vector<std::string> reduce = {};  // write ops: operands that `combine` joins over replicas
+  std::vector<std::string> reduce = {};  // operands in which the contributions of replicas meet
   Combine combine = Combine::mean;
   CompositeFn composite = nullptr;  // built of other ops when it is added; has no kernel
   std::string doc = {};

@@ -66,7 +66,7 @@ struct PlanInfo {
   const External* external = nullptr;  // role external: of the definition, which outlives all plans
   std::vector<MemorySpace> input_space;
   std::uint64_t random_key = 0;        // hash of (graph seed, name, replica)
-  std::uint32_t resource = ~0u;        // index into Plan::resources, of the first handle
+  std::uint32_t resource = ~0u;        // external: index into Plan::resources, of the first handle
   std::vector<std::uint32_t> handles;  // resources of all its handle inputs
   std::uint32_t epoch = 0;             // ordered reads: those of one epoch and container join
   ChannelId channel = 0;               // send, recv
@@ -75,12 +75,13 @@ struct PlanInfo {
   std::vector<std::uint32_t> group;    // merge: inputs that are back edges
 };
 
-// A resource that the partition touches, on the partition's own device.
+// A resource that the partition touches, on the partition's own device; or, without a name, the one
+// of its kind that the process has.
 struct ResourceRef {
-  std::string kind;       // External::resource of the handle
+  std::string kind;       // External::resource
   std::string container;  // "" is the default one
-  std::string name;       // shared_name or node name
-  NodeDef def;            // the handle's node: dtypes, shapes, capacity, files
+  std::string name;       // shared_name or node name of the handle
+  NodeDef def;            // the handle's node: dtypes, shapes, capacity; or that of an op without
 };
 
 struct PlanFeed {

@@ -14,6 +14,9 @@ constexpr std::size_t kMostCopied = std::size_t{1} << 22;
 
 bool is_source(const OpDef& op) { return op.random || op.external.per_replica; }
 
+// One node for all replicas, which takes what each of them computed.
+bool joins(const OpInfo& op) { return op.def.role == Role::kernel && !op.def.reduce.empty(); }
+
 bool reduces(const OpInfo& op, const NodeDef& node, std::size_t input) {
   const std::string& arg = input_arg(op, node, input).name;
   return std::find(op.def.reduce.begin(), op.def.reduce.end(), arg) != op.def.reduce.end();
@@ -25,6 +28,7 @@ std::vector<bool> find_per_replica(const GraphDef& graph, const OpRegistry& ops)
     const NodeDef& node = graph.nodes[id];
     const OpInfo& op = op_of(node, ops);
     const bool write = op.is(External::Order::write);
+    if (joins(op)) continue;
     bool copied = is_source(op.def);
     for (std::size_t i = 0; i < node.inputs.size() && !copied; ++i)
       copied = per_replica[node.inputs[i].node] && (!write || reduces(op, node, i));
@@ -44,7 +48,8 @@ std::vector<NodeId> fed_alike(const GraphDef& graph, const OpRegistry& ops,
     fed[id] = node.op == kFeedOp;
     bool reduced = false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!fed[node.inputs[i].node]) continue;
+      const NodeId from = node.inputs[i].node;
+      if (!fed[from] || (joins(op_of(node, ops)) && per_replica[from])) continue;
       fed[id] = true;
       reduced |= reduces(op_of(node, ops), node, i);
     }
@@ -149,9 +154,25 @@ class Copier {
 
   void single(NodeId id) {
     NodeDef node = step_.graph.nodes[id];
-    for (Port& in : node.inputs) in = out_.port(in);
+    if (joins(op_of(node, ops_)))
+      join_inputs(node);
+    else
+      for (Port& in : node.inputs) in = out_.port(in);
     node.control = control(node, -1);
     out_.map(id, out_.append(std::move(node)));
+  }
+
+  // Each copied input becomes all its copies, in replica order.
+  void join_inputs(NodeDef& node) {
+    std::vector<Port> inputs;
+    for (Port in : node.inputs) {
+      if (!per_replica_[in.node])
+        inputs.push_back(out_.port(in));
+      else
+        for (NodeId copy : copies_[in.node]) inputs.push_back({copy, in.index});
+    }
+    node.inputs = std::move(inputs);
+    node.attrs.insert_or_assign("N", Attr(std::int64_t(node.inputs.size())));
   }
 
   Status copy(NodeId id, std::int32_t replica) {

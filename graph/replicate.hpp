@@ -12,6 +12,8 @@ inline constexpr std::string_view kReplicasAlike = "replicate: alike: ";
 // copy keeps its original's name plus "/replica_<r>" and gets NodeDef::replica = r.
 //   - A write node is copied iff an operand that it reduces is; its attribute "replicas" says how
 //     many contributions join. Another operand of a write that stays single is replica 0's.
+//   - A kernel that reduces an operand (ReplicaMean) stays single, and so does what depends on the
+//     data through it alone: its list of inputs gets those of all copies.
 //   - A node that waits for a copied one waits for all its copies, but for a copy, which waits for
 //     its own replica's (and for all copies of a write).
 //   - A fetched copy is the mean in replica order if it is a float scalar, else replica 0's.

@@ -176,13 +176,6 @@ class Disk : public FileSystem {
   }
 };
 
-Status write_synced(FileSystem& files, const std::string& path,
-                    FunctionRef<Status(WritableFile&)> write) {
-  TROUPE_TRY(auto file, files.create(path));
-  TROUPE_TRY(write(*file));
-  return file->sync();
-}
-
 }  // namespace
 
 FileSystem& disk() {
@@ -190,19 +183,36 @@ FileSystem& disk() {
   return instance;
 }
 
+std::string name_beside(const std::string& path, const std::string& suffix) {
+  return directory_of(path) + "/." + path.substr(path.rfind('/') + 1) + "." + suffix;
+}
+
+Status write_synced(FileSystem& files, const std::string& path,
+                    FunctionRef<Status(WritableFile&)> write) {
+  Status old = files.remove(path);
+  if (!old.ok() && old.code() != Code::not_found) return old;
+  auto file = files.create(path);
+  if (!file.ok()) return file.status();
+  Status written = write(**file);
+  if (written.ok()) written = (*file)->sync();
+  file->reset();
+  if (!written.ok()) (void)files.remove(path);  // the first error is the one to tell
+  return written;
+}
+
+Status put_in_place(FileSystem& files, const std::string& written, const std::string& path) {
+  if (Status moved = files.rename(written, path); !moved.ok()) {
+    (void)files.remove(written);
+    return moved;
+  }
+  return files.sync_dir(directory_of(path));
+}
+
 Status write_file(FileSystem& files, const std::string& path,
                   FunctionRef<Status(WritableFile&)> write) {
-  std::string dir = directory_of(path);
-  std::string temporary = dir + "/." + path.substr(path.rfind('/') + 1) + ".tmp";
-  // One that a crash left behind.
-  if (Status old = files.remove(temporary); !old.ok() && old.code() != Code::not_found) return old;
-  Status written = write_synced(files, temporary, write);
-  if (written.ok()) written = files.rename(temporary, path);
-  if (!written.ok()) {
-    (void)files.remove(temporary);  // the first error is the one to tell
-    return written;
-  }
-  return files.sync_dir(dir);
+  const std::string written = name_beside(path, "tmp");
+  TROUPE_TRY(write_synced(files, written, write));
+  return put_in_place(files, written, path);
 }
 
 Expected<std::vector<std::byte>> read_file(FileSystem& files, const std::string& path,

@@ -65,6 +65,15 @@ FileSystem& disk();
 Status write_file(FileSystem& files, const std::string& path,
                   FunctionRef<Status(WritableFile&)> write);
 
+// Its two halves: a new file, synced, instead of one that a crash left behind, and nothing after an
+// error; then, in the same directory, into its place.
+Status write_synced(FileSystem& files, const std::string& path,
+                    FunctionRef<Status(WritableFile&)> write);
+Status put_in_place(FileSystem& files, const std::string& written, const std::string& path);
+
+// A name for a file on its way to `path`, in the same directory: ".FILE.SUFFIX".
+std::string name_beside(const std::string& path, const std::string& suffix);
+
 // The whole file; resource_exhausted when it is longer than `most`.
 Expected<std::vector<std::byte>> read_file(FileSystem& files, const std::string& path,
                                            std::uint64_t most);

@@ -8,17 +8,20 @@
 #include <vector>
 
 #include "troupe/core/status.hpp"
+#include "troupe/serialization/join.hpp"
 #include "troupe/serialization/messages.hpp"
+#include "troupe/serialization/tensor_tag.hpp"
 
 namespace troupe {
 
-// A message as a Cap'n Proto message (schema/message.capnp), for one frame of a control connection.
-// REQUIRES: tensors in host memory, a graph in LoadGraph, no single text of 2^29 bytes.
+// A message as words (detail/words.hpp), its number first, for one frame of a control connection.
+// REQUIRES: tensors in host memory, a graph in LoadGraph, no single text of a graph of 2^29 bytes.
 std::vector<std::byte> encode(const WireMessage& message);
 
 // The message in bytes that anybody may have sent. A value or invalid_argument, whatever they are;
 // nothing is allocated out of proportion to their number. Enumerations, shapes, byte counts and
-// names of devices are valid afterwards; a graph still goes through import_graph.
+// names of devices are valid afterwards, and so is what a message's own check says; a graph still
+// goes through import_graph.
 Expected<WireMessage> decode(std::span<const std::byte> bytes);
 
 // The hello. invalid_argument when its texts do not fit kMaxJoin bytes.

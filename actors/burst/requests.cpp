@@ -37,9 +37,9 @@ StepRequest& StepState::State::request_of(std::uint32_t i) {
            (other.external == info.external && r.epoch == info.epoch &&
             (info.epoch == 0 || other.replica == info.replica));
   };
-  if (external.order != External::Order::none && info.resource != kNoResource)
+  if (external.order != External::Order::none)
     for (StepRequest& r : burst->requests)
-      if (r.resource != kNoResource && alike(r)) {
+      if (alike(r)) {
         requests[r.id - first_request].nodes.push_back(i);
         return r;
       }
@@ -100,7 +100,7 @@ void StepState::State::handle(RequestAnswer& answer) {
   std::size_t next = 0;
   for (std::uint32_t node : request.nodes) {
     const PlanInfo& info = program->plan().info[node];
-    if (info.external->commits && info.resource != kNoResource) ++keys[info.resource];
+    if (info.external->commits) ++keys[info.resource];
     if (failing()) continue;
     Status taken = take_outputs(node, answer.outputs, next);
     if (!taken.ok()) return fail(node, taken);

@@ -44,8 +44,6 @@ struct RequestItem {
   std::uint32_t outputs = 0;     // tensors that the answer must hold for it
 };
 
-inline constexpr std::uint32_t kNoResource = ~0u;  // of a request to the process itself
-
 // What a burst cannot do itself. Answered exactly once with StepState::answer(id, ...), the outputs
 // of all items in order. An answer may come after the step failed; it is then dropped.
 //
@@ -54,8 +52,8 @@ inline constexpr std::uint32_t kNoResource = ~0u;  // of a request to the proces
 // container that became ready in one burst.
 struct StepRequest {
   std::uint32_t id = 0;
-  const External* external = nullptr;    // of the first item
-  std::uint32_t resource = kNoResource;  // the first item's; its container holds for all
+  const External* external = nullptr;  // of the first item
+  std::uint32_t resource = 0;          // the first item's; its container holds for all
   std::uint32_t epoch = 0;
   std::vector<RequestItem> items;
 };

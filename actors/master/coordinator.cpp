@@ -33,7 +33,8 @@ void Coordinator::process_lost(ProcessId process, const Status& why, Instant now
   if (shard) return stop_job(lost, process, now, out);
   std::vector<std::pair<RunId, Status>> hit;
   for (const auto& [id, run] : runs_) {
-    if (run.phase == Phase::ready || run.phase == Phase::preparing) continue;
+    if (run.phase == Phase::ready || run.phase == Phase::preparing || run.phase == Phase::applying)
+      continue;
     for (const StepShape::Partition& p : run.step->partitions)
       if (p.process == process) {
         hit.emplace_back(
@@ -296,6 +297,7 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
 void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
   switch (run.phase) {
     case Phase::aborting:  // the first cause wins
+    case Phase::applying:  // too late
       return;
     case Phase::preparing:
       return take_back(run, std::move(cause), now, out);
@@ -333,7 +335,7 @@ void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, In
 void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instant now,
                          Outputs& out) {
   Answer reply{run.id, std::move(status), {}, committed, {}};
-  places_.end(run.step->datasets, run.elements, reply.status.ok());
+  places_.end(run.step->datasets, run.elements, reply.status.ok() || committed != 0);
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     for (auto& [p, done] : run.done)
@@ -349,6 +351,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
     session->second.answers[run.id.n] = reply;
   out.push_back(std::move(reply));
   if (preparing_ == &run) preparing_ = nullptr;
+  if (applying_ == &run) applying_ = nullptr;
   if (granted_ == &run) granted_ = nullptr;
   runs_.erase(run.id);
   last_progress_ = now;

@@ -64,6 +64,9 @@ std::string step_name(const RunId& run);
 // called off, by its client or by a shard that cannot stage: its number is taken back, and given
 // again once every shard has dropped what it staged. A shard that does not answer is lost.
 //
+// What a run changes outside of the job (ResourceWrites::outside) is applied once it is decided,
+// and before it is answered: with an error, beside its number, when that fails.
+//
 // A run whose step has the fast path is granted the next number at its start if no other run is
 // under way; until it says whether it used the number, no other run gets one. As soon as one wants
 // a number, the grant is asked back, so that nobody waits for the rest of the granted run.
@@ -136,7 +139,7 @@ class Coordinator {
     RunId run;
     Status status;
     std::vector<Fetched> fetches;  // by index, when ok
-    CommitNumber committed = 0;    // the run's number; 0: it wrote nothing
+    CommitNumber committed = 0;    // the run's number; 0: it wrote nothing, or failed
     JobPlace place;                // as of the snapshot, if asked for and ok
   };
   // Every run of the session has been answered.
@@ -211,6 +214,7 @@ class Coordinator {
     running,    // attempt started
     ready,      // all partitions done, waits for a number
     preparing,  // has a number, waits for the shards
+    applying,   // decided; what it changes outside of the job is being applied
     aborting,   // failed or cancelled; waits for partitions to say so
     victim,     // withdrawn to break a deadlock, waits for its turn
   };
@@ -230,7 +234,7 @@ class Coordinator {
     JobPlace place;        // with_place: when the attempt started
     bool waiting = false;  // reported as waiting on resources only
     std::map<std::uint32_t, PartitionDone> done;
-    Status cause;  // aborting: the best known
+    Status cause;  // aborting: the best known; applying: what failed
     Instant abort_until = kNever;
     Instant resend_at = kNever, resend_after{};
   };
@@ -245,8 +249,10 @@ class Coordinator {
   CommitNumber decided_ = 0;
   DatasetPlaces places_;
   std::unordered_map<std::uint64_t, CommitNumber> last_write_, last_enqueue_;
-  std::set<ProcessId> shards_, staged_;
+  std::set<ProcessId> shards_;
+  std::set<ProcessId> asked_, staged_;  // of this round of PREPARE
   Run* preparing_ = nullptr;  // the one with a number; a map's elements stay where they are
+  Run* applying_ = nullptr;   // the one that is decided, and not answered yet
   Run* granted_ = nullptr;    // the one that holds a granted number
   // A number that was given and is taken back: what shards that have not answered are told.
   std::optional<Prepare> withdrawing_;
@@ -285,7 +291,10 @@ class Coordinator {
   void revoke(Run& run, Outputs& out) const;
   void prepare(Run& run, Instant now, Outputs& out);
   void take_back(Run& run, Status cause, Instant now, Outputs& out);
-  void start_round(Instant now);
+  void start_round(std::set<ProcessId> shards, Instant now);
+  bool in_round() const { return preparing_ || withdrawing_ || applying_; }
+  void apply_outside(Run& run, std::set<ProcessId> shards, Instant now, Outputs& out);
+  Prepare to_tell() const;
   void send_prepares(Outputs& out) const;
   void round_done(Instant now, Outputs& out);
   void expel_late_shards(Instant now, Outputs& out);

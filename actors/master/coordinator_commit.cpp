@@ -34,9 +34,9 @@ CommitNumber Coordinator::min_live() const {
   return least;
 }
 
-bool Coordinator::all_staged() const { return staged_ == shards_; }
+bool Coordinator::all_staged() const { return staged_ == asked_; }
 
-bool Coordinator::number_is_free() const { return !preparing_ && !granted_ && !withdrawing_; }
+bool Coordinator::number_is_free() const { return !in_round() && !granted_; }
 
 // While it waits for a queue others have to go on, or nothing it waits for can come.
 const Coordinator::Run* Coordinator::sole() const {
@@ -89,8 +89,9 @@ void Coordinator::grant_returned(const GrantReturned& message, Instant now, Outp
 
 // ------------------------------------------------------------------ rounds of PREPARE
 
-void Coordinator::start_round(Instant now) {
+void Coordinator::start_round(std::set<ProcessId> shards, Instant now) {
   ++round_;
+  asked_ = std::move(shards);
   staged_.clear();
   round_clock_ = AccumulatingClock(options_.resend_max);
   round_clock_.look(now);
@@ -103,7 +104,7 @@ void Coordinator::prepare(Run& run, Instant now, Outputs& out) {
   preparing_ = &run;
   withdrawing_.reset();
   run.phase = Phase::preparing;
-  start_round(now);
+  start_round(shards_, now);
   send_prepares(out);
   if (all_staged()) round_done(now, out);
 }
@@ -112,29 +113,37 @@ void Coordinator::prepare(Run& run, Instant now, Outputs& out) {
 // shards have staged of it must be gone before another run gets the number.
 void Coordinator::take_back(Run& run, Status cause, Instant now, Outputs& out) {
   ++counters_.taken_back;
-  start_round(now);
-  withdrawing_ =
-      Prepare{options_.view, decided_ + 1, run.attempt.id, run.id, {}, min_live(), round_, true};
+  start_round(shards_, now);
+  withdrawing_ = Prepare{options_.view, decided_ + 1, run.attempt.id,      run.id, {},
+                         min_live(),    round_,       StageOrder::withdraw};
   preparing_ = nullptr;
   send_prepares(out);
   answer(run, std::move(cause), 0, now, out);
   if (all_staged()) round_done(now, out);
 }
 
+Prepare Coordinator::to_tell() const {
+  if (withdrawing_) return *withdrawing_;
+  const Run& run = applying_ ? *applying_ : *preparing_;
+  return {options_.view,
+          applying_ ? decided_ : decided_ + 1,
+          run.attempt.id,
+          run.id,
+          {},
+          min_live(),
+          round_,
+          applying_ ? StageOrder::apply : StageOrder::stage};
+}
+
 void Coordinator::send_prepares(Outputs& out) const {
   std::map<ResourceId, std::uint32_t> keys;
-  if (preparing_)
-    for (const auto& [p, done] : preparing_->done)
-      for (const ResourceWrites& w : done.writes) keys[w.resource] += w.keys;
-  for (ProcessId shard : shards_) {
+  if (const Run* run = applying_ ? applying_ : preparing_)
+    for (const auto& [p, done] : run->done)
+      for (const ResourceWrites& w : done.writes)
+        if (!applying_ || w.outside) keys[w.resource] += w.keys;
+  for (ProcessId shard : asked_) {
     if (staged_.count(shard) != 0) continue;
-    Prepare prepare;
-    if (withdrawing_)
-      prepare = *withdrawing_;
-    else
-      prepare = {options_.view,  decided_ + 1, preparing_->attempt.id,
-                 preparing_->id, {},           min_live(),
-                 round_,         false};
+    Prepare prepare = to_tell();
     for (const auto& [resource, n] : keys)
       if (resource.process == shard && n > 0) prepare.resources.push_back({resource, n});
     out.push_back(SendPrepare{shard, std::move(prepare)});
@@ -143,11 +152,13 @@ void Coordinator::send_prepares(Outputs& out) const {
 
 void Coordinator::staged(const Staged& message, Instant now, Outputs& out) {
   if (message.view != options_.view || message.round != round_) return;
-  if ((!preparing_ && !withdrawing_) || shards_.count(message.shard) == 0) return;
+  if (!in_round() || asked_.count(message.shard) == 0) return;
   if (preparing_ && !message.status.ok()) {
     auto member = members_.find(message.shard);
     take_back(*preparing_, message.status.in("on worker " + member->second.name), now, out);
   } else {
+    if (applying_ && applying_->cause.ok() && !message.status.ok())
+      applying_->cause = message.status.in("after commit " + std::to_string(decided_));
     staged_.insert(message.shard);
     if (all_staged()) round_done(now, out);
   }
@@ -158,21 +169,21 @@ void Coordinator::round_done(Instant now, Outputs& out) {
   round_until_ = round_resend_at_ = kNever;
   if (preparing_) return decide(*preparing_, false, now, out);
   withdrawing_.reset();
+  if (applying_) answer(*applying_, applying_->cause, decided_, now, out);
 }
 
 // They live, but they do not do their part: the job would wait for them for ever. A job that was
 // stopped as a whole goes on: there, nobody was asked for longer than between two repetitions.
 void Coordinator::expel_late_shards(Instant now, Outputs& out) {
-  if (!preparing_ && !withdrawing_) return;
+  if (!in_round()) return;
   round_clock_.look(now);
   round_until_ = now + options_.stage_within - round_clock_.reading();
   if (now < round_until_) return;
-  for (ProcessId shard : shards_) {
-    auto member = members_.find(shard);
-    if (staged_.count(shard) != 0 || member == members_.end()) continue;
+  for (ProcessId shard : asked_) {
+    if (staged_.count(shard) != 0 || members_.count(shard) == 0) continue;
     const auto within = std::chrono::duration_cast<std::chrono::seconds>(options_.stage_within);
-    Status why =
-        deadline_exceeded("did not stage a commit within " + std::to_string(within.count()) + " s");
+    Status why = deadline_exceeded(std::string("did not ") + (applying_ ? "apply" : "stage") +
+                                   " a commit within " + std::to_string(within.count()) + " s");
     out.push_back(Expel{shard, why});
     return process_lost(shard, why, now, out);  // stops the job
   }
@@ -183,10 +194,26 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
   ++decided_;
   ++(fast ? counters_.fast_commits : counters_.commits);
   if (runs_.size() > 1) remember_writes(run);
-  answer(run, ok_status(), decided_, now, out);
+  std::set<ProcessId> outside;
+  for (const auto& [p, done] : run.done)
+    for (const ResourceWrites& w : done.writes)
+      if (w.outside && w.keys > 0) outside.insert(w.resource.process);
+  if (outside.empty())
+    answer(run, ok_status(), decided_, now, out);
+  else
+    apply_outside(run, std::move(outside), now, out);
   const bool somebody_waits = std::any_of(blocked_.begin(), blocked_.end(),
                                           [](const auto& r) { return !r.second.waiting.empty(); });
   live_soon(now, somebody_waits ? Instant{0} : options_.idle_commit);
+}
+
+void Coordinator::apply_outside(Run& run, std::set<ProcessId> shards, Instant now, Outputs& out) {
+  preparing_ = nullptr;
+  applying_ = &run;
+  run.phase = Phase::applying;
+  start_round(std::move(shards), now);
+  send_prepares(out);
+  live_soon(now, options_.idle_commit);
 }
 
 void Coordinator::remember_writes(const Run& run) {

@@ -40,7 +40,7 @@ void Coordinator::expire_reports(Instant now) {
 // withdrawn and started again one by one: withdrawing the holders alone would hand their elements
 // to the next waiter, which is then stuck in their place.
 void Coordinator::break_deadlock(Instant now, Outputs& out) {
-  if (now - last_progress_ < options_.deadlock_after || preparing_ || withdrawing_) return;
+  if (now - last_progress_ < options_.deadlock_after || in_round()) return;
   std::set<RunId> marked;
   for (const auto& [shard, report] : blocked_)
     marked.insert(report.marked.begin(), report.marked.end());
@@ -75,13 +75,13 @@ void Coordinator::tick(Instant now, Outputs& out) {
     Run& run = at->second;
     if (run.phase == Phase::aborting && run.abort_until <= now)
       answer(run, run.cause, 0, now, out);
-    else if (run.deadline <= now && run.phase != Phase::aborting)
+    else if (run.deadline <= now && run.phase != Phase::aborting && run.phase != Phase::applying)
       fail(run, deadline_exceeded("the deadline of " + step_name(id) + " has passed"), now, out);
     else if (run.resend_at <= now && run.phase != Phase::preparing)
       resend(run, now, out);
   }
   if (round_resend_at_ <= now) {
-    if (preparing_ || withdrawing_) send_prepares(out);
+    if (in_round()) send_prepares(out);
     round_resend_after_ = std::min(round_resend_after_ * 2, options_.resend_max);
     round_resend_at_ = now + round_resend_after_;
   }
@@ -128,12 +128,12 @@ void Coordinator::send_live(Instant now, Outputs& out) {
 
 Instant Coordinator::next_wakeup() const {
   Instant at = live_at_;
-  if (preparing_ || withdrawing_) at = std::min({at, round_resend_at_, round_until_});
+  if (in_round()) at = std::min({at, round_resend_at_, round_until_});
   bool watch = false;
   for (const auto& [id, run] : runs_) {
     if (run.phase == Phase::aborting)
       at = std::min(at, run.abort_until);
-    else
+    else if (run.phase != Phase::applying)
       at = std::min(at, run.deadline);
     if (run.phase == Phase::running || run.phase == Phase::aborting)
       at = std::min(at, run.resend_at);
@@ -146,8 +146,8 @@ Instant Coordinator::next_wakeup() const {
 }
 
 std::string Coordinator::text() const {
-  static const char* const kPhases[] = {"queued",    "running",  "ready",
-                                        "preparing", "aborting", "withdrawn"};
+  static const char* const kPhases[] = {"queued",   "running",  "ready",    "preparing",
+                                        "applying", "aborting", "withdrawn"};
   std::string text;
   for (const auto& [id, run] : runs_) {
     text += step_name(id) + ": " + kPhases[std::size_t(run.phase)];
@@ -169,7 +169,7 @@ std::string Coordinator::text() const {
 Coordinator::Tables Coordinator::tables() const {
   Tables t;
   t.runs = runs_.size();
-  t.undecided = (preparing_ ? 1u : 0u) + (withdrawing_ ? 1u : 0u);
+  t.undecided = in_round() ? 1u : 0u;
   t.last_writers = last_write_.size() + last_enqueue_.size();
   for (const auto& [id, session] : sessions_) t.answers += session.answers.size();
   for (const auto& [shard, report] : blocked_) t.blocked += report.waiting.size();

@@ -261,7 +261,8 @@ Target make_target(Self self, const ClientSession& session, std::vector<TargetDe
 void remember_placements(ClientSession& session, const CompiledGraph& graph) {
   for (const Plan& plan : graph.plans)
     for (const ResourceRef& resource : plan.resources)
-      session.fixed.emplace(resource.def.name, DeviceName::parse(plan.device).value());
+      if (!resource.name.empty())
+        session.fixed.emplace(resource.def.name, DeviceName::parse(plan.device).value());
 }
 
 // What is asked of a session next. Nothing is compiled while a reset waits for runs to end.
@@ -400,7 +401,8 @@ Status add_step(Self self, ClientSession& session, const CompileStep& message,
   step.key = request_key(message.request);
   step.request = message.request;
   for (const Plan& plan : draft.graph.plans) {
-    for (const ResourceRef& resource : plan.resources) step.containers.insert(resource.container);
+    for (const ResourceRef& resource : plan.resources)
+      if (!resource.name.empty()) step.containers.insert(resource.container);
     auto& feeds = step.feeds.emplace_back();
     for (const PlanFeed& feed : plan.feeds) feeds.push_back(feed.feed);
   }

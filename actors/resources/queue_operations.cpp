@@ -6,8 +6,7 @@
 namespace troupe {
 
 const QueueState::AttemptLog* QueueState::log_of(const AttemptInfo& attempt) const {
-  auto at = logs_.find(attempt.id);
-  return at == logs_.end() ? nullptr : &at->second;
+  return find_log(attempt.id);
 }
 
 bool QueueState::marked_by(const Element& element, const AttemptInfo& attempt) const {
@@ -28,7 +27,7 @@ std::int64_t QueueState::reserved() const {
   for (const auto& [attempt, log] : logs_)
     for (const auto& [key, e] : log.enqueues) n += !e.consumed;
   if (staged_)
-    for (const auto& [key, e] : staged_->log.enqueues) n += !e.consumed;
+    for (const auto& [key, e] : staged_->record.enqueues) n += !e.consumed;
   return n;
 }
 

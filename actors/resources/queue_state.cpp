@@ -76,15 +76,14 @@ bool QueueState::refuse(const Request& request, Outputs& out) const {
   return true;
 }
 
-// Whoever carries R knows that all numbers up to R are decided.
-void QueueState::learn(const AttemptInfo& attempt, Outputs& out) {
+void QueueState::hear(const AttemptInfo& attempt, Outputs& out) {
   raise_min_live(attempt.min_live);
-  if (staged_ && staged_->s <= attempt.snapshot) commit_staged(out);
+  learn(attempt.snapshot, out);
   AttemptId& from = session_from_[attempt.run.session];
   const AttemptId said{attempt.id.view, attempt.session_from};
   // What was over when this attempt began, and not decided, never will be.
-  if (staged_ && staged_->log.run.session == attempt.run.session && staged_->attempt < said)
-    staged_.reset();
+  if (staged_ && staged_->record.run.session == attempt.run.session && staged_->attempt < said)
+    drop_staged();
   if (said <= from) return;
   from = said;
   end_attempts(out);
@@ -97,8 +96,8 @@ bool QueueState::over(const AttemptId& attempt, const RunId& run) const {
 
 void QueueState::raise_min_live(CommitNumber min_live) {
   min_live_ = std::max(min_live_, min_live);
-  while (sizes_.size() > 1 && std::next(sizes_.begin())->first <= min_live_)
-    sizes_.erase(sizes_.begin());
+  while (views_.size() > 1 && std::next(views_.begin())->first <= min_live_)
+    views_.erase(views_.begin());
 }
 
 void QueueState::enqueue(Request request, std::vector<Tensor> element, Outputs& out) {
@@ -115,7 +114,7 @@ void QueueState::dequeue(Request request, Outputs& out) {
 
 void QueueState::submit(Side side, Request request, std::vector<Tensor> element, Outputs& out) {
   if (refuse(request, out)) return;
-  learn(request.attempt, out);
+  hear(request.attempt, out);
   Waiters& waiting = waiters(side);
   for (Waiter& w : waiting)
     if (!w.close_marker && w.attempt.id == request.attempt.id && w.key == request.key) {
@@ -142,7 +141,7 @@ void QueueState::submit(Side side, Request request, std::vector<Tensor> element,
 
 void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
   if (refuse(request, out)) return;
-  learn(request.attempt, out);
+  hear(request.attempt, out);
   AttemptLog& log = logs_[request.attempt.id];
   log.run = request.attempt.run;
   Status status;
@@ -159,76 +158,63 @@ void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
   serve(out);
 }
 
-void QueueState::size(Request request, Outputs& out) {
+void QueueState::look(Request request, Look look, Outputs& out) {
   if (refuse(request, out)) return;
-  learn(request.attempt, out);
-  auto after = sizes_.upper_bound(request.attempt.snapshot);
-  std::int64_t n = after == sizes_.begin() ? 0 : std::prev(after)->second;
-  if (const AttemptLog* log = log_of(request.attempt)) {
-    for (const auto& [key, taken] : log->dequeues) n -= taken.element != 0;
-    for (const auto& [key, mine] : log->enqueues) n += !mine.consumed;
-  }
-  out.push_back(Reply{request.id, ok_status(), {Tensor::scalar<std::int64_t>(n)}, false});
+  hear(request.attempt, out);
+  out.push_back(Reply{request.id, ok_status(), look(view_of(request.attempt)), false});
   serve(out);
+}
+
+QueueView QueueState::view_of(const AttemptInfo& attempt) const {
+  auto after = views_.upper_bound(attempt.snapshot);
+  QueueView view = after == views_.begin() ? QueueView{} : std::prev(after)->second;
+  view.capacity = spec_.capacity;
+  if (const AttemptLog* log = log_of(attempt)) {
+    for (const auto& [key, taken] : log->dequeues) view.size -= taken.element != 0;
+    for (const auto& [key, mine] : log->enqueues) view.size += !mine.consumed;
+    view.closed |= log->close.has_value();
+  }
+  return view;
+}
+
+void QueueState::remember_view() {
+  views_[committed_] = {std::int64_t(elements_.size()), spec_.capacity, closed_ || closing_};
 }
 
 // ------------------------------------------------------------------ staging and committing
 
+// What is withdrawn leaves its marks for a redo of the run, as long as a LiveList keeps them.
 void QueueState::stage(const StageRequest& request, Outputs& out) {
   raise_min_live(request.min_live);
-  if (request.withdrawn) return unstage(request, out);
-  if (staged_ && staged_->s < request.s) commit_staged(out);
-  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
-    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash, {}});
-  if (request.s > committed_ && !staged_) {
-    pending_stage_ = request;
-    try_stage(out);
-  }
-  serve(out);
-}
-
-void QueueState::try_stage(Outputs& out) {
-  if (!pending_stage_) return;
-  auto at = logs_.find(pending_stage_->attempt);
-  if ((at == logs_.end() ? 0 : at->second.keys()) < pending_stage_->keys) return;
-  Record record{pending_stage_->s, pending_stage_->attempt, 0, {}};
-  if (at != logs_.end()) {
-    record.log = std::move(at->second);
-    logs_.erase(at);
-  }
-  for (const auto& [key, e] : record.log.enqueues)
-    record.hash = hash_combine(hash_key(record.hash, key), e.consumed);
-  for (const auto& [key, taken] : record.log.dequeues)
-    record.hash = hash_combine(hash_key(record.hash, key), taken.element);
-  if (record.log.close) record.hash = hash_key(record.hash, *record.log.close);
-  pending_stage_.reset();
-  out.push_back(ResourceStaged{record.s, record.attempt, record.hash, {}});
-  staged_ = std::move(record);
-}
-
-// The marks of its elements stay as long as a LiveList keeps them for a redo of the run.
-void QueueState::unstage(const StageRequest& request, Outputs& out) {
-  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt) staged_.reset();
-  if (pending_stage_ && pending_stage_->attempt == request.attempt) pending_stage_.reset();
+  Participant::stage(request, out);
   end_attempts(out);
   serve(out);
 }
 
-void QueueState::commit_staged(Outputs& out) {
-  Record record = std::move(*staged_);
-  staged_.reset();
-  committed_ = record.s;
+Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of(CommitNumber,
+                                                                                 const AttemptId&,
+                                                                                 AttemptLog log) {
+  std::uint64_t hash = 0;
+  for (const auto& [key, e] : log.enqueues) hash = hash_combine(hash_key(hash, key), e.consumed);
+  for (const auto& [key, taken] : log.dequeues)
+    hash = hash_combine(hash_key(hash, key), taken.element);
+  if (log.close) hash = hash_key(hash, *log.close);
+  return std::pair{hash, std::move(log)};
+}
+
+Status QueueState::commit(CommitNumber s, const AttemptId&, AttemptLog log, Outputs& out) {
   std::erase_if(elements_, [&](const Element& e) {
-    return std::any_of(record.log.dequeues.begin(), record.log.dequeues.end(),
+    return std::any_of(log.dequeues.begin(), log.dequeues.end(),
                        [&](const auto& taken) { return taken.second.element == e.id; });
   });
   for (Element& e : elements_)
-    if (e.leased && e.run == record.log.run) e.leased = false;  // marked, then not asked for
-  for (auto& [key, e] : record.log.enqueues)
+    if (e.leased && e.run == log.run) e.leased = false;  // marked, then not asked for
+  for (auto& [key, e] : log.enqueues)
     if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}});
-  sizes_[committed_] = std::int64_t(elements_.size());
+  if (log.close) commit_close(log.cancel_pending, out);
+  remember_view();
   raise_min_live(min_live_);
-  if (record.log.close) commit_close(record.log.cancel_pending, out);
+  return ok_status();
 }
 
 void QueueState::commit_close(bool cancel_pending, Outputs& out) {
@@ -249,11 +235,8 @@ void QueueState::commit_close(bool cancel_pending, Outputs& out) {
 }
 
 void QueueState::live(const LiveList& list, Outputs& out) {
-  if (!list.newer_than(live_)) return;
-  live_ = list;
-  raise_min_live(list.min_live);
-  if (staged_ && staged_->s <= list.decided) commit_staged(out);
-  if (staged_ && live_.over(staged_->attempt)) staged_.reset();  // its number was taken back
+  if (list.newer_than(live_)) raise_min_live(list.min_live);
+  if (!note(list, out)) return;
   std::erase_if(session_from_, [&](const auto& entry) {
     return entry.second.view < list.view || entry.second.a <= list.next_a;
   });
@@ -263,10 +246,9 @@ void QueueState::live(const LiveList& list, Outputs& out) {
 
 // What attempts that are over have left goes: logs, waiters, marks.
 void QueueState::end_attempts(Outputs& out) {
-  std::erase_if(logs_, [&](const auto& entry) { return over(entry.first, entry.second.run); });
-  if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
+  drop_over();
   for (Element& e : elements_) {
-    if (!e.leased || (staged_ && staged_->log.run == e.run)) continue;
+    if (!e.leased || (staged_ && staged_->record.run == e.run)) continue;
     auto from = session_from_.find(e.run.session);
     const bool ended = e.attempt.view < live_.view || !live_.keeps_marks(e.run, e.attempt.a) ||
                        (from != session_from_.end() && e.attempt < from->second);
@@ -366,15 +348,16 @@ Status QueueState::restore(CommitNumber committed, std::vector<std::vector<Tenso
   for (auto& element : elements)
     elements_.push_back({next_element_++, std::move(element), false, {}, {}});
   committed_ = committed;
-  sizes_ = {{committed, std::int64_t(elements_.size())}};
   closed_ = closed;
+  views_.clear();
+  remember_view();
   return ok_status();
 }
 
 QueueState::Tables QueueState::tables() const {
   Tables t;
   t.logs = logs_.size();
-  t.staged = (staged_ ? 1u : 0u) + (pending_stage_ ? 1u : 0u);
+  t.staged = staged_count();
   t.waiters = enqueuers_.size() + dequeuers_.size();
   for (const Element& e : elements_) t.leases += e.leased;
   return t;

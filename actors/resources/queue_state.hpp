@@ -10,7 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/core/transaction.hpp"
+#include "troupe/actors/resources/participant.hpp"
+#include "troupe/actors/resources/resource.hpp"
+#include "troupe/graph/op_def.hpp"
 
 namespace troupe {
 
@@ -21,79 +23,18 @@ struct QueueSpec {
   std::vector<PartialShape> shapes;  // empty, or one a component
 };
 
-// The machine of one queue.
-//
-// An Enqueue reserves room now and is visible to other runs when its run commits. A Dequeue marks
-// the oldest unmarked committed element for its run; the element leaves at commit and is unmarked
-// if the run ends otherwise, so nothing is lost or put back out of order. A run's own dequeues see
-// its own enqueues after the committed elements. Back-pressure is a reply not yet given: requests
-// wait in order of arrival on each side, and none overtakes another, except those that need no turn
-// (answered before, or owed an element that only their run can have). A redo of a run gets the
-// elements its earlier attempt had marked.
-//
-// Owned by one actor; no clock, no thread. Every input appends to `out` what has to be sent.
-// Each operation carries the key that makes it idempotent; `id` is the caller's and comes back
-// with the reply. A request of an attempt that is over is answered `aborted`.
-class QueueState {
- public:
+// What a queue is asked, says and keeps.
+struct QueueTypes {
   struct Request {
     std::uint64_t id = 0;
     AttemptInfo attempt;
     WriteKey key;
   };
-  struct Reply {
-    std::uint64_t id = 0;
-    Status status;
-    std::vector<Tensor> element;  // of a dequeue; one i64 scalar for a size
-    bool own = false;             // a dequeue got an element that its own run enqueued
-  };
-  // Who waits here and who holds marks; sent on each change while anybody waits, and once more,
-  // empty, when nobody does any longer.
-  struct Blocked {
-    std::vector<AttemptId> waiting;
-    std::vector<RunId> marked;
-    friend bool operator==(const Blocked&, const Blocked&) = default;
-  };
-  using Output = std::variant<Reply, ResourceStaged, Blocked>;
+  using Reply = ResourceReply;  // values: of a dequeue its element; of a size one i64 scalar
+  using Blocked = ResourceBlocked;
+  using Output = Resource::Output;
   using Outputs = std::vector<Output>;
 
-  // invalid_argument for a capacity below 1, no components, or shapes of another count.
-  static Status check(const QueueSpec& spec);
-  // REQUIRES: check(spec).ok().
-  explicit QueueState(QueueSpec spec);
-  const QueueSpec& spec() const { return spec_; }
-  // invalid_argument, naming both, unless `other` describes the same queue.
-  Status compatible(const QueueSpec& other) const;
-
-  // invalid_argument for another count of components, dtype or shape; cancelled once closed.
-  // failed_precondition when the run's own marks fill the queue.
-  void enqueue(Request request, std::vector<Tensor> element, Outputs& out);
-  // out_of_range when closed and nothing can come any more.
-  void dequeue(Request request, Outputs& out);
-  // Takes effect at commit: behind the enqueues that wait then, or, with `cancel_pending`, at once
-  // and cancelling them. cancelled when the queue is or is being closed already.
-  void close(Request request, bool cancel_pending, Outputs& out);
-  // How many elements the run would find, as of its snapshot and with its own operations. A read,
-  // not a write key.
-  void size(Request request, Outputs& out);
-
-  void stage(const StageRequest& request, Outputs& out);
-  void live(const LiveList& list, Outputs& out);
-
-  bool closed() const { return closed_; }
-  // The committed elements, oldest first, marked ones included (checkpoints, tests).
-  std::vector<std::vector<Tensor>> elements() const;
-  // REQUIRES: nothing logged, staged or waiting.
-  Status restore(CommitNumber committed, std::vector<std::vector<Tensor>> elements, bool closed);
-
-  // Sizes of what must be empty when nothing runs.
-  struct Tables {
-    std::size_t logs = 0, leases = 0, waiters = 0, staged = 0;
-    bool empty() const { return logs + leases + waiters + staged == 0; }
-  };
-  Tables tables() const;
-
- private:
   using ElementId = std::uint64_t;  // 0: an element of the run's own
   struct Element {
     ElementId id = 0;
@@ -110,7 +51,6 @@ class QueueState {
     ElementId element = 0;
     std::vector<Tensor> value;
   };
-  enum class Side : std::uint8_t { enqueue, dequeue };
   struct AttemptLog {
     RunId run;
     std::vector<std::pair<WriteKey, Enqueued>> enqueues;  // in order of reservation
@@ -121,6 +61,63 @@ class QueueState {
       return std::uint32_t(enqueues.size() + dequeues.size() + (close ? 1 : 0));
     }
   };
+};
+
+// The machine of one queue.
+//
+// An Enqueue reserves room now and is visible to other runs when its run commits. A Dequeue marks
+// the oldest unmarked committed element for its run; the element leaves at commit and is unmarked
+// if the run ends otherwise, so nothing is lost or put back out of order. A run's own dequeues see
+// its own enqueues after the committed elements. Back-pressure is a reply not yet given: requests
+// wait in order of arrival on each side, and none overtakes another, except those that need no turn
+// (answered before, or owed an element that only their run can have). A redo of a run gets the
+// elements its earlier attempt had marked.
+//
+// Owned by one actor; no clock, no thread. Every input appends to `out` what has to be sent.
+// Each operation carries the key that makes it idempotent; `id` is the caller's and comes back
+// with the reply. A request of an attempt that is over is answered `aborted`.
+class QueueState final
+    : public QueueTypes,
+      public Participant<QueueTypes::AttemptLog, QueueTypes::AttemptLog, QueueTypes::Output> {
+ public:
+  // invalid_argument for a capacity below 1, no components, or shapes of another count.
+  static Status check(const QueueSpec& spec);
+  // REQUIRES: check(spec).ok().
+  explicit QueueState(QueueSpec spec);
+  const QueueSpec& spec() const { return spec_; }
+  // invalid_argument, naming both, unless `other` describes the same queue.
+  Status compatible(const QueueSpec& other) const;
+
+  // invalid_argument for another count of components, dtype or shape; cancelled once closed.
+  // failed_precondition when the run's own marks fill the queue.
+  void enqueue(Request request, std::vector<Tensor> element, Outputs& out);
+  // out_of_range when closed and nothing can come any more.
+  void dequeue(Request request, Outputs& out);
+  // Takes effect at commit: behind the enqueues that wait then, or, with `cancel_pending`, at once
+  // and cancelling them. cancelled when the queue is or is being closed already.
+  void close(Request request, bool cancel_pending, Outputs& out);
+  // Answers with what `look` makes of what the run finds. A read, not a write key.
+  using Look = std::vector<Tensor> (*)(const QueueView&);
+  void look(Request request, Look look, Outputs& out);
+
+  void stage(const StageRequest& request, Outputs& out);  // see Participant
+  void live(const LiveList& list, Outputs& out);
+
+  bool closed() const { return closed_; }
+  // The committed elements, oldest first, marked ones included (checkpoints, tests).
+  std::vector<std::vector<Tensor>> elements() const;
+  // REQUIRES: nothing logged, staged or waiting.
+  Status restore(CommitNumber committed, std::vector<std::vector<Tensor>> elements, bool closed);
+
+  // Sizes of what must be empty when nothing runs.
+  struct Tables {
+    std::size_t logs = 0, leases = 0, waiters = 0, staged = 0;
+    bool empty() const { return logs + leases + waiters + staged == 0; }
+  };
+  Tables tables() const;
+
+ private:
+  enum class Side : std::uint8_t { enqueue, dequeue };
   struct Waiter {
     std::vector<std::uint64_t> ids;  // a request sent again is answered once for each
     AttemptInfo attempt;
@@ -128,21 +125,17 @@ class QueueState {
     std::vector<Tensor> element;
     bool close_marker = false;  // a committed close behind pending enqueues
   };
-  struct Record {
-    CommitNumber s = 0;
-    AttemptId attempt;
-    std::uint64_t hash = 0;
-    AttemptLog log;
-  };
-
   using Waiters = std::list<Waiter>;
 
   Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
   void raise_min_live(CommitNumber min_live);
   bool refuse(const Request& request, Outputs& out) const;
   bool over(const AttemptId& attempt, const RunId& run) const;
+  bool over(const AttemptId& attempt, const AttemptLog& log) const override {
+    return over(attempt, log.run);
+  }
   void end_attempts(Outputs& out);
-  void learn(const AttemptInfo& attempt, Outputs& out);
+  void hear(const AttemptInfo& attempt, Outputs& out);
   void submit(Side side, Request request, std::vector<Tensor> element, Outputs& out);
   std::optional<Reply> try_enqueue(const Waiter& request);
   std::optional<Reply> try_dequeue(const Waiter& request);
@@ -152,13 +145,17 @@ class QueueState {
   bool marked_by(const Element& element, const AttemptInfo& attempt) const;
   bool nothing_can_come(const AttemptInfo& attempt) const;
   const AttemptLog* log_of(const AttemptInfo& attempt) const;
+  void remember_view();
+  QueueView view_of(const AttemptInfo& attempt) const;
   std::int64_t own_marks(const AttemptInfo& attempt) const;
   std::int64_t reserved() const;
   Status check_element(const std::vector<Tensor>& element) const;
-  void commit_staged(Outputs& out);
+  std::string name() const override { return "queue '" + spec_.name + "'"; }
+  std::uint32_t keys_of(const AttemptLog& log) const override { return log.keys(); }
+  Expected<std::pair<std::uint64_t, AttemptLog>> record_of(CommitNumber s, const AttemptId& attempt,
+                                                           AttemptLog log) override;
+  Status commit(CommitNumber s, const AttemptId& attempt, AttemptLog log, Outputs& out) override;
   void commit_close(bool cancel_pending, Outputs& out);
-  void try_stage(Outputs& out);
-  void unstage(const StageRequest& request, Outputs& out);
   bool serve_side(Side side, Outputs& out);
   void serve(Outputs& out);
   void report_blocked(Outputs& out);
@@ -166,17 +163,12 @@ class QueueState {
   const QueueSpec spec_;
   std::deque<Element> elements_;  // committed, oldest first
   ElementId next_element_ = 1;
-  std::map<CommitNumber, std::int64_t> sizes_;  // after each commit a snapshot may still ask for
+  std::map<CommitNumber, QueueView> views_;  // after each commit a snapshot may still ask for
   CommitNumber min_live_ = 0;
   bool closed_ = false;   // nothing more is accepted
   bool closing_ = false;  // a committed close waits behind pending enqueues
-  CommitNumber committed_ = 0;
-  LiveList live_;
   std::map<std::uint64_t, AttemptId> session_from_;  // what requests said beyond the last LiveList
-  std::unordered_map<AttemptId, AttemptLog> logs_;
-  Waiters enqueuers_, dequeuers_;  // in order of arrival
-  std::optional<StageRequest> pending_stage_;
-  std::optional<Record> staged_;
+  Waiters enqueuers_, dequeuers_;                    // in order of arrival
   Blocked reported_;
 };
 

@@ -13,13 +13,13 @@ namespace troupe {
 
 struct UpdateRule;  // variable_store.hpp
 
-// From an executor to a resource of its process, or to the process itself (External::resource names
-// a kind without handles). Answered once with a ResourceAnswer. Neither is lost or doubled.
+// From an executor to a resource of its process. Answered once with a ResourceAnswer. Neither is
+// lost or doubled.
 struct ResourceRequest {
   // One node of the plan. Both pointers are into `plan`.
   struct Item {
-    const PlanInfo* node = nullptr;         // its verb, attributes and replica
-    const ResourceRef* resource = nullptr;  // null: it has no handle
+    const PlanInfo* node = nullptr;  // its verb, attributes and replica
+    const ResourceRef* resource = nullptr;
     WriteKey key;
     std::shared_ptr<const UpdateRule> rule;  // of nodes with External::Order::write
     std::uint64_t position = 0;              // of the element that a dataset is asked for

@@ -137,7 +137,8 @@ Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targe
   const auto& rule = static_cast<const RuleWithKernel&>(*write.rule);
   auto check = [&](std::size_t input, DType is, std::string_view variable) -> Status {
     const ArgSpec& arg = rule.op_info->in[input];
-    const DType wanted = rule.op_info->held_by(arg, rule.attrs);
+    const bool fixed = arg.kind == ArgSpec::Kind::fixed && arg.dtype != DType::resource;
+    const DType wanted = fixed ? arg.dtype : rule.op_info->held_by(arg, rule.attrs);
     if (is == wanted) return ok_status();
     return invalid_argument(
         fmt::format("node '{}': the {} of {} must be {}, not {}{}", rule.node, arg.name, rule.op,

@@ -11,7 +11,7 @@ void VariableStore::read(ReadRequest request, Outputs& out) {
     out.push_back(ReadReply{request.id, s, {}, {}});
     return;
   }
-  learn(request.attempt, out);
+  hear(request.attempt, out);
   if (!try_read(request, out)) waiting_.push_back(std::move(request));
 }
 

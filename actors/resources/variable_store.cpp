@@ -67,10 +67,9 @@ Status VariableStore::refusal(const AttemptInfo& attempt) const {
   return live_.over(attempt.id) ? over_status(attempt) : ok_status();
 }
 
-// Whoever carries R knows that all numbers up to R are decided.
-void VariableStore::learn(const AttemptInfo& attempt, Outputs& out) {
+void VariableStore::hear(const AttemptInfo& attempt, Outputs& out) {
   raise_min_live(attempt.min_live);
-  if (staged_ && staged_->s <= attempt.snapshot) commit_staged(out);
+  learn(attempt.snapshot, out);
   apply_next(false, out);
 }
 
@@ -153,22 +152,17 @@ void VariableStore::log(LogRequest request, Outputs& out) {
     out.push_back(LogReply{request.id, s, 0});
     return;
   }
-  learn(request.attempt, out);
+  hear(request.attempt, out);
   const AttemptId attempt = request.attempt.id;
-  if (request.commit != 0 && request.commit <= committed_) {
-    bool again = last_fast_ == attempt && request.commit == committed_;
-    Status s =
-        again ? ok_status()
-              : aborted("number " + std::to_string(request.commit) + " was used by another run");
-    out.push_back(LogReply{request.id, s, again ? request.commit : 0});
+  if (request.commit != 0 && request.commit == committed_ && last_fast_ == attempt) {
+    out.push_back(LogReply{request.id, ok_status(), request.commit});
     return;
   }
   if (staged_ && staged_->attempt == attempt) {  // its keys were all there: this is a repetition
     out.push_back(LogReply{request.id, ok_status(), 0});
     return;
   }
-  auto known = logs_.find(attempt);
-  AttemptLog* log = known == logs_.end() ? nullptr : &known->second;
+  AttemptLog* log = find_log(attempt);
   std::erase_if(request.writes, [&](const LoggedWrite& write) {
     return log && std::any_of(log->writes.begin(), log->writes.end(), [&](const Write& w) {
              return w.node == write.key.node && w.iterations == write.key.iterations &&
@@ -192,25 +186,28 @@ void VariableStore::log(LogRequest request, Outputs& out) {
   serve_reads(out);
 }
 
-// The fast path.
+// The fast path. Its number is taken last: what fails before leaves it to another run.
 void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out) {
   const AttemptId attempt = request.attempt.id;
-  Record record = make_record(request.commit, attempt, std::move(log));
+  Record record = make_record(request.commit, std::move(log)).second;
   record.may_wait = true;
   logs_.erase(attempt);
-  if (Status s = reserve(record, copies(record)); !s.ok()) {
-    out.push_back(LogReply{request.id, std::move(s), 0});
+  Status status = reserve(record, copies(record));
+  if (status.ok()) status = take_number(request.commit);
+  if (!status.ok()) {
+    out.push_back(LogReply{request.id, std::move(status), 0});
     return;
   }
   out.push_back(LogReply{request.id, ok_status(), request.commit});
   last_fast_ = attempt;
-  commit(std::move(record), out);
+  (void)commit(request.commit, attempt, std::move(record), out);
 }
 
 // ------------------------------------------------------------------ staging and committing
 
-VariableStore::Record VariableStore::make_record(CommitNumber s, const AttemptId& attempt,
-                                                 AttemptLog log) {
+// With its hash.
+std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(CommitNumber s,
+                                                                           AttemptLog log) {
   std::uint64_t h = 0;
   for (const Write& w : log.writes) {
     h = hash_combine(hash_text(w.rule->op, h), w.node);
@@ -221,9 +218,9 @@ VariableStore::Record VariableStore::make_record(CommitNumber s, const AttemptId
       for (const Tensor& t : operands) h = hash_shape(h, t);
     }
   }
-  Record record{s, attempt, h, {}, {}, {}, std::move(log.metas), false};
+  Record record{s, {}, {}, {}, std::move(log.metas), false};
   for (const Write& w : log.writes) record.reductions.push_back(reduction_of(w, record.names));
-  return record;
+  return {h, std::move(record)};
 }
 
 // Memory for what replicas' contributions are joined into, and for new values if `copied`.
@@ -247,60 +244,32 @@ bool VariableStore::copies(const Record& record) const {
 }
 
 void VariableStore::stage(const StageRequest& request, Outputs& out) {
-  if (request.withdrawn) {
-    if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt) staged_.reset();
-    if (pending_stage_ && pending_stage_->attempt == request.attempt) pending_stage_.reset();
-    return;
-  }
-  if (!broken_.ok()) {
+  if (!broken_.ok() && request.order != StageOrder::withdraw) {
     out.push_back(ResourceStaged{request.s, request.attempt, 0, broken_});
     return;
   }
   raise_min_live(request.min_live);
-  if (staged_ && staged_->s < request.s) commit_staged(out);
-  if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
-    out.push_back(ResourceStaged{staged_->s, staged_->attempt, staged_->hash, {}});
-  if (request.s <= committed_ || staged_) return;
-  pending_stage_ = request;
-  try_stage(out);
+  Participant::stage(request, out);
 }
 
-void VariableStore::try_stage(Outputs& out) {
-  if (!pending_stage_) return;
-  auto log = logs_.find(pending_stage_->attempt);
-  if ((log == logs_.end() ? 0 : log->second.keys) < pending_stage_->keys) return;
-  AttemptLog mine;
-  if (log != logs_.end()) {
-    mine = std::move(log->second);
-    logs_.erase(log);
-  }
-  Record record = make_record(pending_stage_->s, pending_stage_->attempt, std::move(mine));
-  pending_stage_.reset();
-  Status status = reserve(record, true);
-  out.push_back(ResourceStaged{record.s, record.attempt, record.hash, status});
-  if (status.ok()) staged_ = std::move(record);
+Expected<std::pair<std::uint64_t, VariableStore::Record>> VariableStore::record_of(CommitNumber s,
+                                                                                   const AttemptId&,
+                                                                                   AttemptLog log) {
+  auto staged = make_record(s, std::move(log));
+  TROUPE_TRY(reserve(staged.second, true));
+  return staged;
 }
 
-void VariableStore::commit_staged(Outputs& out) {
-  Record record = std::move(*staged_);
-  staged_.reset();
-  commit(std::move(record), out);
-}
-
-void VariableStore::commit(Record record, Outputs& out) {
-  if (record.s <= committed_)  // of a coordinator that contradicts itself
-    return fail_all(data_loss("container " + name_ + " was told to commit " +
-                              std::to_string(record.s) + " after " + std::to_string(committed_)),
-                    out);
-  committed_ = record.s;
+Status VariableStore::commit(CommitNumber s, const AttemptId&, Record record, Outputs& out) {
   for (const auto& [name, after] : record.metas) {
     Variable& v = variables_.find(name)->second;
-    if (!v.initialised) v.since = record.s;
+    if (!v.initialised) v.since = s;
     v.initialised = after.initialised;
     v.shape = after.shape;
   }
   committing_.push_back(std::move(record));
   apply_next(false, out);
+  return ok_status();
 }
 
 // What the caller needs to apply this write, all but the variables' values.
@@ -383,23 +352,16 @@ void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) 
 
 void VariableStore::fail_all(Status status, Outputs& out) {
   broken_ = status;
-  logs_.clear();
+  forget_all();
   committing_.clear();
   commit_task_ = 0;  // its values are nobody's any more
-  staged_.reset();
-  pending_stage_.reset();
   out.push_back(Failed{status});
   serve_reads(out);
 }
 
 void VariableStore::live(const LiveList& list, Outputs& out) {
-  if (!list.newer_than(live_)) return;
-  live_ = list;
-  raise_min_live(list.min_live);  // first: it says whether the commit may overwrite
-  if (staged_ && staged_->s <= list.decided) commit_staged(out);
-  if (staged_ && live_.over(staged_->attempt)) staged_.reset();  // its number was taken back
-  std::erase_if(logs_, [&](const auto& entry) { return live_.over(entry.first); });
-  if (pending_stage_ && live_.over(pending_stage_->attempt)) pending_stage_.reset();
+  if (list.newer_than(live_)) raise_min_live(list.min_live);  // may a commit overwrite?
+  if (!note(list, out)) return;
   apply_next(true, out);
   serve_reads(out);
 }
@@ -416,7 +378,7 @@ VariableStore::Tables VariableStore::tables() const {
   Tables t;
   t.logs = logs_.size();
   t.waiting_reads = waiting_.size();
-  t.staged = (staged_ ? 1u : 0u) + (pending_stage_ ? 1u : 0u);
+  t.staged = staged_count();
   t.committing = committing_.size();
   t.tasks = previews_.size() + (commit_task_ != 0 ? 1u : 0u);
   for (const auto& [name, v] : variables_)

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "troupe/actors/resources/participant.hpp"
 #include "troupe/core/attr.hpp"
 #include "troupe/core/transaction.hpp"
 #include "troupe/graph/op_def.hpp"
@@ -76,23 +77,8 @@ class UpdateRules {
   virtual Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const = 0;
 };
 
-// The machine of one variable container.
-//
-// Owned by one actor; no clock, no thread, no kernels. Every input appends to `out` what has to be
-// done: replies (matched by the caller's `id`) and apply tasks, which the caller runs on the
-// device, in the order given, and answers with `applied`. At most one task that commits is in
-// flight. Requests of attempts that are over are answered `aborted`.
-//
-// Memory that applying may need is reserved before a write counts as staged, so that what was
-// decided does not fail for want of it: for every write that is staged, and on the fast path for
-// those of which it is known that they cannot be applied in place.
-//
-// A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
-// decided and was staged here if it touched this container, so a staged s <= R commits first. The
-// value a live attempt may still ask for is kept beside the newer one; in place is allowed only
-// when nobody can.
-class VariableStore {
- public:
+// What a container is asked, says and keeps.
+struct VariableTypes {
   struct ReadRequest {
     std::uint64_t id = 0;  // the caller's, given back in the reply
     AttemptInfo attempt;
@@ -147,6 +133,49 @@ class VariableStore {
   using Output = std::variant<ReadReply, LogReply, ResourceStaged, Task, Failed>;
   using Outputs = std::vector<Output>;
 
+  // One write with the contributions that have arrived, by replica.
+  struct Write {
+    std::uint32_t node = 0;
+    std::vector<std::int64_t> iterations;
+    std::shared_ptr<const UpdateRule> rule;
+    std::map<std::uint32_t, std::vector<Tensor>> contributions;
+    bool complete() const { return contributions.size() >= rule->replicas; }
+  };
+  struct AttemptLog {
+    std::vector<Write> writes;  // in the order their first contributions arrived
+    std::uint32_t keys = 0;
+    std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
+  };
+  using Metas = std::map<std::string, VariableMeta, std::less<>>;
+  struct Record {
+    CommitNumber s = 0;
+    std::vector<std::string> names;  // of the variables it changes
+    std::vector<WriteReduction> reductions;
+    std::vector<Tensor> room;  // reserved for their values
+    Metas metas;               // of its targets, after it
+    bool may_wait = false;     // worth waiting to learn whether it can be applied in place
+  };
+};
+
+// The machine of one variable container.
+//
+// Owned by one actor; no clock, no thread, no kernels. Every input appends to `out` what has to be
+// done: replies (matched by the caller's `id`) and apply tasks, which the caller runs on the
+// device, in the order given, and answers with `applied`. At most one task that commits is in
+// flight. Requests of attempts that are over are answered `aborted`.
+//
+// Memory that applying may need is reserved before a write counts as staged, so that what was
+// decided does not fail for want of it: for every write that is staged, and on the fast path for
+// those of which it is known that they cannot be applied in place.
+//
+// A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
+// decided and was staged here if it touched this container, so a staged s <= R commits first. The
+// value a live attempt may still ask for is kept beside the newer one; in place is allowed only
+// when nobody can.
+class VariableStore final
+    : public VariableTypes,
+      public Participant<VariableTypes::AttemptLog, VariableTypes::Record, VariableTypes::Output> {
+ public:
   // `name` is the container's, for errors. The rules outlive the store.
   VariableStore(std::string name, const UpdateRules& rules);
 
@@ -158,7 +187,7 @@ class VariableStore {
   // All writes of a request are logged or none: unknown variable (not_found), uninitialised
   // (failed_precondition), dtype or shape (invalid_argument), what `check` says.
   void log(LogRequest request, Outputs& out);
-  void stage(const StageRequest& request, Outputs& out);
+  void stage(const StageRequest& request, Outputs& out);  // see Participant
   void live(const LiveList& list, Outputs& out);
   // The task's final values, or why it failed.
   void applied(std::uint64_t task, Expected<std::vector<Tensor>> values, Outputs& out);
@@ -167,7 +196,6 @@ class VariableStore {
   // REQUIRES: nothing logged or staged, every name declared.
   Status restore(CommitNumber committed, const std::vector<std::pair<std::string, Tensor>>& values);
 
-  CommitNumber committed() const { return committed_; }
   std::vector<VariableMeta> variables() const;  // in name order, as of the last commit
 
   // Sizes of what must be empty when nothing runs; `versions` counts values beyond one a variable.
@@ -192,37 +220,13 @@ class VariableStore {
     CommitNumber since = 0;        // the commit that initialised it
     std::deque<Version> versions;  // ascending; the last is the newest applied
   };
-  // One write with the contributions that have arrived, by replica.
-  struct Write {
-    std::uint32_t node = 0;
-    std::vector<std::int64_t> iterations;
-    std::shared_ptr<const UpdateRule> rule;
-    std::map<std::uint32_t, std::vector<Tensor>> contributions;
-    bool complete() const { return contributions.size() >= rule->replicas; }
-  };
-  struct AttemptLog {
-    std::vector<Write> writes;  // in the order their first contributions arrived
-    std::uint32_t keys = 0;
-    std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
-  };
-  using Metas = std::map<std::string, VariableMeta, std::less<>>;
-  struct Record {
-    CommitNumber s = 0;
-    AttemptId attempt;
-    std::uint64_t hash = 0;
-    std::vector<std::string> names;  // of the variables it changes
-    std::vector<WriteReduction> reductions;
-    std::vector<Tensor> room;  // reserved for their values
-    Metas metas;               // of its targets, after it
-    bool may_wait = false;     // worth waiting to learn whether it can be applied in place
-  };
   struct Preview {
     ReadRequest request;
     std::vector<std::string> names;  // of the task's variables
   };
 
   Status refusal(const AttemptInfo& attempt) const;
-  void learn(const AttemptInfo& attempt, Outputs& out);
+  void hear(const AttemptInfo& attempt, Outputs& out);
   void raise_min_live(CommitNumber min_live);
   Status check(const LogRequest& request, const AttemptLog* log, Metas& metas) const;
   void log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out);
@@ -230,12 +234,14 @@ class VariableStore {
   void append(AttemptLog& log, const LoggedWrite& write);
   VariableMeta meta(const Variable& variable) const;
   static WriteReduction reduction_of(const Write& write, std::vector<std::string>& names);
-  static Record make_record(CommitNumber s, const AttemptId& attempt, AttemptLog log);
+  static std::pair<std::uint64_t, Record> make_record(CommitNumber s, AttemptLog log);
   Status reserve(Record& record, bool copied) const;
   bool copies(const Record& record) const;
-  void commit(Record record, Outputs& out);
-  void commit_staged(Outputs& out);
-  void try_stage(Outputs& out);
+  std::string name() const override { return "container " + name_; }
+  std::uint32_t keys_of(const AttemptLog& log) const override { return log.keys; }
+  Expected<std::pair<std::uint64_t, Record>> record_of(CommitNumber s, const AttemptId& attempt,
+                                                       AttemptLog log) override;
+  Status commit(CommitNumber s, const AttemptId& attempt, Record record, Outputs& out) override;
   void apply_next(bool wanted, Outputs& out);
   void committed_applied(std::vector<Tensor> values, Outputs& out);
   void fail_all(Status status, Outputs& out);
@@ -252,12 +258,7 @@ class VariableStore {
   const std::string name_;
   const UpdateRules& rules_;
   std::map<std::string, Variable, std::less<>> variables_;
-  CommitNumber committed_ = 0;  // the newest number known to be decided that touched this container
   CommitNumber min_live_ = 0;
-  LiveList live_;
-  std::unordered_map<AttemptId, AttemptLog> logs_;
-  std::optional<StageRequest> pending_stage_;
-  std::optional<Record> staged_;
   std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
   std::uint64_t commit_task_ = 0;  // the id of the one in flight, or 0
   std::map<std::uint64_t, Preview> previews_;  // task -> the read it answers

@@ -38,12 +38,18 @@ bool of_attempt(const WireMessage& message) {
 
 // Whether a worker that names a process names itself.
 bool speaks_for_itself(ProcessId from, const WireMessage& message) {
-  if (auto* staged = std::get_if<Staged>(&message)) return staged->shard == from;
-  if (auto* blocked = std::get_if<BlockedReport>(&message)) return blocked->shard == from;
-  if (auto* loaded = std::get_if<StepLoaded>(&message)) return loaded->process == from;
-  if (auto* ready = std::get_if<Ready>(&message)) return ready->process == from;
-  if (auto* lost = std::get_if<LinkLost>(&message)) return lost->process == from;
-  return true;
+  return std::visit(
+      [&]<class M>(const M& m) {
+        if constexpr (requires { MessageRules<M>::speaker(m); })
+          return MessageRules<M>::speaker(m) == from;
+        else
+          return true;
+      },
+      message);
+}
+
+Sender sender_of(const WireMessage& message) {
+  return std::visit([]<class M>(const M&) { return MessageRules<M>::kSender; }, message);
 }
 
 // What a timeline calls a message: the name of its type.
@@ -254,18 +260,8 @@ void NetHub::control(PeerId peer, Buffer bytes) {
 
 bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
   if (std::holds_alternative<MessagePart>(message)) return false;  // parts of a part
-  bool from_master = from == 0;
-  bool to_master = is_master_;
-  bool master_speaks =
-      std::holds_alternative<Welcome>(message) || std::holds_alternative<Members>(message) ||
-      std::holds_alternative<LoadGraph>(message) || std::holds_alternative<LoadStep>(message) ||
-      std::holds_alternative<UnloadStep>(message) ||
-      std::holds_alternative<StartPartition>(message) ||
-      std::holds_alternative<DropContainers>(message) ||
-      std::holds_alternative<AbortPartition>(message) || std::holds_alternative<Prepare>(message) ||
-      std::holds_alternative<RevokeGrant>(message) || std::holds_alternative<LiveList>(message) ||
-      std::holds_alternative<RecordTrace>(message) || std::holds_alternative<Leave>(message);
-  return master_speaks ? from_master : to_master;
+  const Sender sender = sender_of(message);
+  return (sender != Sender::worker && from == 0) || (sender != Sender::master && is_master_);
 }
 
 void NetHub::deliver_to(WorkerActor worker) {
@@ -290,32 +286,22 @@ CoordinatorActor NetHub::coordinator() const {
 
 void NetHub::dispatch(ProcessId from, WireMessage message) {
   std::visit(
-      [&](auto& m) {
-        using M = std::decay_t<decltype(m)>;
-        if constexpr (std::is_same_v<M, Welcome> || std::is_same_v<M, Ready> ||
-                      std::is_same_v<M, Members> || std::is_same_v<M, Leave> ||
-                      std::is_same_v<M, LinkLost> || std::is_same_v<M, RecordTrace> ||
-                      std::is_same_v<M, TraceSpans>) {
+      [&]<class M>(M& m) {
+        using Rules = MessageRules<M>;
+        if constexpr (Rules::kReceiver == Receiver::membership)
           owner_.message(from, std::move(m));
-        } else if constexpr (std::is_same_v<M, PartitionDone> || std::is_same_v<M, Staged> ||
-                             std::is_same_v<M, GrantReturned> || std::is_same_v<M, BlockedReport> ||
-                             std::is_same_v<M, StepLoaded>) {
-          if (CoordinatorActor to = coordinator()) deliver(to, std::move(m));
-        } else if constexpr (!std::is_same_v<M, MessagePart>) {
-          if (WorkerActor to = worker()) deliver(to, std::move(m));
-        }
+        else if constexpr (Rules::kReceiver == Receiver::actor && Rules::kSender == Sender::master)
+          deliver(worker(), std::move(m), Rules::kShortWork);
+        else if constexpr (Rules::kReceiver == Receiver::actor)
+          deliver(coordinator(), std::move(m), Rules::kShortWork);
       },
       message);
 }
 
-// What a step is made of is short work; graphs and steps to load are not.
 template <class Actor, class Message>
-void NetHub::deliver(const Actor& to, Message message) {
-  constexpr bool loads = std::is_same_v<Message, LoadGraph> || std::is_same_v<Message, LoadStep> ||
-                         std::is_same_v<Message, UnloadStep> ||
-                         std::is_same_v<Message, DropContainers> ||
-                         std::is_same_v<Message, StepLoaded>;
-  if (inline_ && !loads)
+void NetHub::deliver(const Actor& to, Message message, bool short_work) {
+  if (!to) return;
+  if (inline_ && short_work)
     send_inline(to, std::move(message));
   else
     caf::anon_send(to, std::move(message));
@@ -417,7 +403,7 @@ void NetHub::tensor(PeerId peer, const TensorHeader& header, Buffer bytes) {
     arrived.tag = Tag(tag->iterations);
     arrived.tensor = std::move(tensor);
     arrived.dead = tag->dead;
-    if (WorkerActor to = worker()) deliver(to, std::move(arrived));
+    deliver(worker(), std::move(arrived), true);
     return;
   }
   std::optional<WireMessage> ready;
@@ -484,11 +470,28 @@ TensorTag large_tag(TensorTag::Kind kind, CompiledId compiled, std::uint32_t par
   return tag;
 }
 
+template <class T, class... Some>
+constexpr bool is_one_of = (std::is_same_v<T, Some> || ...);
+
+// The types of a tuple, but for some.
+template <class... Some, class... All>
+auto without(std::tuple<All...>) -> decltype(std::tuple_cat(
+    std::conditional_t<is_one_of<All, Some...>, std::tuple<>, std::tuple<All>>{}...));
+
+// A proxy's behavior: its own handlers, and of the other messages one each that sends it on.
+template <class Actor, class... Others, class Self, class... Handlers>
+typename Actor::behavior_type behavior_of(std::tuple<Others...>*, Self self, Handlers... own) {
+  return {std::move(own)..., [self](const Others& m) { forward(self->state, m); }...};
+}
+
 ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxyState> self,
                                           NetHub* hub, ProcessId process,
                                           std::shared_ptr<void> alive) {
   self->state = {hub, process, std::move(alive)};
-  return {
+  using Others = decltype(without<LoadGraph, LoadStep, UnloadStep, StartPartition, LiveList>(
+      ToActors<Sender::master>{}));
+  return behavior_of<ProcessActor>(
+      static_cast<Others*>(nullptr), self,
       [self](const LoadGraph& m) {
         if (m.from > 0 && self->state.refused.contains(m.session))
           return;  // it lacks what was before
@@ -507,7 +510,6 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         self->state.fetches.erase(m.compiled);
         forward(self->state, m);
       },
-      [self](const DropContainers& m) { forward(self->state, m); },
       [self](StartPartition& m) {
         auto& s = self->state;
         // The transport loses nothing as long as the peer is up: what the master repeats, since it
@@ -530,9 +532,6 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         done.status = status.in("while feeds were sent");
         self->state.hub->answer(self->state.process, std::move(done));
       },
-      [self](const AbortPartition& m) { forward(self->state, m); },
-      [self](const RevokeGrant& m) { forward(self->state, m); },
-      [self](const Prepare& m) { forward(self->state, m); },
       [self](const LiveList& m) {
         self->state.hub->live(m);
         forward(self->state, m);
@@ -542,15 +541,15 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
       [self](const Leave& m) {
         forward(self->state, m);
         self->quit();
-      },
-  };
+      });
 }
 
 CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<ProxyState> self,
                                              NetHub* hub, std::shared_ptr<void> alive) {
   self->state = {hub, 0, std::move(alive)};
-  return {
-      [self](PartitionDone& m) {
+  using Others = decltype(without<PartitionDone>(ToActors<Sender::worker>{}));
+  return behavior_of<CoordinatorActor>(
+      static_cast<Others*>(nullptr), self, [self](PartitionDone& m) {
         Inline inlined;
         for (Fetched& f : m.fetches) {
           if (inlined.keeps(f.value)) continue;
@@ -563,12 +562,7 @@ CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<
         m.status = status.in("while fetches were sent");
         m.fetches.clear();
         forward(self->state, m);
-      },
-      [self](const Staged& m) { forward(self->state, m); },
-      [self](const GrantReturned& m) { forward(self->state, m); },
-      [self](const BlockedReport& m) { forward(self->state, m); },
-      [self](const StepLoaded& m) { forward(self->state, m); },
-  };
+      });
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ class NetHub final : public Hub, public TransportHandler {
   PeerId peer_of(ProcessId process) const;  // 0: none
   void dispatch(ProcessId from, WireMessage message);
   template <class Actor, class Message>
-  void deliver(const Actor& to, Message message);
+  void deliver(const Actor& to, Message message, bool short_work);
   Status send_parts(PeerId peer, std::span<const std::byte> message);
   bool may_send(ProcessId from, const WireMessage& message) const;
   void hold_tensors();

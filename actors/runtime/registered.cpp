@@ -1,5 +1,6 @@
 #include "troupe/actors/runtime/registered.hpp"
 
+#include "troupe/actors/resources/resource.hpp"
 #include "troupe/core/dtype.hpp"
 #include "troupe/core/hash.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -41,12 +42,14 @@ Registered registered() {
     ops.add(def.reduce).add(std::uint64_t(def.combine)).add(std::uint64_t(def.role));
     ops.add(std::uint64_t(def.stateful) | std::uint64_t(def.random) << 1 |
             std::uint64_t(def.commutative) << 2 | std::uint64_t(def.composite != nullptr) << 3);
+    ops.add(def.external.resource).add(def.external.verb);
     for (const std::string& type : kernels.devices_of(def.name)) {
       devices.add(def.name).add(type);
       for (int dtype = int(DType::f32); dtype <= int(DType::resource); ++dtype)
         devices.add(std::uint64_t(kernels.has(def.name, type, DType(dtype))));
     }
   }
+  ops.add(resource_kind_names());
   for (const std::string& stage : stage_names()) passes.add(stage);
   for (const PassDef& pass : table.passes) passes.add(pass.name).add(pass.after);
   for (const DeviceType& type : table.devices.all())

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-// Of ops::builtin() and of the passes of compile(), by name and definition; of devices, which ops
-// have kernels there. Equal in two processes that run the same program.
+// Of ops::builtin(), kinds of resources and the passes of compile(), by name and definition; of
+// devices, which ops have kernels there. Equal in two processes that run the same program.
 Registered registered();
 
 }  // namespace troupe

@@ -54,11 +54,8 @@ using Self = ExecutorActor::stateful_pointer<ExecutorState>;
 // Carrying out what the machine says.
 
 void carry_out(Self self, PartitionRuns::Ask& ask) {
-  const auto& setup = self->state.setup;
-  const ServiceActor& to = ask.resource == kNoResource
-                               ? setup.services.at(ask.request.external().resource)
-                               : setup.resources[ask.resource];
-  self->send(to, ResourceCall{std::move(ask.request), ExecutorActor(self)});
+  self->send(self->state.setup.resources[ask.resource],
+             ResourceCall{std::move(ask.request), ExecutorActor(self)});
 }
 
 void carry_out(Self self, PartitionRuns::Burst& burst) {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <caf/fwd.hpp>
-#include <map>
 #include <memory>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -30,8 +28,7 @@ struct ChannelRoutes {
 struct ExecutorSetup {
   CompiledId compiled = 0;
   PartitionSetup partition;
-  std::vector<ServiceActor> resources;           // parallel to PartitionSetup::resources
-  std::map<std::string, ServiceActor> services;  // by kind: what is asked without a handle
+  std::vector<ServiceActor> resources;  // parallel to PartitionSetup::resources
   DeviceActor device;
   CoordinatorActor coordinator;
   std::shared_ptr<const ChannelRoutes> routes;

@@ -70,27 +70,6 @@ std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
   return hash_text(resource.name, hash_text(resource.container, hash_text(device, key)));
 }
 
-Expected<QueueSpec> queue_spec(const ResourceRef& resource) {
-  QueueSpec spec;
-  spec.name = resource.name;
-  auto attr = [&](const char* name) -> const Attr* {
-    auto it = resource.def.attrs.find(name);
-    return it == resource.def.attrs.end() ? nullptr : &it->second;
-  };
-  const Attr* capacity = attr("capacity");
-  const Attr* types = attr("types");
-  const Attr* shapes = attr("shapes");
-  if (!capacity || !capacity->get<std::int64_t>() || !types || !types->get<std::vector<DType>>())
-    return invalid_argument("node '" + resource.def.name + "' does not describe a queue");
-  spec.capacity = *capacity->get<std::int64_t>();
-  spec.dtypes = *types->get<std::vector<DType>>();
-  if (shapes && shapes->get<std::vector<PartialShape>>())
-    spec.shapes = *shapes->get<std::vector<PartialShape>>();
-  TROUPE_TRY(
-      QueueState::check(spec).at(resource.def.site).in("in node '" + resource.def.name + "'"));
-  return spec;
-}
-
 StepLoader::StepLoader(ProcessId process, const OpTable& ops, const std::vector<Device*>& devices,
                        bool check)
     : process_(process), ops_(ops), check_(check), host_(ops) {

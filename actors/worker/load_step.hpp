@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/actors/resources/queue_state.hpp"
 #include "troupe/actors/worker/partition_runs.hpp"
 #include "troupe/core/ids.hpp"
 #include "troupe/graph/import.hpp"
@@ -35,9 +34,6 @@ std::vector<DatasetRead> dataset_reads(const Plan& plan);
 // Names a variable or queue among all of a job, for finding conflicts.
 std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
                            const std::string& device);
-
-// invalid_argument when the handle node does not describe a queue.
-Expected<QueueSpec> queue_spec(const ResourceRef& resource);
 
 // What a partition was compiled for; its kernels rely on it.
 struct FeedSpec {

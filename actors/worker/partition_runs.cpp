@@ -109,10 +109,14 @@ void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult res
   done.partition = setup_.partition;
   done.status = std::move(result.status);
   done.fetches = std::move(result.fetches);
-  std::map<ResourceId, std::uint32_t> keys;
-  for (std::size_t r = 0; r < result.keys.size(); ++r)
-    if (result.keys[r] > 0) keys[setup_.resources[r].id] += result.keys[r];
-  for (const auto& [resource, count] : keys) done.writes.push_back({resource, count});
+  std::map<ResourceId, ResourceWrites> writes;
+  for (std::size_t r = 0; r < result.keys.size(); ++r) {
+    const PartitionResource& resource = setup_.resources[r];
+    if (result.keys[r] == 0) continue;
+    ResourceWrites& mine = writes[resource.id];
+    mine = {resource.id, mine.keys + result.keys[r], resource.outside};
+  }
+  for (const auto& [id, mine] : writes) done.writes.push_back(mine);
   done.uses = std::move(attempt.uses);
   done.fast_committed = attempt.committed;
   if (attempt.began_ns != 0 && line())
@@ -278,7 +282,7 @@ ResourceRequest::Item PartitionRuns::item_of(const Attempt& attempt, RequestItem
   const Plan& plan = setup_.program->plan();
   ResourceRequest::Item out;
   out.node = &plan.info[item.node];
-  if (out.node->resource != kNoResource) out.resource = &plan.resources[out.node->resource];
+  out.resource = &plan.resources[out.node->resource];
   out.key.node = item.node;
   out.key.replica = std::uint32_t(std::max(0, out.node->replica));
   if (auto write = setup_.writes.find(item.node); write != setup_.writes.end()) {
@@ -292,7 +296,7 @@ ResourceRequest::Item PartitionRuns::item_of(const Attempt& attempt, RequestItem
   return out;
 }
 
-// Of a dataset: the element that START gave this node's replica.
+// Of a dataset: the element that START gave this node's replica; of others 0.
 std::uint64_t PartitionRuns::position_of(const Attempt& attempt, const PlanInfo& node) const {
   for (std::size_t d = 0; d < setup_.datasets.size(); ++d) {
     if (setup_.datasets[d].resource != node.resource) continue;
@@ -316,7 +320,6 @@ void PartitionRuns::note_use(Attempt& attempt, const RequestItem& item) const {
 // What only the answer tells of how the run depends on others.
 void PartitionRuns::note_answer(Attempt& attempt, const ResourceAnswer& answer) const {
   const std::uint32_t asked = attempt.asked.at(std::uint32_t(answer.id));
-  if (asked == kNoResource) return;
   const PartitionResource& resource = setup_.resources[asked];
   if (answer.own) attempt.uses.own_dequeues.push_back(resource.key);
   for (const std::string& name : answer.also_seen)

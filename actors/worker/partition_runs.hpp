@@ -21,6 +21,7 @@ struct PartitionResource {
   ResourceId id;
   std::string name;       // of the variable, inside its container
   std::uint64_t key = 0;  // names the variable or queue for conflicts (Uses)
+  bool outside = false;   // ResourceWrites::outside
 };
 
 // What is particular to a write node.
@@ -72,10 +73,9 @@ class PartitionRuns {
     bool dead = false;
   };
 
-  // To the resource of that index in Plan::resources, or kNoResource: to the process. Answered with
-  // answered().
+  // To the resource of that index in Plan::resources. Answered with answered().
   struct Ask {
-    std::uint32_t resource = kNoResource;
+    std::uint32_t resource = 0;
     ResourceRequest request;
   };
   // Run step->run(lanes) on a lane, then burst_done(). Both pointers live until then.

@@ -19,13 +19,14 @@ void Shard::prepare(const Prepare& message, Outputs& out) {
   }
   round_ = message.round;
   last_.reset();
-  if (message.withdrawn) return withdraw(message, out);
-  staging_ = message;
+  if (message.order == StageOrder::withdraw) return withdraw(message, out);
+  if (message.order == StageOrder::stage) staging_ = message;
+  waited_for_ = {message.s, message.attempt};
   pending_.emplace();
   for (const ResourceWrites& r : message.resources) {
     pending_->missing.insert(r.resource);
-    out.push_back(
-        StageResource{r.resource, {message.s, message.attempt, r.keys, message.min_live, false}});
+    out.push_back(StageResource{
+        r.resource, {message.s, message.attempt, r.keys, message.min_live, message.order}});
   }
   if (message.resources.empty()) answer(message.s, 0, ok_status(), out);
 }
@@ -34,14 +35,14 @@ void Shard::prepare(const Prepare& message, Outputs& out) {
 void Shard::withdraw(const Prepare& message, Outputs& out) {
   if (staging_ && staging_->attempt == message.attempt)
     for (const ResourceWrites& r : staging_->resources)
-      out.push_back(
-          StageResource{r.resource, {message.s, message.attempt, 0, message.min_live, true}});
+      out.push_back(StageResource{
+          r.resource, {message.s, message.attempt, 0, message.min_live, StageOrder::withdraw}});
   staging_.reset();
   answer(message.s, 0, ok_status(), out);
 }
 
 void Shard::staged(ResourceId resource, const ResourceStaged& message, Outputs& out) {
-  if (!pending_ || message.s != staging_->s || message.attempt != staging_->attempt) return;
+  if (!pending_ || std::pair(message.s, message.attempt) != waited_for_) return;
   if (!message.status.ok()) return answer(message.s, 0, message.status, out);
   if (pending_->missing.erase(resource) == 0) return;
   pending_->hashes[resource] = message.hash;

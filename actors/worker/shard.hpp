@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -13,9 +14,9 @@ namespace troupe {
 
 // The machine between the coordinator and the resources that one process hosts. PREPARE goes on to
 // the resources the run wrote to; STAGED goes back when all of them have staged, or as soon as one
-// says why it cannot. A PREPARE that is withdrawn takes back what they staged. With one replica
-// the shard keeps no log of its own: the staged records are at the resources. A backup will hang
-// in here, between the last resource's answer and STAGED.
+// says why it cannot. One that withdraws takes back what they staged; one that applies is answered
+// when they have applied it. With one replica the shard keeps no log of its own: the staged records
+// are at the resources. A backup will hang in here, between the last resource's answer and STAGED.
 //
 // Owned by one actor. The way from the coordinator may lose, double and reorder; that to the
 // resources of the same process may not.
@@ -64,7 +65,8 @@ class Shard {
   const std::uint64_t view_;
   std::uint64_t round_ = 0;         // of the PREPARE that came last
   std::optional<Prepare> staging_;  // that its resources were told to stage
-  std::optional<Pending> pending_;  // and have not all
+  std::pair<CommitNumber, AttemptId> waited_for_;
+  std::optional<Pending> pending_;  // what has not answered of that
   std::optional<Staged> last_;      // answered again when asked again
   LiveList live_;
   std::map<ResourceId, Waits> blocked_;

@@ -10,38 +10,18 @@
 #include <optional>
 
 #include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/resources/dataset_actor.hpp"
-#include "troupe/actors/resources/files_actor.hpp"
-#include "troupe/actors/resources/queue_actor.hpp"
-#include "troupe/actors/resources/variables_actor.hpp"
 #include "troupe/actors/runtime/compiler_actor.hpp"
 #include "troupe/actors/spawn.hpp"
 #include "troupe/actors/wake_up.hpp"
 #include "troupe/actors/worker/device_actor.hpp"
 #include "troupe/actors/worker/executor_actor.hpp"
 #include "troupe/actors/worker/load_step.hpp"
+#include "troupe/actors/worker/resource_table.hpp"
 #include "troupe/actors/worker/shard.hpp"
 #include "troupe/core/log.hpp"
 
 namespace troupe {
 namespace {
-
-struct LocalDevice {
-  Device* device = nullptr;
-  DeviceActor actor;
-};
-
-// A resource of this process. Containers and queues are members of the shard, datasets are not.
-struct Container {
-  ResourceId id;
-  VariablesActor actor;
-};
-struct Queue {
-  ResourceId id;
-  QueueSpec spec;
-  ResourceActor actor;
-};
-using Place = std::pair<std::string, std::string>;  // device, then container or name
 
 struct LoadedStep {
   std::map<std::uint32_t, ExecutorActor> executors;      // by partition
@@ -52,17 +32,12 @@ struct WorkerState {
   static constexpr const char* name = kWorker;
   WorkerOptions options;
   std::optional<Shard> shard;
-  std::map<std::string, LocalDevice> devices;
-  ServiceActor files;
+  std::map<std::string, ResourceTable::Place> devices;
+  std::optional<ResourceTable> resources;
   CompilerActor compiler;
   std::shared_ptr<StepLoader> loader;        // the compile thread's
   std::map<CompiledId, StopFlag> preparing;  // steps there
   std::map<CompiledId, LoadedStep> steps;
-  std::map<Place, Container> containers;
-  std::map<std::pair<Place, std::string>, Queue> queues;  // (device, container), name
-  std::map<std::uint64_t, DatasetActor> datasets;         // by a hash of everything they are
-  std::map<std::uint32_t, ResourceActor> resources;  // by index: those with a part in transactions
-  std::uint32_t next_resource = 0;
   WakeUp wake_up;
 };
 
@@ -74,7 +49,7 @@ Instant now(Self self) { return self->clock().now().time_since_epoch(); }
 
 ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource& stage) {
   return {stage.request.s, stage.request.attempt, 0,
-          not_found(fmt::format("process {} has no container or queue {}", s.options.process,
+          not_found(fmt::format("process {} has no resource {}", s.options.process,
                                 stage.resource.index))};
 }
 
@@ -83,12 +58,14 @@ void carry_out(Self self, Shard::Outputs& out) {
   Shard::Outputs more;
   for (auto& output : out) {
     if (auto* stage = std::get_if<Shard::StageResource>(&output)) {
-      if (auto r = s.resources.find(stage->resource.index); r != s.resources.end())
+      const auto& resources = s.resources->participants();
+      if (auto r = resources.find(stage->resource.index); r != resources.end())
         self->send(r->second, stage->request);
-      else if (!stage->request.withdrawn)  // one that was dropped has nothing staged
+      else if (stage->request.order !=
+               StageOrder::withdraw)  // one that was dropped has nothing staged
         s.shard->staged(stage->resource, no_such_resource(s, *stage), more);
     } else if (auto* live = std::get_if<Shard::ResourceLive>(&output)) {
-      for (const auto& [_, r] : s.resources) self->send(r, live->list);
+      for (const auto& [_, r] : s.resources->participants()) self->send(r, live->list);
       for (const auto& [_, step] : s.steps)
         for (const auto& [index, executor] : step.executors) self->send(executor, live->list);
       if (s.options.hub) s.options.hub->live(live->list);
@@ -105,106 +82,25 @@ void carry_out(Self self, Shard::Outputs& out) {
 
 // Resources.
 
-Container& container(Self self, const std::string& device, const std::string& name) {
-  auto& s = self->state;
-  auto [it, fresh] = s.containers.try_emplace({device, name});
-  if (fresh) {
-    LocalDevice& local = s.devices.at(device);
-    it->second.id = {s.options.process, s.next_resource++};
-    it->second.actor =
-        spawn_variables(self->system(), name.empty() ? "default" : name, it->second.id,
-                        *local.device, local.actor, WorkerActor(self), s.options.alive);
-    s.resources[it->second.id.index] = it->second.actor;
-  }
-  return it->second;
-}
-
-Expected<Queue*> queue(Self self, const std::string& device, const ResourceRef& ref) {
-  auto& s = self->state;
-  TROUPE_TRY(QueueSpec spec, queue_spec(ref));
-  auto key = std::make_pair(Place{device, ref.container}, ref.name);
-  auto it = s.queues.find(key);
-  if (it != s.queues.end()) {
-    TROUPE_TRY(QueueState(it->second.spec).compatible(spec).at(ref.def.site));
-    return &it->second;
-  }
-  Queue made;
-  made.id = {s.options.process, s.next_resource++};
-  made.spec = spec;
-  made.actor = spawn_queue(self->system(), spec, made.id, WorkerActor(self));
-  s.resources[made.id.index] = made.actor;
-  return &s.queues.emplace(std::move(key), std::move(made)).first->second;
-}
-
-// Steps that use them are gone, so nobody asks the old actors for anything any more.
+// Steps that use them are gone.
 void drop_containers(Self self, const std::vector<std::string>& names) {
   auto& s = self->state;
-  auto dropped = [&](const Place& place) {
-    return std::find(names.begin(), names.end(), place.second) != names.end();
-  };
-  std::erase_if(s.containers, [&](const auto& entry) {
-    if (!dropped(entry.first)) return false;
-    s.resources.erase(entry.second.id.index);
-    self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
-    return true;
-  });
   Shard::Outputs out;
-  std::erase_if(s.queues, [&](const auto& entry) {
-    if (!dropped(entry.first.first)) return false;
-    s.resources.erase(entry.second.id.index);
-    self->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
-    s.shard->blocked(entry.second.id, {}, {}, now(self), out);
-    return true;
-  });
+  for (const ResourceId& id : s.resources->drop(names))
+    s.shard->blocked(id, {}, {}, now(self), out);
   carry_out(self, out);
 }
 
-DatasetActor dataset(Self self, const ResourceRef& ref) {
-  auto& s = self->state;
-  std::uint64_t key = hash_text(ref.name, hash_text(ref.container));
-  for (const auto& [name, attr] : ref.def.attrs) key = hash_text(name + attr.text(), key);
-  auto it = s.datasets.find(key);
-  if (it == s.datasets.end())
-    it = s.datasets.emplace(key, spawn_dataset(self->system(), ref.def)).first;
-  return it->second;
-}
-
-Expected<VariableSpec> variable_spec(const ResourceRef& ref) {
-  auto dtype = ref.def.attrs.find("T"), shape = ref.def.attrs.find("shape");
-  if (dtype == ref.def.attrs.end() || !dtype->second.get<DType>() || shape == ref.def.attrs.end() ||
-      !shape->second.get<PartialShape>())
-    return invalid_argument("node '" + ref.def.name + "' does not describe a variable");
-  return VariableSpec{ref.name, *dtype->second.get<DType>(), *shape->second.get<PartialShape>()};
-}
-
-// Finds or makes what the plan's handles stand for.
-Status resolve(Self self, const Plan& plan,
-               std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>& declare,
+// Finds or makes what the plan names.
+Status resolve(Self self, const Plan& plan, ResourceTable::Declared& declared,
                ExecutorSetup& setup) {
+  auto& s = self->state;
   for (const ResourceRef& ref : plan.resources) {
-    PartitionResource resource;
-    resource.name = ref.name;
-    resource.key = conflict_key(self->state.options.process, ref, plan.device);
-    if (ref.kind == "variable") {
-      Container& c = container(self, plan.device, ref.container);
-      resource.id = c.id;
-      setup.resources.push_back(c.actor);
-      TROUPE_TRY(VariableSpec spec, variable_spec(ref));
-      auto& [actor, message] = declare[c.id];
-      actor = c.actor;
-      message.variables.push_back(std::move(spec));
-    } else if (ref.kind == "queue") {
-      TROUPE_TRY(Queue * q, queue(self, plan.device, ref));
-      resource.id = q->id;
-      setup.resources.push_back(q->actor);
-    } else if (ref.kind == "dataset") {
-      setup.resources.push_back(dataset(self, ref));
-    } else {
-      return not_found(fmt::format("this process has no resources of the kind '{}'", ref.kind))
-          .at(ref.def.site)
-          .in("in node '" + ref.def.name + "'");
-    }
-    setup.partition.resources.push_back(std::move(resource));
+    TROUPE_TRY(auto found, s.resources->find(ref, s.devices.at(plan.device), WorkerActor(self),
+                                             self->system(), declared));
+    setup.resources.push_back(found.actor);
+    setup.partition.resources.push_back(
+        {found.id, ref.name, conflict_key(s.options.process, ref, plan.device), found.outside});
   }
   return ok_status();
 }
@@ -214,21 +110,9 @@ Status resolve(Self self, const Plan& plan,
 struct Loading {
   LoadedStep step;
   std::shared_ptr<ChannelRoutes> routes = std::make_shared<ChannelRoutes>();
-  std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>> declare;
+  ResourceTable::Declared declared;
   std::vector<InboundChannel> inbound;
 };
-
-// What a plan asks of the process, without a handle.
-Status check_services(const Plan& plan, const std::map<std::string, ServiceActor>& services) {
-  for (const PlanInfo& info : plan.info)
-    if (info.external && info.resource == kNoResource &&
-        !services.contains(info.external->resource))
-      return not_found(fmt::format("{} asks for '{}', which this process does not have",
-                                   info.def.op, info.external->resource))
-          .at(info.def.site)
-          .in("in node '" + info.name + "'");
-  return ok_status();
-}
 
 Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& partition,
                       Loading& loading) {
@@ -238,11 +122,9 @@ Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& p
   setup.compiled = compiled;
   setup.partition.partition = partition.index;
   if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
-  setup.device = s.devices.at(plan.device).actor;
+  setup.device = s.devices.at(plan.device).lanes;
   setup.coordinator = s.options.coordinator;
-  setup.services = {{"files", s.files}};
-  TROUPE_TRY(check_services(plan, setup.services));
-  TROUPE_TRY(resolve(self, plan, loading.declare, setup));
+  TROUPE_TRY(resolve(self, plan, loading.declared, setup));
   setup.partition.datasets = dataset_reads(plan);
   setup.partition.program = std::move(partition.program);
   setup.partition.writes = std::move(partition.writes);
@@ -292,14 +174,14 @@ void route(Self self, const PreparedStep& prepared, Loading& loading) {
 // Answers when every container knows its variables: a run that starts afterwards finds them.
 void declare_all(Self self, CompiledId compiled, Loading& loading) {
   auto& s = self->state;
-  auto left = std::make_shared<std::pair<std::size_t, Status>>(loading.declare.size(), Status{});
+  auto left = std::make_shared<std::pair<std::size_t, Status>>(loading.declared.size(), Status{});
   auto answer = [coordinator = s.options.coordinator, id = compiled,
                  process = s.options.process](Status status) {
     caf::anon_send(coordinator, StepLoaded{id, process, std::move(status)});
   };
-  if (loading.declare.empty()) return answer(ok_status());
+  if (loading.declared.empty()) return answer(ok_status());
   auto mutex = std::make_shared<std::mutex>();
-  for (auto& [id, entry] : loading.declare) {
+  for (auto& [id, entry] : loading.declared) {
     auto& [variables, declare] = entry;
     declare.done = [left, mutex, answer](Status status) {
       std::lock_guard lock(*mutex);
@@ -437,11 +319,8 @@ void leave(Self self) {
   auto reason = caf::exit_reason::user_shutdown;
   for (auto& [_, step] : s.steps)
     for (auto& [index, e] : step.executors) self->send_exit(e, reason);
-  for (auto& [_, c] : s.containers) self->send_exit(c.actor, reason);
-  for (auto& [_, q] : s.queues) self->send_exit(q.actor, reason);
-  for (auto& [_, d] : s.datasets) self->send_exit(d, reason);
-  for (auto& [_, d] : s.devices) self->send_exit(d.actor, reason);
-  self->send_exit(s.files, reason);
+  s.resources->end_all();
+  for (auto& [_, d] : s.devices) self->send_exit(d.lanes, reason);
   for (auto& [_, stop] : s.preparing) *stop = true;
   self->send_exit(s.compiler, reason);
   self->quit(reason);
@@ -453,9 +332,9 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
   s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,
                                           options.hub != nullptr);
   s.compiler = spawn_compiler(self->system(), options.compile_thread);
-  s.files = spawn_files(self->system());
+  s.resources.emplace(options.process, options.alive);
   for (Device* device : options.devices)
-    s.devices[device->name().text()] = {device,
+    s.devices[device->name().text()] = {device->name().text(), device,
                                         spawn_device(self->system(), *device, options.alive)};
   s.options = std::move(options);
   return {
@@ -495,7 +374,7 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
         carry_out(self, out);
       },
       [self](const BlockedAt& message) {
-        if (!self->state.resources.contains(message.resource.index)) return;  // dropped
+        if (!self->state.resources->participants().contains(message.resource.index)) return;
         Shard::Outputs out;
         self->state.shard->blocked(message.resource, message.waiting, message.marked, now(self),
                                    out);

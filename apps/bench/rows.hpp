@@ -5,10 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "troupe/apps/commands/commands.hpp"
+#include "troupe/actors/cluster.hpp"
 #include "troupe/core/status.hpp"
 
 namespace troupe {
+
+// What was asked of `troupe bench`.
+struct BenchOptions {
+  std::vector<std::string>
+      groups;        // executor, step, channel, kernels, train, soak; empty: all but the last
+  std::string only;  // rows whose name contains this
+  std::string peer;  // "torch": run that peer in the same call
+  int rounds = 5;
+  // Of the rows train.*: one for each number of threads, on this cluster.
+  std::vector<int> threads = {1, 2};
+  Cluster cluster;
+};
 
 struct BenchRow {
   std::string name;

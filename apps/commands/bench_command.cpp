@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "troupe/apps/bench/channel_bench.hpp"
@@ -8,7 +9,7 @@
 #include "troupe/apps/bench/kernel_bench.hpp"
 #include "troupe/apps/bench/rows.hpp"
 #include "troupe/apps/bench/torch_peer.hpp"
-#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/command_line.hpp"
 #include "troupe/core/name.hpp"
 #include "troupe/devices/cpu/cpu_device.hpp"
 
@@ -16,8 +17,6 @@ namespace troupe {
 namespace {
 
 using nlohmann::json;
-
-constexpr int kUsage = 2;
 
 Expected<std::vector<BenchRow>> channel_rows(const BenchOptions& options) {
   ChannelBench bench;
@@ -113,11 +112,9 @@ void print_table(const std::vector<BenchRow>& rows) {
   }
 }
 
-}  // namespace
-
-int bench_command(const BenchOptions& options, const Printing& printing) {
+int run_bench(const BenchOptions& options, const Printing& printing) {
   if (Status status = check_groups(options.groups); !status.ok())
-    return report_error(status, printing), kUsage;
+    return report_usage(status, printing);
   if (Status status = check_peer(options); !status.ok()) {
     int code = report_error(status, printing);
     return status.code() == Code::invalid_argument ? kUsage : code;
@@ -141,6 +138,29 @@ int bench_command(const BenchOptions& options, const Printing& printing) {
   for (const BenchRow& row : rows) all.push_back(as_json(row));
   fmt::print("{}\n", all.dump());
   return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<BenchOptions>();
+  auto cluster = std::make_shared<std::string>("local");
+  CLI::App* c = app.add_subcommand("bench", "Measure, e.g. troupe bench step --output json");
+  c->add_option("groups", options->groups,
+                "executor, step, channel, kernels, train (default: these), soak");
+  c->add_option("--only", options->only, "rows whose name contains this");
+  c->add_option("--peer", options->peer, "torch: run PyTorch in the same call")
+      ->check(CLI::IsMember({"torch"}));
+  c->add_option("--rounds", options->rounds, "medians of so many")->check(CLI::Range(1, 1000));
+  c->add_option("--threads", options->threads, "train: compute threads, a row for each number")
+      ->check(CLI::Range(1, 1024));
+  c->add_option("--cluster", *cluster, "train: local, or local:W for W worker processes");
+  line.add(c, [options, cluster, &line] {
+    auto workers = Cluster::parse_workers(*cluster);
+    if (!workers.ok()) return report_usage(workers.status(), line.printing());
+    options->cluster.workers = *workers;
+    return run_bench(*options, line.printing());
+  });
 }
 
 }  // namespace troupe

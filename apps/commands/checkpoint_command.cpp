@@ -1,13 +1,15 @@
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/command_line.hpp"
 #include "troupe/serialization/checkpoint.hpp"
 
 namespace troupe {
+namespace {
 
-int checkpoint_list_command(const std::string& directory, const Printing& printing) {
+int list(const std::string& directory, const Printing& printing) {
   auto found = list_checkpoints(directory);
   if (!found.ok()) return report_error(found.status(), printing);
   nlohmann::json rows = nlohmann::json::array();
@@ -26,7 +28,7 @@ int checkpoint_list_command(const std::string& directory, const Printing& printi
   return damaged ? 1 : 0;
 }
 
-int checkpoint_verify_command(const std::string& path, const Printing& printing) {
+int verify(const std::string& path, const Printing& printing) {
   Status status = verify_checkpoint(path);
   if (!status.ok()) return report_error(status, printing);
   if (printing.json)
@@ -34,6 +36,20 @@ int checkpoint_verify_command(const std::string& path, const Printing& printing)
   else
     fmt::print("{}  ok\n", path);
   return 0;
+}
+
+}  // namespace
+
+void add_checkpoint(CLI::App& app, CommandLine& line) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* c = app.add_subcommand("ckpt", "Look at checkpoints");
+  c->require_subcommand(1);
+  CLI::App* ls = c->add_subcommand("ls", "List and verify, e.g. troupe ckpt ls DIR");
+  ls->add_option("directory", *path)->required();
+  line.add(ls, [path, &line] { return list(*path, line.printing()); });
+  CLI::App* check = c->add_subcommand("verify", "Check every byte of one");
+  check->add_option("path", *path)->required();
+  line.add(check, [path, &line] { return verify(*path, line.printing()); });
 }
 
 }  // namespace troupe

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/command_line.hpp"
 #include "troupe/apps/commands/progress.hpp"
+#include "troupe/apps/training.hpp"
 
 namespace troupe {
 namespace {
@@ -12,9 +13,7 @@ Expected<TrainResult> train_and_tell(TrainOptions options, const Printing& print
   return train(options);
 }
 
-}  // namespace
-
-int demo_command(const Printing& printing) {
+int run_demo(const Printing& printing) {
   TrainOptions linear;
   linear.example = "mnist-softmax";
   linear.steps = 400;
@@ -49,6 +48,13 @@ int demo_command(const Printing& printing) {
   bool good = conv->test_accuracy >= 0.97 && conv_error <= linear_error / 3;
   if (!good) fmt::print(stderr, "error: the network did not learn as well as it should\n");
   return good ? 0 : 1;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, CommandLine& line) {
+  CLI::App* c = app.add_subcommand("demo", "Train two networks on drawn digits and compare");
+  line.add(c, [&line] { return run_demo(line.printing()); });
 }
 
 }  // namespace troupe

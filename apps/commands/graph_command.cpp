@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/command_line.hpp"
 #include "troupe/apps/commands/plan_text.hpp"
 #include "troupe/apps/compile_here.hpp"
 #include "troupe/apps/training_graph.hpp"
@@ -15,7 +16,15 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kUsage = 2;
+struct GraphOptions {
+  std::string example = "mnist-mlp";
+  std::string stage = "plan";   // or a stage of compile()
+  std::string format = "text";  // or dot
+  std::int64_t batch = 64;
+  int replicas = 1;
+  std::vector<std::string> devices = {"/job:worker/task:0/cpu:0"};
+  bool explain = false;
+};
 
 // The step after each stage, in order; "built" is what the client made, "plan" the result, whose
 // graph is that of the stage before it.
@@ -97,13 +106,11 @@ void print_stage(const GraphOptions& options, const Compiled& compiled, std::siz
     fmt::print("{} {}\n", options.format == "dot" ? "//" : "#", note);
 }
 
-}  // namespace
-
-int graph_command(const GraphOptions& options, const Printing& printing) {
+int run_graph(const GraphOptions& options, const Printing& printing) {
   auto known = model_names();
   if (std::find(known.begin(), known.end(), options.example) == known.end()) {
     Graph scratch;
-    return report_error(make_model(options.example, scratch).status(), printing), kUsage;
+    return report_usage(make_model(options.example, scratch).status(), printing);
   }
   try {
     auto compiled = compile_example(options);
@@ -111,12 +118,27 @@ int graph_command(const GraphOptions& options, const Printing& printing) {
     if (options.stage == "stages") return print_stages(*compiled, printing), 0;
     auto found = std::find(compiled->stages.begin(), compiled->stages.end(), options.stage);
     if (found == compiled->stages.end())
-      return report_error(unknown_stage(options.stage, compiled->stages), printing), kUsage;
+      return report_usage(unknown_stage(options.stage, compiled->stages), printing);
     print_stage(options, *compiled, std::size_t(found - compiled->stages.begin()), printing);
     return 0;
   } catch (const Error& error) {
     return report_error(error.status(), printing);
   }
+}
+
+}  // namespace
+
+void add_graph(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<GraphOptions>();
+  CLI::App* c = app.add_subcommand("graph", "Print a training step after a stage of compiling");
+  c->add_option("example", options->example, "one of the examples of train");
+  c->add_option("--stage", options->stage, "a stage, or plan, or stages for their names");
+  c->add_option("--format", options->format, "text or dot")->check(CLI::IsMember({"text", "dot"}));
+  c->add_option("--batch", options->batch)->check(CLI::Range(1, 1'000'000));
+  c->add_option("--replicas", options->replicas)->check(CLI::Range(1, 1024));
+  c->add_option("--device", options->devices, "full device names");
+  c->add_flag("--explain", options->explain, "what each pass did");
+  line.add(c, [options, &line] { return run_graph(*options, line.printing()); });
 }
 
 }  // namespace troupe

@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <csignal>
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "troupe/apps/commands/cli.hpp"
-#include "troupe/apps/commands/commands.hpp"
+#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/apps/commands/command_line.hpp"
 #include "troupe/apps/commands/progress.hpp"
+#include "troupe/apps/models.hpp"
+#include "troupe/apps/training.hpp"
 
 namespace troupe {
 namespace {
@@ -77,21 +82,80 @@ void print_text(const TrainOptions& options, const TrainResult& result) {
   fmt::print("params_sha256 {}\n", result.params_sha256);
 }
 
-}  // namespace
-
-int report_error(const Status& status, const Printing& printing, const std::string* checkpoint) {
-  if (printing.json) {
-    nlohmann::json out = {{"error", status.text()},
-                          {"code", std::string(code_name(status.code()))}};
-    if (checkpoint) out["checkpoint"] = newest_good(*checkpoint);
-    fmt::print("{}\n", out.dump());
-  } else {
-    fmt::print(stderr, "error: {}\n", status.text());
-  }
-  return exit_code(status);
+// "200" steps or "30s".
+std::string parse_every(const std::string& text, TrainOptions& options) {
+  std::string digits = text;
+  bool seconds = !digits.empty() && digits.back() == 's';
+  if (seconds) digits.pop_back();
+  std::int64_t value = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size() || value < 1)
+    return "a number of steps, or seconds like 30s";
+  if (seconds)
+    options.checkpoint_seconds = double(value);
+  else
+    options.checkpoint_steps = value;
+  return {};
 }
 
-int train_command(TrainOptions options, const Printing& printing) {
+// A number from `low` to `high`, which NaN is not.
+CLI::Validator finite(double low, double high) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        bool number = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+        return number ? std::string{}
+                      : fmt::format("Value {} not in range {} to {}", text, low, high);
+      },
+      "NUMBER");
+}
+
+// Digits that fit: the library takes -1 for the largest number, and a larger one, too.
+CLI::Validator seed_number() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error == std::errc{} && end == text.data() + text.size()) return {};
+        return fmt::format("{} is no number from 0 to 2^64 - 1", text);
+      },
+      "NUMBER");
+}
+
+// What was typed, and the options that it makes.
+struct TrainWords {
+  TrainOptions train;
+  std::string cluster = "local", every, secret_file;
+};
+
+// Options that mean nothing without another one; empty when all is well.
+std::string odd_combination(const TrainWords& words) {
+  const TrainOptions& train = words.train;
+  bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
+  if (train.resume && !dir) return "--resume wants --checkpoint-dir";
+  if (train.other_graph && !train.resume) return "--allow-other-graph wants --resume";
+  if (!words.every.empty() && !dir) return "--checkpoint-every wants --checkpoint-dir";
+  if (train.cluster.wait_for > 0 && !listen) return "--wait-for wants --listen HOST:PORT";
+  if (listen && train.cluster.wait_for == 0 && train.cluster.workers == 0)
+    return "--listen wants --wait-for N";
+  return {};
+}
+
+// What was typed makes sense together; `train` is what it means.
+Status understand(TrainWords& words) {
+  TROUPE_TRY(words.train.cluster.workers, Cluster::parse_workers(words.cluster));
+  TROUPE_TRY(words.train.cluster.secret, read_secret(words.secret_file));
+  if (std::string odd = odd_combination(words); !odd.empty()) return invalid_argument(odd);
+  if (!words.every.empty())
+    if (std::string wanted = parse_every(words.every, words.train); !wanted.empty())
+      return invalid_argument("--checkpoint-every wants " + wanted);
+  auto names = model_names();
+  if (std::find(names.begin(), names.end(), words.train.example) != names.end()) return ok_status();
+  Graph scratch;
+  return make_model(words.train.example, scratch).status();
+}
+
+int run_train(TrainOptions options, const Printing& printing) {
   std::signal(SIGTERM, on_stop);
   std::signal(SIGINT, on_stop);
   ProgressLine line(printing.quiet || printing.json);
@@ -125,6 +189,54 @@ int train_command(TrainOptions options, const Printing& printing) {
     return 1;
   }
   return result->stopped ? code_of(stop_signal) : 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, CommandLine& line) {
+  auto words = std::make_shared<TrainWords>();
+  CLI::App* c = app.add_subcommand("train", "Train a network, e.g. troupe train mnist-conv");
+  c->add_option("example", words->train.example, "mnist-softmax, mnist-mlp or mnist-conv")
+      ->required();
+  c->add_option("--data", words->train.data,
+                "folder with MNIST's four IDX files (default: drawn digits)");
+  c->add_option("--examples", words->train.examples, "drawn digits to train on")
+      ->check(CLI::Range(1, 10'000'000));
+  c->add_option("--epochs", words->train.epochs, "passes over the data")->check(finite(0, 1e6));
+  c->add_option("--steps", words->train.steps, "training steps")
+      ->check(CLI::Range(1, 1'000'000'000));
+  c->add_option("--batch", words->train.batch, "examples of each replica a step")
+      ->check(CLI::Range(1, 1'000'000));
+  c->add_option("--learning-rate", words->train.learning_rate, "of SGD with momentum 0.9")
+      ->check(finite(0, 1e6));
+  c->add_option("--replicas", words->train.cluster.replicas, "data parallel copies of the step")
+      ->check(CLI::Range(1, 1024));
+  c->add_option("--cluster", words->cluster, "local, or local:W for W worker processes");
+  c->add_option("--listen", words->train.cluster.listen,
+                "HOST:PORT to wait at for --wait-for workers");
+  c->add_option("--wait-for", words->train.cluster.wait_for, "workers started elsewhere")
+      ->check(CLI::Range(0, 1024));
+  c->add_option("--secret-file", words->secret_file, "16 to 64 bytes shared with those workers");
+  c->add_option("--threads", words->train.cluster.threads,
+                "compute threads of each process (0: all)")
+      ->check(CLI::Range(0, 1024));
+  c->add_option("--device", words->train.cluster.devices, "device types of each worker");
+  c->add_option("--seed", words->train.seed, "of everything random")->check(seed_number());
+  c->add_option("--checkpoint-dir", words->train.checkpoint_dir, "where checkpoints go");
+  c->add_option("--checkpoint-every", words->every, "N steps, or Ns seconds");
+  c->add_option("--keep", words->train.keep, "checkpoints to keep")->check(CLI::Range(1, 1000));
+  c->add_flag("--resume", words->train.resume, "go on from the newest checkpoint");
+  c->add_flag("--allow-other-graph", words->train.other_graph,
+              "resume although batch, rate or network are not the checkpoint's");
+  auto* trace = c->add_option("--trace", words->train.trace,
+                              "file for what all processes do, for ui.perfetto.dev");
+  c->add_option("--trace-steps", words->train.trace_steps, "steps in it, once the first 3 are over")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs(trace);
+  line.add(c, [words, &line] {
+    if (Status odd = understand(*words); !odd.ok()) return report_usage(odd, line.printing());
+    return run_train(words->train, line.printing());
+  });
 }
 
 }  // namespace troupe

@@ -1,26 +1,40 @@
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/apps/commands/cli.hpp"
-#include "troupe/apps/commands/commands.hpp"
+#include "troupe/apps/commands/command_line.hpp"
 
 namespace troupe {
+namespace {
 
-int worker_command(const std::string& master, const std::string& listen,
-                   const std::string& secret_file) {
+struct WorkerWords {
+  std::string master, listen, secret_file;
+};
+
+Status run_worker(const WorkerWords& words) {
   WorkerProcessOptions options;
-  auto run = [&]() -> Status {
-    TROUPE_TRY(options.master, parse_endpoint(master));
-    if (!listen.empty()) {
-      TROUPE_TRY(options.listen, parse_endpoint(listen));
-    }
-    TROUPE_TRY(options.secret, read_secret(secret_file));
-    return run_worker(options);
-  };
-  Status status = run();
-  if (status.ok()) return 0;
-  fmt::print(stderr, "error: {}\n", status.text());
-  return status.code() == Code::unavailable ? 75 : exit_code(status);
+  TROUPE_TRY(options.master, parse_endpoint(words.master));
+  if (!words.listen.empty()) {
+    TROUPE_TRY(options.listen, parse_endpoint(words.listen));
+  }
+  TROUPE_TRY(options.secret, read_secret(words.secret_file));
+  return troupe::run_worker(options);
+}
+
+}  // namespace
+
+void add_worker(CLI::App& app, CommandLine& line) {
+  auto words = std::make_shared<WorkerWords>();
+  CLI::App* c = app.add_subcommand("worker", "Join a master: troupe worker --master HOST:PORT");
+  c->add_option("--master", words->master, "HOST:PORT of the job")->required();
+  c->add_option("--listen", words->listen, "HOST:PORT where other workers reach this one");
+  c->add_option("--secret-file", words->secret_file, "16 to 64 bytes shared with the master");
+  line.add(c, [words] {
+    Status status = run_worker(*words);
+    if (!status.ok()) fmt::print(stderr, "error: {}\n", status.text());
+    return exit_code(status);
+  });
 }
 
 }  // namespace troupe

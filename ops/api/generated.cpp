@@ -54,10 +54,49 @@ Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output bet
   return add_node(std::move(node));
 }
 
+Op apply_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay, const ApplyAdamWOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplyAdamW"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, decay};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_adam_w_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay, Output when,
+    const ApplyAdamWWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyAdamWWhen"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, decay, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_adam_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output when, const ApplyAdamWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplyAdamWhen"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op apply_gradient_descent(Output var, Output lr, Output grad,
     const ApplyGradientDescentOptions& options, Site site) {
   NodeSpec node{.op = "ApplyGradientDescent"};
   node.inputs = {var, lr, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_gradient_descent_when(Output var, Output lr, Output grad, Output when,
+    const ApplyGradientDescentWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyGradientDescentWhen"};
+  node.inputs = {var, lr, grad, when};
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -68,6 +107,34 @@ Op apply_momentum(Output var, Output accum, Output lr, Output grad, Output momen
   NodeSpec node{.op = "ApplyMomentum"};
   node.inputs = {var, accum, lr, grad, momentum};
   node.attrs.emplace("nesterov", options.nesterov);
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output momentum,
+    Output when, const ApplyMomentumWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMomentumWhen"};
+  node.inputs = {var, accum, lr, grad, momentum, when};
+  node.attrs.emplace("nesterov", options.nesterov);
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_moving_average(Output var, Output rate, Output value,
+    const ApplyMovingAverageOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMovingAverage"};
+  node.inputs = {var, rate, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
+    const ApplyMovingAverageWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyMovingAverageWhen"};
+  node.inputs = {var, rate, value, when};
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -113,9 +180,27 @@ Op assign_add(Output var, Output value, const AssignAddOptions& options, Site si
   return add_node(std::move(node));
 }
 
+Op assign_add_when(Output var, Output value, Output when, const AssignAddWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "AssignAddWhen"};
+  node.inputs = {var, value, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op assign_sub(Output var, Output value, const AssignSubOptions& options, Site site) {
   NodeSpec node{.op = "AssignSub"};
   node.inputs = {var, value};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op assign_sub_when(Output var, Output value, Output when, const AssignSubWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "AssignSubWhen"};
+  node.inputs = {var, value, when};
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -886,6 +971,13 @@ Output relu_grad(Output dy, Output y, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output replica_mean(const std::vector<Output>& parts, Site site) {
+  NodeSpec node{.op = "ReplicaMean"};
+  node.inputs = flat_inputs({parts});
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output reshape(Output x, Output shape, Site site) {
   NodeSpec node{.op = "Reshape"};
   node.inputs = {x, shape};
@@ -1132,6 +1224,32 @@ Output squeeze(Output x, const SqueezeOptions& options, Site site) {
 Output stop_gradient(Output x, Site site) {
   NodeSpec node{.op = "StopGradient"};
   node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output strided_slice(Output x, Output begin, Output end, Output strides,
+    const StridedSliceOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSlice"};
+  node.inputs = {x, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
+    const StridedSliceGradOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSliceGrad"};
+  node.inputs = {dy, shape, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -45,12 +45,46 @@ struct ApplyAdamOptions {
 Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
     Output epsilon, Output grad, const ApplyAdamOptions& options = {}, Site site = Site::here());
 
+struct ApplyAdamWOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdamW: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr *
+// decay * var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon); step = t. m and
+// v are shaped like var, step is an i64 scalar.
+Op apply_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay,
+    const ApplyAdamWOptions& options = {}, Site site = Site::here());
+
+struct ApplyAdamWWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdamWWhen: As ApplyAdamW, in a run in which `when` is true; nothing changes in others.
+Op apply_adam_w_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay, Output when,
+    const ApplyAdamWWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplyAdamWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdamWhen: As ApplyAdam, in a run in which `when` is true; nothing changes in others.
+Op apply_adam_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output when,
+    const ApplyAdamWhenOptions& options = {}, Site site = Site::here());
+
 struct ApplyGradientDescentOptions {
   std::int64_t replicas = 1;
 };
 // ApplyGradientDescent: var -= lr * grad, with the mean of the replicas' gradients.
 Op apply_gradient_descent(Output var, Output lr, Output grad,
     const ApplyGradientDescentOptions& options = {}, Site site = Site::here());
+
+struct ApplyGradientDescentWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyGradientDescentWhen: As ApplyGradientDescent, in a run in which `when` is true; nothing
+// changes in others.
+Op apply_gradient_descent_when(Output var, Output lr, Output grad, Output when,
+    const ApplyGradientDescentWhenOptions& options = {}, Site site = Site::here());
 
 struct ApplyMomentumOptions {
   bool nesterov = false;
@@ -60,6 +94,30 @@ struct ApplyMomentumOptions {
 // (grad + momentum * accum).
 Op apply_momentum(Output var, Output accum, Output lr, Output grad, Output momentum,
     const ApplyMomentumOptions& options = {}, Site site = Site::here());
+
+struct ApplyMomentumWhenOptions {
+  bool nesterov = false;
+  std::int64_t replicas = 1;
+};
+// ApplyMomentumWhen: As ApplyMomentum, in a run in which `when` is true; nothing changes in others.
+Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output momentum,
+    Output when, const ApplyMomentumWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplyMovingAverageOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyMovingAverage: var += rate * (value - var), with the mean of the replicas' values. A
+// training step does it for every average of what its loss is computed from.
+Op apply_moving_average(Output var, Output rate, Output value,
+    const ApplyMovingAverageOptions& options = {}, Site site = Site::here());
+
+struct ApplyMovingAverageWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyMovingAverageWhen: As ApplyMovingAverage, in a run in which `when` is true; nothing changes
+// in others.
+Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
+    const ApplyMovingAverageWhenOptions& options = {}, Site site = Site::here());
 
 struct ArgMaxOptions {
   std::int64_t axis = -1;
@@ -96,12 +154,26 @@ struct AssignAddOptions {
 Op assign_add(Output var, Output value, const AssignAddOptions& options = {},
     Site site = Site::here());
 
+struct AssignAddWhenOptions {
+  std::int64_t replicas = 1;
+};
+// AssignAddWhen: As AssignAdd, in a run in which `when` is true; nothing changes in others.
+Op assign_add_when(Output var, Output value, Output when,
+    const AssignAddWhenOptions& options = {}, Site site = Site::here());
+
 struct AssignSubOptions {
   std::int64_t replicas = 1;
 };
 // AssignSub: var -= value, summed over replicas.
 Op assign_sub(Output var, Output value, const AssignSubOptions& options = {},
     Site site = Site::here());
+
+struct AssignSubWhenOptions {
+  std::int64_t replicas = 1;
+};
+// AssignSubWhen: As AssignSub, in a run in which `when` is true; nothing changes in others.
+Op assign_sub_when(Output var, Output value, Output when,
+    const AssignSubWhenOptions& options = {}, Site site = Site::here());
 
 struct AvgPoolOptions {
   std::string padding = "VALID";  // SAME, VALID
@@ -616,6 +688,10 @@ Output relu6_grad(Output dy, Output y, Site site = Site::here());
 // ReluGrad: The gradient of Relu, given its output y.
 Output relu_grad(Output dy, Output y, Site site = Site::here());
 
+// ReplicaMean: The mean of a value over the replicas of a step, which is one for all of them: of
+// one input that value itself, with N replicas the mean of the N copies.
+Output replica_mean(const std::vector<Output>& parts, Site site = Site::here());
+
 // Reshape: The elements of x, in their order, under another shape. One dimension may be -1: it
 // follows from the number of elements.
 Output reshape(Output x, Output shape, Site site = Site::here());
@@ -759,6 +835,33 @@ Output squeeze(Output x, const SqueezeOptions& options = {}, Site site = Site::h
 
 // StopGradient: y = x; gradients end here.
 Output stop_gradient(Output x, Site site = Site::here());
+
+struct StridedSliceOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSlice: Dimension by dimension the elements begin, begin + stride, ... before end; from the
+// end where negative, and as far as there are any. Bit i of a mask says of entry i: begin_mask and
+// end_mask, that its range has no bound there; shrink_axis_mask, that it is one index, `begin`,
+// which must be there and whose dimension goes; new_axis_mask, that it is a new dimension of size
+// 1; ellipsis_mask (one bit), that it is all dimensions that no other entry takes. Dimensions after
+// the last entry are taken whole. An ellipsis goes before a new dimension, that before an index.
+Output strided_slice(Output x, Output begin, Output end, Output strides,
+    const StridedSliceOptions& options = {}, Site site = Site::here());
+
+struct StridedSliceGradOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSliceGrad: Zeros of `shape` with dy where StridedSlice takes elements from: its gradient.
+Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
+    const StridedSliceGradOptions& options = {}, Site site = Site::here());
 
 // Sub: y = a - b. Integers wrap around. The inputs broadcast.
 Output sub(Output a, Output b, Site site = Site::here());

@@ -48,13 +48,16 @@ TROUPE_OPS(assign) {
              .doc = "The variable becomes `value`; this is what gives it its first one. Of several "
                     "replicas the first one's value counts."}))
       .cpu(kernel<assign>);
-  for (bool add : {true, false})
-    r.add(dense_update({.name = add ? "AssignAdd" : "AssignSub",
-                        .in = {"var: resource", "value"},
-                        .types = "f32 f64 i32 i64",
-                        .reduce = {"value"},
-                        .combine = Combine::sum,
-                        .doc = add ? "var += value, summed over replicas."
-                                   : "var -= value, summed over replicas."}))
-        .cpu(add ? kernel<accumulate_any<1>> : kernel<accumulate_any<-1>>);
+  const auto accumulation = [](std::string name, std::string doc) {
+    return OpDef{.name = std::move(name),
+                 .in = {"var: resource", "value"},
+                 .types = "f32 f64 i32 i64",
+                 .reduce = {"value"},
+                 .combine = Combine::sum,
+                 .doc = std::move(doc)};
+  };
+  add_update<kernel<accumulate_any<1>>>(
+      r, accumulation("AssignAdd", "var += value, summed over replicas."));
+  add_update<kernel<accumulate_any<-1>>>(
+      r, accumulation("AssignSub", "var -= value, summed over replicas."));
 }

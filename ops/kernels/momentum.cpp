@@ -32,14 +32,13 @@ Expected<std::unique_ptr<Kernel>> make_momentum(const KernelSpec& spec) {
 }  // namespace
 
 TROUPE_OPS(momentum) {
-  r.add(dense_update({.name = "ApplyMomentum",
-                      .in = {"var: resource", "accum: resource", "lr", "grad", "momentum"},
-                      .types = "f32 f64",
-                      .attrs = {"nesterov: bool = false"},
-                      .reduce = {"grad"},
-                      .combine = Combine::mean,
-                      .doc =
-                          "accum = momentum * accum + grad; var -= lr * accum, or with `nesterov` "
-                          "var -= lr * (grad + momentum * accum)."}))
-      .cpu(make_momentum);
+  add_update<make_momentum>(
+      r, {.name = "ApplyMomentum",
+          .in = {"var: resource", "accum: resource", "lr", "grad", "momentum"},
+          .types = "f32 f64",
+          .attrs = {"nesterov: bool = false"},
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "accum = momentum * accum + grad; var -= lr * accum, or with `nesterov` var -= lr "
+                 "* (grad + momentum * accum)."});
 }

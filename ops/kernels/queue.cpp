@@ -1,4 +1,4 @@
-// FIFOQueue and its operations. None has a kernel: a handle is resolved when the graph is compiled,
+// FIFOQueue and its operations. None has a kernel: a handle is resolved when a step is loaded,
 // and the operations are answered by the queue's actor (actors/resources/queue_state.hpp).
 #include "troupe/ops/op.hpp"
 
@@ -108,6 +108,10 @@ TROUPE_OPS(queue) {
          .host = {"size"},
          .stateful = true,
          .role = Role::external,
-         .external = {.resource = "queue", .verb = "size", .sees = true},
+         .external = {.resource = "queue",
+                      .look = [](const QueueView& queue) -> std::vector<Tensor> {
+                        return {Tensor::scalar<std::int64_t>(queue.size)};
+                      },
+                      .sees = true},
          .doc = "How many elements the queue holds as of the run's snapshot."});
 }

@@ -42,8 +42,9 @@ TROUPE_OPS(save_restore) {
          .host = {"prefix", "tensors"},
          .stateful = true,
          .role = Role::external,
-         .external = {.resource = "files", .verb = "save", .on_host = true},
-         .doc = "Writes the tensors under their `names` to files that begin with `prefix`."});
+         .external = {.resource = "files", .verb = "save", .on_host = true, .commits = true},
+         .doc = "Writes the tensors under their `names` to `prefix`.safetensors, once the run is "
+                "committed: a run that fails leaves an older file as it was."});
   r.add({.name = "Restore",
          .in = {"prefix: string"},
          .out = {"tensors: types..."},

@@ -22,11 +22,11 @@ Status descend_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(sgd) {
-  r.add(dense_update({.name = "ApplyGradientDescent",
-                      .in = {"var: resource", "lr", "grad"},
-                      .types = "f32 f64",
-                      .reduce = {"grad"},
-                      .combine = Combine::mean,
-                      .doc = "var -= lr * grad, with the mean of the replicas' gradients."}))
-      .cpu(kernel<descend_any>);
+  add_update<kernel<descend_any>>(
+      r, {.name = "ApplyGradientDescent",
+          .in = {"var: resource", "lr", "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "var -= lr * grad, with the mean of the replicas' gradients."});
 }

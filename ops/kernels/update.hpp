@@ -50,6 +50,38 @@ inline OpDef dense_update(OpDef def) {
   return def;
 }
 
+// A rule that does nothing unless its last operand, a truth value, is true. The handles keep their
+// values then.
+template <KernelFactory kRule>
+Expected<std::unique_ptr<Kernel>> only_when(const KernelSpec& spec) {
+  struct OnlyWhen final : Kernel {
+    OnlyWhen(std::unique_ptr<Kernel> rule, int handles) : rule(std::move(rule)), handles(handles) {}
+    Status compute(KernelContext& c) override {
+      if (*c.input(c.inputs() - 1).data<bool>()) return rule->compute(c);
+      for (int i = 0; i < handles; ++i) c.set_output(i, c.input(i));
+      return ok_status();
+    }
+    std::unique_ptr<Kernel> rule;
+    int handles;
+  };
+  TROUPE_TRY(auto rule, kRule(spec));
+  const auto is_handle = [](const ArgSpec& arg) { return arg.dtype == DType::resource; };
+  const auto handles = std::count_if(spec.op.in.begin(), spec.op.in.end(), is_handle);
+  return std::unique_ptr<Kernel>(new OnlyWhen(std::move(rule), int(handles)));
+}
+
+// Registers a dense write with its rule, and beside "NAME" the same as "NAMEWhen", which has one
+// more operand: a run in which that is false changes nothing.
+template <KernelFactory kRule>
+void add_update(OpTable& table, OpDef def) {
+  OpDef when = def;
+  when.name += "When";
+  when.in.push_back("when: bool");
+  when.doc = "As " + def.name + ", in a run in which `when` is true; nothing changes in others.";
+  table.add(dense_update(std::move(def))).cpu(kRule);
+  table.add(dense_update(std::move(when))).cpu(only_when<kRule>);
+}
+
 // The value of scalar operand `i`.
 template <class T>
 T scalar_operand(const KernelContext& c, int i) {

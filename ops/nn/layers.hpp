@@ -1,21 +1,14 @@
-// Layers with variables of their own.
+// The layers of plain networks.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "troupe/ops/nn/initial.hpp"
 #include "troupe/ops/nn/module.hpp"
 
 namespace troupe::nn {
-
-// First values. All draw from the graph's seed and the variable's name.
-enum class Init {
-  glorot,  // uniform in +- sqrt(6 / (fan in + fan out)): for tanh, sigmoid and linear layers
-  he,      // truncated normal, deviation sqrt(2 / fan in): before a Relu
-};
-Output initial_weights(GraphBuilder& g, Init init, const Shape& shape, std::int64_t fan_in,
-                       std::int64_t fan_out, DType dtype = DType::f32, Site site = Site::here());
 
 // y = x W + b. An x of more dimensions than two is flattened, all but dimension 0.
 class Linear : public Module {
@@ -63,39 +56,6 @@ class Conv2d : public Module {
  private:
   Options options_;
   Variable w_, b_;
-};
-
-// Each channel, the last dimension of x, shifted and scaled to mean 0 and variance 1 over the
-// batch, then by a scale and an offset that are learnt. Training keeps moving averages of both
-// statistics in variables that no optimizer touches; inference uses them.
-class BatchNorm : public Module {
- public:
-  struct Options {
-    double epsilon = 1e-3;
-    double momentum = 0.99;  // of the averages: what is kept of them in each update
-    DType dtype = DType::f32;
-  };
-  BatchNorm(Module& parent, std::string_view name, std::int64_t channels, const Options& options,
-            Site site = Site::here());
-  BatchNorm(Module& parent, std::string_view name, std::int64_t channels, Site site = Site::here())
-      : BatchNorm(parent, name, channels, Options{}, std::move(site)) {}
-
-  struct Training {
-    Output y;
-    Op update;  // of the moving averages; a target of the training step
-  };
-  Training train(Output x, Site site = Site::here()) const;
-  // By the moving averages.
-  Output operator()(Output x, Site site = Site::here()) const;
-
-  const Variable& scale() const { return scale_; }
-  const Variable& offset() const { return offset_; }
-  const Variable& mean() const { return mean_; }  // the moving averages
-  const Variable& variance() const { return variance_; }
-
- private:
-  Options options_;
-  Variable scale_, offset_, mean_, variance_;
 };
 
 // The largest of each window of size x size. Has no variables, and so no name.

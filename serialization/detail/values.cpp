@@ -126,25 +126,6 @@ Site read(schema::Site::Reader in) {
   return in.getLine() == 0 ? Site{} : Site{text(in.getFile()), in.getLine()};
 }
 
-void write(schema::Status::Builder out, const Status& status) {
-  out.setCode(std::uint8_t(status.code()));
-  out.setMessage(text(status.message()));
-  if (status.site().known()) write(out.initSite(), status.site());
-  if (!status.trail().empty())
-    write_texts(out.initTrail(unsigned(status.trail().size())), status.trail());
-  out.setCause(status.cause());
-}
-
-Status read(schema::Status::Reader in, Status& out) {
-  std::uint8_t code = in.getCode();
-  if (!valid_code(code)) return invalid_argument("unknown status code " + std::to_string(code));
-  out = Code(code) == Code::ok
-            ? Status{}
-            : Status::from_parts(Code(code), text(in.getMessage()), read(in.getSite()),
-                                 read_texts(in.getTrail()), in.getCause());
-  return ok_status();
-}
-
 Expected<DType> read_dtype(std::uint8_t value) {
   if (value != 0 && !valid_dtype(value))
     return invalid_argument("unknown dtype " + std::to_string(value));

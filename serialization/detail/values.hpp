@@ -8,7 +8,6 @@
 
 #include "serialization/schema/value.capnp.h"
 #include "troupe/core/attr.hpp"
-#include "troupe/core/ids.hpp"
 #include "troupe/core/status.hpp"
 #include "troupe/core/tensor.hpp"
 #include "troupe/serialization/detail/capnp.hpp"
@@ -20,25 +19,11 @@ void write(schema::Tensor::Builder out, const Tensor& t);
 void write(schema::PartialShape::Builder out, const PartialShape& shape);
 void write(schema::Attr::Builder out, const std::string& name, const Attr& attr);
 void write(schema::Site::Builder out, const Site& site);
-// REQUIRES: an error; an ok status is an absent one.
-void write(schema::Status::Builder out, const Status& status);
-inline void write(schema::AttemptId::Builder out, const AttemptId& id) {
-  out.setView(id.view);
-  out.setA(id.a);
-}
-inline void write(schema::RunId::Builder out, const RunId& id) {
-  out.setSession(id.session);
-  out.setN(id.n);
-}
 
 Expected<Tensor> read(schema::Tensor::Reader in);
 Expected<PartialShape> read(schema::PartialShape::Reader in);
 Expected<Attr> read(schema::Attr::Reader in);
 Site read(schema::Site::Reader in);
-// The status that was sent goes to `out`; what is returned says whether it could be read.
-Status read(schema::Status::Reader in, Status& out);
-inline AttemptId read(schema::AttemptId::Reader in) { return {in.getView(), in.getA()}; }
-inline RunId read(schema::RunId::Reader in) { return {in.getSession(), in.getN()}; }
 Expected<DType> read_dtype(std::uint8_t value);
 
 template <class List, class Values>

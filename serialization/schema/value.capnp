@@ -1,4 +1,4 @@
-# Values that graphs and messages are made of. Absent pointers read as empty lists and empty texts.
+# Values that graphs are made of. Absent pointers read as empty lists and empty texts.
 # Text is any bytes, without a claim to be UTF-8. Readers check everything: numbers of enumerations,
 # ranks, byte counts.
 @0xc3091c77c5890131;
@@ -43,23 +43,4 @@ struct Attr {
 struct Site {
   file @0 :Text;
   line @1 :UInt32;         # 0: unknown
-}
-
-# An absent Status, or one with code 0, is ok and has nothing else.
-struct Status {
-  code @0 :UInt8;          # core/status.hpp
-  message @1 :Text;
-  site @2 :Site;
-  trail @3 :List(Text);    # innermost first
-  cause @4 :UInt64;        # nonzero: the consequence of that error
-}
-
-struct AttemptId {
-  view @0 :UInt64;
-  a @1 :UInt64;
-}
-
-struct RunId {
-  session @0 :UInt64;
-  n @1 :UInt64;
 }

@@ -281,3 +281,30 @@ TEST_CASE("readers see all restored values or none") {
     CHECK(torn == 0);
   }
 }
+
+// The partition that saves has done its part when another one fails.
+TEST_CASE("a run that fails leaves the saved file as it was") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Pair p(place);
+    p.s->run({}, {p.save_both});
+    const std::string before = p.dir.read("model.safetensors");
+    Output index = placeholder<std::int64_t>(p.g, {1}, "index");
+    Op fails;
+    {
+      auto after = p.g.with_control({p.save_both});
+      fails = gather(constant<float>(p.g, {2}, {1, 2}), index);
+    }
+    auto step = p.s->compile({}, {p.raise, fails}, {index});
+    auto run = [&](std::int64_t i) {
+      return step.try_run({Tensor::of<std::int64_t>({1}, {i})}).status();
+    };
+    p.s->run({}, {p.raise});
+    CHECK(run(5).code() == Code::invalid_argument);
+    CHECK(p.dir.read("model.safetensors") == before);
+    p.check(2, 8);
+    CHECK(run(1).ok());  // its snapshot: {2, 3, 4}, 8
+    CHECK(value_or_throw(read_safetensors(p.file())).tensors.at("b").item<std::int64_t>() == 8);
+    CHECK(p.dir.names() == std::vector<std::string>{"model.safetensors"});
+  }
+}

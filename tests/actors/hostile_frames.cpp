@@ -204,7 +204,7 @@ WireMessage HostileFrames::plausible() {
       AttemptInfo info = attempt();
       Prepare prepare{1, one_in(3) ? commits_ : ++commits_, info.id, info.run, {}, info.min_live};
       prepare.round = one_in(3) ? rounds_ : ++rounds_;
-      prepare.withdrawn = one_in(4);
+      prepare.order = StageOrder(one_in(3) ? random_.below(3) : 0);
       for (std::uint64_t n = random_.below(3); n > 0; --n)
         prepare.resources.push_back(
             {{kVictim, std::uint32_t(random_.below(3))}, std::uint32_t(random_.below(3))});

@@ -272,7 +272,7 @@ void HostileJob::load(const JobProgram& program) {
     REQUIRE(done);
     auto& result = std::get<PartitionDone>(*done);
     REQUIRE_MESSAGE(result.status.ok(), result.status.text());
-    REQUIRE(send(Prepare{1, 1, {1, 1}, {1, 1}, result.writes, 0, 1, false}));
+    REQUIRE(send(Prepare{1, 1, {1, 1}, {1, 1}, result.writes, 0, 1}));
     REQUIRE(await([](const WireMessage& m) { return std::holds_alternative<Staged>(m); }));
   }
   REQUIRE(send(LiveList{1, 1, 1, 1, 2, {}}));

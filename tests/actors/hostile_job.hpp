@@ -12,6 +12,7 @@
 #include "troupe/actors/runtime/worker_process.hpp"
 #include "troupe/graph/compile.hpp"
 #include "troupe/serialization/messages.hpp"
+#include "troupe/serialization/tensor_tag.hpp"
 
 namespace troupe::testing {
 

@@ -24,8 +24,11 @@ const Rule kAdam{
     "ApplyAdam", {"var", "m", "v", "step"}, {"lr", "beta1", "beta2", "epsilon", "grad"}};
 const Rule kMomentum{"ApplyMomentum", {"var", "accum"}, {"lr", "grad", "momentum"}};
 const Rule kSgd{"ApplyGradientDescent", {"var"}, {"lr", "grad"}};
+const Rule kSgdWhen{"ApplyGradientDescentWhen", {"var"}, {"lr", "grad", "when"}};
 
-DType right_type(std::string_view argument) { return argument == "step" ? DType::i64 : DType::f32; }
+DType right_type(std::string_view argument) {
+  return argument == "step" ? DType::i64 : argument == "when" ? DType::bool_ : DType::f32;
+}
 
 // One variable or operand of another type than the rule wants.
 struct Wrong {
@@ -40,7 +43,7 @@ struct Wrong {
 
 std::vector<Wrong> all_wrong() {
   std::vector<Wrong> out;
-  for (const Rule* rule : {&kAdam, &kMomentum, &kSgd})
+  for (const Rule* rule : {&kAdam, &kMomentum, &kSgd, &kSgdWhen})
     for (std::size_t i = 0; i < rule->variables.size() + rule->operands.size(); ++i)
       for (DType dtype : {DType::f32, DType::f64, DType::i64, DType::string})
         if (Wrong w{rule, i, dtype}; dtype != right_type(w.argument())) out.push_back(w);
@@ -58,11 +61,15 @@ void names(const Status& status, std::initializer_list<std::string_view> parts) 
     CHECK_MESSAGE(status.text().find(part) != std::string::npos, status.text());
 }
 
+Output operand(Graph& g, const char* name) {
+  return right_type(name) == DType::bool_ ? constant(g, true) : constant(g, 1.0f);
+}
+
 // The rule with all its variables and operands right, as a node of `g`.
 Op right_node(Graph& g, const Rule& rule) {
   std::vector<Output> inputs;
   for (const char* name : rule.variables) inputs.push_back(handle(g, right_type(name)));
-  for (std::size_t i = 0; i < rule.operands.size(); ++i) inputs.push_back(constant(g, 1.0f));
+  for (const char* name : rule.operands) inputs.push_back(operand(g, name));
   return node(g, kHere, rule.op, inputs);
 }
 
@@ -76,8 +83,7 @@ TEST_CASE("a handle of another type than an update wants is refused when the op 
     for (std::size_t i = 0; i < wrong.rule->variables.size(); ++i)
       spec.inputs.push_back(
           handle(g, i == wrong.place ? wrong.dtype : right_type(wrong.rule->variables[i])));
-    for (std::size_t i = 0; i < wrong.rule->operands.size(); ++i)
-      spec.inputs.push_back(constant(g, 1.0f));
+    for (const char* name : wrong.rule->operands) spec.inputs.push_back(operand(g, name));
     const std::string handle_name = spec.inputs[wrong.place].name();
     Status status = g.try_add(spec).status();
     names(status, {wrong.argument(), "'update'", handle_name.substr(0, handle_name.find(':')),

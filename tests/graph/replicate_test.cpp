@@ -181,6 +181,28 @@ TEST_CASE("replicas go round the tasks, and keep to their resources") {
       if (!info.handles.empty()) CHECK(info.handles[0] < plan.resources.size());
 }
 
+TEST_CASE("a kernel that reduces is given every copy, and what follows is computed once") {
+  Maker g;
+  Port draw = g.add("Draw", "draw");
+  Port v = g.variable("v"), rate = g.constant("rate", 0.5);
+  Port sum = g.add("Together", "sum", {g.add("Neg", "minus", {draw})});
+  g.node("Descend", "train", {v, rate, g.add("Neg", "back", {sum})});
+  CompiledGraph c = must_compile(g, request({"back"}, {"train"}), 3);
+  CHECK(count_op(c, "Draw") == 3);
+  CHECK(count_op(c, "Together") == 1);
+  CHECK(count_op(c, "Descend") == 1);
+  Found together = find(c, "sum");
+  CHECK(together.info().replica == -1);
+  CHECK(int_attr(together.info(), "N") == 3);
+  float want = 0;
+  for (int r = 0; r < 3; ++r) {
+    Found one = find(c, "draw/replica_" + std::to_string(r));
+    want += compute(one.info().def, {}, one.info().random_key)[0];
+  }
+  Random random(1);
+  CHECK(run_plans(c, {}, random).fetches[0] == doctest::Approx(want));
+}
+
 TEST_CASE("a step that is too large for so many replicas is refused before it is copied") {
   Maker g;
   Port y = g.add("Draw", "draw");

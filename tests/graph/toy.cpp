@@ -41,6 +41,11 @@ Status add_all(OpRegistry& r) {
       {.name = "Product", .in = {"a", "b"}, .out = {"y"}, .types = "f32", .contraction = true}));
   TROUPE_TRY(kernel({.name = "Neg", .in = {"x"}, .out = {"y"}, .types = "f32"}));
   TROUPE_TRY(kernel({.name = "AddN", .in = {"values: T..."}, .out = {"y"}, .types = "f32"}));
+  TROUPE_TRY(kernel({.name = "Together",
+                     .in = {"parts: T..."},
+                     .out = {"y"},
+                     .types = "f32",
+                     .reduce = {"parts"}}));
   TROUPE_TRY(kernel({.name = "Both", .in = {"x"}, .out = {"up", "double"}, .types = "f32"}));
   TROUPE_TRY(
       kernel({.name = "Scale", .in = {"x", "by"}, .out = {"y"}, .types = "f32", .host = {"by"}}));
@@ -226,7 +231,7 @@ std::vector<float> compute(const NodeDef& node, const std::vector<float>& in, st
   if (node.op == "Size") return {1};
   if (node.op == "Draw") return {float(key % 1000)};
   if (node.op == "NoOp") return {};
-  TROUPE_CHECK(node.op == "AddN", "a toy op that computes");
+  TROUPE_CHECK(node.op == "AddN" || node.op == "Together", "a toy op that computes");
   float sum = 0;
   for (float x : in) sum += x;
   return {sum};

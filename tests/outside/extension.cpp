@@ -62,7 +62,10 @@ namespace outside {
 
 std::atomic<int> passes_run{0};
 
-void register_all() { throw_if_error(ops::extend(add)); }
+void register_all() {
+  throw_if_error(ops::extend(add));
+  register_stack();
+}
 
 Output cube(Output x, Site site) {
   return add_node({.op = "Cube", .inputs = {x}, .site = site}).output(0);

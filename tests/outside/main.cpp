@@ -1,5 +1,5 @@
-// outside [--cluster local:2] [--replicas N] [--npu]: trains a network with the program's own op and
-// prints what the test looks for.
+// outside [--cluster local:2] [--replicas N] [--npu]: trains a network with the program's own op,
+// uses its own kind of queue, and prints what the test looks for.
 #include "core/status.hpp"
 #include "extension.hpp"
 #include "graph/graph.hpp"
@@ -37,6 +37,17 @@ int main(int argc, char** argv) {
     auto [l] = step.run<float>();
     (i == 0 ? first : last) = l;
   }
+  Output number = placeholder<float>(g, PartialShape::scalar());
+  Output numbers = outside::stack(g);
+  auto push = session.compile({}, {outside::push(numbers, number)}, {number});
+  Output top = outside::pop(numbers);
+  for (float x : {1.0f, 2.0f, 3.0f}) push.run({Tensor::scalar(x)});
+  auto pop = session.compile({top});
+  auto [third] = pop.run<float>();
+  auto [second] = pop.run<float>();
+  auto [bottom] = pop.run<float>();
+  print("stack {} {} then {}\n", third, second, bottom);
+  print("stack: {}\n", session.try_run({top}).status().message());
   for (const std::string& line : session.describe()) print("{}\n", line);
   print("passes {}\n", outside::passes_run > 0 ? "ran" : "did not run");
   print("loss {:.6f} -> {:.6f}\n", first, last);

@@ -301,7 +301,7 @@ TEST_CASE_FIXTURE(Fixture,
   auto prepares = all<Coordinator::SendPrepare>();
   REQUIRE(prepares.size() == 4);  // all shards are told that it is taken back
   for (int i : {2, 3}) {
-    CHECK(prepares[std::size_t(i)].prepare.withdrawn);
+    CHECK(prepares[std::size_t(i)].prepare.order == StageOrder::withdraw);
     CHECK(prepares[std::size_t(i)].prepare.attempt == first[0].prepare.attempt);
     CHECK(prepares[std::size_t(i)].prepare.round == first[0].prepare.round + 1);
   }
@@ -323,7 +323,7 @@ TEST_CASE_FIXTURE(Fixture, "a number is given again when every shard has given i
   auto prepares = all<Coordinator::SendPrepare>();
   REQUIRE(prepares.size() == 1);
   CHECK(prepares[0].shard == 1);
-  CHECK(prepares[0].prepare.withdrawn);
+  CHECK(prepares[0].prepare.order == StageOrder::withdraw);
   run(2, shape({1}, true));
   CHECK(all<Coordinator::StartAttempt>()[0].grant == 0);  // nor can it be granted
   stage(1, 1);
@@ -331,7 +331,7 @@ TEST_CASE_FIXTURE(Fixture, "a number is given again when every shard has given i
   REQUIRE(prepares.size() == 3);
   CHECK(prepares[1].prepare.s == 1);
   CHECK(prepares[1].prepare.run.n == 1);
-  CHECK_FALSE(prepares[1].prepare.withdrawn);
+  CHECK(prepares[1].prepare.order == StageOrder::stage);
   stage(1, 1);
   stage(2, 1);
   CHECK(answer(1).committed == 1);
@@ -640,4 +640,84 @@ TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stood when it 
   coordinator.run({{7, 2}, shape({2}), kNever, {}, true}, now, out);
   send(done(started(2), 0));
   CHECK(answer(2).place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 3, {}}});
+}
+
+// ------------------------------------------------------------------ what is seen outside of the
+// job
+
+namespace {
+
+// A run whose partition on process 1 has saved something there, up to its staging by both shards.
+struct Outside : Fixture {
+  Outside() {
+    run(0, shape({1, 2}), {}, now + 1h);
+    auto d = done(started(0), 0);
+    d.writes = {{{1, 0}, 2, false}, {{1, 3}, 1, true}};
+    send(d);
+    send(done(started(0), 1, 1));
+    stage(1, 1);
+    stage(2, 1);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Outside, "a run is answered once what it changes outside is applied") {
+  CHECK(coordinator.decided() == 1);
+  CHECK(answers() == 0);
+  const auto told = all<Coordinator::SendPrepare>().back();
+  CHECK(told.shard == 1);
+  CHECK(told.prepare.order == StageOrder::apply);
+  CHECK(told.prepare.s == 1);
+  REQUIRE(told.prepare.resources.size() == 1);
+  CHECK(told.prepare.resources[0].resource == ResourceId{1, 3});
+  stage(2, 1);  // nobody asked it
+  CHECK(answers() == 0);
+  stage(1, 1);
+  CHECK(answer(0).status.ok());
+  CHECK(answer(0).committed == 1);
+  CHECK(answer(0).fetches.size() == 2);
+  CHECK(coordinator.tables().undecided == 0);
+}
+
+TEST_CASE_FIXTURE(Outside,
+                  "what is being applied is too late to be called off, and asked for again") {
+  coordinator.cancel({7, 0}, cancelled("enough"), now, out);
+  out.clear();
+  tick(2h);  // past its deadline
+  CHECK(answers() == 0);
+  REQUIRE(all<Coordinator::SendPrepare>().size() == 1);
+  CHECK(all<Coordinator::SendPrepare>()[0].prepare.order == StageOrder::apply);
+  CHECK(coordinator.next_wakeup() > now);
+  stage(1, 1);
+  CHECK(answer(0).status.ok());
+}
+
+TEST_CASE_FIXTURE(Outside, "a number is given only when the one before it is applied") {
+  run(1, shape({2}));
+  send(done(started(1), 0, 1));
+  CHECK(all<Coordinator::SendPrepare>().back().prepare.order == StageOrder::apply);
+  stage(1, 1);
+  CHECK(all<Coordinator::SendPrepare>().back().prepare.order == StageOrder::stage);
+  stage(1, 2);
+  stage(2, 2);
+  CHECK(answer(1).committed == 2);
+}
+
+TEST_CASE_FIXTURE(Outside, "what cannot be applied outside is told beside the number") {
+  stage(1, 1, resource_exhausted("the disk is full"));
+  CHECK(answer(0).status.code() == Code::resource_exhausted);
+  CHECK(answer(0).status.text().find("after commit 1") != std::string::npos);
+  CHECK(answer(0).committed == 1);
+  run(1, shape({1}));  // the job goes on
+  commit(1);
+  CHECK(answer(1).committed == 2);
+}
+
+TEST_CASE_FIXTURE(Outside, "a shard that does not apply in time is lost") {
+  for (int second = 0; second < 12; ++second) tick(1s);
+  auto expelled = all<Coordinator::Expel>();
+  REQUIRE(expelled.size() == 1);
+  CHECK(expelled[0].process == 1);
+  CHECK(answer(0).status.code() == Code::unavailable);
 }

@@ -43,7 +43,7 @@ struct Fixture {
   std::int64_t value(std::uint64_t id) {
     REQUIRE(reply(id) != nullptr);
     REQUIRE(reply(id)->status.ok());
-    return reply(id)->element[0].item<std::int64_t>();
+    return reply(id)->values[0].item<std::int64_t>();
   }
   void commit(const AttemptInfo& a, std::uint32_t keys, std::uint64_t next_a = 100) {
     queue.stage({decided + 1, a.id, keys, 0}, out);
@@ -286,7 +286,12 @@ TEST_CASE_FIXTURE(Fixture, "the size is that of the snapshot and the run's own o
   auto size = [&](AttemptInfo a, CommitNumber snapshot) {
     a.snapshot = snapshot;
     auto r = request(a);
-    queue.size(r, out);
+    queue.look(
+        r,
+        [](const QueueView& found) -> std::vector<Tensor> {
+          return {Tensor::scalar<std::int64_t>(found.size)};
+        },
+        out);
     return value(r.id);
   };
   CHECK(size(newer(1), 0) == 0);
@@ -295,6 +300,28 @@ TEST_CASE_FIXTURE(Fixture, "the size is that of the snapshot and the run's own o
   dequeue(newer(2));
   CHECK(size(newer(2), 2) == 1);
   CHECK(size(newer(1), 2) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a queue is closed as of the snapshot, and for the run that closes it") {
+  auto closed = [&](AttemptInfo a, CommitNumber snapshot) {
+    a.snapshot = snapshot;
+    auto r = request(a);
+    queue.look(
+        r,
+        [](const QueueView& found) -> std::vector<Tensor> {
+          return {Tensor::scalar<std::int64_t>(found.closed)};
+        },
+        out);
+    return value(r.id) == 1;
+  };
+  fill({1});
+  auto a = newer(1);
+  close(a);
+  CHECK(closed(a, 1));
+  CHECK_FALSE(closed(newer(2), 1));
+  commit(a, 1);
+  CHECK_FALSE(closed(newer(2), 1));
+  CHECK(closed(newer(3), 2));
 }
 
 TEST_CASE("elements and sharers must fit the queue's description") {
@@ -322,15 +349,15 @@ TEST_CASE_FIXTURE(Fixture,
   fill({1, 2});
   auto a = newer(1);
   dequeue(a);
-  queue.stage({2, a.id, 1, 0, false}, out);
-  queue.stage({2, a.id, 1, 0, true}, out);
+  queue.stage({2, a.id, 1, 0}, out);
+  queue.stage({2, a.id, 1, 0, StageOrder::withdraw}, out);
   CHECK(queue.tables().staged == 0);
   queue.live({1, sequence++, 1, 0, 102, {}}, out);  // it is over
   CHECK(queue.tables().leases == 0);
   auto b = newer(2);
   CHECK(value(dequeue(b)) == 1);
   enqueue(b, 3);
-  queue.stage({2, b.id, 1, 0, false}, out);  // the number is another attempt's now
+  queue.stage({2, b.id, 1, 0}, out);  // the number is another attempt's now
   queue.live({1, sequence++, 2, 0, 103, {}}, out);
   REQUIRE(queue.elements().size() == 1);
   CHECK(queue.elements()[0][0].item<std::int64_t>() == 2);
@@ -341,7 +368,7 @@ TEST_CASE_FIXTURE(Fixture,
   fill({1, 2});
   auto a = newer(1);
   CHECK(value(dequeue(a)) == 1);
-  queue.stage({2, a.id, 1, 0, false}, out);
+  queue.stage({2, a.id, 1, 0}, out);
   auto b = newer(2);  // said by the master before the queue hears that the number was taken back
   b.run.session = a.run.session;
   b.snapshot = 1;

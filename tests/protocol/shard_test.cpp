@@ -10,7 +10,7 @@ const AttemptId kAttempt{1, 4};
 
 // The first PREPARE of each number: its round is the number's.
 Prepare prepare(CommitNumber s, std::vector<ResourceWrites> resources) {
-  return {1, s, kAttempt, {0, 4}, std::move(resources), 0, s, false};
+  return {1, s, kAttempt, {0, 4}, std::move(resources), 0, s};
 }
 template <class T>
 std::size_t count(const Shard::Outputs& out) {
@@ -90,11 +90,12 @@ TEST_CASE("what was staged is taken back from the resources, once, and for good"
   out.clear();
   auto back = prepare(1, {});
   back.round = 2;
-  back.withdrawn = true;
+  back.order = StageOrder::withdraw;
   for (int again = 0; again < 2; ++again) shard.prepare(back, out);
   CHECK(count<Shard::StageResource>(out) == 2);
   for (const auto& o : out)
-    if (auto* stage = std::get_if<Shard::StageResource>(&o)) CHECK(stage->request.withdrawn);
+    if (auto* stage = std::get_if<Shard::StageResource>(&o))
+      CHECK(stage->request.order == StageOrder::withdraw);
   CHECK(count<Staged>(out) == 2);
   out.clear();
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);  // of the first round: late
@@ -126,4 +127,26 @@ TEST_CASE("a shard says at once why one of its resources cannot stage") {
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
   REQUIRE(out.size() == 1);  // the same answer again
   CHECK_FALSE(std::get<Staged>(out[0]).status.ok());
+}
+
+TEST_CASE("a shard says that what is decided is applied when its resources have") {
+  Shard shard(2, 1);
+  Shard::Outputs out;
+  shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
+  shard.staged(kStore, {1, kAttempt, 77, {}}, out);
+  shard.staged(kQueue, {1, kAttempt, 78, {}}, out);
+  out.clear();
+  auto apply = prepare(1, {{kQueue, 1}});
+  apply.round = 2;
+  apply.order = StageOrder::apply;
+  shard.prepare(apply, out);
+  REQUIRE(count<Shard::StageResource>(out) == 1);
+  CHECK(std::get<Shard::StageResource>(out[0]).request.order == StageOrder::apply);
+  CHECK(count<Staged>(out) == 0);
+  shard.staged(kQueue, {1, kAttempt, 0, {}}, out);
+  REQUIRE(count<Staged>(out) == 1);
+  CHECK(std::get<Staged>(out.back()).round == 2);
+  shard.prepare(apply, out);  // asked again
+  CHECK(count<Staged>(out) == 2);
+  CHECK(shard.at_rest());
 }

@@ -124,7 +124,13 @@ struct StepWorld {
   }
 
   std::shared_ptr<const LoadedPlan> make() {
-    auto plan = std::make_shared<const Plan>(draft.finish());
+    auto made = std::make_shared<Plan>(draft.finish());
+    for (PlanInfo& info : made->info)  // that the test says nothing of
+      if (info.external && info.resource == ~0u) {
+        info.resource = std::uint32_t(made->resources.size());
+        made->resources.push_back({.kind = info.external->resource, .name = info.name});
+      }
+    std::shared_ptr<const Plan> plan = made;
     auto program = LoadedPlan::make(
         plan, device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
           return std::unique_ptr<Kernel>(new LambdaKernel(kernels.at(node.name)));

@@ -155,6 +155,8 @@ void Simulation::advance(int id, Execution& e) {
       case OpKind::dequeue:
       case OpKind::size:
         return queue_op(id, e, op);
+      case OpKind::publish:
+        return publish(id, e, op);
       case OpKind::work:
         return work(id, e, op.target);
     }
@@ -229,10 +231,31 @@ void Simulation::queue_op(int id, Execution& e, const Op& op) {
       else if (kind == OpKind::dequeue)
         queue.dequeue(r, out);
       else
-        queue.size(r, out);
-      queue_out(shard, out);
+        queue.look(
+            r,
+            [](const QueueView& found) -> std::vector<Tensor> {
+              return {Tensor::scalar(found.size)};
+            },
+            out);
+      resource_out(shard, 1, out);
     });
   });
+}
+
+void Simulation::publish(int id, Execution& e, const Op& op) {
+  const int shard = op.target;
+  const u64 request_id = next_request_++ * kProcesses + u64(id);
+  const WriteKey key{e.part * 100 + std::uint32_t(e.pc), 0, {}};
+  ++e.keys[{ProcessId(shard), 2}];
+  e.waiting = request_id;
+  request(e,
+          [this, id, shard, request_id, key, attempt = e.attempt, x = mix(e.trace.acc, 30)](int) {
+            send(id, shard, [this, shard, request_id, key, attempt, x] {
+              Resource::Outputs out;
+              processes_[std::size_t(shard)]->board.publish(attempt, request_id, key, x, out);
+              resource_out(shard, 2, out);
+            });
+          });
 }
 
 Simulation::Execution* Simulation::waiting_for(int id, u64 request) {
@@ -265,17 +288,17 @@ void Simulation::log_reply(int id, const VariableStore::LogReply& reply) {
   report(id, *e, aborted("stopped").caused_by(1));
 }
 
-void Simulation::queue_reply(int id, const QueueState::Reply& reply) {
+void Simulation::resource_reply(int id, const ResourceReply& reply) {
   Execution* e = waiting_for(id, reply.id);
   if (!e) return;
   e->waiting = 0;
   if (!reply.status.ok()) return report(id, *e, reply.status);
   const Op& op = e->program->parts[e->part][e->pc];
   if (op.kind == OpKind::size)
-    e->trace.acc = mix(e->trace.acc, u64(reply.element[0].item<std::int64_t>()));
+    e->trace.acc = mix(e->trace.acc, u64(reply.values[0].item<std::int64_t>()));
   if (op.kind == OpKind::dequeue) {
-    e->trace.acc = mix(e->trace.acc, reply.element[0].item<u64>());
-    e->trace.taken.push_back(reply.own ? 0 : reply.element[1].item<u64>());
+    e->trace.acc = mix(e->trace.acc, reply.values[0].item<u64>());
+    e->trace.taken.push_back(reply.own ? 0 : reply.values[1].item<u64>());
     if (reply.own && bug_ != Bug::own_dequeue_not_a_read)
       e->own_dequeues.insert(queue_use(op.target));
   }
@@ -290,7 +313,7 @@ void Simulation::report(int id, Execution& e, Status status) {
   done.partition = e.part;
   done.status = status;
   if (e.granted_write && status.ok()) done.fast_committed = e.grant;
-  for (auto& [resource, n] : e.keys) done.writes.push_back({resource, n});
+  for (auto& [resource, n] : e.keys) done.writes.push_back({resource, n, resource.index == 2});
   auto list = [](const std::set<u64>& s) { return std::vector<u64>(s.begin(), s.end()); };
   done.uses = {list(e.reads), list(e.updates), list(e.own_dequeues), list(e.enqueues)};
   const auto& elements = e.trace.elements;

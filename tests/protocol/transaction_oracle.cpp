@@ -6,9 +6,9 @@
 namespace troupe::sim {
 namespace {
 
-const char* const kOpNames[] = {"read", "read_back", "random", "send",   "recv",    "fold",
-                                "both", "pair",      "assign", "shared", "enqueue", "dequeue",
-                                "size", "element",   "poison", "work"};
+const char* const kOpNames[] = {"read", "read_back", "random",  "send",   "recv",    "fold",
+                                "both", "pair",      "assign",  "shared", "enqueue", "dequeue",
+                                "size", "element",   "publish", "poison", "work"};
 }  // namespace
 
 std::string describe(const Program& p, const Trace& t) {
@@ -31,6 +31,7 @@ void Simulation::observe(const Coordinator::Answer& answer) {
   outcomes_[answer.run] = answer.status;
   progress_at_ = now_;
   check_outcome(answer.run, answer.status);
+  check_boards(answer);
   std::vector<Trace> traces;
   for (const Fetched& f : answer.fetches) {
     auto x = f.value.span<u64>();
@@ -157,6 +158,27 @@ void Simulation::check_outcome(const RunId& run, const Status& status) {
   if (!fine) fail("a run was answered: " + status.text());
 }
 
+// Not before it is decided, and nothing of a run that is not.
+void Simulation::look_at_boards() {
+  for (const auto& p : processes_) {
+    if (p->board.committed() > coordinator_->decided())
+      return fail("what is not decided can be seen");
+    seen_on_boards_.insert(p->board.shown());
+  }
+}
+
+// What a run that is answered has published can be seen, and of no other run anything.
+void Simulation::check_boards(const Coordinator::Answer& answer) {
+  for (const auto& part : programs_.at(answer.run).parts)
+    for (const Op& op : part) {
+      if (op.kind != OpKind::publish || answer.committed == 0) continue;
+      ++count.published;
+      if (processes_[std::size_t(op.target)]->board.committed() < answer.committed)
+        return fail("a run was answered before what it published could be seen");
+    }
+  look_at_boards();
+}
+
 // Runs one program against the world; `traces` say what it took from queues.
 u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World& world,
                        const RunId& run, CommitNumber commit) {
@@ -190,6 +212,7 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
   };
   for (std::size_t i = 0; i < parts; ++i) acc[i] = 11 + i;
   std::vector<std::pair<std::size_t, u64>> contributions;
+  std::map<std::uint32_t, std::pair<int, u64>> published;  // by node
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t i = 0; i < parts; ++i)
@@ -269,6 +292,9 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
           case OpKind::size:
             a = mix(a, world.queues[std::size_t(op.target)].size());
             break;
+          case OpKind::publish:
+            published[std::uint32_t(node)] = {op.target, mix(a, 30)};
+            break;
           case OpKind::work:
             break;
           case OpKind::poison:
@@ -279,6 +305,10 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
   }
   for (auto& log : logs)
     for (const Write& w : log) apply(world.vars, w);
+  for (const auto& [node, what] : published) {
+    world.boards[std::size_t(what.first)] = what.second;
+    world.published.insert(what.second);
+  }
   std::sort(contributions.begin(), contributions.end());
   if (!contributions.empty()) {
     u64 x = contributions[0].second;
@@ -335,6 +365,11 @@ void Simulation::check_history() {
     if (reply->values[0].item<u64>() != world.vars[std::size_t(v)])
       return fail("a variable differs from the serial replay");
   }
+  for (u64 seen : seen_on_boards_)
+    if (world.published.count(seen) == 0) return fail("a run that failed was seen on a board");
+  for (int b = 0; b < kShards; ++b)
+    if (processes_[std::size_t(b)]->board.shown() != world.boards[std::size_t(b)])
+      return fail("a board differs from the serial replay");
   for (int q = 0; q < kQueues; ++q) {
     auto elements = processes_[std::size_t(q)]->queue.elements();
     auto& serial = world.queues[std::size_t(q)];
@@ -352,6 +387,7 @@ void Simulation::check_at_rest() {
     if (p->dead) continue;
     if (!p->store.tables().empty()) grows("a variable store");
     if (!p->queue.tables().empty()) grows("a queue");
+    if (!p->board.at_rest()) grows("a board");
     if (!p->shard.at_rest()) grows("a shard");
     if (!p->executions.empty()) grows("executions");
     if (!p->parked.empty()) grows("parked tensors");

@@ -52,7 +52,7 @@ class Simulation::BuggyCoordinator : public Coordinator {
     return bug_ == Bug::decided_by_the_first_shard ? !staged_.empty() : Coordinator::all_staged();
   }
   bool number_is_free() const override {
-    return !preparing_ && (!granted_ || bug_ == Bug::number_given_while_granted) &&
+    return !preparing_ && !applying_ && (!granted_ || bug_ == Bug::number_given_while_granted) &&
            (!withdrawing_ || bug_ == Bug::number_given_before_it_is_back);
   }
   const Run* sole() const override {
@@ -74,7 +74,7 @@ Simulation::Simulation(u64 seed, Bug bug)
   if (bug == Bug::deadlocks_stay) options.deadlock_after = std::chrono::hours(1000);
   coordinator_ = std::make_unique<BuggyCoordinator>(options, bug);
   for (int id = 0; id < kProcesses; ++id) {
-    processes_.push_back(std::make_unique<Process>(id, *rules_));
+    processes_.push_back(std::make_unique<Process>(id, *rules_, bug_));
     coordinator_->add_process(ProcessId(id), "/worker:" + std::to_string(id), id < kShards);
   }
   for (int v = 0; v < kVariables; ++v) {
@@ -174,6 +174,7 @@ Program Simulation::make_program(int session, int n) {
     if (role == 0 && !fast && i >= 2 && chance(300)) add(OpKind::read, pick(kVariables));
     if (role == 2 && i == 0) add(OpKind::poison, var_of(own)(0));
   }
+  if (role == 0 && !fast && chance(200)) p.parts[0].push_back({OpKind::publish, pick(kShards)});
   if (role == 0 && !fast && parts > 1 && chance(500))
     for (auto& ops : p.parts) ops.push_back({OpKind::shared, (base + 2) % kShards});
   if (role == 2) p.fails = Code::invalid_argument;
@@ -305,21 +306,28 @@ void Simulation::shard_out(int id, Shard::Outputs& out) {
   for (auto& output : out) {
     if (auto* m = std::get_if<Shard::StageResource>(&output)) {
       VariableStore::Outputs store;
-      QueueState::Outputs queue;
-      if (m->resource.index == 0)
+      Resource::Outputs more;
+      const std::uint32_t index = m->resource.index;
+      if (bug_ == Bug::answered_before_it_is_applied && m->request.order == StageOrder::apply)
+        more.push_back(ResourceStaged{m->request.s, m->request.attempt, 0, {}});
+      else if (index == 0)
         p.store.stage(m->request, store);
+      else if (index == 1)
+        p.queue.stage(m->request, more);
       else
-        p.queue.stage(m->request, queue);
+        p.board.stage(m->request, more);
       store_out(id, store);
-      queue_out(id, queue);
+      resource_out(id, index, more);
     } else if (auto* live = std::get_if<Shard::ResourceLive>(&output)) {
       p.live = live->list;
       VariableStore::Outputs store;
-      QueueState::Outputs queue;
+      Resource::Outputs queue, board;
       p.store.live(live->list, store);
       p.queue.live(live->list, queue);
+      p.board.live(live->list, board);
       store_out(id, store);
-      queue_out(id, queue);
+      resource_out(id, 1, queue);
+      resource_out(id, 2, board);
       std::erase_if(p.executions, [&](auto& e) { return p.live.over(e.first.first); });
       std::erase_if(p.parked, [&](auto& e) { return p.live.over(e.first.first); });
     } else if (auto* staged = std::get_if<Staged>(&output)) {
@@ -400,17 +408,17 @@ void Simulation::run_task(int id, VariableStore::Task task) {
   store_out(id, out);
 }
 
-void Simulation::queue_out(int id, QueueState::Outputs& out) {
+void Simulation::resource_out(int id, std::uint32_t index, Resource::Outputs& out) {
   Process& p = *processes_[std::size_t(id)];
   for (auto& output : out) {
     Shard::Outputs more;
-    if (auto* reply = std::get_if<QueueState::Reply>(&output)) {
+    if (auto* reply = std::get_if<ResourceReply>(&output)) {
       int to = int(reply->id % kProcesses);
-      send(id, to, [this, to, r = *reply] { queue_reply(to, r); });
+      send(id, to, [this, to, r = *reply] { resource_reply(to, r); });
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
-      p.shard.staged({ProcessId(id), 1}, *staged, more);
-    } else if (auto* blocked = std::get_if<QueueState::Blocked>(&output)) {
-      p.shard.blocked({ProcessId(id), 1}, blocked->waiting, blocked->marked, now_, more);
+      p.shard.staged({ProcessId(id), index}, *staged, more);
+    } else if (auto* blocked = std::get_if<ResourceBlocked>(&output)) {
+      p.shard.blocked({ProcessId(id), index}, blocked->waiting, blocked->marked, now_, more);
     }
     shard_out(id, more);
   }
@@ -494,6 +502,7 @@ void Simulation::tick() {
     coordinator_->process_lost(kProcesses - 1, unavailable("killed"), now_, out);
     master(out);
   }
+  look_at_boards();
   check_progress();
   after(kTick, [this] { tick(); });
 }

@@ -52,6 +52,8 @@ enum class Bug {
   answers_of_other_rounds_count,
   refusal_ignored,
   nobody_is_ever_alone,
+  answered_before_it_is_applied,
+  published_when_staged,
 };
 
 enum class OpKind : std::uint8_t {
@@ -69,12 +71,13 @@ enum class OpKind : std::uint8_t {
   dequeue,
   size,
   element,  // of a dataset, its own one of as many as there are partitions
+  publish,  // to a board, which is outside of the job
   poison,   // a write that is refused
   work,     // takes `target` ms
 };
 struct Op {
   OpKind kind;
-  int target = 0;  // variable, queue, dataset; for both and pair the shard
+  int target = 0;  // variable, queue, dataset; for both, pair and publish the shard
 };
 struct Program {
   std::vector<std::vector<Op>> parts;
@@ -91,6 +94,8 @@ struct Element {
 // The whole state as one sequential program sees it.
 struct World {
   std::array<u64, kVariables> vars;
+  std::array<u64, kShards> boards{};
+  std::set<u64> published{0};  // at any time
   std::array<std::deque<Element>, kQueues> queues;
   World();
 };
@@ -120,6 +125,42 @@ inline u64 element_id(const RunId& run, int part, int pc) {
 }
 std::string describe(const Program& p, const Trace& t);
 
+// What anybody outside of the job can look at, at any time. The newest committed value.
+class Board final : public Participant<std::map<WriteKey, u64>, u64, Resource::Output> {
+ public:
+  using Log = std::map<WriteKey, u64>;
+  using Outputs = Resource::Outputs;
+  explicit Board(Bug bug) : bug_(bug) {}
+  void publish(const AttemptInfo& attempt, u64 request, const WriteKey& key, u64 x, Outputs& out) {
+    ResourceReply reply{request, {}, {}, false};
+    learn(attempt.snapshot, out);
+    if (live_.over(attempt.id))
+      reply.status = aborted("over");
+    else if (!staged_ || staged_->attempt != attempt.id)  // else it is said again
+      logs_[attempt.id].emplace(key, x);
+    out.push_back(std::move(reply));
+    try_stage(out);
+  }
+  void live(const LiveList& list, Outputs& out) { note(list, out); }
+  u64 shown() const { return shown_; }
+  bool at_rest() const { return logs_.empty() && staged_count() == 0; }
+
+ private:
+  std::string name() const override { return "board"; }
+  std::uint32_t keys_of(const Log& log) const override { return std::uint32_t(log.size()); }
+  Expected<std::pair<u64, u64>> record_of(CommitNumber, const AttemptId&, Log log) override {
+    const u64 last = log.empty() ? shown_ : std::prev(log.end())->second;
+    if (bug_ == Bug::published_when_staged) shown_ = last;
+    return std::pair<u64, u64>{last, last};
+  }
+  Status commit(CommitNumber, const AttemptId&, u64 x, Outputs&) override {
+    shown_ = x;
+    return {};
+  }
+  const Bug bug_;
+  u64 shown_ = 0;
+};
+
 class Simulation {
  public:
   explicit Simulation(u64 seed, Bug bug = Bug::none);
@@ -130,7 +171,8 @@ class Simulation {
   std::string violation;
   struct Counters {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
-         lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0;
+         lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0,
+         published = 0;
   } count;
 
  private:
@@ -168,7 +210,7 @@ class Simulation {
   void master(Coordinator::Outputs& out);
   void at_process(int id, Coordinator::Output output);
   void store_out(int id, VariableStore::Outputs& out);
-  void queue_out(int id, QueueState::Outputs& out);
+  void resource_out(int id, std::uint32_t index, Resource::Outputs& out);
   void shard_out(int id, Shard::Outputs& out);
   void run_task(int id, VariableStore::Task task);
   void start(int id, const Coordinator::StartAttempt& m);
@@ -179,11 +221,12 @@ class Simulation {
   void request(Execution& e, std::function<void(int)> send);
   void log_write(int id, Execution& e, int shard, std::vector<LoggedWrite> writes);
   void queue_op(int id, Execution& e, const Op& op);
+  void publish(int id, Execution& e, const Op& op);
   void work(int id, Execution& e, int units);
   void read_op(int id, Execution& e, const Op& op);
   void read_reply(int id, const VariableStore::ReadReply& reply);
   void log_reply(int id, const VariableStore::LogReply& reply);
-  void queue_reply(int id, const QueueState::Reply& reply);
+  void resource_reply(int id, const ResourceReply& reply);
   Execution* waiting_for(int id, u64 request);
   void report(int id, Execution& e, Status status);
   void executor_tick(int id);
@@ -200,6 +243,8 @@ class Simulation {
   bool memory_was_short() const;
   void check_attempts(const AttemptInfo& attempt);
   void check_outcome(const RunId& run, const Status& status);
+  void check_boards(const Coordinator::Answer& answer);
+  void look_at_boards();
   void check_history();
   void check_at_rest();
   u64 replay(const Program& p, const std::vector<Trace>& traces, World& world, const RunId& run,
@@ -231,6 +276,7 @@ class Simulation {
   };
   std::map<RunId, Holder> holders_;
   std::map<RunId, Status> outcomes_;
+  std::set<u64> seen_on_boards_;
   std::map<RunId, std::set<u64>> attempts_;  // their numbers
   u64 newest_round_ = 0;                     // of PREPARE
   std::set<RunId> cancelled_;
@@ -259,16 +305,18 @@ struct Simulation::Execution {
 };
 
 struct Simulation::Process {
-  explicit Process(int id, const UpdateRules& rules)
+  Process(int id, const UpdateRules& rules, Bug bug)
       : id(id),
         shard(ProcessId(id), 1),
         store("store" + std::to_string(id), rules),
-        queue({"q" + std::to_string(id), kCapacity, {DType::u64, DType::u64}, {}}) {}
+        queue({"q" + std::to_string(id), kCapacity, {DType::u64, DType::u64}, {}}),
+        board(bug) {}
   const int id;
   bool dead = false;
   Shard shard;
   VariableStore store;
   QueueState queue;
+  Board board;
   LiveList live;
   std::map<std::pair<AttemptId, std::uint32_t>, Execution> executions;
   std::map<std::pair<AttemptId, std::uint32_t>, std::map<int, u64>> parked;

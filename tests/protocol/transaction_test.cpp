@@ -31,6 +31,7 @@ struct Sum {
     count.gave_up += c.gave_up;
     count.taken_back += c.taken_back;
     count.revoked += c.revoked;
+    count.published += c.published;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -68,6 +69,7 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.lost_processes > 0);
   CHECK(sum.count.taken_back > 0);
   CHECK(sum.count.revoked > 0);
+  CHECK(sum.count.published > 0);
 }
 
 }  // namespace
@@ -119,6 +121,8 @@ TEST_CASE("planted mistakes are seen") {
       {Bug::answers_of_other_rounds_count, "answers of other rounds count", 300},
       {Bug::refusal_ignored, "refusals ignored", 300},
       {Bug::nobody_is_ever_alone, "nobody is ever alone", 300},
+      {Bug::answered_before_it_is_applied, "answered before it is applied", 300},
+      {Bug::published_when_staged, "published when it is staged", 300},
   };
   for (const Row& row : rows) {
     Sum sum;

@@ -101,7 +101,7 @@ struct Fixture {
     store.applied(task.id, std::move(values), out);
   }
   void stage(CommitNumber s, std::uint64_t a, std::uint32_t keys, CommitNumber min_live = 0) {
-    store.stage({s, {1, a}, keys, min_live, false}, out);
+    store.stage({s, {1, a}, keys, min_live}, out);
   }
   static LiveList live(std::uint64_t sequence, CommitNumber decided, std::uint64_t next_a,
                        std::vector<std::uint64_t> alive = {}, CommitNumber min_live = 0) {
@@ -367,10 +367,10 @@ TEST_CASE_FIXTURE(Fixture, "a staged write that is withdrawn leaves nothing") {
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
   stage(2, 2, 1);
   take<ResourceStaged>();
-  store.stage({2, {1, 2}, 0, 1, true}, out);
+  store.stage({2, {1, 2}, 0, 1, StageOrder::withdraw}, out);
   CHECK(out.empty());
   CHECK(store.tables().staged == 0);
-  store.stage({2, {1, 2}, 0, 1, true}, out);  // said again
+  store.stage({2, {1, 2}, 0, 1, StageOrder::withdraw}, out);  // said again
   REQUIRE(log(attempt(3, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
   stage(2, 3, 1);  // the same number, of another attempt
   CHECK(take<ResourceStaged>().attempt == AttemptId{1, 3});
@@ -391,4 +391,43 @@ TEST_CASE_FIXTURE(Fixture, "a container that lost its state says so instead of s
   CHECK(take<Store::Failed>().status.code() == Code::data_loss);
   stage(3, 3, 1);
   CHECK(take<ResourceStaged>().status.code() == Code::data_loss);
+}
+
+TEST_CASE_FIXTURE(Fixture, "numbers that contradict each other are refused, and change nothing") {
+  initialise();
+  auto add = [&](std::uint64_t a) {
+    return std::vector{write(1, "AssignAdd", "w", vec({float(a), 0}))};
+  };
+  stage(1, 2, 0);  // of a commit that is decided
+  CHECK(take<ResourceStaged>().status.code() == Code::failed_precondition);
+  REQUIRE(log(attempt(2, 1), add(2)).ok());
+  stage(4, 2, 1);
+  REQUIRE(take<ResourceStaged>().status.ok());
+  CHECK(log(attempt(3, 1), add(3), 5).code() == Code::failed_precondition);  // 4 is undecided
+  stage(3, 4, 0);
+  CHECK(take<ResourceStaged>().status.code() == Code::failed_precondition);
+  stage(4, 5, 0);  // of another attempt
+  CHECK(take<ResourceStaged>().status.code() == Code::failed_precondition);
+  store.live(live(2, 4, 9, {}, 4), out);
+  run_task();
+  CHECK(store.committed() == 4);
+  stage(6, 10, 1);  // its key is still to come
+  CHECK(log(attempt(11, 4), add(11), 7).code() == Code::failed_precondition);
+  CHECK(store.committed() == 4);
+  read(attempt(12, 4, 4), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{3, 2});
+  CHECK(out.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a commit that somebody waits for is applied when that is said") {
+  initialise();
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
+  stage(2, 2, 1, 2);
+  take<ResourceStaged>();
+  store.stage({2, {1, 2}, 1, 2, StageOrder::apply}, out);
+  CHECK(store.committed() == 2);
+  run_task();
+  CHECK(take<ResourceStaged>().status.ok());
+  store.stage({3, {1, 7}, 1, 2, StageOrder::apply}, out);  // nothing of it is here
+  CHECK(take<ResourceStaged>().status.code() == Code::failed_precondition);
 }

@@ -1,12 +1,15 @@
 // Random values of everything that crosses a process, and their equality.
 #pragma once
 
+#include <concepts>
 #include <cstring>
 #include <limits>
 #include <tuple>
 
 #include "troupe/core/hash.hpp"
+#include "troupe/serialization/join.hpp"
 #include "troupe/serialization/messages.hpp"
+#include "troupe/serialization/tensor_tag.hpp"
 
 namespace troupe::testing {
 
@@ -116,45 +119,14 @@ struct Values {
     g.seed = u64();
     return g;
   }
-  NumericProfile profile() {
-    return {u32(), text(), std::int64_t(u64()), std::int64_t(u64()), std::int64_t(u64())};
-  }
-  ResourceWrites writes() { return {{u32(), u32()}, u32()}; }
   DeviceName device() {
     return {"worker", int(below(100)), flag() ? "CPU" : "FAKE", int(below(9))};
   }
   PortName port() { return {word(), int(below(5)), false}; }
   Join join() {
-    return {u32(),  u32(),     u64(),
-            text(), text(),    std::uint16_t(u64()),
-            u32(),  profile(), {u64(), u64(), u64()}};
-  }
-  LoadStep load_step() {
-    LoadStep m;
-    m.compiled = u64();
-    m.session = u64();
-    m.version = u64();
-    m.request.feeds = list([&] { return port(); });
-    m.request.fetches = list([&] { return port(); });
-    m.request.targets = texts();
-    m.request.replicas = std::int32_t(u32());
-    m.devices = list([&] { return TargetDevice{device(), MemorySpace(below(2))}; });
-    for (std::size_t i = 0; i < m.devices.size(); ++i) m.processes.push_back(u32());
-    for (std::uint64_t i = below(4); i > 0; --i) m.fixed.emplace(text(), device());
-    m.soft_placement = flag();
-    m.disabled_passes = texts();
-    return m;
-  }
-  Span span() {
-    const auto begin = std::int64_t(u64() >> 2);
-    return {Span::Kind(below(kSpanKinds)),    text(), u64(), begin,
-            begin + std::int64_t(below(100)), u32(),  u64(), u64()};
-  }
-  LiveList live_list() {
-    LiveList m{u64(), u64(), u64(), u64(), u64(), {}};
-    std::uint64_t a = below(10);
-    for (std::uint64_t i = below(4); i > 0; --i, a += 1 + below(5))
-      m.live.push_back({a, run(), u64()});
+    Join m{u32(), u32(), u64(), text(), text(), std::uint16_t(u64()), u32(), {}, {}};
+    set(m.profile);
+    m.registered = {u64(), u64(), u64()};
     return m;
   }
   TensorTag tag() {
@@ -171,149 +143,84 @@ struct Values {
     return t;
   }
 
-  static constexpr std::size_t kKinds = std::variant_size_v<WireMessage>;
-  WireMessage message(std::size_t kind) {
-    switch (kind) {
-      case 0:
-        return Welcome{u32(), u32(), u32(), profile(), texts()};
-      case 1:
-        return Ready{u32(), texts(), status(), u64()};
-      case 2:
-        return Members{u64(), list([&] {
-                         return Member{u32(), u64(), text(), std::uint16_t(u64())};
-                       })};
-      case 3: {
-        auto nodes = std::make_shared<const GraphDef>(graph());
-        const std::uint64_t from = u64() >> 1;
-        return LoadGraph{u64(), from + nodes->nodes.size(), nodes, from};
-      }
-      case 4:
-        return load_step();
-      case 5:
-        return StepLoaded{u64(), u32(), status()};
-      case 6:
-        return UnloadStep{u64()};
-      case 7:
-        return StartPartition{u64(),
-                              u32(),
-                              {attempt(), run(), u64(), u64(), u64(), u64()},
-                              u64(),
-                              u64(),
-                              list([&] { return tensor(); }),
-                              list([&] { return numbers(); })};
-      case 8:
-        return AbortPartition{u64(), u32(), attempt(), run(), status()};
-      case 9:
-        return PartitionDone{attempt(),
-                             run(),
-                             u32(),
-                             status(),
-                             list([&] {
-                               return Fetched{u32(), tensor()};
-                             }),
-                             list([&] { return writes(); }),
-                             Uses{numbers(), numbers(), numbers(), numbers()},
-                             u64()};
-      case 10:
-        return Prepare{u64(), u64(), attempt(), run(), list([&] { return writes(); }),
-                       u64(), u64(), flag()};
-      case 11:
-        return Staged{u64(), u32(), u64(), u64(), u64(), status()};
-      case 12:
-        return live_list();
-      case 13:
-        return BlockedReport{u64(), u32(), u64(), list([&] { return attempt(); }),
-                             list([&] { return run(); })};
-      case 14:
-        return Leave{status()};
-      case 15:
-        return DropContainers{texts()};
-      case 16:
-        return RevokeGrant{u64(), u32(), attempt(), run()};
-      case 17:
-        return GrantReturned{attempt(), run()};
-      case 18:
-        return LinkLost{u32(), u64(), u32(), status()};
-      case 19:
-        return MessagePart{u64(), u64(), list([&] { return std::byte(below(256)); }, 40)};
-      case 20:
-        return RecordTrace{flag()};
-      default:
-        return TraceSpans{list([&] {
-                            return Track{text(), list([&] { return span(); })};
-                          }),
-                          u64(), flag()};
+  // Any value of a field, or of all fields of a struct.
+  void set(bool& out) { out = flag(); }
+  template <std::integral T>
+  void set(T& out) {
+    out = T(u64());
+  }
+  void set(MemorySpace& out) { out = MemorySpace(below(2)); }
+  void set(StageOrder& out) { out = StageOrder(below(3)); }
+  void set(Span::Kind& out) { out = Span::Kind(below(kSpanKinds)); }
+  void set(std::string& out) { out = text(); }
+  void set(std::byte& out) { out = std::byte(below(256)); }
+  void set(Status& out) { out = status(); }
+  void set(Tensor& out) { out = tensor(); }
+  void set(DeviceName& out) { out = device(); }
+  void set(PortName& out) { out = port(); }
+  void set(std::shared_ptr<const GraphDef>& out) {
+    out = std::make_shared<const GraphDef>(graph());
+  }
+  template <class T>
+  void set(std::vector<T>& out) {
+    out.resize(below(5));
+    for (T& item : out) set(item);
+  }
+  template <class K, class T>
+  void set(std::map<K, T>& out) {
+    for (std::uint64_t n = below(4); n > 0; --n) {
+      K key;
+      set(key);
+      set(out[key]);
     }
+  }
+  template <class T>
+  requires requires(T& t) { Fields<T>::of(t); }
+  void set(T& out) { set_all(Fields<T>::of(out)); }
+  template <class Tuple>
+  void set_all(const Tuple& fields) {
+    std::apply([this](auto&... field) { (this->set(field), ...); }, fields);
+  }
+  // What the checks of some messages want.
+  template <class M>
+  void settle(M&) {}
+  void settle(LoadGraph& m) { m.version = (m.from >>= 1) + m.graph->nodes.size(); }
+  void settle(LoadStep& m) { m.processes.resize(m.devices.size(), u32()); }
+  void settle(TraceSpans& m) {
+    for (Track& track : m.tracks)
+      for (Span& span : track.spans)
+        if (span.begin_ns > span.end_ns) std::swap(span.begin_ns, span.end_ns);
+  }
+  void settle(LiveList& m) {
+    for (std::size_t i = 0; i < m.live.size(); ++i) m.live[i].a = 3 * i + below(3);
+  }
+
+  static constexpr std::size_t kKinds = kMessages;
+  template <std::size_t number = 0>
+  WireMessage message(std::size_t kind) {
+    if constexpr (number + 1 < kKinds)
+      if (kind != number) return message<number + 1>(kind);
+    typename MessageAt<number>::Type m;
+    set_all(MessageAt<number>::fields(m));
+    settle(m);
+    return m;
   }
 };
 
 // The fields of the structs that have no == of their own.
-inline auto fields(const Welcome& m) {
-  return std::tie(m.process, m.task, m.threads, m.profile, m.devices);
+template <class T>
+requires requires(const T& t) { Fields<T>::of(t); }
+auto fields(const T& m) { return Fields<T>::of(m); }
+template <Crosses M>
+auto fields(const M& m) {
+  return MessageRules<M>::fields(m);
 }
-inline auto fields(const Ready& m) { return std::tie(m.process, m.devices, m.status, m.view); }
-inline auto fields(const Member& m) { return std::tie(m.process, m.incarnation, m.host, m.port); }
-inline auto fields(const Members& m) { return std::tie(m.view, m.members); }
 inline auto fields(const Port& m) { return std::tie(m.node, m.index); }
 inline auto fields(const NodeDef& m) {
   return std::tie(m.name, m.op, m.inputs, m.control, m.attrs, m.device, m.colocate, m.replica,
                   m.site, m.out_types, m.out_shapes);
 }
 inline auto fields(const GraphDef& m) { return std::tie(m.nodes, m.seed); }
-inline auto fields(const CompileRequest& m) {
-  return std::tie(m.feeds, m.fetches, m.targets, m.replicas);
-}
-inline auto fields(const TargetDevice& m) { return std::tie(m.name, m.space); }
-inline auto fields(const LoadStep& m) {
-  return std::tie(m.compiled, m.session, m.version, m.request, m.devices, m.processes, m.fixed,
-                  m.soft_placement, m.disabled_passes);
-}
-inline auto fields(const StepLoaded& m) { return std::tie(m.compiled, m.process, m.status); }
-inline auto fields(const UnloadStep& m) { return std::tie(m.compiled); }
-inline auto fields(const DropContainers& m) { return std::tie(m.containers); }
-inline auto fields(const AttemptInfo& m) {
-  return std::tie(m.id, m.run, m.snapshot, m.marks_from, m.min_live, m.session_from);
-}
-inline auto fields(const StartPartition& m) {
-  return std::tie(m.compiled, m.partition, m.attempt, m.random_index, m.grant, m.feeds, m.elements);
-}
-inline auto fields(const AbortPartition& m) {
-  return std::tie(m.compiled, m.partition, m.attempt, m.run, m.cause);
-}
-inline auto fields(const Fetched& m) { return std::tie(m.index, m.value); }
-inline auto fields(const Uses& m) {
-  return std::tie(m.reads, m.updates, m.own_dequeues, m.enqueues);
-}
-inline auto fields(const PartitionDone& m) {
-  return std::tie(m.attempt, m.run, m.partition, m.status, m.fetches, m.writes, m.uses,
-                  m.fast_committed);
-}
-inline auto fields(const Prepare& m) {
-  return std::tie(m.view, m.s, m.attempt, m.run, m.resources, m.min_live, m.round, m.withdrawn);
-}
-inline auto fields(const Staged& m) {
-  return std::tie(m.view, m.shard, m.s, m.hash, m.round, m.status);
-}
-inline auto fields(const RevokeGrant& m) {
-  return std::tie(m.compiled, m.partition, m.attempt, m.run);
-}
-inline auto fields(const GrantReturned& m) { return std::tie(m.attempt, m.run); }
-inline auto fields(const LiveAttempt& m) { return std::tie(m.a, m.run, m.marks_from); }
-inline auto fields(const LiveList& m) {
-  return std::tie(m.view, m.sequence, m.decided, m.min_live, m.next_a, m.live);
-}
-inline auto fields(const BlockedReport& m) {
-  return std::tie(m.view, m.shard, m.sequence, m.waiting, m.marked);
-}
-inline auto fields(const LinkLost& m) { return std::tie(m.process, m.view, m.other, m.why); }
-inline auto fields(const RecordTrace& m) { return std::tie(m.on); }
-inline auto fields(const Span& m) {
-  return std::tie(m.kind, m.name, m.run, m.begin_ns, m.end_ns, m.peer, m.message, m.bytes);
-}
-inline auto fields(const Track& m) { return std::tie(m.name, m.spans); }
-inline auto fields(const TraceSpans& m) { return std::tie(m.tracks, m.dropped, m.last); }
-inline auto fields(const Leave& m) { return std::tie(m.why); }
-inline auto fields(const MessagePart& m) { return std::tie(m.total, m.offset, m.bytes); }
 inline auto fields(const Join& m) {
   return std::tie(m.version, m.process, m.incarnation, m.job, m.listen_host, m.listen_port, m.cpus,
                   m.profile, m.registered);
@@ -322,13 +229,14 @@ inline auto fields(const TensorTag& m) {
   return std::tie(m.kind, m.compiled, m.partition, m.attempt, m.index, m.iterations, m.dtype,
                   m.shape, m.dead);
 }
-inline auto fields(const LoadGraph& m) { return std::tie(m.session, m.version, *m.graph, m.from); }
 
 inline bool same(const Tensor& a, const Tensor& b) {
   return a.defined() == b.defined() && (!a.defined() || Tensor::same(a, b));
 }
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b);
+template <class T>
+bool same(const std::shared_ptr<T>& a, const std::shared_ptr<T>& b);
 template <class T>
 bool same(const T& a, const T& b) {
   if constexpr (requires { fields(a); })
@@ -346,6 +254,10 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!same(a[i], b[i])) return false;
   return true;
+}
+template <class T>
+bool same(const std::shared_ptr<T>& a, const std::shared_ptr<T>& b) {
+  return same(*a, *b);
 }
 inline bool same(const WireMessage& a, const WireMessage& b) {
   return a.index() == b.index() &&

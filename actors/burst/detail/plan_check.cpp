@@ -49,6 +49,7 @@ Status check_node(const Plan& p, std::uint32_t i) {
       break;
     case Role::external:
       if (info.external == nullptr) return bad("says nothing of what it asks for");
+      if (info.resource >= p.resources.size()) return bad("has no resource");
       break;
     default:
       break;

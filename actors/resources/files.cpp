@@ -1,0 +1,141 @@
+#include "troupe/actors/resources/files.hpp"
+
+#include <algorithm>
+
+#include "troupe/core/hash.hpp"
+#include "troupe/serialization/safetensors.hpp"
+
+namespace troupe {
+namespace {
+
+Expected<std::vector<std::string>> names_of(const NodeDef& node) {
+  auto it = node.attrs.find("names");
+  if (it == node.attrs.end() || !it->second.get<std::vector<std::string>>())
+    return invalid_argument("node '" + node.name + "' has no list of names");
+  return *it->second.get<std::vector<std::string>>();
+}
+
+// What was fed for the prefix may have any shape when its node's is not known.
+Expected<std::string> path_of(const Tensor& prefix) {
+  if (prefix.dtype() != DType::string || prefix.rank() != 0)
+    return invalid_argument(std::string("prefix is ") + std::string(dtype_name(prefix.dtype())) +
+                            prefix.shape().text() + ", not one string");
+  return prefix.item<std::string>() + ".safetensors";
+}
+
+std::string suffix_of(const AttemptId& attempt, const WriteKey& key) {
+  std::string text =
+      attempt.text() + "." + std::to_string(key.node) + "." + std::to_string(key.replica);
+  for (std::int64_t i : key.iterations) text += "." + std::to_string(i);
+  return text + ".tmp";
+}
+
+Expected<Safetensors> content_of(const NodeDef& node, const std::vector<Tensor>& inputs) {
+  TROUPE_TRY(std::vector<std::string> names, names_of(node));
+  if (inputs.size() != names.size() + 1)
+    return invalid_argument("node '" + node.name + "' saves " + std::to_string(names.size()) +
+                            " names and was given " + std::to_string(inputs.size() - 1));
+  Safetensors content;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (!content.tensors.emplace(names[i], inputs[i + 1]).second)
+      return invalid_argument("node '" + node.name + "' saves two tensors as '" + names[i] + "'");
+  return content;
+}
+
+Expected<std::vector<Tensor>> take(const NodeDef& node, Safetensors content,
+                                   const std::string& path) {
+  TROUPE_TRY(std::vector<std::string> names, names_of(node));
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto found = content.tensors.find(names[i]);
+    if (found == content.tensors.end())
+      return not_found("'" + path + "' has no tensor '" + names[i] + "'");
+    if (i < node.out_types.size() && found->second.dtype() != node.out_types[i])
+      return invalid_argument("'" + names[i] + "' in '" + path + "' is " +
+                              std::string(dtype_name(found->second.dtype())) + ", not " +
+                              std::string(dtype_name(node.out_types[i])));
+    if (i < node.out_shapes.size() && !node.out_shapes[i].accepts(found->second.shape()))
+      return invalid_argument("'" + names[i] + "' in '" + path + "' has shape " +
+                              found->second.shape().text() + ", not " + node.out_shapes[i].text());
+    outputs.push_back(found->second);
+  }
+  return outputs;
+}
+
+}  // namespace
+
+void Files::ask(std::uint64_t id, ResourceRequest& request, Outputs& out) {
+  learn(request.attempt.snapshot, out);
+  auto result = carry_out(request);
+  ResourceReply reply{id, result.status()};
+  if (result.ok()) reply.values = std::move(result).value();
+  out.push_back(std::move(reply));
+  try_stage(out);
+}
+
+// External::verb of the ops in ops/kernels/save_restore.cpp.
+Expected<std::vector<Tensor>> Files::carry_out(const ResourceRequest& request) {
+  const AttemptId& attempt = request.attempt.id;
+  if (live_.over(attempt)) return aborted("attempt " + attempt.text() + " is over");
+  const std::string& verb = request.external().verb;
+  const Item& item = request.items.front();
+  if (verb == "restore") return restore(attempt, item);
+  if (verb != "save") return unimplemented("files cannot be asked to '" + verb + "'");
+  TROUPE_TRY(save(attempt, item));
+  return std::vector<Tensor>{};
+}
+
+Status Files::save(const AttemptId& attempt, const Item& item) {
+  TROUPE_TRY(Safetensors content, content_of(item.node->def, item.operands));
+  TROUPE_TRY(std::string path, path_of(item.operands[0]));
+  if (const SavedFiles* log = find_log(attempt); log && log->files.contains(item.key))
+    return ok_status();
+  if (files_.list(path).ok()) return failed_precondition("'" + path + "' is a directory");
+  const std::string written = name_beside(path, suffix_of(attempt, item.key));
+  TROUPE_TRY(write_synced(files_, written, [&](WritableFile& file) {
+               return write_safetensors(file, content);
+             }).in("writing '" + path + "'"));
+  logs_[attempt].files[item.key] = {std::move(path), written};
+  return ok_status();
+}
+
+Expected<std::vector<Tensor>> Files::restore(const AttemptId& attempt, const Item& item) const {
+  TROUPE_TRY(std::string path, path_of(item.operands[0]));
+  std::string from = path;
+  if (const SavedFiles* log = find_log(attempt))
+    for (const auto& [key, file] : log->files)
+      if (file.path == path) from = file.written;
+  TROUPE_TRY(Safetensors content, read_safetensors(from, files_));
+  return take(item.node->def, std::move(content), path);
+}
+
+Expected<std::pair<std::uint64_t, SavedFiles>> Files::record_of(CommitNumber, const AttemptId&,
+                                                                SavedFiles log) {
+  std::uint64_t hash = 0;
+  for (const auto& [key, file] : log.files)
+    hash = hash_text(file.path, hash_combine(hash_combine(hash, key.node), key.replica));
+  return std::pair{hash, std::move(log)};
+}
+
+// What cannot be put in its place keeps no other file from it.
+Status Files::commit(CommitNumber, const AttemptId&, SavedFiles record, Outputs&) {
+  Status all;
+  for (const auto& [key, file] : record.files) {
+    Status status = put_in_place(files_, file.written, file.path);
+    if (all.ok() && !status.ok()) all = status.in("putting '" + file.path + "' in its place");
+  }
+  return all;
+}
+
+void Files::dropped(SavedFiles& log) {
+  for (const auto& [key, file] : log.files) (void)files_.remove(file.written);
+  log.files.clear();
+}
+
+ResourceKind files_kind() {
+  return {.name = "files", .outside = true, .make = [](const ResourceRef&) {
+            return Expected<std::unique_ptr<Resource>>(std::make_unique<Files>());
+          }};
+}
+
+}  // namespace troupe

@@ -1,0 +1,68 @@
+// The files that steps save and restore.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "troupe/actors/resources/participant.hpp"
+#include "troupe/actors/resources/resource.hpp"
+#include "troupe/serialization/file.hpp"
+
+namespace troupe {
+
+// What an attempt has saved: written beside its place, and synced.
+struct SavedFiles {
+  struct File {
+    std::string path;
+    std::string written;  // where it is until the run is decided
+  };
+  std::map<WriteKey, File> files;
+};
+
+// The machine of one process's files.
+//
+// Save writes the whole file beside its place; it takes the place of an older one when the run is
+// committed, before the run is answered. A run that fails, or is done again, leaves nothing. A
+// Restore reads what was committed, or what its own run has saved before. Of two files that one run
+// saves under one path, that of the later node counts.
+//
+// Calls block as long as the file system does.
+class Files final : public Resource, private Participant<SavedFiles, SavedFiles, Resource::Output> {
+ public:
+  explicit Files(FileSystem& files = disk()) : files_(files) {}
+  // What is not decided is gone.
+  ~Files() override { forget_all(); }
+
+  // Save: resource_exhausted on a full disk, failed_precondition and not_found for a place that
+  // cannot be written, invalid_argument for names or tensors that the format does not hold.
+  // Restore: not_found, data_loss for a damaged file, invalid_argument for another dtype or shape.
+  void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) override;
+  void stage(const StageRequest& request, Outputs& out) override {
+    Participant::stage(request, out);
+  }
+  void live(const LiveList& list, Outputs& out) override { note(list, out); }
+
+  bool at_rest() const { return logs_.empty() && staged_count() == 0; }
+
+ private:
+  using Item = ResourceRequest::Item;
+  Expected<std::vector<Tensor>> carry_out(const ResourceRequest& request);
+  Status save(const AttemptId& attempt, const Item& item);
+  Expected<std::vector<Tensor>> restore(const AttemptId& attempt, const Item& item) const;
+
+  std::string name() const override { return "files"; }
+  std::uint32_t keys_of(const SavedFiles& log) const override {
+    return std::uint32_t(log.files.size());
+  }
+  Expected<std::pair<std::uint64_t, SavedFiles>> record_of(CommitNumber, const AttemptId&,
+                                                           SavedFiles log) override;
+  Status commit(CommitNumber s, const AttemptId& attempt, SavedFiles record, Outputs& out) override;
+  void dropped(SavedFiles& log) override;
+  void withdrawn(SavedFiles& record) override { dropped(record); }
+
+  FileSystem& files_;
+};
+
+ResourceKind files_kind();
+
+}  // namespace troupe

@@ -1,0 +1,182 @@
+// What every resource does alike when runs commit, abort and are forgotten.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "troupe/core/transaction.hpp"
+
+namespace troupe {
+
+// The base of a resource's machine. An attempt leaves a `Log` here, under as many keys as it says.
+// Staging turns a complete log into a `Record`, of which at most one is staged; committing applies
+// it, in number order. `Output` is what the machine says, ResourceStaged among it.
+//
+// Numbers come from a coordinator that may be another process: what contradicts the numbers before
+// it is refused with a Status, and changes nothing.
+template <class Log, class Record, class Output>
+class Participant {
+ public:
+  // Answered with ResourceStaged, unless it is withdrawn: at once, when the log is complete, or,
+  // with StageOrder::apply, when what was staged is applied.
+  void stage(const StageRequest& request, std::vector<Output>& out) {
+    switch (request.order) {
+      case StageOrder::withdraw:
+        return withdraw(request);
+      case StageOrder::apply:
+        return apply(request, out);
+      case StageOrder::stage:
+        break;
+    }
+    if (staged_ && staged_->s < request.s) commit_staged(out);
+    if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
+      return answer(request, staged_->hash, ok_status(), out);
+    const CommitNumber taken = staged_ ? staged_->s : committed_;
+    if (request.s <= taken) return answer(request, 0, contradiction(request.s, taken), out);
+    pending_ = request;
+    try_stage(out);
+  }
+
+  CommitNumber committed() const { return committed_; }
+
+ protected:
+  struct Staged {
+    CommitNumber s = 0;
+    AttemptId attempt;
+    std::uint64_t hash = 0;  // of keys, rules, types and shapes, in order
+    Record record;
+  };
+
+  ~Participant() = default;
+  virtual std::string name() const = 0;  // for errors
+  virtual std::uint32_t keys_of(const Log& log) const = 0;
+  // From here on applying it does not fail for want of anything; or why it cannot be staged.
+  virtual Expected<std::pair<std::uint64_t, Record>> record_of(CommitNumber s,
+                                                               const AttemptId& attempt,
+                                                               Log log) = 0;
+  // Only what is outside of the job may fail to be applied.
+  virtual Status commit(CommitNumber s, const AttemptId& attempt, Record record,
+                        std::vector<Output>& out) = 0;
+  // They will not be committed.
+  virtual void dropped(Log&) {}
+  virtual void withdrawn(Record&) {}
+  virtual bool over(const AttemptId& attempt, const Log&) const { return live_.over(attempt); }
+
+  Log* find_log(const AttemptId& attempt) {
+    auto at = logs_.find(attempt);
+    return at == logs_.end() ? nullptr : &at->second;
+  }
+  const Log* find_log(const AttemptId& attempt) const {
+    auto at = logs_.find(attempt);
+    return at == logs_.end() ? nullptr : &at->second;
+  }
+
+  // Whoever carries R knows that all numbers up to R are decided.
+  void learn(CommitNumber decided, std::vector<Output>& out) {
+    if (staged_ && staged_->s <= decided) commit_staged(out);
+  }
+
+  // A key has come.
+  void try_stage(std::vector<Output>& out) {
+    if (!pending_) return;
+    auto log = logs_.find(pending_->attempt);
+    if ((log == logs_.end() ? 0 : keys_of(log->second)) < pending_->keys) return;
+    const StageRequest request = *std::exchange(pending_, {});
+    Log mine;
+    if (log != logs_.end()) {
+      mine = std::move(log->second);
+      logs_.erase(log);
+    }
+    auto record = record_of(request.s, request.attempt, std::move(mine));
+    if (!record.ok()) return answer(request, 0, record.status(), out);
+    auto [hash, staged] = std::move(record).value();
+    staged_ = Staged{request.s, request.attempt, hash, std::move(staged)};
+    answer(request, hash, ok_status(), out);
+  }
+
+  // The number of a write that logs, stages and commits in one. While another is staged, or asked
+  // for, nobody can have been granted one.
+  Status take_number(CommitNumber s) {
+    if (s <= committed_) return aborted("number " + std::to_string(s) + " was used by another run");
+    if (staged_ || pending_) return contradiction(s, staged_ ? staged_->s : pending_->s);
+    committed_ = s;
+    return ok_status();
+  }
+
+  // False: it is an older list. What it says is decided is applied, what is over goes.
+  bool note(const LiveList& list, std::vector<Output>& out) {
+    if (!list.newer_than(live_)) return false;
+    live_ = list;
+    learn(list.decided, out);
+    if (staged_ && live_.over(staged_->attempt)) drop_staged();  // its number was taken back
+    drop_over();
+    return true;
+  }
+
+  void drop_over() {
+    for (auto at = logs_.begin(); at != logs_.end();) {
+      if (over(at->first, at->second)) {
+        dropped(at->second);
+        at = logs_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    if (pending_ && live_.over(pending_->attempt)) pending_.reset();
+  }
+
+  void drop_staged() {
+    withdrawn(staged_->record);
+    staged_.reset();
+  }
+
+  void forget_all() {
+    for (auto& [attempt, log] : logs_) dropped(log);
+    logs_.clear();
+    if (staged_) drop_staged();
+    pending_.reset();
+  }
+
+  std::size_t staged_count() const { return (staged_ ? 1u : 0u) + (pending_ ? 1u : 0u); }
+
+  CommitNumber committed_ = 0;  // the newest number known to be decided that touched this resource
+  LiveList live_;
+  std::unordered_map<AttemptId, Log> logs_;
+  std::optional<StageRequest> pending_;  // keys are still to come
+  std::optional<Staged> staged_;
+
+ private:
+  Status applied_;  // of the newest commit
+
+  static void answer(const StageRequest& request, std::uint64_t hash, Status status,
+                     std::vector<Output>& out) {
+    out.push_back(ResourceStaged{request.s, request.attempt, hash, std::move(status)});
+  }
+
+  Status contradiction(CommitNumber s, CommitNumber taken) const {
+    return failed_precondition(name() + " was given number " + std::to_string(s) + " after " +
+                               std::to_string(taken));
+  }
+
+  void withdraw(const StageRequest& request) {
+    if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt) drop_staged();
+    if (pending_ && pending_->attempt == request.attempt) pending_.reset();
+  }
+
+  void apply(const StageRequest& request, std::vector<Output>& out) {
+    learn(request.s, out);
+    const bool here = request.s == committed_;
+    answer(request, 0, here ? applied_ : contradiction(request.s, committed_), out);
+  }
+
+  void commit_staged(std::vector<Output>& out) {
+    Staged staged = *std::exchange(staged_, {});
+    committed_ = staged.s;
+    applied_ = commit(staged.s, staged.attempt, std::move(staged.record), out);
+  }
+};
+
+}  // namespace troupe

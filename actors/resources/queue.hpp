@@ -1,0 +1,14 @@
+// Queues as a kind of resource.
+#pragma once
+
+#include "troupe/actors/resources/queue_state.hpp"
+#include "troupe/actors/resources/resource.hpp"
+
+namespace troupe {
+
+// invalid_argument when the handle's node does not describe a queue.
+Expected<QueueSpec> queue_spec(const ResourceRef& resource);
+
+ResourceKind queue_kind();
+
+}  // namespace troupe

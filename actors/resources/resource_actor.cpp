@@ -1,0 +1,76 @@
+#include "troupe/actors/resources/resource_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include "troupe/actors/resources/asked.hpp"
+#include "troupe/actors/spawn.hpp"
+
+namespace troupe {
+namespace {
+
+struct ResourceState {
+  std::shared_ptr<Resource> resource;
+  ResourceId id;
+  WorkerActor worker;
+  AskedRequests asked;
+};
+
+using Self = ResourceActor::stateful_pointer<ResourceState>;
+
+void carry_out(Self self, ResourceReply& reply) {
+  auto asked = self->state.asked.take(reply.id);
+  if (!asked) return;
+  ResourceAnswer answer{asked->attempt, asked->id, std::move(reply.status),
+                        std::move(reply.values)};
+  answer.own = reply.own;
+  self->send(asked->reply_to, std::move(answer));
+}
+
+void carry_out(Self self, ResourceStaged& staged) {
+  self->send(self->state.worker, StagedAt{self->state.id, std::move(staged)});
+}
+
+void carry_out(Self self, ResourceBlocked& blocked) {
+  self->send(self->state.worker,
+             BlockedAt{self->state.id, std::move(blocked.waiting), std::move(blocked.marked)});
+}
+
+// One input of the machine, and what follows from it.
+template <class Input>
+void feed(Self self, Input input) {
+  Resource::Outputs out;
+  input(*self->state.resource, out);
+  for (Resource::Output& output : out)
+    std::visit([self](auto& what) { carry_out(self, what); }, output);
+}
+
+ResourceActor::behavior_type resource_behavior(Self self, std::shared_ptr<Resource> resource,
+                                               ResourceId id, WorkerActor worker) {
+  self->state.resource = std::move(resource);
+  self->state.id = id;
+  self->state.worker = std::move(worker);
+  return {
+      [self](ResourceCall& message) {
+        const std::uint64_t id = self->state.asked.remember(message);
+        feed(self, [&](Resource& resource, auto& out) { resource.ask(id, message.request, out); });
+      },
+      [self](const StageRequest& message) {
+        feed(self, [&](Resource& resource, auto& out) { resource.stage(message, out); });
+      },
+      [self](const LiveList& message) {
+        feed(self, [&](Resource& resource, auto& out) { resource.live(message, out); });
+      },
+  };
+}
+
+}  // namespace
+
+ResourceActor spawn_resource(caf::actor_system& system, std::unique_ptr<Resource> resource,
+                             ResourceId id, WorkerActor worker) {
+  return spawn_actor<ResourceActor>(system, "resource", resource_behavior,
+                                    std::shared_ptr<Resource>(std::move(resource)), id,
+                                    std::move(worker));
+}
+
+}  // namespace troupe

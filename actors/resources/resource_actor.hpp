@@ -1,0 +1,17 @@
+// The actor of a resource of any kind.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <memory>
+
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/actors/resources/resource.hpp"
+
+namespace troupe {
+
+// Carries what the machine says: replies to the executors that asked, the rest to the worker's
+// shard.
+ResourceActor spawn_resource(caf::actor_system& system, std::unique_ptr<Resource> resource,
+                             ResourceId id, WorkerActor worker);
+
+}  // namespace troupe

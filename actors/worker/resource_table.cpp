@@ -1,0 +1,111 @@
+#include "troupe/actors/worker/resource_table.hpp"
+
+#include <algorithm>
+#include <caf/actor_system.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+
+#include "troupe/actors/resources/dataset_actor.hpp"
+#include "troupe/actors/resources/resource_actor.hpp"
+#include "troupe/actors/resources/variables_actor.hpp"
+#include "troupe/core/hash.hpp"
+
+namespace troupe {
+namespace {
+
+Expected<VariableSpec> variable_spec(const ResourceRef& ref) {
+  auto dtype = ref.def.attrs.find("T"), shape = ref.def.attrs.find("shape");
+  if (dtype == ref.def.attrs.end() || !dtype->second.get<DType>() || shape == ref.def.attrs.end() ||
+      !shape->second.get<PartialShape>())
+    return invalid_argument("node '" + ref.def.name + "' does not describe a variable");
+  return VariableSpec{ref.name, *dtype->second.get<DType>(), *shape->second.get<PartialShape>()};
+}
+
+template <class Actor>
+void end(const Actor& actor) {
+  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+}
+
+}  // namespace
+
+Expected<ResourceTable::Found> ResourceTable::find(const ResourceRef& ref, const Place& place,
+                                                   const WorkerActor& worker,
+                                                   caf::actor_system& system, Declared& declared) {
+  if (ref.kind == "dataset") return dataset(ref, system);
+  auto found = ref.kind == "variable" ? variable(ref, place, worker, system, declared)
+                                      : made(ref, place, worker, system);
+  if (found.ok()) return found;
+  return found.status().at(ref.def.site).in("in node '" + ref.def.name + "'");
+}
+
+Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, const Place& place,
+                                                       const WorkerActor& worker,
+                                                       caf::actor_system& system,
+                                                       Declared& declared) {
+  TROUPE_TRY(VariableSpec spec, variable_spec(ref));
+  auto [it, fresh] = containers_.try_emplace({place.name, ref.container});
+  Container& c = it->second;
+  if (fresh) {
+    c.id = next_id();
+    c.actor = spawn_variables(system, ref.container.empty() ? "default" : ref.container, c.id,
+                              *place.device, place.lanes, worker, alive_);
+    participants_[c.id.index] = c.actor;
+  }
+  auto& [actor, message] = declared[c.id];
+  actor = c.actor;
+  message.variables.push_back(std::move(spec));
+  return Found{c.id, c.actor, false};
+}
+
+ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref, caf::actor_system& system) {
+  std::uint64_t key = hash_text(ref.name, hash_text(ref.container));
+  for (const auto& [name, attr] : ref.def.attrs) key = hash_text(name + attr.text(), key);
+  auto it = datasets_.find(key);
+  if (it == datasets_.end()) it = datasets_.emplace(key, spawn_dataset(system, ref.def)).first;
+  return {{}, it->second, false};
+}
+
+Expected<ResourceTable::Found> ResourceTable::made(const ResourceRef& ref, const Place& place,
+                                                   const WorkerActor& worker,
+                                                   caf::actor_system& system) {
+  TROUPE_TRY(const ResourceKind* kind, find_resource_kind(ref.kind));
+  // Without a name it is the process's, on whatever device it is asked for.
+  const std::string device = ref.name.empty() ? std::string() : place.name;
+  const auto key = std::pair(Key{device, ref.container}, ref.kind + " " + ref.name);
+  if (auto known = made_.find(key); known != made_.end()) {
+    if (kind->agree) TROUPE_TRY(kind->agree(known->second.ref, ref));
+    return Found{known->second.id, known->second.actor, known->second.outside};
+  }
+  TROUPE_TRY(std::unique_ptr<Resource> resource, kind->make(ref));
+  Made made{next_id(), ref, {}, kind->outside};
+  made.actor = spawn_resource(system, std::move(resource), made.id, worker);
+  participants_[made.id.index] = made.actor;
+  Found found{made.id, made.actor, made.outside};
+  made_.emplace(key, std::move(made));
+  return found;
+}
+
+std::vector<ResourceId> ResourceTable::drop(const std::vector<std::string>& containers) {
+  std::vector<ResourceId> dropped;
+  auto is_dropped = [&](const Key& key) {
+    return std::find(containers.begin(), containers.end(), key.second) != containers.end();
+  };
+  auto drop = [&](const auto& resource) {
+    participants_.erase(resource.id.index);
+    end(resource.actor);
+    dropped.push_back(resource.id);
+    return true;
+  };
+  std::erase_if(containers_, [&](const auto& c) { return is_dropped(c.first) && drop(c.second); });
+  std::erase_if(made_, [&](const auto& m) {
+    return !m.second.ref.name.empty() && is_dropped(m.first.first) && drop(m.second);
+  });
+  return dropped;
+}
+
+void ResourceTable::end_all() {
+  for (const auto& [_, participant] : participants_) end(participant);
+  for (const auto& [_, dataset] : datasets_) end(dataset);
+}
+
+}  // namespace troupe

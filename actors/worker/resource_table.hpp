@@ -1,0 +1,79 @@
+// The resources of a process, by where and what they are.
+#pragma once
+
+#include <caf/fwd.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/actors/interfaces.hpp"
+#include "troupe/actors/resources/resource.hpp"
+#include "troupe/devices/device.hpp"
+
+namespace troupe {
+
+// Makes what plans name, on the device where they name it, once; ends it when its container is
+// dropped. Part of the worker's state. Variables and datasets are made here; every other kind is
+// what find_resource_kind() says.
+class ResourceTable {
+ public:
+  struct Place {
+    std::string name;  // of the device
+    Device* device = nullptr;
+    DeviceActor lanes;
+  };
+  struct Found {
+    ResourceId id;  // of a dataset: none
+    ServiceActor actor;
+    bool outside = false;  // ResourceKind::outside
+  };
+  // Variables that a step declares, by container.
+  using Declared = std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>;
+
+  ResourceTable(ProcessId process, std::shared_ptr<void> alive)
+      : process_(process), alive_(std::move(alive)) {}
+
+  // not_found for a kind that the process does not have, invalid_argument when the node does not
+  // describe one of its kind, or another than one of that name; both with the node.
+  Expected<Found> find(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
+                       caf::actor_system& system, Declared& declared);
+
+  // Those with a part in transactions, by ResourceId::index.
+  const std::map<std::uint32_t, ResourceActor>& participants() const { return participants_; }
+
+  // Ends those of these containers. Nobody asks them for anything any more. Their ids.
+  std::vector<ResourceId> drop(const std::vector<std::string>& containers);
+  void end_all();
+
+ private:
+  struct Made {
+    ResourceId id;
+    ResourceRef ref;  // the first that named it
+    ResourceActor actor;
+    bool outside = false;
+  };
+  struct Container {
+    ResourceId id;
+    VariablesActor actor;
+  };
+  using Key = std::pair<std::string, std::string>;  // device, container
+
+  Expected<Found> variable(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
+                           caf::actor_system& system, Declared& declared);
+  Found dataset(const ResourceRef& ref, caf::actor_system& system);
+  Expected<Found> made(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
+                       caf::actor_system& system);
+  ResourceId next_id() { return {process_, next_++}; }
+
+  const ProcessId process_;
+  const std::shared_ptr<void> alive_;
+  std::uint32_t next_ = 0;
+  std::map<Key, Container> containers_;
+  std::map<std::pair<Key, std::string>, Made> made_;  // and kind and name
+  std::map<std::uint64_t, DatasetActor> datasets_;    // by a hash of everything they are
+  std::map<std::uint32_t, ResourceActor> participants_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,18 @@
+// Averages over training steps of what the model computes.
+#pragma once
+
+#include <vector>
+
+#include "troupe/ops/api/variable.hpp"
+
+namespace troupe {
+
+// Keeps an average of `value`: each training step moves `average` towards it by `rate` of the way.
+// Returns the update; moving_averages() finds it for training steps, so nobody has to remember it.
+Op move_average(const Variable& average, double rate, Output value, Site site = Site::here());
+
+// The updates of all averages of something that `y` is computed from, or of y itself, in the order
+// of the graph. What optim::gradients makes a part of every training step.
+std::vector<Op> moving_averages(Output y);
+
+}  // namespace troupe

@@ -1,0 +1,23 @@
+// Tensors seen through other strides: what slicing, padding and turning have in common.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "troupe/ops/kernels/moves.hpp"
+
+namespace troupe {
+
+// The element at `index`.
+std::int64_t offset_of(const Strides& strides, const std::vector<std::int64_t>& index);
+// invalid_argument: a list that has no entry for each dimension.
+Status wrong_length(std::string_view what, std::size_t n, int rank);
+
+// Output = input seen through other strides, from an element offset on.
+Status view_copy(KernelContext& ctx, const Shape& shape, const Strides& strides,
+                 std::int64_t offset);
+// Output = `value` everywhere in `shape`, but for input 0 from element `offset` on.
+Status place(KernelContext& ctx, const Shape& shape, std::int64_t offset, double value);
+
+}  // namespace troupe

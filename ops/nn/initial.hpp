@@ -1,0 +1,26 @@
+// What parameters are before they are trained.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "troupe/graph/builder.hpp"
+
+namespace troupe::nn {
+
+// First values. All draw from the graph's seed and the variable's name.
+enum class Init {
+  glorot,  // uniform in +- sqrt(6 / (fan in + fan out)): for tanh, sigmoid and linear layers
+  he,      // truncated normal, deviation sqrt(2 / fan in): before a Relu
+};
+Output initial_weights(GraphBuilder& g, Init init, const Shape& shape, std::int64_t fan_in,
+                       std::int64_t fan_out, DType dtype = DType::f32, Site site = Site::here());
+
+Tensor zeros(DType dtype, const Shape& shape);
+
+// Throws Error, in the name of `layer`, for a size below 1.
+void check_sizes(std::string_view layer, std::initializer_list<std::int64_t> sizes,
+                 const Site& site);
+
+}  // namespace troupe::nn

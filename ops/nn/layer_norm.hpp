@@ -1,0 +1,32 @@
+// Layer normalisation (Ba, Kiros and Hinton, 2016).
+#pragma once
+
+#include "troupe/ops/nn/module.hpp"
+
+namespace troupe::nn {
+
+// Each row, the last dimension of x [..., size], shifted and scaled to mean 0 and variance 1 (the
+// one that divides by `size`), then by a scale and an offset [size] that are learnt. The same for
+// training and for use.
+class LayerNorm : public Module {
+ public:
+  struct Options {
+    double epsilon = 1e-5;  // added to the variance
+    DType dtype = DType::f32;
+  };
+  LayerNorm(Module& parent, std::string_view name, std::int64_t size, const Options& options,
+            Site site = Site::here());
+  LayerNorm(Module& parent, std::string_view name, std::int64_t size, Site site = Site::here())
+      : LayerNorm(parent, name, size, Options{}, std::move(site)) {}
+
+  Output operator()(Output x, Site site = Site::here()) const;
+
+  const Variable& scale() const { return scale_; }
+  const Variable& offset() const { return offset_; }
+
+ private:
+  double epsilon_;
+  Variable scale_, offset_;
+};
+
+}  // namespace troupe::nn

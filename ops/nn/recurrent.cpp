@@ -1,0 +1,174 @@
+#include "troupe/ops/nn/recurrent.hpp"
+
+#include "troupe/ops/api/constant.hpp"
+#include "troupe/ops/api/math.hpp"
+#include "troupe/ops/api/operators.hpp"
+#include "troupe/ops/nn/initial.hpp"
+#include "troupe/ops/nn/shapes.hpp"
+
+namespace troupe::nn {
+
+namespace {
+
+std::vector<Output> gates_of(Output packed, int count, const Site& site) {
+  return split(packed, count, {.axis = -1}, site);
+}
+
+// [batch of x, hidden].
+Output zero_rows(Output x, std::int64_t hidden, DType dtype, const Site& site) {
+  GraphBuilder& g = x.graph();
+  const Output dims = pack({dimension(x, -2, site), constant(g, hidden, site)}, {}, site);
+  return fill(dims, constant(g, value_or_throw(scalar_of(dtype, std::int64_t{0})), site), site);
+}
+
+// 0 but for the second of four quarters.
+Tensor lstm_bias(std::int64_t hidden, double forget, DType dtype) {
+  Tensor bias = zeros(dtype, {4 * hidden});
+  for (std::int64_t i = hidden; i < 2 * hidden; ++i) {
+    if (dtype == DType::f64)
+      bias.mutable_data<double>()[i] = forget;
+    else
+      bias.mutable_data<float>()[i] = float(forget);
+  }
+  return bias;
+}
+
+void check_recurrent(std::string_view what, std::int64_t in, std::int64_t hidden, DType dtype,
+                     const Site& site) {
+  check_sizes(what, {in, hidden}, site);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    throw Error(
+        invalid_argument(std::string(what) + ": f32 or f64, not " + std::string(dtype_name(dtype)))
+            .at(site));
+}
+
+}  // namespace
+
+LstmCell::LstmCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+                   const RecurrentOptions& options, Site site)
+    : Module(parent, name), hidden_(hidden) {
+  check_recurrent("LSTM", in, hidden, options.dtype, site);
+  auto inside = scope().enter();
+  const auto weights = [&](std::int64_t rows) {
+    return initial_weights(graph(), Init::glorot, {rows, 4 * hidden}, rows, hidden, options.dtype,
+                           site);
+  };
+  w_ = parameter("W", weights(in), site);
+  r_ = parameter("R", weights(hidden), site);
+  b_ = parameter("b", lstm_bias(hidden, options.forget_bias, options.dtype), site);
+}
+
+Output LstmCell::input_part(Output x, const Site& site) const { return affine(x, w_, b_, site); }
+
+LstmCell::State LstmCell::step(Output input_part, const State& state, const Site& site) const {
+  auto inside = scope().enter();
+  const auto gates = gates_of(add(input_part, mat_mul(state.h, r_, {}, site), site), 4, site);
+  const Output input = sigmoid(gates[0], site), forget = sigmoid(gates[1], site);
+  const Output fresh = mul(input, tanh(gates[2], site), site);
+  const Output c = add(mul(forget, state.c, site), fresh, site);
+  return {mul(sigmoid(gates[3], site), tanh(c, site), site), c};
+}
+
+LstmCell::State LstmCell::operator()(Output x, const State& state, Site site) const {
+  auto inside = scope().enter();
+  return step(input_part(x, site), state, site);
+}
+
+LstmCell::State LstmCell::zero_state(Output x, Site site) const {
+  const Output zero = zero_rows(x, hidden_, w_.dtype(), site);
+  return {zero, zero};
+}
+
+GruCell::GruCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+                 const RecurrentOptions& options, Site site)
+    : Module(parent, name), hidden_(hidden) {
+  check_recurrent("GRU", in, hidden, options.dtype, site);
+  auto inside = scope().enter();
+  const auto weights = [&](std::int64_t rows) {
+    return initial_weights(graph(), Init::glorot, {rows, 3 * hidden}, rows, hidden, options.dtype,
+                           site);
+  };
+  w_ = parameter("W", weights(in), site);
+  r_ = parameter("R", weights(hidden), site);
+  b_ = parameter("b", zeros(options.dtype, {3 * hidden}), site);
+  c_ = parameter("c", zeros(options.dtype, {3 * hidden}), site);
+}
+
+Output GruCell::input_part(Output x, const Site& site) const { return affine(x, w_, b_, site); }
+
+GruCell::State GruCell::step(Output input_part, const State& state, const Site& site) const {
+  auto inside = scope().enter();
+  const auto x = gates_of(input_part, 3, site),
+             h = gates_of(affine(state.h, r_, c_, site), 3, site);
+  const Output reset = sigmoid(add(x[0], h[0], site), site);
+  const Output keep = sigmoid(add(x[1], h[1], site), site);
+  const Output fresh = tanh(add(x[2], mul(reset, h[2], site), site), site);
+  return {add(fresh, mul(keep, sub(state.h, fresh, site), site), site)};
+}
+
+GruCell::State GruCell::operator()(Output x, const State& state, Site site) const {
+  auto inside = scope().enter();
+  return step(input_part(x, site), state, site);
+}
+
+GruCell::State GruCell::zero_state(Output x, Site site) const {
+  return {zero_rows(x, hidden_, w_.dtype(), site)};
+}
+
+template <class Cell>
+Recurrent<Cell>::Recurrent(Module& parent, std::string_view name, std::int64_t in,
+                           std::int64_t hidden, const RecurrentOptions& options, Site site)
+    : Module(parent, name), cell_(*this, "cell", in, hidden, options, std::move(site)) {}
+
+template <class Cell>
+typename Recurrent<Cell>::Steps Recurrent<Cell>::unroll(const std::vector<Output>& input_parts,
+                                                        State state, const Site& site) const {
+  Steps out;
+  for (const Output& part : input_parts) {
+    state = cell_.step(part, state, site);
+    out.h.push_back(state.h);
+  }
+  out.last = state;
+  return out;
+}
+
+template <class Cell>
+typename Recurrent<Cell>::Sequence Recurrent<Cell>::operator()(Output x, const State& first,
+                                                               Site site) const {
+  auto inside = scope().enter();
+  if (!x.shape().known_rank() || x.shape().rank() != 3)
+    throw Error(
+        invalid_argument("a sequence is [time, batch, in], not " + x.shape().text()).at(site));
+  const std::int64_t time = known_dimension(x, 0, "the time", site);
+  if (time < 1) throw Error(invalid_argument("a sequence has at least one step").at(site));
+  const auto parts = unpack(cell_.input_part(x, site), time, {}, site);
+  const Steps steps = unroll(parts, first, site);
+  return {pack(steps.h, {}, site), steps.last};
+}
+
+template <class Cell>
+typename Recurrent<Cell>::Sequence Recurrent<Cell>::operator()(Output x, Site site) const {
+  return (*this)(x, cell_.zero_state(x, site), site);
+}
+
+template <class Cell>
+typename Recurrent<Cell>::Steps Recurrent<Cell>::operator()(const std::vector<Output>& x,
+                                                            const State& first, Site site) const {
+  auto inside = scope().enter();
+  if (x.empty()) throw Error(invalid_argument("a sequence has at least one step").at(site));
+  std::vector<Output> parts;
+  for (const Output& step : x) parts.push_back(cell_.input_part(step, site));
+  return unroll(parts, first, site);
+}
+
+template <class Cell>
+typename Recurrent<Cell>::Steps Recurrent<Cell>::operator()(const std::vector<Output>& x,
+                                                            Site site) const {
+  if (x.empty()) throw Error(invalid_argument("a sequence has at least one step").at(site));
+  return (*this)(x, cell_.zero_state(x.front(), site), site);
+}
+
+template class Recurrent<LstmCell>;
+template class Recurrent<GruCell>;
+
+}  // namespace troupe::nn

@@ -1,0 +1,105 @@
+// Recurrent layers, unrolled: one part of the graph for each step of time.
+//
+// A cell is one step of time. Its matrices hold all gates side by side, so that a step is one
+// product with the input and one with the state; a layer makes the first for all steps at once.
+#pragma once
+
+#include <vector>
+
+#include "troupe/ops/nn/module.hpp"
+
+namespace troupe::nn {
+
+struct RecurrentOptions {
+  double forget_bias = 0;  // first value of the bias of an LSTM's forget gate
+  DType dtype = DType::f32;
+};
+
+// One step of an LSTM (Hochreiter and Schmidhuber, 1997). With x [batch, in] and the state h and c
+// [batch, hidden], and the gates i, f, g, o in this order (as PyTorch's nn.LSTM has them) the four
+// quarters of x W + h R + b:
+//   c' = sigmoid(f) c + sigmoid(i) tanh(g)      h' = sigmoid(o) tanh(c')
+// W is [in, 4 hidden], R [hidden, 4 hidden], b [4 hidden].
+class LstmCell : public Module {
+ public:
+  struct State {
+    Output h, c;
+  };
+  LstmCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+           const RecurrentOptions& options = {}, Site site = Site::here());
+
+  State operator()(Output x, const State& state, Site site = Site::here()) const;
+  // Zeros for the batch of x [..., batch, in].
+  State zero_state(Output x, Site site = Site::here()) const;
+
+  // x W + b for x [..., in], and the step that follows.
+  Output input_part(Output x, const Site& site) const;
+  State step(Output input_part, const State& state, const Site& site) const;
+
+ private:
+  std::int64_t hidden_;
+  Variable w_, r_, b_;
+};
+
+// One step of a gated recurrent unit (Cho et al., 2014), as PyTorch's nn.GRU: with the gates r, z,
+// n in this order the three thirds of x W + b, and of h R + c for those of the state:
+//   r = sigmoid(r_x + r_h)   z = sigmoid(z_x + z_h)   n = tanh(n_x + r n_h)   h' = (1 - z) n + z h
+// W is [in, 3 hidden], R [hidden, 3 hidden], both biases [3 hidden].
+class GruCell : public Module {
+ public:
+  struct State {
+    Output h;
+  };
+  GruCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+          const RecurrentOptions& options = {}, Site site = Site::here());
+
+  State operator()(Output x, const State& state, Site site = Site::here()) const;
+  State zero_state(Output x, Site site = Site::here()) const;
+
+  Output input_part(Output x, const Site& site) const;
+  State step(Output input_part, const State& state, const Site& site) const;
+
+ private:
+  std::int64_t hidden_;
+  Variable w_, r_, b_, c_;
+};
+
+// A cell over time.
+template <class Cell>
+class Recurrent : public Module {
+ public:
+  using State = typename Cell::State;
+  struct Steps {
+    std::vector<Output> h;  // [batch, hidden] after each step
+    State last;
+  };
+  struct Sequence {
+    Output h;  // [time, batch, hidden]
+    State last;
+  };
+  Recurrent(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+            const RecurrentOptions& options = {}, Site site = Site::here());
+
+  // x [time, batch, in]; `time` must be known and at least 1. From a state of zeros, or from
+  // `first`.
+  Sequence operator()(Output x, Site site = Site::here()) const;
+  Sequence operator()(Output x, const State& first, Site site = Site::here()) const;
+  // The same of a list in the order of time, each [batch, in].
+  Steps operator()(const std::vector<Output>& x, Site site = Site::here()) const;
+  Steps operator()(const std::vector<Output>& x, const State& first,
+                   Site site = Site::here()) const;
+
+  const Cell& cell() const { return cell_; }
+
+ private:
+  Steps unroll(const std::vector<Output>& input_parts, State state, const Site& site) const;
+
+  Cell cell_;
+};
+
+using Lstm = Recurrent<LstmCell>;
+using Gru = Recurrent<GruCell>;
+extern template class Recurrent<LstmCell>;
+extern template class Recurrent<GruCell>;
+
+}  // namespace troupe::nn

@@ -1,0 +1,54 @@
+// Layers one after the other.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "troupe/ops/nn/module.hpp"
+
+namespace troupe::nn {
+
+// A network that is a list: what one layer gives, the next one takes.
+//
+//   nn::Sequential net{g.scope("net")};
+//   net.add<nn::Linear>("hidden", 784, 128).add(relu).add<nn::Dropout>("drop", 0.2);
+//   net.add<nn::Linear>("out", 128, 10);
+class Sequential : public Module {
+ public:
+  using Module::Module;
+
+  // A module, which is made as a part of this one with a name and what else it takes.
+  template <std::derived_from<Module> Layer, class... Args>
+  Sequential& add(std::string_view name, Args&&... args) {
+    auto layer = std::make_shared<Layer>(*this, name, std::forward<Args>(args)...);
+    return push([layer](Output x, const Site& site) { return (*layer)(x, site); });
+  }
+  // A function of an Output, with or without a site: relu, or a lambda.
+  template <class F>
+  requires(std::is_invocable_r_v<Output, const F&, Output> ||
+           std::is_invocable_r_v<Output, const F&, Output, Site>) Sequential& add(F function) {
+    return push([function](Output x, [[maybe_unused]] const Site& site) {
+      if constexpr (std::is_invocable_v<const F&, Output, Site>)
+        return function(x, site);
+      else
+        return function(x);
+    });
+  }
+
+  Output operator()(Output x, Site site = Site::here()) const {
+    for (const Step& step : steps_) x = step(x, site);
+    return x;
+  }
+
+ private:
+  using Step = std::function<Output(Output, const Site&)>;
+  Sequential& push(Step step) {
+    steps_.push_back(std::move(step));
+    return *this;
+  }
+  std::vector<Step> steps_;
+};
+
+}  // namespace troupe::nn

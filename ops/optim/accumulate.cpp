@@ -1,0 +1,32 @@
+#include "troupe/ops/optim/accumulate.hpp"
+
+#include "troupe/ops/api/generated.hpp"
+#include "troupe/ops/api/operators.hpp"
+#include "troupe/ops/optim/state.hpp"
+
+namespace troupe::optim {
+
+Gradients accumulate(Gradients gradients, std::int64_t runs, Site site) {
+  if (runs < 1) throw Error(invalid_argument("accumulate: at least one run").at(site));
+  if (gradients.each.empty()) throw Error(invalid_argument("accumulate: no gradients").at(site));
+  if (!gradients.when.empty())
+    throw Error(invalid_argument("accumulate: accumulated already").at(site));
+  GraphBuilder& g = gradients.each.front().value.graph();
+  auto inside = g.with_scope("accumulate");
+  Gradients out = over_replicas(std::move(gradients), site);
+
+  const Variable count = zeros_beside(out.each.front().variable, "runs", DType::i64, Shape{}, site);
+  const Output next = Operand(count, site) + Operand(1, site);
+  out.when = Operand(mod(next, Operand(runs, site).beside(next), site), site) == Operand(0, site);
+  out.writes.push_back(assign(count, next, site));
+  for (Gradient& gradient : out.each) {
+    const Variable before = slot_of(gradient.variable, "accumulated", site);
+    const Output total = add(before, gradient.value, site);
+    const Output kept = select(out.when, zeros_like(total, site), total, site);
+    out.writes.push_back(assign(before, kept, site));
+    gradient.value = Operand(total, site) / Operand(runs, site);
+  }
+  return out;
+}
+
+}  // namespace troupe::optim

@@ -1,0 +1,29 @@
+// Steps scaled by running moments of the gradient (Kingma and Ba, 2015).
+#pragma once
+
+#include "troupe/ops/optim/optimizer.hpp"
+
+namespace troupe::optim {
+
+// See ApplyAdam.
+struct Adam {
+  Rate lr = 1e-3;
+  Rate beta1 = 0.9;
+  Rate beta2 = 0.999;
+  Rate epsilon = 1e-8;
+
+  Op update(const Parameter& p) const;
+
+  Op apply(const Gradients& gradients, Site site = Site::here()) const {
+    return apply_rule(*this, gradients, site);
+  }
+  Op minimize(Output loss, Site site = Site::here()) const {
+    return apply(optim::gradients(loss, site), site);
+  }
+  Op minimize(Output loss, const std::vector<Variable>& parameters,
+              Site site = Site::here()) const {
+    return apply(optim::gradients(loss, parameters, site), site);
+  }
+};
+
+}  // namespace troupe::optim

@@ -1,0 +1,31 @@
+// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+#pragma once
+
+#include "troupe/ops/optim/optimizer.hpp"
+
+namespace troupe::optim {
+
+// See ApplyAdamW. The decay, lr * weight_decay * var, is no part of the gradient and so not scaled
+// by its moments.
+struct AdamW {
+  Rate lr = 1e-3;
+  Rate beta1 = 0.9;
+  Rate beta2 = 0.999;
+  Rate epsilon = 1e-8;
+  Rate weight_decay = 0.01;
+
+  Op update(const Parameter& p) const;
+
+  Op apply(const Gradients& gradients, Site site = Site::here()) const {
+    return apply_rule(*this, gradients, site);
+  }
+  Op minimize(Output loss, Site site = Site::here()) const {
+    return apply(optim::gradients(loss, site), site);
+  }
+  Op minimize(Output loss, const std::vector<Variable>& parameters,
+              Site site = Site::here()) const {
+    return apply(optim::gradients(loss, parameters, site), site);
+  }
+};
+
+}  // namespace troupe::optim

@@ -1,0 +1,69 @@
+#include "troupe/ops/optim/clip.hpp"
+
+#include "troupe/ops/api/math.hpp"
+#include "troupe/ops/api/operators.hpp"
+
+namespace troupe::optim {
+
+namespace {
+
+void check_limit(double limit, const Site& site) {
+  if (!(limit > 0))
+    throw Error(invalid_argument("clip: the limit of a norm must be positive").at(site));
+}
+
+Output sum_of_squares(const Gradient& gradient, const Site& site) {
+  return cast<double>(sum(square(gradient.value, site), {}, site), site);
+}
+
+// limit / max(limit, norm); NaN where the norm is not finite.
+Output shrinkage(Output norm, double limit, const Site& site) {
+  const Output most = maximum(norm, Operand(limit, site).beside(norm), site);
+  return Operand(limit, site) / Operand(most, site) + Operand(sub(norm, norm, site), site);
+}
+
+Output scaled(Output x, Output factor, const Site& site) {
+  return mul(x, cast(factor, x.dtype(), site), site);
+}
+
+}  // namespace
+
+Gradients clip_by_value(Gradients gradients, double low, double high, Site site) {
+  if (!(low <= high)) throw Error(invalid_argument("clip: low is above high").at(site));
+  Gradients clipped = over_replicas(std::move(gradients), site);
+  for (Gradient& gradient : clipped.each) {
+    const Output least = Operand(low, site).beside(gradient.value);
+    const Output most = Operand(high, site).beside(gradient.value);
+    gradient.value = minimum(maximum(gradient.value, least, site), most, site);
+  }
+  return clipped;
+}
+
+Gradients clip_by_norm(Gradients gradients, double limit, Site site) {
+  check_limit(limit, site);
+  Gradients clipped = over_replicas(std::move(gradients), site);
+  for (Gradient& gradient : clipped.each) {
+    const Output norm = sqrt(sum_of_squares(gradient, site), site);
+    gradient.value = scaled(gradient.value, shrinkage(norm, limit, site), site);
+  }
+  return clipped;
+}
+
+Gradients clip_by_global_norm(Gradients gradients, double limit, Site site) {
+  check_limit(limit, site);
+  Gradients clipped = over_replicas(std::move(gradients), site);
+  if (clipped.each.empty()) return clipped;
+  const Output factor = shrinkage(global_norm(clipped, site), limit, site);
+  for (Gradient& gradient : clipped.each) gradient.value = scaled(gradient.value, factor, site);
+  return clipped;
+}
+
+Output global_norm(const Gradients& gradients, Site site) {
+  if (gradients.each.empty()) throw Error(invalid_argument("global_norm: no gradients").at(site));
+  std::vector<Output> squares;
+  for (const Gradient& gradient : over_replicas(gradients, site).each)
+    squares.push_back(sum_of_squares(gradient, site));
+  return sqrt(add_n(squares, site), site);
+}
+
+}  // namespace troupe::optim

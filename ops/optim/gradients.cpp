@@ -1,0 +1,41 @@
+#include "troupe/ops/optim/gradients.hpp"
+
+#include "troupe/graph/gradients.hpp"
+#include "troupe/ops/api/moving_average.hpp"
+
+namespace troupe::optim {
+
+Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site site) {
+  const std::vector<Variable> all = distinct(parameters);
+  std::vector<Output> handles;
+  for (const Variable& v : all) handles.push_back(v.handle());
+  auto here = loss.graph().with_site(site);
+  const auto values = value_or_throw(troupe::gradients(std::span(&loss, 1), handles));
+  Gradients out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!values[i].empty()) out.each.push_back({all[i], values[i]});
+  if (out.each.empty())
+    throw Error(invalid_argument("gradients: '" + loss.name() + "' depends on none of the " +
+                                 std::to_string(all.size()) + " parameters")
+                    .at(site));
+  out.writes = moving_averages(loss);
+  return out;
+}
+
+Gradients gradients(Output loss, Site site) {
+  return gradients(loss, trainable_variables(loss.graph()), std::move(site));
+}
+
+Gradients over_replicas(Gradients gradients, Site site) {
+  if (gradients.joined) return gradients;
+  for (Gradient& gradient : gradients.each) {
+    GraphBuilder& g = gradient.value.graph();
+    auto beside = g.with_colocation(gradient.variable.name());
+    gradient.value =
+        g.add(NodeSpec{.op = "ReplicaMean", .inputs = {gradient.value}, .site = site}).output();
+  }
+  gradients.joined = true;
+  return gradients;
+}
+
+}  // namespace troupe::optim

@@ -1,0 +1,177 @@
+// Values to and from words of 64 bits, little-endian, which messages between processes are made of.
+//
+//   numbers, bools, enumerations   one word
+//   texts, bytes                   their length, then they, padded with zeros to whole words
+//   lists, maps                    how many there are, then each
+//   structs                        field after field
+//   tensors                        dtype, dimensions, content; a graph is a Cap'n Proto message
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/core/name.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/core/tensor.hpp"
+#include "troupe/core/timeline.hpp"
+#include "troupe/graph/graph.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe::detail {
+
+static_assert(std::endian::native == std::endian::little, "words are copied as they are");
+
+class WordWriter {
+ public:
+  WordWriter() { words_.reserve(512); }
+  std::vector<std::byte> take() { return std::move(words_); }
+
+  void word(std::uint64_t value) { copy(&value, sizeof value); }
+  // Room for so many bytes, which the caller copies next; then pad().
+  void begin_bytes(std::uint64_t size) {
+    words_.reserve(words_.size() + size + 2 * sizeof(std::uint64_t));
+    word(size);
+  }
+  void copy(const void* data, std::size_t size) {
+    auto* from = static_cast<const std::byte*>(data);
+    words_.insert(words_.end(), from, from + size);
+  }
+  void pad() { words_.resize((words_.size() + 7) / 8 * 8); }
+
+  template <class T>
+  requires std::is_integral_v<T>
+  void put(T value) { word(std::uint64_t(value)); }
+  void put(MemorySpace space) { word(std::uint64_t(space)); }
+  void put(StageOrder order) { word(std::uint64_t(order)); }
+  void put(Span::Kind kind) { word(std::uint64_t(kind)); }
+  void put(const std::string& text) { bytes(text.data(), text.size()); }
+  void put(const std::vector<std::byte>& data) { bytes(data.data(), data.size()); }
+  void put(const DeviceName& name) { put(name.text()); }
+  void put(const PortName& name) { put(name.text()); }
+  void put(const Status& status);
+  // REQUIRES: undefined, or in host memory and no resource.
+  void put(const Tensor& tensor);
+  // REQUIRES: not null.
+  void put(const std::shared_ptr<const GraphDef>& graph);
+  template <class T>
+  void put(const std::vector<T>& list) {
+    word(list.size());
+    for (const T& item : list) put(item);
+  }
+  template <class K, class T>
+  void put(const std::map<K, T>& map) {
+    word(map.size());
+    for (const auto& [key, value] : map) put(key), put(value);
+  }
+  template <class T>
+  requires requires(const T& t) { Fields<T>::of(t); }
+  void put(const T& value) { put_all(Fields<T>::of(value)); }
+  template <class Tuple>
+  void put_all(const Tuple& fields) {
+    std::apply([this](const auto&... field) { (this->put(field), ...); }, fields);
+  }
+
+ private:
+  void bytes(const void* data, std::size_t size) {
+    begin_bytes(size);
+    copy(data, size);
+    pad();
+  }
+
+  std::vector<std::byte> words_;
+};
+
+// Words that anybody may have sent. The first thing that is wrong with them is kept, and what is
+// read after it means nothing, so the caller asks once, at the end. Memory follows the words that
+// were read, never a count that is claimed: every item of a list is a word at least.
+class WordReader {
+ public:
+  explicit WordReader(std::span<const std::byte> words) : left_(words) {
+    if (words.size() % sizeof(std::uint64_t) != 0)
+      fail(std::to_string(words.size()) + " bytes are not a whole number of words");
+  }
+  // REQUIRES: everything was read.
+  Status end() {
+    if (error_.ok() && !left_.empty()) fail("words follow its end");
+    return error_;
+  }
+
+  std::uint64_t word();
+  // That many bytes, which are padded to whole words.
+  std::span<const std::byte> bytes();
+
+  template <class T>
+  requires std::is_integral_v<T>
+  void get(T& out) {
+    const std::uint64_t value = word();
+    out = T(value);
+    if (std::uint64_t(out) != value) fail("a number out of range");
+  }
+  void get(MemorySpace& out);
+  void get(StageOrder& out);
+  void get(Span::Kind& out);
+  void get(std::string& out);
+  void get(std::vector<std::byte>& out);
+  void get(DeviceName& out) { parse(out); }
+  void get(PortName& out) { parse(out); }
+  void get(Status& out);
+  void get(Tensor& out);
+  void get(std::shared_ptr<const GraphDef>& out);
+  template <class T>
+  void get(std::vector<T>& out) {
+    for (std::uint64_t n = count(); n > 0 && error_.ok(); --n) get(out.emplace_back());
+  }
+  template <class K, class T>
+  void get(std::map<K, T>& out) {
+    for (std::uint64_t n = count(); n > 0 && error_.ok(); --n) {
+      K key;
+      get(key);
+      auto [at, fresh] = out.try_emplace(std::move(key));
+      if (!fresh) fail("a key that is there twice");
+      get(at->second);
+    }
+  }
+  template <class T>
+  requires requires(T& t) { Fields<T>::of(t); }
+  void get(T& out) { get_all(Fields<T>::of(out)); }
+  template <class Tuple>
+  void get_all(const Tuple& fields) {
+    std::apply([this](auto&... field) { (this->get(field), ...); }, fields);
+  }
+
+ private:
+  void fail(const std::string& why) { fail(invalid_argument("malformed message: " + why)); }
+  void fail(Status why) {
+    if (error_.ok()) error_ = std::move(why);
+    left_ = {};
+  }
+  // Of a list. Every item is a word at least.
+  std::uint64_t count();
+  template <class T>
+  void take(T& out, Expected<T> value) {
+    if (value.ok())
+      out = std::move(value).value();
+    else
+      fail(value.status());
+  }
+  template <class Name>
+  void parse(Name& out) {
+    std::string text;
+    get(text);
+    if (error_.ok()) take(out, Name::parse(text));
+  }
+  Expected<Tensor> tensor(std::uint64_t dtype, const std::vector<std::int64_t>& dims,
+                          std::span<const std::byte> content);
+
+  std::span<const std::byte> left_;
+  Status error_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "troupe/core/ids.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Master to an executor; Coordinator::AbortAttempt says how it is obeyed.
+struct AbortPartition {
+  CompiledId compiled = 0;
+  std::uint32_t partition = 0;
+  AttemptId attempt;
+  RunId run;
+  Status cause;
+};
+
+template <>
+struct MessageAt<8> {
+  using Type = AbortPartition;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kShortWork = true;
+  static auto fields(auto& m) {
+    auto& [compiled, partition, attempt, run, cause] = m;
+    return std::tie(compiled, partition, attempt, run, cause);
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,21 @@
+// GrantReturned (core/transaction.hpp) between processes.
+#pragma once
+
+#include "troupe/core/transaction.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+template <>
+struct MessageAt<17> {
+  using Type = GrantReturned;
+  static constexpr Sender kSender = Sender::worker;
+  static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kShortWork = true;
+  static auto fields(auto& m) {
+    auto& [attempt, run] = m;
+    return std::tie(attempt, run);
+  }
+};
+
+}  // namespace troupe

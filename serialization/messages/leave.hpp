@@ -1,0 +1,24 @@
+#pragma once
+
+#include "troupe/core/status.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Master to all: the job ends, leave in order.
+struct Leave {
+  Status why;
+};
+
+template <>
+struct MessageAt<14> {
+  using Type = Leave;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::membership;
+  static auto fields(auto& m) {
+    auto& [why] = m;
+    return std::tie(why);
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "troupe/core/ids.hpp"
+#include "troupe/core/status.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Worker to master: its connection to another member of the view broke, or never came about.
+struct LinkLost {
+  ProcessId process = 0;  // who says so
+  std::uint64_t view = 0;
+  ProcessId other = 0;
+  Status why;
+};
+
+template <>
+struct MessageAt<18> {
+  using Type = LinkLost;
+  static constexpr Sender kSender = Sender::worker;
+  static constexpr Receiver kReceiver = Receiver::membership;
+  static auto fields(auto& m) {
+    auto& [process, view, other, why] = m;
+    return std::tie(process, view, other, why);
+  }
+  static ProcessId speaker(const LinkLost& m) { return m.process; }
+};
+
+}  // namespace troupe

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+
+#include "troupe/core/status.hpp"
+#include "troupe/graph/graph.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// The nodes that a session's graph has got since `from`, which the receiver has; from 0 the graph
+// as it is, in place of an earlier one. Inputs name nodes by their places in the whole graph.
+// Master to workers, before a LoadStep that needs it.
+struct LoadGraph {
+  std::uint64_t session = 0;
+  std::uint64_t version = 0;  // number of nodes then
+  std::shared_ptr<const GraphDef> graph;
+  std::uint64_t from = 0;  // number of nodes before
+};
+
+template <>
+struct MessageAt<3> {
+  using Type = LoadGraph;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kShortWork = false;
+  static auto fields(auto& m) {
+    auto& [session, version, graph, from] = m;
+    return std::tie(session, version, from, graph);
+  }
+  static Status check(const LoadGraph& m) {
+    if (m.version >= m.from && m.version - m.from == m.graph->nodes.size()) return ok_status();
+    return invalid_argument("a graph that grows from " + std::to_string(m.from) + " to " +
+                            std::to_string(m.version) + " nodes by " +
+                            std::to_string(m.graph->nodes.size()));
+  }
+};
+
+}  // namespace troupe

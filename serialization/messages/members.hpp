@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "troupe/core/ids.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Master to every worker when the set of members changes. A worker connects to those of a lower
+// number that it does not know yet, and leaves those that are not in it any more.
+// Reply: Ready, or LinkLost.
+struct Member {
+  ProcessId process = 0;
+  std::uint64_t incarnation = 0;
+  std::string host;
+  std::uint16_t port = 0;
+};
+struct Members {
+  std::uint64_t view = 0;
+  std::vector<Member> members;
+};
+
+template <>
+struct Fields<Member> {
+  static auto of(auto& m) {
+    auto& [process, incarnation, host, port] = m;
+    return std::tie(process, incarnation, host, port);
+  }
+};
+template <>
+struct MessageAt<2> {
+  using Type = Members;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::membership;
+  static auto fields(auto& m) {
+    auto& [view, members] = m;
+    return std::tie(view, members);
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// A piece of a message that is too long for one frame. Sent one after the other by whoever sends
+// the message, which is what they are when all are there (serialization/parts.hpp).
+struct MessagePart {
+  std::uint64_t total = 0;   // bytes of the whole message
+  std::uint64_t offset = 0;  // of these in it
+  std::vector<std::byte> bytes;
+};
+
+template <>
+struct MessageAt<19> {
+  using Type = MessagePart;
+  static constexpr Sender kSender = Sender::either;
+  static constexpr Receiver kReceiver = Receiver::hub;
+  static auto fields(auto& m) {
+    auto& [total, offset, bytes] = m;
+    return std::tie(total, offset, bytes);
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,21 @@
+// Prepare (core/transaction.hpp) between processes.
+#pragma once
+
+#include "troupe/core/transaction.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+template <>
+struct MessageAt<10> {
+  using Type = Prepare;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kShortWork = true;
+  static auto fields(auto& m) {
+    auto& [view, s, attempt, run, resources, min_live, round, order] = m;
+    return std::tie(view, s, attempt, run, resources, min_live, round, order);
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Master to a worker: record spans from now on, or no more. Reply to the latter: TraceSpans.
+struct RecordTrace {
+  bool on = false;
+};
+
+template <>
+struct MessageAt<20> {
+  using Type = RecordTrace;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::membership;
+  static auto fields(auto& m) {
+    auto& [on] = m;
+    return std::tie(on);
+  }
+};
+
+}  // namespace troupe

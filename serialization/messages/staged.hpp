@@ -1,0 +1,22 @@
+// Staged (core/transaction.hpp) between processes.
+#pragma once
+
+#include "troupe/core/transaction.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+template <>
+struct MessageAt<11> {
+  using Type = Staged;
+  static constexpr Sender kSender = Sender::worker;
+  static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kShortWork = true;
+  static auto fields(auto& m) {
+    auto& [view, shard, s, hash, round, status] = m;
+    return std::tie(view, shard, s, hash, round, status);
+  }
+  static ProcessId speaker(const Staged& m) { return m.shard; }
+};
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "troupe/core/status.hpp"
+#include "troupe/core/timeline.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Worker to master: what it recorded, in as many messages as it takes
+// (actors/processes/gathering.hpp).
+struct TraceSpans {
+  std::vector<Track> tracks;
+  std::uint64_t dropped = 0;  // spans that made room for newer ones; with the last message
+  bool last = false;
+};
+
+template <>
+struct Fields<Span> {
+  static auto of(auto& m) {
+    auto& [kind, name, run, begin_ns, end_ns, peer, message, bytes] = m;
+    return std::tie(kind, name, run, begin_ns, end_ns, peer, message, bytes);
+  }
+};
+template <>
+struct Fields<Track> {
+  static auto of(auto& m) {
+    auto& [name, spans] = m;
+    return std::tie(name, spans);
+  }
+};
+template <>
+struct MessageAt<21> {
+  using Type = TraceSpans;
+  static constexpr Sender kSender = Sender::worker;
+  static constexpr Receiver kReceiver = Receiver::membership;
+  static auto fields(auto& m) {
+    auto& [tracks, dropped, last] = m;
+    return std::tie(tracks, dropped, last);
+  }
+  static Status check(const TraceSpans& m) {
+    for (const Track& track : m.tracks) {
+      if (track.name.size() > kMostSpanName) return invalid_argument("a line with too long a name");
+      for (const Span& span : track.spans)
+        if (span.begin_ns > span.end_ns || span.name.size() > kMostSpanName)
+          return invalid_argument("a span of a timeline that cannot be");
+    }
+    return ok_status();
+  }
+};
+
+}  // namespace troupe

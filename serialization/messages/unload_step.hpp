@@ -1,0 +1,25 @@
+#pragma once
+
+#include "troupe/core/ids.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Nobody will run it again. Master to workers.
+struct UnloadStep {
+  CompiledId compiled = 0;
+};
+
+template <>
+struct MessageAt<6> {
+  using Type = UnloadStep;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kShortWork = false;
+  static auto fields(auto& m) {
+    auto& [compiled] = m;
+    return std::tie(compiled);
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "troupe/serialization/join.hpp"
+#include "troupe/serialization/message.hpp"
+
+namespace troupe {
+
+// Master to a worker that was admitted; its devices are /job:worker/task:(task)/...
+struct Welcome {
+  ProcessId process = 0;
+  std::uint32_t task = 0;
+  std::uint32_t threads = 0;  // lanes to use; 0: as many as cores
+  NumericProfile profile;
+  std::vector<std::string> devices;  // device types to make, e.g. "CPU", "FAKE"
+};
+
+template <>
+struct Fields<NumericProfile> {
+  static auto of(auto& m) {
+    auto& [isa, kernels, l1, l2, l3] = m;
+    return std::tie(isa, kernels, l1, l2, l3);
+  }
+};
+template <>
+struct MessageAt<0> {
+  using Type = Welcome;
+  static constexpr Sender kSender = Sender::master;
+  static constexpr Receiver kReceiver = Receiver::membership;
+  static auto fields(auto& m) {
+    auto& [process, task, threads, profile, devices] = m;
+    return std::tie(process, task, threads, profile, devices);
+  }
+};
+
+}  // namespace troupe

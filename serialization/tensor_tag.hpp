@@ -1,0 +1,28 @@
+// What stands in front of a tensor on a data connection.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "troupe/core/dtype.hpp"
+#include "troupe/core/ids.hpp"
+#include "troupe/core/shape.hpp"
+
+namespace troupe {
+
+// The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
+struct TensorTag {
+  // What the tensor is: an element of a channel, or a feed or fetch that its message leaves out.
+  enum class Kind : std::uint8_t { channel = 0, feed = 1, fetch = 2 };
+  Kind kind = Kind::channel;
+  CompiledId compiled = 0;
+  std::uint32_t partition = 0;  // receiving partition (channel, feed); sending one (fetch)
+  AttemptId attempt;
+  std::uint32_t index = 0;               // channel id, feed or fetch index
+  std::vector<std::int64_t> iterations;  // at most 8
+  DType dtype = DType::invalid;
+  Shape shape;
+  bool dead = false;
+};
+
+}  // namespace troupe

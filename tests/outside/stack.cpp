@@ -1,0 +1,139 @@
+// A kind of queue of the program's own: last in, first out. Of runs that use one at the same time
+// the first to commit wins, and the others are done again.
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <troupe/actors/resources/participant.hpp>
+#include <troupe/actors/resources/resource.hpp>
+#include <troupe/ops/api/node.hpp>
+#include <troupe/ops/op.hpp>
+
+#include "extension.hpp"
+
+using namespace troupe;
+
+namespace {
+
+using Values = std::vector<Tensor>;
+
+// What an attempt found, with its own operations; and what these were answered.
+struct Log {
+  Values values;
+  std::map<WriteKey, Values> answers;
+};
+
+class Stack final : public Resource, private Participant<Log, Values, Resource::Output> {
+ public:
+  void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) override {
+    learn(request.attempt.snapshot, out);
+    auto answer = carry_out(request);
+    ResourceReply reply{id, answer.status()};
+    if (answer.ok()) reply.values = std::move(answer).value();
+    out.push_back(std::move(reply));
+    try_stage(out);
+  }
+  void stage(const StageRequest& request, Outputs& out) override {
+    Participant::stage(request, out);
+  }
+  void live(const LiveList& list, Outputs& out) override {
+    if (!note(list, out)) return;
+    while (versions_.size() > 1 && std::next(versions_.begin())->first <= list.min_live)
+      versions_.erase(versions_.begin());
+  }
+
+ private:
+  Expected<Values> carry_out(ResourceRequest& request) {
+    const AttemptInfo& attempt = request.attempt;
+    if (live_.over(attempt.id)) return aborted("the attempt is over");
+    auto [log, fresh] = logs_.try_emplace(attempt.id);
+    if (fresh) log->second.values = std::prev(versions_.upper_bound(attempt.snapshot))->second;
+    auto [values, answers] = std::tie(log->second.values, log->second.answers);
+    auto& item = request.items.front();
+    if (auto known = answers.find(item.key); known != answers.end()) return known->second;
+    Values answer;
+    if (request.external().verb == "push") {
+      values.push_back(item.operands.at(0));
+    } else {
+      if (values.empty()) return out_of_range("the stack is empty");
+      answer.push_back(values.back());
+      values.pop_back();
+    }
+    return answers[item.key] = answer;
+  }
+
+  std::string name() const override { return "stack"; }
+  std::uint32_t keys_of(const Log& log) const override { return std::uint32_t(log.answers.size()); }
+  Expected<std::pair<std::uint64_t, Values>> record_of(CommitNumber, const AttemptId&,
+                                                       Log log) override {
+    return std::pair{std::uint64_t(log.values.size()), std::move(log.values)};
+  }
+  Status commit(CommitNumber s, const AttemptId&, Values values, Outputs&) override {
+    versions_[s] = std::move(values);
+    return {};
+  }
+
+  std::map<CommitNumber, Values> versions_{{0, {}}};
+};
+
+Status handle_shape(InferenceContext& c) {
+  c.set(0, PartialShape::scalar());
+  return ok_status();
+}
+
+void add(OpTable& table) {
+  table.add({.name = "Stack",
+             .out = {"handle: resource"},
+             .attrs = {"container: string = ", "shared_name: string = "},
+             .shape = handle_shape,
+             .no_gradient = "a handle",
+             .stateful = true,
+             .role = Role::handle,
+             .external = {.resource = "stack"},
+             .doc = "A handle on a stack of f32 scalars."});
+  table.add(
+      {.name = "StackPush",
+       .in = {"handle: resource", "value: f32"},
+       .shape = no_outputs,
+       .no_gradient = "no outputs",
+       .host = {"value"},
+       .stateful = true,
+       .role = Role::external,
+       .external =
+           {.resource = "stack", .verb = "push", .commits = true, .sees = true, .changes = true},
+       .doc = "Puts a value on top."});
+  table.add(
+      {.name = "StackPop",
+       .in = {"handle: resource"},
+       .out = {"value: f32"},
+       .shape = scalar_shape,
+       .no_gradient = "the value comes from outside of the run",
+       .host = {"value"},
+       .stateful = true,
+       .role = Role::external,
+       .external =
+           {.resource = "stack", .verb = "pop", .commits = true, .sees = true, .changes = true},
+       .doc = "Takes the value on top; out_of_range when there is none."});
+}
+
+}  // namespace
+
+namespace outside {
+
+void register_stack() {
+  throw_if_error(add_resource_kind({.name = "stack", .make = [](const ResourceRef&) {
+                                      return Expected<std::unique_ptr<Resource>>(
+                                          std::make_unique<Stack>());
+                                    }}));
+  throw_if_error(ops::extend(add));
+}
+
+Output stack(GraphBuilder& g, Site site) { return g.add({.op = "Stack", .site = site}).output(0); }
+Op push(Output stack, Output value, Site site) {
+  return add_node({.op = "StackPush", .inputs = {stack, value}, .site = site});
+}
+Output pop(Output stack, Site site) {
+  return add_node({.op = "StackPop", .inputs = {stack}, .site = site}).output(0);
+}
+
+}  // namespace outside
