@@ -47,8 +47,9 @@ class WordWriter {
   template <class T>
   requires std::is_integral_v<T>
   void put(T value) { word(std::uint64_t(value)); }
-  void put(MemorySpace space) { word(std::uint64_t(space)); }
-  void put(StageOrder order) { word(std::uint64_t(order)); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void put(T value) { word(std::uint64_t(value)); }
   void put(const std::string& text) { bytes(text.data(), text.size()); }
   void put(const std::vector<std::byte>& data) { bytes(data.data(), data.size()); }
   void put(const DeviceName& name) { put(name.text()); }
@@ -112,8 +113,13 @@ class WordReader {
     out = T(value);
     if (std::uint64_t(out) != value) fail("a number out of range");
   }
-  void get(MemorySpace& out);
-  void get(StageOrder& out);
+  template <class T>
+  requires std::is_enum_v<T>
+  void get(T& out) {
+    std::underlying_type_t<T> number{};
+    get(number);
+    out = T(number);
+  }
   void get(std::string& out);
   void get(std::vector<std::byte>& out);
   void get(DeviceName& out) { parse(out); }
