@@ -28,7 +28,8 @@ enum class Receiver : std::uint8_t {
 //   fields(auto& m)                      a tuple of references to all of its fields; that is how it
 //                                        is written and read (detail/words.hpp)
 //   ProcessId speaker(const Type&)       if it names its sender, which must be the one that sent it
-//   Status check(const Type&)            if not every value of the fields is a message
+//   Status check(const Type&)            if not every value of the fields is a message; what an
+//                                        enumeration has no name for is one of its values
 //
 // Numbers are dense. A structured binding in `fields` does not compile when a field is forgotten.
 template <std::size_t number>

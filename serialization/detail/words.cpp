@@ -71,26 +71,6 @@ std::span<const std::byte> WordReader::bytes() {
   return out;
 }
 
-void WordReader::get(MemorySpace& out) {
-  const std::uint64_t value = word();
-  if (value > std::uint64_t(MemorySpace::device))
-    return fail("unknown memory space " + std::to_string(value));
-  out = MemorySpace(value);
-}
-
-void WordReader::get(StageOrder& out) {
-  const std::uint64_t value = word();
-  if (value > std::uint64_t(StageOrder::apply))
-    return fail("unknown order of a commit " + std::to_string(value));
-  out = StageOrder(value);
-}
-
-void WordReader::get(Span::Kind& out) {
-  const std::uint64_t value = word();
-  if (value >= kSpanKinds) return fail("unknown kind of a span " + std::to_string(value));
-  out = Span::Kind(value);
-}
-
 void WordReader::get(std::string& out) {
   auto text = bytes();
   out.assign(reinterpret_cast<const char*>(text.data()), text.size());

@@ -20,7 +20,6 @@
 #include "troupe/core/name.hpp"
 #include "troupe/core/status.hpp"
 #include "troupe/core/tensor.hpp"
-#include "troupe/core/timeline.hpp"
 #include "troupe/graph/graph.hpp"
 #include "troupe/serialization/message.hpp"
 
@@ -48,9 +47,9 @@ class WordWriter {
   template <class T>
   requires std::is_integral_v<T>
   void put(T value) { word(std::uint64_t(value)); }
-  void put(MemorySpace space) { word(std::uint64_t(space)); }
-  void put(StageOrder order) { word(std::uint64_t(order)); }
-  void put(Span::Kind kind) { word(std::uint64_t(kind)); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void put(T value) { word(std::uint64_t(value)); }
   void put(const std::string& text) { bytes(text.data(), text.size()); }
   void put(const std::vector<std::byte>& data) { bytes(data.data(), data.size()); }
   void put(const DeviceName& name) { put(name.text()); }
@@ -114,9 +113,13 @@ class WordReader {
     out = T(value);
     if (std::uint64_t(out) != value) fail("a number out of range");
   }
-  void get(MemorySpace& out);
-  void get(StageOrder& out);
-  void get(Span::Kind& out);
+  template <class T>
+  requires std::is_enum_v<T>
+  void get(T& out) {
+    std::underlying_type_t<T> number{};
+    get(number);
+    out = T(number);
+  }
   void get(std::string& out);
   void get(std::vector<std::byte>& out);
   void get(DeviceName& out) { parse(out); }

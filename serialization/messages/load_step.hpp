@@ -56,9 +56,12 @@ struct MessageAt<4> {
     if (m.devices.size() != m.processes.size())
       return invalid_argument("a list of " + std::to_string(m.devices.size()) + " devices and " +
                               std::to_string(m.processes.size()) + " processes");
-    for (const TargetDevice& device : m.devices)
+    for (const TargetDevice& device : m.devices) {
       if (!device.name.full())
         return invalid_argument("'" + device.name.text() + "' is no full device name");
+      if (device.space > MemorySpace::device)
+        return invalid_argument("unknown memory space " + std::to_string(int(device.space)));
+    }
     return ok_status();
   }
 };

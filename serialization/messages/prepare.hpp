@@ -1,6 +1,8 @@
 // Prepare (core/transaction.hpp) between processes.
 #pragma once
 
+#include <string>
+
 #include "troupe/core/transaction.hpp"
 #include "troupe/serialization/message.hpp"
 
@@ -15,6 +17,10 @@ struct MessageAt<10> {
   static auto fields(auto& m) {
     auto& [view, s, attempt, run, resources, min_live, round, order] = m;
     return std::tie(view, s, attempt, run, resources, min_live, round, order);
+  }
+  static Status check(const Prepare& m) {
+    if (m.order <= StageOrder::apply) return ok_status();
+    return invalid_argument("unknown order of a commit " + std::to_string(int(m.order)));
   }
 };
 

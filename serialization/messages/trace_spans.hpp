@@ -43,7 +43,8 @@ struct MessageAt<21> {
     for (const Track& track : m.tracks) {
       if (track.name.size() > kMostSpanName) return invalid_argument("a line with too long a name");
       for (const Span& span : track.spans)
-        if (span.begin_ns > span.end_ns || span.name.size() > kMostSpanName)
+        if (std::size_t(span.kind) >= kSpanKinds || span.begin_ns > span.end_ns ||
+            span.name.size() > kMostSpanName)
           return invalid_argument("a span of a timeline that cannot be");
     }
     return ok_status();

@@ -149,9 +149,9 @@ struct Values {
   void set(T& out) {
     out = T(u64());
   }
-  void set(MemorySpace& out) { out = MemorySpace(below(2)); }
-  void set(StageOrder& out) { out = StageOrder(below(3)); }
-  void set(Span::Kind& out) { out = Span::Kind(below(kSpanKinds)); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void set(T& out) { out = T(below(2)); }
   void set(std::string& out) { out = text(); }
   void set(std::byte& out) { out = std::byte(below(256)); }
   void set(Status& out) { out = status(); }

@@ -278,6 +278,10 @@ TEST_CASE("a message whose lists do not belong together is refused") {
   load.processes = {0, 1};
   CHECK(decode(encode(load)).status().code() == Code::invalid_argument);
   load.processes = {0};
+  load.devices[0].space = MemorySpace(2);
+  CHECK(decode(encode(load)).status().code() == Code::invalid_argument);
+  load.devices[0] = {v.device(), MemorySpace::device};
+  CHECK(decode(encode(load)).ok());
   load.devices[0].name.index = std::nullopt;
   CHECK(decode(encode(load)).status().code() == Code::invalid_argument);
   LiveList live;
