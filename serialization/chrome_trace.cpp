@@ -213,6 +213,8 @@ void Writer::write_process(std::size_t p) {
 
 // Each span goes to the first row where it nests.
 void Writer::lay_out(Line& line) {
+  // Of those that begin and end together the last one recorded is around the others.
+  std::reverse(line.spans.begin(), line.spans.end());
   std::stable_sort(line.spans.begin(), line.spans.end(), [](const Placed& a, const Placed& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });

@@ -208,6 +208,15 @@ TEST_CASE("an empty message span still holds its arrow") {
   CHECK(p.flows.size() == 1);
 }
 
+TEST_CASE("of spans that begin and end together the one recorded last is around the others") {
+  Picture p(job({{"a", {message(Span::Kind::send, 7, 5, 100, 110), span("around", 100, 110)}}},
+                {{"b", {message(Span::Kind::receive, 0, 5, 150, 160)}}}));
+  const auto& on = p.slices.at({1, 1000});
+  REQUIRE(on.size() == 2);
+  CHECK(on[0].name == "around");
+  CHECK(on[1].name == "m");
+}
+
 TEST_CASE("times that cannot be, and spans without end, are left out and counted") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   Timeline t = job({}, {{"b",
