@@ -202,7 +202,7 @@ Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of
   return std::pair{hash, std::move(log)};
 }
 
-Status QueueState::commit(CommitNumber s, const AttemptId&, AttemptLog log, Outputs& out) {
+Status QueueState::commit(CommitNumber, const AttemptId&, AttemptLog log, Outputs& out) {
   std::erase_if(elements_, [&](const Element& e) {
     return std::any_of(log.dequeues.begin(), log.dequeues.end(),
                        [&](const auto& taken) { return taken.second.element == e.id; });
