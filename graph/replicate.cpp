@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "troupe/graph/detail/node_check.hpp"
+
 namespace troupe {
 namespace {
 
@@ -94,7 +96,7 @@ class Copier {
     std::size_t copied = 0;
     for (NodeId id = 0; id < nodes.size(); ++id) {
       if (!per_replica_[id]) {
-        single(id);
+        TROUPE_TRY(single(id));
         continue;
       }
       ++copied;
@@ -126,6 +128,9 @@ class Copier {
     std::size_t size = 0;
     const auto& nodes = step_.graph.nodes;
     for (NodeId id = 0; id < nodes.size(); ++id) {
+      if (joins(op_of(nodes[id], ops_)))
+        size += std::size_t(std::count_if(nodes[id].inputs.begin(), nodes[id].inputs.end(),
+                                          [&](Port in) { return per_replica_[in.node]; }));
       if (!per_replica_[id]) continue;
       size += 1 + nodes[id].inputs.size();
       for (NodeId c : nodes[id].control) {
@@ -152,18 +157,20 @@ class Copier {
     return out;
   }
 
-  void single(NodeId id) {
+  Status single(NodeId id) {
     NodeDef node = step_.graph.nodes[id];
-    if (joins(op_of(node, ops_)))
-      join_inputs(node);
-    else
+    if (joins(op_of(node, ops_))) {
+      TROUPE_TRY(join_inputs(node));
+    } else {
       for (Port& in : node.inputs) in = out_.port(in);
+    }
     node.control = control(node, -1);
     out_.map(id, out_.append(std::move(node)));
+    return ok_status();
   }
 
   // Each copied input becomes all its copies, in replica order.
-  void join_inputs(NodeDef& node) {
+  Status join_inputs(NodeDef& node) {
     std::vector<Port> inputs;
     for (Port in : node.inputs) {
       if (!per_replica_[in.node])
@@ -171,8 +178,14 @@ class Copier {
       else
         for (NodeId copy : copies_[in.node]) inputs.push_back({copy, in.index});
     }
+    if (inputs.size() > detail::kMaxPorts)
+      return in_node(resource_exhausted(std::to_string(n_) + " replicas would give it " +
+                                        std::to_string(inputs.size()) + " inputs, more than " +
+                                        std::to_string(detail::kMaxPorts)),
+                     node);
     node.inputs = std::move(inputs);
     node.attrs.insert_or_assign("N", Attr(std::int64_t(node.inputs.size())));
+    return ok_status();
   }
 
   Status copy(NodeId id, std::int32_t replica) {

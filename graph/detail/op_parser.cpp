@@ -139,6 +139,9 @@ class OpParser {
     if (def.commutative && (info_.in.size() != 2 || info_.in[0].kind == ArgSpec::Kind::list ||
                             info_.in[0].kind == ArgSpec::Kind::types))
       return invalid_argument("commutative ops have two inputs");
+    if (def.role == Role::kernel && !def.reduce.empty() &&
+        (info_.in.size() != 1 || info_.in[0].kind != ArgSpec::Kind::list))
+      return invalid_argument("a kernel that reduces takes one list");
     if (def.composite && def.role != Role::kernel)
       return invalid_argument("a composite has no role of its own");
     return ok_status();

@@ -28,9 +28,9 @@ struct Gradients {
 // The gradients of `loss`, one for each parameter that it depends on, in the order of the
 // parameters. A gradient is summed over all reads of its parameter (graph/gradients.hpp); one that
 // stands twice in the list, or that two handles share, is there once. Without `parameters`, those
-// are trainable_variables(). The moving averages of what the loss is computed from are a part of the
-// training step (ops/api/moving_average.hpp). Throws Error when the loss depends on none of them, or on one of them
-// through an op without gradient or a read behind a write of the same run.
+// are trainable_variables(). The moving averages of what the loss is computed from are a part of
+// the training step (ops/api/moving_average.hpp). Throws Error when the loss depends on none of
+// them, or on one of them through an op without gradient or a read behind a write of the same run.
 Gradients gradients(Output loss, Site site = Site::here());
 Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site site = Site::here());
 

@@ -109,6 +109,7 @@ TEST_CASE("definitions that contradict themselves are refused") {
       {.name = "X", .in = {"a: k"}, .attrs = {"k: int"}},
       {.name = "X", .in = {"a"}, .host = {"b"}},
       {.name = "X", .in = {"a"}, .reduce = {"b"}},
+      {.name = "X", .in = {"a"}, .types = "f32", .reduce = {"a"}},
       {.name = "X", .in = {"a"}, .commutative = true},
       {.name = "X", .in = {"a"}, .grad = sample::pass_grad, .no_gradient = "both"},
   };

@@ -216,6 +216,20 @@ TEST_CASE("a step that is too large for so many replicas is refused before it is
   CHECK(status.text().find("too large for 1024 replicas") != std::string::npos);
 }
 
+TEST_CASE("what a kernel that reduces would be given counts as well") {
+  Maker g;
+  Port sum = g.add("Together", "sum", std::vector<Port>(5000, g.add("Draw", "draw")));
+  CompileRequest r = request({g.name(sum)});
+  r.replicas = 1024;
+  CHECK(compile(g.def, r, target({kCpu})).status().code() == Code::resource_exhausted);
+  r.replicas = 13;
+  CHECK(compile(g.def, r, target({kCpu})).ok());
+  r.replicas = 14;  // 70,000 inputs
+  Status status = compile(g.def, r, target({kCpu})).status();
+  CHECK(status.code() == Code::resource_exhausted);
+  CHECK(status.text().find("in node 'sum'") != std::string::npos);
+}
+
 TEST_CASE("a name that a copy would take is refused") {
   Maker g;
   Port draw = g.add("Draw", "draw");
