@@ -719,7 +719,8 @@ Output rsqrt(Output x, Site site = Site::here());
 // RsqrtGrad: dx = -dy * y^3 / 2: the gradient of Rsqrt.
 Output rsqrt_grad(Output dy, Output y, Site site = Site::here());
 
-// Save: Writes the tensors under their `names` to files that begin with `prefix`.
+// Save: Writes the tensors under their `names` to `prefix`.safetensors, once the run is committed:
+// a run that fails leaves an older file as it was.
 Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::string> names,
     Site site = Site::here());
 
