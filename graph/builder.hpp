@@ -17,6 +17,7 @@
 namespace troupe {
 
 class GraphBuilder;
+class Index;  // graph/slicing.hpp
 
 // A handle on one output of a node: two words, copies freely, valid as long as its builder. No
 // operator bool: a graph value has no truth before a run.
@@ -37,6 +38,12 @@ class Output {
   // The same port of the same graph. Not ==, which compares values in a run
   // (ops/api/operators.hpp).
   bool is(const Output& other) const { return graph_ == other.graph_ && port_ == other.port_; }
+  // That part of the value, of any dtype: x[{1, range(0, 5), whole, newaxis}], or x[1] for one
+  // entry. Dimensions after the last entry are taken whole; gradients flow back to where the
+  // elements came from. Throws Error for more entries than dimensions, an index that is known not
+  // to be there, a second ellipsis and a stride of 0. See StridedSlice.
+  Output operator[](std::initializer_list<Index> where) const;
+  Output operator[](const Index& one) const;
 
  private:
   GraphBuilder* graph_ = nullptr;

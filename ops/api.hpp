@@ -2,12 +2,12 @@
 #pragma once
 
 #include "troupe/graph/gradients.hpp"
+#include "troupe/graph/slicing.hpp"
 #include "troupe/ops/api/constant.hpp"
 #include "troupe/ops/api/generated.hpp"
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/api/moving_average.hpp"
 #include "troupe/ops/api/operators.hpp"
-#include "troupe/ops/api/slicing.hpp"
 #include "troupe/ops/api/variable.hpp"
 #include "troupe/ops/data/data.hpp"
 #include "troupe/ops/graph_api.hpp"

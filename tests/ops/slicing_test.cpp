@@ -1,4 +1,4 @@
-// slice() against loops over indices, and what it knows before a run.
+// Slices by lists of indices and ranges, and what is known of them before a run.
 #include <doctest/doctest.h>
 
 #include "tests/ops/api_interpreter.hpp"
@@ -25,7 +25,7 @@ TEST_CASE("a slice takes indices, ranges, whole and new dimensions in their orde
   Output x = constant(g, counted());
   Interpreter run(g);
   const auto check = [&](std::initializer_list<Index> where, const Tensor& want) {
-    Output y = slice(x, where);
+    Output y = x[where];
     CHECK(y.shape() == PartialShape(want.shape()));
     const Tensor got = run.run({y})[0];
     CHECK_MESSAGE(Tensor::same(got, want), got.text());
@@ -38,31 +38,33 @@ TEST_CASE("a slice takes indices, ranges, whole and new dimensions in their orde
   check({0, ellipsis, newaxis, range(2, std::nullopt)}, f64({3, 1, 2}, {2, 3, 6, 7, 10, 11}));
   check({range(std::nullopt, -1), 0, range(0, 100, 3)}, f64({1, 2}, {0, 3}));
   check({1, 1}, f64({4}, {16, 17, 18, 19}));
+  CHECK(Tensor::same(run.run({x[1]})[0], run.run({x[{1}]})[0]));
+  CHECK(x[range(0, 1)].shape() == PartialShape{1, 3, 4});
 }
 
 TEST_CASE("a slice of a tensor that is not known yet has what shape can be told") {
   Graph g;
   Output open = placeholder<float>(g, {-1, 3, 4});
-  CHECK(slice(open, {whole, 1}).shape() == PartialShape{-1, 4});
-  CHECK(slice(open, {0, range(1, 3), newaxis}).shape() == PartialShape{2, 1, 4});
-  CHECK(slice(open, {range(0, 2)}).shape() == PartialShape{-1, 3, 4});
-  CHECK(slice(open, {ellipsis, newaxis, 2}).shape() == PartialShape{-1, 3, 1});
-  CHECK_FALSE(slice(placeholder<float>(g, PartialShape()), {1}).shape().known_rank());
+  CHECK((open[{whole, 1}].shape() == PartialShape{-1, 4}));
+  CHECK((open[{0, range(1, 3), newaxis}].shape() == PartialShape{2, 1, 4}));
+  CHECK((open[{range(0, 2)}].shape() == PartialShape{-1, 3, 4}));
+  CHECK((open[{ellipsis, newaxis, 2}].shape() == PartialShape{-1, 3, 1}));
+  CHECK_FALSE(placeholder<float>(g, PartialShape())[{1}].shape().known_rank());
 }
 
 TEST_CASE("dimensions that are sliced out of a shape stay known") {
   Graph g;
   Output open = placeholder<float>(g, {-1, 3, 4});
-  Output last = slice(shape(open), {-1}), inner = slice(shape(open), {range(1, std::nullopt)});
+  Output last = shape(open)[-1], inner = shape(open)[range(1, std::nullopt)];
   Output flat = reshape(open, pack({constant<std::int64_t>(g, -1), last}));
   CHECK(flat.shape() == PartialShape{-1, 4});
-  CHECK(reshape(slice(open, {0}), inner).shape() == PartialShape{3, 4});
+  CHECK(reshape(open[{0}], inner).shape() == PartialShape{3, 4});
 }
 
 TEST_CASE("a gradient flows back to the elements that a slice took") {
   Graph g;
   Variable v = variable(g, "v", counted());
-  Output loss = sum(slice(v, {1, whole, range(3, std::nullopt, -2)}) * 2.0);
+  Output loss = sum(v.value()[{1, whole, range(3, std::nullopt, -2)}] * 2.0);
   auto grads = value_or_throw(gradients(std::span(&loss, 1), std::vector<Output>{v.handle()}));
   Interpreter run(g);
   run.init();
@@ -75,13 +77,13 @@ TEST_CASE("a gradient flows back to the elements that a slice took") {
 TEST_CASE("a slice that x does not have is refused on the line that takes it") {
   Graph g;
   Output x = constant(g, counted());
-  CHECK_THROWS_AS(slice(x, {2}), Error);
-  CHECK_THROWS_AS(slice(x, {0, 0, 0, 0}), Error);
-  CHECK_THROWS_AS(slice(x, {ellipsis, ellipsis}), Error);
-  CHECK_THROWS_AS(slice(x, {range(0, 1, 0)}), Error);
-  CHECK_THROWS_AS(slice(Output(), {0}), Error);
+  CHECK_THROWS_AS((x[{2}]), Error);
+  CHECK_THROWS_AS((x[{0, 0, 0, 0}]), Error);
+  CHECK_THROWS_AS((x[{ellipsis, ellipsis}]), Error);
+  CHECK_THROWS_AS((x[{range(0, 1, 0)}]), Error);
+  CHECK_THROWS_AS(Output()[{0}], Error);
   try {
-    slice(x, {0, 3});
+    x[{0, 3}];
     FAIL("accepted");
   } catch (const Error& e) {
     CHECK(e.status().text().find("index 3 of dimension 1") != std::string::npos);
