@@ -136,7 +136,7 @@ int run_bench(const BenchOptions& options, const Printing& printing) {
   if (!printing.json) return print_table(rows), 0;
   json all = json::array();
   for (const BenchRow& row : rows) all.push_back(as_json(row));
-  fmt::print("{}\n", all.dump());
+  print_json(all);
   return 0;
 }
 

@@ -22,7 +22,7 @@ int list(const std::string& directory, const Printing& printing) {
     if (!printing.json) fmt::print("{}  {}\n", path, status.ok() ? "ok" : status.text());
   }
   if (printing.json)
-    fmt::print("{}\n", rows.dump());
+    print_json(rows);
   else if (found->empty())
     fmt::print("no checkpoint in {}\n", directory);
   return damaged ? 1 : 0;
@@ -32,7 +32,7 @@ int verify(const std::string& path, const Printing& printing) {
   Status status = verify_checkpoint(path);
   if (!status.ok()) return report_error(status, printing);
   if (printing.json)
-    fmt::print("{}\n", nlohmann::json{{"path", path}, {"ok", true}}.dump());
+    print_json(nlohmann::json{{"path", path}, {"ok", true}});
   else
     fmt::print("{}  ok\n", path);
   return 0;

@@ -33,6 +33,10 @@ int CommandLine::run_chosen() {
   return chosen_();
 }
 
+void print_json(const nlohmann::json& document) {
+  fmt::print("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 int exit_code(const Status& status) {
   switch (status.code()) {
     case Code::ok:
@@ -52,7 +56,7 @@ int report_error(const Status& status, const Printing& printing, const std::stri
                           {"code", std::string(code_name(status.code()))}};
     if (checkpoint)
       out["checkpoint"] = checkpoint->empty() ? nlohmann::json() : nlohmann::json(*checkpoint);
-    fmt::print("{}\n", out.dump());
+    print_json(out);
   } else {
     fmt::print(stderr, "error: {}\n", status.text());
   }

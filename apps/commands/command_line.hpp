@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "troupe/core/status.hpp"
@@ -39,6 +40,9 @@ class CommandLine {
 // Every command (generated).
 void add_commands(CLI::App& app, CommandLine& line);
 
+// One line on stdout. Texts that are no UTF-8, as names of files may be, have U+FFFD in their
+// place.
+void print_json(const nlohmann::json& document);
 // The exit code that stands for an error.
 int exit_code(const Status& status);
 // Prints `error: ...` to stderr, or {"error": ...} to stdout, and returns the exit code. With the

@@ -73,7 +73,7 @@ Status unknown_stage(const std::string& wanted, const std::vector<std::string>& 
 
 void print_stages(const Compiled& compiled, const Printing& printing) {
   if (printing.json) {
-    fmt::print("{}\n", json(compiled.stages).dump());
+    print_json(json(compiled.stages));
   } else {
     for (const std::string& stage : compiled.stages) fmt::print("{}\n", stage);
   }
@@ -96,7 +96,7 @@ void print_stage(const GraphOptions& options, const Compiled& compiled, std::siz
     else
       out[options.format] = text();
     if (options.explain) out["notes"] = compiled.result.notes;
-    fmt::print("{}\n", out.dump());
+    print_json(out);
     return;
   }
   fmt::print("{}", text());

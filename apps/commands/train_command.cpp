@@ -180,7 +180,7 @@ int run_train(TrainOptions options, const Printing& printing) {
     return stopped ? code_of(stop_signal) : code;
   }
   if (printing.json)
-    fmt::print("{}\n", as_json(options, *result).dump());
+    print_json(as_json(options, *result));
   else
     print_text(options, *result);
   if (!result->last_checkpoint.ok()) {

@@ -99,3 +99,11 @@ TEST_CASE("each kind of error has its exit code") {
   CHECK(exit_code(internal_error("x")) == 70);
   CHECK(exit_code(unavailable("x")) == 75);
 }
+
+TEST_CASE("an error about a name that is no UTF-8 is a document all the same") {
+  Ended ended = troupe_command("ckpt verify /no/such/\xff\xfe --output json");
+  CHECK(ended.code == 1);
+  CHECK(contains(ended.out, "/no/such/"));
+  CHECK(contains(ended.out, "not_found"));
+  CHECK(ended.err.empty());
+}
