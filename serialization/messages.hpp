@@ -13,6 +13,7 @@
 #include "troupe/serialization/messages/abort_partition.hpp"
 #include "troupe/serialization/messages/blocked_report.hpp"
 #include "troupe/serialization/messages/drop_containers.hpp"
+#include "troupe/serialization/messages/forget_graph.hpp"
 #include "troupe/serialization/messages/grant_returned.hpp"
 #include "troupe/serialization/messages/leave.hpp"
 #include "troupe/serialization/messages/link_lost.hpp"

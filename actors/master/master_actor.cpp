@@ -190,6 +190,8 @@ void session_closed(Self self, std::uint64_t session) {
   }
   for (const auto& call : it->second.closing) call->finish({});
   s.sessions.erase(it);
+  for (auto& [_, process] : s.processes)
+    if (process.graphs.erase(session) > 0) self->send(process.actor, ForgetGraph{session});
   self->send(s.compiler, CompileWork{[graphs = s.graphs, session] { graphs->forget(session); }});
 }
 

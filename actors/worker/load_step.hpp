@@ -67,6 +67,7 @@ class StepLoader {
 
   // What is wrong with it is said of the steps that need it.
   void load(const LoadGraph& message);
+  void forget(std::uint64_t session) { graphs_.erase(session); }
   // Compiles the step, checks its plans and makes the kernels of this process's partitions.
   PreparedStep prepare(const LoadStep& message, std::function<bool()> stopped);
 

@@ -340,6 +340,12 @@ WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
   return {
       [self](const LoadGraph& message) { load_graph(self, message); },
       [self](const LoadStep& message) { prepare_step(self, message); },
+      [self](const ForgetGraph& message) {
+        self->send(self->state.compiler,
+                   CompileWork{[loader = self->state.loader, session = message.session] {
+                     loader->forget(session);
+                   }});
+      },
       [self](const UnloadStep& message) { unload(self, message.compiled); },
       [self](const DropContainers& message) { drop_containers(self, message.containers); },
       [self](StartPartition& message) { start(self, message); },

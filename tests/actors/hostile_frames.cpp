@@ -21,10 +21,11 @@ bool ends_worker(const WireMessage& message) {
 }
 bool from_master(const WireMessage& m) {
   return std::holds_alternative<LoadGraph>(m) || std::holds_alternative<LoadStep>(m) ||
-         std::holds_alternative<UnloadStep>(m) || std::holds_alternative<StartPartition>(m) ||
-         std::holds_alternative<AbortPartition>(m) || std::holds_alternative<Prepare>(m) ||
-         std::holds_alternative<RevokeGrant>(m) || std::holds_alternative<LiveList>(m) ||
-         std::holds_alternative<DropContainers>(m) || std::holds_alternative<RecordTrace>(m);
+         std::holds_alternative<UnloadStep>(m) || std::holds_alternative<ForgetGraph>(m) ||
+         std::holds_alternative<StartPartition>(m) || std::holds_alternative<AbortPartition>(m) ||
+         std::holds_alternative<Prepare>(m) || std::holds_alternative<RevokeGrant>(m) ||
+         std::holds_alternative<LiveList>(m) || std::holds_alternative<DropContainers>(m) ||
+         std::holds_alternative<RecordTrace>(m);
 }
 
 void repair(std::string& frame) {

@@ -39,6 +39,7 @@ class PlayedWorker {
   // Its answer; false: none.
   std::function<bool(Staged&)> prepare = [](Staged&) { return true; };
   Status expelled;
+  std::vector<std::uint64_t> forgotten;  // sessions
 
   PlayedWorker() {
     MasterOptions options;
@@ -69,6 +70,14 @@ class PlayedWorker {
 
   // To the master, before the answer that `done` is given.
   void reset() { caf::anon_send(master_, ResetContainers{{""}, std::make_shared<Call>()}); }
+  void close() {
+    client_->close();
+    while (!client_->finished()) {
+      scheduler_.run();
+      if (client_->ready()) client_->step();
+    }
+    scheduler_.run();
+  }
   // How a run of the step ends, within that time.
   Status run(Instant timeout = kNever, Instant within = 60s) {
     client_->try_run("step", timeout);
@@ -109,6 +118,7 @@ class PlayedWorker {
           caf::anon_send(master_, StepLoaded{m.compiled, kProcess, {}});
         },
         [](const UnloadStep&) {},
+        [this](const ForgetGraph& m) { forgotten.push_back(m.session); },
         [](const DropContainers&) {},
         [this](const StartPartition& m) {
           PartitionDone answer = honest(m);
@@ -198,6 +208,9 @@ TEST_CASE("a worker played by a test works") {
   PlayedWorker worker;
   for (int i = 0; i < 3; ++i) CHECK(worker.run().ok());
   CHECK(worker.expelled.ok());
+  CHECK(worker.forgotten.empty());
+  worker.close();
+  CHECK(worker.forgotten == std::vector<std::uint64_t>{1});
 }
 
 TEST_CASE("what a worker says of a step is checked against the step") {
