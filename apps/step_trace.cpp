@@ -53,7 +53,11 @@ void StepTrace::stop(Session& session) {
     if (recorded.ok()) timeline = std::move(recorded).value();
   }
   recording_ = false;
-  if (written_.ok()) written_ = write(timeline);
+  try {
+    if (written_.ok()) written_ = write(timeline);
+  } catch (const std::bad_alloc&) {
+    written_ = resource_exhausted("no memory for the trace '" + path_ + "'");
+  }
   file_.reset();
   if (!written_.ok()) TROUPE_LOG(warning, "train", written_.text());
 }

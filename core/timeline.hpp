@@ -24,6 +24,7 @@ struct Span {
 };
 inline constexpr std::size_t kSpanKinds = 6;
 inline constexpr std::size_t kMostSpanName = 255;  // bytes, of a line's name too
+inline constexpr std::size_t kSpansInMessage = 4096;
 
 // A line of the timeline: a thread, whose spans nest, or whatever else has waits of its own.
 struct Track {

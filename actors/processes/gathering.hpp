@@ -12,7 +12,6 @@ namespace troupe {
 
 // Worker: its recording, in messages that each keep others waiting for a moment at most. The last
 // one says that it is.
-inline constexpr std::size_t kSpansInMessage = 4096;
 std::vector<TraceSpans> in_messages(Trace::Recording recording);
 
 // Master: who was asked for a recording, and what came of it. What nobody asked for is left out,

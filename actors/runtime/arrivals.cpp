@@ -54,6 +54,7 @@ bool Arrivals::ask(ProcessId process, const StartPartition& start, std::uint32_t
   if (part.begun) return false;
   part.begun = true;
   part.process = process;
+  part.run = start.attempt.run;
   part.fetches = fetches;
   return true;
 }
@@ -174,13 +175,12 @@ Expected<std::optional<WireMessage>> Arrivals::add(ProcessId from, WireMessage m
   } else if (auto* abort = std::get_if<AbortPartition>(&message)) {
     part = &parts_[{abort->attempt, abort->compiled, abort->partition}];
   } else if (auto* done = std::get_if<PartitionDone>(&message)) {
-    auto it = parts_.find({done->attempt, 0, done->partition});
-    bool asked = it != parts_.end() && it->second.process == from;
-    if (!asked && !live_.over(done->attempt))
-      return invalid_argument(fmt::format("process {} was not asked to run partition {} of {}",
-                                          from, done->partition, done->attempt.text()));
-    if (!asked) return std::optional<WireMessage>{};
-    part = &it->second;
+    TROUPE_TRY(part, asked(from, done->attempt, done->run, done->partition));
+    if (!part) return std::optional<WireMessage>{};
+  } else if (auto* returned = std::get_if<GrantReturned>(&message)) {
+    TROUPE_TRY(Part * granted,
+               asked(from, returned->attempt, returned->run, 0));  // it has no other
+    if (!granted) return std::optional<WireMessage>{};
   }
   if (part == nullptr) return std::optional(std::move(message));
   part->begun = true;
@@ -192,6 +192,16 @@ Expected<std::optional<WireMessage>> Arrivals::add(ProcessId from, WireMessage m
   }
   part->tensors.clear();
   return std::optional(std::move(message));
+}
+
+// What the process was asked to run; null when that is over.
+Expected<Arrivals::Part*> Arrivals::asked(ProcessId from, const AttemptId& attempt,
+                                          const RunId& run, std::uint32_t partition) {
+  auto it = parts_.find({attempt, 0, partition});
+  if (it != parts_.end() && it->second.process == from && it->second.run == run) return &it->second;
+  if (live_.over(attempt)) return nullptr;
+  return invalid_argument(fmt::format("process {} was not asked to run partition {} of {}", from,
+                                      partition, attempt.text()));
 }
 
 // Early tensors.

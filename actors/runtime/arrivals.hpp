@@ -50,7 +50,8 @@ class Arrivals {
   Expected<bool> admit(ProcessId from, const TensorTag& tag, std::uint64_t bytes);
   // A feed or fetch that was admitted. The message that waited for it, if it was the last.
   std::optional<WireMessage> add(const TensorTag& tag, Tensor tensor);
-  // A message, once all its tensors are there. invalid_argument: that process was not asked.
+  // A message, once all its tensors are there. invalid_argument: that process was not asked, or not
+  // for that run.
   Expected<std::optional<WireMessage>> add(ProcessId from, WireMessage message);
 
   // Processes whose tensors have to be held from now on (true), or no longer.
@@ -67,6 +68,7 @@ class Arrivals {
   struct Part {
     bool begun = false;         // asked (master), or spoken of by the master (worker)
     ProcessId process = 0;      // master: who was asked
+    RunId run;                  // master: of the attempt
     std::uint32_t fetches = 0;  // master: how many there are
     std::map<ProcessId, std::uint64_t> early;  // what each process sent before it began
     std::set<std::uint32_t> admitted;          // feeds or fetches
@@ -81,6 +83,8 @@ class Arrivals {
   Status admit_feed(Part& part, const TensorTag& tag);
   Status charge(ProcessId from, Part& part, std::uint64_t bytes);
   void discharge(Part& part);
+  Expected<Part*> asked(ProcessId from, const AttemptId& attempt, const RunId& run,
+                        std::uint32_t partition);
 
   const bool master_;
   std::uint64_t limit_ = kEarlyBytes;

@@ -33,7 +33,8 @@ Expected<Tensor> from_payload(const TensorTag& tag, Buffer bytes, std::uint64_t 
 bool of_attempt(const WireMessage& message) {
   return std::holds_alternative<StartPartition>(message) ||
          std::holds_alternative<AbortPartition>(message) ||
-         std::holds_alternative<PartitionDone>(message);
+         std::holds_alternative<PartitionDone>(message) ||
+         std::holds_alternative<GrantReturned>(message);
 }
 
 // Whether a worker that names a process names itself.
@@ -488,8 +489,9 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
                                           NetHub* hub, ProcessId process,
                                           std::shared_ptr<void> alive) {
   self->state = {hub, process, std::move(alive)};
-  using Others = decltype(without<LoadGraph, LoadStep, UnloadStep, StartPartition, LiveList>(
-      ToActors<Sender::master>{}));
+  using Others =
+      decltype(without<LoadGraph, ForgetGraph, LoadStep, UnloadStep, StartPartition, LiveList>(
+          ToActors<Sender::master>{}));
   return behavior_of<ProcessActor>(
       static_cast<Others*>(nullptr), self,
       [self](const LoadGraph& m) {
@@ -505,6 +507,10 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         auto refused = s.refused.find(m.session);
         Status status = refused == s.refused.end() ? try_forward(s, m) : refused->second;
         if (!status.ok()) s.hub->answer(s.process, StepLoaded{m.compiled, s.process, status});
+      },
+      [self](const ForgetGraph& m) {
+        self->state.refused.erase(m.session);
+        forward(self->state, m);
       },
       [self](const UnloadStep& m) {
         self->state.fetches.erase(m.compiled);

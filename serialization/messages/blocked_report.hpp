@@ -1,6 +1,9 @@
 // BlockedReport (core/transaction.hpp) between processes.
 #pragma once
 
+#include <algorithm>
+#include <string>
+
 #include "troupe/core/transaction.hpp"
 #include "troupe/serialization/message.hpp"
 
@@ -17,6 +20,13 @@ struct MessageAt<13> {
     return std::tie(view, shard, sequence, waiting, marked);
   }
   static ProcessId speaker(const BlockedReport& m) { return m.shard; }
+  static Status check(const BlockedReport& m) {
+    constexpr std::size_t most = 1 << 16;  // runs of a job that wait at one time
+    if (m.waiting.size() <= most && m.marked.size() <= most) return ok_status();
+    return invalid_argument("a report of " +
+                            std::to_string(std::max(m.waiting.size(), m.marked.size())) +
+                            " runs that wait");
+  }
 };
 
 }  // namespace troupe

@@ -40,7 +40,10 @@ struct MessageAt<21> {
     return std::tie(tracks, dropped, last);
   }
   static Status check(const TraceSpans& m) {
+    std::size_t spans = 0;
     for (const Track& track : m.tracks) {
+      if ((spans += track.spans.size()) > kSpansInMessage)
+        return invalid_argument("too many spans in one message");
       if (track.name.size() > kMostSpanName) return invalid_argument("a line with too long a name");
       for (const Span& span : track.spans)
         if (std::size_t(span.kind) >= kSpanKinds || span.begin_ns > span.end_ns ||

@@ -417,11 +417,15 @@ struct Asked : Pair {
   Asked() : Pair(1, 0) {
     StartPartition start;
     start.attempt.id = {1, 5};
+    start.attempt.run = {7, 9};
     start.partition = 3;
     CHECK(hub.ask(1, start, 2));
     CHECK(!hub.ask(1, start, 2));
     start.partition = 4;
     CHECK(hub.ask(2, start, 2));
+    start.attempt.id = {1, 6};  // granted a number, so of one partition
+    start.partition = 0;
+    CHECK(hub.ask(2, start, 0));
   }
   static TensorTag fetch(std::uint32_t index) {
     TensorTag tag;
@@ -436,6 +440,7 @@ struct Asked : Pair {
   static PartitionDone done() {
     PartitionDone done;
     done.attempt = {1, 5};
+    done.run = {7, 9};
     done.partition = 3;
     done.fetches = {{0, {}}, {1, {}}};
     return done;
@@ -461,6 +466,8 @@ void refused_fetch(const char* what, const What& right, Spoil spoil) {
 TEST_CASE("hostile fetches by hand close the worker that sent them") {
   const TensorTag fetch = Asked::fetch(0);
   const PartitionDone done = Asked::done();
+  refused_fetch("a partition of another run", done, [](auto& m) { m.run.n = 8; });
+  refused_fetch("a grant of another worker", GrantReturned{{1, 6}, {7, 9}}, [](auto&) {});
   refused_fetch("an attempt that it was not asked for", fetch, [](auto& t) { t.attempt.a = 6; });
   refused_fetch("an attempt of another view", fetch, [](auto& t) { t.attempt.view = 2; });
   refused_fetch("a partition that nobody was asked for", fetch, [](auto& t) { t.partition = 5; });
@@ -486,7 +493,7 @@ TEST_CASE("hostile fetches by hand close the worker that sent them") {
     asked.say_fetch(fetch);
     CHECK(asked.stranger.closed.code() == Code::invalid_argument);
   }
-  MESSAGE("hostile inputs by hand: 11");
+  MESSAGE("hostile inputs by hand: 13");
 }
 
 TEST_CASE("tensors of an attempt that is over take no memory") {
