@@ -132,7 +132,7 @@ class Flattener {
     if (!info.handles.empty())
       info.resource = info.handles.front();
     else if (info.external)
-      info.resource = resource_of_process(def, info.external->resource);
+      info.resource = resource_of_device(def, info.external->resource);
     plan_.pending.push_back(pending);
     if (pending == 0) plan_.roots.push_back(number);
     plan_.writes = plan_.writes || (info.external && info.external->commits);
@@ -168,8 +168,8 @@ class Flattener {
     return at->second;
   }
 
-  std::uint32_t resource_of_process(const NodeDef& node, const std::string& kind) {
-    auto [at, added] = of_process_.try_emplace(kind, std::uint32_t(plan_.resources.size()));
+  std::uint32_t resource_of_device(const NodeDef& node, const std::string& kind) {
+    auto [at, added] = of_device_.try_emplace(kind, std::uint32_t(plan_.resources.size()));
     if (added) plan_.resources.push_back({kind, {}, {}, node});
     return at->second;
   }
@@ -209,8 +209,8 @@ class Flattener {
   std::map<NodeId, std::uint32_t> feed_slot_;
   Plan plan_;
   std::vector<std::vector<PlanEdge>> successors_;
-  std::map<std::string, std::uint32_t> resources_;   // by key
-  std::map<std::string, std::uint32_t> of_process_;  // by kind
+  std::map<std::string, std::uint32_t> resources_;  // by key
+  std::map<std::string, std::uint32_t> of_device_;  // by kind
 };
 
 bool allocates(const PlanInfo& info, Role role) {

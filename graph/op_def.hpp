@@ -58,7 +58,7 @@ struct QueueView {
 // of the resource's kind (actors/).
 struct External {
   // The kind of the resource that a handle stands for, or that the op's leading handles must be of.
-  // An op without handles asks the one resource of that kind of the process it runs in ("files").
+  // An op without handles asks the one resource of that kind that its device has ("files").
   std::string resource = {};
   std::string verb = {};  // what is asked: a word between the op and that file
   // Of a queue, in place of a verb: the outputs, made of what the run finds.

@@ -75,8 +75,8 @@ struct PlanInfo {
   std::vector<std::uint32_t> group;    // merge: inputs that are back edges
 };
 
-// A resource that the partition touches, on the partition's own device; or, without a name, the one
-// of its kind that the process has.
+// A resource that the partition touches, on the partition's own device; without a name, the one of
+// its kind that the device has.
 struct ResourceRef {
   std::string kind;       // External::resource
   std::string container;  // "" is the default one

@@ -1,6 +1,7 @@
 #include "troupe/actors/resources/files.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include "troupe/core/hash.hpp"
 #include "troupe/serialization/safetensors.hpp"
@@ -23,11 +24,9 @@ Expected<std::string> path_of(const Tensor& prefix) {
   return prefix.item<std::string>() + ".safetensors";
 }
 
-std::string suffix_of(const AttemptId& attempt, const WriteKey& key) {
-  std::string text =
-      attempt.text() + "." + std::to_string(key.node) + "." + std::to_string(key.replica);
-  for (std::int64_t i : key.iterations) text += "." + std::to_string(i);
-  return text + ".tmp";
+std::string random_word() {
+  std::random_device random;
+  return std::to_string(std::uint64_t(random()) << 32 | random());
 }
 
 Expected<Safetensors> content_of(const NodeDef& node, const std::vector<Tensor>& inputs) {
@@ -64,6 +63,8 @@ Expected<std::vector<Tensor>> take(const NodeDef& node, Safetensors content,
 
 }  // namespace
 
+Files::Files(FileSystem& files) : files_(files), unique_(random_word()) {}
+
 void Files::ask(std::uint64_t id, ResourceRequest& request, Outputs& out) {
   learn(request.attempt.snapshot, out);
   auto result = carry_out(request);
@@ -91,7 +92,8 @@ Status Files::save(const AttemptId& attempt, const Item& item) {
   if (const SavedFiles* log = find_log(attempt); log && log->files.contains(item.key))
     return ok_status();
   if (files_.list(path).ok()) return failed_precondition("'" + path + "' is a directory");
-  const std::string written = name_beside(path, suffix_of(attempt, item.key));
+  const std::string written =
+      name_beside(path, unique_ + "." + std::to_string(written_++) + ".tmp");
   TROUPE_TRY(write_synced(files_, written, [&](WritableFile& file) {
                return write_safetensors(file, content);
              }).in("writing '" + path + "'"));

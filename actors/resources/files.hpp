@@ -19,17 +19,18 @@ struct SavedFiles {
   std::map<WriteKey, File> files;
 };
 
-// The machine of one process's files.
+// The machine of the files of one device's partitions.
 //
 // Save writes the whole file beside its place; it takes the place of an older one when the run is
-// committed, before the run is answered. A run that fails, or is done again, leaves nothing. A
-// Restore reads what was committed, or what its own run has saved before. Of two files that one run
-// saves under one path, that of the later node counts.
+// committed, before the run is answered. A run that fails, or is done again, leaves nothing; a
+// process that is killed in between leaves the hidden file ".FILE.*.tmp". A Restore reads what was
+// committed, or what its own run has saved before. Of two files that one run saves under one path,
+// that of the later node counts.
 //
 // Calls block as long as the file system does.
 class Files final : public Resource, private Participant<SavedFiles, SavedFiles, Resource::Output> {
  public:
-  explicit Files(FileSystem& files = disk()) : files_(files) {}
+  explicit Files(FileSystem& files = disk());
   // What is not decided is gone.
   ~Files() override { forget_all(); }
 
@@ -61,6 +62,8 @@ class Files final : public Resource, private Participant<SavedFiles, SavedFiles,
   void withdrawn(SavedFiles& record) override { dropped(record); }
 
   FileSystem& files_;
+  const std::string unique_;  // in the names of files on their way: others may save there, too
+  std::uint64_t written_ = 0;
 };
 
 ResourceKind files_kind();

@@ -1,4 +1,4 @@
-// A kind of resource that steps reach through handles, or ask of the process they run in.
+// A kind of resource that steps reach through handles, or ask of their device.
 #pragma once
 
 #include <cstdint>

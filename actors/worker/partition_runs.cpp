@@ -309,12 +309,13 @@ std::uint64_t PartitionRuns::position_of(const Attempt& attempt, const PlanInfo&
 void PartitionRuns::note_use(Attempt& attempt, const RequestItem& item) const {
   const PlanInfo& info = setup_.program->plan().info[item.node];
   const External& external = *info.external;
-  for (std::uint32_t handle : info.handles) {
-    const std::uint64_t key = setup_.resources[handle].key;
+  const auto note = [&](std::uint64_t key) {
     if (external.sees) attempt.uses.reads.push_back(key);
     if (external.changes) attempt.uses.updates.push_back(key);
     if (external.fills) attempt.uses.enqueues.push_back(key);
-  }
+  };
+  if (info.handles.empty()) note(setup_.resources[info.resource].key);
+  for (std::uint32_t handle : info.handles) note(setup_.resources[handle].key);
 }
 
 // What only the answer tells of how the run depends on others.

@@ -69,9 +69,7 @@ Expected<ResourceTable::Found> ResourceTable::made(const ResourceRef& ref, const
                                                    const WorkerActor& worker,
                                                    caf::actor_system& system) {
   TROUPE_TRY(const ResourceKind* kind, find_resource_kind(ref.kind));
-  // Without a name it is the process's, on whatever device it is asked for.
-  const std::string device = ref.name.empty() ? std::string() : place.name;
-  const auto key = std::pair(Key{device, ref.container}, ref.kind + " " + ref.name);
+  const auto key = std::pair(Key{place.name, ref.container}, ref.kind + " " + ref.name);
   if (auto known = made_.find(key); known != made_.end()) {
     if (kind->agree) TROUPE_TRY(kind->agree(known->second.ref, ref));
     return Found{known->second.id, known->second.actor, known->second.outside};

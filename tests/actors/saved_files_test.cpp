@@ -176,3 +176,27 @@ TEST_CASE("a full disk at any call keeps the older file and says why") {
     REQUIRE(call < 100);
   }
 }
+
+TEST_CASE("two that save under one path do not meet on the way") {
+  Fixture a;
+  Files other(a.disk);
+  REQUIRE(a.save(Fixture::attempt(1), 1).ok());
+  ResourceRequest request;
+  request.attempt = Fixture::attempt(1);
+  request.items.push_back({&a.save_node,
+                           nullptr,
+                           {1, 0, {}},
+                           nullptr,
+                           0,
+                           {Tensor::scalar<std::string>("dir/m"), Tensor::scalar(2.0f)}});
+  Resource::Outputs out;
+  other.ask(1, request, out);
+  CHECK(a.names().size() == 2);
+  REQUIRE(a.stage(1, 1).ok());
+  REQUIRE(a.stage(1, 1, StageOrder::apply).ok());
+  CHECK(a.content().value() == 1);
+  other.stage({1, {1, 1}, 1, 0}, out);
+  other.stage({1, {1, 1}, 1, 0, StageOrder::apply}, out);
+  CHECK(a.content().value() == 2);
+  CHECK(a.names() == std::vector<std::string>{"m.safetensors"});
+}
