@@ -63,7 +63,7 @@ void Coordinator::stop_job(const std::string& lost, ProcessId process, Instant n
       if (p.process == process) text += ", which had " + p.device + " there";
     Status why = unavailable(std::move(text));
     if (in_attempt(run)) send_aborts(run, why, out);
-    answer(run, why, 0, now, out);
+    answer(run, why, &run == applying_ ? decided_ : 0, now, out);
     stopped_ = why;
   }
   out.push_back(JobStopped{stopped_});

@@ -88,6 +88,9 @@ class Coordinator {
     // What a shard has to do is short: messages inside its process, and memory to reserve. Time in
     // which the master itself was stopped does not count.
     Instant stage_within = std::chrono::seconds(10);
+    // The same of a run that changes something outside of the job: a disk may be slow, and busy
+    // with another run's file.
+    Instant outside_within = std::chrono::seconds(120);
     // Conflicts of one run before others wait for it. Each costs it one attempt, so this bounds
     // what a slow run loses beside fast ones; those that collide by chance seldom get as far.
     std::uint32_t patience = 3;
@@ -291,8 +294,10 @@ class Coordinator {
   void revoke(Run& run, Outputs& out) const;
   void prepare(Run& run, Instant now, Outputs& out);
   void take_back(Run& run, Status cause, Instant now, Outputs& out);
-  void start_round(std::set<ProcessId> shards, Instant now);
+  void start_round(std::set<ProcessId> shards, Instant within, Instant now);
   bool in_round() const { return preparing_ || withdrawing_ || applying_; }
+  static std::set<ProcessId> changed_outside(const Run& run);
+  Instant within(const Run& run) const;
   void apply_outside(Run& run, std::set<ProcessId> shards, Instant now, Outputs& out);
   Prepare to_tell() const;
   void send_prepares(Outputs& out) const;
@@ -320,7 +325,7 @@ class Coordinator {
   std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
   std::uint64_t round_ = 0;  // of PREPARE
   AccumulatingClock round_clock_;
-  Instant round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};
+  Instant round_within_{}, round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};
   std::map<ProcessId, Report> blocked_;
   Instant last_progress_{}, live_at_ = kNever;
   int live_repeats_ = 0;

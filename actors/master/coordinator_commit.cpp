@@ -89,13 +89,14 @@ void Coordinator::grant_returned(const GrantReturned& message, Instant now, Outp
 
 // ------------------------------------------------------------------ rounds of PREPARE
 
-void Coordinator::start_round(std::set<ProcessId> shards, Instant now) {
+void Coordinator::start_round(std::set<ProcessId> shards, Instant within, Instant now) {
   ++round_;
   asked_ = std::move(shards);
   staged_.clear();
   round_clock_ = AccumulatingClock(options_.resend_max);
   round_clock_.look(now);
-  round_until_ = now + options_.stage_within;
+  round_within_ = within;
+  round_until_ = now + within;
   round_resend_after_ = options_.resend_first;
   round_resend_at_ = now + round_resend_after_;
 }
@@ -104,7 +105,7 @@ void Coordinator::prepare(Run& run, Instant now, Outputs& out) {
   preparing_ = &run;
   withdrawing_.reset();
   run.phase = Phase::preparing;
-  start_round(shards_, now);
+  start_round(shards_, within(run), now);
   send_prepares(out);
   if (all_staged()) round_done(now, out);
 }
@@ -113,7 +114,7 @@ void Coordinator::prepare(Run& run, Instant now, Outputs& out) {
 // shards have staged of it must be gone before another run gets the number.
 void Coordinator::take_back(Run& run, Status cause, Instant now, Outputs& out) {
   ++counters_.taken_back;
-  start_round(shards_, now);
+  start_round(shards_, within(run), now);
   withdrawing_ = Prepare{options_.view, decided_ + 1, run.attempt.id,      run.id, {},
                          min_live(),    round_,       StageOrder::withdraw};
   preparing_ = nullptr;
@@ -177,11 +178,11 @@ void Coordinator::round_done(Instant now, Outputs& out) {
 void Coordinator::expel_late_shards(Instant now, Outputs& out) {
   if (!in_round()) return;
   round_clock_.look(now);
-  round_until_ = now + options_.stage_within - round_clock_.reading();
+  round_until_ = now + round_within_ - round_clock_.reading();
   if (now < round_until_) return;
   for (ProcessId shard : asked_) {
     if (staged_.count(shard) != 0 || members_.count(shard) == 0) continue;
-    const auto within = std::chrono::duration_cast<std::chrono::seconds>(options_.stage_within);
+    const auto within = std::chrono::duration_cast<std::chrono::seconds>(round_within_);
     Status why = deadline_exceeded(std::string("did not ") + (applying_ ? "apply" : "stage") +
                                    " a commit within " + std::to_string(within.count()) + " s");
     out.push_back(Expel{shard, why});
@@ -194,10 +195,7 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
   ++decided_;
   ++(fast ? counters_.fast_commits : counters_.commits);
   if (runs_.size() > 1) remember_writes(run);
-  std::set<ProcessId> outside;
-  for (const auto& [p, done] : run.done)
-    for (const ResourceWrites& w : done.writes)
-      if (w.outside && w.keys > 0) outside.insert(w.resource.process);
+  std::set<ProcessId> outside = changed_outside(run);
   if (outside.empty())
     answer(run, ok_status(), decided_, now, out);
   else
@@ -207,11 +205,24 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
   live_soon(now, somebody_waits ? Instant{0} : options_.idle_commit);
 }
 
+// The shards that host it.
+std::set<ProcessId> Coordinator::changed_outside(const Run& run) {
+  std::set<ProcessId> shards;
+  for (const auto& [p, done] : run.done)
+    for (const ResourceWrites& w : done.writes)
+      if (w.outside && w.keys > 0) shards.insert(w.resource.process);
+  return shards;
+}
+
+Instant Coordinator::within(const Run& run) const {
+  return changed_outside(run).empty() ? options_.stage_within : options_.outside_within;
+}
+
 void Coordinator::apply_outside(Run& run, std::set<ProcessId> shards, Instant now, Outputs& out) {
   preparing_ = nullptr;
   applying_ = &run;
   run.phase = Phase::applying;
-  start_round(std::move(shards), now);
+  start_round(std::move(shards), options_.outside_within, now);
   send_prepares(out);
   live_soon(now, options_.idle_commit);
 }

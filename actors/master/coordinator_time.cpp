@@ -20,6 +20,10 @@ void Coordinator::blocked(const BlockedReport& message, Instant now, Outputs& ou
   Report& report = blocked_[message.shard];
   if (message.sequence <= report.sequence) return;
   report = {message.sequence, now, message.waiting, message.marked};
+  std::set<AttemptId> attempts;  // of runs; what else it may name is nobody's
+  for (const auto& [id, run] : runs_) attempts.insert(run.attempt.id);
+  std::erase_if(report.waiting, [&](const AttemptId& a) { return attempts.count(a) == 0; });
+  std::erase_if(report.marked, [&](const RunId& id) { return runs_.count(id) == 0; });
   expire_reports(now);
   settle(now, out);
 }
@@ -33,7 +37,9 @@ void Coordinator::expire_reports(Instant now) {
     }
     waiting.insert(report.waiting.begin(), report.waiting.end());
   }
-  for (auto& [id, run] : runs_) run.waiting = waiting.count(run.attempt.id) != 0;
+  // A step with the fast path asks no queue for anything, whatever a worker says.
+  for (auto& [id, run] : runs_)
+    run.waiting = !run.step->fast_path && waiting.count(run.attempt.id) != 0;
 }
 
 // Waiting runs that hold marks can wait for each other. All waiting runs but the oldest holder are
@@ -141,7 +147,7 @@ Instant Coordinator::next_wakeup() const {
   }
   for (const auto& [shard, report] : blocked_)
     if (!report.waiting.empty()) at = std::min(at, report.at + kReportLife);
-  if (watch) at = std::min(at, last_progress_ + options_.deadlock_after);
+  if (watch && !in_round()) at = std::min(at, last_progress_ + options_.deadlock_after);
   return at;
 }
 
