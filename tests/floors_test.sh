@@ -28,7 +28,7 @@ check() {  # check ROOT: prints one line per violation
         if (path ~ /^actors\/(burst|supervision)\// || path ~ /^actors\/wake_up\./ ||
             path ~ /^actors\/master\/(coordinator|dataset_places|run_numbers)/ ||
             path ~ /^actors\/worker\/(partition_runs|shard)\./ ||
-            path ~ /^actors\/resources\/(request|resource|participant|variable_store|variable_reads|queue_state|queue_operations)\./)
+            path ~ /^actors\/resources\/(request|resource|participant|prompt_resource|variable_store|variable_reads|queue_state|queue_operations)\./)
           return "machines"
         if (path ~ /^actors\/(net|processes)\//) return substr(path, 1, index(substr(path, 8), "/") + 6)
         return substr(path, 1, index(path, "/") - 1)

@@ -1,6 +1,5 @@
 #include "troupe/actors/resources/files.hpp"
 
-#include <algorithm>
 #include <random>
 
 #include "troupe/core/hash.hpp"
@@ -65,19 +64,9 @@ Expected<std::vector<Tensor>> take(const NodeDef& node, Safetensors content,
 
 Files::Files(FileSystem& files) : files_(files), unique_(random_word()) {}
 
-void Files::ask(std::uint64_t id, ResourceRequest& request, Outputs& out) {
-  learn(request.attempt.snapshot, out);
-  auto result = carry_out(request);
-  ResourceReply reply{id, result.status()};
-  if (result.ok()) reply.values = std::move(result).value();
-  out.push_back(std::move(reply));
-  try_stage(out);
-}
-
 // External::verb of the ops in ops/kernels/save_restore.cpp.
-Expected<std::vector<Tensor>> Files::carry_out(const ResourceRequest& request) {
+Expected<std::vector<Tensor>> Files::carry_out(ResourceRequest& request) {
   const AttemptId& attempt = request.attempt.id;
-  if (live_.over(attempt)) return aborted("attempt " + attempt.text() + " is over");
   const std::string& verb = request.external().verb;
   const Item& item = request.items.front();
   if (verb == "restore") return restore(attempt, item);

@@ -4,8 +4,7 @@
 #include <map>
 #include <string>
 
-#include "troupe/actors/resources/participant.hpp"
-#include "troupe/actors/resources/resource.hpp"
+#include "troupe/actors/resources/prompt_resource.hpp"
 #include "troupe/serialization/file.hpp"
 
 namespace troupe {
@@ -28,26 +27,20 @@ struct SavedFiles {
 // that of the later node counts.
 //
 // Calls block as long as the file system does.
-class Files final : public Resource, private Participant<SavedFiles, SavedFiles, Resource::Output> {
+class Files final : public PromptResource<SavedFiles, SavedFiles> {
  public:
   explicit Files(FileSystem& files = disk());
   // What is not decided is gone.
   ~Files() override { forget_all(); }
 
-  // Save: resource_exhausted on a full disk, failed_precondition and not_found for a place that
-  // cannot be written, invalid_argument for names or tensors that the format does not hold.
-  // Restore: not_found, data_loss for a damaged file, invalid_argument for another dtype or shape.
-  void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) override;
-  void stage(const StageRequest& request, Outputs& out) override {
-    Participant::stage(request, out);
-  }
-  void live(const LiveList& list, Outputs& out) override { note(list, out); }
-
   bool at_rest() const { return logs_.empty() && staged_count() == 0; }
 
  private:
   using Item = ResourceRequest::Item;
-  Expected<std::vector<Tensor>> carry_out(const ResourceRequest& request);
+  // Save: resource_exhausted on a full disk, failed_precondition and not_found for a place that
+  // cannot be written, invalid_argument for names or tensors that the format does not hold.
+  // Restore: not_found, data_loss for a damaged file, invalid_argument for another dtype or shape.
+  Expected<std::vector<Tensor>> carry_out(ResourceRequest& request) override;
   Status save(const AttemptId& attempt, const Item& item);
   Expected<std::vector<Tensor>> restore(const AttemptId& attempt, const Item& item) const;
 

@@ -4,8 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include <troupe/actors/resources/participant.hpp>
-#include <troupe/actors/resources/resource.hpp>
+#include <troupe/actors/resources/prompt_resource.hpp>
 #include <troupe/ops/api/node.hpp>
 #include <troupe/ops/op.hpp>
 
@@ -23,29 +22,17 @@ struct Log {
   std::map<WriteKey, Values> answers;
 };
 
-class Stack final : public Resource, private Participant<Log, Values, Resource::Output> {
+class Stack final : public PromptResource<Log, Values> {
  public:
-  void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) override {
-    learn(request.attempt.snapshot, out);
-    auto answer = carry_out(request);
-    ResourceReply reply{id, answer.status()};
-    if (answer.ok()) reply.values = std::move(answer).value();
-    out.push_back(std::move(reply));
-    try_stage(out);
-  }
-  void stage(const StageRequest& request, Outputs& out) override {
-    Participant::stage(request, out);
-  }
   void live(const LiveList& list, Outputs& out) override {
-    if (!note(list, out)) return;
-    while (versions_.size() > 1 && std::next(versions_.begin())->first <= list.min_live)
+    PromptResource::live(list, out);
+    while (versions_.size() > 1 && std::next(versions_.begin())->first <= live_.min_live)
       versions_.erase(versions_.begin());
   }
 
  private:
-  Expected<Values> carry_out(ResourceRequest& request) {
+  Expected<Values> carry_out(ResourceRequest& request) override {
     const AttemptInfo& attempt = request.attempt;
-    if (live_.over(attempt.id)) return aborted("the attempt is over");
     auto [log, fresh] = logs_.try_emplace(attempt.id);
     if (fresh) log->second.values = std::prev(versions_.upper_bound(attempt.snapshot))->second;
     auto [values, answers] = std::tie(log->second.values, log->second.answers);
