@@ -59,6 +59,11 @@ endif()
 
 find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${TROUPE_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+  # What it asks for where headers are precompiled.
+  set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros ${TROUPE_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -39,11 +39,15 @@ function(troupe_program name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} fmt::fmt)
 endfunction()
 
-# troupe_test(NAME FOLDER folder LINK targets...)
+# Tests are compiled more often than they run, and most of a file is checks: at -O1, each as one
+# call without a try block of its own, they compile in less than two thirds of the time.
+set(TROUPE_TEST_OPTIONS $<$<CONFIG:Release>:-O1> -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS)
+
+# troupe_test(NAME FOLDER folder [PRECOMPILED set] LINK targets...)
 # tests/FOLDER/*.cpp as one executable, registered as a fast test and a slow one. A test case is
 # slow when its name contains "[slow]".
 function(troupe_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;PRECOMPILED" "LINK")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cpp)
   if(TROUPE_TESTS)
     set(left_out ${sources})
@@ -56,10 +60,10 @@ function(troupe_test name)
   endif()
   set(target troupe_test_${name})
   troupe_program(${target} SOURCES ${sources} LINK troupe_doctest_main ${arg_LINK})
-  # Tests are compiled more often than they run, and most of a file is checks: at -O1, each as one
-  # call without a try block of its own, they compile in less than two thirds of the time.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  target_compile_definitions(${target} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
+  target_compile_options(${target} PRIVATE ${TROUPE_TEST_OPTIONS})
+  if(arg_PRECOMPILED)
+    troupe_precompile(${target} ${arg_PRECOMPILED})
+  endif()
   add_test(NAME ${name} COMMAND ${target} "--test-case-exclude=*[slow]*")
   add_test(NAME ${name}_slow COMMAND ${target} "--test-case=*[slow]*")
   set_tests_properties(${name} PROPERTIES LABELS fast TIMEOUT 300)

@@ -142,20 +142,19 @@ int run_bench(const BenchOptions& options, const Printing& printing) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, CommandLine& line) {
+void add_bench(CommandLine& line) {
   auto options = std::make_shared<BenchOptions>();
   auto cluster = std::make_shared<std::string>("local");
-  CLI::App* c = app.add_subcommand("bench", "Measure, e.g. troupe bench step --output json");
-  c->add_option("groups", options->groups,
-                "executor, step, channel, kernels, train (default: these), soak");
-  c->add_option("--only", options->only, "rows whose name contains this");
-  c->add_option("--peer", options->peer, "torch: run PyTorch in the same call")
-      ->check(CLI::IsMember({"torch"}));
-  c->add_option("--rounds", options->rounds, "medians of so many")->check(CLI::Range(1, 1000));
-  c->add_option("--threads", options->threads, "train: compute threads, a row for each number")
-      ->check(CLI::Range(1, 1024));
-  c->add_option("--cluster", *cluster, "train: local, or local:W for W worker processes");
-  line.add(c, [options, cluster, &line] {
+  Command c = line.command("bench", "Measure, e.g. troupe bench step --output json");
+  c.option("groups", options->groups,
+           "executor, step, channel, kernels, train (default: these), soak");
+  c.option("--only", options->only, "rows whose name contains this");
+  c.option("--peer", options->peer, "torch: run PyTorch in the same call").one_of({"torch"});
+  c.option("--rounds", options->rounds, "medians of so many").within(1, 1000);
+  c.option("--threads", options->threads, "train: compute threads, a row for each number")
+      .within(1, 1024);
+  c.option("--cluster", *cluster, "train: local, or local:W for W worker processes");
+  c.runs([options, cluster, &line] {
     auto workers = Cluster::parse_workers(*cluster);
     if (!workers.ok()) return report_usage(workers.status(), line.printing());
     options->cluster.workers = *workers;

@@ -40,16 +40,15 @@ int verify(const std::string& path, const Printing& printing) {
 
 }  // namespace
 
-void add_checkpoint(CLI::App& app, CommandLine& line) {
+void add_checkpoint(CommandLine& line) {
   auto path = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("ckpt", "Look at checkpoints");
-  c->require_subcommand(1);
-  CLI::App* ls = c->add_subcommand("ls", "List and verify, e.g. troupe ckpt ls DIR");
-  ls->add_option("directory", *path)->required();
-  line.add(ls, [path, &line] { return list(*path, line.printing()); });
-  CLI::App* check = c->add_subcommand("verify", "Check every byte of one");
-  check->add_option("path", *path)->required();
-  line.add(check, [path, &line] { return verify(*path, line.printing()); });
+  Command c = line.command("ckpt", "Look at checkpoints");
+  Command ls = c.subcommand("ls", "List and verify, e.g. troupe ckpt ls DIR");
+  ls.option("directory", *path).required();
+  ls.runs([path, &line] { return list(*path, line.printing()); });
+  Command check = c.subcommand("verify", "Check every byte of one");
+  check.option("path", *path).required();
+  check.runs([path, &line] { return verify(*path, line.printing()); });
 }
 
 }  // namespace troupe

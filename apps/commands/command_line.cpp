@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 
 #include "troupe/core/log.hpp"
+#include "troupe/core/name.hpp"
 
 namespace troupe {
 namespace {
@@ -16,56 +19,119 @@ LogLevel level_of(const std::string& name) {
   return name == "off" ? LogLevel::off : LogLevel::warning;
 }
 
-}  // namespace
-
-void CommandLine::add(CLI::App* command, std::function<int()> run) {
-  command->add_option("--output", output_, "text or json")->check(CLI::IsMember({"text", "json"}));
-  command->add_flag("--quiet", printing_.quiet, "no progress");
-  command->add_option("--log", log_, "debug, info, warning, error or off")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->envname("TROUPE_LOG");
-  command->callback([this, run = std::move(run)] { chosen_ = run; });
+// Digits that fit: the library takes -1 for the largest number, and a larger one, too.
+std::string unsigned_number(std::string& text) {
+  std::uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size()) return {};
+  return fmt::format("{} is no number from 0 to 2^64 - 1", text);
 }
 
-int CommandLine::run_chosen() {
+}  // namespace
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::within(std::int64_t low, std::int64_t high) {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option& Option::within_numbers(double low, double high) {
+  option_->check(CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        bool number = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+        return number ? std::string{}
+                      : fmt::format("Value {} not in range {} to {}", text, low, high);
+      },
+      "NUMBER"));
+  return *this;
+}
+
+Option& Option::one_of(std::vector<std::string> words) {
+  option_->check(CLI::IsMember(std::move(words)));
+  return *this;
+}
+
+Option& Option::from_environment(const std::string& variable) {
+  option_->envname(variable);
+  return *this;
+}
+
+Option& Option::only_with(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Command Command::subcommand(const std::string& name, const std::string& about) {
+  app_->require_subcommand(1);
+  return {line_, app_->add_subcommand(name, about)};
+}
+
+template <class T>
+Option Command::option(const std::string& name, T& value, const std::string& about) {
+  CLI::Option* option = app_->add_option(name, value, about);
+  if constexpr (std::is_same_v<T, std::uint64_t>)
+    option->check(CLI::Validator(unsigned_number, "NUMBER"));
+  return Option(option);
+}
+
+template Option Command::option(const std::string&, std::string&, const std::string&);
+template Option Command::option(const std::string&, int&, const std::string&);
+template Option Command::option(const std::string&, std::int64_t&, const std::string&);
+template Option Command::option(const std::string&, std::uint64_t&, const std::string&);
+template Option Command::option(const std::string&, double&, const std::string&);
+template Option Command::option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option Command::option(const std::string&, std::vector<int>&, const std::string&);
+
+Option Command::flag(const std::string& name, bool& value, const std::string& about) {
+  return Option(app_->add_flag(name, value, about));
+}
+
+void Command::runs(std::function<int()> run) {
+  option("--output", line_->output_, "text or json").one_of({"text", "json"});
+  flag("--quiet", line_->printing_.quiet, "no progress");
+  option("--log", line_->log_, "debug, info, warning, error or off")
+      .one_of({"debug", "info", "warning", "error", "off"})
+      .from_environment("TROUPE_LOG");
+  app_->callback([line = line_, run = std::move(run)] { line->chosen_ = run; });
+}
+
+CommandLine::CommandLine(const std::string& about, std::function<std::string()> version)
+    : app_(std::make_unique<CLI::App>(about, "troupe")) {
+  app_->require_subcommand(1);
+  app_->set_version_flag("--version", std::move(version));
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::command(const std::string& name, const std::string& about) {
+  return {this, app_->add_subcommand(name, about)};
+}
+
+int CommandLine::run(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (app_->exit(error) == 0) return 0;
+    if (argc > 1) suggest(argv[1]);
+    return kUsage;
+  }
   printing_.json = output_ == "json";
   set_log_level(level_of(log_));
   return chosen_();
 }
 
-void print_json(const nlohmann::json& document) {
-  fmt::print("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
-int exit_code(const Status& status) {
-  switch (status.code()) {
-    case Code::ok:
-      return 0;
-    case Code::unavailable:
-      return 75;
-    case Code::internal:
-      return 70;
-    default:
-      return 1;
-  }
-}
-
-int report_error(const Status& status, const Printing& printing, const std::string* checkpoint) {
-  if (printing.json) {
-    nlohmann::json out = {{"error", status.text()},
-                          {"code", std::string(code_name(status.code()))}};
-    if (checkpoint)
-      out["checkpoint"] = checkpoint->empty() ? nlohmann::json() : nlohmann::json(*checkpoint);
-    print_json(out);
-  } else {
-    fmt::print(stderr, "error: {}\n", status.text());
-  }
-  return exit_code(status);
-}
-
-int report_usage(const Status& status, const Printing& printing) {
-  report_error(status, printing);
-  return kUsage;
+void CommandLine::suggest(std::string_view word) const {
+  if (word.starts_with('-')) return;
+  std::vector<std::string> names;
+  for (const CLI::App* c : app_->get_subcommands({})) names.push_back(c->get_name());
+  if (std::find(names.begin(), names.end(), word) != names.end()) return;
+  auto near = near_names(word, names, 1);
+  if (!near.empty()) fmt::print(stderr, "did you mean 'troupe {}'?\n", near.front());
 }
 
 }  // namespace troupe

@@ -1,16 +1,25 @@
 // What the commands of `troupe` share. Each is a file commands/NAME_command.cpp, which defines
 //
-//   void add_NAME(CLI::App& app, CommandLine& line);
+//   void add_NAME(CommandLine& line);
 //
-// its subcommand with options and action. The build calls all of them, in the order of their names.
+// its command with options and action. The build calls all of them, in the order of their names.
+// The library that parses is known to command_line.cpp alone: it takes seconds to compile.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "troupe/core/status.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace troupe {
 
@@ -21,24 +30,83 @@ struct Printing {
   bool quiet = false;
 };
 
+// What is known of an option beside its name. A word that does not fit is a usage error.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+  Option& required();
+  Option& within(std::int64_t low, std::int64_t high);
+  Option& within_numbers(double low, double high);  // which NaN is not
+  Option& one_of(std::vector<std::string> words);
+  Option& from_environment(const std::string& variable);  // unless the line says
+  Option& only_with(const Option& other);
+
+ private:
+  CLI::Option* option_;
+};
+
+class CommandLine;
+
+// A command being described. Variables of options outlive the parsing; they keep the value that
+// they have unless the line says another.
+class Command {
+ public:
+  // Of a command that is only a name for several: one of them must be chosen.
+  Command subcommand(const std::string& name, const std::string& about);
+
+  // "--name VALUE", or without dashes a word in its place. Whole numbers are decimal digits,
+  // without a sign where the variable has none.
+  template <class T>
+  Option option(const std::string& name, T& value, const std::string& about = {});
+  Option flag(const std::string& name, bool& value, const std::string& about);
+
+  // The options that all commands have, and what it does: `run` returns the exit code.
+  void runs(std::function<int()> run);
+
+ private:
+  friend class CommandLine;
+  Command(CommandLine* line, CLI::App* app) : line_(line), app_(app) {}
+  CommandLine* line_;
+  CLI::App* app_;
+};
+
+extern template Option Command::option(const std::string&, std::string&, const std::string&);
+extern template Option Command::option(const std::string&, int&, const std::string&);
+extern template Option Command::option(const std::string&, std::int64_t&, const std::string&);
+extern template Option Command::option(const std::string&, std::uint64_t&, const std::string&);
+extern template Option Command::option(const std::string&, double&, const std::string&);
+extern template Option Command::option(const std::string&, std::vector<std::string>&,
+                                       const std::string&);
+extern template Option Command::option(const std::string&, std::vector<int>&, const std::string&);
+
 // One line that is parsed, and what it chose to do.
 class CommandLine {
  public:
-  const Printing& printing() const { return printing_; }
+  // `version` is printed for --version.
+  CommandLine(const std::string& about, std::function<std::string()> version);
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+  ~CommandLine();
 
-  // Gives a command the options that all have, and what it does: `run` returns the exit code.
-  void add(CLI::App* command, std::function<int()> run);
-  // After parsing. REQUIRES: a command was chosen.
-  int run_chosen();
+  const Printing& printing() const { return printing_; }
+  Command command(const std::string& name, const std::string& about);
+
+  // Parses, and does what was chosen. Returns its exit code; kUsage, and the cause on stderr, for
+  // what nobody understands; 0 after --help or --version.
+  int run(int argc, char** argv);
 
  private:
+  friend class Command;
+  void suggest(std::string_view word) const;
+
+  std::unique_ptr<CLI::App> app_;
   Printing printing_;
   std::string output_ = "text", log_ = "warning";
   std::function<int()> chosen_;
 };
 
 // Every command (generated).
-void add_commands(CLI::App& app, CommandLine& line);
+void add_commands(CommandLine& line);
 
 // One line on stdout. Texts that are no UTF-8, as names of files may be, have U+FFFD in their
 // place.

@@ -52,9 +52,9 @@ int run_demo(const Printing& printing) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, CommandLine& line) {
-  CLI::App* c = app.add_subcommand("demo", "Train two networks on drawn digits and compare");
-  line.add(c, [&line] { return run_demo(line.printing()); });
+void add_demo(CommandLine& line) {
+  Command c = line.command("demo", "Train two networks on drawn digits and compare");
+  c.runs([&line] { return run_demo(line.printing()); });
 }
 
 }  // namespace troupe

@@ -128,17 +128,17 @@ int run_graph(const GraphOptions& options, const Printing& printing) {
 
 }  // namespace
 
-void add_graph(CLI::App& app, CommandLine& line) {
+void add_graph(CommandLine& line) {
   auto options = std::make_shared<GraphOptions>();
-  CLI::App* c = app.add_subcommand("graph", "Print a training step after a stage of compiling");
-  c->add_option("example", options->example, "one of the examples of train");
-  c->add_option("--stage", options->stage, "a stage, or plan, or stages for their names");
-  c->add_option("--format", options->format, "text or dot")->check(CLI::IsMember({"text", "dot"}));
-  c->add_option("--batch", options->batch)->check(CLI::Range(1, 1'000'000));
-  c->add_option("--replicas", options->replicas)->check(CLI::Range(1, 1024));
-  c->add_option("--device", options->devices, "full device names");
-  c->add_flag("--explain", options->explain, "what each pass did");
-  line.add(c, [options, &line] { return run_graph(*options, line.printing()); });
+  Command c = line.command("graph", "Print a training step after a stage of compiling");
+  c.option("example", options->example, "one of the examples of train");
+  c.option("--stage", options->stage, "a stage, or plan, or stages for their names");
+  c.option("--format", options->format, "text or dot").one_of({"text", "dot"});
+  c.option("--batch", options->batch).within(1, 1'000'000);
+  c.option("--replicas", options->replicas).within(1, 1024);
+  c.option("--device", options->devices, "full device names");
+  c.flag("--explain", options->explain, "what each pass did");
+  c.runs([options, &line] { return run_graph(*options, line.printing()); });
 }
 
 }  // namespace troupe

@@ -98,30 +98,6 @@ std::string parse_every(const std::string& text, TrainOptions& options) {
   return {};
 }
 
-// A number from `low` to `high`, which NaN is not.
-CLI::Validator finite(double low, double high) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        double value = 0;
-        bool number = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
-        return number ? std::string{}
-                      : fmt::format("Value {} not in range {} to {}", text, low, high);
-      },
-      "NUMBER");
-}
-
-// Digits that fit: the library takes -1 for the largest number, and a larger one, too.
-CLI::Validator seed_number() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        std::uint64_t value = 0;
-        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error == std::errc{} && end == text.data() + text.size()) return {};
-        return fmt::format("{} is no number from 0 to 2^64 - 1", text);
-      },
-      "NUMBER");
-}
-
 // What was typed, and the options that it makes.
 struct TrainWords {
   TrainOptions train;
@@ -193,47 +169,41 @@ int run_train(TrainOptions options, const Printing& printing) {
 
 }  // namespace
 
-void add_train(CLI::App& app, CommandLine& line) {
+void add_train(CommandLine& line) {
   auto words = std::make_shared<TrainWords>();
-  CLI::App* c = app.add_subcommand("train", "Train a network, e.g. troupe train mnist-conv");
-  c->add_option("example", words->train.example, "mnist-softmax, mnist-mlp or mnist-conv")
-      ->required();
-  c->add_option("--data", words->train.data,
-                "folder with MNIST's four IDX files (default: drawn digits)");
-  c->add_option("--examples", words->train.examples, "drawn digits to train on")
-      ->check(CLI::Range(1, 10'000'000));
-  c->add_option("--epochs", words->train.epochs, "passes over the data")->check(finite(0, 1e6));
-  c->add_option("--steps", words->train.steps, "training steps")
-      ->check(CLI::Range(1, 1'000'000'000));
-  c->add_option("--batch", words->train.batch, "examples of each replica a step")
-      ->check(CLI::Range(1, 1'000'000));
-  c->add_option("--learning-rate", words->train.learning_rate, "of SGD with momentum 0.9")
-      ->check(finite(0, 1e6));
-  c->add_option("--replicas", words->train.cluster.replicas, "data parallel copies of the step")
-      ->check(CLI::Range(1, 1024));
-  c->add_option("--cluster", words->cluster, "local, or local:W for W worker processes");
-  c->add_option("--listen", words->train.cluster.listen,
-                "HOST:PORT to wait at for --wait-for workers");
-  c->add_option("--wait-for", words->train.cluster.wait_for, "workers started elsewhere")
-      ->check(CLI::Range(0, 1024));
-  c->add_option("--secret-file", words->secret_file, "16 to 64 bytes shared with those workers");
-  c->add_option("--threads", words->train.cluster.threads,
-                "compute threads of each process (0: all)")
-      ->check(CLI::Range(0, 1024));
-  c->add_option("--device", words->train.cluster.devices, "device types of each worker");
-  c->add_option("--seed", words->train.seed, "of everything random")->check(seed_number());
-  c->add_option("--checkpoint-dir", words->train.checkpoint_dir, "where checkpoints go");
-  c->add_option("--checkpoint-every", words->every, "N steps, or Ns seconds");
-  c->add_option("--keep", words->train.keep, "checkpoints to keep")->check(CLI::Range(1, 1000));
-  c->add_flag("--resume", words->train.resume, "go on from the newest checkpoint");
-  c->add_flag("--allow-other-graph", words->train.other_graph,
-              "resume although batch, rate or network are not the checkpoint's");
-  auto* trace = c->add_option("--trace", words->train.trace,
-                              "file for what all processes do, for ui.perfetto.dev");
-  c->add_option("--trace-steps", words->train.trace_steps, "steps in it, once the first 3 are over")
-      ->check(CLI::Range(1, 1'000'000))
-      ->needs(trace);
-  line.add(c, [words, &line] {
+  Command c = line.command("train", "Train a network, e.g. troupe train mnist-conv");
+  c.option("example", words->train.example, "mnist-softmax, mnist-mlp or mnist-conv").required();
+  c.option("--data", words->train.data,
+           "folder with MNIST's four IDX files (default: drawn digits)");
+  c.option("--examples", words->train.examples, "drawn digits to train on").within(1, 10'000'000);
+  c.option("--epochs", words->train.epochs, "passes over the data").within_numbers(0, 1e6);
+  c.option("--steps", words->train.steps, "training steps").within(1, 1'000'000'000);
+  c.option("--batch", words->train.batch, "examples of each replica a step").within(1, 1'000'000);
+  c.option("--learning-rate", words->train.learning_rate, "of SGD with momentum 0.9")
+      .within_numbers(0, 1e6);
+  c.option("--replicas", words->train.cluster.replicas, "data parallel copies of the step")
+      .within(1, 1024);
+  c.option("--cluster", words->cluster, "local, or local:W for W worker processes");
+  c.option("--listen", words->train.cluster.listen, "HOST:PORT to wait at for --wait-for workers");
+  c.option("--wait-for", words->train.cluster.wait_for, "workers started elsewhere")
+      .within(0, 1024);
+  c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with those workers");
+  c.option("--threads", words->train.cluster.threads, "compute threads of each process (0: all)")
+      .within(0, 1024);
+  c.option("--device", words->train.cluster.devices, "device types of each worker");
+  c.option("--seed", words->train.seed, "of everything random");
+  c.option("--checkpoint-dir", words->train.checkpoint_dir, "where checkpoints go");
+  c.option("--checkpoint-every", words->every, "N steps, or Ns seconds");
+  c.option("--keep", words->train.keep, "checkpoints to keep").within(1, 1000);
+  c.flag("--resume", words->train.resume, "go on from the newest checkpoint");
+  c.flag("--allow-other-graph", words->train.other_graph,
+         "resume although batch, rate or network are not the checkpoint's");
+  Option trace = c.option("--trace", words->train.trace,
+                          "file for what all processes do, for ui.perfetto.dev");
+  c.option("--trace-steps", words->train.trace_steps, "steps in it, once the first 3 are over")
+      .within(1, 1'000'000)
+      .only_with(trace);
+  c.runs([words, &line] {
     if (Status odd = understand(*words); !odd.ok()) return report_usage(odd, line.printing());
     return run_train(words->train, line.printing());
   });

@@ -24,13 +24,13 @@ Status run_worker(const WorkerWords& words) {
 
 }  // namespace
 
-void add_worker(CLI::App& app, CommandLine& line) {
+void add_worker(CommandLine& line) {
   auto words = std::make_shared<WorkerWords>();
-  CLI::App* c = app.add_subcommand("worker", "Join a master: troupe worker --master HOST:PORT");
-  c->add_option("--master", words->master, "HOST:PORT of the job")->required();
-  c->add_option("--listen", words->listen, "HOST:PORT where other workers reach this one");
-  c->add_option("--secret-file", words->secret_file, "16 to 64 bytes shared with the master");
-  line.add(c, [words] {
+  Command c = line.command("worker", "Join a master: troupe worker --master HOST:PORT");
+  c.option("--master", words->master, "HOST:PORT of the job").required();
+  c.option("--listen", words->listen, "HOST:PORT where other workers reach this one");
+  c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with the master");
+  c.runs([words] {
     Status status = run_worker(*words);
     if (!status.ok()) fmt::print(stderr, "error: {}\n", status.text());
     return exit_code(status);

@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "troupe/apps/commands/command_line.hpp"
+
+namespace troupe {
+
+void print_json(const nlohmann::json& document) {
+  fmt::print("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int exit_code(const Status& status) {
+  switch (status.code()) {
+    case Code::ok:
+      return 0;
+    case Code::unavailable:
+      return 75;
+    case Code::internal:
+      return 70;
+    default:
+      return 1;
+  }
+}
+
+int report_error(const Status& status, const Printing& printing, const std::string* checkpoint) {
+  if (printing.json) {
+    nlohmann::json out = {{"error", status.text()},
+                          {"code", std::string(code_name(status.code()))}};
+    if (checkpoint)
+      out["checkpoint"] = checkpoint->empty() ? nlohmann::json() : nlohmann::json(*checkpoint);
+    print_json(out);
+  } else {
+    fmt::print(stderr, "error: {}\n", status.text());
+  }
+  return exit_code(status);
+}
+
+int report_usage(const Status& status, const Printing& printing) {
+  report_error(status, printing);
+  return kUsage;
+}
+
+}  // namespace troupe
