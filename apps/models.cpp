@@ -5,14 +5,14 @@
 namespace troupe {
 namespace {
 
-struct Softmax final : ImageModel, nn::Module {
-  explicit Softmax(Graph& g) : Module(g.scope("softmax")) {}
+struct Softmax final : ImageModel {
+  explicit Softmax(Graph& g) : ImageModel(g.scope("softmax")) {}
   nn::Linear out{*this, "out", 784, 10};
   Output operator()(Output x) override { return out(x); }
 };
 
-struct Mlp final : ImageModel, nn::Module {
-  explicit Mlp(Graph& g) : Module(g.scope("mlp")) {}
+struct Mlp final : ImageModel {
+  explicit Mlp(Graph& g) : ImageModel(g.scope("mlp")) {}
   nn::Linear a{*this, "a", 784, 512}, b{*this, "b", 512, 512}, out{*this, "out", 512, 10};
   Output operator()(Output x) override { return out(relu(b(relu(a(x))))); }
 };

@@ -10,16 +10,17 @@
 
 namespace troupe {
 
-// Images f32 [N,28,28,1] to logits f32 [N,10].
-class ImageModel {
+// Images to logits f32 [N,10].
+class ImageModel : public nn::Module {
  public:
+  using Module::Module;
   virtual ~ImageModel() = default;
   virtual Output operator()(Output images) = 0;
 };
 
 // mnist-conv with its layers in the open, for those who place them one by one.
-struct MnistConv final : ImageModel, nn::Module {
-  explicit MnistConv(Graph& g) : Module(g.scope("conv")) {}
+struct MnistConv final : ImageModel {
+  explicit MnistConv(Graph& g) : ImageModel(g.scope("conv")) {}
   nn::Conv2d c1{*this, "c1", 1, 32, 5}, c2{*this, "c2", 32, 64, 5};
   nn::MaxPool pool{2};
   nn::Linear hidden{*this, "hidden", 7 * 7 * 64, 512}, out{*this, "out", 512, 10};

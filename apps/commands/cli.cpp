@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
 #include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/apps/commands/command_line.hpp"
+#include "troupe/ops/isa.hpp"
 
 namespace troupe {
 namespace {
@@ -21,9 +22,17 @@ std::string version_text() {
 
 }  // namespace
 
-int run_cli(int argc, char** argv) {
+int run_cli(int argc, char** argv, void (*add)(CommandLine&)) {
+  // A file beyond what `ulimit -f` allows is an error of its writer. Workers inherit this.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (Status s = ops::ready(); !s.ok()) {
+    fmt::print(stderr, "troupe: {}\n", s.text());
+    return kUsage;
+  }
+  if (int descriptor = worker_argument(argc, argv); descriptor >= 0)
+    return run_inherited_worker(descriptor);
   CommandLine line("Troupe runs machine learning graphs on actors.", version_text);
-  add_commands(line);
+  add(line);
   int code = line.run(argc, argv);
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   fmt::print(stderr, "error: cannot write the result: {}\n", std::strerror(errno));

@@ -1,13 +1,17 @@
-// The `troupe` command.
+// The programs `troupe` and `troupe-bench`, which is a part of it.
 #pragma once
+
+#include "troupe/apps/commands/command_line.hpp"
 
 namespace troupe {
 
-// Parses the command line, runs the command, returns the exit code:
+// What main() does. Where a master on this machine started the program as a worker, it becomes one.
+// Else parses the command line with the commands that `add` adds, runs the chosen one, returns the
+// exit code:
 //   0 ok; 1 the command failed, or only its last checkpoint could not be written; 2 usage;
 //   70 internal error; 75 temporary, run it again (a worker was lost); 143 stopped by SIGTERM and
 //   130 by SIGINT: before the first step, or after a checkpoint.
 // Results go to stdout (--output json: one document), progress and errors to stderr.
-int run_cli(int argc, char** argv);
+int run_cli(int argc, char** argv, void (*add)(CommandLine&));
 
 }  // namespace troupe

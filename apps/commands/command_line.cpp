@@ -1,10 +1,14 @@
 #include "troupe/apps/commands/command_line.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 
 #include "troupe/core/log.hpp"
 #include "troupe/core/name.hpp"
@@ -25,6 +29,19 @@ std::string unsigned_number(std::string& text) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size()) return {};
   return fmt::format("{} is no number from 0 to 2^64 - 1", text);
+}
+
+// Becomes the program `file` in this program's folder; returns only where it cannot.
+int become(const std::string& file, char** argv) {
+  std::array<char, 4096> here;
+  const ssize_t length = readlink("/proc/self/exe", here.data(), here.size());
+  std::string path(here.data(), length > 0 ? std::size_t(length) : 0);
+  path = path.substr(0, path.rfind('/') + 1) + file;
+  execv(path.c_str(), argv);
+  const bool missing = errno == ENOENT;
+  fmt::print(stderr, "error: cannot start '{}': {}{}\n", path, std::strerror(errno),
+             missing ? "; ./dev build makes it" : "");
+  return 1;
 }
 
 }  // namespace
@@ -112,7 +129,16 @@ Command CommandLine::command(const std::string& name, const std::string& about) 
   return {this, app_->add_subcommand(name, about)};
 }
 
+void CommandLine::program(const std::string& name, const std::string& about,
+                          const std::string& file) {
+  app_->add_subcommand(name, about);
+  programs_[name] = file;
+}
+
 int CommandLine::run(int argc, char** argv) {
+  if (argc > 1)
+    if (auto named = programs_.find(argv[1]); named != programs_.end())
+      return become(named->second, argv);
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -90,6 +91,8 @@ class CommandLine {
 
   const Printing& printing() const { return printing_; }
   Command command(const std::string& name, const std::string& about);
+  // A command that is a program of its own, beside this one: it gets the line as it is.
+  void program(const std::string& name, const std::string& about, const std::string& file);
 
   // Parses, and does what was chosen. Returns its exit code; kUsage, and the cause on stderr, for
   // what nobody understands; 0 after --help or --version.
@@ -100,6 +103,7 @@ class CommandLine {
   void suggest(std::string_view word) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::map<std::string, std::string, std::less<>> programs_;  // by the command's name
   Printing printing_;
   std::string output_ = "text", log_ = "warning";
   std::function<int()> chosen_;

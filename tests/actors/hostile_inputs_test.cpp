@@ -162,7 +162,7 @@ const std::vector<GraphInput>& graph_inputs() {
   return all;
 }
 
-struct StepInput {
+struct HostileStep {
   const char* what;
   std::function<void(LoadStep&)> spoil;
   Code code;
@@ -171,8 +171,8 @@ struct StepInput {
 
 DeviceName device_name(const std::string& text) { return DeviceName::parse(text).value(); }
 
-const std::vector<StepInput>& step_inputs() {
-  static const std::vector<StepInput> all = {
+const std::vector<HostileStep>& step_inputs() {
+  static const std::vector<HostileStep> all = {
       {"of a session that is not known", [](auto& l) { l.session = 77; }, Code::failed_precondition,
        "graph"},
       {"of another version", [](auto& l) { ++l.version; }, Code::failed_precondition, "version"},
@@ -421,7 +421,7 @@ TEST_CASE("hostile steps and starts by hand are refused by a worker") {
   REQUIRE(job.join(HostileJob::welcome()));
   job.load(program);
   CompiledId id = 100;
-  for (const StepInput& input : step_inputs()) {
+  for (const HostileStep& input : step_inputs()) {
     INFO(std::string(input.what));
     LoadStep load = program.steps[2].load;
     load.request.fetches.resize(1);

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "troupe/apps/bench/channel_bench.hpp"
+#include "troupe/apps/bench/executor_bench.hpp"
+#include "troupe/apps/bench/kernel_bench.hpp"
+#include "troupe/apps/bench/rows.hpp"
+#include "troupe/apps/bench/torch_peer.hpp"
+#include "troupe/apps/commands/cli.hpp"
+#include "troupe/core/name.hpp"
+#include "troupe/devices/cpu/cpu_device.hpp"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+
+Expected<std::vector<BenchRow>> channel_rows(const BenchOptions& options) {
+  ChannelBench bench;
+  bench.rounds = options.rounds;
+  bench.only = options.only;
+  TROUPE_TRY(auto measured, bench_channel(bench));
+  std::vector<BenchRow> rows;
+  for (const ChannelRow& row : measured)
+    rows.push_back({row.name, row.value, row.unit, row.peer, row.peer_value, row.ratio});
+  return rows;
+}
+
+Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
+  ExecutorBench bench;
+  bench.rounds = options.rounds;
+  bench.only = options.only;
+  auto device = make_inline_device(DeviceName{"worker", 0, "CPU", 0});
+  TROUPE_TRY(auto measured, bench_executor(*device, bench));
+  std::vector<BenchRow> rows;
+  for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
+  return rows;
+}
+
+Expected<std::vector<BenchRow>> kernel_rows(const BenchOptions& options) {
+  std::vector<BenchRow> rows;
+  for (int threads : {1, 2}) {
+    KernelBench bench;
+    bench.threads = threads;
+    bench.rounds = options.rounds;
+    bench.only = options.only;
+    TROUPE_TRY(auto measured, bench_kernels(bench));
+    for (const KernelRow& row : measured) rows.push_back({row.name, row.value, row.unit});
+  }
+  return rows;
+}
+
+struct Group {
+  std::string_view name;
+  Expected<std::vector<BenchRow>> (*run)(const BenchOptions&);
+  bool by_name = false;  // left out unless it is named
+};
+// The channel's comes first whatever was asked: it forks, and after it there are threads.
+constexpr Group kGroups[] = {{"channel", channel_rows}, {"executor", executor_rows},
+                             {"kernels", kernel_rows},  {"soak", bench_soak, true},
+                             {"step", bench_step},      {"train", bench_train}};
+
+Status check_groups(const std::vector<std::string>& wanted) {
+  std::vector<std::string> known;
+  for (const Group& group : kGroups) known.emplace_back(group.name);
+  for (const std::string& name : wanted) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string message = "there is no group '" + name + "' of benchmarks; known are";
+    for (const std::string& group : known) message += " " + group;
+    auto near = near_names(name, known, 1);
+    if (!near.empty()) message += "; did you mean " + near.front() + "?";
+    return invalid_argument(message);
+  }
+  return ok_status();
+}
+
+bool chosen(const BenchOptions& options, std::string_view group, bool by_name = false) {
+  return (options.groups.empty() && !by_name) ||
+         std::find(options.groups.begin(), options.groups.end(), group) != options.groups.end();
+}
+
+// Before minutes are spent on the other groups.
+Status check_peer(const BenchOptions& options) {
+  if (options.peer != "torch") return ok_status();
+  if (!chosen(options, "train"))
+    return invalid_argument("--peer torch is of the group train, which was not chosen");
+  return TorchPeer::find().status();
+}
+
+json as_json(const BenchRow& row) {
+  json out = {{"name", row.name}, {"value", row.value}, {"unit", row.unit}, {"peer", row.peer}};
+  // A comparison that was not made has no figure, rather than 0.
+  out["peer_value"] = row.peer.empty() ? json() : json(row.peer_value);
+  out["ratio"] = row.peer.empty() ? json() : json(row.ratio);
+  for (const auto& [key, value] : row.details) out[key] = value;
+  return out;
+}
+
+void print_table(const std::vector<BenchRow>& rows) {
+  std::size_t width = 4;
+  for (const BenchRow& row : rows) width = std::max(width, row.name.size());
+  fmt::print("{:<{}}  {:>12}  {:<8}  {:>12}  {:>6}  {}\n", "name", width, "value", "unit",
+             "peer value", "ratio", "peer");
+  for (const BenchRow& row : rows) {
+    fmt::print("{:<{}}  {:>12.4g}  {:<8}", row.name, width, row.value, row.unit);
+    if (!row.peer.empty())
+      fmt::print("  {:>12.4g}  {:>6.3f}  {}", row.peer_value, row.ratio, row.peer);
+    fmt::print("\n");
+  }
+}
+
+int run_bench(const BenchOptions& options, const Printing& printing) {
+  if (Status status = check_groups(options.groups); !status.ok())
+    return report_usage(status, printing);
+  if (Status status = check_peer(options); !status.ok()) {
+    int code = report_error(status, printing);
+    return status.code() == Code::invalid_argument ? kUsage : code;
+  }
+  std::vector<BenchRow> rows;
+  try {
+    for (const Group& group : kGroups) {
+      if (!chosen(options, group.name, group.by_name)) continue;
+      if (!printing.quiet) fmt::print(stderr, "measuring {}\n", group.name);
+      auto measured = group.run(options);
+      if (!measured.ok()) return report_error(measured.status(), printing);
+      for (BenchRow& row : *measured) rows.push_back(std::move(row));
+    }
+  } catch (const Error& error) {  // graphs and sessions: the client's edge
+    return report_error(error.status(), printing);
+  }
+  if (rows.empty())
+    return report_error(not_found("no row's name contains '" + options.only + "'"), printing);
+  if (!printing.json) return print_table(rows), 0;
+  json all = json::array();
+  for (const BenchRow& row : rows) all.push_back(as_json(row));
+  print_json(all);
+  return 0;
+}
+
+void add_bench(CommandLine& line) {
+  auto options = std::make_shared<BenchOptions>();
+  auto cluster = std::make_shared<std::string>("local");
+  Command c = line.command("bench", "Measure, e.g. troupe bench step --output json");
+  c.option("groups", options->groups,
+           "executor, step, channel, kernels, train (default: these), soak");
+  c.option("--only", options->only, "rows whose name contains this");
+  c.option("--peer", options->peer, "torch: run PyTorch in the same call").one_of({"torch"});
+  c.option("--rounds", options->rounds, "medians of so many").within(1, 1000);
+  c.option("--threads", options->threads, "train: compute threads, a row for each number")
+      .within(1, 1024);
+  c.option("--cluster", *cluster, "train: local, or local:W for W worker processes");
+  c.runs([options, cluster, &line] {
+    auto workers = Cluster::parse_workers(*cluster);
+    if (!workers.ok()) return report_usage(workers.status(), line.printing());
+    options->cluster.workers = *workers;
+    return run_bench(*options, line.printing());
+  });
+}
+
+}  // namespace
+}  // namespace troupe
+
+int main(int argc, char** argv) { return troupe::run_cli(argc, argv, troupe::add_bench); }
