@@ -185,11 +185,11 @@ Status Job::loop() {
 Status Job::test() {
   TROUPE_TRY(CompiledStep step,
              session_->try_compile({step_.correct, step_.test_labels}, {}, {}, {.replicas = 1}));
+  TROUPE_TRY(step.try_rewind());
   double correct = 0, tested = 0;
   for (;;) {
-    Expected<std::vector<Tensor>> fetched = step.try_run();
-    if (!fetched.ok() && fetched.status().code() == Code::out_of_range && tested > 0) break;
-    TROUPE_TRY(fetched.status());
+    TROUPE_TRY(auto fetched, step.try_next());
+    if (!fetched) break;
     correct += (*fetched)[0].item<float>();
     tested += double((*fetched)[1].dim(0));
   }

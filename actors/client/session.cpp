@@ -16,6 +16,7 @@
 #include "troupe/core/hash.hpp"
 #include "troupe/graph/node_hash.hpp"
 #include "troupe/graph/passes/pass.hpp"
+#include "troupe/ops/data/pipeline.hpp"
 
 namespace troupe {
 namespace detail {
@@ -322,6 +323,41 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
   return result.fetches;
 }
 
+Status CompiledStep::try_rewind() const {
+  Step& step = *state_;
+  for (int tries = 0;; ++tries) {
+    CompiledId used = step.id.load();
+    const CallResult result = ask(*step.core, RewindStep{step.core->id, used, nullptr});
+    if (tries > 0 || !result.unloaded) return result.status;
+    TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
+    step.id.compare_exchange_strong(used, again);
+  }
+}
+
+Expected<std::optional<std::vector<Tensor>>> CompiledStep::try_next(
+    const RunOptions& options) const {
+  Expected<std::vector<Tensor>> fetched = try_run({}, options);
+  if (!fetched.ok() && is_dataset_end(fetched.status()))
+    return std::optional<std::vector<Tensor>>();
+  TROUPE_TRY(fetched.status());
+  return std::optional(std::move(fetched).value());
+}
+
+Expected<CompiledStep> CompiledStep::try_single() const {
+  if (state_->request.replicas == 1) return *this;
+  CompileRequest request = state_->request;
+  request.replicas = 1;
+  // Nothing that the client has added to its graph since has to do with it.
+  TROUPE_TRY(CompiledId id, compile_again(*state_->core, request));
+  CompiledStep one;
+  one.state_ = std::make_shared<State>();
+  one.state_->core = state_->core;
+  one.state_->request = std::move(request);
+  one.state_->feeds = state_->feeds;
+  one.state_->id = id;
+  return one;
+}
+
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
@@ -421,15 +457,19 @@ Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, Compil
 }
 
 // The place of a dataset of another name would be passed over without a word.
-Status check_datasets(const GraphDef& graph, const std::vector<DatasetPlace>& datasets) {
+Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>& datasets) {
   for (const DatasetPlace& place : datasets) {
     auto is_it = [&](const NodeDef& node) {
-      if (node.op != "Dataset" || resource_name(node) != place.dataset.name) return false;
+      const OpInfo* op = graph.registry().find(node.op);
+      if (!op || op->def.role != Role::handle || op->def.external.resource != "dataset" ||
+          resource_name(node) != place.dataset.name)
+        return false;
       auto container = node.attrs.find("container");
       return place.dataset.container ==
              (container == node.attrs.end() ? "" : *container->second.get<std::string>());
     };
-    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_it))
+    const auto& nodes = graph.def().nodes;
+    if (std::none_of(nodes.begin(), nodes.end(), is_it))
       return not_found(fmt::format("the graph has no dataset '{}'", place.dataset.name));
   }
   return ok_status();
@@ -482,7 +522,7 @@ Expected<JobState> Session::try_state() {
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                             CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
   if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
-  TROUPE_TRY(check_datasets(core_->graph.def(), datasets));
+  TROUPE_TRY(check_datasets(core_->graph, datasets));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : values) feeds.push_back(value);
   std::unique_lock lock(core_->mutex);

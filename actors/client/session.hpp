@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -49,6 +51,9 @@ class PendingRun {
   std::shared_ptr<State> state_;
 };
 
+template <class... T>
+class DatasetPass;
+
 // A request compiled once: pruned, placed, partitioned, loaded where it runs. Copies share it; it
 // may be run from several threads at once. Valid as long as its session is open.
 class CompiledStep {
@@ -73,7 +78,31 @@ class CompiledStep {
   }
   PendingRun start(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const;
 
+  // The datasets that the step reads begin anew, for whatever step reads them. invalid_argument
+  // when it reads none; failed_precondition while a run that reads one is under way.
+  void rewind() const { throw_if_error(try_rewind()); }
+  Status try_rewind() const;
+  // Runs, or says that there is nothing left: nullopt once one of the step's datasets has ended.
+  std::optional<std::vector<Tensor>> next(const RunOptions& options = {}) const {
+    return value_or_throw(try_next(options));
+  }
+  Expected<std::optional<std::vector<Tensor>>> try_next(const RunOptions& options = {}) const;
+  // The same request for one replica; itself when it was compiled for one.
+  CompiledStep single() const { return value_or_throw(try_single()); }
+  Expected<CompiledStep> try_single() const;
+
+  // All of the step's datasets once, from the first element to the last, as one replica:
+  //
+  //   for (auto [right, count] : evaluate.pass<float, std::int64_t>()) ...
+  //
+  // Begins anew each time, wherever an earlier pass was left. Without types an element is the
+  // fetched tensors. A dataset that repeats for ever has no end.
+  template <class... T>
+  DatasetPass<T...> pass() const;
+
  private:
+  template <class... T>
+  friend class DatasetPass;
   friend class Session;
   static Status check_scalars(const std::vector<Tensor>& fetched,
                               std::initializer_list<DType> wanted);
@@ -84,6 +113,46 @@ class CompiledStep {
   struct State;
   std::shared_ptr<State> state_;
 };
+
+// What a step gives from the first elements of its datasets to the last ones (CompiledStep::pass).
+// To be gone through once. Throws Error as run() does.
+template <class... T>
+class DatasetPass {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(const CompiledStep& step) : step_(&step), fetched_(step.next()) {}
+    decltype(auto) operator*() const {
+      if constexpr (sizeof...(T) == 0) {
+        return (*fetched_);
+      } else {
+        throw_if_error(CompiledStep::check_scalars(*fetched_, {dtype_of<T>...}));
+        return CompiledStep::scalars<T...>(*fetched_, std::index_sequence_for<T...>{});
+      }
+    }
+    void operator++() { fetched_ = step_->next(); }
+    bool operator==(std::default_sentinel_t) const { return !fetched_; }
+
+   private:
+    const CompiledStep* step_;
+    std::optional<std::vector<Tensor>> fetched_;
+  };
+
+  explicit DatasetPass(CompiledStep step) : step_(std::move(step)) {}
+  Iterator begin() const {
+    step_.rewind();
+    return Iterator(step_);
+  }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  CompiledStep step_;
+};
+
+template <class... T>
+DatasetPass<T...> CompiledStep::pass() const {
+  return DatasetPass<T...>(single());
+}
 
 struct Feed {
   Output port;
