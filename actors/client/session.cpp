@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <caf/send.hpp>
+#include <map>
 #include <mutex>
 #include <random>
 #include <shared_mutex>
+#include <unordered_set>
 
 #include "troupe/actors/client/shipped_graph.hpp"
 #include "troupe/actors/inline_send.hpp"
@@ -17,6 +19,7 @@
 #include "troupe/graph/node_hash.hpp"
 #include "troupe/graph/passes/pass.hpp"
 #include "troupe/ops/data/pipeline.hpp"
+#include "troupe/serialization/safetensors.hpp"
 
 namespace troupe {
 namespace detail {
@@ -44,6 +47,7 @@ struct SessionCore {
   std::mutex mutex;           // of what follows: compiling and closing, never a step
   ShippedGraph shipping;
   Shipped shipped;
+  std::map<std::string, CompileRequest> assignments;  // of restored files, by what is assigned
   bool tracing = false;
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
@@ -475,17 +479,29 @@ Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>
   return ok_status();
 }
 
+// A variable, and a node that reads it as of a run's beginning.
+struct VariableRead {
+  const NodeDef* variable;
+  const NodeDef* read;
+};
+
+std::vector<VariableRead> variable_reads(const GraphDef& graph) {
+  std::vector<VariableRead> reads;
+  std::unordered_set<NodeId> known;
+  for (const NodeDef& node : graph.nodes)
+    if (node.op == "ReadVariable" && node.control.empty() &&
+        known.insert(node.inputs[0].node).second)
+      reads.push_back({&graph.nodes[node.inputs[0].node], &node});
+  return reads;
+}
+
 // All variables in one run. Nothing at all when there are none.
 Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core) {
   CompileRequest request;
   std::vector<std::string> names;
-  const GraphDef& def = core->graph.def();
-  for (const NodeDef& node : def.nodes) {
-    if (node.op != "ReadVariable" || !node.control.empty()) continue;
-    const std::string& name = def.nodes[node.inputs[0].node].name;
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    names.push_back(name);
-    request.fetches.push_back({node.name, 0, false});
+  for (const VariableRead& each : variable_reads(core->graph.def())) {
+    names.push_back(each.variable->name);
+    request.fetches.push_back({each.read->name, 0, false});
   }
   JobState state;
   if (names.empty()) return state;
@@ -529,6 +545,68 @@ Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& v
   TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(values));
   lock.unlock();
   TROUPE_TRY(ask(*core_, ResumeAt{{committed - 1, datasets}, nullptr}).status);
+  return run_single(core_, std::move(request), std::move(feeds)).status();
+}
+
+namespace {
+
+// Each variable with its value, or what does not fit.
+Expected<std::vector<std::pair<std::string, Tensor>>> match_variables(
+    const GraphDef& graph, std::map<std::string, Tensor> tensors) {
+  std::vector<std::pair<std::string, Tensor>> values;
+  for (const VariableRead& each : variable_reads(graph)) {
+    const std::string& name = each.variable->name;
+    const DType dtype = *each.variable->attrs.at("T").get<DType>();
+    const PartialShape& shape = *each.variable->attrs.at("shape").get<PartialShape>();
+    const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
+    auto found = tensors.extract(name);
+    if (found.empty())
+      return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
+    const Tensor& value = found.mapped();
+    if (value.dtype() != dtype || !shape.accepts(value.shape()))
+      return invalid_argument(fmt::format("variable '{}' is {}{} there, and {} in the graph", name,
+                                          dtype_name(value.dtype()), value.shape().text(), wanted));
+    values.emplace_back(name, value);
+  }
+  if (!tensors.empty())
+    return not_found(
+        fmt::format("the graph reads no variable '{}', which it has", tensors.begin()->first));
+  return values;
+}
+
+}  // namespace
+
+Status Session::try_save(const std::string& path) {
+  TROUPE_TRY(JobState state, try_state());
+  Safetensors content;
+  for (auto& [name, value] : state.variables) {
+    if (!safetensors_holds(value.dtype()))
+      return invalid_argument(fmt::format("variable '{}' is {}{}, which safetensors does not hold",
+                                          name, dtype_name(value.dtype()), value.shape().text()));
+    content.tensors.emplace(name, std::move(value));
+  }
+  return write_safetensors(path, content);
+}
+
+Status Session::try_restore(const std::string& path) {
+  TROUPE_TRY(Safetensors content, read_safetensors(path));
+  auto values = match_variables(core_->graph.def(), std::move(content.tensors));
+  if (!values.ok()) return values.status().in("restoring '" + path + "'");
+  if (values->empty()) return failed_precondition("the graph reads no variable to restore");
+  std::string key;  // of the nodes that assign such values, which are made once
+  std::vector<Tensor> feeds;
+  for (const auto& [name, value] : *values) {
+    key += fmt::format("{}\n{}{}\n", name, dtype_name(value.dtype()), value.shape().text());
+    feeds.push_back(value);
+  }
+  std::unique_lock lock(core_->mutex);
+  auto known = core_->assignments.find(key);
+  if (known == core_->assignments.end()) {
+    TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(*values));
+    known = core_->assignments.emplace(key, std::move(request)).first;
+  }
+  CompileRequest request = known->second;
+  lock.unlock();
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 

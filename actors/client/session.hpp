@@ -223,6 +223,19 @@ class Session {
   // The same with where the job stood at that moment: runs that committed later, or had not ended,
   // are no part of it. failed_precondition when the graph reads no variable.
   Expected<JobState> try_state();
+  // Writes the values of all variables that the graph reads, as of one moment, to a safetensors
+  // file (https://github.com/huggingface/safetensors), which is there as a whole or not at all;
+  // what was there is replaced. invalid_argument for a variable of a dtype that the format lacks
+  // (strings and c128). Datasets and the number of commits are no part of it: they are of
+  // try_state().
+  void save(const std::string& path) { throw_if_error(try_save(path)); }
+  Status try_save(const std::string& path);
+  // Assigns the values in such a file, in one run, at any time. The file has to have each variable
+  // that the graph reads, with its dtype and shape, and no other: not_found or invalid_argument
+  // names the one that does not fit, and nothing is changed. data_loss for a file that is none.
+  void restore(const std::string& path) { throw_if_error(try_restore(path)); }
+  Status try_restore(const std::string& path);
+
   // Puts values back under their names, as commit `committed`, and datasets where they were; one
   // that is not named is at its beginning. Before the first run. not_found for a name that the
   // graph does not have.
