@@ -36,7 +36,7 @@ DataFilePtr memory_file(std::string name, std::string content);
 // The file at `path`, or the one with ".gz" appended where there is none.
 Expected<DataFilePtr> open_plain_or_packed(const std::string& path, OpenDataFile open);
 
-// "in file 'x'"
+// The error, seen from one level further up: in that file.
 Status in_file(const Status& status, const DataFile& file);
 
 // Whether the file begins as gzip content does.

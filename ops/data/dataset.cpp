@@ -52,7 +52,8 @@ Expected<std::vector<std::string>> stages_of_dataset(const NodeDef& def) {
 }
 
 struct Described {
-  std::vector<std::string> stages, files, tensors;
+  std::vector<std::string> stages, files;
+  Tensor tensors;  // bytes
   Signature declared;
 };
 
@@ -73,10 +74,9 @@ Expected<Described> describe_pipeline(const NodeDef& def) {
   Described out;
   TROUPE_TRY(out.stages, attr<std::vector<std::string>>(def, "stages"));
   TROUPE_TRY(out.files, attr<std::vector<std::string>>(def, "files"));
-  TROUPE_TRY(const Tensor tensors, attr<Tensor>(def, "tensors"));
-  if (tensors.dtype() != DType::string)
+  TROUPE_TRY(out.tensors, attr<Tensor>(def, "tensors"));
+  if (out.tensors.dtype() != DType::string)
     return invalid_argument("dataset '" + def.name + "' has tensors that are no bytes");
-  out.tensors.assign(tensors.span<std::string>().begin(), tensors.span<std::string>().end());
   TROUPE_TRY(out.declared, pipeline_signature(out.stages));
   return out;
 }
@@ -98,7 +98,10 @@ Status check_declared(const NodeDef& def, const Signature& declared, const Signa
 Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open) {
   TROUPE_TRY(Described described,
              def.op == "DataPipeline" ? describe_pipeline(def) : describe_dataset(def));
-  StageOpening opening(open, described.files, described.tensors);
+  const Tensor& tensors = described.tensors;
+  StageOpening opening(
+      open, described.files,
+      tensors.defined() ? tensors.span<std::string>() : std::span<const std::string>());
   TROUPE_TRY(StagePtr last, open_stages(described.stages, opening));
   if (last->count() == 0) return invalid_argument("a pipeline needs at least one example");
   TROUPE_TRY(check_declared(def, described.declared, last->signature()));

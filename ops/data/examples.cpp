@@ -30,7 +30,7 @@ std::string stage(const char* name, std::vector<std::string> arguments) {
 }  // namespace
 
 Examples Examples::of(std::string source, std::vector<std::string> files,
-                      std::vector<std::string> tensors) {
+                      std::vector<Tensor> tensors) {
   Examples examples;
   examples.stages_ = {std::move(source)};
   examples.files_ = std::move(files);
@@ -126,7 +126,7 @@ std::vector<Output> Examples::outputs(GraphBuilder& g, std::string_view name, Si
     shapes.push_back(component.shape);
   }
   Tensor bytes = value_or_throw(Tensor::make(DType::string, Shape{std::int64_t(tensors_.size())}));
-  std::copy(tensors_.begin(), tensors_.end(), bytes.mutable_data<std::string>());
+  std::transform(tensors_.begin(), tensors_.end(), bytes.mutable_data<std::string>(), tensor_bytes);
   const Op dataset = g.add(NodeSpec{
       .op = "DataPipeline",
       .attrs = {{"stages", stages}, {"files", files_}, {"tensors", bytes}, {"prefetch", prefetch_}},
@@ -161,13 +161,12 @@ Examples interleave(const std::vector<Examples>& inputs) {
 }
 
 Examples tensors(const std::vector<Tensor>& tensors) {
-  std::vector<std::string> arguments, bytes;
+  std::vector<std::string> arguments;
   for (const Tensor& tensor : tensors) {
     arguments.emplace_back(dtype_name(tensor.dtype()));
     arguments.push_back(tensor.shape().text());
-    bytes.push_back(tensor_bytes(tensor));
   }
-  return Examples::of(stage("tensors", std::move(arguments)), {}, std::move(bytes));
+  return Examples::of(stage("tensors", std::move(arguments)), {}, tensors);
 }
 
 Examples text(std::string_view path, const TextOptions& options) {

@@ -82,7 +82,7 @@ class Examples {
 
   // A source as its file in ops/data/sources describes it; what it takes files from.
   static Examples of(std::string stage, std::vector<std::string> files,
-                     std::vector<std::string> tensors = {});
+                     std::vector<Tensor> tensors = {});
 
  private:
   friend Examples interleave(const std::vector<Examples>& inputs);
@@ -91,7 +91,8 @@ class Examples {
                                       Site site) const;
   std::vector<std::string> stages_with(std::uint64_t seed) const;
 
-  std::vector<std::string> stages_, files_, tensors_;
+  std::vector<std::string> stages_, files_;
+  std::vector<Tensor> tensors_;
   std::int64_t prefetch_ = 0;
 };
 

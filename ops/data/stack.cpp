@@ -22,11 +22,9 @@ void copy_elements(const Tensor& from, std::int64_t at, Tensor& into, std::int64
 }
 
 Expected<Tensor> rows_of(DType dtype, const Shape& each, std::size_t n) {
-  if (each.rank() + 1 > kMaxRank)
-    return invalid_argument("a batch of " + each.text() + " has more than " +
-                            std::to_string(kMaxRank) + " dimensions");
-  Shape shape{std::int64_t(n)};
-  for (std::int64_t dim : each.dims()) shape.append(dim);
+  std::vector<std::int64_t> dims{std::int64_t(n)};
+  dims.insert(dims.end(), each.dims().begin(), each.dims().end());
+  TROUPE_TRY(const Shape shape, Shape::make(dims));
   return Tensor::make(dtype, shape);
 }
 

@@ -130,10 +130,10 @@ Expected<DataFilePtr> StageOpening::next_file() {
   return open_plain_or_packed(files_[file_++], open_);
 }
 
-Expected<std::string> StageOpening::next_tensor() {
+Expected<std::string_view> StageOpening::next_tensor() {
   if (tensor_ == tensors_.size())
     return invalid_argument("the pipeline has fewer tensors than its sources want");
-  return tensors_[tensor_++];
+  return std::string_view(tensors_[tensor_++]);
 }
 
 Expected<Signature> pipeline_signature(const std::vector<std::string>& stages) {

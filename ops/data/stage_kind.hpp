@@ -22,7 +22,7 @@ class StageOpening {
   // The next of the files, or the packed one beside it where that is all there is.
   Expected<DataFilePtr> next_file();
   // The bytes of the next tensor.
-  Expected<std::string> next_tensor();
+  Expected<std::string_view> next_tensor();
   bool all_taken() const { return file_ == files_.size() && tensor_ == tensors_.size(); }
 
  private:

@@ -1,11 +1,13 @@
 // Stages of input pipelines, against an eager version of each that keeps all passes in memory.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
+#include <sstream>
 
 #include "tests/ops/data_files.hpp"
 #include "troupe/core/hash.hpp"
-#include "troupe/ops/data/stage_text.hpp"
+#include "troupe/ops/data/stage_kind.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -288,6 +290,11 @@ void check_end(Pipeline& pipeline, std::uint64_t elements) {
   CHECK(pipeline.elements() == elements);
 }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
 }  // namespace
 
 TEST_CASE("random pipelines give what eager ones do, asked in order or not") {
@@ -409,6 +416,44 @@ TEST_CASE("a batch of examples that differ in shape is refused, and padding that
   auto padded = open_examples(lines.padded_batch(2, {{{4}, 9}})).value();
   CHECK(element_of(padded, 0).elements ==
         std::vector<std::int64_t>{1, 2, 9, 9, 1, 2, 3, 9});  // 0 is the end of a line
+}
+
+TEST_CASE("stages made of random words are refused or opened, and nothing else") {
+  const auto names = words_of(
+      "tensors digits text lines csv cifar10 idx take skip shard batch bucket interleave "
+      "padded_batch shuffle repeat nothing");
+  const auto values = words_of(
+      "0 1 2 3 0 1 2 3 -1 1e9 0.5 keep drop header i64 f32 string skip [2] [?] ? [] \"\" \",\" "
+      "[9223372036854775807,2] 9223372036854775807 18446744073709551615");
+  const Tensor bytes = Tensor::of<std::string>({1}, {std::string(16, '\0')});
+  auto open = [](const std::string& path) -> Expected<DataFilePtr> {
+    return memory_file(path, "1,2\n3,4\n");
+  };
+  int opened = 0, described = 0;
+  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    std::vector<std::string> stages;
+    if (random.below(4) > 0)
+      stages.push_back(random.below(2) > 0 ? "tensors i64 [2]" : "tensors f32 [2,2]");
+    for (std::uint64_t n = 1 + random.below(2); n > 0; --n) {
+      std::string& text = stages.emplace_back(names[random.below(names.size())]);
+      for (std::uint64_t k = random.below(5); k > 0; --k)
+        text += " " + values[random.below(values.size())];
+    }
+    const auto signature = pipeline_signature(stages);
+    described += signature.ok();
+    const std::vector<std::string> files(random.below(4) == 0 ? 1 : 0, "file");
+    StageOpening opening(open, files,
+                         bytes.span<std::string>().first(random.below(4) == 0 ? 0 : 1));
+    const auto stage = open_stages(stages, opening);
+    opened += stage.ok();
+    if (!signature.ok()) CHECK(stage.status().code() != Code::ok);
+    for (const Status& status : {signature.status(), stage.status()})
+      CHECK(status.code() != Code::internal);
+  }
+  CHECK(described > 100);
+  CHECK(opened > 20);
 }
 
 TEST_CASE("the words of a stage are read back as they were") {

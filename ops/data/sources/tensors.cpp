@@ -103,7 +103,8 @@ Expected<std::vector<std::pair<DType, Shape>>> tensor_types(const StageText& sta
     TROUPE_TRY(const PartialShape shape, stage.shape(i + 1));
     if (!shape.fully_known() || shape.rank() == 0)
       return invalid_argument("a component needs its examples in dimension 0");
-    types.emplace_back(dtype, shape.shape());
+    TROUPE_TRY(const Shape whole, Shape::make(shape.dims()));
+    types.emplace_back(dtype, whole);
     const Shape &first = types[0].second, &last = types.back().second;
     if (last.dim(0) != first.dim(0))
       return invalid_argument("components differ in length: " + first.text() + " and " +
@@ -125,7 +126,7 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
   TROUPE_TRY(const auto types, tensor_types(stage));
   std::vector<Tensor> tensors;
   for (const auto& [dtype, shape] : types) {
-    TROUPE_TRY(const std::string bytes, opening.next_tensor());
+    TROUPE_TRY(const std::string_view bytes, opening.next_tensor());
     TROUPE_TRY(Tensor tensor, tensor_of(dtype, shape, bytes));
     tensors.push_back(std::move(tensor));
   }
