@@ -9,6 +9,7 @@ namespace troupe {
 
 namespace {
 
+constexpr std::size_t kMostKept = 8;
 constexpr std::size_t kMostRemembered = 8;
 constexpr std::size_t kMostBytesRemembered = std::size_t{4} << 20;  // of one place
 constexpr std::uint64_t kFirstInterval = 1024;
@@ -26,6 +27,7 @@ std::optional<std::uint64_t> Pipeline::elements() const {
 
 Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t number) {
   if (auto end = elements(); end && number >= *end) return dataset_ended(*end);
+  if (auto kept = kept_.extract(number); !kept.empty()) return checked(number, kept.mapped());
   if (Status status = seek(number); !status.ok()) {
     pass_.reset();
     return status;
@@ -38,7 +40,12 @@ Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t number) {
     return next.ok() ? dataset_ended(*end_) : next.status();
   }
   ++position_;
-  TROUPE_TRY(std::vector<Tensor> values, values_of(**next));
+  return checked(number, **next);
+}
+
+Expected<std::vector<Tensor>> Pipeline::checked(std::uint64_t number,
+                                                const Example& element) const {
+  TROUPE_TRY(std::vector<Tensor> values, values_of(element));
   if (fits(declared_, values)) return values;
   Signature found;
   for (const Tensor& value : values) found.push_back({value.dtype(), value.shape()});
@@ -52,6 +59,8 @@ Status Pipeline::seek(std::uint64_t number) {
     remember();
     return ok_status();
   }
+  keep_until(number);
+  if (end_ ? number >= *end_ : pass_ && position_ == number) return ok_status();
   auto after = remembered_.upper_bound(number);
   const std::uint64_t nearest = after == remembered_.begin() ? 0 : std::prev(after)->first;
   if (!pass_ || position_ > number || position_ < nearest) {
@@ -64,6 +73,19 @@ Status Pipeline::seek(std::uint64_t number) {
     remember();
   }
   return ok_status();
+}
+
+// A short way, where going back would be a long one. What goes wrong with an element on the way is
+// nothing to the one that is asked for: the pass is left, and that is found as any other.
+void Pipeline::keep_until(std::uint64_t number) {
+  if (!pass_ || last_->direct() || position_ > number || number - position_ > kMostKept) return;
+  while (position_ < number) {
+    auto next = pass_->next();
+    if (next.ok() && !*next) end_ = position_;
+    if (!next.ok() || !*next) return pass_.reset();
+    kept_.insert_or_assign(position_++, std::move(**next));
+  }
+  while (kept_.size() > kMostKept) kept_.erase(kept_.begin());
 }
 
 Status Pipeline::skip_to(std::uint64_t number) {

@@ -17,6 +17,8 @@ namespace troupe {
 // It keeps the place after the element that was asked for last: asking in order reads on. Another
 // place is reached at once where all stages are direct (Stage::direct); otherwise by passing over
 // what is between, from the nearest of a few places that it remembers, or from the start.
+// Elements that a short step forwards would pass over are kept for whoever asks next: replicas do
+// so in any order.
 //
 // One user at a time.
 class Pipeline {
@@ -35,6 +37,8 @@ class Pipeline {
  private:
   Status seek(std::uint64_t number);
   Status skip_to(std::uint64_t number);
+  void keep_until(std::uint64_t number);
+  Expected<std::vector<Tensor>> checked(std::uint64_t number, const Example& element) const;
   void remember();
 
   StagePtr last_;
@@ -43,8 +47,9 @@ class Pipeline {
   std::unique_ptr<Pass> pass_;  // none after an error
   std::uint64_t position_ = 0;  // of the element that it gives next
   std::map<std::uint64_t, std::unique_ptr<Pass>> remembered_;
-  std::uint64_t interval_;    // elements between places to remember
-  std::uint64_t looked_ = 0;  // the last place that was thought of
+  std::map<std::uint64_t, Example> kept_;  // made, and not asked for yet
+  std::uint64_t interval_;                 // elements between places to remember
+  std::uint64_t looked_ = 0;               // the last place that was thought of
 };
 
 // out_of_range: there is no element after `elements` of them. And whether a run has failed because

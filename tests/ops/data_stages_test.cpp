@@ -372,6 +372,47 @@ TEST_CASE("going back in a long stream goes on from a place that is remembered")
   check_end(pipeline, 20'000);
 }
 
+TEST_CASE("a stream that is asked for neighbours in any order is read once") {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += std::string(1, char('a' + i % 26)) + "\n";
+  // Counts what is read of it.
+  class Counted final : public DataFile {
+   public:
+    Counted(DataFilePtr file, std::uint64_t& bytes) : file_(std::move(file)), bytes_(bytes) {}
+    const std::string& name() const override { return file_->name(); }
+    std::uint64_t size() const override { return file_->size(); }
+    Status read_at(std::uint64_t offset, std::span<char> out) const override {
+      bytes_ += out.size();
+      return file_->read_at(offset, out);
+    }
+
+   private:
+    DataFilePtr file_;
+    std::uint64_t& bytes_;
+  };
+  std::uint64_t bytes = 0;
+  Graph g;
+  const Output x = data::lines("text", data::Vocabulary("abcdefghijklmnopqrstuvwxyz"))
+                       .shuffle(30'000, 3)  // more than is remembered
+                       .batch(1)
+                       .outputs(g)[0];
+  auto pipeline =
+      open_dataset(g.node(g.node(x.node()).inputs[0].node),
+                   [&](const std::string& path) -> Expected<DataFilePtr> {
+                     return DataFilePtr(std::make_shared<Counted>(memory_file(path, text), bytes));
+                   })
+          .value();
+  std::vector<std::int64_t> letters(26);
+  for (std::uint64_t e = 0; e < 50'000; e += 4)
+    for (std::uint64_t other : {3, 0, 2, 1}) {
+      auto element = pipeline.element(e + other);
+      REQUIRE(element.ok());
+      ++letters[std::size_t((*element)[0].span<std::int64_t>()[0])];
+    }
+  CHECK(bytes < 2 * text.size());
+  for (int i = 0; i < 26; ++i) CHECK(letters[std::size_t(i)] == 50'000 / 26 + (i < 50'000 % 26));
+}
+
 TEST_CASE("stages refuse what they cannot do, saying why") {
   const auto rows = data::tensors({Tensor::of<std::int64_t>({2, 2}, {0, 1, 2, 3})});
   const auto other = data::tensors({Tensor::of<float>({2, 2}, {0, 1, 2, 3})});
