@@ -20,6 +20,7 @@ struct Guesser : nn::Module {
 };
 
 int main(int argc, char** argv) {
+  become_worker_if_started_as_one();  // a worker of --cluster has no FILE among its arguments
   if (argc < 2) return print("letters FILE\n"), 2;
   const auto vocabulary = data::Vocabulary::of_file(argv[1]);
   auto part = [&](double from, double to) {
