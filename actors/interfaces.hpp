@@ -108,9 +108,10 @@ struct ExecutorsMade {
 using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<OpenSession>, caf::reacts_to<ExtendSession>, caf::reacts_to<CompileStep>,
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
-    caf::reacts_to<ResetContainers>, caf::reacts_to<DescribeJob>, caf::reacts_to<ResumeAt>,
-    caf::reacts_to<ProcessUp>, caf::reacts_to<ProcessLost>, caf::reacts_to<ExecutorsMade>,
-    caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>, caf::reacts_to<Tick>>;
+    caf::reacts_to<ResetContainers>, caf::reacts_to<RewindStep>, caf::reacts_to<DescribeJob>,
+    caf::reacts_to<ResumeAt>, caf::reacts_to<ProcessUp>, caf::reacts_to<ProcessLost>,
+    caf::reacts_to<ExecutorsMade>, caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>,
+    caf::reacts_to<Tick>>;
 
 }  // namespace troupe
 
@@ -131,6 +132,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CancelRun)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CloseSession)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResetContainers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RewindStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DescribeJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResumeAt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GraphExtended)

@@ -107,6 +107,14 @@ struct ResetContainers {
   std::vector<std::string> containers;  // "": the default one
   std::shared_ptr<Call> call;
 };
+// The datasets that a compiled step reads begin anew, for all steps that read them. Result: ok;
+// failed_precondition while a run has elements of one, invalid_argument when the step reads none,
+// or that the step is unloaded.
+struct RewindStep {
+  std::uint64_t session = 0;
+  CompiledId compiled = 0;
+  std::shared_ptr<Call> call;
+};
 // What the master knows, as lines of text.
 struct DescribeJob {
   std::shared_ptr<Call> call;

@@ -24,12 +24,13 @@ double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-// The pipeline of a description, read in this process: its examples are counted.
-Expected<Pipeline> open_here(const data::Images& images) {
+// How many there are, found by opening them in this process.
+Expected<std::uint64_t> count_examples(const data::Images& images) {
   Graph scratch;
-  Output element = images.outputs(scratch)[0];
+  Output element = images.batch(1).repeat(1).outputs(scratch)[0];
   NodeId handle = scratch.node(element.node()).inputs[0].node;
-  return open_local_dataset(scratch.node(handle));
+  TROUPE_TRY(const Pipeline pipeline, open_local_dataset(scratch.node(handle)));
+  return pipeline.elements().value_or(0);
 }
 
 // Everything one job holds, in the order it is made.
@@ -76,9 +77,9 @@ Status Job::build() {
 
 Status Job::begin() {
   session_ = std::make_unique<Session>(graph_, options_.cluster);
-  TROUPE_TRY(Pipeline pipeline, open_here(training_images(options_, data::Split::train)));
-  double per_epoch =
-      double(pipeline.examples()) / double(options_.batch * options_.cluster.replicas);
+  TROUPE_TRY(const std::uint64_t examples,
+             count_examples(training_images(options_, data::Split::train)));
+  double per_epoch = double(examples) / double(options_.batch * options_.cluster.replicas);
   steps_ = options_.steps > 0
                ? options_.steps
                : std::int64_t(std::floor(per_epoch * (options_.epochs > 0 ? options_.epochs : 1)));
@@ -184,11 +185,11 @@ Status Job::loop() {
 Status Job::test() {
   TROUPE_TRY(CompiledStep step,
              session_->try_compile({step_.correct, step_.test_labels}, {}, {}, {.replicas = 1}));
+  TROUPE_TRY(step.try_rewind());
   double correct = 0, tested = 0;
   for (;;) {
-    Expected<std::vector<Tensor>> fetched = step.try_run();
-    if (!fetched.ok() && fetched.status().code() == Code::out_of_range && tested > 0) break;
-    TROUPE_TRY(fetched.status());
+    TROUPE_TRY(auto fetched, step.try_next());
+    if (!fetched) break;
     correct += (*fetched)[0].item<float>();
     tested += double((*fetched)[1].dim(0));
   }

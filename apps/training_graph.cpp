@@ -39,7 +39,7 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
 std::string training_sha256(const Graph& graph) {
   GraphDef def = graph.def();
   for (NodeDef& node : def.nodes)
-    if (node.op == "Dataset")
+    if (node.op == "Dataset" || node.op == "DataPipeline")
       for (const char* where : {"files", "prefetch"}) node.attrs.erase(where);
   return graph_sha256(def);
 }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <caf/send.hpp>
+#include <map>
 #include <mutex>
 #include <random>
 #include <shared_mutex>
+#include <unordered_set>
 
 #include "troupe/actors/client/shipped_graph.hpp"
 #include "troupe/actors/inline_send.hpp"
@@ -16,6 +18,8 @@
 #include "troupe/core/hash.hpp"
 #include "troupe/graph/node_hash.hpp"
 #include "troupe/graph/passes/pass.hpp"
+#include "troupe/ops/data/pipeline.hpp"
+#include "troupe/serialization/safetensors.hpp"
 
 namespace troupe {
 namespace detail {
@@ -43,6 +47,7 @@ struct SessionCore {
   std::mutex mutex;           // of what follows: compiling and closing, never a step
   ShippedGraph shipping;
   Shipped shipped;
+  std::map<std::string, CompileRequest> assignments;  // of restored files, by what is assigned
   bool tracing = false;
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
@@ -322,6 +327,41 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
   return result.fetches;
 }
 
+Status CompiledStep::try_rewind() const {
+  Step& step = *state_;
+  for (int tries = 0;; ++tries) {
+    CompiledId used = step.id.load();
+    const CallResult result = ask(*step.core, RewindStep{step.core->id, used, nullptr});
+    if (tries > 0 || !result.unloaded) return result.status;
+    TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
+    step.id.compare_exchange_strong(used, again);
+  }
+}
+
+Expected<std::optional<std::vector<Tensor>>> CompiledStep::try_next(
+    const RunOptions& options) const {
+  Expected<std::vector<Tensor>> fetched = try_run({}, options);
+  if (!fetched.ok() && is_dataset_end(fetched.status()))
+    return std::optional<std::vector<Tensor>>();
+  TROUPE_TRY(fetched.status());
+  return std::optional(std::move(fetched).value());
+}
+
+Expected<CompiledStep> CompiledStep::try_single() const {
+  if (state_->request.replicas == 1) return *this;
+  CompileRequest request = state_->request;
+  request.replicas = 1;
+  // Nothing that the client has added to its graph since has to do with it.
+  TROUPE_TRY(CompiledId id, compile_again(*state_->core, request));
+  CompiledStep one;
+  one.state_ = std::make_shared<State>();
+  one.state_->core = state_->core;
+  one.state_->request = std::move(request);
+  one.state_->feeds = state_->feeds;
+  one.state_->id = id;
+  return one;
+}
+
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
@@ -421,31 +461,47 @@ Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, Compil
 }
 
 // The place of a dataset of another name would be passed over without a word.
-Status check_datasets(const GraphDef& graph, const std::vector<DatasetPlace>& datasets) {
+Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>& datasets) {
   for (const DatasetPlace& place : datasets) {
     auto is_it = [&](const NodeDef& node) {
-      if (node.op != "Dataset" || resource_name(node) != place.dataset.name) return false;
+      const OpInfo* op = graph.registry().find(node.op);
+      if (!op || op->def.role != Role::handle || op->def.external.resource != "dataset" ||
+          resource_name(node) != place.dataset.name)
+        return false;
       auto container = node.attrs.find("container");
       return place.dataset.container ==
              (container == node.attrs.end() ? "" : *container->second.get<std::string>());
     };
-    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_it))
+    const auto& nodes = graph.def().nodes;
+    if (std::none_of(nodes.begin(), nodes.end(), is_it))
       return not_found(fmt::format("the graph has no dataset '{}'", place.dataset.name));
   }
   return ok_status();
+}
+
+// A variable, and a node that reads it as of a run's beginning.
+struct VariableRead {
+  const NodeDef* variable;
+  const NodeDef* read;
+};
+
+std::vector<VariableRead> variable_reads(const GraphDef& graph) {
+  std::vector<VariableRead> reads;
+  std::unordered_set<NodeId> known;
+  for (const NodeDef& node : graph.nodes)
+    if (node.op == "ReadVariable" && node.control.empty() &&
+        known.insert(node.inputs[0].node).second)
+      reads.push_back({&graph.nodes[node.inputs[0].node], &node});
+  return reads;
 }
 
 // All variables in one run. Nothing at all when there are none.
 Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core) {
   CompileRequest request;
   std::vector<std::string> names;
-  const GraphDef& def = core->graph.def();
-  for (const NodeDef& node : def.nodes) {
-    if (node.op != "ReadVariable" || !node.control.empty()) continue;
-    const std::string& name = def.nodes[node.inputs[0].node].name;
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    names.push_back(name);
-    request.fetches.push_back({node.name, 0, false});
+  for (const VariableRead& each : variable_reads(core->graph.def())) {
+    names.push_back(each.variable->name);
+    request.fetches.push_back({each.read->name, 0, false});
   }
   JobState state;
   if (names.empty()) return state;
@@ -482,13 +538,75 @@ Expected<JobState> Session::try_state() {
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                             CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
   if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
-  TROUPE_TRY(check_datasets(core_->graph.def(), datasets));
+  TROUPE_TRY(check_datasets(core_->graph, datasets));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : values) feeds.push_back(value);
   std::unique_lock lock(core_->mutex);
   TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(values));
   lock.unlock();
   TROUPE_TRY(ask(*core_, ResumeAt{{committed - 1, datasets}, nullptr}).status);
+  return run_single(core_, std::move(request), std::move(feeds)).status();
+}
+
+namespace {
+
+// Each variable with its value, or what does not fit.
+Expected<std::vector<std::pair<std::string, Tensor>>> match_variables(
+    const GraphDef& graph, std::map<std::string, Tensor> tensors) {
+  std::vector<std::pair<std::string, Tensor>> values;
+  for (const VariableRead& each : variable_reads(graph)) {
+    const std::string& name = each.variable->name;
+    const DType dtype = *each.variable->attrs.at("T").get<DType>();
+    const PartialShape& shape = *each.variable->attrs.at("shape").get<PartialShape>();
+    const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
+    auto found = tensors.extract(name);
+    if (found.empty())
+      return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
+    const Tensor& value = found.mapped();
+    if (value.dtype() != dtype || !shape.accepts(value.shape()))
+      return invalid_argument(fmt::format("variable '{}' is {}{} there, and {} in the graph", name,
+                                          dtype_name(value.dtype()), value.shape().text(), wanted));
+    values.emplace_back(name, value);
+  }
+  if (!tensors.empty())
+    return not_found(
+        fmt::format("the graph reads no variable '{}', which it has", tensors.begin()->first));
+  return values;
+}
+
+}  // namespace
+
+Status Session::try_save(const std::string& path) {
+  TROUPE_TRY(JobState state, try_state());
+  Safetensors content;
+  for (auto& [name, value] : state.variables) {
+    if (!safetensors_holds(value.dtype()))
+      return invalid_argument(fmt::format("variable '{}' is {}{}, which safetensors does not hold",
+                                          name, dtype_name(value.dtype()), value.shape().text()));
+    content.tensors.emplace(name, std::move(value));
+  }
+  return write_safetensors(path, content);
+}
+
+Status Session::try_restore(const std::string& path) {
+  TROUPE_TRY(Safetensors content, read_safetensors(path));
+  auto values = match_variables(core_->graph.def(), std::move(content.tensors));
+  if (!values.ok()) return values.status().in("restoring '" + path + "'");
+  if (values->empty()) return failed_precondition("the graph reads no variable to restore");
+  std::string key;  // of the nodes that assign such values, which are made once
+  std::vector<Tensor> feeds;
+  for (const auto& [name, value] : *values) {
+    key += fmt::format("{}\n{}{}\n", name, dtype_name(value.dtype()), value.shape().text());
+    feeds.push_back(value);
+  }
+  std::unique_lock lock(core_->mutex);
+  auto known = core_->assignments.find(key);
+  if (known == core_->assignments.end()) {
+    TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(*values));
+    known = core_->assignments.emplace(key, std::move(request)).first;
+  }
+  CompileRequest request = known->second;
+  lock.unlock();
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -49,6 +51,9 @@ class PendingRun {
   std::shared_ptr<State> state_;
 };
 
+template <class... T>
+class DatasetPass;
+
 // A request compiled once: pruned, placed, partitioned, loaded where it runs. Copies share it; it
 // may be run from several threads at once. Valid as long as its session is open.
 class CompiledStep {
@@ -73,7 +78,31 @@ class CompiledStep {
   }
   PendingRun start(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const;
 
+  // The datasets that the step reads begin anew, for whatever step reads them. invalid_argument
+  // when it reads none; failed_precondition while a run that reads one is under way.
+  void rewind() const { throw_if_error(try_rewind()); }
+  Status try_rewind() const;
+  // Runs, or says that there is nothing left: nullopt once one of the step's datasets has ended.
+  std::optional<std::vector<Tensor>> next(const RunOptions& options = {}) const {
+    return value_or_throw(try_next(options));
+  }
+  Expected<std::optional<std::vector<Tensor>>> try_next(const RunOptions& options = {}) const;
+  // The same request for one replica; itself when it was compiled for one.
+  CompiledStep single() const { return value_or_throw(try_single()); }
+  Expected<CompiledStep> try_single() const;
+
+  // All of the step's datasets once, from the first element to the last, as one replica:
+  //
+  //   for (auto [right, count] : evaluate.pass<float, std::int64_t>()) ...
+  //
+  // Begins anew each time, wherever an earlier pass was left. Without types an element is the
+  // fetched tensors. A dataset that repeats for ever has no end.
+  template <class... T>
+  DatasetPass<T...> pass() const;
+
  private:
+  template <class... T>
+  friend class DatasetPass;
   friend class Session;
   static Status check_scalars(const std::vector<Tensor>& fetched,
                               std::initializer_list<DType> wanted);
@@ -84,6 +113,46 @@ class CompiledStep {
   struct State;
   std::shared_ptr<State> state_;
 };
+
+// What a step gives from the first elements of its datasets to the last ones (CompiledStep::pass).
+// To be gone through once. Throws Error as run() does.
+template <class... T>
+class DatasetPass {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(const CompiledStep& step) : step_(&step), fetched_(step.next()) {}
+    decltype(auto) operator*() const {
+      if constexpr (sizeof...(T) == 0) {
+        return (*fetched_);
+      } else {
+        throw_if_error(CompiledStep::check_scalars(*fetched_, {dtype_of<T>...}));
+        return CompiledStep::scalars<T...>(*fetched_, std::index_sequence_for<T...>{});
+      }
+    }
+    void operator++() { fetched_ = step_->next(); }
+    bool operator==(std::default_sentinel_t) const { return !fetched_; }
+
+   private:
+    const CompiledStep* step_;
+    std::optional<std::vector<Tensor>> fetched_;
+  };
+
+  explicit DatasetPass(CompiledStep step) : step_(std::move(step)) {}
+  Iterator begin() const {
+    step_.rewind();
+    return Iterator(step_);
+  }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  CompiledStep step_;
+};
+
+template <class... T>
+DatasetPass<T...> CompiledStep::pass() const {
+  return DatasetPass<T...>(single());
+}
 
 struct Feed {
   Output port;
@@ -154,6 +223,19 @@ class Session {
   // The same with where the job stood at that moment: runs that committed later, or had not ended,
   // are no part of it. failed_precondition when the graph reads no variable.
   Expected<JobState> try_state();
+  // Writes the values of all variables that the graph reads, as of one moment, to a safetensors
+  // file (https://github.com/huggingface/safetensors), which is there as a whole or not at all;
+  // what was there is replaced. invalid_argument for a variable of a dtype that the format lacks
+  // (strings and c128). Datasets and the number of commits are no part of it: they are of
+  // try_state().
+  void save(const std::string& path) { throw_if_error(try_save(path)); }
+  Status try_save(const std::string& path);
+  // Assigns the values in such a file, in one run, at any time. The file has to have each variable
+  // that the graph reads, with its dtype and shape, and no other: not_found or invalid_argument
+  // names the one that does not fit, and nothing is changed. data_loss for a file that is none.
+  void restore(const std::string& path) { throw_if_error(try_restore(path)); }
+  Status try_restore(const std::string& path);
+
   // Puts values back under their names, as commit `committed`, and datasets where they were; one
   // that is not named is at its beginning. Before the first run. not_found for a name that the
   // graph does not have.

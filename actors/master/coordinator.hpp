@@ -195,6 +195,8 @@ class Coordinator {
   }
   // The datasets of these containers begin anew. REQUIRES: no run that reads one is under way.
   void rewind_datasets(const std::set<std::string>& containers) { places_.rewind(containers); }
+  // Those that runs of the step read (DatasetPlaces::rewind).
+  Status rewind_datasets(const StepShape& step) { return places_.rewind(step.datasets); }
 
   struct Counters {
     std::uint64_t commits = 0, fast_commits = 0, read_only = 0, failed = 0, conflicts = 0,

@@ -61,6 +61,18 @@ void DatasetPlaces::rewind(const std::set<std::string>& containers) {
                 [&](const auto& entry) { return containers.contains(entry.first.container); });
 }
 
+Status DatasetPlaces::rewind(const std::vector<Share>& shares) {
+  if (shares.empty()) return invalid_argument("the step reads no dataset");
+  for (const Share& share : shares) {
+    auto place = places_.find(share.dataset);
+    if (place != places_.end() && !place->second.held.empty())
+      return failed_precondition("dataset '" + share.dataset.name +
+                                 "' cannot begin anew: a run is reading it");
+  }
+  for (const Share& share : shares) places_.erase(share.dataset);
+  return ok_status();
+}
+
 std::size_t DatasetPlaces::held() const {
   std::size_t n = 0;
   for (const auto& [dataset, place] : places_) n += place.held.size();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/core/status.hpp"
 #include "troupe/core/transaction.hpp"
 
 namespace troupe {
@@ -43,6 +44,10 @@ class DatasetPlaces {
   void restore(const std::vector<DatasetPlace>& places);
   // Back to the beginning. REQUIRES: no run that is under way has taken elements of them.
   void rewind(const std::set<std::string>& containers);
+
+  // The same of those that runs of a step take. failed_precondition, and nothing is changed, while
+  // a run that is under way has taken elements of one; invalid_argument when there are none.
+  Status rewind(const std::vector<Share>& shares);
 
   std::size_t held() const;  // elements that runs under way have taken
 

@@ -551,6 +551,18 @@ void close_session(Self self, const CloseSession& message) {
   carry_out(self, out);
 }
 
+void rewind(Self self, const RewindStep& message) {
+  auto& s = self->state;
+  StepEntry* step = s.steps->find(message.compiled);
+  CallResult result;
+  result.unloaded = !step || step->session != message.session;
+  result.status =
+      result.unloaded
+          ? not_found(fmt::format("compiled step {} is not loaded any more", message.compiled))
+          : s.coordinator->rewind_datasets(*step->shape);
+  message.call->finish(std::move(result));
+}
+
 // Reset. The steps that use the containers leave the table at once, so that none of their runs
 // begins any more; runs that have begun are cancelled. When the last of them is over the workers
 // unload the steps and drop the containers, and only then are steps compiled again.
@@ -697,6 +709,7 @@ MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
       },
       [self](const CloseSession& message) { close_session(self, message); },
       [self](const ResetContainers& message) { reset(self, message); },
+      [self](const RewindStep& message) { rewind(self, message); },
       [self](const DescribeJob& message) {
         CallResult result;
         result.text = describe(self->state);

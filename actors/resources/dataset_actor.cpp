@@ -2,11 +2,8 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
-#include <deque>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 
 #include "troupe/actors/spawn.hpp"
 #include "troupe/ops/data/dataset.hpp"
@@ -14,14 +11,7 @@
 namespace troupe {
 
 Expected<Pipeline> open_local_dataset(const NodeDef& dataset) {
-  return open_dataset(dataset, [](const std::string& path) -> Expected<std::string> {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return not_found("cannot open '" + path + "'");
-    std::ostringstream content;
-    content << in.rdbuf();
-    if (in.bad()) return data_loss("cannot read '" + path + "'");
-    return std::move(content).str();
-  });
+  return open_dataset(dataset, [](const std::string& path) { return open_local_file(path); });
 }
 
 namespace {
@@ -79,8 +69,10 @@ void make_ahead(Self self) {
   Expected<Pipeline>& pipeline = opened(s);
   if (!pipeline.ok() || s.ahead.size() >= s.prefetch) return;
   if (auto end = pipeline->elements(); end && s.next >= *end) return;
-  s.ahead.emplace(s.next, pipeline->element(s.next));
-  ++s.next;
+  auto made = pipeline->element(s.next);
+  // An end that was not known, or something that is wrong: told to whoever asks.
+  if (!made.ok()) return;
+  s.ahead.emplace(s.next++, std::move(made));
   if (s.ahead.size() < s.prefetch) tick_soon(self);
 }
 

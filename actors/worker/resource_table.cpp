@@ -9,6 +9,7 @@
 #include "troupe/actors/resources/resource_actor.hpp"
 #include "troupe/actors/resources/variables_actor.hpp"
 #include "troupe/core/hash.hpp"
+#include "troupe/graph/node_hash.hpp"
 
 namespace troupe {
 namespace {
@@ -58,8 +59,10 @@ Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, c
 }
 
 ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref, caf::actor_system& system) {
-  std::uint64_t key = hash_text(ref.name, hash_text(ref.container));
-  for (const auto& [name, attr] : ref.def.attrs) key = hash_text(name + attr.text(), key);
+  NodeDef described = ref.def;  // wherever it is read
+  described.device.clear();
+  const std::uint64_t key =
+      hash_text(ref.name, hash_text(ref.container, hash_of_computation(described)));
   auto it = datasets_.find(key);
   if (it == datasets_.end()) it = datasets_.emplace(key, spawn_dataset(system, ref.def)).first;
   return {{}, it->second, false};

@@ -340,6 +340,19 @@ Output cos(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output data_pipeline(GraphBuilder& g, std::vector<std::string> stages, Tensor tensors,
+    const DataPipelineOptions& options, Site site) {
+  NodeSpec node{.op = "DataPipeline"};
+  node.attrs.emplace("stages", std::move(stages));
+  node.attrs.emplace("files", options.files);
+  node.attrs.emplace("tensors", std::move(tensors));
+  node.attrs.emplace("prefetch", options.prefetch);
+  node.attrs.emplace("container", options.container);
+  node.attrs.emplace("shared_name", options.shared_name);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
 Output dataset(GraphBuilder& g, std::string source, std::vector<DType> types,
     std::vector<PartialShape> shapes, const DatasetOptions& options, Site site) {
   NodeSpec node{.op = "Dataset"};

@@ -278,6 +278,18 @@ Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
 // Cos: y = cos(x), x in radians.
 Output cos(Output x, Site site = Site::here());
 
+struct DataPipelineOptions {
+  std::vector<std::string> files = {};
+  std::int64_t prefetch = 0;
+  std::string container = "";
+  std::string shared_name = "";
+};
+// DataPipeline: A handle on an input pipeline: `stages` over sources, in words, each over those
+// before it that none has taken (ops/data/examples.hpp); sources take `files` and `tensors`, as
+// bytes, in their order. `prefetch` elements are made ahead.
+Output data_pipeline(GraphBuilder& g, std::vector<std::string> stages, Tensor tensors,
+    const DataPipelineOptions& options = {}, Site site = Site::here());
+
 struct DatasetOptions {
   std::int64_t first = 0;
   std::int64_t digits_seed = 0;

@@ -72,6 +72,16 @@ std::array<Output, 2> Images::outputs(GraphBuilder& g, std::string_view name, Si
   return {next.output(0), next.output(1)};
 }
 
+Examples Images::examples() const {
+  const std::string first = std::to_string(first_), limit = std::to_string(limit_);
+  if (source_ == "digits")
+    return Examples::of("digits " + std::to_string(digits_seed_) + " " + first + " " + limit, {});
+  const Examples all = Examples::of(
+      "idx [" + std::to_string(height_) + "," + std::to_string(width_) + "] []", files_);
+  const Examples rest = first_ == 0 ? all : all.skip(first_);
+  return limit_ == 0 ? rest : rest.take(limit_);
+}
+
 Images idx(std::string_view folder, Split split) {
   const std::string path = std::string(folder) + (split == Split::train ? "/train" : "/t10k");
   Images images;
@@ -87,6 +97,14 @@ Images digits(std::int64_t count, Split split, std::uint64_t seed) {
   images.first_ = split == Split::train ? 0 : kFirstTestDigit;
   images.digits_seed_ = seed;
   return images;
+}
+
+Examples cifar10(std::string_view folder, Split split) {
+  const std::string path(folder);
+  if (split == Split::test) return Examples::of("cifar10 1", {path + "/test_batch.bin"});
+  std::vector<std::string> files;
+  for (int i = 1; i <= 5; ++i) files.push_back(path + "/data_batch_" + std::to_string(i) + ".bin");
+  return Examples::of("cifar10 5", std::move(files));
 }
 
 }  // namespace troupe::data

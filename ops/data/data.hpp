@@ -12,14 +12,16 @@
 #include <vector>
 
 #include "troupe/graph/builder.hpp"
+#include "troupe/ops/data/examples.hpp"
 
 namespace troupe::data {
 
 enum class Split { train, test };
 
 // A description of a pipeline over (image, label) pairs; each function returns the description with
-// one thing changed. Nothing is read before a run, and what is read is read where the pipeline
-// runs.
+// one thing changed. Its stages have a fixed order, whatever that of the calls: take, shuffle,
+// batch, repeat, prefetch. Nothing is read before a run, and what is read is read where the
+// pipeline runs. Stages in any order are those of examples().
 class Images {
  public:
   // Shuffles anew in each epoch, drawing from a window of that many examples.
@@ -40,6 +42,9 @@ class Images {
   // Height and width of the pictures; 28 x 28 unless told. A file with others is refused when it is
   // opened.
   Images size(std::int64_t height, std::int64_t width) const;
+
+  // The pictures and labels of take() and size() alone, one at a time, for stages of any kind.
+  Examples examples() const;
 
   // Images f32 [batch,height,width,1] in [0,1] and labels i64 [batch], of one element a run.
   // Throws Error for numbers out of range.
@@ -67,5 +72,10 @@ Images idx(std::string_view folder, Split split = Split::train);
 
 // Digits drawn by a program (ops/data/digits.hpp). Train and test never show the same picture.
 Images digits(std::int64_t count = 60'000, Split split = Split::train, std::uint64_t seed = 1);
+
+// Pictures f32 [32,32,3] in [0,1] and labels i64 [], of the binary version of CIFAR-10
+// (https://www.cs.toronto.edu/~kriz/cifar.html): data_batch_1.bin to data_batch_5.bin, or
+// test_batch.bin, in `folder`. Records of a label, 0 to 9, and 1024 bytes each of red, green, blue.
+Examples cifar10(std::string_view folder, Split split = Split::train);
 
 }  // namespace troupe::data

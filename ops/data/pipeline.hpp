@@ -1,69 +1,60 @@
-// The input pipeline as a pure function: examples and an element's index in, a batch out.
+// The input pipeline as a function: an element's number in, the element out.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
+#include "troupe/ops/data/stage.hpp"
 
 namespace troupe {
 
-struct PipelineSpec {
-  std::int64_t batch = 1;
-  std::int64_t shuffle = 0;  // window in examples; 0: in order
-  std::uint64_t seed = 0;    // of the shuffling
-  std::int64_t repeat = 1;   // epochs; -1: for ever
-  bool drop_remainder = false;
-  std::int64_t limit = 0;  // only the first examples; 0: all
-};
-
-// Batches over examples held in memory, one tensor a component with the example in dimension 0.
-// Element e is a function of e, the examples and the spec alone, so any worker, restarted or not,
-// makes the same one. Batches do not cross epochs.
+// An opened pipeline. Element e is a function of e, the files and the stages alone, so any worker,
+// restarted or not, makes the same one.
 //
-// Bytes are turned into what a network takes: u8 [N,H,W] becomes f32 [B,H,W,1] in [0,1], u8 [N]
-// becomes i64 [B]. Other components keep their dtype and shape.
+// It keeps the place after the element that was asked for last: asking in order reads on. Another
+// place is reached at once where all stages are direct (Stage::direct); otherwise by passing over
+// what is between, from the nearest of a few places that it remembers, or from the start.
+// Elements that a short step forwards would pass over are kept for whoever asks next: replicas do
+// so in any order.
 //
-// One user at a time: it keeps the order of the epochs in use. Does no I/O and has no clock.
+// One user at a time.
 class Pipeline {
  public:
-  // invalid_argument for components of different lengths, no examples, a spec out of range, or a
-  // batch that no epoch fills when the remainder is dropped.
-  static Expected<Pipeline> make(std::vector<Tensor> examples, const PipelineSpec& spec);
+  // Elements that are not of `declared` are refused.
+  Pipeline(StagePtr last, Signature declared);
+  Pipeline(Pipeline&&) noexcept = default;
 
-  const PipelineSpec& spec() const { return spec_; }
-  std::int64_t examples() const { return count_; }
-  std::uint64_t elements_per_epoch() const { return per_epoch_; }
-  // Nullopt when it never ends.
+  const Signature& signature() const { return declared_; }
+  // How many there are, as far as it is known: that of a stream shows at its end.
   std::optional<std::uint64_t> elements() const;
 
-  // out_of_range past the end.
-  Expected<std::vector<Tensor>> element(std::uint64_t index);
-  // What a first element looks like: the right dtypes and shapes, examples in file order.
-  Expected<std::vector<Tensor>> sample() const;
+  // Past the end: dataset_ended().
+  Expected<std::vector<Tensor>> element(std::uint64_t number);
 
  private:
-  struct Epoch {
-    std::uint64_t number = ~std::uint64_t{0};
-    std::vector<std::uint32_t> order;
-  };
-  Pipeline() = default;
-  const std::vector<std::uint32_t>& order_of(std::uint64_t epoch);
+  Status seek(std::uint64_t number);
+  Status skip_to(std::uint64_t number);
+  void keep_until(std::uint64_t number);
+  Expected<std::vector<Tensor>> checked(std::uint64_t number, const Example& element) const;
+  void remember();
 
-  PipelineSpec spec_;
-  std::vector<Tensor> examples_;
-  std::int64_t count_ = 0;
-  std::uint64_t per_epoch_ = 0;
-  // Two, so that elements made ahead may already be the next epoch's.
-  std::array<Epoch, 2> epochs_;
+  StagePtr last_;
+  Signature declared_;
+  std::optional<std::uint64_t> end_;
+  std::unique_ptr<Pass> pass_;  // none after an error
+  std::uint64_t position_ = 0;  // of the element that it gives next
+  std::map<std::uint64_t, std::unique_ptr<Pass>> remembered_;
+  std::map<std::uint64_t, Example> kept_;  // made, and not asked for yet
+  std::uint64_t interval_;                 // elements between places to remember
+  std::uint64_t looked_ = 0;               // the last place that was thought of
 };
 
-// The order of one epoch: position i shows example order[i]. A window of w keeps the next w
-// examples and draws the next one from them; w >= count is a uniform permutation.
-std::vector<std::uint32_t> epoch_order(std::int64_t count, std::int64_t window, std::uint64_t seed,
-                                       std::uint64_t epoch);
+// out_of_range: there is no element after `elements` of them. And whether a run has failed because
+// of that, rather than of anything else that is out of range.
+Status dataset_ended(std::uint64_t elements);
+bool is_dataset_end(const Status& status);
 
 }  // namespace troupe

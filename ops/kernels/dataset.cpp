@@ -1,5 +1,6 @@
-// Dataset and NextElement: input pipelines. The element of a run is a function of its index alone
-// (ops/data/pipeline.hpp); reading files and handing out indices is the runtime's.
+// Dataset, DataPipeline and NextElement: input pipelines. The element of a run is a function of its
+// number alone (ops/data/pipeline.hpp); reading files and handing out numbers is the runtime's.
+#include "troupe/ops/data/stage_kind.hpp"
 #include "troupe/ops/op.hpp"
 
 using namespace troupe;
@@ -16,6 +17,20 @@ Status dataset_shape(InferenceContext& c) {
   for (const char* name : {"shuffle", "limit", "prefetch", "first"})
     if (c.int_attr(name) < 0)
       return invalid_argument("`" + std::string(name) + "` must not be negative");
+  c.set(0, PartialShape::scalar());
+  return ok_status();
+}
+
+Status pipeline_shape(InferenceContext& c) {
+  if (c.int_attr("prefetch") < 0) return invalid_argument("`prefetch` must not be negative");
+  const auto* stages = c.attrs().find("stages")->second.get<std::vector<std::string>>();
+  TROUPE_TRY(const Signature elements, pipeline_signature(*stages));
+  for (const Component& component : elements)
+    if (component.dtype == DType::invalid)
+      return invalid_argument("the stages do not say what elements consist of");
+  const Tensor* tensors = c.attrs().find("tensors")->second.get<Tensor>();
+  if (tensors->dtype() != DType::string)
+    return invalid_argument("`tensors` must be strings of bytes");
   c.set(0, PartialShape::scalar());
   return ok_status();
 }
@@ -50,6 +65,18 @@ TROUPE_OPS(dataset) {
                 "all) from `first` on, shuffled anew in each epoch through a window of `shuffle` "
                 "examples (0: in order) by `seed` alone, `repeat`ed that many times (-1: for "
                 "ever). `prefetch` elements are made ahead."});
+  r.add({.name = "DataPipeline",
+         .out = {"handle: resource"},
+         .attrs = {"stages: list(string)", "files: list(string) = []", "tensors: tensor",
+                   "prefetch: int = 0", "container: string = ", "shared_name: string = "},
+         .shape = pipeline_shape,
+         .no_gradient = "a handle",
+         .stateful = true,
+         .role = Role::handle,
+         .external = {.resource = "dataset"},
+         .doc = "A handle on an input pipeline: `stages` over sources, in words, each over those "
+                "before it that none has taken (ops/data/examples.hpp); sources take `files` and "
+                "`tensors`, as bytes, in their order. `prefetch` elements are made ahead."});
   r.add({.name = "NextElement",
          .in = {"handle: resource"},
          .out = {"values: types..."},

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/actors/sessions.hpp"
+#include "troupe/ops/api/generated.hpp"
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/data/data.hpp"
 
@@ -188,5 +189,132 @@ TEST_CASE("a reset lets the datasets of a container begin anew") {
     step.run();
     s->reset();
     CHECK(labels_of({step.run()[0]}) == std::vector(expected.begin(), expected.begin() + 2));
+  }
+}
+
+TEST_CASE("a pass gives each element of a finite dataset once, and begins anew each time") {
+  const auto expected = drawn_labels(7);
+  for (const Place& place : kPlaces) {
+    INFO(place.name);
+    Digits d(place, 7);  // the last element is short
+    Output first = sum(cast<float>(d.labels));
+    PlacedSession s(d.g, place);
+    auto step = s->compile({d.labels});
+    for (int times = 0; times < 2; ++times) {
+      std::vector<Tensor> batches;
+      for (const std::vector<Tensor>& fetched : step.pass()) batches.push_back(fetched[0]);
+      CHECK(labels_of(batches) == expected);
+    }
+    int runs = 0;
+    for (auto [labels] : s->compile({first}).pass<float>()) {
+      CHECK(labels == float(expected[0] + expected[1]));
+      if (++runs == 1) break;  // left at its first element
+    }
+    step.rewind();
+    CHECK(labels_of({step.run()[0]}) == std::vector(expected.begin(), expected.begin() + 2));
+    CHECK(step.next().has_value());
+    for (int i = 0; i < 2; ++i) CHECK(step.next().has_value());
+    for (int i = 0; i < 2; ++i) CHECK_FALSE(step.next().has_value());
+  }
+}
+
+TEST_CASE("a pass leaves no element out, whatever the number of replicas") {
+  const auto expected = drawn_labels(10);
+  Graph g;
+  auto [images, labels] = data::digits(10).batch(2).outputs(g);
+  Output all = sum(cast<float>(labels));
+  Cluster cluster = one_thread();
+  cluster.replicas = 2;
+  Session s(g, cluster);
+  auto step = s.compile({all});
+  float sum = 0;
+  int runs = 0;
+  for (auto [part] : step.pass<float>()) {
+    sum += part;
+    ++runs;
+  }
+  CHECK(runs == 5);
+  float wanted = 0;
+  for (std::int64_t label : expected) wanted += float(label);
+  CHECK(sum == wanted);
+}
+
+TEST_CASE("a pass that fails says why, and what is out of range is not taken for an end") {
+  Graph g;
+  auto [images, labels] = data::digits(8).batch(2).outputs(g);
+  Output table = constant<float>(g, {3}, {1, 2, 3});
+  Output fetched = gather(table, labels + constant(g, std::int64_t{100}));
+  Session s(g, one_thread());
+  auto step = s.compile({fetched});
+  auto next = step.try_next();
+  CHECK_FALSE(next.ok());
+  CHECK_THROWS_AS(
+      [&] {
+        for (auto& values : step.pass()) (void)values;
+      }(),
+      Error);
+}
+
+TEST_CASE("a dataset is not rewound while a run reads it, nor a step that reads none") {
+  for (const Place& place : kPlaces) {
+    INFO(place.name);
+    Graph g;
+    Gate gate(g, place.second);
+    auto [images, labels] = data::digits(8).batch(2).outputs(g);
+    PlacedSession s(g, place);
+    auto reads = s->compile({labels, gate.taken});
+    auto none = s->compile({}, {gate.put}, {gate.fed});
+    PendingRun run = reads.start();
+    // It holds its element until the gate is fed.
+    Status refused = reads.try_rewind();
+    CHECK(refused.code() == Code::failed_precondition);
+    CHECK(refused.message() == "dataset 'data' cannot begin anew: a run is reading it");
+    none.run({Tensor::scalar(1.0f)});
+    const auto first = run.get();
+    CHECK(none.try_rewind().code() == Code::invalid_argument);
+    REQUIRE(reads.try_rewind().ok());
+    none.run({Tensor::scalar(2.0f)});
+    CHECK(Tensor::same(reads.run()[0], first[0]));
+  }
+}
+
+TEST_CASE("a pipeline of stages goes on where a job was when it is restored") {
+  Tensor rows = Tensor::make(DType::i64, Shape{20}).value();
+  for (int i = 0; i < 20; ++i) rows.mutable_data<std::int64_t>()[i] = i;
+  for (const Place& place : kPlaces) {
+    INFO(place.name);
+    auto build = [&](Graph& g) {
+      auto here = g.with_device(place.second);
+      const auto part = data::tensors({rows});
+      return data::interleave({part.shard(2, 0), part.shard(2, 1).shuffle(5)})
+          .shuffle(7)
+          .repeat()
+          .batch(3, data::Remainder::drop)
+          .prefetch(2)
+          .outputs<1>(g)[0];
+    };
+    std::vector<Tensor> whole;
+    JobState saved;
+    {
+      Graph g(3);
+      Output x = build(g);
+      Variable v = variable(g, "v", Tensor::scalar(std::int64_t{0}));
+      Op add = assign_add(v, sum(x));
+      PlacedSession s(g, place);
+      s->init();
+      auto step = s->compile({x}, {add});
+      for (int i = 0; i < 15; ++i) {
+        if (i == 6) saved = value_or_throw(s->try_state());
+        whole.push_back(step.run()[0]);
+      }
+    }
+    Graph g(3);
+    Output x = build(g);
+    Variable v = variable(g, "v", Tensor::scalar(std::int64_t{0}));
+    Op add = assign_add(v, sum(x));
+    PlacedSession s(g, place);
+    s->restore(saved.variables, saved.committed, saved.datasets);
+    auto step = s->compile({x}, {add});
+    for (std::size_t i = 6; i < whole.size(); ++i) CHECK(Tensor::same(step.run()[0], whole[i]));
   }
 }

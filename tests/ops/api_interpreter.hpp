@@ -118,7 +118,7 @@ class Interpreter {
     auto [at, added] = pipelines_.try_emplace(dataset);
     if (added)
       at->second = std::make_unique<Pipeline>(
-          open_dataset(g_.node(dataset), [](const std::string& path) -> Expected<std::string> {
+          open_dataset(g_.node(dataset), [](const std::string& path) -> Expected<DataFilePtr> {
             return not_found(path);
           }).value());
     return at->second->element(run_).value();

@@ -72,3 +72,17 @@ TEST_CASE("rewinding a container begins its datasets anew and no others") {
   CHECK(places.places() == std::vector<DatasetPlace>{{kData, 2, {}}});
   CHECK(places.take(kBoth) == Elements{{2, 3}, {0}});
 }
+
+TEST_CASE("rewinding what a step reads waits for nobody: it is refused while a run reads it") {
+  DatasetPlaces places;
+  Elements first = places.take(kBoth), second = places.take(kOne);
+  CHECK(places.rewind(kBoth).code() == Code::failed_precondition);
+  places.end(kBoth, first, true);
+  CHECK(places.rewind(kBoth).code() == Code::failed_precondition);
+  CHECK(places.rewind({{kOther, 1}}).ok());
+  places.end(kOne, second, false);
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 2, {}}});
+  CHECK(places.rewind(kOne).ok());
+  CHECK(places.take(kBoth) == Elements{{0, 1}, {0}});
+  CHECK(places.rewind(Shares{}).code() == Code::invalid_argument);
+}

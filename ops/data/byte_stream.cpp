@@ -1,0 +1,129 @@
+#include "troupe/ops/data/byte_stream.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+constexpr std::size_t kBuffer = std::size_t{64} << 10;
+
+// Packed content of a file on its way through zlib.
+class Inflater {
+ public:
+  Inflater() { usable_ = inflateInit2(&stream_, 15 + 16) == Z_OK; }
+  Inflater(const Inflater& other)
+      : input_(other.input_), offset_(other.offset_), ended_(other.ended_) {
+    // zlib copies its own state; what it has not yet read is in our buffer.
+    usable_ = other.usable_ && inflateCopy(&stream_, const_cast<z_stream*>(&other.stream_)) == Z_OK;
+    const std::size_t left = other.stream_.avail_in;
+    stream_.avail_in = uInt(left);
+    stream_.next_in = reinterpret_cast<Bytef*>(input_.data() + (input_.size() - left));
+  }
+  Inflater& operator=(const Inflater&) = delete;
+  ~Inflater() {
+    if (usable_) inflateEnd(&stream_);
+  }
+
+  // How many bytes it put into `out`; 0: the end.
+  Expected<std::size_t> read(const DataFile& file, std::span<char> out) {
+    if (!usable_) return resource_exhausted("zlib has no memory");
+    if (ended_) return std::size_t{0};
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = uInt(out.size());
+    while (stream_.avail_out == out.size()) {
+      if (stream_.avail_in == 0) TROUPE_TRY(refill(file));
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      if (result == Z_STREAM_END) {
+        ended_ = true;
+        TROUPE_TRY(check_end(file));
+        break;
+      }
+      // Z_BUF_ERROR with input left, or none to be had, is content that stops in the middle.
+      if (result != Z_OK ||
+          (stream_.avail_in == 0 && offset_ == file.size() && stream_.avail_out == out.size()))
+        return data_loss("damaged or truncated gzip content");
+    }
+    return out.size() - stream_.avail_out;
+  }
+
+ private:
+  Status refill(const DataFile& file) {
+    const std::size_t part = std::min<std::uint64_t>(kBuffer, file.size() - offset_);
+    input_.resize(part);
+    TROUPE_TRY(file.read_at(offset_, input_));
+    offset_ += part;
+    stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    stream_.avail_in = uInt(part);
+    return ok_status();
+  }
+  Status check_end(const DataFile& file) const {
+    const std::uint64_t left = stream_.avail_in + (file.size() - offset_);
+    if (left == 0) return ok_status();
+    return data_loss(std::to_string(left) + " bytes stand after the end of the gzip content");
+  }
+
+  z_stream stream_{};
+  std::string input_;
+  std::uint64_t offset_ = 0;  // of the file
+  bool usable_ = false, ended_ = false;
+};
+
+ByteStream::ByteStream(DataFilePtr file) : file_(std::move(file)), buffer_(kBuffer, '\0') {}
+ByteStream::ByteStream(const ByteStream& other)
+    : file_(other.file_),
+      inflater_(other.inflater_ ? std::make_unique<Inflater>(*other.inflater_) : nullptr),
+      buffer_(other.buffer_),
+      begin_(other.begin_),
+      end_(other.end_),
+      offset_(other.offset_) {}
+ByteStream::ByteStream(ByteStream&&) noexcept = default;
+ByteStream& ByteStream::operator=(ByteStream&&) noexcept = default;
+ByteStream::~ByteStream() = default;
+
+Expected<ByteStream> ByteStream::open(DataFilePtr file) {
+  TROUPE_TRY(const bool packed, is_gzip(*file));
+  ByteStream stream(std::move(file));
+  if (packed) stream.inflater_ = std::make_unique<Inflater>();
+  return stream;
+}
+
+Expected<std::string_view> ByteStream::chunk() {
+  if (begin_ == end_) TROUPE_TRY(refill());
+  return std::string_view(buffer_).substr(begin_, end_ - begin_);
+}
+
+Status ByteStream::refill() {
+  begin_ = end_ = 0;
+  if (inflater_) {
+    auto read = inflater_->read(*file_, buffer_);
+    if (!read.ok()) return in_file(read.status(), *file_);
+    end_ = *read;
+    return ok_status();
+  }
+  const std::size_t part = std::min<std::uint64_t>(buffer_.size(), file_->size() - offset_);
+  TROUPE_TRY(file_->read_at(offset_, std::span(buffer_).first(part)));
+  offset_ += part;
+  end_ = part;
+  return ok_status();
+}
+
+std::uint64_t ByteStream::bytes_held() const {
+  return buffer_.size() + (inflater_ ? 2 * kBuffer : 0);
+}
+
+Expected<std::string> read_content(DataFilePtr file, std::uint64_t most) {
+  TROUPE_TRY(ByteStream stream, ByteStream::open(file));
+  std::string content;
+  for (;;) {
+    TROUPE_TRY(const std::string_view chunk, stream.chunk());
+    if (chunk.empty()) return content;
+    if (chunk.size() > most - content.size())
+      return in_file(
+          resource_exhausted("more than " + std::to_string(most) + " bytes when unpacked"), *file);
+    content.append(chunk);
+    stream.consume(chunk.size());
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,197 @@
+#include "troupe/ops/data/examples.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "troupe/core/hash.hpp"
+#include "troupe/ops/data/sources/tensors.hpp"
+#include "troupe/ops/data/stage_kind.hpp"
+#include "troupe/ops/data/stage_text.hpp"
+
+namespace troupe::data {
+
+namespace {
+
+// Stands for the graph's seed until outputs() knows it.
+constexpr char kGraphSeed[] = "graph";
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+const char* word(Remainder remainder) { return remainder == Remainder::drop ? "drop" : "keep"; }
+
+std::string shape_word(const PartialShape& shape) {
+  return shape.known_rank() ? shape.text() : "?";
+}
+
+std::string stage(const char* name, std::vector<std::string> arguments) {
+  return StageText{name, std::move(arguments)}.text();
+}
+
+}  // namespace
+
+Examples Examples::of(std::string source, std::vector<std::string> files,
+                      std::vector<Tensor> tensors) {
+  Examples examples;
+  examples.stages_ = {std::move(source)};
+  examples.files_ = std::move(files);
+  examples.tensors_ = std::move(tensors);
+  return examples;
+}
+
+Examples Examples::with(std::string stage) const {
+  Examples more = *this;
+  more.stages_.push_back(std::move(stage));
+  return more;
+}
+
+Examples Examples::take(std::int64_t count) const { return with(stage("take", {number(count)})); }
+Examples Examples::skip(std::int64_t count) const { return with(stage("skip", {number(count)})); }
+Examples Examples::shard(std::int64_t shards, std::int64_t index) const {
+  return with(stage("shard", {number(shards), number(index)}));
+}
+Examples Examples::shuffle(std::int64_t window, std::optional<std::uint64_t> seed) const {
+  return with(stage("shuffle", {number(window), seed ? std::to_string(*seed) : kGraphSeed}));
+}
+Examples Examples::repeat(std::int64_t passes) const {
+  return with(stage("repeat", {number(passes)}));
+}
+Examples Examples::batch(std::int64_t size, Remainder remainder) const {
+  return with(stage("batch", {number(size), word(remainder)}));
+}
+
+namespace {
+
+// A shape and a value for each component; those that are not given are the components' own.
+void append_paddings(std::vector<std::string>& arguments, const Paddings& paddings,
+                     const Expected<Signature>& input) {
+  // What is wrong before it shows when outputs() looks at the whole.
+  const std::size_t components = input.ok() ? input->size() : 0;
+  for (std::size_t c = 0; c < std::max(components, paddings.size()); ++c) {
+    const Padding padding = c < paddings.size() ? paddings[c] : Padding{};
+    arguments.push_back(shape_word(padding.shape));
+    arguments.push_back(fmt::format("{}", padding.value));
+  }
+}
+
+}  // namespace
+
+Examples Examples::padded_batch(std::int64_t size, const Paddings& paddings,
+                                Remainder remainder) const {
+  std::vector<std::string> arguments = {number(size), word(remainder)};
+  append_paddings(arguments, paddings, signature());
+  return with(stage("padded_batch", std::move(arguments)));
+}
+
+Examples Examples::bucket_by_length(std::vector<std::int64_t> boundaries,
+                                    std::vector<std::int64_t> sizes, const Paddings& paddings,
+                                    Remainder remainder, std::int64_t component) const {
+  std::vector<std::string> arguments = {number(component), word(remainder),
+                                        std::to_string(boundaries.size())};
+  for (std::int64_t boundary : boundaries) arguments.push_back(number(boundary));
+  arguments.push_back(std::to_string(sizes.size()));
+  for (std::int64_t size : sizes) arguments.push_back(number(size));
+  append_paddings(arguments, paddings, signature());
+  return with(stage("bucket", std::move(arguments)));
+}
+
+Examples Examples::prefetch(std::int64_t elements) const {
+  Examples more = *this;
+  more.prefetch_ = elements;
+  return more;
+}
+
+// The first shuffle has the seed itself; others theirs, so that no two draw alike.
+std::vector<std::string> Examples::stages_with(std::uint64_t seed) const {
+  std::vector<std::string> stages = stages_;
+  std::uint64_t shuffles = 0;
+  for (std::string& text : stages) {
+    if (!text.starts_with("shuffle ") || !text.ends_with(kGraphSeed)) continue;
+    text.resize(text.size() - (sizeof kGraphSeed - 1));
+    text += std::to_string(shuffles == 0 ? seed : hash_combine(seed, shuffles));
+    ++shuffles;
+  }
+  return stages;
+}
+
+Expected<Signature> Examples::signature() const { return pipeline_signature(stages_with(0)); }
+
+std::vector<Output> Examples::outputs(GraphBuilder& g, std::string_view name, Site site) const {
+  const std::vector<std::string> stages = stages_with(g.def().seed);
+  auto elements = pipeline_signature(stages);
+  if (!elements.ok()) throw Error(elements.status().in("describing a dataset").at(site));
+  std::vector<DType> types;
+  std::vector<PartialShape> shapes;
+  for (const Component& component : *elements) {
+    types.push_back(component.dtype);
+    shapes.push_back(component.shape);
+  }
+  Tensor bytes = value_or_throw(Tensor::make(DType::string, Shape{std::int64_t(tensors_.size())}));
+  std::transform(tensors_.begin(), tensors_.end(), bytes.mutable_data<std::string>(), tensor_bytes);
+  const Op dataset = g.add(NodeSpec{
+      .op = "DataPipeline",
+      .attrs = {{"stages", stages}, {"files", files_}, {"tensors", bytes}, {"prefetch", prefetch_}},
+      .name = std::string(name),
+      .site = site});
+  const Op next = g.add(NodeSpec{.op = "NextElement",
+                                 .inputs = {dataset.output()},
+                                 .attrs = {{"types", types}, {"shapes", shapes}},
+                                 .name = std::string(name) + "_next",
+                                 .site = site});
+  return next.outputs();
+}
+
+std::vector<Output> Examples::checked_outputs(std::size_t n, GraphBuilder& g, std::string_view name,
+                                              Site site) const {
+  const auto elements = signature();
+  if (elements.ok() && elements->size() != n)
+    throw Error(invalid_argument(fmt::format("elements of {} components, not {}: {}",
+                                             elements->size(), n, signature_text(*elements)))
+                    .at(site));
+  return outputs(g, name, site);
+}
+
+Examples interleave(const std::vector<Examples>& inputs) {
+  Examples all;
+  for (const Examples& input : inputs) {
+    all.stages_.insert(all.stages_.end(), input.stages_.begin(), input.stages_.end());
+    all.files_.insert(all.files_.end(), input.files_.begin(), input.files_.end());
+    all.tensors_.insert(all.tensors_.end(), input.tensors_.begin(), input.tensors_.end());
+  }
+  return all.with(stage("interleave", {std::to_string(inputs.size())}));
+}
+
+Examples tensors(const std::vector<Tensor>& tensors) {
+  std::vector<std::string> arguments;
+  for (const Tensor& tensor : tensors) {
+    arguments.emplace_back(dtype_name(tensor.dtype()));
+    arguments.push_back(tensor.shape().text());
+  }
+  return Examples::of(stage("tensors", std::move(arguments)), {}, tensors);
+}
+
+Examples text(std::string_view path, const TextOptions& options) {
+  return Examples::of(stage("text", {number(options.window),
+                                     number(options.stride == 0 ? options.window : options.stride),
+                                     fmt::format("{}", options.from), fmt::format("{}", options.to),
+                                     options.vocabulary.characters()}),
+                      {std::string(path)});
+}
+
+Examples lines(std::string_view path, const Vocabulary& vocabulary) {
+  return Examples::of(stage("lines", {vocabulary.characters()}), {std::string(path)});
+}
+
+Examples csv(std::string_view path, const std::vector<CsvColumn>& columns,
+             const CsvOptions& options) {
+  std::vector<std::string> arguments = {std::string(1, options.delimiter),
+                                        options.header ? "header" : "plain"};
+  for (const CsvColumn& column : columns) {
+    std::string text = column.skip ? "skip" : std::string(dtype_name(column.dtype));
+    if (column.cells != 1) text += "*" + number(column.cells);
+    if (column.missing) text += "=" + *column.missing;
+    arguments.push_back(std::move(text));
+  }
+  return Examples::of(stage("csv", std::move(arguments)), {std::string(path)});
+}
+
+}  // namespace troupe::data

@@ -1,0 +1,138 @@
+// Input pipelines of any source and any stages, as a client writes them.
+//
+//   auto [x, y] = data::text("book.txt", {.window = 64, .vocabulary = vocabulary})
+//                     .shuffle(100'000).repeat().batch(32).prefetch(2).outputs<2>(g);
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/graph/builder.hpp"
+#include "troupe/ops/data/source.hpp"
+#include "troupe/ops/data/stack.hpp"
+#include "troupe/ops/data/vocabulary.hpp"
+
+namespace troupe::data {
+
+// What becomes of the last batch of a pass when it is not full.
+enum class Remainder { keep, drop };
+
+// How examples of different shapes become a batch: each component is filled up behind with its
+// value, to its shape; dimensions that the shape does not know are as long as the batch's longest.
+// A component that is not named is padded with 0 to its own shape.
+using Paddings = std::vector<Padding>;
+
+// A source and stages over it, in the order in which they are called; each call returns the
+// description with one stage more. Each stage sees what the one before it gives: a shuffle before a
+// batch shuffles examples, one after it batches; a repeat before a batch lets batches cross the end
+// of a pass. Nothing is read before a run, and what is read is read where the pipeline runs.
+//
+// Element e is a function of the stages, the files and e alone. How many a job has taken is part of
+// its state, and so a resumed job goes on with the next one. Sources in tensors, text, CIFAR-10 and
+// IDX files find it at once; over a shuffle, buckets, CSV and lines it takes a walk over what is
+// before it.
+//
+// outputs() throws Error for arguments that are out of range.
+class Examples {
+ public:
+  // The first ones only; all but the first ones.
+  Examples take(std::int64_t count) const;
+  Examples skip(std::int64_t count) const;
+  // Every `shards`th one from `index` on: what one of several jobs reads.
+  Examples shard(std::int64_t shards, std::int64_t index) const;
+  // In another order in each pass, drawn from a window of that many. It holds as many: of a source
+  // that is read at any place 40 bytes each, of others the examples. The order is the seed's; the
+  // graph's unless given.
+  Examples shuffle(std::int64_t window, std::optional<std::uint64_t> seed = {}) const;
+  // That many passes; -1: for ever.
+  Examples repeat(std::int64_t passes = -1) const;
+  // [size, ...]; invalid_argument while running when shapes differ.
+  Examples batch(std::int64_t size, Remainder remainder = Remainder::keep) const;
+  Examples padded_batch(std::int64_t size, const Paddings& paddings = {},
+                        Remainder remainder = Remainder::keep) const;
+  // Padded batches of examples of like length, which is dimension 0 of `component`: of lengths
+  // below boundaries[0] in batches of sizes[0], ..., from the last boundary on in batches of the
+  // last size. The batch that is full first comes first.
+  Examples bucket_by_length(std::vector<std::int64_t> boundaries, std::vector<std::int64_t> sizes,
+                            const Paddings& paddings = {}, Remainder remainder = Remainder::keep,
+                            std::int64_t component = 0) const;
+  // Elements made ahead of their use.
+  Examples prefetch(std::int64_t elements) const;
+
+  // dtypes and shapes of what a run gets; invalid_argument for arguments that are out of range.
+  Expected<Signature> signature() const;
+
+  // The components of one element a run: the next of the dataset.
+  std::vector<Output> outputs(GraphBuilder& g, std::string_view name = "data",
+                              Site site = Site::here()) const;
+  // auto [x, y] = examples.outputs<2>(g); invalid_argument, thrown, when there are others.
+  template <std::size_t N>
+  std::array<Output, N> outputs(GraphBuilder& g, std::string_view name = "data",
+                                Site site = Site::here()) const {
+    std::array<Output, N> out;
+    const std::vector<Output> all = checked_outputs(N, g, name, site);
+    for (std::size_t i = 0; i < N; ++i) out[i] = all[i];
+    return out;
+  }
+
+  // A source as its file in ops/data/sources describes it; what it takes files from.
+  static Examples of(std::string stage, std::vector<std::string> files,
+                     std::vector<Tensor> tensors = {});
+
+ private:
+  friend Examples interleave(const std::vector<Examples>& inputs);
+  Examples with(std::string stage) const;
+  std::vector<Output> checked_outputs(std::size_t n, GraphBuilder& g, std::string_view name,
+                                      Site site) const;
+  std::vector<std::string> stages_with(std::uint64_t seed) const;
+
+  std::vector<std::string> stages_, files_;
+  std::vector<Tensor> tensors_;
+  std::int64_t prefetch_ = 0;
+};
+
+// An example of each in turn; one that has ended loses its turn. Files that are read side by side,
+// or sources that are mixed.
+Examples interleave(const std::vector<Examples>& inputs);
+
+// Rows of tensors: component c of example i is tensors[c][i].
+Examples tensors(const std::vector<Tensor>& tensors);
+
+struct TextOptions {
+  std::int64_t window = 64;  // characters of an example
+  std::int64_t stride = 0;   // between the beginnings of two windows; 0: the window's length
+  // The part of the file that is read, as fractions of its length: {.to = 0.9} to train,
+  // {.from = 0.9} to test. Windows do not cross its ends.
+  double from = 0, to = 1;
+  // Unless given, that of the whole file, which is then read when the dataset is opened.
+  Vocabulary vocabulary = {};
+};
+// Windows of a text file: the numbers of characters, i64 [window], and those of the characters that
+// follow each, i64 [window]. data_loss while running for a character that the vocabulary lacks.
+Examples text(std::string_view path, const TextOptions& options = {});
+
+// The lines of a text file: numbers of characters, i64 [length]. For padded batches and buckets.
+Examples lines(std::string_view path, const Vocabulary& vocabulary = {});
+
+struct CsvColumn {
+  DType dtype = DType::f32;  // f32 f64 i32 i64 u8 bool string
+  std::int64_t cells = 1;    // so many columns of the file are one component, [cells]
+  std::optional<std::string> missing = {};  // what an empty cell stands for; none: it is an error
+  bool skip = false;                        // the file's columns are passed over
+};
+struct CsvOptions {
+  char delimiter = ',';
+  bool header = true;  // the first record names the columns
+};
+// Records of a CSV file (RFC 4180), a component [] for each column, or [cells] for several of them.
+// data_loss, with file, line and column, for a record of more or fewer cells and for a cell that is
+// no value of its dtype.
+Examples csv(std::string_view path, const std::vector<CsvColumn>& columns,
+             const CsvOptions& options = {});
+
+}  // namespace troupe::data

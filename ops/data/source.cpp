@@ -1,0 +1,29 @@
+#include "troupe/ops/data/source.hpp"
+
+namespace troupe {
+
+std::string signature_text(const Signature& signature) {
+  std::string out;
+  for (const Component& component : signature)
+    out += (out.empty() ? "" : ", ") + std::string(dtype_name(component.dtype)) +
+           component.shape.text();
+  return out;
+}
+
+bool fits(const Signature& signature, const std::vector<Tensor>& values) {
+  if (signature.size() != values.size()) return false;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i].dtype() != signature[i].dtype || !signature[i].shape.accepts(values[i].shape()))
+      return false;
+  return true;
+}
+
+Status Source::read(std::uint64_t, std::int64_t, std::span<Tensor>, std::int64_t) const {
+  return internal_error("this source is read through cursors");
+}
+
+Expected<std::unique_ptr<Cursor>> Source::start() const {
+  return internal_error("this source is read at places, not through cursors");
+}
+
+}  // namespace troupe

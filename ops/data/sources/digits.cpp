@@ -1,0 +1,80 @@
+// `digits SEED FIRST COUNT`: digits drawn by a program (ops/data/digits.hpp): f32 [28,28,1] in
+// [0,1] and their labels i64. Small sets are drawn once and kept; others are drawn as they are
+// read.
+#include <limits>
+
+#include "troupe/ops/data/digits.hpp"
+#include "troupe/ops/data/sources/pixels.hpp"
+#include "troupe/ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t kPixels = kDigitSide * kDigitSide;
+constexpr std::int64_t kMostKept = 150'000;  // about 120 MB
+
+struct DigitRange {
+  std::uint64_t seed = 0, first = 0;
+  std::int64_t count = 0;
+};
+
+Signature digits_signature() {
+  return {{DType::f32, {kDigitSide, kDigitSide, 1}}, {DType::i64, PartialShape::scalar()}};
+}
+
+class DigitsSource final : public Source {
+ public:
+  // `kept`: what digit_set says of the range, or nothing.
+  DigitsSource(const DigitRange& range, std::vector<Tensor> kept)
+      : Source(digits_signature()), range_(range), kept_(std::move(kept)) {}
+  std::optional<std::uint64_t> count() const override { return std::uint64_t(range_.count); }
+  Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
+              std::int64_t row) const override {
+    std::vector<Tensor> drawn;
+    if (kept_.empty()) {
+      TROUPE_TRY(drawn, digit_set(range_.seed, range_.first + first, n));
+    }
+    const std::vector<Tensor>& set = kept_.empty() ? drawn : kept_;
+    const std::int64_t at = kept_.empty() ? 0 : std::int64_t(first);
+    to_floats({set[0].data<char>() + at * kPixels, std::size_t(n * kPixels)},
+              out[0].mutable_data<float>() + row * kPixels);
+    to_labels({set[1].data<char>() + at, std::size_t(n)},
+              out[1].mutable_data<std::int64_t>() + row);
+    return ok_status();
+  }
+
+ private:
+  DigitRange range_;
+  std::vector<Tensor> kept_;
+};
+
+Expected<DigitRange> digit_range(const StageText& stage) {
+  TROUPE_TRY(stage.takes(3, 3));
+  DigitRange range;
+  TROUPE_TRY(range.seed, stage.seed(0));
+  TROUPE_TRY(const std::int64_t first, stage.number(1, 0));
+  range.first = std::uint64_t(first);
+  TROUPE_TRY(range.count, stage.number(2, 1));
+  return range;
+}
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(digit_range(stage));
+  return digits_signature();
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
+  TROUPE_TRY(const DigitRange range, digit_range(stage));
+  std::vector<Tensor> kept;
+  if (range.count <= kMostKept) {
+    TROUPE_TRY(kept, digit_set(range.seed, range.first, range.count));
+  }
+  return source_stage(std::make_unique<DigitsSource>(range, std::move(kept)));
+}
+
+}  // namespace
+
+StageKind digits_source() { return {"digits", 0, signature, open}; }
+
+}  // namespace troupe

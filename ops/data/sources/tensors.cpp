@@ -1,0 +1,140 @@
+// `tensors DTYPE SHAPE...`: tensors of the node side by side, the example in dimension 0, as they
+// are. Their elements stand in the node as bytes, strings each after its length in 8 bytes.
+#include "troupe/ops/data/sources/tensors.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "troupe/ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+std::string tensor_bytes(const Tensor& tensor) {
+  if (tensor.dtype() != DType::string)
+    return {static_cast<const char*>(tensor.raw()), tensor.bytes()};
+  std::string out;
+  for (const std::string& text : tensor.span<std::string>()) {
+    const std::uint64_t size = text.size();
+    out.append(reinterpret_cast<const char*>(&size), sizeof size);
+    out += text;
+  }
+  return out;
+}
+
+namespace {
+
+Status wrong_size(DType dtype, const Shape& shape, std::size_t bytes) {
+  return invalid_argument(std::string(dtype_name(dtype)) + shape.text() + " in " +
+                          std::to_string(bytes) + " bytes");
+}
+
+Expected<Tensor> tensor_of(DType dtype, const Shape& shape, std::string_view bytes) {
+  // Before memory is taken for what is only claimed.
+  const std::uint64_t each = dtype == DType::string ? sizeof(std::uint64_t) : dtype_size(dtype);
+  if (std::uint64_t(shape.elements()) > bytes.size() / each)
+    return wrong_size(dtype, shape, bytes.size());
+  TROUPE_TRY(Tensor tensor, Tensor::make(dtype, shape));
+  if (dtype != DType::string) {
+    if (tensor.bytes() != bytes.size()) return wrong_size(dtype, shape, bytes.size());
+    std::copy(bytes.begin(), bytes.end(), tensor.mutable_data<char>());
+    return tensor;
+  }
+  std::string_view left = bytes;
+  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+    std::uint64_t size = 0;
+    if (left.size() < sizeof size) return wrong_size(dtype, shape, bytes.size());
+    std::memcpy(&size, left.data(), sizeof size);
+    left.remove_prefix(sizeof size);
+    if (left.size() < size) return wrong_size(dtype, shape, bytes.size());
+    tensor.mutable_data<std::string>()[i] = left.substr(0, size);
+    left.remove_prefix(size);
+  }
+  if (!left.empty()) return wrong_size(dtype, shape, bytes.size());
+  return tensor;
+}
+
+Signature signature_of(const std::vector<Tensor>& tensors) {
+  Signature signature;
+  for (const Tensor& t : tensors)
+    signature.push_back({t.dtype(), Shape(t.shape().dims().subspan(1))});
+  return signature;
+}
+
+class TensorsSource final : public Source {
+ public:
+  explicit TensorsSource(std::vector<Tensor> tensors)
+      : Source(signature_of(tensors)), tensors_(std::move(tensors)) {}
+  std::optional<std::uint64_t> count() const override { return std::uint64_t(tensors_[0].dim(0)); }
+  Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
+              std::int64_t row) const override {
+    for (std::size_t c = 0; c < tensors_.size(); ++c) {
+      const std::int64_t size = tensors_[c].elements() / tensors_[c].dim(0);
+      if (tensors_[c].dtype() == DType::string) {
+        std::copy_n(tensors_[c].data<std::string>() + std::int64_t(first) * size, n * size,
+                    out[c].mutable_data<std::string>() + row * size);
+        continue;
+      }
+      const std::int64_t bytes = size * std::int64_t(dtype_size(tensors_[c].dtype()));
+      std::copy_n(tensors_[c].data<char>() + std::int64_t(first) * bytes, n * bytes,
+                  out[c].mutable_data<char>() + row * bytes);
+    }
+    return ok_status();
+  }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+Expected<DType> dtype_argument(const StageText& stage, std::size_t i) {
+  TROUPE_TRY(const std::string name, stage.word(i));
+  for (int value = 1; value < 256; ++value)
+    if (valid_dtype(std::uint8_t(value)) && dtype_name(DType(value)) == name &&
+        dtype_size(DType(value)) > 0)
+      return DType(value);
+  return invalid_argument("stage '" + stage.text() + "': '" + name + "' is no dtype of tensors");
+}
+
+// What the tensors are; all have as many examples.
+Expected<std::vector<std::pair<DType, Shape>>> tensor_types(const StageText& stage) {
+  TROUPE_TRY(stage.takes(2, 128));
+  std::vector<std::pair<DType, Shape>> types;
+  for (std::size_t i = 0; i + 1 < stage.arguments.size(); i += 2) {
+    TROUPE_TRY(const DType dtype, dtype_argument(stage, i));
+    TROUPE_TRY(const PartialShape shape, stage.shape(i + 1));
+    if (!shape.fully_known() || shape.rank() == 0)
+      return invalid_argument("a component needs its examples in dimension 0");
+    TROUPE_TRY(const Shape whole, Shape::make(shape.dims()));
+    types.emplace_back(dtype, whole);
+    const Shape &first = types[0].second, &last = types.back().second;
+    if (last.dim(0) != first.dim(0))
+      return invalid_argument("components differ in length: " + first.text() + " and " +
+                              last.text());
+  }
+  if (stage.arguments.size() % 2 != 0 || types[0].second.dim(0) == 0)
+    return invalid_argument("a pipeline needs at least one example");
+  return types;
+}
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(const auto types, tensor_types(stage));
+  Signature all;
+  for (const auto& [dtype, shape] : types) all.push_back({dtype, Shape(shape.dims().subspan(1))});
+  return all;
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+  TROUPE_TRY(const auto types, tensor_types(stage));
+  std::vector<Tensor> tensors;
+  for (const auto& [dtype, shape] : types) {
+    TROUPE_TRY(const std::string_view bytes, opening.next_tensor());
+    TROUPE_TRY(Tensor tensor, tensor_of(dtype, shape, bytes));
+    tensors.push_back(std::move(tensor));
+  }
+  return source_stage(std::make_unique<TensorsSource>(std::move(tensors)));
+}
+
+}  // namespace
+
+StageKind tensors_source() { return {"tensors", 0, signature, open}; }
+
+}  // namespace troupe

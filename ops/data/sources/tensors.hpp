@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "troupe/core/tensor.hpp"
+
+namespace troupe {
+
+// A tensor's elements as the source of tensors reads them back.
+std::string tensor_bytes(const Tensor& tensor);
+
+}  // namespace troupe

@@ -1,0 +1,236 @@
+#include "troupe/ops/data/stack.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace troupe {
+
+namespace {
+
+// Copies `n` elements from element `at` of one tensor to element `to` of another.
+void copy_elements(const Tensor& from, std::int64_t at, Tensor& into, std::int64_t to,
+                   std::int64_t n) {
+  if (n == 0) return;
+  if (from.dtype() == DType::string) {
+    std::copy_n(from.data<std::string>() + at, n, into.mutable_data<std::string>() + to);
+    return;
+  }
+  const std::size_t size = dtype_size(from.dtype());
+  std::memcpy(static_cast<char*>(into.mutable_raw()) + std::size_t(to) * size,
+              static_cast<const char*>(from.raw()) + std::size_t(at) * size, std::size_t(n) * size);
+}
+
+Expected<Tensor> rows_of(DType dtype, const Shape& each, std::size_t n) {
+  std::vector<std::int64_t> dims{std::int64_t(n)};
+  dims.insert(dims.end(), each.dims().begin(), each.dims().end());
+  TROUPE_TRY(const Shape shape, Shape::make(dims));
+  return Tensor::make(dtype, shape);
+}
+
+Expected<std::vector<Tensor>> room_for(const Example& first, std::size_t n) {
+  std::vector<Tensor> out;
+  if (first.source != nullptr) {
+    for (const Component& component : first.source->signature()) {
+      TROUPE_TRY(Tensor t, rows_of(component.dtype, component.shape.shape(), n));
+      out.push_back(std::move(t));
+    }
+    return out;
+  }
+  for (const Tensor& value : first.values) {
+    TROUPE_TRY(Tensor t, rows_of(value.dtype(), value.shape(), n));
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+bool same_dims(const Tensor& batch, std::span<const std::int64_t> each) {
+  const auto dims = batch.shape().dims().subspan(1);
+  return std::equal(dims.begin(), dims.end(), each.begin(), each.end());
+}
+
+Status check_alike(const std::vector<Tensor>& batch, const Example& example) {
+  auto differs = [&](const Tensor& t, const std::string& shape) {
+    return invalid_argument("the examples of a batch differ in shape: " + shape +
+                            " beside others in " + t.shape().text() +
+                            "; a padded batch takes them");
+  };
+  for (std::size_t c = 0; c < batch.size(); ++c) {
+    if (example.source != nullptr) {
+      const PartialShape& shape = example.source->signature()[c].shape;
+      if (!same_dims(batch[c], shape.dims())) return differs(batch[c], shape.text());
+    } else if (!same_dims(batch[c], example.values[c].shape().dims())) {
+      return differs(batch[c], example.values[c].shape().text());
+    }
+  }
+  return ok_status();
+}
+
+// How many examples from `begin` on stand one after the other in one source.
+std::size_t run_length(std::span<const Example> examples, std::size_t begin) {
+  const Example& first = examples[begin];
+  std::size_t n = 1;
+  while (begin + n < examples.size() && examples[begin + n].source == first.source &&
+         examples[begin + n].index == first.index + n)
+    ++n;
+  return n;
+}
+
+}  // namespace
+
+Expected<std::vector<Tensor>> values_of(const Example& example) {
+  if (example.source == nullptr) return example.values;
+  TROUPE_TRY(std::vector<Tensor> values, stack({&example, 1}));
+  const Signature& signature = example.source->signature();
+  for (std::size_t c = 0; c < values.size(); ++c)
+    values[c] = values[c].reshaped(signature[c].shape.shape());
+  return values;
+}
+
+Expected<std::vector<Tensor>> stack(std::span<const Example> examples) {
+  TROUPE_TRY(std::vector<Tensor> batch, room_for(examples[0], examples.size()));
+  for (std::size_t i = 0; i < examples.size();) {
+    const Example& example = examples[i];
+    TROUPE_TRY(check_alike(batch, example));
+    if (example.source != nullptr) {
+      const std::size_t n = run_length(examples, i);
+      TROUPE_TRY(example.source->read(example.index, std::int64_t(n), batch, std::int64_t(i)));
+      i += n;
+      continue;
+    }
+    for (std::size_t c = 0; c < batch.size(); ++c) {
+      const std::int64_t size = example.values[c].elements();
+      copy_elements(example.values[c], 0, batch[c], std::int64_t(i) * size, size);
+    }
+    ++i;
+  }
+  return batch;
+}
+
+namespace {
+
+template <class T>
+bool holds(double value) {
+  if constexpr (std::is_floating_point_v<T>) return true;
+  return value == std::trunc(value) && value >= double(std::numeric_limits<T>::lowest()) &&
+         value < std::ldexp(1.0, std::numeric_limits<T>::digits);
+}
+
+// Calls `with` on a value of the C++ type of `dtype`; false for one that is not padded with
+// numbers.
+template <class With>
+bool for_number(DType dtype, With with) {
+  switch (dtype) {
+    case DType::f32:
+      return with(float{});
+    case DType::f64:
+      return with(double{});
+    case DType::i8:
+      return with(std::int8_t{});
+    case DType::i16:
+      return with(std::int16_t{});
+    case DType::i32:
+      return with(std::int32_t{});
+    case DType::i64:
+      return with(std::int64_t{});
+    case DType::u8:
+      return with(std::uint8_t{});
+    case DType::u16:
+      return with(std::uint16_t{});
+    case DType::u32:
+      return with(std::uint32_t{});
+    case DType::u64:
+      return with(std::uint64_t{});
+    case DType::bool_:
+      return with(bool{});
+    default:
+      return false;
+  }
+}
+
+void fill(Tensor& t, double value) {
+  for_number(t.dtype(), [&](auto type) {
+    std::fill_n(t.mutable_data<decltype(type)>(), t.elements(), decltype(type)(value));
+    return true;
+  });
+}
+
+// Copies `from` into row `row` of `into`, at the beginning of each dimension.
+void copy_block(const Tensor& from, Tensor& into, std::int64_t row) {
+  const int rank = from.rank();
+  if (rank == 0) return copy_elements(from, 0, into, row, 1);
+  const std::int64_t inner = from.dim(rank - 1);
+  const std::int64_t lines = inner == 0 ? 0 : from.elements() / inner;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    // Where the line begins: its indices, last first, with the strides of the larger tensor.
+    std::int64_t left = line, at = 0, stride = into.dim(rank);
+    for (int d = rank - 2; d >= 0; --d) {
+      at += left % from.dim(d) * stride;
+      left /= from.dim(d);
+      stride *= into.dim(d + 1);
+    }
+    copy_elements(from, line * inner, into, row * stride + at, inner);
+  }
+}
+
+Expected<Shape> padded_shape(const std::vector<std::vector<Tensor>>& examples, std::size_t c,
+                             const PartialShape& wanted) {
+  std::vector<std::int64_t> dims(wanted.dims());
+  for (const auto& values : examples) {
+    const Shape& shape = values[c].shape();
+    if (shape.rank() != wanted.rank())
+      return invalid_argument("an example of " + shape.text() + " is of another rank than " +
+                              wanted.text() + ", to which it is to be padded");
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (wanted.known(d) && shape.dim(d) > wanted.dim(d))
+        return invalid_argument("an example of " + shape.text() + " is longer than " +
+                                wanted.text() + ", to which it is to be padded");
+      dims[std::size_t(d)] = std::max(dims[std::size_t(d)], shape.dim(d));
+    }
+  }
+  return Shape::make(dims);
+}
+
+}  // namespace
+
+Status check_padding(std::span<const Padding> padding, const Signature& signature) {
+  if (padding.size() != signature.size())
+    return invalid_argument("padding for " + std::to_string(padding.size()) + " components of " +
+                            std::to_string(signature.size()));
+  for (std::size_t c = 0; c < signature.size(); ++c) {
+    const DType dtype = signature[c].dtype;
+    if (!padding[c].shape.known_rank())
+      return invalid_argument("component " + std::to_string(c) +
+                              " is of unknown rank: it cannot be padded");
+    TROUPE_TRY(PartialShape::merge(PartialShape::unknown_of_rank(padding[c].shape.rank()),
+                                   signature[c].shape));
+    const bool held = dtype == DType::string || for_number(dtype, [&](auto type) {
+                        return holds<decltype(type)>(padding[c].value);
+                      });
+    if (!held)
+      return invalid_argument("component " + std::to_string(c) + " of " +
+                              std::string(dtype_name(dtype)) + " cannot be padded with " +
+                              std::to_string(padding[c].value));
+  }
+  return ok_status();
+}
+
+Expected<std::vector<Tensor>> stack_padded(std::span<const Example> examples,
+                                           std::span<const Padding> padding) {
+  std::vector<std::vector<Tensor>> all;
+  for (const Example& example : examples) {
+    TROUPE_TRY(std::vector<Tensor> values, values_of(example));
+    all.push_back(std::move(values));
+  }
+  std::vector<Tensor> batch;
+  for (std::size_t c = 0; c < padding.size(); ++c) {
+    TROUPE_TRY(const Shape each, padded_shape(all, c, padding[c].shape));
+    TROUPE_TRY(Tensor rows, rows_of(all[0][c].dtype(), each, all.size()));
+    fill(rows, padding[c].value);
+    for (std::size_t i = 0; i < all.size(); ++i) copy_block(all[i][c], rows, std::int64_t(i));
+    batch.push_back(std::move(rows));
+  }
+  return batch;
+}
+
+}  // namespace troupe

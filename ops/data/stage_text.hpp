@@ -1,0 +1,32 @@
+// How a stage stands in a node: "batch 32 drop", "csv \";\" header f32 i64=0".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/core/shape.hpp"
+#include "troupe/core/status.hpp"
+
+namespace troupe {
+
+// A name and its arguments, in words. A word that is empty or has spaces, quotes or control
+// characters stands in quotes, the latter as \xHH.
+struct StageText {
+  std::string name;
+  std::vector<std::string> arguments;
+
+  static Expected<StageText> parse(std::string_view text);
+  std::string text() const;
+
+  // Argument `i` as such a value. invalid_argument when it is not there or another.
+  Expected<std::string> word(std::size_t i) const;
+  Expected<std::int64_t> number(std::size_t i, std::int64_t least) const;
+  Expected<std::uint64_t> seed(std::size_t i) const;
+  Expected<double> real(std::size_t i) const;
+  Expected<PartialShape> shape(std::size_t i) const;  // "[28,?]", or "?" for any
+  Status takes(std::size_t least, std::size_t most) const;
+};
+
+}  // namespace troupe

@@ -1,0 +1,23 @@
+// What the stages that make batches have in common.
+#pragma once
+
+#include <vector>
+
+#include "troupe/ops/data/stack.hpp"
+#include "troupe/ops/data/stage_text.hpp"
+
+namespace troupe {
+
+// Argument `i`: "keep" or "drop"; whether a batch that is not full is dropped.
+Expected<bool> parse_remainder(const StageText& stage, std::size_t i);
+
+// Arguments from `i` on: for each component a shape ("?" for that of the component) and a value.
+Expected<std::vector<Padding>> parse_padding(const StageText& stage, std::size_t i,
+                                             const Signature& input);
+
+// What examples are once they are padded; and what batches of `rows` examples are (-1: as many as
+// there are).
+Signature padded(Signature input, const std::vector<Padding>& padding);
+Expected<Signature> batched(const Signature& input, std::int64_t rows);
+
+}  // namespace troupe

@@ -1,0 +1,344 @@
+// Sources of examples: what they read, and what they say of files that are not as they should be.
+#include <cmath>
+
+#include "tests/ops/data_files.hpp"
+#include "tests/ops/gzip.hpp"
+#include "troupe/core/hash.hpp"
+#include "troupe/ops/data/digits.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+using Values = std::vector<Tensor>;
+
+std::vector<Values> all_of(const data::Examples& examples) {
+  Pipeline pipeline = open_examples(examples).value();
+  std::vector<Values> all;
+  for (;;) {
+    auto values = pipeline.element(all.size());
+    if (!values.ok()) {
+      CHECK_MESSAGE(is_dataset_end(values.status()), values.status().text());
+      return all;
+    }
+    all.push_back(std::move(values).value());
+  }
+}
+
+// What goes wrong first, in opening it or reading it in order.
+Status first_error(const data::Examples& examples) {
+  auto pipeline = open_examples(examples);
+  if (!pipeline.ok()) return pipeline.status();
+  for (std::uint64_t e = 0;; ++e) {
+    const auto values = pipeline->element(e);
+    if (!values.ok()) return is_dataset_end(values.status()) ? Status() : values.status();
+  }
+}
+
+bool says(const Status& status, std::string_view text) {
+  return status.text().find(text) != std::string::npos;
+}
+
+std::vector<std::int64_t> numbers(const Tensor& t) {
+  return {t.span<std::int64_t>().begin(), t.span<std::int64_t>().end()};
+}
+
+std::string cifar_file(std::initializer_list<int> labels) {
+  std::string out;
+  for (int label : labels) {
+    out += char(label);
+    for (int i = 0; i < 3072; ++i) out += char((i / 1024 + 1) * 50 + label + i % 7);
+  }
+  return out;
+}
+
+const std::vector<data::CsvColumn> kColumns = {
+    {.dtype = DType::i64}, {.dtype = DType::f32, .missing = "-1.5"}, {.dtype = DType::string}};
+
+}  // namespace
+
+TEST_CASE("a text gives windows of characters and what follows each of them") {
+  const DataDirectory files;
+  const std::string text =
+      "abcabd\xff"
+      "cab";  // as bytes: a b c d and one more
+  const std::string path = files.write("text", text);
+  const auto vocabulary = data::Vocabulary::of_file(path);
+  CHECK(vocabulary.size() == 5);
+  CHECK(vocabulary.characters() == "abcd\xff");
+  CHECK(vocabulary.encode("dad") == std::vector<std::int64_t>{3, 0, 3});
+  CHECK(vocabulary.decode({2, 0, 1, 4}) == "cab\xff");
+  CHECK(vocabulary.try_encode("abe").status().code() == Code::invalid_argument);
+  CHECK(vocabulary.try_decode({5}).status().code() == Code::invalid_argument);
+  for (const std::string& name : {path, files.write("packed.gz", gzip(text))})
+    for (const auto& known : {vocabulary, data::Vocabulary()})
+      for (std::int64_t stride : {1, 2, 3, 5}) {
+        const auto all =
+            all_of(data::text(name, {.window = 3, .stride = stride, .vocabulary = known}));
+        std::size_t begin = 0;
+        for (const Values& values : all) {
+          CHECK(vocabulary.decode(numbers(values[0])) == text.substr(begin, 3));
+          CHECK(vocabulary.decode(numbers(values[1])) == text.substr(begin + 1, 3));
+          begin += std::size_t(stride);
+        }
+        CHECK(begin + 4 > text.size());
+        CHECK(all.size() == (text.size() - 4) / std::size_t(stride) + 1);
+      }
+}
+
+TEST_CASE("parts of a text share no character") {
+  const DataDirectory files;
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += char('!' + i % 90);
+  const std::string path = files.write("text", text);
+  const auto vocabulary = data::Vocabulary::of_file(path);
+  const auto train = all_of(data::text(path, {.window = 4, .to = 0.75, .vocabulary = vocabulary}));
+  const auto test = all_of(data::text(path, {.window = 4, .from = 0.75, .vocabulary = vocabulary}));
+  CHECK(train.size() == 18);
+  CHECK(test.size() == 6);
+  CHECK(vocabulary.decode(numbers(train.back()[1])) == text.substr(69, 4));
+  CHECK(vocabulary.decode(numbers(test[0][0])) == text.substr(75, 4));
+}
+
+TEST_CASE("lines of a text have the length they have, however they end") {
+  const DataDirectory files;
+  const data::Vocabulary vocabulary("abc");
+  for (const char* text : {"ab\n\r\nc\ncba", "ab\r\n\nc\r\ncba\n"}) {
+    for (const std::string& content : {std::string(text), gzip(text)}) {
+      const auto all = all_of(data::lines(files.write("lines", content), vocabulary));
+      REQUIRE(all.size() == 4);
+      CHECK(numbers(all[0][0]) == std::vector<std::int64_t>{0, 1});
+      CHECK(all[1][0].shape() == Shape{0});
+      CHECK(numbers(all[3][0]) == std::vector<std::int64_t>{2, 1, 0});
+    }
+  }
+}
+
+TEST_CASE("a CSV file gives a component for each column") {
+  const DataDirectory files;
+  const std::string text =
+      "\xef\xbb\xbf"
+      "number,\"a \"\"price\"\"\",name\r\n"
+      "1,2.5,\"one, \"\"first\"\"\"\r\n"
+      "\n"
+      " +2 ,,\"two\nlines\"\n"
+      "3,1e3,";
+  for (const std::string& content : {text, gzip(text)}) {
+    const auto all = all_of(data::csv(files.write("csv", content), kColumns));
+    REQUIRE(all.size() == 3);
+    const Values wanted[] = {
+        {Tensor::scalar(std::int64_t{1}), Tensor::scalar(2.5f), Tensor::scalar("one, \"first\"")},
+        {Tensor::scalar(std::int64_t{2}), Tensor::scalar(-1.5f), Tensor::scalar("two\nlines")},
+        {Tensor::scalar(std::int64_t{3}), Tensor::scalar(1000.0f), Tensor::scalar("")}};
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t c = 0; c < 3; ++c) CHECK(Tensor::same(all[i][c], wanted[i][c]));
+  }
+}
+
+TEST_CASE("columns of a CSV file are skipped, or one component together") {
+  const DataDirectory files;
+  const std::string path = files.write("csv", "1;2;x;y;true;4\n5;6;x;y;0;8\n");
+  const auto all = all_of(data::csv(path,
+                                    {{.dtype = DType::f64, .cells = 2},
+                                     {.cells = 2, .skip = true},
+                                     {.dtype = DType::bool_},
+                                     {.dtype = DType::u8}},
+                                    {.delimiter = ';', .header = false})
+                              .batch(2));
+  REQUIRE(all.size() == 1);
+  CHECK(Tensor::same(all[0][0], Tensor::of<double>({2, 2}, {1, 2, 5, 6})));
+  CHECK(Tensor::same(all[0][1], Tensor::of<bool>({2}, {true, false})));
+  CHECK(Tensor::same(all[0][2], Tensor::of<std::uint8_t>({2}, {4, 8})));
+}
+
+TEST_CASE("a CSV file that is not as declared is refused by line and column") {
+  const DataDirectory files;
+  const std::pair<std::string, const char*> wrong[] = {
+      {"h,h,h\n1,2,a\n1,2\n", "line 3: 2 cells, not 3"},
+      {"h,h,h\n1,2,a,b\n", "line 2: 4 cells, not 3"},
+      {"h,h,h\nx1,2,a\n", "line 2: column 1: 'x1' is no i64"},
+      {"h,h,h\n1.5,2,a\n", "line 2: column 1: '1.5' is no i64"},
+      {"h,h,h\n99999999999999999999,2,a\n", "is no i64"},
+      {"h,h,h\n,2,a\n", "column 1: '' is no i64, and the column has no default"},
+      {"h,h,h\n1,2.5.1,a\n", "column 2: '2.5.1' is no f32"},
+      {"h,h,h\n1,+-2,a\n", "column 2: '+-2' is no f32"},
+      {"h,h,\"h\nh\"\n1,2,\"a\n", "line 3: a quote that is not closed"},
+      {"h,h,h\n1,2,a\"b\n", "line 2: a quote inside of a cell"},
+      {"h,h,h\n1,2,\"a\"b\n", "line 2: text after a quote that closes a cell"},
+      {"h,h,h\n1,2,\"a\"\rb\n", "line 2: a return in the middle of a line"},
+      {"h,h,h\n\n\n1,2\n", "line 4: 2 cells, not 3"},
+      {"h,h,h\n1,2,\"" + std::string(17 << 20, 'x'),
+       "line 2: a record of more than 16777216 bytes"},
+      {"h,h,h\n" + std::string(2'000'000, ','), "line 2: more than 1000000 cells"},
+  };
+  for (const auto& [content, text] : wrong) {
+    const Status status = first_error(data::csv(files.write("c.csv", content), kColumns));
+    CHECK(status.code() == Code::data_loss);
+    CHECK_MESSAGE(says(status, text), status.text());
+    CHECK(says(status, "c.csv"));
+  }
+  CHECK(first_error(data::csv(files.write("c.csv", ""), kColumns)).ok());  // no record
+}
+
+TEST_CASE("columns that are none are refused when they are declared") {
+  const std::pair<data::CsvColumn, const char*> wrong[] = {
+      {{.dtype = DType::c64}, "'c64' is no column"},
+      {{.dtype = DType::i64, .missing = "x"}, "the default of column 'i64=x' is no i64"},
+      {{.cells = 0}, "is no column"},
+      {{.missing = "1", .skip = true}, "is no column"},
+      {{.skip = true}, "all columns of a CSV file are skipped"}};
+  for (const auto& [column, text] : wrong) {
+    const Status status = data::csv("file", {column}).signature().status();
+    CHECK_MESSAGE(says(status, text), status.text());
+  }
+  CHECK(says(data::csv("file", {{}}, {.delimiter = '"'}).signature().status(), "a delimiter is"));
+}
+
+TEST_CASE("pictures in stages of one's own are those of the fixed order") {
+  const DataDirectory files;
+  std::string images("\0\0\x08\x03\0\0\0\x09\0\0\0\x02\0\0\0\x03", 16),
+      labels("\0\0\x08\x01\0\0\0\x09", 8);
+  for (int i = 0; i < 54; ++i) images += char(4 * i);
+  for (int i = 0; i < 9; ++i) labels += char(i);
+  files.write("train-images-idx3-ubyte", images);
+  files.write("train-labels-idx1-ubyte.gz", gzip(labels));
+  for (const data::Images& all : {data::idx(files.path("")).size(2, 3), data::digits(9)}) {
+    const data::Images pictures = all.take(7, 1);
+    Graph g;
+    auto [x, y] = pictures.shuffle(5).batch(3).repeat(2).seed(11).outputs(g);
+    Pipeline fixed =
+        open_dataset(g.node(g.node(x.node()).inputs[0].node), [](const std::string& path) {
+          return open_local_file(path);
+        }).value();
+    const auto own = all_of(pictures.examples().shuffle(5, 11).batch(3).repeat(2));
+    REQUIRE(fixed.elements() == own.size());
+    for (std::size_t e = 0; e < own.size(); ++e) {
+      const Values values = fixed.element(e).value();
+      for (std::size_t c = 0; c < 2; ++c) CHECK(Tensor::same(values[c], own[e][c]));
+    }
+  }
+  // A row of the first picture of all, and its label.
+  const Values first = all_of(data::idx(files.path("")).size(2, 3).examples())[0];
+  CHECK(first[0].shape() == Shape{2, 3, 1});
+  CHECK(first[0].data<float>()[5] == 20 * (1.0f / 255));
+  CHECK(first[1].item<std::int64_t>() == 0);
+  CHECK(says(open_examples(data::idx(files.path("")).size(3, 2).examples()).status(),
+             "examples of [2,3], not of [3,2]"));
+}
+
+TEST_CASE("digits of a set that is too large to keep are drawn as they are read") {
+  auto pipeline = open_examples(data::digits(1'000'000).examples().skip(999'998).batch(4)).value();
+  const Values drawn = digit_set(1, 999'998, 2).value(), read = pipeline.element(0).value();
+  CHECK(read[0].shape() == Shape{2, 28, 28, 1});
+  for (int i : {0, 300, 784, 1567})
+    CHECK(read[0].data<float>()[i] == float(drawn[0].data<std::uint8_t>()[i]) * (1.0f / 255));
+  for (int i : {0, 1}) CHECK(read[1].data<std::int64_t>()[i] == drawn[1].data<std::uint8_t>()[i]);
+}
+
+TEST_CASE("pictures of CIFAR-10 have their colours side by side, and their labels") {
+  const DataDirectory files;
+  for (int i = 1; i <= 5; ++i)
+    files.write("data_batch_" + std::to_string(i) + ".bin", cifar_file({i, 9 - i}));
+  files.write("test_batch.bin", cifar_file({9}));
+  auto pipeline = open_examples(data::cifar10(files.path("")).batch(10)).value();
+  const Values values = pipeline.element(0).value();
+  CHECK(values[0].shape() == Shape{10, 32, 32, 3});
+  CHECK(numbers(values[1]) == std::vector<std::int64_t>{1, 8, 2, 7, 3, 6, 4, 5, 5, 4});
+  const float* second = values[0].data<float>() + 32 * 32 * 3;
+  for (int p : {0, 1, 33, 1023})
+    for (int c = 0; c < 3; ++c)
+      CHECK(second[3 * p + c] == float((c + 1) * 50 + 8 + (1024 * c + p) % 7) * (1.0f / 255));
+  CHECK(all_of(data::cifar10(files.path(""), data::Split::test)).size() == 1);
+}
+
+TEST_CASE("files of other sources that are not as they should be are refused by name") {
+  const DataDirectory files;
+  const std::string cifar = cifar_file({1, 2});
+  auto of_cifar = [&](const std::string& content) {
+    files.write("test_batch.bin", content);
+    return first_error(data::cifar10(files.path(""), data::Split::test));
+  };
+  CHECK(says(of_cifar(cifar.substr(0, 5000)), "5000 bytes are no multiple of a record's 3073"));
+  CHECK(says(of_cifar(""), "no multiple"));
+  std::string other = cifar;
+  other[3073] = 10;
+  CHECK(says(of_cifar(other), "record 1 has label 10; there are 0 to 9"));
+  CHECK(says(of_cifar(other), "test_batch.bin"));
+
+  const data::Vocabulary abc("abc");
+  const std::string text = files.write("text", "abcabcabcX");
+  CHECK(says(first_error(data::text(text, {.window = 3, .vocabulary = abc})),
+             "character 88 at byte 9 is not in the vocabulary"));
+  CHECK(says(first_error(data::text(text, {.window = 10})), "no window of 10 and one more"));
+  CHECK(says(first_error(data::text(files.write("t.gz", gzip("abcabc")), {.window = 3, .to = 0.5})),
+             "a part of a text that gzip has packed"));
+  CHECK(says(first_error(data::text(files.path("absent"))), "cannot open"));
+  CHECK(first_error(data::text(files.path("absent"))).code() == Code::not_found);
+  CHECK(says(first_error(data::lines(files.path(""))), "is no regular file"));
+  CHECK(says(first_error(data::lines(files.write("l", "ab\ncab\nd\n"), abc)),
+             "line 3: character 100 is not in the vocabulary"));
+  const std::string packed = gzip(std::string(200'000, 'a') + "\n");
+  for (const std::string& broken : {packed.substr(0, packed.size() - 9), packed + "x"})
+    CHECK(first_error(data::lines(files.write("l.gz", broken), abc)).code() == Code::data_loss);
+  CHECK(says(first_error(data::lines(files.write("l", std::string(17 << 20, 'a')), abc)),
+             "line 1: longer than 16777216 characters"));
+  for (const data::TextOptions& options :
+       {data::TextOptions{.window = 0}, data::TextOptions{.stride = -1},
+        data::TextOptions{.from = 0.5, .to = 0.4}, data::TextOptions{.to = 1.5},
+        data::TextOptions{.from = std::nan("")}})
+    CHECK(data::text(text, options).signature().status().code() == Code::invalid_argument);
+}
+
+TEST_CASE("files damaged at random give elements or errors, the same when asked again") {
+  const DataDirectory files;
+  const data::Vocabulary letters("abcdefghijklmnopqrstuvwxyz,\"\n0123456789.");
+  std::string csv = "h,h,h\n", idx("\0\0\x08\x02\0\0\0\x20\0\0\0\x05", 12);
+  for (int i = 0; i < 40; ++i)
+    csv +=
+        std::to_string(i) + "," + std::to_string(i) + ".25,\"text, " + std::to_string(i) + "\"\n";
+  for (int i = 0; i < 160; ++i) idx += char(i);
+  struct Kind {
+    const char* file;
+    std::string content;
+    data::Examples examples;
+  };
+  const Kind kinds[] = {
+      {"a.csv", csv, data::csv(files.path("a.csv"), kColumns).batch(4)},
+      {"b.csv.gz", gzip(csv), data::csv(files.path("b.csv"), kColumns).shuffle(8, 1).batch(4)},
+      {"idx", idx, data::Examples::of("idx [5]", {files.path("idx")}).batch(4)},
+      {"packed-idx.gz", gzip(idx), data::Examples::of("idx [5]", {files.path("packed-idx")})},
+      {"test_batch.bin", cifar_file({1, 2, 3}), data::cifar10(files.path(""), data::Split::test)},
+      {"text", csv, data::text(files.path("text"), {.window = 16, .vocabulary = letters})},
+      {"text2.gz", gzip(csv), data::text(files.path("text2.gz"), {.window = 16}).batch(3)},
+      {"lines", csv, data::lines(files.path("lines")).padded_batch(4)}};
+  int good = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
+    for (const Kind& kind : kinds) {
+      INFO("seed " << seed << ", " << std::string(kind.file));
+      Random random(hash_text(kind.file, seed));
+      std::string content = kind.content;
+      for (std::uint64_t n = random.below(3); n > 0; --n)
+        content[random.below(content.size())] = char(random.below(256));
+      if (random.below(4) == 0) content.resize(random.below(content.size()));
+      if (random.below(8) == 0) content += char(random.below(256));
+      files.write(kind.file, content);
+      auto first = open_examples(kind.examples), again = open_examples(kind.examples);
+      CHECK(first.status() == again.status());
+      ++(first.ok() ? good : refused);
+      if (!first.ok()) continue;
+      std::vector<Expected<Values>> seen;
+      for (std::uint64_t e = 0; e < 60; ++e) seen.push_back(first->element(e));
+      for (int i = 0; i < 60; ++i) {
+        const std::uint64_t e = random.below(60);
+        const auto values = again->element(e);
+        CHECK_MESSAGE(values.status() == seen[e].status(),
+                      values.status().text() << ", and before " << seen[e].status().text());
+        for (std::size_t c = 0; values.ok() && c < values->size(); ++c)
+          CHECK(Tensor::same((*values)[c], (*seen[e])[c]));
+        if (!values.ok()) CHECK_FALSE(values.status().text().empty());
+      }
+    }
+  CHECK(good > 100);
+  CHECK(refused > 50);
+}
