@@ -43,6 +43,9 @@ enum class Role : std::uint8_t {
   next_iteration,
   loop_cond,
   control_trigger,
+  loop,       // stands for a loop among the nodes around it (PlanFrame)
+  loop_body,  // begins an iteration
+  loop_next,  // ends one, and knows whether another follows
 };
 
 // What a run finds in a queue: as of its snapshot, with what it has done to it itself.

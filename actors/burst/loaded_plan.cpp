@@ -61,6 +61,7 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   node.inputs = from.inputs;
   node.outputs = from.outputs;
   node.role = from.role;
+  node.frame = from.frame;
   for (std::uint32_t k = 0; k < node.outputs; ++k)
     if (readers_[node.first_slot + k] == 0) node.flags |= kUnread;
   random_keys_.push_back(plan_->info[i].random_key);
@@ -69,7 +70,7 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   const bool issues = asynchronous_ && (node.kernel || node.role == Role::copy);
   if (from.cheap && !issues) node.flags |= kCheap;
   if (node.role == Role::merge && !reads_a_feed(from)) counts_[i] |= kMergeWaits;
-  if (counts_[i] == 0) roots_.push_back(i);
+  if (counts_[i] == 0 && node.frame == 0) roots_.push_back(i);
   if (node.role != Role::kernel) has_external_ = true;
   if (node.role == Role::recv) recvs_.emplace_back(plan_->info[i].channel, i);
 }
@@ -97,6 +98,13 @@ std::uint32_t LoadedPlan::producer(std::uint32_t slot) const {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i)
     if (slot - nodes_[i].first_slot < nodes_[i].outputs) return i;
   return kNoNode;
+}
+
+std::uint32_t LoadedPlan::frame_of_loop(std::uint32_t node) const {
+  const std::vector<PlanFrame>& frames = plan_->frames;
+  std::uint32_t f = nodes_[node].frame + 1;
+  while (frames[f].loop != node) ++f;
+  return f;
 }
 
 std::uint32_t LoadedPlan::recv(ChannelId channel) const {

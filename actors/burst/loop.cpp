@@ -1,4 +1,4 @@
-// How a step runs its nodes: the hot loop, and the roles it handles itself.
+// How a step runs its nodes: the hot loop, and the roles it handles itself but for loops.
 #include "troupe/actors/burst/detail/step.hpp"
 
 namespace troupe {
@@ -14,7 +14,7 @@ KernelContext StepState::State::context(std::uint32_t i) {
                         .device = &device,
                         .lanes = lanes,
                         .cancelled = &cancelled,
-                        .random = {program->random_key(i), input.run}});
+                        .random = {program->random_key(i), draws[node.frame]}});
 }
 
 // Everything an ordinary node needs is in this function. What is dead, failed, or not an ordinary
@@ -23,15 +23,16 @@ KernelContext StepState::State::context(std::uint32_t i) {
 bool StepState::State::loop(bool cheap) {
   const LoadedPlan::Node* const all = nodes.data();
   const LoadedPlan::Edge* const edges = program->edges().data();
-  const std::size_t stop = cheap ? ready_begin + kCheapNodes : ready.size();
+  std::size_t left = kCheapNodes;
   for (;;) {
     if (!inbox.empty()) drain();
     if (ready_begin == ready_end) return false;
     const std::uint32_t entry = ready[ready_begin];
-    if (cheap && (ready_begin == stop || costly(entry))) return true;
+    if (cheap && (left-- == 0 || costly(entry))) return true;
     ++ready_begin;
     if (entry >= limit || !(all[entry].flags & LoadedPlan::kOrdinary) || trace) {
       visit(entry);
+      if (yields) return true;
       continue;
     }
     const LoadedPlan::Node& node = all[entry];
@@ -59,11 +60,20 @@ bool StepState::State::costly(std::uint32_t entry) const {
   return entry < limit && !(nodes[entry].flags & LoadedPlan::kCheap);
 }
 
+namespace {
+
+// After a failure only kernels before it run on, and loops that hold some: one of them may be the
+// failure to report.
+bool may_fail_first(Role role) {
+  return role == Role::kernel || role == Role::loop || role == Role::loop_next;
+}
+
+}  // namespace
+
 void StepState::State::visit(std::uint32_t entry) {
   const bool dead = entry & LoadedPlan::kDead;
   const std::uint32_t node = entry & ~LoadedPlan::kDead;
-  // After a failure only kernels before it run on: one of them may be the failure to report.
-  if (node >= limit || (failing() && nodes[node].role != Role::kernel)) return;
+  if (node >= limit || (failing() && !may_fail_first(nodes[node].role))) return;
   if (!trace) return visit_role(node, dead);
   std::int64_t begin = Trace::now_ns();
   visit_role(node, dead);
@@ -82,6 +92,10 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
       return run_send(node, dead);
     case Role::recv:
       return want(node, dead);
+    case Role::loop:
+      return run_loop(node, dead);
+    case Role::loop_next:
+      return run_next(node, dead);
     default:
       break;
   }
@@ -277,7 +291,7 @@ void StepState::State::fail(std::uint32_t node, const Status& failure) {
   const bool better = status.ok() || (status.derived() && !failure.derived()) ||
                       (status.derived() == failure.derived() && node < failed_node && !aborted);
   if (better) {
-    status = node == kNoNode ? failure : program->explain(node, failure);
+    status = node == kNoNode ? failure : program->explain(node, in_iterations(node, failure));
     failed_node = node;
   }
   limit = node == kNoNode ? 0 : std::min(limit, node);
