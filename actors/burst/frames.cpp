@@ -29,19 +29,24 @@ void StepState::State::run_loop(std::uint32_t i, bool dead) {
   const std::uint32_t* in = program->input_slots().data() + node.first_input;
   bool another = false;
   if (!truth(i, in[0], another)) return;
-  carried.clear();
-  for (std::uint32_t v = 0; v < frame.variables; ++v) carried.push_back(take(in[1 + v]));
+  const std::uint32_t to = another ? nodes[frame.body].first_slot : node.first_slot;
+  for (std::uint32_t v = 0; v < frame.variables; ++v) slots[to + v] = take(in[1 + v]);
+  if (!another) {
+    nodes_done += frame.nodes;
+    return finish(i, false);
+  }
+  for (std::uint32_t k = frame.variables; k < nodes[frame.body].outputs; ++k)
+    slots[to + k] = slots[in[1 + k]];
   iterations[f] = 0;
-  if (another) return begin_iteration(f, carried);
-  nodes_done += frame.nodes;
-  end_loop(f, carried);
+  begin_iteration(f);
 }
 
 void StepState::State::run_next(std::uint32_t i, bool dead) {
   if (dead)
     return fail(i, invalid_argument("what it carries on is on a branch that was not taken"));
   const LoadedPlan::Node& node = nodes[i];
-  const PlanFrame& frame = program->plan().frames[node.frame];
+  const std::uint32_t f = node.frame;
+  const PlanFrame& frame = program->plan().frames[f];
   if (park_unless_done(i, 0, true)) return;
   if (has_had_its_turn(frame)) {
     make_room();
@@ -52,16 +57,34 @@ void StepState::State::run_next(std::uint32_t i, bool dead) {
   const std::uint32_t* in = program->input_slots().data() + node.first_input;
   bool another = false;
   if (!truth(i, in[0], another)) return;
-  carried.clear();
-  for (std::uint32_t v = 0; v < frame.variables; ++v) carried.push_back(take(in[1 + v]));
-  release_inputs(node);
+  move_on(f, another ? nodes[frame.body].first_slot : nodes[frame.loop].first_slot);
   if (another) {
-    ++iterations[node.frame];
+    ++iterations[f];
     nodes_done -= frame.nodes - 1;  // which are to be done anew; this one is not counted yet
-    return begin_iteration(node.frame, carried);
+    return begin_iteration(f);
   }
   ++nodes_done;
-  end_loop(node.frame, carried);
+  if (--readers[in[0]] == 0) slots[in[0]].tensor = {};
+  const LoadedPlan::Node& body = nodes[frame.body];
+  for (std::uint32_t k = frame.variables; k < body.outputs; ++k) slots[body.first_slot + k] = {};
+  finish(frame.loop, false);
+}
+
+// The next values of the frame's variables to the slots from `to` on. All other readers are done,
+// so that the last of them here leaves its slot empty.
+void StepState::State::move_on(std::uint32_t f, std::uint32_t to) {
+  const PlanFrame& frame = program->plan().frames[f];
+  const LoadedPlan::Node& next = nodes[frame.next];
+  const std::uint32_t* in = program->input_slots().data() + next.first_input + 1;
+  if (program->moves_in_order(f)) {
+    for (std::uint32_t v = 0; v < frame.variables; ++v)
+      if (in[v] != to + v) slots[to + v] = take(in[v]), --readers[in[v]];
+  } else {
+    carried.clear();
+    for (std::uint32_t v = 0; v < frame.variables; ++v)
+      carried.push_back(take(in[v])), --readers[in[v]];
+    for (std::uint32_t v = 0; v < frame.variables; ++v) slots[to + v] = std::move(carried[v]);
+  }
 }
 
 // The predicate in a slot. False, and the step fails, where it is none.
@@ -76,29 +99,15 @@ bool StepState::State::truth(std::uint32_t i, std::uint32_t slot, bool& value) {
   return true;
 }
 
-void StepState::State::begin_iteration(std::uint32_t f, std::vector<Slot>& values) {
+// REQUIRES: variables and invariants are in the slots of the body.
+void StepState::State::begin_iteration(std::uint32_t f) {
   const PlanFrame& frame = program->plan().frames[f];
-  const LoadedPlan::Node& loop = nodes[frame.loop];
-  const LoadedPlan::Node& body = nodes[frame.body];
   make_room();
   forget_waits();
   reset_frame(frame);
-  draws[f] = hash_combine(hash_combine(draws[frame.parent], program->random_key(frame.loop)),
+  draws[f] = hash_combine(draws[frame.parent] ^ program->random_key(frame.loop),
                           std::uint64_t(iterations[f]));
-  // What nobody reads goes away in complete().
-  for (std::uint32_t v = 0; v < frame.variables; ++v)
-    slots[body.first_slot + v] = std::move(values[v]);
-  const std::uint32_t* in = program->input_slots().data() + loop.first_input + 1;
-  for (std::uint32_t k = frame.variables; k < body.outputs; ++k)
-    slots[body.first_slot + k] = slots[in[k]];
-  complete(frame.body, false);
-}
-
-void StepState::State::end_loop(std::uint32_t f, std::vector<Slot>& values) {
-  const PlanFrame& frame = program->plan().frames[f];
-  for (std::uint32_t v = 0; v < frame.variables; ++v)
-    slots[nodes[frame.loop].first_slot + v] = std::move(values[v]);
-  finish(frame.loop, false);
+  complete(frame.body, false);  // which drops what nobody reads
 }
 
 void StepState::State::reset_frame(const PlanFrame& frame) {

@@ -40,6 +40,7 @@ void LoadedPlan::lay_out() {
   for (std::uint32_t slot : p.input_slots) ++readers_[slot];
   // One read more than there are, so that no last reader takes what the client wants.
   for (const PlanFetch& fetch : p.fetches) ++readers_[fetch.slot];
+  lay_out_frames();
   for (std::uint32_t i = 0; i < p.nodes.size(); ++i) lay_out(i);
   std::sort(recvs_.begin(), recvs_.end());
   mark_conditional();
@@ -73,6 +74,21 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   if (counts_[i] == 0 && node.frame == 0) roots_.push_back(i);
   if (node.role != Role::kernel) has_external_ = true;
   if (node.role == Role::recv) recvs_.emplace_back(plan_->info[i].channel, i);
+}
+
+// Invariants stay in their slots from one iteration to the next: no reader in the loop is the last.
+void LoadedPlan::lay_out_frames() {
+  const Plan& p = *plan_;
+  in_order_.assign(p.frames.size(), true);
+  for (std::size_t f = 1; f < p.frames.size(); ++f) {
+    const PlanFrame& frame = p.frames[f];
+    const PlanNode& body = p.nodes[frame.body];
+    for (std::uint32_t k = frame.variables; k < body.outputs; ++k) ++readers_[body.first_slot + k];
+    const std::uint32_t* next = p.input_slots.data() + p.nodes[frame.next].first_input + 1;
+    for (std::uint32_t v = 0; v < frame.variables; ++v)
+      if (next[v] - body.first_slot < frame.variables && next[v] != body.first_slot + v)
+        in_order_[f] = false;
+  }
 }
 
 // What a Switch or a Recv leads to may turn out dead. Edges lead to higher numbers, so one pass

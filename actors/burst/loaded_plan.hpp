@@ -81,6 +81,8 @@ class LoadedPlan {
   bool has_loops() const { return plan_->frames.size() > 1; }
   // The frame that a node of role loop repeats.
   std::uint32_t frame_of_loop(std::uint32_t node) const;
+  // Next values are not this iteration's variables, so that each may move on before the others.
+  bool moves_in_order(std::uint32_t frame) const { return in_order_[frame]; }
   // The node that a slot belongs to. Linear: for errors.
   std::uint32_t producer(std::uint32_t slot) const;
   // Reads that join the first request to their container, in plan order.
@@ -96,6 +98,7 @@ class LoadedPlan {
   void lay_out(std::uint32_t node);
   bool reads_a_feed(const PlanNode& node) const;
   void mark_conditional();
+  void lay_out_frames();
 
   std::shared_ptr<const Plan> plan_;
   Device* device_ = nullptr;
@@ -106,6 +109,7 @@ class LoadedPlan {
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> counts_, readers_, roots_, first_reads_;
+  std::vector<bool> in_order_;                              // per frame
   std::vector<std::pair<ChannelId, std::uint32_t>> recvs_;  // ascending
 };
 

@@ -363,3 +363,37 @@ TEST_CASE("random nests of loops and branches equal a plain evaluation") {
     for (int step = 0; step < 2; ++step) CHECK(w.fetched(w.run_whole()) == obvious(nest, 2, 1));
   }
 }
+
+TEST_CASE("a loop leaves nothing behind: neither in its last iteration nor for the next step") {
+  LoopWorld w;  // (a, b, i) -> (b, a, i + 1) beside a big invariant, all from the device's memory
+  auto big = [&](const std::string& name) {
+    return w.kernel(name, {}, [](KernelContext& c) -> Status {
+      TROUPE_TRY(Tensor made, c.allocate(DType::f32, Shape{1 << 16}));
+      c.set_output(0, std::move(made));
+      return ok_status();
+    });
+  };
+  auto a = big("a"), b = big("b"), c = big("c");
+  auto zero = w.constant("zero", 0), one = w.constant("one", 1), five = w.constant("five", 5);
+  auto p = w.less("p", w.out(zero), w.out(five));
+  auto loop = w.loop("loop", w.out(p), {w.out(a), w.out(b), w.out(zero), w.out(a)},
+                     {w.out(c), w.out(one), w.out(five)});
+  auto body = w.draft.begin_loop(loop);
+  auto look = w.kernel("look", {w.out(body, 4), w.out(body, 0)}, [](KernelContext& k) -> Status {
+    TROUPE_TRY(Tensor made, k.allocate(DType::f32, Shape{1 << 16}));
+    k.set_output(0, std::move(made));
+    return ok_status();
+  });
+  auto next = w.sum("next", {w.out(body, 2), w.out(body, 5)});
+  auto again = w.less("again", w.out(next), w.out(body, 6));
+  w.draft.end_loop({w.out(again), w.out(body, 1), w.out(body, 0), w.out(next), w.out(look)});
+  w.draft.fetch(w.out(loop, 2));
+  w.make();
+  for (int step = 0; step < 3; ++step) {
+    {
+      StepResult result = w.run_whole();
+      CHECK(w.fetched(result) == 5);
+    }
+    CHECK(w.device.bytes_in_use() == 0);
+  }
+}

@@ -77,8 +77,8 @@ struct StepState::State {
   void run_loop(std::uint32_t node, bool dead);
   void run_next(std::uint32_t node, bool dead);
   bool truth(std::uint32_t node, std::uint32_t slot, bool& value);
-  void begin_iteration(std::uint32_t frame, std::vector<Slot>& values);
-  void end_loop(std::uint32_t frame, std::vector<Slot>& values);
+  void move_on(std::uint32_t frame, std::uint32_t to);
+  void begin_iteration(std::uint32_t frame);
   void reset_frame(const PlanFrame& frame);
   void make_room();
   void forget_waits();
