@@ -43,6 +43,9 @@ enum class Role : std::uint8_t {
   next_iteration,
   loop_cond,
   control_trigger,
+  call,      // runs a function; gone once a step is lowered, as the next two are
+  argument,  // of the function in whose body it stands
+  saved,     // a value of a function, in its gradient function
 };
 
 // What a run finds in a queue: as of its snapshot, with what it has done to it itself.
