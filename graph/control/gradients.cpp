@@ -175,9 +175,12 @@ class Extraction {
     const NodeDef& node = from_.node(p.node);
     std::size_t l = 0;
     while (p.node >= tape_.layers[l].end) ++l;
+    // The function may know less of its shape than the tape does.
+    GraphBuilder& body = *to_.function(tape_.layers[l].function)->body;
+    const PartialShape& shape = body.find(node.name).output(int(p.index)).shape();
     NodeSpec spec{.op = std::string(kSavedOp), .inputs = {saved_[l]}, .name = "saved/" + node.name};
     spec.attrs = {{"T", node.out_types[p.index]},
-                  {"shape", node.out_shapes[p.index]},
+                  {"shape", shape},
                   {"function", tape_.layers[l].function},
                   {"branch", std::int64_t(branch_)},
                   {"node", node.name},

@@ -6,6 +6,10 @@
 namespace troupe {
 namespace {
 
+// What goes into a body: values, and handles.
+const std::string kPassed =
+    "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string resource";
+
 Status switch_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(1, 0));
   return same_shape(c);
@@ -44,7 +48,7 @@ OpDef call_op(std::string name, std::string selector, std::vector<std::string> a
   OpDef def{.name = std::move(name), .out = {"results: Tout...", "saved: resource"}};
   if (!selector.empty()) def.in.push_back(std::move(selector));
   def.in.push_back("arguments: Tin...");
-  def.attrs = {"Tin: list(type)", "Tout: list(type)", "shapes: list(shape)"};
+  def.attrs = {"Tin: list(type) {" + kPassed + "}", "Tout: list(type)", "shapes: list(shape)"};
   def.attrs.insert(def.attrs.end(), attrs.begin(), attrs.end());
   def.shape = def.in.size() > 1 ? selected_shape : call_shape;
   def.grad = call_gradient;
@@ -95,6 +99,7 @@ std::vector<OpDef> control_ops() {
                         "Runs the function with that index; out of range, the last one."));
   ops.push_back({.name = std::string(kArgumentOp),
                  .out = {"value"},
+                 .types = kPassed,
                  .attrs = {"T: type", "shape: shape = ?"},
                  .shape = declared_shape,
                  .role = Role::argument,
@@ -102,6 +107,7 @@ std::vector<OpDef> control_ops() {
   ops.push_back({.name = std::string(kSavedOp),
                  .in = {"saved: resource"},
                  .out = {"value"},
+                 .types = kPassed,
                  .attrs = {"T: type", "shape: shape = ?", "function: string", "branch: int = 0",
                            "node: string", "port: int = 0"},
                  .shape = declared_shape,
