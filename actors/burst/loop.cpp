@@ -142,21 +142,39 @@ void StepState::State::run_send(std::uint32_t i, bool dead) {
   finish(i, false);
 }
 
-// Output 0 when the predicate is false, output 1 when it is true; the other one is dead.
+// Which output of a Switch is live: of two 0 when the predicate is false and 1 when it is true;
+// else the one of that index, or the last.
+Expected<std::uint32_t> StepState::State::side_taken(const Tensor& selector,
+                                                     std::uint32_t outputs) const {
+  if (selector.elements() != 1) return invalid_argument("the predicate or index must be one value");
+  std::int64_t index = 0;
+  if (selector.dtype() == DType::bool_ && outputs == 2)
+    index = *selector.data<bool>() ? 1 : 0;
+  else if (selector.dtype() == DType::i32)
+    index = *selector.data<std::int32_t>();
+  else if (selector.dtype() == DType::i64)
+    index = *selector.data<std::int64_t>();
+  else
+    return invalid_argument("the predicate must be one bool");
+  return index < 0 || index >= outputs ? outputs - 1 : std::uint32_t(index);
+}
+
+// All outputs but one are dead.
 void StepState::State::run_switch(std::uint32_t i) {
   if (park_unless_done(i, 1, false)) return;
   const LoadedPlan::Node& node = nodes[i];
   const std::uint32_t* in = program->input_slots().data() + node.first_input;
-  const Tensor& predicate = slots[in[1]].tensor;
-  if (predicate.dtype() != DType::bool_ || predicate.elements() != 1)
-    return fail(i, invalid_argument("the predicate must be one bool"));
-  const std::uint32_t taken = *predicate.data<bool>() ? 1 : 0;
-  const std::uint32_t other = node.first_slot + 1 - taken;
-  slots[other].dead = true;
-  dead_slots.push_back(other);
-  slots[node.first_slot + taken] = take(in[0]);
+  auto side = side_taken(slots[in[1]].tensor, node.outputs);
+  if (!side.ok()) return fail(i, side.status());
+  const std::uint32_t taken = node.first_slot + *side;
+  for (std::uint32_t slot = node.first_slot; slot < node.first_slot + node.outputs; ++slot) {
+    if (slot == taken) continue;
+    slots[slot].dead = true;
+    dead_slots.push_back(slot);
+  }
+  slots[taken] = take(in[0]);
   release_inputs(node);
-  if (readers[node.first_slot + taken] == 0) slots[node.first_slot + taken] = {};
+  if (readers[taken] == 0) slots[taken] = {};
   count_down_switch(node);
   ++nodes_done;
 }
@@ -239,7 +257,7 @@ void StepState::State::count_down_merge(const LoadedPlan::Node& from, LoadedPlan
   if (count >> 16 == 0) ready[ready_end++] = merge;
 }
 
-// Of a Switch one output is live: a successor is dead when it reads the other one.
+// Of a Switch one output is live: a successor is dead when it reads another one.
 void StepState::State::count_down_switch(const LoadedPlan::Node& from) {
   for (std::uint32_t e = 0; e < from.edges; ++e) {
     LoadedPlan::Edge edge = program->edges()[from.first_edge + e];

@@ -36,7 +36,7 @@ Status check_node(const Plan& p, std::uint32_t i) {
     case Role::loop_cond:
       return bad("is part of a loop in another form than that of frames");
     case Role::switch_:
-      if (node.inputs != 2 || node.outputs != 2) return bad("is no Switch");
+      if (node.inputs != 2 || node.outputs < 1) return bad("is no Switch");
       break;
     case Role::merge:
       if (node.inputs == 0 || node.outputs < 1 || node.outputs > 2) return bad("is no Merge");

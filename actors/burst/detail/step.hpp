@@ -59,6 +59,7 @@ struct StepState::State {
   void visit_role(std::uint32_t node, bool dead);
   void run_kernel(std::uint32_t node);
   void run_switch(std::uint32_t node);
+  Expected<std::uint32_t> side_taken(const Tensor& selector, std::uint32_t outputs) const;
   void run_merge(std::uint32_t node);
   void run_send(std::uint32_t node, bool dead);
   void finish(std::uint32_t node, bool dead);
