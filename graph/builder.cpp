@@ -3,26 +3,16 @@
 #include <algorithm>
 
 #include "troupe/core/name.hpp"
+#include "troupe/graph/control/body.hpp"
 #include "troupe/graph/detail/back_edge.hpp"
+#include "troupe/graph/detail/device_over.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 #include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/known_values.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
-
-// The parts of `inner` over those of `outer`. Another type makes the outer index meaningless.
-Expected<std::string> over(std::string_view outer, std::string_view inner) {
-  if (inner.empty()) return std::string(outer);
-  TROUPE_TRY(DeviceName in, DeviceName::parse(inner));
-  TROUPE_TRY(DeviceName out, DeviceName::parse(outer));
-  if (in.job) out.job = in.job;
-  if (in.task) out.task = in.task;
-  if (in.type && in.type != out.type) out.index.reset();
-  if (in.type) out.type = in.type;
-  if (in.index) out.index = in.index;
-  return out.text();
-}
 
 std::string typed_shape(DType dtype, const PartialShape& shape) {
   std::string text = shape.text();
@@ -55,6 +45,8 @@ GraphBuilder::GraphBuilder(const OpRegistry& registry, std::uint64_t seed) : reg
   frames_.emplace_back();
 }
 
+GraphBuilder::~GraphBuilder() = default;
+
 std::shared_ptr<const GraphDef> GraphBuilder::snapshot() const {
   return std::make_shared<const GraphDef>(def_);
 }
@@ -72,16 +64,56 @@ const Tensor* GraphBuilder::constant(Port port) const {
 // --- adding nodes ---
 
 Expected<Op> GraphBuilder::try_add(NodeSpec spec) {
+  return innermost().try_add_here(std::move(spec));
+}
+
+Expected<Op> GraphBuilder::try_add_here(NodeSpec spec) {
   const Site site = spec.site.known() ? spec.site : frame().site;
   auto op = registry_.lookup(spec.op);
   if (!op.ok()) return op.status().at(site);
+  if (body_ && is_handle((*op)->def.role)) return add_handle(std::move(spec));
+  if (GraphBuilder* before = before_loops(); before && is_free_read(**op, spec))
+    return read_before(*before, std::move(spec));
+  if (Status s = bring_inputs(spec); !s.ok()) return s.at(site);
   if (Status s = check_inputs(spec); !s.ok()) return s.at(site);
+  if ((*op)->def.role == Role::call)
+    if (Status s = complete_call(spec); !s.ok()) return explain(s, spec, site);
   auto node = make_node(**op, spec);
   if (!node.ok()) return explain(node.status(), spec, site);
   if (!(*op)->def.composite) return append(**op, std::move(node).value(), spec.inputs);
   auto expanded = expand(**op, spec, *node);
   if (!expanded.ok()) return explain(expanded.status(), spec, site);
   return expanded;
+}
+
+// The builder around all loops in whose bodies this is; nullptr when there are none.
+GraphBuilder* GraphBuilder::before_loops() const {
+  GraphBuilder* before = nullptr;
+  for (const GraphBuilder* b = this; b->body_; b = b->body_->parent)
+    if (b->body_->repeated) before = b->body_->parent;
+  return before;
+}
+
+// Of a variable, whatever the body does around it: loops write none, so that it is the same in each
+// iteration.
+bool GraphBuilder::is_free_read(const OpInfo& op, const NodeSpec& spec) const {
+  return op.is(External::Order::read) && spec.control.empty() &&
+         std::none_of(spec.inputs.begin(), spec.inputs.end(), [](const Output& in) {
+           return in.empty() || (in.graph().body_ && in.dtype() != DType::resource);
+         });
+}
+
+Expected<Op> GraphBuilder::read_before(GraphBuilder& before, NodeSpec spec) {
+  for (Output& in : spec.inputs)
+    for (GraphBuilder* b = &in.graph(); b != &before && b->body_; b = &in.graph()) {
+      auto at = std::find_if(b->body_->here.begin(), b->body_->here.end(),
+                             [&](const auto& entry) { return entry.second == in.node(); });
+      if (at == b->body_->here.end()) break;
+      in = Output(b->body_->parent, at->first);
+    }
+  TROUPE_TRY(Op made, before.try_add_here(std::move(spec)));
+  TROUPE_TRY(Output value, here(made.output()));
+  return Op(value);
 }
 
 Op GraphBuilder::add(NodeSpec spec) { return value_or_throw(try_add(std::move(spec))); }
@@ -135,13 +167,13 @@ Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
     return invalid_argument(spec.op + ": " + detail::quoted(node.name) + " is no node name");
   node.attrs = spec.attrs;
   node.site = spec.site.known() ? spec.site : frame().site;
-  TROUPE_TRY(node.device, over(frame().device, spec.device));
+  TROUPE_TRY(node.device, detail::device_over(frame().device, spec.device));
   node.colocate = frame().colocate;
   node.colocate.insert(node.colocate.end(), spec.colocate.begin(), spec.colocate.end());
   for (const Output& input : spec.inputs) node.inputs.push_back(input.port());
   for (const std::vector<Op>& list : {frame().control, spec.control})
     for (const Op& op : list)
-      if (!op.empty()) node.control.push_back(op.node());
+      if (!op.empty() && &op.graph() == this) node.control.push_back(op.node());
   std::sort(node.control.begin(), node.control.end());
   node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
   auto producer = [&](int i) { return spec.inputs[std::size_t(i)].name(); };
@@ -269,11 +301,14 @@ std::string GraphBuilder::unique_name(const std::string& name) {
   return out;
 }
 
-GraphBuilder::Attempt::Attempt(GraphBuilder& graph)
+GraphBuilder::Attempt::Attempt(GraphBuilder& graph, At)
     : graph_(graph),
-      nodes_(graph.def_.nodes.size()),
-      initializers_(graph.initializers_.size()),
-      names_(graph.name_log_.size()) {
+      nodes_(graph_.def_.nodes.size()),
+      initializers_(graph_.initializers_.size()),
+      names_(graph_.name_log_.size()),
+      functions_(graph_.def_.functions.size()),
+      arguments_(graph_.body_ ? graph_.body_->arguments.size() : 0),
+      waits_(graph_.body_ ? graph_.body_->waits.size() : 0) {
   ++graph_.attempts_;
 }
 
@@ -288,6 +323,8 @@ GraphBuilder::Attempt::~Attempt() {
     }
     g.def_.nodes.resize(nodes_);
     g.initializers_.resize(initializers_);
+    g.forget_functions(functions_);
+    if (g.body_) g.forget_arguments(arguments_, waits_);
     for (std::size_t i = g.name_log_.size(); i-- > names_;) {
       auto& [name, before] = g.name_log_[i];
       if (before < 0)
@@ -310,6 +347,7 @@ GraphBuilder::Guard GraphBuilder::push(Frame frame) {
 }
 
 GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name) {
+  if (open_) return open_->with_scope(name);
   Frame next = frame();
   if (name.empty() || name.ends_with('/')) {
     next.prefix = name;
@@ -323,24 +361,28 @@ GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name) {
 }
 
 GraphBuilder::Guard GraphBuilder::with_device(std::string_view device) {
+  if (open_) return open_->with_device(device);
   Frame next = frame();
-  next.device = value_or_throw(over(next.device, device));
+  next.device = value_or_throw(detail::device_over(next.device, device));
   return push(std::move(next));
 }
 
 GraphBuilder::Guard GraphBuilder::with_control(std::vector<Op> control) {
+  if (open_) return open_->with_control(std::move(control));
   Frame next = frame();
   next.control.insert(next.control.end(), control.begin(), control.end());
   return push(std::move(next));
 }
 
 GraphBuilder::Guard GraphBuilder::with_site(Site site) {
+  if (open_) return open_->with_site(std::move(site));
   Frame next = frame();
   next.site = std::move(site);
   return push(std::move(next));
 }
 
 GraphBuilder::Guard GraphBuilder::with_colocation(std::string_view node) {
+  if (open_) return open_->with_colocation(node);
   Frame next = frame();
   next.colocate.emplace_back(node);
   return push(std::move(next));

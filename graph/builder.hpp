@@ -16,8 +16,11 @@
 
 namespace troupe {
 
+class Body;  // graph/control/body.hpp
 class GraphBuilder;
-class Index;  // graph/slicing.hpp
+class Index;       // graph/slicing.hpp
+struct BodyState;  // graph/control/body.hpp
+struct FunctionRecord;
 
 // A handle on one output of a node: two words, copies freely, valid as long as its builder. No
 // operator bool: a graph value has no truth before a run.
@@ -85,9 +88,15 @@ struct NodeSpec {
 // A graph under construction. One owner, one thread; neither copies nor moves, because Outputs
 // point at it. `add` throws troupe::Error in compiler format (file:line, what was expected, where
 // each input was created); `try_add` returns the same as a Status and leaves the graph unchanged.
+//
+// While the body of a function is under construction (graph/control/body.hpp) it is a builder of
+// its own, and what is added to this graph goes there: nodes, scopes and other guards. Values of
+// the builders around a body become arguments of its function where they are used. Handles are made
+// in the graph itself wherever they are asked for.
 class GraphBuilder {
  public:
   explicit GraphBuilder(const OpRegistry& registry, std::uint64_t seed = 0);
+  ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
@@ -133,7 +142,7 @@ class GraphBuilder {
   Guard with_scope(std::string_view name);
   // What names of nodes added now begin with: "" or "a/b/". Given to with_scope as it is, that
   // scope is open again.
-  const std::string& scope_prefix() const { return frames_.back().prefix; }
+  const std::string& scope_prefix() const { return innermost().frames_.back().prefix; }
   // Over the enclosing one, part by part. Throws Error for what is no device name.
   Guard with_device(std::string_view device);
   Guard with_control(std::vector<Op> control);
@@ -144,7 +153,9 @@ class GraphBuilder {
   // Attempts nest; the inner ones end first.
   class [[nodiscard]] Attempt {
    public:
-    explicit Attempt(GraphBuilder& graph);
+    explicit Attempt(GraphBuilder& graph) : Attempt(graph.innermost(), At{}) {}
+    struct At {};
+    Attempt(GraphBuilder& graph, At);  // of that builder, whatever body is open
     Attempt(const Attempt&) = delete;
     Attempt& operator=(const Attempt&) = delete;
     ~Attempt();
@@ -152,11 +163,47 @@ class GraphBuilder {
 
    private:
     GraphBuilder& graph_;
-    std::size_t nodes_, initializers_, names_;
+    std::size_t nodes_, initializers_, names_, functions_, arguments_, waits_;
     bool kept_ = false;
   };
 
+  // --- functions ---
+
+  // Where nodes go now: the innermost body under construction, or this.
+  GraphBuilder& innermost();
+  const GraphBuilder& innermost() const { return const_cast<GraphBuilder*>(this)->innermost(); }
+  // The graph that functions and variables belong to: this, unless it is a body.
+  GraphBuilder& root();
+  // The function whose body this is; nullptr for a graph.
+  const BodyState* body() const { return body_.get(); }
+  // A copy of this body with its nodes under their numbers, for nodes that nobody else is to see.
+  // REQUIRES: a body.
+  std::unique_ptr<GraphBuilder> clone() const;
+  bool is_tape() const;  // such a copy
+  // What is known of a function of this graph, nullptr when there is none of that name.
+  FunctionRecord* function(std::string_view name);
+  // The value as this builder has it: its own, or, of a builder around this body, an argument.
+  // invalid_argument names both places for a value of a body that is finished.
+  Expected<Output> here(const Output& value);
+  // While it lives nodes go to the graph itself, whatever body is under construction, under the
+  // scopes that are open here. For what belongs to the graph: variables, and what they begin with.
+  class [[nodiscard]] Outside {
+   public:
+    explicit Outside(GraphBuilder& graph);
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+    ~Outside();
+
+   private:
+    GraphBuilder& root_;
+    GraphBuilder* open_;
+  };
+  // A value of an open body, made in the graph itself. invalid_argument when it depends on what
+  // only the body has.
+  Expected<Output> outside(const Output& value);
+
  private:
+  friend class Body;
   struct Frame {
     std::string prefix;
     std::string device;
@@ -167,6 +214,18 @@ class GraphBuilder {
   static std::uint64_t key(Port port) { return std::uint64_t{port.node} << 32 | port.index; }
   const Frame& frame() const { return frames_.back(); }
   Guard push(Frame frame);
+  Expected<Op> try_add_here(NodeSpec spec);
+  Expected<Op> add_handle(NodeSpec spec);
+  GraphBuilder* before_loops() const;
+  bool is_free_read(const OpInfo& op, const NodeSpec& spec) const;
+  Expected<Op> read_before(GraphBuilder& before, NodeSpec spec);
+  Status complete_call(NodeSpec& spec);
+  bool is_inside(const GraphBuilder& other) const;
+  void forget_functions(std::size_t left);
+  void forget_arguments(std::size_t left, std::size_t waits);
+  Status bring_inputs(NodeSpec& spec);
+  Expected<Output> capture(const Output& value);
+  static Status gone(const GraphBuilder& body, NodeId node);
   Status check_inputs(const NodeSpec& spec) const;
   std::vector<InferenceContext::Input> known_inputs(const std::vector<Output>& inputs) const;
   Expected<NodeDef> make_node(const OpInfo& op, NodeSpec& spec);
@@ -187,6 +246,11 @@ class GraphBuilder {
   std::vector<Frame> frames_;
   std::vector<NodeId> initializers_;
   std::unordered_map<std::uint64_t, KnownValue> known_;  // by node << 32 | port
+  std::unique_ptr<BodyState> body_;                      // null: a graph
+  GraphBuilder* open_ = nullptr;                         // the body in this one that nodes go to
+  // Of a graph: its functions by name, and all bodies that there ever were, as Outputs point there.
+  std::unordered_map<std::string, std::unique_ptr<FunctionRecord>> functions_;
+  std::vector<std::unique_ptr<FunctionRecord>> abandoned_;
 };
 
 // What a composite op's builder sees.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "troupe/graph/control/frames.hpp"
+#include "troupe/graph/control/lower.hpp"
 #include "troupe/graph/make_plan.hpp"
 #include "troupe/graph/partition.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -23,6 +25,7 @@ struct Stage {
 // What happens between "the ports that the client named" and "one device after another".
 constexpr Stage kStages[] = {
     {"prune", prune},          // what fetches and targets need
+    {"lower", lower},          // functions in the place of calls
     {"fold", fold, true},      // compute now what depends on constants alone
     {"cse", cse, true},        // one node for many that compute the same
     {"sweep", prune},          // what the two left without readers
@@ -31,12 +34,12 @@ constexpr Stage kStages[] = {
     {"place", place},          // a device for every node
 };
 
-// Contracts of GraphDef that the stages rely on; import_graph tells more, and earlier.
-Status check(const GraphDef& graph, const OpRegistry& ops) {
+// Contracts of lists of nodes that the stages rely on; import_graph tells more, and earlier.
+Status check(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
   std::unordered_set<std::string_view> names;
-  names.reserve(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const NodeDef& node = graph.nodes[id];
+  names.reserve(nodes.size());
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const NodeDef& node = nodes[id];
     auto op = ops.lookup(node.op);
     if (!op.ok()) return in_node(op.status(), node);
     if (is_loop_role((*op)->def.role))
@@ -46,10 +49,25 @@ Status check(const GraphDef& graph, const OpRegistry& ops) {
     if (node.out_types.size() != node.out_shapes.size())
       return in_node(invalid_argument("as many shapes as dtypes are wanted"), node);
     for (Port in : node.inputs)
-      if (in.node >= id || in.index >= graph.nodes[in.node].out_types.size())
+      if (in.node >= id || in.index >= nodes[in.node].out_types.size())
         return in_node(invalid_argument("an input names no output of an earlier node"), node);
     for (NodeId c : node.control)
       if (c >= id) return in_node(invalid_argument("a control input names no earlier node"), node);
+  }
+  return ok_status();
+}
+
+Status check(const GraphDef& graph, const OpRegistry& ops) {
+  TROUPE_TRY(check(graph.nodes, ops));
+  for (const FunctionDef& f : graph.functions) {
+    const std::string where = "in function '" + f.name + "'";
+    if (Status s = check(f.nodes, ops); !s.ok()) return s.in(where);
+    for (NodeId argument : f.arguments)
+      if (argument >= f.nodes.size() || f.nodes[argument].out_types.size() != 1)
+        return invalid_argument("an argument is no node of one output").in(where);
+    for (Port result : f.results)
+      if (result.node >= f.nodes.size() || result.index >= f.nodes[result.node].out_types.size())
+        return invalid_argument("a result names no output of a node").in(where);
   }
   return ok_status();
 }
@@ -102,12 +120,15 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
       observe(pass.name, step.graph);
     }
   }
+  TROUPE_TRY(Frames placed, find_frames(step.graph, *target.ops));
+  TROUPE_TRY(on_one_device(step.graph, placed, *target.ops));
   TROUPE_TRY(Partitions partitions, partition(step, target));
   observe("partition", step.graph);
 
+  TROUPE_TRY(Frames frames, find_frames(step.graph, *target.ops));
   CompiledGraph out;
   out.notes = std::move(step.notes);
-  out.plans = make_plans(std::move(step), partitions, *target.ops);
+  out.plans = make_plans(std::move(step), partitions, frames, *target.ops);
   out.channels = std::move(partitions.channels);
   out.feeds = std::uint32_t(request.feeds.size());
   out.fetches = std::uint32_t(request.fetches.size());

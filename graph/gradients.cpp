@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "troupe/graph/control/body.hpp"
+#include "troupe/graph/control/gradients.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
@@ -46,10 +48,13 @@ class Variables {
   }
 
   // A write of the same variable that `read` is ordered after; kNoNode for a read of the snapshot.
-  NodeId write_before(NodeId read) const {
+  NodeId write_before(NodeId read) const { return write_before(read, g_.node(read).inputs[0]); }
+  // The same for any node that takes the handle.
+  NodeId write_before(NodeId read, Port handle) const {
     const NodeDef& node = g_.node(read);
-    if (node.control.empty()) return kNoNode;  // the handle itself is never executed
-    const std::string variable = key(node.inputs[0].node);
+    // The handle itself is never executed.
+    if (node.control.empty() && node.inputs.size() < 2) return kNoNode;
+    const std::string variable = key(handle.node);
     std::vector<bool> seen(read, false);
     std::vector<NodeId> ahead;
     auto visit = [&](NodeId id) {
@@ -58,13 +63,13 @@ class Variables {
       ahead.push_back(id);
     };
     for (NodeId id : node.control) visit(id);
+    for (Port p : node.inputs) visit(p.node);
     while (!ahead.empty()) {
       const NodeId id = ahead.back();
       ahead.pop_back();
       const NodeDef& earlier = g_.node(id);
       for (Port p : earlier.inputs) {
-        if (op(id).is(External::Order::write) && is_variable(p.node) && key(p.node) == variable)
-          return id;
+        if (is_variable(p.node) && key(p.node) == variable && writes(id, p)) return id;
         visit(p.node);
       }
       for (NodeId c : earlier.control) visit(c);
@@ -74,6 +79,15 @@ class Variables {
 
  private:
   const OpInfo& op(NodeId id) const { return op_of(g_.node(id), g_.registry()); }
+  bool writes(NodeId id, Port handle) const {
+    if (op(id).is(External::Order::write)) return true;
+    if (op(id).def.role != Role::call) return false;
+    const NodeDef& call = g_.node(id);
+    const GraphDef& graph = const_cast<GraphBuilder&>(g_).root().def();
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+      if (call.inputs[i] == handle && writes_input(graph, g_.registry(), call, i)) return true;
+    return false;
+  }
   bool is_variable(NodeId id) const {
     const OpDef& def = op(id).def;
     return is_handle(def.role) && def.external.resource == "variable";
@@ -123,6 +137,11 @@ class Backprop {
   };
 
   Status check() {
+    if (&g_.innermost() != &g_)
+      return invalid_argument("gradients: y '" + ys_[0].name() +
+                              "' is made outside of the body that is open here; take its gradients "
+                              "outside, too")
+          .at(g_.node(ys_[0].node()).site);
     for (auto list : {ys_, xs_, grad_ys_, stop_})
       for (const Output& o : list) {
         if (o.empty() && list.data() == grad_ys_.data()) continue;
@@ -253,7 +272,10 @@ class Backprop {
     const OpDef& def = op.def;
     if (!any || !def.no_gradient.empty()) return ok_status();
     if (!def.grad) return no_gradient(id);
-    if (op.is(External::Order::read)) TROUPE_TRY(check_snapshot(id));
+    if (op.is(External::Order::read)) TROUPE_TRY(check_snapshot(id, g_.node(id).inputs[0]));
+    if (op.def.role == Role::call)
+      for (Port p : std::vector<Port>(g_.node(id).inputs))
+        if (dtype(p) == DType::resource && carries(p)) TROUPE_TRY(check_snapshot(id, p));
     TROUPE_TRY(std::vector<Output> dx, call(id, def.grad, std::move(dy)));
     return distribute(id, dx);
   }
@@ -267,13 +289,12 @@ class Backprop {
 
   // What a write leaves is made of its operands, over all replicas: no gradient flows back through
   // it, and to leave that part out in silence would be wrong.
-  Status check_snapshot(NodeId read) {
-    const NodeId write = variables_.write_before(read);
+  Status check_snapshot(NodeId read, Port handle) {
+    const NodeId write = variables_.write_before(read, handle);
     if (write == kNoNode) return ok_status();
     const NodeDef& node = g_.node(read);
-    return invalid_argument("gradients: '" + node.name + "' reads '" +
-                            g_.node(node.inputs[0].node).name + "' behind the write '" +
-                            g_.node(write).name +
+    return invalid_argument("gradients: '" + node.name + "' reads '" + g_.node(handle.node).name +
+                            "' behind the write '" + g_.node(write).name +
                             "' of the same run, and no gradient flows back through a write; hold "
                             "it constant (StopGradient), or differentiate for that read itself")
         .at(node.site);
@@ -287,12 +308,14 @@ class Backprop {
     GradContext context{.g = g_, .op = Op(&g_, id)};
     for (Port p : g_.node(id).inputs) context.x.emplace_back(&g_, p);
     context.y = context.op.outputs();
+    for (Port p : g_.node(id).inputs) context.wanted.push_back(carries(p));
+    const bool of_call = g_.registry().find(g_.node(id).op)->def.role == Role::call;
     try {
       auto site = g_.with_site(g_.node(id).site);
       auto device = g_.with_device(g_.node(id).device);
       auto scope = g_.with_scope(full.size() < kLongName ? name : "grad");
       for (std::size_t i = 0; i < dy.size(); ++i)
-        if (dy[i].empty() && is_trainable(context.y[i].dtype()))
+        if (dy[i].empty() && is_trainable(context.y[i].dtype()) && !of_call)
           dy[i] = g_.add("ZerosLike", {context.y[i]});
       context.dy = std::move(dy);
       return grad(context);
@@ -363,6 +386,17 @@ Expected<std::vector<Output>> gradients(std::span<const Output> ys, std::span<co
                                         std::span<const Output> stop) {
   if (ys.empty()) return std::vector<Output>(xs.size());
   if (ys[0].empty()) return invalid_argument("gradients: y is empty");
+  GraphBuilder& g = ys[0].graph();
+  if (g.body() && !g.is_tape()) {  // values of the graph around it are arguments there
+    std::vector<Output> lists[4];
+    const std::span<const Output> given[4] = {ys, xs, grad_ys, stop};
+    for (int l = 0; l < 4; ++l)
+      for (const Output& o : given[l]) {
+        TROUPE_TRY(Output here, g.here(o));
+        lists[l].push_back(here);
+      }
+    return Backprop(g, lists[0], lists[1], lists[2], lists[3]).run();
+  }
   return Backprop(ys[0].graph(), ys, xs, grad_ys, stop).run();
 }
 

@@ -18,6 +18,8 @@ class GradContext {
   std::vector<Output> x;   // the node's inputs
   std::vector<Output> y;   // its outputs
   std::vector<Output> dy;  // gradients of its outputs; zeros where none came
+  // Of the inputs, whose gradient is asked for. Only ops that would do much for nothing look.
+  std::vector<bool> wanted;
 
   const NodeDef& node() const { return g.node(op.node()); }
   std::int64_t int_attr(std::string_view name) const;

@@ -40,14 +40,32 @@ struct NodeDef {
   std::vector<PartialShape> out_shapes;
 };
 
+// A part of a program that nodes run by its name (Call, If, Case). Closed: whatever its nodes need
+// is among them or comes in as an argument. An argument is a node: Argument, or for a resource a
+// handle like the one that it stands for. A value.
+struct FunctionDef {
+  std::string name;
+  std::vector<NodeDef> nodes;     // their inputs, control and colocation name nodes of this list
+  std::vector<NodeId> arguments;  // in the order of a call's arguments
+  std::vector<Port> results;
+  // What a call may count on; results are that, or more is known of their shapes.
+  std::vector<DType> result_types;
+  std::vector<PartialShape> result_shapes;
+  Site site;
+};
+
 // An append-only list of nodes: an input names an earlier node, but for the back edges of loops
-// (into Merge, from NextIteration). `seed` keys its random ops.
+// (into Merge, from NextIteration). `seed` keys its random ops. Functions are append-only, too;
+// names are unique among them.
 struct GraphDef {
   std::vector<NodeDef> nodes;
   std::uint64_t seed = 0;
+  std::vector<FunctionDef> functions;
 
   // kNoNode when there is none. Linear; builders keep an index of their own.
   NodeId find(std::string_view name) const;
+  // nullptr when there is none. Linear.
+  const FunctionDef* function(std::string_view name) const;
 };
 
 }  // namespace troupe

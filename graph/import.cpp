@@ -4,6 +4,8 @@
 #include <queue>
 
 #include "troupe/graph/compile.hpp"
+#include "troupe/graph/control/body.hpp"
+#include "troupe/graph/control/ops.hpp"
 #include "troupe/graph/detail/back_edge.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 #include "troupe/graph/detail/suggest.hpp"
@@ -39,7 +41,8 @@ std::size_t bytes_of(const NodeDef& node) {
 class GraphImport::Extension {
  public:
   explicit Extension(GraphImport& import)
-      : graph_(import.graph_),
+      : import_(import),
+        graph_(import.graph_),
         registry_(import.registry_),
         by_name_(import.by_name_),
         ops_(import.ops_),
@@ -294,6 +297,8 @@ class GraphImport::Extension {
       Port p = n.inputs[std::size_t(i)];
       return node(p.node).name + ":" + std::to_string(p.index);
     };
+    if (ops_[id]->def.role == Role::call) TROUPE_TRY(call(n, inputs));
+    if (ops_[id]->def.role == Role::saved) TROUPE_TRY(saved(n));
     const std::size_t attrs = n.attrs.size();
     TROUPE_TRY(detail::check_node(*ops_[id], n, inputs, producer));
     auto known = known_values(*ops_[id], n, inputs);
@@ -301,6 +306,31 @@ class GraphImport::Extension {
                           n.out_types.size() * kOutputBytes + known.size() * kKnownBytes));
     if (!known.empty()) known_.emplace(id, std::move(known));
     return count_ports(n.out_types.size());
+  }
+
+  // The functions that it names take what it passes, and return what it says.
+  Status call(NodeDef& n, const std::vector<InferenceContext::Input>& inputs) {
+    std::vector<ValueType> arguments;
+    for (std::size_t i = selectors(n); i < inputs.size(); ++i)
+      arguments.push_back({inputs[i].dtype, inputs[i].shape});
+    return check_call(n, arguments, [&](std::string_view name) { return import_.function(name); });
+  }
+
+  // Its type and shape are those of a node of another body.
+  Status saved(const NodeDef& n) {
+    auto text = [&](const char* name) {
+      auto at = n.attrs.find(name);
+      const auto* value = at == n.attrs.end() ? nullptr : at->second.get<std::string>();
+      return value ? *value : std::string();
+    };
+    const FunctionDef* f = import_.function(text("function"));
+    if (!f) return not_found("there is no function " + quoted(text("function")));
+    auto number = n.attrs.find("port");
+    const auto* port = number == n.attrs.end() ? nullptr : number->second.get<std::int64_t>();
+    auto branch = n.attrs.find("branch");
+    const auto* b = branch == n.attrs.end() ? nullptr : branch->second.get<std::int64_t>();
+    if ((port && *port < 0) || (b && *b < 0)) return invalid_argument("a number is negative");
+    return ok_status();
   }
 
   Expected<InferenceContext::Input> known(const NodeDef& n, std::size_t i) {
@@ -329,6 +359,7 @@ class GraphImport::Extension {
     return ok_status();
   }
 
+  const GraphImport& import_;
   GraphDef& graph_;
   const OpRegistry& registry_;
   std::unordered_map<std::string, NodeId>& by_name_;
@@ -342,13 +373,22 @@ class GraphImport::Extension {
   std::size_t given_ = 0, made_ = 0;  // bytes
 };
 
-Status GraphImport::extend(std::vector<NodeDef> nodes) {
-  return Extension(*this).run(std::move(nodes));
+Status GraphImport::extend(std::vector<NodeDef> nodes, std::vector<FunctionDef> functions) {
+  const std::size_t known = graph_.functions.size();
+  Status status = add_functions(std::move(functions));
+  if (status.ok()) status = Extension(*this).run(std::move(nodes));
+  if (status.ok()) return status;
+  for (std::size_t i = known; i < graph_.functions.size(); ++i)
+    if (auto at = functions_.find(graph_.functions[i].name);
+        at != functions_.end() && at->second >= known)
+      functions_.erase(at);
+  graph_.functions.resize(known);
+  return status;
 }
 
 Expected<GraphDef> import_graph(GraphDef graph, const OpRegistry& registry) {
   GraphImport import(registry, graph.seed);
-  TROUPE_TRY(import.extend(std::move(graph.nodes)));
+  TROUPE_TRY(import.extend(std::move(graph.nodes), std::move(graph.functions)));
   return std::move(import).take();
 }
 

@@ -28,19 +28,25 @@ class GraphImport {
 
   // Appends nodes, in an order in which each comes after what it needs. Their inputs and control
   // edges name nodes by their places in the whole graph, as if they were appended as they stand.
-  // An error names the node, and leaves the graph as it was. Memory stays in proportion to what the
-  // nodes take as they come.
-  Status extend(std::vector<NodeDef> nodes);
+  // The functions come first; they may call each other in any order. An error names the function
+  // and the node, and leaves the graph as it was. Memory stays in proportion to what the nodes take
+  // as they come.
+  Status extend(std::vector<NodeDef> nodes, std::vector<FunctionDef> functions = {});
   // True while nodes stand where those who sent them count them.
   bool in_order() const { return in_order_; }
 
  private:
   class Extension;
+  Status add_functions(std::vector<FunctionDef> functions);
+  Status check_body(FunctionDef& function) const;
+  const FunctionDef* function(std::string_view name) const;
   const OpRegistry& registry_;
   GraphDef graph_;
   std::vector<const OpInfo*> ops_;  // parallel to the nodes
   std::unordered_map<std::string, NodeId> by_name_;
   std::unordered_map<NodeId, std::vector<KnownValue>> known_;  // by output
+  std::unordered_map<std::string, std::size_t> functions_;     // places by name
+  const GraphImport* around_ = nullptr;                        // of a body: where the functions are
   std::size_t ports_ = 0;
   bool in_order_ = true;
 };

@@ -21,22 +21,64 @@ bool structural(Role role) {
   }
 }
 
-// Where the nodes of a step stand in the plans of their partitions.
+// What the client calls a loop: _LoopBody is NAME/begin.
+std::string loop_name(const NodeDef& body) {
+  return original_name(body).substr(0, original_name(body).rfind('/'));
+}
+
+// A node of a plan. A _LoopBody makes two: the loop, and what begins an iteration.
+struct Member {
+  NodeId id = kNoNode;
+  bool loop = false;
+};
+
+// Where the nodes of a step stand in the plans of their partitions: in their order, but that a loop
+// is followed by all that it repeats.
 struct Numbering {
-  Numbering(const GraphDef& graph, const Partitions& partitions)
-      : members(partitions.devices.size()),
+  Numbering(const GraphDef& graph, const Partitions& partitions, const Frames& all)
+      : frames(all),
+        members(partitions.devices.size()),
         index(graph.nodes.size()),
-        first_slot(graph.nodes.size()) {
-    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-      if (partitions.of_node[id] == kNoNode) continue;  // a feed or a handle
-      auto& list = members[partitions.of_node[id]];
-      index[id] = std::uint32_t(list.size());
-      list.push_back(id);
+        loop_index(all.frames.size()),
+        first_slot(graph.nodes.size()),
+        by_frame_(all.frames.size()),
+        begun_by_(graph.nodes.size(), 0) {
+    for (std::uint32_t f = 1; f < frames.frames.size(); ++f) begun_by_[frames.frames[f].body] = f;
+    for (std::uint32_t p = 0; p < members.size(); ++p) {
+      for (auto& list : by_frame_) list.clear();
+      for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+        if (partitions.of_node[id] != p) continue;  // elsewhere, a feed or a handle
+        if (const std::uint32_t f = begun_by_[id])
+          by_frame_[frames.frames[f].parent].push_back({id, true});
+        by_frame_[frames.of_node[id]].push_back({id, false});
+      }
+      emit(0, members[p]);
     }
   }
-  std::vector<std::vector<NodeId>> members;  // by partition, in plan order
+
+  // The node of the plan that has the outputs of a node: of a _LoopNext it is the loop.
+  std::uint32_t source(NodeId id) const {
+    const std::uint32_t f = frames.of_node[id];
+    return f != 0 && frames.frames[f].next == id ? loop_index[f] : index[id];
+  }
+  std::uint32_t frame_begun_by(NodeId id) const { return begun_by_[id]; }
+
+  const Frames& frames;
+  std::vector<std::vector<Member>> members;  // by partition, in plan order
   std::vector<std::uint32_t> index;          // node -> plan index
+  std::vector<std::uint32_t> loop_index;     // frame -> plan index of its loop
   std::vector<std::uint32_t> first_slot;     // of nodes; a feed has one in each plan
+
+ private:
+  void emit(std::uint32_t f, std::vector<Member>& out) {
+    for (const Member& m : by_frame_[f]) {
+      (m.loop ? loop_index[begun_by_[m.id]] : index[m.id]) = std::uint32_t(out.size());
+      out.push_back(m);
+      if (m.loop) emit(begun_by_[m.id], out);
+    }
+  }
+  std::vector<std::vector<Member>> by_frame_;  // of one partition
+  std::vector<std::uint32_t> begun_by_;        // node -> the frame that it begins, or 0
 };
 
 // The graph of one partition on its way into flat arrays.
@@ -49,8 +91,9 @@ class Flattener {
         partitions_(partitions),
         home_(home),
         ops_(ops),
+        numbering_(numbering),
+        frames_(numbering.frames),
         members_(numbering.members[home]),
-        index_(numbering.index),
         first_slot_(numbering.first_slot) {}
 
   // Everything but PlanInfo::def.
@@ -60,12 +103,11 @@ class Flattener {
     plan_.nodes.reserve(members_.size());
     plan_.info.reserve(members_.size());
     add_feeds();
-    for (NodeId id : members_) add_outputs(id);
+    add_slots();
     successors_.resize(members_.size());
-    for (NodeId id : members_) add_node(id);
+    for (const Member& m : members_) add_node(m);
     add_edges();
     add_fetches();
-    finish();
     return std::move(plan_);
   }
 
@@ -76,8 +118,8 @@ class Flattener {
   bool is_feed(NodeId id) const { return graph_.nodes[id].op == kFeedOp; }
 
   void add_feeds() {
-    for (NodeId id : members_)
-      for (Port in : graph_.nodes[id].inputs) {
+    for (const Member& m : members_)
+      for (Port in : graph_.nodes[m.id].inputs) {
         if (!is_feed(in.node)) continue;
         if (!feed_slot_.emplace(in.node, std::uint32_t(plan_.slots.size())).second) continue;
         plan_.feeds.push_back({std::uint32_t(plan_.slots.size()), feed_index(in.node)});
@@ -89,6 +131,54 @@ class Flattener {
     return std::uint32_t(*graph_.nodes[id].attrs.find("feed")->second.get<std::int64_t>());
   }
 
+  std::uint32_t frame_of(const Member& m) const {
+    const std::uint32_t f = frames_.of_node[m.id];
+    return m.loop ? frames_.frames[f].parent : f;
+  }
+  bool begins(const Member& m) const {
+    return !m.loop && frames_.of_node[m.id] != 0 &&
+           frames_.frames[frames_.of_node[m.id]].body == m.id;
+  }
+  bool ends(const Member& m) const {
+    return frames_.of_node[m.id] != 0 && frames_.frames[frames_.of_node[m.id]].next == m.id;
+  }
+
+  // The slots of all members, and the ranges of frames.
+  void add_slots() {
+    plan_.frames.resize(1);
+    plan_frame_.assign(frames_.frames.size(), 0);
+    std::vector<std::uint32_t> before;  // each member: slots
+    for (const Member& m : members_) {
+      before.push_back(std::uint32_t(plan_.slots.size()));
+      if (begins(m)) begin_frame(m);
+      if (m.loop)
+        add_outputs(frames_.frames[frames_.of_node[m.id]].next);
+      else if (!ends(m))
+        add_outputs(m.id);
+      for (std::uint32_t f = frame_of(m); f != 0; f = frames_.frames[f].parent)
+        ++plan_.frames[plan_frame_[f]].nodes;
+    }
+    before.push_back(std::uint32_t(plan_.slots.size()));
+    plan_.frames[0].nodes = std::uint32_t(members_.size());
+    for (PlanFrame& frame : plan_.frames)
+      frame.slots = before[frame.first_node + frame.nodes] - frame.first_slot;
+  }
+
+  void begin_frame(const Member& m) {
+    const std::uint32_t f = frames_.of_node[m.id];
+    const Frames::Frame& from = frames_.frames[f];
+    PlanFrame frame;
+    frame.name = loop_name(graph_.nodes[m.id]);
+    frame.parent = plan_frame_[from.parent];
+    frame.loop = numbering_.loop_index[f];
+    frame.body = frame.first_node = numbering_.index[from.body];
+    frame.next = numbering_.index[from.next];
+    frame.first_slot = std::uint32_t(plan_.slots.size());
+    frame.variables = std::uint32_t(graph_.nodes[from.next].out_types.size());
+    plan_frame_[f] = std::uint32_t(plan_.frames.size());
+    plan_.frames.push_back(std::move(frame));
+  }
+
   void add_outputs(NodeId id) {
     const NodeDef& node = graph_.nodes[id];
     const OpInfo& op = op_of(node, ops_);
@@ -97,17 +187,31 @@ class Flattener {
       plan_.slots.push_back({0, output_space(op, node, i, partitions_.devices[home_].space)});
   }
 
-  void add_node(NodeId id) {
-    const NodeDef& def = graph_.nodes[id];
+  void add_node(const Member& m) {
+    const NodeDef& def = graph_.nodes[m.id];
     const OpInfo& op = op_of(def, ops_);
-    const std::uint32_t number = index_[id];
+    const auto number = std::uint32_t(plan_.nodes.size());
     PlanNode node;
     node.first_input = std::uint32_t(plan_.input_slots.size());
-    node.first_slot = first_slot_[id];
-    node.outputs = std::uint16_t(def.out_types.size());
+    node.first_slot = first_slot_[m.id];
+    node.outputs = std::uint16_t(ends(m) ? 0 : def.out_types.size());
+    node.frame = std::uint16_t(plan_frame_[frame_of(m)]);
     node.role = op.def.role;
     node.cheap = op.def.cheap || structural(op.def.role);
     PlanInfo info = describe(def, op);
+    if (m.loop) {
+      const NodeId next = frames_.frames[frames_.of_node[m.id]].next;
+      node.role = Role::loop;
+      node.first_slot = first_slot_[next];
+      node.outputs = std::uint16_t(graph_.nodes[next].out_types.size());
+      info.name = loop_name(def);
+    }
+    if (begins(m)) {  // waits for nothing but the loop
+      plan_.pending.push_back(0);
+      plan_.nodes.push_back(node);
+      plan_.info.push_back(std::move(info));
+      return;
+    }
     std::uint32_t pending = 0;
     for (std::size_t i = 0; i < def.inputs.size(); ++i) {
       const Port in = def.inputs[i];
@@ -122,11 +226,11 @@ class Flattener {
       ++node.inputs;
       info.input_space.push_back(input_space(op, def, i, dtype, partitions_.devices[home_].space));
       if (is_feed(in.node)) continue;
-      successors_[index_[in.node]].push_back({number, false});
+      successors_[numbering_.source(in.node)].push_back({number, false});
       ++pending;
     }
     for (NodeId c : def.control) {
-      successors_[index_[c]].push_back({number, true});
+      successors_[numbering_.source(c)].push_back({number, true});
       ++pending;
     }
     if (!info.handles.empty())
@@ -191,23 +295,18 @@ class Flattener {
     }
   }
 
-  void finish() {
-    PlanFrame root;
-    root.nodes = std::uint32_t(plan_.nodes.size());
-    root.slots = std::uint32_t(plan_.slots.size());
-    plan_.frames.push_back(std::move(root));
-  }
-
   const GraphDef& graph_;
   const StepGraph& step_;
   const Partitions& partitions_;
   const std::uint32_t home_;
   const OpRegistry& ops_;
-  const std::vector<NodeId>& members_;
-  const std::vector<std::uint32_t>& index_;
+  const Numbering& numbering_;
+  const Frames& frames_;
+  const std::vector<Member>& members_;
   std::vector<std::uint32_t>& first_slot_;
   std::map<NodeId, std::uint32_t> feed_slot_;
   Plan plan_;
+  std::vector<std::uint32_t> plan_frame_;  // by frame of the step
   std::vector<std::vector<PlanEdge>> successors_;
   std::map<std::string, std::uint32_t> resources_;  // by key
   std::map<std::string, std::uint32_t> of_device_;  // by kind
@@ -219,17 +318,34 @@ bool allocates(const PlanInfo& info, Role role) {
          (role == Role::kernel && info.def.op != "Const");
 }
 
+// Taken from the step, but for a loop, which is told of before what it is made of.
+NodeDef definition(GraphDef& graph, const Frames& frames, const Member& m) {
+  if (!m.loop) return std::move(graph.nodes[m.id]);
+  const NodeDef& body = graph.nodes[m.id];
+  const NodeDef& next = graph.nodes[frames.frames[frames.of_node[m.id]].next];
+  NodeDef loop;
+  loop.name = loop_name(body);
+  loop.op = "While";
+  loop.device = body.device;
+  loop.replica = body.replica;
+  loop.site = body.site;
+  loop.out_types = next.out_types;
+  loop.out_shapes = next.out_shapes;
+  return loop;
+}
+
 }  // namespace
 
-std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const OpRegistry& ops) {
-  Numbering numbering(step.graph, partitions);
+std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const Frames& frames,
+                             const OpRegistry& ops) {
+  Numbering numbering(step.graph, partitions, frames);
   std::vector<Plan> plans;
   for (std::uint32_t i = 0; i < partitions.devices.size(); ++i)
     plans.push_back(Flattener(step, partitions, i, ops, numbering).run());
   // Last, because a node's readers look at it, and may be on other devices.
   for (std::size_t p = 0; p < plans.size(); ++p)
     for (std::size_t i = 0; i < plans[p].info.size(); ++i)
-      plans[p].info[i].def = std::move(step.graph.nodes[numbering.members[p][i]]);
+      plans[p].info[i].def = definition(step.graph, frames, numbering.members[p][i]);
   return plans;
 }
 

@@ -4,14 +4,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "troupe/graph/control/frames.hpp"
 #include "troupe/graph/partition.hpp"
 #include "troupe/graph/plan.hpp"
 
 namespace troupe {
 
 // One plan per partition. Nodes are numbered in the order of the step, which is topological; feeds
-// take the first slots. REQUIRES: no loops.
-std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const OpRegistry& ops);
+// take the first slots. A loop is one node, followed by its frame. REQUIRES: `frames` are the
+// step's, each in one partition.
+std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const Frames& frames,
+                             const OpRegistry& ops);
 
 // Bytes of step memory at most in use when the nodes run in the order of the plan and nothing is
 // computed in place. Counts what kernels and arrivals allocate at statically known shapes; not

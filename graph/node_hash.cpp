@@ -70,4 +70,13 @@ std::uint64_t hash_nodes(std::uint64_t before, const NodeDef& node) {
                       hash_combine(hash_of_computation(node), std::uint64_t(node.replica)));
 }
 
+std::uint64_t hash_functions(std::uint64_t before, const FunctionDef& function) {
+  std::uint64_t h = hash_text(function.name, mix64(before));
+  for (const NodeDef& node : function.nodes) h = hash_nodes(h, node);
+  for (NodeId argument : function.arguments) h = hash_combine(h, argument);
+  for (Port result : function.results) h = hash_combine(hash_combine(h, result.node), result.index);
+  AttrHash declared{hash_combine(h, function.nodes.size())};
+  return AttrHash{declared.of(function.result_types)}.of(function.result_shapes);
+}
+
 }  // namespace troupe

@@ -14,5 +14,7 @@ std::uint64_t hash_of_computation(const NodeDef& node, bool swap = false);
 // A running hash of a list of nodes: that of the nodes before and one more. Not for telling apart
 // what somebody made to look alike.
 std::uint64_t hash_nodes(std::uint64_t before, const NodeDef& node);
+// The same for a function, by all that it says and its body does.
+std::uint64_t hash_functions(std::uint64_t before, const FunctionDef& function);
 
 }  // namespace troupe

@@ -10,6 +10,12 @@ NodeId GraphDef::find(std::string_view name) const {
   return kNoNode;
 }
 
+const FunctionDef* GraphDef::function(std::string_view name) const {
+  for (const FunctionDef& f : functions)
+    if (f.name == name) return &f;
+  return nullptr;
+}
+
 const AttrSpec* OpInfo::attr(std::string_view name) const {
   for (const AttrSpec& spec : attrs)
     if (spec.name == name) return &spec;

@@ -43,6 +43,12 @@ enum class Role : std::uint8_t {
   next_iteration,
   loop_cond,
   control_trigger,
+  loop,       // stands for a loop among the nodes around it (PlanFrame)
+  loop_body,  // begins an iteration
+  loop_next,  // ends one, and knows whether another follows
+  call,       // runs a function; gone once a step is lowered, as the next two are
+  argument,   // of the function in whose body it stands
+  saved,      // a value of a function, in its gradient function
 };
 
 // What a run finds in a queue: as of its snapshot, with what it has done to it itself.

@@ -200,8 +200,11 @@ MemorySpace input_space(const OpInfo& op, const NodeDef& node, std::size_t flat,
       const bool to_device = *node.attrs.find("to_device")->second.get<bool>();
       return to_device ? MemorySpace::host : MemorySpace::device;
     }
+    case Role::loop_body:
+    case Role::loop_next:  // the executor looks at the predicate
+      return flat == 0 ? MemorySpace::host : MemorySpace::device;
     case Role::switch_:
-      if (flat == 1) return MemorySpace::host;  // the executor looks at the predicate
+      if (flat == 1) return MemorySpace::host;  // likewise
       [[fallthrough]];
     default:
       return input_arg(op, node, flat).host ? MemorySpace::host : MemorySpace::device;

@@ -12,15 +12,14 @@
 
 namespace troupe {
 
-// Numbering. Nodes are numbered frame by frame, and inside a frame in a topological order, so that
-// "the smallest plan index" names the same node in every run. Frame 0 is the root; a static frame
-// owns a contiguous range of nodes and of slots, and an iteration's state is one block of that
-// size. A slot is one output of one node; consumers read the producer's slot, and `readers` says
-// how many reads a slot gets in one iteration, so that the last one may take the tensor. An edge
-// that leaves a frame (Enter, Exit, NextIteration) copies between blocks.
+// Numbering. Nodes are numbered in a topological order, so that "the smallest plan index" names the
+// same node in every run. Frame 0 is the root; a static frame, the body of a loop, owns contiguous
+// ranges of nodes and of slots. A slot is one output of one node; consumers read the producer's
+// slot, and `readers` says how many reads a slot gets in one iteration, so that the last one may
+// take the tensor. No edge leads from one frame into another: the nodes of a loop pass values on.
 //
-//   node i: inputs  input_slots[first_input .. +inputs)        local to the frame of the node
-//           outputs slots first_slot .. +outputs               local to the frame of the node
+//   node i: inputs  input_slots[first_input .. +inputs)
+//           outputs slots first_slot .. +outputs
 //           edges   edges[first_edge .. +edges): successors to count down when it is done
 struct PlanNode {
   std::uint32_t first_input = 0;
@@ -47,15 +46,23 @@ struct PlanSlot {
   bool fetched = false;
 };
 
-// A static frame (a while loop's body). `parent` and `iterations` fix the numbering; frame 0 has
-// no parent.
+// A static frame: frame 0 is the whole plan, another one is what a loop repeats. The loop's
+// predicate for the first iteration is computed before it, that for each further one by the
+// iteration before. With V variables and I invariants:
+//
+//   loop:  in the parent frame; inputs the first predicate, V first values, I invariants;
+//          outputs the V last values. Starts with all inputs, gives all outputs together.
+//   body:  the only node of the frame that waits for none; no inputs, outputs V variables and I
+//          invariants, as they are in this iteration
+//   next:  the only node of the frame that none waits for; inputs the next predicate and the V next
+//          values; no outputs
 struct PlanFrame {
-  std::string name;
-  std::uint32_t parent = 0;
-  std::uint32_t first_node = 0, nodes = 0;
+  std::string name;                         // the loop's
+  std::uint32_t parent = 0;                 // a frame before it
+  std::uint32_t first_node = 0, nodes = 0;  // with those of the frames inside
   std::uint32_t first_slot = 0, slots = 0;
-  std::uint32_t parallel_iterations = 1;
-  std::uint32_t enters = 0;  // Enter nodes that must arrive before iteration 0 is complete
+  std::uint32_t loop = 0, body = 0, next = 0;  // nodes; of frame 0 none
+  std::uint32_t variables = 0;
 };
 
 // What is read once per node or less: for making kernels, for errors, traces and requests.
@@ -70,9 +77,6 @@ struct PlanInfo {
   std::vector<std::uint32_t> handles;  // resources of all its handle inputs
   std::uint32_t epoch = 0;             // ordered reads: those of one epoch and container join
   ChannelId channel = 0;               // send, recv
-  std::uint32_t frame_target = 0;      // enter: the frame it opens; exit: its parent
-  bool is_constant = false;            // enter: loop invariant
-  std::vector<std::uint32_t> group;    // merge: inputs that are back edges
 };
 
 // A resource that the partition touches, on the partition's own device; without a name, the one of
@@ -85,7 +89,7 @@ struct ResourceRef {
 };
 
 struct PlanFeed {
-  std::uint32_t slot = 0;  // where the fed tensor is placed (frame 0)
+  std::uint32_t slot = 0;  // where the fed tensor is placed; read in frame 0 only
   std::uint32_t feed = 0;  // index in the request
 };
 struct PlanFetch {

@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "troupe/graph/control/conditional.hpp"
+#include "troupe/graph/control/frames.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 
 namespace troupe {
@@ -24,19 +26,40 @@ bool reduces(const OpInfo& op, const NodeDef& node, std::size_t input) {
   return std::find(op.def.reduce.begin(), op.def.reduce.end(), arg) != op.def.reduce.end();
 }
 
-std::vector<bool> find_per_replica(const GraphDef& graph, const OpRegistry& ops) {
-  std::vector<bool> per_replica(graph.nodes.size(), false);
+// A Switch of which each replica may take another side.
+bool parts_replicas(const GraphDef& graph, NodeId id, const std::vector<bool>& copied,
+                    const OpRegistry& ops) {
+  const NodeDef& node = graph.nodes[id];
+  return role_of(node, ops) == Role::switch_ && copied[node.inputs[1].node];
+}
+
+struct PerReplica {
+  std::vector<bool> copied;   // each replica has its own
+  std::vector<bool> differs;  // it may be dead in one replica and not in another
+};
+
+// `own`: which have their own for other reasons.
+PerReplica find_per_replica(const GraphDef& graph, const OpRegistry& ops,
+                            const std::vector<bool>& own) {
+  PerReplica out{std::vector<bool>(graph.nodes.size(), false),
+                 std::vector<bool>(graph.nodes.size(), false)};
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const NodeDef& node = graph.nodes[id];
     const OpInfo& op = op_of(node, ops);
     const bool write = op.is(External::Order::write);
-    if (joins(op)) continue;
-    bool copied = is_source(op.def);
-    for (std::size_t i = 0; i < node.inputs.size() && !copied; ++i)
-      copied = per_replica[node.inputs[i].node] && (!write || reduces(op, node, i));
-    per_replica[id] = copied;
+    if (op.def.role == Role::control_trigger) continue;
+    bool copied = is_source(op.def) || own[id], differs = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const NodeId in = node.inputs[i].node;
+      copied = copied || (out.copied[in] && (!write || reduces(op, node, i)));
+      differs = differs || out.differs[in] || parts_replicas(graph, in, out.copied, ops);
+    }
+    for (NodeId c : node.control) differs = differs || out.differs[c];
+    if (op.def.role == Role::merge) differs = differs && node.attrs.contains(kConditionalAttr);
+    out.copied[id] = (copied || differs) && !joins(op);
+    out.differs[id] = differs;
   }
-  return per_replica;
+  return out;
 }
 
 // Writes that stay single although they reduce what depends on a feed: the client trains on data
@@ -75,13 +98,30 @@ std::vector<std::string> tasks_of(const Target& target) {
   return out;
 }
 
+// A loop is copied as a whole: it is a replica's own when anything in it is, and then all of it is.
+PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops) {
+  std::vector<bool> own(graph.nodes.size(), false);
+  for (;;) {
+    PerReplica found = find_per_replica(graph, ops, own);
+    bool more = false;
+    for (NodeId id = 0; id < graph.nodes.size(); ++id)
+      for (std::uint32_t f = frames.of_node[id]; f != 0; f = frames.frames[f].parent) {
+        const NodeId body = frames.frames[f].body;
+        if (found.copied[id] == found.copied[body]) continue;
+        own[id] = own[body] = more = true;
+      }
+    if (!more) return found;
+  }
+}
+
 class Copier {
  public:
-  Copier(StepGraph& step, const Target& target)
+  Copier(StepGraph& step, const Frames& frames, const Target& target)
       : step_(step),
         ops_(*target.ops),
         n_(step.replicas),
-        per_replica_(find_per_replica(step.graph, ops_)),
+        found_(find_per_replica(step.graph, frames, ops_)),
+        per_replica_(found_.copied),
         tasks_(tasks_of(target)),
         copies_(step.graph.nodes.size()),
         out_(step) {}
@@ -142,7 +182,7 @@ class Copier {
   }
 
   // Old control inputs of a node in new numbers; replica -1 is a single node.
-  std::vector<NodeId> control(const NodeDef& node, std::int32_t replica) const {
+  std::vector<NodeId> control(const NodeDef& node, std::int32_t replica) {
     std::vector<NodeId> out;
     for (NodeId c : node.control) {
       const bool one =
@@ -151,14 +191,34 @@ class Copier {
         out.push_back(out_.node(c));
       else if (one)
         out.push_back(copies_[c][std::size_t(replica)]);
+      else if (replica >= 0 && found_.differs[c])
+        out.insert(out.end(), {copies_[c][std::size_t(replica)], trigger_after(c)});
       else
         out.insert(out.end(), copies_[c].begin(), copies_[c].end());
     }
     return out;
   }
 
+  // Comes after what all replicas did of a write in a branch, whether or not they took it.
+  NodeId trigger_after(NodeId write) {
+    auto [at, added] = triggers_.try_emplace(write, kNoNode);
+    if (!added) return at->second;
+    const NodeDef& first = out_.graph().nodes[copies_[write].front()];
+    NodeDef trigger;
+    trigger.name = "_after/" + step_.graph.nodes[write].name + "/replicas";
+    trigger.op = "ControlTrigger";
+    trigger.control = copies_[write];
+    trigger.colocate = {first.name};
+    trigger.site = first.site;
+    return at->second = out_.append(std::move(trigger));
+  }
+
   Status single(NodeId id) {
     NodeDef node = step_.graph.nodes[id];
+    if (found_.differs[id])
+      return in_node(invalid_argument("it takes what all replicas have, in a branch that some of "
+                                      "them may not take"),
+                     node);
     if (joins(op_of(node, ops_))) {
       TROUPE_TRY(join_inputs(node));
     } else {
@@ -202,12 +262,24 @@ class Copier {
       auto old = ids_.find(other);
       if (old != ids_.end() && per_replica_[old->second]) other = replica_name(other, replica);
     }
+    if (op_of(node, ops_).is(External::Order::write) && found_.differs[id]) note_branch(id, node);
     if (op_of(node, ops_).takes_handles())
       node.attrs.insert_or_assign("replicas", Attr(std::int64_t(n_)));
     else if (node.device.empty() && node.colocate.empty() && tasks_.size() > 1)
       node.device = tasks_[std::size_t(replica) % tasks_.size()];
     copies_[id].push_back(out_.append(std::move(node)));
     return ok_status();
+  }
+
+  // A write in a branch: who does not take it has no part in it.
+  void note_branch(NodeId id, NodeDef& copy) const {
+    const NodeDef& node = step_.graph.nodes[id];
+    const OpInfo& op = op_of(node, ops_);
+    bool own = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      own = own || (per_replica_[node.inputs[i].node] && reduces(op, node, i));
+    copy.attrs.insert_or_assign(std::string(kSomeReplicasAttr), Attr(true));
+    if (!own) copy.attrs.insert_or_assign(std::string(kCombineFirstAttr), Attr(true));
   }
 
   std::vector<NodeId> all_targets() const {
@@ -289,7 +361,9 @@ class Copier {
   StepGraph& step_;
   const OpRegistry& ops_;
   const std::int32_t n_;
-  const std::vector<bool> per_replica_;
+  const PerReplica found_;
+  const std::vector<bool>& per_replica_;
+  std::map<NodeId, NodeId> triggers_;  // after all copies of an old node
   const std::vector<std::string> tasks_;
   std::vector<std::vector<NodeId>> copies_;
   std::unordered_map<std::string_view, NodeId> ids_;  // by name
@@ -300,7 +374,8 @@ class Copier {
 
 Status replicate(StepGraph& step, const Target& target) {
   if (step.replicas <= 1) return ok_status();
-  return Copier(step, target).run();
+  TROUPE_TRY(Frames frames, find_frames(step.graph, *target.ops));
+  return Copier(step, frames, target).run();
 }
 
 }  // namespace troupe

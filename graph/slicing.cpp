@@ -40,6 +40,8 @@ Output Output::operator[](std::initializer_list<Index> where) const {
                      site);
 }
 
-Output Output::operator[](const Index& one) const { return (*this)[std::initializer_list<Index>{one}]; }
+Output Output::operator[](const Index& one) const {
+  return (*this)[std::initializer_list<Index>{one}];
+}
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include "troupe/graph/gradients.hpp"
 #include "troupe/graph/slicing.hpp"
 #include "troupe/ops/api/constant.hpp"
+#include "troupe/ops/api/control.hpp"
 #include "troupe/ops/api/generated.hpp"
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/api/moving_average.hpp"

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "troupe/graph/builder.hpp"
+#include "troupe/ops/api/control.hpp"
 #include "troupe/ops/op.hpp"
 
 namespace troupe {
@@ -40,6 +41,13 @@ class Graph : public GraphBuilder {
   Scope scope(std::string_view name) {
     auto inside = with_scope(name);
     return {*this, scope_prefix()};
+  }
+
+  // See ops/api/control.hpp.
+  template <class F>
+  Function function(std::string_view name, const std::vector<ValueType>& arguments,
+                    const std::vector<ValueType>& results, F&& body, Site site = Site::here()) {
+    return troupe::function(*this, name, arguments, results, body, std::move(site));
   }
 };
 

@@ -31,6 +31,10 @@ Expected<GraphDef> read_graph(const std::string& path, FileSystem& files) {
 std::string graph_sha256(const GraphDef& graph) {
   GraphDef bare = graph;
   for (NodeDef& node : bare.nodes) node.site = {};
+  for (FunctionDef& function : bare.functions) {
+    function.site = {};
+    for (NodeDef& node : function.nodes) node.site = {};
+  }
   auto bytes = bytes_of(bare);
   detail::Sha256 sha;
   sha.bytes(bytes.data(), bytes.size());

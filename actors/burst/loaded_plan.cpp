@@ -40,6 +40,7 @@ void LoadedPlan::lay_out() {
   for (std::uint32_t slot : p.input_slots) ++readers_[slot];
   // One read more than there are, so that no last reader takes what the client wants.
   for (const PlanFetch& fetch : p.fetches) ++readers_[fetch.slot];
+  lay_out_frames();
   for (std::uint32_t i = 0; i < p.nodes.size(); ++i) lay_out(i);
   std::sort(recvs_.begin(), recvs_.end());
   mark_conditional();
@@ -61,6 +62,7 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   node.inputs = from.inputs;
   node.outputs = from.outputs;
   node.role = from.role;
+  node.frame = from.frame;
   for (std::uint32_t k = 0; k < node.outputs; ++k)
     if (readers_[node.first_slot + k] == 0) node.flags |= kUnread;
   random_keys_.push_back(plan_->info[i].random_key);
@@ -69,9 +71,24 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   const bool issues = asynchronous_ && (node.kernel || node.role == Role::copy);
   if (from.cheap && !issues) node.flags |= kCheap;
   if (node.role == Role::merge && !reads_a_feed(from)) counts_[i] |= kMergeWaits;
-  if (counts_[i] == 0) roots_.push_back(i);
+  if (counts_[i] == 0 && node.frame == 0) roots_.push_back(i);
   if (node.role != Role::kernel) has_external_ = true;
   if (node.role == Role::recv) recvs_.emplace_back(plan_->info[i].channel, i);
+}
+
+// Invariants stay in their slots from one iteration to the next: no reader in the loop is the last.
+void LoadedPlan::lay_out_frames() {
+  const Plan& p = *plan_;
+  in_order_.assign(p.frames.size(), true);
+  for (std::size_t f = 1; f < p.frames.size(); ++f) {
+    const PlanFrame& frame = p.frames[f];
+    const PlanNode& body = p.nodes[frame.body];
+    for (std::uint32_t k = frame.variables; k < body.outputs; ++k) ++readers_[body.first_slot + k];
+    const std::uint32_t* next = p.input_slots.data() + p.nodes[frame.next].first_input + 1;
+    for (std::uint32_t v = 0; v < frame.variables; ++v)
+      if (next[v] - body.first_slot < frame.variables && next[v] != body.first_slot + v)
+        in_order_[f] = false;
+  }
 }
 
 // What a Switch or a Recv leads to may turn out dead. Edges lead to higher numbers, so one pass
@@ -97,6 +114,13 @@ std::uint32_t LoadedPlan::producer(std::uint32_t slot) const {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i)
     if (slot - nodes_[i].first_slot < nodes_[i].outputs) return i;
   return kNoNode;
+}
+
+std::uint32_t LoadedPlan::frame_of_loop(std::uint32_t node) const {
+  const std::vector<PlanFrame>& frames = plan_->frames;
+  std::uint32_t f = nodes_[node].frame + 1;
+  while (frames[f].loop != node) ++f;
+  return f;
 }
 
 std::uint32_t LoadedPlan::recv(ChannelId channel) const {

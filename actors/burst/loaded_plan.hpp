@@ -51,11 +51,13 @@ class LoadedPlan {
     std::uint16_t outputs = 0;
     Role role = Role::kernel;
     std::uint8_t flags = 0;
+    std::uint16_t frame = 0;
   };
 
   // Checks the plan (invalid_argument: an index out of range, an edge that goes back, an input that
-  // no edge waits for; unimplemented: loops), makes the kernels (their errors name the node) and
-  // lays out the flat form. Counts and readers follow from edges and inputs.
+  // no edge waits for, a frame that does not hang together; unimplemented: a loop that asks for
+  // what is outside of the partition), makes the kernels (their errors name the node) and lays out
+  // the flat form. Counts and readers follow from edges and inputs.
   static Expected<std::shared_ptr<const LoadedPlan>> make(std::shared_ptr<const Plan> plan,
                                                           Device& device, MakeKernel make_kernel);
 
@@ -75,6 +77,12 @@ class LoadedPlan {
   std::uint32_t recv(ChannelId channel) const;
   // Has nodes that wait for the outside, or a Merge: what needs a flag of its own per step.
   bool has_external() const { return has_external_; }
+  // Has frames beside the root.
+  bool has_loops() const { return plan_->frames.size() > 1; }
+  // The frame that a node of role loop repeats.
+  std::uint32_t frame_of_loop(std::uint32_t node) const;
+  // Next values are not this iteration's variables, so that each may move on before the others.
+  bool moves_in_order(std::uint32_t frame) const { return in_order_[frame]; }
   // The node that a slot belongs to. Linear: for errors.
   std::uint32_t producer(std::uint32_t slot) const;
   // Reads that join the first request to their container, in plan order.
@@ -90,6 +98,7 @@ class LoadedPlan {
   void lay_out(std::uint32_t node);
   bool reads_a_feed(const PlanNode& node) const;
   void mark_conditional();
+  void lay_out_frames();
 
   std::shared_ptr<const Plan> plan_;
   Device* device_ = nullptr;
@@ -100,6 +109,7 @@ class LoadedPlan {
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> counts_, readers_, roots_, first_reads_;
+  std::vector<bool> in_order_;                              // per frame
   std::vector<std::pair<ChannelId, std::uint32_t>> recvs_;  // ascending
 };
 

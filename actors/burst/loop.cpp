@@ -1,4 +1,4 @@
-// How a step runs its nodes: the hot loop, and the roles it handles itself.
+// How a step runs its nodes: the hot loop, and the roles it handles itself but for loops.
 #include "troupe/actors/burst/detail/step.hpp"
 
 namespace troupe {
@@ -14,7 +14,7 @@ KernelContext StepState::State::context(std::uint32_t i) {
                         .device = &device,
                         .lanes = lanes,
                         .cancelled = &cancelled,
-                        .random = {program->random_key(i), input.run}});
+                        .random = {program->random_key(i), draws[node.frame]}});
 }
 
 // Everything an ordinary node needs is in this function. What is dead, failed, or not an ordinary
@@ -23,15 +23,16 @@ KernelContext StepState::State::context(std::uint32_t i) {
 bool StepState::State::loop(bool cheap) {
   const LoadedPlan::Node* const all = nodes.data();
   const LoadedPlan::Edge* const edges = program->edges().data();
-  const std::size_t stop = cheap ? ready_begin + kCheapNodes : ready.size();
+  std::size_t left = kCheapNodes;
   for (;;) {
     if (!inbox.empty()) drain();
     if (ready_begin == ready_end) return false;
     const std::uint32_t entry = ready[ready_begin];
-    if (cheap && (ready_begin == stop || costly(entry))) return true;
+    if (cheap && (left-- == 0 || costly(entry))) return true;
     ++ready_begin;
     if (entry >= limit || !(all[entry].flags & LoadedPlan::kOrdinary) || trace) {
       visit(entry);
+      if (yields) return true;
       continue;
     }
     const LoadedPlan::Node& node = all[entry];
@@ -59,11 +60,20 @@ bool StepState::State::costly(std::uint32_t entry) const {
   return entry < limit && !(nodes[entry].flags & LoadedPlan::kCheap);
 }
 
+namespace {
+
+// After a failure only kernels before it run on, and loops that hold some: one of them may be the
+// failure to report.
+bool may_fail_first(Role role) {
+  return role == Role::kernel || role == Role::loop || role == Role::loop_next;
+}
+
+}  // namespace
+
 void StepState::State::visit(std::uint32_t entry) {
   const bool dead = entry & LoadedPlan::kDead;
   const std::uint32_t node = entry & ~LoadedPlan::kDead;
-  // After a failure only kernels before it run on: one of them may be the failure to report.
-  if (node >= limit || (failing() && nodes[node].role != Role::kernel)) return;
+  if (node >= limit || (failing() && !may_fail_first(nodes[node].role))) return;
   if (!trace) return visit_role(node, dead);
   std::int64_t begin = Trace::now_ns();
   visit_role(node, dead);
@@ -82,6 +92,10 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
       return run_send(node, dead);
     case Role::recv:
       return want(node, dead);
+    case Role::loop:
+      return run_loop(node, dead);
+    case Role::loop_next:
+      return run_next(node, dead);
     default:
       break;
   }
@@ -128,21 +142,39 @@ void StepState::State::run_send(std::uint32_t i, bool dead) {
   finish(i, false);
 }
 
-// Output 0 when the predicate is false, output 1 when it is true; the other one is dead.
+// Which output of a Switch is live: of two 0 when the predicate is false and 1 when it is true;
+// else the one of that index, or the last.
+Expected<std::uint32_t> StepState::State::side_taken(const Tensor& selector,
+                                                     std::uint32_t outputs) const {
+  if (selector.elements() != 1) return invalid_argument("the predicate or index must be one value");
+  std::int64_t index = 0;
+  if (selector.dtype() == DType::bool_ && outputs == 2)
+    index = *selector.data<bool>() ? 1 : 0;
+  else if (selector.dtype() == DType::i32)
+    index = *selector.data<std::int32_t>();
+  else if (selector.dtype() == DType::i64)
+    index = *selector.data<std::int64_t>();
+  else
+    return invalid_argument("the predicate must be one bool");
+  return index < 0 || index >= outputs ? outputs - 1 : std::uint32_t(index);
+}
+
+// All outputs but one are dead.
 void StepState::State::run_switch(std::uint32_t i) {
   if (park_unless_done(i, 1, false)) return;
   const LoadedPlan::Node& node = nodes[i];
   const std::uint32_t* in = program->input_slots().data() + node.first_input;
-  const Tensor& predicate = slots[in[1]].tensor;
-  if (predicate.dtype() != DType::bool_ || predicate.elements() != 1)
-    return fail(i, invalid_argument("the predicate must be one bool"));
-  const std::uint32_t taken = *predicate.data<bool>() ? 1 : 0;
-  const std::uint32_t other = node.first_slot + 1 - taken;
-  slots[other].dead = true;
-  dead_slots.push_back(other);
-  slots[node.first_slot + taken] = take(in[0]);
+  auto side = side_taken(slots[in[1]].tensor, node.outputs);
+  if (!side.ok()) return fail(i, side.status());
+  const std::uint32_t taken = node.first_slot + *side;
+  for (std::uint32_t slot = node.first_slot; slot < node.first_slot + node.outputs; ++slot) {
+    if (slot == taken) continue;
+    slots[slot].dead = true;
+    dead_slots.push_back(slot);
+  }
+  slots[taken] = take(in[0]);
   release_inputs(node);
-  if (readers[node.first_slot + taken] == 0) slots[node.first_slot + taken] = {};
+  if (readers[taken] == 0) slots[taken] = {};
   count_down_switch(node);
   ++nodes_done;
 }
@@ -225,7 +257,7 @@ void StepState::State::count_down_merge(const LoadedPlan::Node& from, LoadedPlan
   if (count >> 16 == 0) ready[ready_end++] = merge;
 }
 
-// Of a Switch one output is live: a successor is dead when it reads the other one.
+// Of a Switch one output is live: a successor is dead when it reads another one.
 void StepState::State::count_down_switch(const LoadedPlan::Node& from) {
   for (std::uint32_t e = 0; e < from.edges; ++e) {
     LoadedPlan::Edge edge = program->edges()[from.first_edge + e];
@@ -277,7 +309,7 @@ void StepState::State::fail(std::uint32_t node, const Status& failure) {
   const bool better = status.ok() || (status.derived() && !failure.derived()) ||
                       (status.derived() == failure.derived() && node < failed_node && !aborted);
   if (better) {
-    status = node == kNoNode ? failure : program->explain(node, failure);
+    status = node == kNoNode ? failure : program->explain(node, in_iterations(node, failure));
     failed_node = node;
   }
   limit = node == kNoNode ? 0 : std::min(limit, node);

@@ -58,7 +58,9 @@ StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program)
   counts.resize(program->counts().size());
   readers.resize(program->readers().size());
   slots.resize(program->readers().size());
-  ready.resize(nodes.size());
+  ready.resize(nodes.size() * (program->has_loops() ? 2 : 1));
+  draws.resize(std::max<std::size_t>(program->plan().frames.size(), 1));
+  iterations.resize(draws.size());
   if (program->has_external()) external.resize(nodes.size());
 }
 
@@ -71,6 +73,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   Inbox::discard(inbox.take());
   cancelled.store(false, std::memory_order_relaxed);
   input = std::move(step_input);
+  draws[0] = input.run;
   outbox = &step_outbox;
   // The reset: what a step counts down, as one copy each. Slots were emptied by their last readers.
   if (!counts.empty())
@@ -101,6 +104,8 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
   burst = &result;
   lanes = &burst_lanes;
   trace = burst_trace;
+  yields = false;
+  turn_began_ns = 0;
   const std::size_t done_before = nodes_done;
   const std::int64_t begin_ns = trace ? Trace::now_ns() : 0;
   if (!std::exchange(started, true)) {

@@ -27,7 +27,7 @@ namespace detail {
 // What the master has of a graph: how many nodes, their running hash, and which of them may change
 // after they were added, with a hash of their inputs.
 struct Shipped {
-  std::size_t nodes = 0;
+  std::size_t nodes = 0, functions = 0;
   std::uint64_t hash = 0;
   std::vector<NodeId> merges;
   std::uint64_t merges_hash = 0;
@@ -157,6 +157,8 @@ std::uint64_t hash_of_merges(const std::vector<NodeId>& merges, const GraphDef& 
 // What the master will have of the graph, once it has the nodes from `before.nodes` on.
 Shipped shipped_with(Shipped before, const GraphDef& def, const OpRegistry& ops) {
   Shipped after = std::move(before);
+  for (; after.functions < def.functions.size(); ++after.functions)
+    after.hash = hash_functions(after.hash, def.functions[after.functions]);
   for (; after.nodes < def.nodes.size(); ++after.nodes) {
     const NodeDef& node = def.nodes[after.nodes];
     after.hash = hash_nodes(after.hash, node);
@@ -180,6 +182,8 @@ Status ship(SessionCore& core) {
   auto graph = std::make_shared<GraphDef>();
   graph->seed = def->seed;
   graph->nodes.assign(def->nodes.begin() + std::ptrdiff_t(before.nodes), def->nodes.end());
+  graph->functions.assign(def->functions.begin() + std::ptrdiff_t(before.functions),
+                          def->functions.end());
   extend.graph = std::move(graph);
   Shipped after = shipped_with(before, *def, core.graph.registry());
   TROUPE_TRY(ask(core, std::move(extend)).status);

@@ -27,6 +27,7 @@ std::shared_ptr<const GraphDef> ShippedGraph::whole() const {
   const GraphDef& client = graph_.def();
   auto out = std::make_shared<GraphDef>();
   out->seed = client.seed;
+  out->functions = client.functions;
   out->nodes.reserve(size());
   auto own = insertions_.begin();
   for (NodeId id = 0; id <= client.nodes.size(); ++id) {

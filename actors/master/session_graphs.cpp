@@ -39,11 +39,15 @@ Status check_seed(const GraphDef& now, const GraphDef& known) {
   return aborted(fmt::format("the graph's seed is {}, the session's is {}", now.seed, known.seed));
 }
 
-// The nodes from `from` on, for a process that has those before.
-LoadGraph nodes_since(std::uint64_t session, const GraphDef& graph, std::uint64_t from) {
+// The nodes from `from` on, and the functions that came with them, for a process that has those
+// before.
+LoadGraph nodes_since(std::uint64_t session, const GraphDef& graph,
+                      const std::vector<std::size_t>& functions_from, std::uint64_t from) {
   auto nodes = std::make_shared<GraphDef>();
   nodes->seed = graph.seed;
   nodes->nodes.assign(graph.nodes.begin() + std::ptrdiff_t(from), graph.nodes.end());
+  for (std::size_t i = 0; i < graph.functions.size(); ++i)
+    if (functions_from[i] >= from) nodes->functions.push_back(graph.functions[i]);
   return {session, graph.nodes.size(), std::move(nodes), from};
 }
 
@@ -55,7 +59,10 @@ Expected<std::uint64_t> SessionGraphs::extend(const ExtendSession& message) {
   const bool fresh = known.import->graph().nodes.empty();
   if (fresh && message.from == 0)  // a seed before the first nodes bound nobody
     known.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
+  const std::size_t before = known.import->graph().nodes.size();
   TROUPE_TRY(message.from == 0 && !fresh ? replace(known, message) : append(known, message));
+  known.functions_from.resize(known.import->graph().functions.size(), before);
+  for (const FunctionDef& f : message.graph->functions) known.hash = hash_functions(known.hash, f);
   for (const NodeDef& node : message.graph->nodes) known.hash = hash_nodes(known.hash, node);
   return known.import->graph().nodes.size();
 }
@@ -68,7 +75,13 @@ Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
                                message.graph->nodes.size(), before.nodes.size()));
   TROUPE_TRY(check_seed(*message.graph, before));
   auto now = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
-  TROUPE_TRY(now->extend(message.graph->nodes));
+  TROUPE_TRY(now->extend(message.graph->nodes, message.graph->functions));
+  for (std::size_t i = 0; i < before.functions.size(); ++i)
+    if (i >= now->graph().functions.size() ||
+        hash_functions(0, now->graph().functions[i]) != hash_functions(0, before.functions[i]))
+      return aborted(fmt::format("function '{}' is not as the session knows it",
+                                 before.functions[i].name))
+          .at(before.functions[i].site);
   for (std::size_t i = 0; i < before.nodes.size(); ++i)
     if (auto what = difference(now->graph().nodes[i], before.nodes[i]))
       return aborted(fmt::format("node {} '{}' ({}) is not as the session knows it: {}", i,
@@ -94,7 +107,10 @@ Status SessionGraphs::append(Known& known, const ExtendSession& message) {
                       "session has",
                       message.from));
   }
-  return known.import->extend(message.graph->nodes);
+  // Processes are told of functions along with the nodes that they come with.
+  if (message.graph->nodes.empty() && !message.graph->functions.empty())
+    return invalid_argument("functions come with nodes that call them");
+  return known.import->extend(message.graph->nodes, message.graph->functions);
 }
 
 CompiledStepDraft SessionGraphs::compile(Work work) {
@@ -122,7 +138,7 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
     const std::uint64_t has = work.versions[process];
     if (has == graph.nodes.size() || draft.loads.contains(process)) continue;
     auto [at, added] = since.try_emplace(has);
-    if (added) at->second = nodes_since(work.session, graph, has);
+    if (added) at->second = nodes_since(work.session, graph, found->second.functions_from, has);
     draft.loads.emplace(process, at->second);
   }
   return draft;

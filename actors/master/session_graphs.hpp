@@ -43,7 +43,8 @@ class SessionGraphs {
  private:
   struct Known {
     std::unique_ptr<GraphImport> import;
-    std::uint64_t hash = 0;  // of the nodes as they were sent
+    std::uint64_t hash = 0;                   // of the functions and nodes as they were sent
+    std::vector<std::size_t> functions_from;  // behind how many nodes each function came
   };
   Status replace(Known& known, const ExtendSession& message);
   Status append(Known& known, const ExtendSession& message);

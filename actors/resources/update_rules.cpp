@@ -6,6 +6,8 @@
 #include <cstring>
 #include <set>
 
+#include "troupe/graph/passes/pass.hpp"
+
 namespace troupe {
 namespace {
 
@@ -165,6 +167,8 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
   rule->combine = op->def.combine;
   if (auto it = node.attrs.find("replicas"); it != node.attrs.end())
     rule->replicas = std::uint32_t(std::max<std::int64_t>(1, *it->second.get<std::int64_t>()));
+  rule->some_replicas = node.attrs.contains(kSomeReplicasAttr);
+  if (node.attrs.contains(kCombineFirstAttr)) rule->combine = Combine::first;
   if (rule->replicas > 1 && device.space() != MemorySpace::host)
     return unimplemented(
         fmt::format("node '{}': replicas cannot share variables in device memory", node.name));

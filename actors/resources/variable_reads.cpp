@@ -37,7 +37,7 @@ bool VariableStore::own_writes(const ReadRequest& request,
   for (auto w = log->second.writes.rbegin(); w != log->second.writes.rend(); ++w) {
     if (std::find(request.after.begin(), request.after.end(), w->node) == request.after.end())
       continue;
-    if (w->contributions.count(request.replica) == 0) continue;
+    if (w->contributions.count(request.replica) == 0 && !w->rule->some_replicas) continue;
     const auto& targets = w->rule->targets;
     if (std::none_of(targets.begin(), targets.end(),
                      [&](const std::string& t) { return wanted.count(t) != 0; }))

@@ -26,6 +26,7 @@ struct UpdateRule {
   AttrMap attrs;
   Combine combine = Combine::sum;
   std::uint32_t replicas = 1;        // N: a write is complete when N contributions are there
+  bool some_replicas = false;        // of those N some may contribute nothing
   std::vector<std::string> targets;  // the variables it changes, in the op's order, distinct
 };
 
@@ -139,7 +140,8 @@ struct VariableTypes {
     std::vector<std::int64_t> iterations;
     std::shared_ptr<const UpdateRule> rule;
     std::map<std::uint32_t, std::vector<Tensor>> contributions;
-    bool complete() const { return contributions.size() >= rule->replicas; }
+    // Of a write in a branch those that come have come before anybody asks.
+    bool complete() const { return contributions.size() >= rule->replicas || rule->some_replicas; }
   };
   struct AttemptLog {
     std::vector<Write> writes;  // in the order their first contributions arrived

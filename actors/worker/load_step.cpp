@@ -91,11 +91,14 @@ Status StepLoader::grow(Loaded& loaded, const LoadGraph& message) {
     loaded.trusted.seed = message.graph->seed;
     auto& nodes = loaded.trusted.nodes;
     nodes.insert(nodes.end(), message.graph->nodes.begin(), message.graph->nodes.end());
+    auto& functions = loaded.trusted.functions;
+    functions.insert(functions.end(), message.graph->functions.begin(),
+                     message.graph->functions.end());
     return ok_status();
   }
   if (message.from == 0)
     loaded.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
-  return loaded.import->extend(message.graph->nodes);
+  return loaded.import->extend(message.graph->nodes, message.graph->functions);
 }
 
 PreparedStep StepLoader::prepare(const LoadStep& message, std::function<bool()> stopped) {

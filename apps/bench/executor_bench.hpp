@@ -9,11 +9,11 @@
 
 namespace troupe {
 
-// One line of the benchmark's answer: CPU nanoseconds per node, the step's reset included.
+// One line of the benchmark's answer: CPU nanoseconds, the step's reset included.
 struct ExecutorRow {
   std::string name;
   double value = 0;
-  std::string unit;  // "ns/node"
+  std::string unit;  // "ns/node", "ns/iteration"
 };
 
 struct ExecutorBench {

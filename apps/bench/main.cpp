@@ -7,6 +7,7 @@
 #include "troupe/apps/bench/channel_bench.hpp"
 #include "troupe/apps/bench/executor_bench.hpp"
 #include "troupe/apps/bench/kernel_bench.hpp"
+#include "troupe/apps/bench/loop_bench.hpp"
 #include "troupe/apps/bench/rows.hpp"
 #include "troupe/apps/bench/torch_peer.hpp"
 #include "troupe/apps/commands/cli.hpp"
@@ -34,9 +35,11 @@ Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
   bench.rounds = options.rounds;
   bench.only = options.only;
   auto device = make_inline_device(DeviceName{"worker", 0, "CPU", 0});
-  TROUPE_TRY(auto measured, bench_executor(*device, bench));
   std::vector<BenchRow> rows;
-  for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
+  for (auto* group : {bench_executor, bench_loops}) {
+    TROUPE_TRY(auto measured, group(*device, bench));
+    for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
+  }
   return rows;
 }
 

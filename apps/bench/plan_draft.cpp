@@ -14,6 +14,10 @@ std::uint32_t PlanDraft::add(NodeSpec spec) {
   node.inputs = std::uint16_t(spec.inputs.size());
   node.outputs = spec.outputs;
   node.role = spec.external ? Role::external : spec.role;
+  node.frame = std::uint16_t(frame_);
+  // What waits for nothing in a loop waits for the iteration.
+  if (frame_ != 0 && spec.inputs.empty() && spec.control.empty() && spec.role != Role::loop_body)
+    spec.control.push_back(frames_[frame_].body);
   plan_.nodes.push_back(node);
   PlanInfo info;
   info.def.name = info.name = std::move(spec.name);
@@ -28,6 +32,46 @@ std::uint32_t PlanDraft::add(NodeSpec spec) {
   producers_.resize(plan_.slots.size(), index);
   control_.push_back(std::move(spec.control));
   return index;
+}
+
+std::uint32_t PlanDraft::begin_loop(std::uint32_t loop) {
+  PlanFrame frame;
+  frame.name = plan_.info[loop].name;
+  frame.parent = frame_;
+  frame.loop = loop;
+  frame.variables = plan_.nodes[loop].outputs;
+  frame.first_node = std::uint32_t(plan_.nodes.size());
+  frame.first_slot = std::uint32_t(plan_.slots.size());
+  frame_ = std::uint32_t(frames_.size());
+  frames_.push_back(std::move(frame));
+  const auto body = add({.name = plan_.info[loop].name + "/body",
+                         .role = Role::loop_body,
+                         .outputs = std::uint16_t(plan_.nodes[loop].inputs - 1)});
+  return frames_[frame_].body = body;
+}
+
+void PlanDraft::end_loop(std::vector<std::uint32_t> predicate_and_values) {
+  const std::uint32_t first = frames_[frame_].first_node;
+  std::vector<bool> waited(plan_.nodes.size(), false);
+  for (auto i = first; i < waited.size(); ++i) {
+    const PlanNode& node = plan_.nodes[i];
+    for (std::uint32_t k = 0; k < node.inputs; ++k)
+      waited[producers_[plan_.input_slots[node.first_input + k]]] = true;
+    for (std::uint32_t from : control_[i]) waited[from] = true;
+  }
+  for (std::uint32_t slot : predicate_and_values) waited[producers_[slot]] = true;
+  NodeSpec next{.name = frames_[frame_].name + "/next",
+                .role = Role::loop_next,
+                .inputs = std::move(predicate_and_values),
+                .outputs = 0};
+  for (auto i = first; i < waited.size(); ++i)
+    if (plan_.nodes[i].frame == frame_ && !waited[i]) next.control.push_back(i);
+  const auto end = add(std::move(next));
+  PlanFrame& frame = frames_[frame_];
+  frame.next = end;
+  frame.nodes = std::uint32_t(plan_.nodes.size()) - frame.first_node;
+  frame.slots = std::uint32_t(plan_.slots.size()) - frame.first_slot;
+  frame_ = frame.parent;
 }
 
 void PlanDraft::feed(std::uint32_t slot) {
@@ -58,7 +102,7 @@ Plan PlanDraft::finish() {
       edges.push_back({producers_[plan_.input_slots[node.first_input + k]], i, false});
     for (std::uint32_t from : control_[i]) edges.push_back({from, i, true});
     plan_.pending[i] = node.inputs + std::uint32_t(control_[i].size());
-    if (plan_.pending[i] == 0) plan_.roots.push_back(i);
+    if (plan_.pending[i] == 0 && node.frame == 0) plan_.roots.push_back(i);
   }
   std::stable_sort(edges.begin(), edges.end(),
                    [](const Edge& a, const Edge& b) { return a.from < b.from; });
@@ -67,10 +111,9 @@ Plan PlanDraft::finish() {
     if (from.edges++ == 0) from.first_edge = std::uint32_t(plan_.edges.size());
     plan_.edges.push_back({edge.to, edge.control});
   }
-  PlanFrame root;
-  root.nodes = count;
-  root.slots = std::uint32_t(plan_.slots.size());
-  plan_.frames.push_back(std::move(root));
+  frames_[0].nodes = count;
+  frames_[0].slots = std::uint32_t(plan_.slots.size());
+  plan_.frames = std::move(frames_);
   return std::move(plan_);
 }
 

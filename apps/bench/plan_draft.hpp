@@ -11,7 +11,7 @@
 namespace troupe {
 
 // Collects nodes in topological order and lays them out as the compiler would: slots, edges,
-// counts, roots. One frame.
+// counts, roots.
 class PlanDraft {
  public:
   explicit PlanDraft(std::string device = "/job:local/task:0/cpu:0");
@@ -31,6 +31,13 @@ class PlanDraft {
   std::uint32_t out(std::uint32_t node, std::uint32_t k = 0) const {
     return plan_.nodes[node].first_slot + k;
   }
+  // Nodes added from here to end_loop() are the body of the loop that node `loop`, of role loop,
+  // stands for; its frame has as many variables as that has outputs. Returns the node that begins
+  // an iteration. Loops nest.
+  std::uint32_t begin_loop(std::uint32_t loop);
+  // The slots of the next predicate and the next values. The iteration ends when all of the body is
+  // done.
+  void end_loop(std::vector<std::uint32_t> predicate_and_values);
   void feed(std::uint32_t slot);
   void fetch(std::uint32_t slot);
   std::uint32_t resource(ResourceRef ref);
@@ -44,6 +51,8 @@ class PlanDraft {
   Plan plan_;
   std::vector<std::uint32_t> producers_;  // per slot
   std::vector<std::vector<std::uint32_t>> control_;
+  std::vector<PlanFrame> frames_ = std::vector<PlanFrame>(1);
+  std::uint32_t frame_ = 0;  // of the nodes that are added now
 };
 
 }  // namespace troupe

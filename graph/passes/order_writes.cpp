@@ -6,6 +6,9 @@
 // A read without a write among its ancestors sees the run's snapshot: epoch 0. Any other sees what
 // the last write before it leaves: it has the effect of exactly the writes of its variable whose
 // epoch is smaller than its own.
+//
+// A write in a branch that is not taken does not happen, and what comes after it does: the edge
+// that is added leads over a ControlTrigger then, which is never dead.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -13,6 +16,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "troupe/graph/control/conditional.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
@@ -92,7 +96,7 @@ Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpR
 // Looks at what comes after the writes of one variable, and at nothing else of the graph.
 class Descendants {
  public:
-  explicit Descendants(GraphDef& graph) : graph_(graph), successors_(graph.nodes.size()) {
+  explicit Descendants(const GraphDef& graph) : successors_(graph.nodes.size()) {
     for (NodeId id = 0; id < graph.nodes.size(); ++id) {
       for (Port in : graph.nodes[id].inputs)
         if (in.node < id) successors_[in.node].push_back(id);
@@ -102,7 +106,7 @@ class Descendants {
 
   // For each node up to `last` that has some of `writes` among its ancestors and itself: 1 + the
   // largest index of those. With `connect`, each write without the one before it among its
-  // ancestors gets a control edge.
+  // ancestors gets an edge.
   std::unordered_map<NodeId, std::uint32_t> sweep(const std::vector<NodeId>& writes, NodeId last,
                                                   bool connect) {
     std::unordered_map<NodeId, std::uint32_t> seen;
@@ -122,7 +126,7 @@ class Descendants {
       open.pop();
       std::uint32_t& latest = seen.at(id);
       if (next < writes.size() && writes[next] == id) {
-        if (connect && latest < next) add_control(writes[next - 1], id);
+        if (connect && latest < next) add_edge(writes[next - 1], id);
         latest = ++next;
       }
       for (NodeId successor : successors_[id]) reach(successor, seen.at(id));
@@ -130,16 +134,55 @@ class Descendants {
     return seen;
   }
 
+  // Edges that were added, by the node that they lead to.
+  const std::map<NodeId, std::vector<NodeId>>& added() const { return added_; }
+
  private:
-  void add_control(NodeId from, NodeId to) {
-    auto& control = graph_.nodes[to].control;
-    control.insert(std::lower_bound(control.begin(), control.end(), from), from);
+  void add_edge(NodeId from, NodeId to) {
+    added_[to].push_back(from);
     successors_[from].push_back(to);
   }
 
-  GraphDef& graph_;
   std::vector<std::vector<NodeId>> successors_;
+  std::map<NodeId, std::vector<NodeId>> added_;
 };
+
+// Done when old node `from` is, or would be.
+NodeDef trigger_after(const Rewriter& out, NodeId from) {
+  const NodeDef& write = out.graph().nodes[out.node(from)];
+  NodeDef trigger;
+  trigger.name = "_after/" + write.name;
+  trigger.op = "ControlTrigger";
+  trigger.control = {out.node(from)};
+  trigger.colocate = {write.name};
+  trigger.site = write.site;
+  return trigger;
+}
+
+void add_control(StepGraph& step, const std::map<NodeId, std::vector<NodeId>>& added,
+                 const OpRegistry& ops) {
+  const std::vector<bool> dead = find_ever_dead(step.graph, ops);
+  const std::size_t nodes = step.graph.nodes.size();
+  Rewriter out(step);
+  std::map<NodeId, NodeId> triggers;
+  for (NodeId id = 0; id < nodes; ++id) {
+    auto at = added.find(id);
+    std::vector<NodeId> more;
+    for (std::size_t i = 0; at != added.end() && i < at->second.size(); ++i) {
+      const NodeId from = at->second[i];
+      if (!dead[from]) {
+        step.graph.nodes[id].control.push_back(from);
+        continue;
+      }
+      auto [trigger, fresh] = triggers.try_emplace(from, kNoNode);
+      if (fresh) trigger->second = out.append(trigger_after(out, from));
+      more.push_back(trigger->second);
+    }
+    const NodeId made = out.keep(id);
+    if (!more.empty()) out.add_control(made, more);
+  }
+  out.finish();
+}
 
 bool has_later_reads(const Uses& uses) {
   return !uses.writes.empty() && !uses.reads.empty() && uses.reads.back() > uses.writes.front();
@@ -189,6 +232,7 @@ Status order_writes(StepGraph& step, const Target& target) {
       if (auto at = seen.find(read); at != seen.end())
         set_epoch(graph.nodes[read], 1 + epoch_of(graph.nodes[uses.writes[at->second - 1]]));
   }
+  if (after && !after->added().empty()) add_control(step, after->added(), *target.ops);
   return ok_status();
 }
 

@@ -21,6 +21,8 @@ const std::map<std::string, OpInfo, std::less<>>& made_ops() {
       {std::string(kSendOp), made_op(kSendOp, Role::send)},
       {std::string(kRecvOp), made_op(kRecvOp, Role::recv)},
       {std::string(kCopyOp), made_op(kCopyOp, Role::copy)},
+      {std::string(kLoopBodyOp), made_op(kLoopBodyOp, Role::loop_body)},
+      {std::string(kLoopNextOp), made_op(kLoopNextOp, Role::loop_next)},
   };
   return ops;
 }
@@ -109,9 +111,17 @@ Status in_node(const Status& status, const NodeDef& node) {
   return status.at(node.site).in("in node '" + node.name + "' (" + node.op + ")");
 }
 
-NodeId Rewriter::append(NodeDef node) {
+namespace {
+
+void sort_control(NodeDef& node) {
   std::sort(node.control.begin(), node.control.end());
   node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
+}
+
+}  // namespace
+
+NodeId Rewriter::append(NodeDef node) {
+  sort_control(node);
   out_.nodes.push_back(std::move(node));
   return NodeId(out_.nodes.size() - 1);
 }
@@ -129,6 +139,12 @@ NodeId Rewriter::keep(NodeId id) {
   NodeId made = append(std::move(node));
   map(id, made);
   return made;
+}
+
+void Rewriter::add_control(NodeId new_id, const std::vector<NodeId>& control) {
+  NodeDef& node = out_.nodes[new_id];
+  node.control.insert(node.control.end(), control.begin(), control.end());
+  sort_control(node);
 }
 
 void Rewriter::map(NodeId old_id, NodeId new_id) { nodes_[old_id] = new_id; }
@@ -155,6 +171,7 @@ void Rewriter::finish() {
     target = nodes_[target];
   }
   out_.seed = step_.graph.seed;
+  out_.functions = std::move(step_.graph.functions);
   step_.graph = std::move(out_);
 }
 

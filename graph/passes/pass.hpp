@@ -32,6 +32,12 @@ inline constexpr std::string_view kSendOp = "_Send";  // one input, or none: the
 inline constexpr std::string_view kRecvOp = "_Recv";
 inline constexpr std::string_view kCopyOp = "_Copy";  // between memory spaces of one device
 
+// A loop between the two (graph/control/frames.hpp): inputs the first predicate, `variables` first
+// values, invariants; outputs the variables and invariants of an iteration.
+inline constexpr std::string_view kLoopBodyOp = "_LoopBody";
+// Inputs the next predicate and the next values; outputs the last values.
+inline constexpr std::string_view kLoopNextOp = "_LoopNext";
+
 // The definition behind a node. REQUIRES: a node of a Step.
 const OpInfo& op_of(const NodeDef& node, const OpRegistry& ops);
 inline Role role_of(const NodeDef& node, const OpRegistry& ops) {
@@ -66,6 +72,8 @@ class Rewriter {
   NodeId append(NodeDef node);
   // Moves old node `id` to the end, with its inputs and control in new numbers, and maps its ports.
   NodeId keep(NodeId id);
+  // More control inputs for a new node, from nodes before it.
+  void add_control(NodeId new_id, const std::vector<NodeId>& control);
   void map(NodeId old_id, NodeId new_id);       // all ports, control and targets
   void map_port(Port old_port, Port new_port);  // one port; Port{} takes that back
   bool has(NodeId old_id) const { return nodes_[old_id] != kNoNode; }
@@ -86,6 +94,10 @@ class Rewriter {
 // Attribute of reads and writes once order_writes has run: PlanInfo::epoch.
 inline constexpr std::string_view kEpochAttr = "_epoch";
 std::uint32_t epoch_of(const NodeDef& node);
+// Of writes in branches, once they are replicated. Replicas that do not take the branch leave the
+// write out; and what none of them contributes anything of its own to counts once.
+inline constexpr std::string_view kSomeReplicasAttr = "_some_replicas";
+inline constexpr std::string_view kCombineFirstAttr = "_combine_first";
 
 // The stages, in the order of compile.cpp.
 Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,

@@ -51,8 +51,12 @@ Op write_node(const char* op, const Variable& v, const Output& value, Site site)
 
 std::string Variable::name() const { return handle_.graph().node(handle_.node()).name; }
 
-Variable variable(GraphBuilder& g, std::string_view name, Output initial,
+Variable variable(GraphBuilder& here, std::string_view name, Output initial,
                   const VariableOptions& options, Site site) {
+  // Made in the body of a function it belongs to the graph all the same.
+  GraphBuilder::Outside outside(here);
+  GraphBuilder& g = here.root();
+  if (!initial.empty()) initial = value_or_throw(g.outside(initial));
   const PartialShape shape = initial.shape();
   if (!shape.fully_known())
     throw Error(invalid_argument("variable '" + std::string(name) +
@@ -63,8 +67,10 @@ Variable variable(GraphBuilder& g, std::string_view name, Output initial,
   return initialised(handle, initial, site);
 }
 
-Variable variable(GraphBuilder& g, std::string_view name, Tensor initial,
+Variable variable(GraphBuilder& here, std::string_view name, Tensor initial,
                   const VariableOptions& options, Site site) {
+  GraphBuilder::Outside outside(here);
+  GraphBuilder& g = here.root();
   const Output handle = declare(g, name, initial.dtype(), initial.shape(), options, site);
   auto inside = inner_scope(handle);
   return initialised(handle, constant(g, std::move(initial), site), site);

@@ -260,9 +260,14 @@ std::string snake_case(std::string_view name) {
 }
 
 bool has_wrapper(const OpInfo& op) {
-  // What a client makes of these is more than a node: ops/api/constant.hpp, variable.hpp.
+  // What a client makes of these is more than a node: ops/api/constant.hpp, variable.hpp,
+  // control.hpp.
   for (const char* by_hand : {"Const", "Placeholder", "Variable"})
     if (op.def.name == by_hand) return false;
+  const Role role = op.def.role;
+  if (role == Role::call || role == Role::argument || role == Role::saved ||
+      role == Role::switch_ || role == Role::merge || role == Role::control_trigger)
+    return false;
   return op.def.role != Role::send && op.def.role != Role::recv && op.def.role != Role::copy &&
          !op.def.name.starts_with('_');
 }

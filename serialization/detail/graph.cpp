@@ -64,12 +64,54 @@ Expected<NodeDef> read_node(schema::Node::Reader in) {
   return node;
 }
 
+void write_function(schema::Function::Builder out, const FunctionDef& f) {
+  out.setName(text(f.name));
+  auto nodes = out.initNodes(unsigned(f.nodes.size()));
+  for (unsigned i = 0; i < nodes.size(); ++i) write_node(nodes[i], f.nodes[i]);
+  write_numbers(out.initArguments(unsigned(f.arguments.size())), f.arguments);
+  auto results = out.initResults(unsigned(f.results.size()));
+  for (unsigned i = 0; i < results.size(); ++i) {
+    results[i].setNode(f.results[i].node);
+    results[i].setIndex(f.results[i].index);
+  }
+  auto types = out.initResultTypes(unsigned(f.result_types.size()));
+  for (unsigned i = 0; i < types.size(); ++i) types.set(i, std::uint8_t(f.result_types[i]));
+  auto shapes = out.initResultShapes(unsigned(f.result_shapes.size()));
+  for (unsigned i = 0; i < shapes.size(); ++i) write(shapes[i], f.result_shapes[i]);
+  if (f.site.known()) write(out.initSite(), f.site);
+}
+
+Expected<FunctionDef> read_function(schema::Function::Reader in) {
+  FunctionDef f;
+  f.name = text(in.getName());
+  if (f.name.empty()) return invalid_argument("a function has no name");
+  for (auto item : in.getNodes()) {
+    TROUPE_TRY(NodeDef node, read_node(item));
+    f.nodes.push_back(std::move(node));
+  }
+  f.arguments = read_numbers(in.getArguments());
+  for (auto port : in.getResults()) f.results.push_back({port.getNode(), port.getIndex()});
+  for (std::uint8_t value : in.getResultTypes()) {
+    TROUPE_TRY(DType type, read_dtype(value));
+    f.result_types.push_back(type);
+  }
+  for (auto item : in.getResultShapes()) {
+    TROUPE_TRY(PartialShape shape, read(item));
+    f.result_shapes.push_back(std::move(shape));
+  }
+  f.site = read(in.getSite());
+  return f;
+}
+
 }  // namespace
 
 void write(schema::Graph::Builder out, const GraphDef& graph) {
   auto nodes = out.initNodes(unsigned(graph.nodes.size()));
   for (unsigned i = 0; i < nodes.size(); ++i) write_node(nodes[i], graph.nodes[i]);
   out.setSeed(graph.seed);
+  if (graph.functions.empty()) return;
+  auto functions = out.initFunctions(unsigned(graph.functions.size()));
+  for (unsigned i = 0; i < functions.size(); ++i) write_function(functions[i], graph.functions[i]);
 }
 
 Expected<GraphDef> read(schema::Graph::Reader in) {
@@ -81,6 +123,13 @@ Expected<GraphDef> read(schema::Graph::Reader in) {
     graph.nodes.push_back(std::move(node).value());
   }
   graph.seed = in.getSeed();
+  for (auto item : in.getFunctions()) {
+    auto function = read_function(item);
+    if (!function.ok())
+      return function.status().in("in function " + std::to_string(graph.functions.size()) +
+                                  " of a graph");
+    graph.functions.push_back(std::move(function).value());
+  }
   return graph;
 }
 

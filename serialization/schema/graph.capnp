@@ -25,7 +25,18 @@ struct Node {
   outShapes @10 :List(V.PartialShape);
 }
 
+struct Function {
+  name @0 :Text;                 # not empty
+  nodes @1 :List(Node);          # their inputs and control are places in this list
+  arguments @2 :List(UInt32);
+  results @3 :List(Port);
+  resultTypes @4 :List(UInt8);
+  resultShapes @5 :List(V.PartialShape);
+  site @6 :V.Site;
+}
+
 struct Graph {
   nodes @0 :List(Node);
   seed @1 :UInt64;
+  functions @2 :List(Function);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "troupe/graph/builder.hpp"
+#include "troupe/graph/control/ops.hpp"
 #include "troupe/graph/gradients.hpp"
 #include "troupe/graph/op_registry.hpp"
 #include "troupe/graph/shape_inference.hpp"
@@ -204,11 +205,7 @@ inline OpRegistry registry() {
        .types = "f32",
        .attrs = {"mode: string {even odd} = even", "strides: list(int) = [1,1]",
                  "rate: float = 0.5"}});
-  add({.name = "Merge",
-       .in = {"values: T..."},
-       .out = {"y", "index: i32"},
-       .shape = same_shape,
-       .role = Role::merge});
+  for (OpDef& def : control_ops()) add(std::move(def));
   add({.name = "NextIteration",
        .in = {"x"},
        .out = {"y"},

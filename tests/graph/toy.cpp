@@ -6,6 +6,8 @@
 #include <functional>
 #include <set>
 
+#include "troupe/graph/control/ops.hpp"
+
 namespace troupe::toy {
 namespace {
 
@@ -56,6 +58,8 @@ Status add_all(OpRegistry& r) {
                      .attrs = {"T: type"},
                      .stateful = true,
                      .random = true}));
+  for (OpDef& def : control_ops()) TROUPE_TRY(r.add(std::move(def)));
+  TROUPE_TRY(kernel({.name = "Identity", .in = {"x"}, .out = {"y"}}));
   TROUPE_TRY(kernel({.name = "NoOp", .role = Role::kernel}));
   TROUPE_TRY(kernel(
       {.name = "Variable",

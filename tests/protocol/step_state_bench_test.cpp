@@ -3,6 +3,7 @@
 #include "tests/protocol/step_fixture.hpp"
 #include "troupe/apps/bench/executor_bench.hpp"
 #include "troupe/apps/bench/graph_gen.hpp"
+#include "troupe/apps/bench/loop_bench.hpp"
 
 using namespace troupe;
 
@@ -32,5 +33,15 @@ TEST_CASE("the executor's benchmark gives one row per graph, filtered by name") 
     CHECK(row.value > 0);
     CHECK(row.unit == "ns/node");
   }
+  CHECK(device->bytes_in_use() == 0);
+}
+
+TEST_CASE("the benchmark of loops gives one row per loop") {
+  auto device = make_inline_device(test_device_name());
+  auto rows = bench_loops(*device, {.rounds = 1, .seconds = 0, .only = "loop.count"});
+  REQUIRE_MESSAGE(rows.ok(), rows.status().text());
+  REQUIRE(rows->size() == 1);
+  CHECK(rows->front().value > 0);
+  CHECK(rows->front().unit == "ns/iteration");
   CHECK(device->bytes_in_use() == 0);
 }

@@ -59,6 +59,7 @@ struct FakeWorld : StepWorld {
           arrived.notify_all();
         });
       }
+      if (burst.more) continue;
       std::unique_lock lock(mutex);
       arrived.wait(lock, [&] { return step->has_arrivals(); });
     }
@@ -306,6 +307,47 @@ TEST_CASE("random graphs on a slow device with several streams give the host's v
       REQUIRE_MESSAGE(result.status.ok(), result.status.text());
       for (std::size_t k = 0; k < wanted.size(); ++k)
         CHECK(result.fetches.at(k).value.data<float>()[2] == wanted[k]);
+    }
+  }
+}
+
+TEST_CASE("a loop over values of a device waits for its predicate alone, and fails with its work") {
+  constexpr int kTrips = 40;
+  for (std::uint64_t fail_at : {0, 60}) {
+    auto device = fake({.fail_at = fail_at, .streams = 2});
+    FakeWorld w(*device);
+    auto zero = w.host_value("zero", 0), one = w.host_value("one", 1),
+         limit = w.host_value("limit", kTrips);
+    auto less = [](KernelContext& c) {
+      c.set_output(0, Tensor::scalar(c.input(0).data<float>()[2] < c.input(1).data<float>()[2]));
+      return ok_status();
+    };
+    auto first = w.copy("first", w.draft.out(zero), MemorySpace::device);
+    auto step = w.copy("step", w.draft.out(one), MemorySpace::device);
+    auto p0 = w.kernel("p0", {w.draft.out(zero), w.draft.out(limit)}, less);
+    auto loop = w.role("loop", Role::loop,
+                       {w.draft.out(p0), w.draft.out(first), w.draft.out(first), w.draft.out(limit),
+                        w.draft.out(step)},
+                       2);
+    for (std::uint32_t v : {0u, 1u}) w.draft.slot(w.draft.out(loop, v)).space = MemorySpace::device;
+    auto down = w.copy("down", w.draft.out(loop, 1), MemorySpace::host);
+    w.draft.fetch(w.draft.out(down));
+    auto body = w.draft.begin_loop(loop);  // i, total, limit, step
+    for (std::uint32_t v : {0u, 1u, 3u})
+      w.draft.slot(w.draft.out(body, v)).space = MemorySpace::device;
+    auto i = w.later("i", {w.draft.out(body, 0), w.draft.out(body, 3)});
+    auto total = w.later("total", {w.draft.out(body, 1), w.draft.out(i)});
+    auto seen = w.copy("seen", w.draft.out(i), MemorySpace::host);
+    auto again = w.kernel("again", {w.draft.out(seen), w.draft.out(body, 2)}, less);
+    w.draft.end_loop({w.draft.out(again), w.draft.out(i), w.draft.out(total)});
+    w.make();
+    w.start();
+    StepResult result = w.drive();
+    if (fail_at == 0) {
+      REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+      CHECK(result.fetches.at(0).value.data<float>()[3] == kTrips * (kTrips + 1) / 2);
+    } else {
+      CHECK_MESSAGE(contains(result.status.text(), "of 'loop'"), result.status.text());
     }
   }
 }

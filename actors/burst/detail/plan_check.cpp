@@ -1,8 +1,10 @@
 #include "troupe/actors/burst/detail/plan_check.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
+#include "troupe/actors/burst/detail/frame_check.hpp"
 #include "troupe/actors/burst/loaded_plan.hpp"
 
 namespace troupe::detail {
@@ -16,7 +18,8 @@ Status check_sizes(const Plan& p) {
   if (p.info.size() != p.nodes.size())
     return invalid_argument("plan: info is not parallel to nodes");
   if (p.nodes.size() >= LoadedPlan::kEdgeNode) return invalid_argument("plan: too many nodes");
-  if (p.frames.size() > 1) return unimplemented("plan: loops do not run yet");
+  if (p.frames.size() > std::numeric_limits<std::uint16_t>::max())
+    return invalid_argument("plan: too many loops");
   return ok_status();
 }
 
@@ -31,9 +34,9 @@ Status check_node(const Plan& p, std::uint32_t i) {
     case Role::exit:
     case Role::next_iteration:
     case Role::loop_cond:
-      return unimplemented("plan: node '" + info.name + "': loops do not run yet");
+      return bad("is part of a loop in another form than that of frames");
     case Role::switch_:
-      if (node.inputs != 2 || node.outputs != 2) return bad("is no Switch");
+      if (node.inputs != 2 || node.outputs < 1) return bad("is no Switch");
       break;
     case Role::merge:
       if (node.inputs == 0 || node.outputs < 1 || node.outputs > 2) return bad("is no Merge");
@@ -54,7 +57,6 @@ Status check_node(const Plan& p, std::uint32_t i) {
     default:
       break;
   }
-  if (node.frame != 0) return bad("is in a frame that the plan does not have");
   if (!in_range(node.first_input, node.inputs, p.input_slots.size())) return bad("has no inputs");
   if (!in_range(node.first_slot, node.outputs, p.slots.size())) return bad("has no slots");
   if (!in_range(node.first_edge, node.edges, p.edges.size())) return bad("has no edges");
@@ -125,7 +127,8 @@ Status check_plan(const Plan& plan) {
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) TROUPE_TRY(check_node(plan, i));
   TROUPE_TRY(check_slots(plan));
   TROUPE_TRY(check_inputs(plan));
-  return check_merges(plan);
+  TROUPE_TRY(check_merges(plan));
+  return check_frames(plan);
 }
 
 }  // namespace troupe::detail

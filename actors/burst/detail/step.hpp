@@ -1,5 +1,5 @@
-// The inside of StepState. One file per question: step_state.cpp starts and ends a step,
-// step_nodes.cpp runs nodes, step_requests.cpp talks to the executor, step_device.cpp knows what
+// The inside of StepState. One file per question: step_state.cpp starts and ends a step, loop.cpp
+// runs nodes, frames.cpp repeats them, requests.cpp talks to the executor, tickets.cpp knows what
 // is not done yet although it was issued.
 #pragma once
 
@@ -52,13 +52,14 @@ struct StepState::State {
   void collect_fetches(StepResult& out);
   void clear_slots();
 
-  // step_nodes.cpp
+  // loop.cpp
   bool loop(bool cheap);
   bool costly(std::uint32_t entry) const;
   void visit(std::uint32_t entry);
   void visit_role(std::uint32_t node, bool dead);
   void run_kernel(std::uint32_t node);
   void run_switch(std::uint32_t node);
+  Expected<std::uint32_t> side_taken(const Tensor& selector, std::uint32_t outputs) const;
   void run_merge(std::uint32_t node);
   void run_send(std::uint32_t node, bool dead);
   void finish(std::uint32_t node, bool dead);
@@ -73,7 +74,19 @@ struct StepState::State {
   bool failing() const { return limit < nodes.size(); }
   KernelContext context(std::uint32_t node);
 
-  // step_requests.cpp
+  // frames.cpp
+  void run_loop(std::uint32_t node, bool dead);
+  void run_next(std::uint32_t node, bool dead);
+  bool truth(std::uint32_t node, std::uint32_t slot, bool& value);
+  void move_on(std::uint32_t frame, std::uint32_t to);
+  void begin_iteration(std::uint32_t frame);
+  void reset_frame(const PlanFrame& frame);
+  void make_room();
+  void forget_waits();
+  bool has_had_its_turn(const PlanFrame& frame);
+  Status in_iterations(std::uint32_t node, Status status) const;
+
+  // requests.cpp
   void drain();
   void handle(TensorArrival& arrival);
   void handle(RequestAnswer& answer);
@@ -86,7 +99,7 @@ struct StepState::State {
   void want(std::uint32_t node, bool dead);
   void arrived(std::uint32_t node);
 
-  // step_device.cpp
+  // tickets.cpp
   bool done(const Ticket& ticket);
   StreamView& view(std::uint32_t stream);
   void issue_kernel(std::uint32_t node);
@@ -112,7 +125,8 @@ struct StepState::State {
   StepOutbox* outbox = nullptr;
   std::vector<std::uint32_t> counts, readers;
   std::vector<Slot> slots;
-  std::vector<std::uint32_t> ready;  // node | LoadedPlan::kDead; a node enters once a step
+  // Node | LoadedPlan::kDead; a node enters once a step, or an iteration.
+  std::vector<std::uint32_t> ready;
   std::size_t ready_begin = 0, ready_end = 0;
   std::size_t nodes_done = 0;
   std::uint32_t limit = 0;  // nodes from here on do not run: the smallest that failed; 0: aborted
@@ -127,6 +141,10 @@ struct StepState::State {
   std::vector<OpenRequest> requests;
   std::vector<OpenWait> waits;
   std::vector<std::uint32_t> keys;
+  // By frame: what its random numbers hang on (of frame 0 the run), and the iteration.
+  std::vector<std::uint64_t> draws;
+  std::vector<std::int64_t> iterations;
+  std::vector<Slot> carried;   // from one iteration to the next
   std::vector<Issued> issued;  // asynchronous devices: in order of issue
   std::vector<StreamView> streams;
 
@@ -134,6 +152,9 @@ struct StepState::State {
   Lanes* lanes = nullptr;
   TraceTrack* trace = nullptr;
   BurstResult* burst = nullptr;
+  bool yields = false;              // the burst has had its turn
+  std::uint32_t nodes_in_turn = 0;  // of loops, since the clock was looked at
+  std::int64_t turn_began_ns = 0;
 };
 
 }  // namespace troupe

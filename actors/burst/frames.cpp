@@ -1,0 +1,166 @@
+// How a step repeats nodes: a frame has one iteration at a time, whose counts and slots are those
+// of its nodes, and the loop's node waits until the last one is over.
+#include <algorithm>
+#include <cstring>
+
+#include "troupe/actors/burst/detail/step.hpp"
+#include "troupe/core/hash.hpp"
+
+namespace troupe {
+namespace {
+
+// A burst with loops leaves its lane to others after that long. Looked at once for so many nodes.
+constexpr std::int64_t kTurnNs = 2'000'000;
+constexpr std::uint32_t kNodesPerLook = 64;
+
+}  // namespace
+
+// A loop that is on a branch not taken, or whose predicate is false from the start, repeats
+// nothing.
+void StepState::State::run_loop(std::uint32_t i, bool dead) {
+  const LoadedPlan::Node& node = nodes[i];
+  const std::uint32_t f = program->frame_of_loop(i);
+  const PlanFrame& frame = program->plan().frames[f];
+  if (dead) {
+    nodes_done += frame.nodes;
+    return finish(i, true);
+  }
+  if (park_unless_done(i, 0, true)) return;
+  const std::uint32_t* in = program->input_slots().data() + node.first_input;
+  bool another = false;
+  if (!truth(i, in[0], another)) return;
+  const std::uint32_t to = another ? nodes[frame.body].first_slot : node.first_slot;
+  for (std::uint32_t v = 0; v < frame.variables; ++v) slots[to + v] = take(in[1 + v]);
+  if (!another) {
+    nodes_done += frame.nodes;
+    return finish(i, false);
+  }
+  for (std::uint32_t k = frame.variables; k < nodes[frame.body].outputs; ++k)
+    slots[to + k] = slots[in[1 + k]];
+  iterations[f] = 0;
+  begin_iteration(f);
+}
+
+void StepState::State::run_next(std::uint32_t i, bool dead) {
+  if (dead)
+    return fail(i, invalid_argument("what it carries on is on a branch that was not taken"));
+  const LoadedPlan::Node& node = nodes[i];
+  const std::uint32_t f = node.frame;
+  const PlanFrame& frame = program->plan().frames[f];
+  if (park_unless_done(i, 0, true)) return;
+  if (has_had_its_turn(frame)) {
+    make_room();
+    ready[ready_end++] = i;
+    yields = true;
+    return;
+  }
+  const std::uint32_t* in = program->input_slots().data() + node.first_input;
+  bool another = false;
+  if (!truth(i, in[0], another)) return;
+  move_on(f, another ? nodes[frame.body].first_slot : nodes[frame.loop].first_slot);
+  if (another) {
+    ++iterations[f];
+    nodes_done -= frame.nodes - 1;  // which are to be done anew; this one is not counted yet
+    return begin_iteration(f);
+  }
+  ++nodes_done;
+  if (--readers[in[0]] == 0) slots[in[0]].tensor = {};
+  const LoadedPlan::Node& body = nodes[frame.body];
+  for (std::uint32_t k = frame.variables; k < body.outputs; ++k) slots[body.first_slot + k] = {};
+  finish(frame.loop, false);
+}
+
+// The next values of the frame's variables to the slots from `to` on. All other readers are done,
+// so that the last of them here leaves its slot empty.
+void StepState::State::move_on(std::uint32_t f, std::uint32_t to) {
+  const PlanFrame& frame = program->plan().frames[f];
+  const LoadedPlan::Node& next = nodes[frame.next];
+  const std::uint32_t* in = program->input_slots().data() + next.first_input + 1;
+  if (program->moves_in_order(f)) {
+    for (std::uint32_t v = 0; v < frame.variables; ++v)
+      if (in[v] != to + v) slots[to + v] = take(in[v]), --readers[in[v]];
+  } else {
+    carried.clear();
+    for (std::uint32_t v = 0; v < frame.variables; ++v)
+      carried.push_back(take(in[v])), --readers[in[v]];
+    for (std::uint32_t v = 0; v < frame.variables; ++v) slots[to + v] = std::move(carried[v]);
+  }
+}
+
+// The predicate in a slot. False, and the step fails, where it is none.
+bool StepState::State::truth(std::uint32_t i, std::uint32_t slot, bool& value) {
+  const Tensor& predicate = slots[slot].tensor;
+  if (slots[slot].dead || !predicate.defined() || predicate.dtype() != DType::bool_ ||
+      predicate.elements() != 1) {
+    fail(i, invalid_argument("the predicate of a loop must be one bool"));
+    return false;
+  }
+  value = *predicate.data<bool>();
+  return true;
+}
+
+// REQUIRES: variables and invariants are in the slots of the body.
+void StepState::State::begin_iteration(std::uint32_t f) {
+  const PlanFrame& frame = program->plan().frames[f];
+  make_room();
+  forget_waits();
+  reset_frame(frame);
+  draws[f] = hash_combine(draws[frame.parent] ^ program->random_key(frame.loop),
+                          std::uint64_t(iterations[f]));
+  complete(frame.body, false);  // which drops what nobody reads
+}
+
+void StepState::State::reset_frame(const PlanFrame& frame) {
+  std::memcpy(counts.data() + frame.first_node, program->counts().data() + frame.first_node,
+              frame.nodes * sizeof counts[0]);
+  if (frame.slots > 0)
+    std::memcpy(readers.data() + frame.first_slot, program->readers().data() + frame.first_slot,
+                frame.slots * sizeof readers[0]);
+  std::memset(external.data() + frame.first_node, 0, frame.nodes);
+  if (dead_slots.empty()) return;
+  std::erase_if(dead_slots, [&](std::uint32_t slot) {
+    if (slot - frame.first_slot >= frame.slots) return false;
+    slots[slot].dead = false;
+    return true;
+  });
+}
+
+// Until the next iteration of any loop begins each node becomes ready once at most.
+void StepState::State::make_room() {
+  if (ready_begin == ready_end) {
+    ready_begin = ready_end = 0;
+  } else if (ready_end + nodes.size() > ready.size()) {
+    std::copy(ready.begin() + std::ptrdiff_t(ready_begin),
+              ready.begin() + std::ptrdiff_t(ready_end), ready.begin());
+    ready_end -= ready_begin;
+    ready_begin = 0;
+  }
+}
+
+// What is known to be done: else it would grow with the number of iterations.
+void StepState::State::forget_waits() {
+  if (!program->asynchronous()) return;
+  std::erase_if(issued, [this](const Issued& work) { return done(work.ticket); });
+  if (std::any_of(waits.begin(), waits.end(), [](const OpenWait& w) { return w.open; })) return;
+  first_wait += std::uint32_t(waits.size());
+  waits.clear();
+}
+
+bool StepState::State::has_had_its_turn(const PlanFrame& frame) {
+  nodes_in_turn += frame.nodes;
+  if (nodes_in_turn < kNodesPerLook) return false;
+  nodes_in_turn = 0;
+  const std::int64_t now = Trace::now_ns();
+  if (turn_began_ns == 0) turn_began_ns = now;
+  return now - turn_began_ns > kTurnNs;
+}
+
+// Of a node in loops: in which iteration, from the innermost loop outwards.
+Status StepState::State::in_iterations(std::uint32_t node, Status status) const {
+  for (std::uint32_t f = nodes[node].frame; f != 0; f = program->plan().frames[f].parent)
+    status = status.in("in iteration " + std::to_string(iterations[f]) + " of '" +
+                       program->plan().frames[f].name + "'");
+  return status;
+}
+
+}  // namespace troupe

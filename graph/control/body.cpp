@@ -1,0 +1,308 @@
+#include "troupe/graph/control/body.hpp"
+
+#include <algorithm>
+
+#include "troupe/graph/control/ops.hpp"
+#include "troupe/graph/detail/suggest.hpp"
+
+namespace troupe {
+namespace {
+
+std::string typed(const ValueType& type) {
+  return std::string(dtype_name(type.dtype)) + type.shape.text();
+}
+
+// Does whoever counts on `declared` get it?
+bool keeps(const ValueType& declared, const ValueType& is) {
+  if (declared.dtype != is.dtype) return false;
+  auto both = PartialShape::merge(declared.shape, is.shape);
+  return both.ok() && *both == is.shape;
+}
+
+ValueType type_of(const Output& value) { return {value.dtype(), value.shape()}; }
+
+}  // namespace
+
+Body::Body(GraphBuilder& g, std::string_view name, Site site, bool beside)
+    : root_(g.root()), parent_(beside ? &root_ : &g.innermost()), beside_(beside) {
+  if (!valid_node_name(name))
+    throw Error(invalid_argument(detail::quoted(name) + " is no name of a function").at(site));
+  name_ = name;
+  for (int n = 1; root_.functions_.contains(name_); ++n)
+    name_ = std::string(name) + "_" + std::to_string(n);
+  for (GraphBuilder* around = parent_;; around = around->body_->parent) {
+    attempts_.emplace_back(*around, GraphBuilder::Attempt::At{});
+    if (!around->body_) break;
+  }
+  auto record = std::make_unique<FunctionRecord>();
+  record->body = std::make_unique<GraphBuilder>(root_.registry_, root_.def_.seed);
+  record->position = ~std::size_t{0};
+  graph_ = record->body.get();
+  graph_->body_ = std::make_unique<BodyState>();
+  graph_->body_->parent = parent_;
+  graph_->body_->function = name_;
+  graph_->body_->site = site;
+  graph_->frames_.back().site = parent_->frame().site;
+  record_ = root_.functions_.emplace(name_, std::move(record)).first->second.get();
+  if (!beside_) parent_->open_ = graph_;
+}
+
+Body::~Body() {
+  close();
+  graph_->body_->finished = true;
+  if (finished_) return;
+  while (!attempts_.empty()) attempts_.pop_back();  // the graph's first, which forgets functions
+  auto at = root_.functions_.find(name_);
+  if (at == root_.functions_.end()) return;
+  root_.abandoned_.push_back(std::move(at->second));
+  root_.functions_.erase(at);
+}
+
+BodyState& Body::state() { return *graph_->body_; }
+
+void Body::close() {
+  if (!beside_ && parent_->open_ == graph_) parent_->open_ = nullptr;
+}
+
+const std::vector<Output>& Body::captured() const { return graph_->body_->captured; }
+
+Expected<Output> Body::argument(const ValueType& type, std::string_view name) {
+  BodyState& state = *graph_->body_;
+  TROUPE_CHECK(state.captured.empty(), "arguments come before what is captured");
+  NodeSpec spec{.op = std::string(kArgumentOp), .name = std::string(name), .site = state.site};
+  spec.attrs = {{"T", type.dtype}, {"shape", type.shape}};
+  TROUPE_TRY(Op made, graph_->try_add_here(std::move(spec)));
+  state.arguments.push_back(made.node());
+  ++state.declared;
+  return made.output();
+}
+
+void Body::declare(const std::vector<ValueType>& results) {
+  FunctionDef signature;
+  signature.name = name_;
+  signature.nodes = graph_->def_.nodes;
+  signature.arguments = graph_->body_->arguments;
+  signature.site = graph_->body_->site;
+  for (const ValueType& type : results) {
+    signature.result_types.push_back(type.dtype);
+    signature.result_shapes.push_back(type.shape);
+  }
+  record_->position = root_.def_.functions.size();
+  root_.def_.functions.push_back(std::move(signature));
+  declared_ = true;
+}
+
+Status Body::returns(const std::vector<Output>& results) {
+  close();
+  results_.clear();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::string what = "result " + std::to_string(i) + " of function '" + name_ + "'";
+    if (results[i].empty()) return invalid_argument(what + " is empty").at(graph_->body_->site);
+    TROUPE_TRY(Output result, graph_->here(results[i]));
+    if (&result.graph() != graph_)
+      return invalid_argument(what + " is an output of another graph").at(graph_->body_->site);
+    if (result.dtype() == DType::resource)
+      return invalid_argument(what + " is a handle, which no function returns")
+          .at(graph_->node(result.node()).site);
+    results_.push_back(result);
+  }
+  return declared_ ? check_declared() : ok_status();
+}
+
+Status Body::check_declared() const {
+  const FunctionDef& declared = root_.def_.functions[record_->position];
+  if (results_.size() != declared.result_types.size())
+    return invalid_argument("function '" + name_ + "' returns " + std::to_string(results_.size()) +
+                            " values where " + std::to_string(declared.result_types.size()) +
+                            " are declared")
+        .at(declared.site);
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    const ValueType wanted{declared.result_types[i], declared.result_shapes[i]};
+    if (keeps(wanted, type_of(results_[i]))) continue;
+    return invalid_argument("function '" + name_ + "' (" + declared.site.text() + ") returns '" +
+                            results_[i].name() + "', " + typed(type_of(results_[i])) + ", where " +
+                            typed(wanted) + " is declared")
+        .at(graph_->node(results_[i].node()).site);
+  }
+  return ok_status();
+}
+
+Status Body::capture(const std::vector<Output>& values) {
+  BodyState& state = *graph_->body_;
+  std::vector<NodeId> order(state.arguments.begin(),
+                            state.arguments.begin() + std::ptrdiff_t(state.declared));
+  for (const Output& value : values) {
+    TROUPE_TRY(Output argument, graph_->here(value));
+    order.push_back(argument.node());
+  }
+  TROUPE_CHECK(order.size() == state.arguments.size(), "all that is captured has a place");
+  state.arguments = std::move(order);
+  state.captured = values;
+  return ok_status();
+}
+
+Expected<FunctionRecord*> Body::finish() {
+  BodyState& state = *graph_->body_;
+  if (state.called_itself && !state.captured.empty())
+    return unimplemented("function '" + name_ + "' calls itself, so it cannot use '" +
+                         state.captured.front().name() +
+                         "' of the graph around it; pass it as an "
+                         "argument")
+        .at(state.site);
+  FunctionDef def;
+  def.name = name_;
+  def.nodes = graph_->def_.nodes;
+  def.arguments = state.arguments;
+  def.site = state.site;
+  for (const Output& result : results_) {
+    def.results.push_back(result.port());
+    def.result_types.push_back(result.dtype());
+    def.result_shapes.push_back(result.shape());
+  }
+  auto& functions = root_.def_.functions;
+  if (declared_) {
+    def.result_shapes = functions[record_->position].result_shapes;
+    functions[record_->position] = std::move(def);
+  } else {
+    record_->position = functions.size();
+    functions.push_back(std::move(def));
+  }
+  record_->results = results_;
+  for (GraphBuilder::Attempt& attempt : attempts_) attempt.keep();
+  state.finished = finished_ = true;
+  return record_;
+}
+
+// --- calls ---
+
+namespace {
+
+template <class T>
+const T* attr(const NodeDef& node, std::string_view name) {
+  auto at = node.attrs.find(name);
+  return at == node.attrs.end() ? nullptr : at->second.get<T>();
+}
+
+bool names_functions(const NodeDef& call) {
+  if (call.op == "Call") return attr<std::string>(call, "function");
+  if (call.op == "If")
+    return attr<std::string>(call, "then_branch") && attr<std::string>(call, "else_branch");
+  if (call.op == "While")
+    return attr<std::string>(call, "cond") && attr<std::string>(call, "body") &&
+           attr<std::int64_t>(call, "variables");
+  const auto* branches = attr<std::vector<std::string>>(call, "branches");
+  return branches && !branches->empty();
+}
+
+Status check_arguments(const FunctionDef& f, const std::vector<ValueType>& arguments) {
+  const std::string where = "function '" + f.name + "' (" + f.site.text() + ")";
+  if (arguments.size() != f.arguments.size())
+    return invalid_argument(where + " takes " + std::to_string(f.arguments.size()) +
+                            " arguments, not " + std::to_string(arguments.size()));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const NodeDef& argument = f.nodes[f.arguments[i]];
+    const bool handle = argument.op != kArgumentOp;
+    const ValueType wanted{argument.out_types[0], argument.out_shapes[0]};
+    if (handle ? arguments[i].dtype == DType::resource : keeps(wanted, arguments[i])) continue;
+    return invalid_argument(where + ": argument '" + argument.name + "' is " + typed(wanted) +
+                            ", but " + typed(arguments[i]) + " is passed");
+  }
+  return ok_status();
+}
+
+// "'x' (a.cpp:3)" for what a function returns.
+std::string result_text(const FunctionDef& f, std::size_t i) {
+  if (i >= f.results.size()) return "function '" + f.name + "' (" + f.site.text() + ")";
+  const NodeDef& node = f.nodes[f.results[i].node];
+  return "'" + node.name + "' (" + node.site.text() + ")";
+}
+
+// The results of all functions as one: of the same types, of shapes that hold for all.
+Status join_results(const FunctionDef& first, const FunctionDef& f,
+                    std::vector<PartialShape>& shapes) {
+  if (f.result_types.size() != first.result_types.size())
+    return invalid_argument("the branches return different numbers of values: '" + first.name +
+                            "' (" + first.site.text() + ") " +
+                            std::to_string(first.result_types.size()) + ", '" + f.name + "' (" +
+                            f.site.text() + ") " + std::to_string(f.result_types.size()));
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (f.result_types[i] != first.result_types[i])
+      return invalid_argument(
+          "result " + std::to_string(i) + " is " + std::string(dtype_name(first.result_types[i])) +
+          " in one branch, " + result_text(first, i) + ", and " +
+          std::string(dtype_name(f.result_types[i])) + " in another, " + result_text(f, i));
+    shapes[i] = common_shape(shapes[i], f.result_shapes[i]);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+namespace {
+
+// The condition returns one bool, the body what the variables are next.
+Status check_loop(const NodeDef& loop, const FunctionDef& cond, const FunctionDef& body) {
+  const std::string where = "function '" + cond.name + "' (" + cond.site.text() + ")";
+  if (cond.result_types.size() != 1 || cond.result_types[0] != DType::bool_ ||
+      !cond.result_shapes[0].accepts(Shape{}))
+    return invalid_argument("the condition of a loop is one bool, which " + where +
+                            " does not return");
+  const std::int64_t variables = *attr<std::int64_t>(loop, "variables");
+  if (variables < 0 || std::size_t(variables) != body.result_types.size() ||
+      std::size_t(variables) > body.arguments.size())
+    return invalid_argument("the loop has " + std::to_string(variables) + " variables, of which '" +
+                            body.name + "' (" + body.site.text() + ") takes " +
+                            std::to_string(body.arguments.size()) + " and returns " +
+                            std::to_string(body.result_types.size()));
+  for (std::size_t v = 0; v < std::size_t(variables); ++v)
+    for (const FunctionDef* f : {&cond, &body}) {
+      const NodeDef& argument = f->nodes[f->arguments[v]];
+      const ValueType wanted{argument.out_types[0], argument.out_shapes[0]};
+      const ValueType is{body.result_types[v], body.result_shapes[v]};
+      if (argument.op == kArgumentOp && keeps(wanted, is)) continue;
+      return invalid_argument("variable " + std::to_string(v) + " of the loop is " + typed(wanted) +
+                              ", but its next value, " + result_text(body, v) + ", is " +
+                              typed(is) + "; a shape that changes is given as unknown");
+    }
+  return ok_status();
+}
+
+// What a While returns: its variables, as the body takes them.
+Status loop_results(const NodeDef& loop, const FunctionDef& cond, const FunctionDef& body,
+                    std::vector<PartialShape>& shapes) {
+  TROUPE_TRY(check_loop(loop, cond, body));
+  shapes.clear();
+  for (std::size_t v = 0; v < body.result_types.size(); ++v)
+    shapes.push_back(body.nodes[body.arguments[v]].out_shapes[0]);
+  return ok_status();
+}
+
+}  // namespace
+
+Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFunction find) {
+  if (!names_functions(call)) return invalid_argument(call.op + " names no function");
+  const FunctionDef* first = nullptr;
+  std::vector<PartialShape> shapes;
+  for (const std::string& name : functions_of(call)) {
+    const FunctionDef* f = find(name);
+    if (!f) return not_found(call.op + ": there is no function " + detail::quoted(name));
+    TROUPE_TRY(check_arguments(*f, arguments));
+    if (call.op == "While" && first) {
+      TROUPE_TRY(loop_results(call, *first, *f, shapes));
+      first = f;
+      break;
+    }
+    if (!first) first = f, shapes = f->result_shapes;
+    TROUPE_TRY(join_results(*first, *f, shapes));
+  }
+  auto given = [&](const char* name, Attr is) {
+    auto [at, added] = call.attrs.try_emplace(name, is);
+    if (at->second == is) return ok_status();
+    return invalid_argument(call.op + ": `" + name + "` is " + at->second.text() +
+                            ", where the functions return " + is.text());
+  };
+  TROUPE_TRY(given("Tout", Attr(first->result_types)));
+  return given("shapes", Attr(std::move(shapes)));
+}
+
+}  // namespace troupe

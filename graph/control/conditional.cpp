@@ -1,0 +1,35 @@
+#include "troupe/graph/control/conditional.hpp"
+
+namespace troupe {
+namespace {
+
+std::vector<bool> find(const GraphDef& graph, const OpRegistry& ops, bool through_merges) {
+  std::vector<bool> dead(graph.nodes.size(), false), is_switch(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const NodeDef& node = graph.nodes[id];
+    const Role role = role_of(node, ops);
+    is_switch[id] = role == Role::switch_;
+    if (role == Role::control_trigger) continue;
+    if (role == Role::merge && !through_merges) {
+      dead[id] = node.attrs.contains(kConditionalAttr);
+      continue;
+    }
+    bool any = false;
+    for (Port in : node.inputs)
+      any = any || (in.node < id && (dead[in.node] || is_switch[in.node]));
+    for (NodeId c : node.control) any = any || dead[c];
+    dead[id] = any;
+  }
+  return dead;
+}
+
+}  // namespace
+
+std::vector<bool> find_conditional(const GraphDef& graph, const OpRegistry& ops) {
+  return find(graph, ops, false);
+}
+std::vector<bool> find_ever_dead(const GraphDef& graph, const OpRegistry& ops) {
+  return find(graph, ops, true);
+}
+
+}  // namespace troupe

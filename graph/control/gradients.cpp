@@ -1,0 +1,313 @@
+#include "troupe/graph/control/gradients.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "troupe/graph/control/body.hpp"
+#include "troupe/graph/control/ops.hpp"
+#include "troupe/graph/passes/pass.hpp"
+
+namespace troupe {
+namespace {
+
+// What a function is differentiated over: itself, or with the functions that it is the gradient of.
+struct Tape {
+  std::unique_ptr<GraphBuilder> body;
+  std::vector<TapeLayer> layers;
+  std::vector<Port> inputs, outputs;  // its arguments and results
+  NodeId end = 0;                     // nodes from here on are new
+  std::vector<Output> dy;             // arguments to be
+  std::vector<Output> dx;             // by input; empty where none flows
+
+  Output input(std::size_t i) const { return {body.get(), inputs[i]}; }
+};
+
+Tape tape_of(const FunctionRecord& record) {
+  Tape tape;
+  const GraphBuilder& from = record.tape ? *record.tape : *record.body;
+  tape.body = from.clone();
+  tape.end = NodeId(from.def().nodes.size());
+  if (record.tape) {
+    tape.layers = record.layers;
+    tape.inputs = record.inputs;
+    tape.outputs = record.outputs;
+    return tape;
+  }
+  const BodyState& state = *from.body();
+  tape.layers = {{state.function, 0, tape.end}};
+  for (NodeId id : state.arguments) tape.inputs.push_back({id, 0});
+  for (const Output& o : record.results) tape.outputs.push_back(o.port());
+  return tape;
+}
+
+Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name) {
+  return g
+      .add(NodeSpec{.op = std::string(kArgumentOp),
+                    .attrs = {{"T", type.dtype}, {"shape", type.shape}},
+                    .name = std::string(name)})
+      .output();
+}
+
+// Backwards through the tape.
+void differentiate(Tape& tape, const GradContext& c, std::size_t first_argument) {
+  GraphBuilder& g = *tape.body;
+  std::vector<Output> ys, xs;
+  std::vector<std::size_t> of;
+  for (std::size_t k = 0; k < tape.outputs.size(); ++k) {
+    if (c.dy[k].empty()) continue;
+    tape.dy.push_back(add_argument(g, {c.dy[k].dtype(), c.dy[k].shape()}, "dy"));
+    ys.emplace_back(&g, tape.outputs[k]);
+  }
+  for (std::size_t i = 0; i < tape.inputs.size(); ++i)
+    if (c.wanted[first_argument + i]) xs.push_back(tape.input(i)), of.push_back(i);
+  const auto dx = value_or_throw(gradients(ys, xs, tape.dy));
+  tape.dx.resize(tape.inputs.size());
+  for (std::size_t k = 0; k < of.size(); ++k) tape.dx[of[k]] = dx[k];
+}
+
+Output constant(GraphBuilder& g, Tensor value) {
+  const DType type = value.dtype();
+  return g.add("Const", {}, {{"T", type}, {"value", std::move(value)}});
+}
+
+// What an input gets in a branch that does not use it. `like`: a gradient in another branch.
+Output zeros(Tape& tape, std::size_t i, const Output& like) {
+  GraphBuilder& g = *tape.body;
+  const Output x = tape.input(i);
+  auto scope = g.with_scope("gradients");
+  if (x.dtype() != DType::resource) return g.add("ZerosLike", {x});
+  if (!x.shape().fully_known())
+    throw Error(unimplemented("the gradient of '" + x.name() +
+                              "', whose shape is not known, in a branch that does not read it")
+                    .at(g.node(x.node()).site));
+  const auto dims = x.shape().shape().dims();
+  const std::vector<std::int64_t> list(dims.begin(), dims.end());
+  return g.add("Fill", {constant(g, Tensor::of<std::int64_t>({std::int64_t(list.size())}, list)),
+                        constant(g, value_or_throw(Tensor::zeros(like.dtype(), Shape{})))});
+}
+
+// The new nodes of a tape as a function of their own.
+class Extraction {
+ public:
+  Extraction(Tape& tape, Body& body, std::size_t branch)
+      : tape_(tape), body_(body), branch_(branch), to_(body.graph()), from_(*tape.body) {}
+
+  // `results`: those inputs of the tape whose gradients are returned. `vague`: who calls it may
+  // know less of shapes than the tape does.
+  void run(const std::vector<std::size_t>& results, bool vague) {
+    declare_arguments(vague);
+    std::vector<Output> out;
+    for (std::size_t i : results) need(tape_.dx[i].port());
+    for (NodeId id = tape_.end; id < from_.def().nodes.size(); ++id)
+      if (needed_.contains(id) && !is_dy(id)) move(id);
+    for (std::size_t i : results) out.push_back(here(tape_.dx[i].port()));
+    throw_if_error(body_.returns(out));
+  }
+
+ private:
+  ValueType type_of(Port p, bool vague) const {
+    const NodeDef& node = from_.node(p.node);
+    return {node.out_types[p.index], vague ? PartialShape::unknown() : node.out_shapes[p.index]};
+  }
+
+  void declare_arguments(bool vague) {
+    for (std::size_t l = 0; l < tape_.layers.size(); ++l)
+      saved_.push_back(value_or_throw(body_.argument({DType::resource, PartialShape::unknown()},
+                                                     "saved_" + std::to_string(l))));
+    for (Port p : tape_.inputs) {
+      const bool handle = type_of(p, false).dtype == DType::resource;
+      value_or_throw(body_.argument(type_of(p, vague || handle), "x"));
+    }
+    for (const Output& dy : tape_.dy)
+      here_.emplace(dy.port(), value_or_throw(body_.argument(type_of(dy.port(), vague),
+                                                             from_.node(dy.node()).name)));
+  }
+
+  bool is_dy(NodeId id) const { return here_.contains({id, 0}) && from_.node(id).inputs.empty(); }
+
+  void need(Port p) {
+    std::vector<NodeId> open{p.node};
+    while (!open.empty()) {
+      const NodeId id = open.back();
+      open.pop_back();
+      if (id < tape_.end || !needed_.insert(id).second) continue;
+      for (Port in : from_.node(id).inputs) open.push_back(in.node);
+      for (NodeId c : from_.node(id).control) open.push_back(c);
+    }
+  }
+
+  void move(NodeId id) {
+    const NodeDef& node = from_.node(id);
+    NodeSpec spec{.op = node.op, .attrs = node.attrs, .name = node.name, .device = node.device};
+    spec.site = node.site;
+    spec.colocate = node.colocate;
+    for (Port p : node.inputs) spec.inputs.push_back(here(p));
+    for (NodeId c : node.control)
+      if (c >= tape_.end && moved_.contains(c)) spec.control.push_back(moved_.at(c));
+    // Said again of what is known here.
+    for (const char* of_call : {"Tout", "shapes"})
+      if (from_.registry().find(node.op)->def.role == Role::call) spec.attrs.erase(of_call);
+    const Op made = to_.add(std::move(spec));
+    moved_.emplace(id, made);
+    for (std::uint32_t k = 0; k < node.out_types.size(); ++k)
+      here_.emplace(Port{id, k}, made.output(int(k)));
+  }
+
+  // A port of the tape in the gradient function.
+  Output here(Port p) {
+    if (auto at = here_.find(p); at != here_.end()) return at->second;
+    const Tensor* known = from_.constant(p);
+    const bool small = known && known->elements() <= kMostCloned;
+    const Output made = small ? clone(p, *known) : saved(p);
+    return here_.emplace(p, made).first->second;
+  }
+
+  Output clone(Port p, const Tensor& value) {
+    NodeSpec spec{.op = "Const", .attrs = {{"T", value.dtype()}, {"value", value}}};
+    spec.name = "saved/" + from_.node(p.node).name;
+    spec.site = from_.node(p.node).site;
+    return to_.add(std::move(spec)).output();
+  }
+
+  Output saved(Port p) {
+    const NodeDef& node = from_.node(p.node);
+    std::size_t l = 0;
+    while (p.node >= tape_.layers[l].end) ++l;
+    // The function may know less of its shape than the tape does.
+    GraphBuilder& body = *to_.function(tape_.layers[l].function)->body;
+    const PartialShape& shape = body.find(node.name).output(int(p.index)).shape();
+    NodeSpec spec{.op = std::string(kSavedOp), .inputs = {saved_[l]}, .name = "saved/" + node.name};
+    spec.attrs = {{"T", node.out_types[p.index]},
+                  {"shape", shape},
+                  {"function", tape_.layers[l].function},
+                  {"branch", std::int64_t(branch_)},
+                  {"node", node.name},
+                  {"port", std::int64_t(p.index)}};
+    spec.site = node.site;
+    return to_.add(std::move(spec)).output();
+  }
+
+  static constexpr std::int64_t kMostCloned = 64;  // elements
+
+  Tape& tape_;
+  Body& body_;
+  const std::size_t branch_;
+  GraphBuilder& to_;
+  GraphBuilder& from_;
+  std::vector<Output> saved_;  // handles, by layer
+  std::map<Port, Output> here_;
+  std::map<NodeId, Op> moved_;
+  std::set<NodeId> needed_;
+};
+
+// While a function is differentiated; one that calls itself would be for ever.
+class Differentiating {
+ public:
+  explicit Differentiating(FunctionRecord& record) : record_(record) {
+    if (record.differentiating)
+      throw Error(unimplemented("function '" + record.body->body()->function +
+                                "' calls itself: there is no gradient of recursive functions")
+                      .at(record.body->body()->site));
+    record_.differentiating = true;
+  }
+  ~Differentiating() { record_.differentiating = false; }
+
+ private:
+  FunctionRecord& record_;
+};
+
+// The inputs that a gradient flows to in some branch; the others get zeros there.
+std::vector<std::size_t> flows_to(std::vector<Tape>& tapes) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < tapes[0].inputs.size(); ++i) {
+    const Output* some = nullptr;
+    for (Tape& tape : tapes)
+      if (!tape.dx[i].empty()) some = &tape.dx[i];
+    if (!some) continue;
+    const Output like = *some;
+    for (Tape& tape : tapes)
+      if (tape.dx[i].empty()) tape.dx[i] = zeros(tape, i, like);
+    out.push_back(i);
+  }
+  return out;
+}
+
+void name_functions(NodeSpec& spec, const std::vector<std::string>& names) {
+  if (spec.op == "Call") spec.attrs = {{"function", names[0]}};
+  if (spec.op == "If") spec.attrs = {{"else_branch", names[0]}, {"then_branch", names[1]}};
+  if (spec.op == "Case") spec.attrs = {{"branches", names}};
+}
+
+}  // namespace
+
+std::vector<Output> call_gradient(GradContext& c) {
+  const NodeDef node = c.node();
+  GraphBuilder& root = c.g.root();
+  const std::vector<std::string> functions = functions_of(node);
+  const std::size_t handles = root.function(functions[0])->handles;
+  const std::size_t first = selectors(node) + handles;
+  std::vector<Output> dx(c.x.size());
+
+  std::vector<Tape> tapes;
+  for (const std::string& name : functions) {
+    FunctionRecord& record = *root.function(name);
+    Differentiating now(record);
+    tapes.push_back(tape_of(record));
+    differentiate(tapes.back(), c, first);
+  }
+  const std::vector<std::size_t> results = flows_to(tapes);
+  if (results.empty()) return dx;
+
+  std::vector<std::string> names;
+  for (std::size_t b = 0; b < tapes.size(); ++b) {
+    Tape& tape = tapes[b];
+    Body body(c.g, functions[b] + "_grad", node.site, true);
+    Extraction(tape, body, b).run(results, c.g.is_tape());
+    FunctionRecord& made = *value_or_throw(body.finish());
+    made.handles = tape.layers.size();
+    made.layers = tape.layers;
+    made.layers.push_back({body.name(), tape.end, NodeId(tape.body->def().nodes.size())});
+    made.inputs = tape.inputs;
+    for (const Output& dy : tape.dy) made.inputs.push_back(dy.port());
+    for (std::size_t i : results) made.outputs.push_back(tape.dx[i].port());
+    made.tape = std::move(tape.body);
+    names.push_back(body.name());
+  }
+
+  NodeSpec spec{.op = node.op, .name = "grad"};
+  name_functions(spec, names);
+  spec.inputs.assign(c.x.begin(), c.x.begin() + std::ptrdiff_t(first));
+  spec.inputs.push_back(c.y.back());
+  spec.inputs.insert(spec.inputs.end(), c.x.begin() + std::ptrdiff_t(first), c.x.end());
+  std::copy_if(c.dy.begin(), c.dy.end(), std::back_inserter(spec.inputs),
+               [](const Output& o) { return !o.empty(); });
+  const Op made = c.g.add(std::move(spec));
+  for (std::size_t r = 0; r < results.size(); ++r) dx[first + results[r]] = made.output(int(r));
+  return dx;
+}
+
+bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
+                  std::size_t input) {
+  std::set<std::pair<std::string, std::size_t>> seen;
+  auto writes = [&](auto& self, const NodeDef& node, std::size_t at) -> bool {
+    if (at < selectors(node)) return false;
+    const std::size_t argument = at - selectors(node);
+    for (const std::string& name : functions_of(node)) {
+      const FunctionDef* f = graph.function(name);
+      if (!f || argument >= f->arguments.size() || !seen.insert({name, argument}).second) continue;
+      for (const NodeDef& inner : f->nodes)
+        for (std::size_t i = 0; i < inner.inputs.size(); ++i) {
+          if (inner.inputs[i].node != f->arguments[argument]) continue;
+          const OpInfo& op = op_of(inner, ops);
+          if (op.is(External::Order::write)) return true;
+          if (op.def.role == Role::call && self(self, inner, i)) return true;
+        }
+    }
+    return false;
+  };
+  return writes(writes, call, input);
+}
+
+}  // namespace troupe

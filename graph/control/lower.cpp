@@ -1,0 +1,113 @@
+#include "troupe/graph/control/lower.hpp"
+
+#include <algorithm>
+
+#include "troupe/graph/control/conditional.hpp"
+#include "troupe/graph/control/inline.hpp"
+
+namespace troupe {
+namespace {
+
+using detail::Inliner;
+using detail::Lowered;
+using detail::Place;
+using detail::Value;
+
+class Lowering {
+ public:
+  Lowering(StepGraph& step, const Target& target)
+      : step_(step),
+        ops_(*target.ops),
+        functions_(std::move(step.graph.functions)),
+        conditional_(find_conditional(step.graph, ops_)),
+        is_switch_(step.graph.nodes.size(), false),
+        followed_(step.graph.nodes.size(), false),
+        out_(step),
+        inliner_(functions_, ops_, out_) {
+    for (const NodeDef& node : step.graph.nodes) {
+      inliner_.take_name(node.name);
+      for (NodeId c : node.control) followed_[c] = true;
+    }
+    for (NodeId id : step.targets) followed_[id] = true;
+  }
+
+  Status run() {
+    const auto& nodes = step_.graph.nodes;
+    for (NodeId id = 0; id < nodes.size(); ++id) {
+      const Role role = role_of(nodes[id], ops_);
+      is_switch_[id] = role == Role::switch_;
+      if (role == Role::call) {
+        TROUPE_TRY(lower_call(id));
+      } else if (role == Role::argument || role == Role::saved) {
+        return in_node(invalid_argument("it belongs into the body of a function"), nodes[id]);
+      } else {
+        for (Port in : nodes[id].inputs)
+          if (runs_.contains(in))
+            return in_node(invalid_argument("it takes what a call saved, which is for gradient "
+                                            "functions"),
+                           nodes[id]);
+        out_.keep(id);
+      }
+    }
+    out_.finish();
+    step_.targets.insert(step_.targets.end(), effects_.begin(), effects_.end());
+    return ok_status();
+  }
+
+ private:
+  // What a Switch of the graph's own leaves dead takes a whole call with it.
+  bool may_die(NodeId id) const { return conditional_[id] || is_switch_[id]; }
+
+  Status lower_call(NodeId id) {
+    NodeDef call = step_.graph.nodes[id];
+    std::vector<Value> inputs, dying;
+    for (Port in : call.inputs) {
+      auto run = runs_.find(in);
+      inputs.push_back(run == runs_.end() ? Value{.port = out_.port(in)} : run->second);
+      if (run == runs_.end() && may_die(in.node)) dying.push_back(inputs.back());
+    }
+    for (NodeId& c : call.control) c = out_.node(c);
+    Place place;
+    if (!dying.empty()) place.pivot = inliner_.pivot_of(call.name, dying, call);
+    TROUPE_TRY(Lowered lowered, inliner_.lower(call, inputs, place, followed_[id]));
+    for (std::uint32_t k = 0; k < lowered.outputs.size(); ++k) {
+      if (k == saved_port(call))
+        runs_.emplace(Port{id, k}, lowered.outputs[k]);
+      else
+        out_.map_port({id, k}, lowered.outputs[k].port);
+    }
+    if (!lowered.done.empty()) out_.map(id, lowered.done.front());
+    effects_.insert(effects_.end(), lowered.effects.begin(), lowered.effects.end());
+    return ok_status();
+  }
+
+  StepGraph& step_;
+  const OpRegistry& ops_;
+  const std::vector<FunctionDef> functions_;
+  const std::vector<bool> conditional_;
+  std::vector<bool> is_switch_;
+  std::vector<bool> followed_;  // somebody comes after it
+  Rewriter out_;
+  Inliner inliner_;
+  std::map<Port, Value> runs_;  // of the old `saved` ports
+  std::vector<NodeId> effects_;
+};
+
+}  // namespace
+
+Status lower(StepGraph& step, const Target& target) {
+  const auto& nodes = step.graph.nodes;
+  const auto calls = std::count_if(nodes.begin(), nodes.end(), [&](const NodeDef& node) {
+    const Role role = role_of(node, *target.ops);
+    return role == Role::call || role == Role::argument || role == Role::saved;
+  });
+  if (calls == 0) {
+    step.graph.functions.clear();
+    return ok_status();
+  }
+  TROUPE_TRY(Lowering(step, target).run());
+  step.notes.push_back("lower: " + std::to_string(calls) + " calls of functions");
+  return prune(step, target);
+}
+
+}  // namespace troupe

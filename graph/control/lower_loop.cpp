@@ -1,0 +1,88 @@
+// From a While to the frame that an executor repeats (graph/control/frames.hpp).
+#include "troupe/graph/control/inline.hpp"
+
+namespace troupe::detail {
+namespace {
+
+// What a loop hands on: no handle, and nothing that a call saved.
+bool is_tensor(const Value& value, const Rewriter& out, const OpRegistry& ops) {
+  return value.run == kNoRun && !is_handle(role_of(out.graph().nodes[value.port.node], ops));
+}
+
+}  // namespace
+
+// The predicate of the first iteration is computed before the loop, that of the next one by each.
+Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
+                                      const Place& place, const Place& inside) {
+  const std::vector<std::string> names = functions_of(call);
+  const std::size_t variables = loop_variables(call);
+  const auto in_call = [&](const Status& s) { return s.in("in the loop '" + call.name + "'"); };
+  TROUPE_TRY(const FunctionDef* cond, enter(names[0], call, inside));
+  TROUPE_TRY(const FunctionDef* body, enter(names[1], call, inside));
+  Place before = inside;
+  before.prefix += "first/";
+  auto first = inline_function(*cond, inputs, before);
+  if (!first.ok()) return in_call(first.status());
+
+  std::vector<Value> arguments = inputs;
+  Place frame = inside;
+  frame.pivot = begin_loop(call, first->results[0], *body, arguments, place, inside);
+  frame.loop = out_.graph().nodes[frame.pivot].name;
+  frame.control.clear();
+  frame.prefix = inside.prefix + "body/";
+  auto iteration = inline_function(*body, arguments, frame);
+  if (!iteration.ok()) return in_call(iteration.status());
+  std::copy(iteration->results.begin(), iteration->results.end(), arguments.begin());
+  frame.prefix = inside.prefix + "cond/";
+  auto again = inline_function(*cond, arguments, frame);
+  if (!again.ok()) return in_call(again.status());
+
+  NodeDef next = made("next", kLoopNextOp, call, frame);
+  next.name = inside.prefix + "next";
+  next.inputs = {again->results[0].port};
+  for (std::size_t v = 0; v < variables; ++v) next.inputs.push_back(iteration->results[v].port);
+  for (const Inlined* in : {&*iteration, &*again})
+    next.control.insert(next.control.end(), in->effects.begin(), in->effects.end());
+  const bool effects = !next.control.empty();
+  next.out_types.assign(call.out_types.begin(), call.out_types.end() - 1);
+  next.out_shapes.assign(call.out_shapes.begin(), call.out_shapes.end() - 1);
+  const NodeId end = append(std::move(next));
+
+  Lowered out;
+  for (std::uint32_t v = 0; v < variables; ++v)
+    out.outputs.push_back({{end, v}, inside.pivot, true});
+  out.outputs.push_back({.run = std::uint32_t(runs_.size())});
+  runs_.emplace_back();
+  out.effects = first->effects;
+  if (effects || variables == 0) out.effects.push_back(end);
+  out.done = {end};
+  return out;
+}
+
+// The node that begins an iteration; `arguments` become what the functions get in it.
+NodeId Inliner::begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
+                           std::vector<Value>& arguments, const Place& place, const Place& inside) {
+  NodeDef begin = made("begin", kLoopBodyOp, call, inside);
+  const std::size_t variables = loop_variables(call);
+  begin.attrs.emplace("variables", Attr(std::int64_t(variables)));
+  begin.inputs = {first.port};
+  std::vector<Value> passed = {first};
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Value& value = arguments[i];
+    if (!is_tensor(value, out_, ops_)) continue;
+    const NodeDef& source = out_.graph().nodes[value.port.node];
+    begin.inputs.push_back(value.port);
+    begin.out_types.push_back(source.out_types[value.port.index]);
+    begin.out_shapes.push_back(i < variables ? body.nodes[body.arguments[i]].out_shapes[0]
+                                             : source.out_shapes[value.port.index]);
+    passed.push_back(value);
+    which.push_back(i);
+  }
+  anchor(begin, passed, place);
+  const NodeId made = append(std::move(begin));
+  for (std::uint32_t k = 0; k < which.size(); ++k) arguments[which[k]] = {{made, k}, made, true};
+  return made;
+}
+
+}  // namespace troupe::detail

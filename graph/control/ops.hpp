@@ -1,0 +1,38 @@
+// The ops of control flow: those that a client's graph holds, and the paper's primitives that
+// lowering makes of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/graph/graph.hpp"
+#include "troupe/graph/op_def.hpp"
+
+namespace troupe {
+
+inline constexpr std::string_view kArgumentOp = "Argument";
+inline constexpr std::string_view kSavedOp = "Saved";
+
+// For a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument, Saved.
+std::vector<OpDef> control_ops();
+
+// The functions that a node of role `call` may run: the one of Call; of If those for false and
+// true; the branches of Case, of which one its predicate or index says. Those of While: its
+// condition and its body.
+std::vector<std::string> functions_of(const NodeDef& call);
+// How many inputs come before the arguments: the predicate or the index.
+inline std::size_t selectors(const NodeDef& call) {
+  return call.op == "Call" || call.op == "While" ? 0 : 1;
+}
+// How many of the arguments of a While are variables.
+std::size_t loop_variables(const NodeDef& loop);
+// Its last output, behind the results: what the run of the function leaves for gradients. No value.
+inline std::uint32_t saved_port(const NodeDef& call) {
+  return std::uint32_t(call.out_types.size()) - 1;
+}
+
+// What holds of both shapes: dimensions in which they differ are unknown.
+PartialShape common_shape(const PartialShape& a, const PartialShape& b);
+
+}  // namespace troupe

@@ -1,0 +1,25 @@
+// A device constraint inside another one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "troupe/core/name.hpp"
+#include "troupe/core/status.hpp"
+
+namespace troupe::detail {
+
+// The parts of `inner` over those of `outer`. Another type makes the outer index meaningless.
+inline Expected<std::string> device_over(std::string_view outer, std::string_view inner) {
+  if (inner.empty()) return std::string(outer);
+  TROUPE_TRY(DeviceName in, DeviceName::parse(inner));
+  TROUPE_TRY(DeviceName out, DeviceName::parse(outer));
+  if (in.job) out.job = in.job;
+  if (in.task) out.task = in.task;
+  if (in.type && in.type != out.type) out.index.reset();
+  if (in.type) out.type = in.type;
+  if (in.index) out.index = in.index;
+  return out.text();
+}
+
+}  // namespace troupe::detail

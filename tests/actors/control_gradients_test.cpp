@@ -1,0 +1,261 @@
+// Gradients through functions and branches, of first and second order, against differences.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/actors/sessions.hpp"
+#include "troupe/ops/api.hpp"
+#include "troupe/ops/optim/optim.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+Output gradient_of(Output y, Output x) {
+  Output d = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
+  REQUIRE(!d.empty());
+  return d;
+}
+
+const std::vector<double> kPoint{0.3, -0.7, 1.9};
+
+Tensor point(double move, std::size_t at) {
+  std::vector<double> x = kPoint;
+  x[at] += move;
+  return Tensor::of<double>({3}, x);
+}
+
+// y(x) of a vector x and something that selects: dy/dx against differences of y, and the gradient
+// of a sum of dy/dx with weights against differences of dy/dx.
+void check(const std::function<Output(Graph&, Output p, Output x)>& make, Tensor selected,
+           const Place& place = kPlaces[0]) {
+  Graph g;
+  Output p = selected.dtype() == DType::bool_
+                 ? placeholder<bool>(g, PartialShape::scalar(), "p")
+                 : placeholder<std::int32_t>(g, PartialShape::scalar(), "p");
+  Output x = placeholder<double>(g, {3}, "x");
+  Output y = sum(make(g, p, x));
+  const std::string before = g.node(y.node()).name;
+  const std::size_t nodes = g.def().nodes.size();
+  Output dx = gradient_of(y, x);
+  Output weights = constant(g, Tensor::of<double>({3}, {0.5, -1.5, 2.0}));
+  Output ddx = gradient_of(sum(dx * weights), x);
+  CHECK(g.node(NodeId(nodes - 1)).name == before);  // nothing that was there is changed
+  PlacedSession s(g, place);
+  auto value = s->compile({y, dx}, {}, {p, x});
+  auto second = s->compile({ddx}, {}, {p, x});
+  constexpr double kStep = 1e-5;
+  const Tensor got = value.run({selected, point(0, 0)})[1];
+  const Tensor got2 = second.run({selected, point(0, 0)})[0];
+  REQUIRE(got.elements() == 3);
+  REQUIRE(got2.elements() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    const auto up = value.run({selected, point(kStep, i)});
+    const auto down = value.run({selected, point(-kStep, i)});
+    CHECK(got.data<double>()[i] ==
+          doctest::Approx((up[0].item<double>() - down[0].item<double>()) / (2 * kStep))
+              .epsilon(1e-6)
+              .scale(1));
+    double want = 0;
+    const double w[] = {0.5, -1.5, 2.0};
+    for (std::size_t k = 0; k < 3; ++k)
+      want += w[k] * (up[1].data<double>()[k] - down[1].data<double>()[k]) / (2 * kStep);
+    CHECK(got2.data<double>()[i] == doctest::Approx(want).epsilon(1e-5).scale(1));
+  }
+}
+
+Tensor side(bool value) { return Tensor::scalar(value); }
+
+}  // namespace
+
+TEST_CASE("gradients of both branches of cond, twice") {
+  for (const Place& place : kPlaces)
+    for (bool taken : {true, false}) {
+      CAPTURE(taken);
+      check(
+          [&](Graph& g, Output p, Output x) {
+            return cond(
+                p, [&] { return x * x * x; },
+                [&] { return node(g, place.second, "Exp", {x * 0.5}).output() * x; });
+          },
+          side(taken), place);
+    }
+}
+
+TEST_CASE("a value that only one branch uses gets zeros from the other") {
+  for (bool taken : {true, false})
+    check(
+        [](Graph& g, Output p, Output x) {
+          return cond(
+                     p, [&] { return x * x; },
+                     [&] {
+                       return constant(g, Tensor::of<double>({3}, {1, 2, 3}));
+                     }) +
+                 x;
+        },
+        side(taken));
+}
+
+TEST_CASE("gradients through calls of a function, also of one in another") {
+  const ValueType three{DType::f64, {3}};
+  check(
+      [&](Graph& g, Output p, Output x) {
+        Function f = g.function("f", {three}, {three},
+                                [](Function&, Output k) { return k * k * k + sin(k); });
+        Function h = g.function("h", {three, three}, {three}, [&](Function&, Output a, Output b) {
+          return f(a) * b + cast<double>(p);
+        });
+        return h(x, f(x));
+      },
+      side(true));
+}
+
+TEST_CASE("gradients through branches in branches, twice") {
+  for (bool taken : {true, false})
+    check(
+        [](Graph&, Output p, Output x) {
+          Output q = sum(x) > constant(x.graph(), 1.0);
+          return cond(
+              p,
+              [&] {
+                Output y = exp(x * 0.1);
+                return cond(
+                    q, [&] { return y * y * x; }, [&] { return y; });
+              },
+              [&] {
+                return cond(
+                    q, [&] { return x; }, [&] { return x * x; });
+              });
+        },
+        side(taken));
+}
+
+TEST_CASE("gradients through every branch of switch_case, twice") {
+  for (std::int32_t index : {0, 1, 2, 9})
+    check(
+        [](Graph&, Output index, Output x) {
+          return switch_case(index, {[&] { return x * x * x * x; }, [&] { return x * 2.0; },
+                                     [&] { return tanh(x); }});
+        },
+        Tensor::scalar(index));
+}
+
+TEST_CASE("a variable that a branch reads gets its gradient, and none of it where it does not") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+    Variable v = variable_on(g, place.second, "v", Tensor::scalar(3.0));
+    Variable w = variable_on(g, place.first, "w", Tensor::scalar(5.0));
+    Output y = cond(
+        p, [&] { return read(v) * read(v) * w.value(); }, [&] { return read(w) * read(w); });
+    Output dv = gradient_of(y, v), dw = gradient_of(y, w);
+    PlacedSession s(g, place);
+    s->init();
+    auto step = s->compile({dv, dw}, {}, {p});
+    auto taken = step.run({side(true)}), other = step.run({side(false)});
+    CHECK(taken[0].item<double>() == 30);
+    CHECK(taken[1].item<double>() == 9);
+    CHECK(other[0].item<double>() == 0);
+    CHECK(other[1].item<double>() == 10);
+  }
+}
+
+TEST_CASE("forward values are not computed again for the gradient") {
+  Graph g;
+  Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+  Variable count = variable(g, "count", Tensor::scalar(0.0));
+  Output y = cond(
+      p,
+      [&] {
+        assign_add(count, constant(g, 1.0));
+        return random_uniform_like(x) * x;  // drawn again it would be another number
+      },
+      [&] { return x; });
+  Output dx = gradient_of(y, x);
+  Session s(g, one_thread());
+  s.init();
+  auto step = s.compile({y, dx}, {}, {p, x});
+  for (int i = 0; i < 3; ++i) {
+    auto got = step.run({side(true), Tensor::scalar(2.0)});
+    CHECK(got[0].item<double>() == 2 * got[1].item<double>());
+  }
+  CHECK(s.run({count})[0].item<double>() == 3);
+  // Only the gradient is asked for: its function runs once, with all that it does.
+  s.compile({dx}, {}, {p, x}).run({side(true), Tensor::scalar(2.0)});
+  CHECK(s.run({count})[0].item<double>() == 4);
+}
+
+TEST_CASE("gradients that are asked for after a step was run leave it as it was") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+    Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+    Output y = cond(
+        p, [&] { return node(g, place.second, "Square", {x}).output(); }, [&] { return -x; });
+    PlacedSession s(g, place);
+    auto before = s->compile({y}, {}, {p, x});
+    CHECK(before.run({side(true), Tensor::scalar(3.0)})[0].item<double>() == 9);
+    Output dx = gradient_of(y, x);
+    auto after = s->compile({y, dx}, {}, {p, x});
+    auto got = after.run({side(true), Tensor::scalar(3.0)});
+    CHECK(got[0].item<double>() == 9);
+    CHECK(got[1].item<double>() == 6);
+    CHECK(before.run({side(false), Tensor::scalar(3.0)})[0].item<double>() == -3);
+  }
+}
+
+TEST_CASE("a read behind a write in a branch has no gradient, and says so") {
+  Graph g;
+  Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  Variable v = variable(g, "v", Tensor::scalar(3.0));
+  Op written = cond(
+      p, [&] { assign(v, constant(g, 1.0)); }, [&] {});
+  Output y = read(v, {written}) * 2.0;
+  auto refused = gradients(std::vector{y}, std::vector{v.handle()});
+  CHECK(refused.status().code() == Code::invalid_argument);
+  CHECK(refused.status().text().find("cond") != std::string::npos);
+}
+
+TEST_CASE("gradients inside a body are of what the body made") {
+  Graph g;
+  Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+  Output outer = x * x;
+  Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  Output y = cond(
+      p,
+      [&] {
+        Output z = x * x * x;
+        return gradient_of(z, x);
+      },
+      [&] { return x; });
+  CHECK_THROWS_AS(cond(
+                      p, [&] { return gradient_of(outer, x); }, [&] { return x; }),
+                  Error);
+  Session s(g, one_thread());
+  auto step = s.compile({y}, {}, {p, x});
+  CHECK(step.run({side(true), Tensor::scalar(2.0)})[0].item<double>() == 12);
+}
+
+TEST_CASE("an optimizer trains the expert that an index picks, and leaves the other as it is") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output index = placeholder<std::int32_t>(g, PartialShape::scalar(), "index");
+    Variable a = variable_on(g, place.first, "a", Tensor::scalar(1.0f));
+    Variable b = variable_on(g, place.second, "b", Tensor::scalar(2.0f));
+    Output y = switch_case(index, {[&] { return read(a) * 3.0f; }, [&] { return read(b) * 5.0f; }});
+    Op train = optim::Sgd{.lr = 0.1}.minimize(y, {a, b});
+    PlacedSession s(g, place);
+    s->init();
+    auto step = s->compile({y}, {train}, {index});
+    CHECK(step.run({Tensor::scalar(std::int32_t{1})})[0].item<float>() == 10);
+    auto now = s->run({a, b});
+    CHECK(now[0].item<float>() == 1);
+    CHECK(now[1].item<float>() == doctest::Approx(1.5));
+  }
+}
