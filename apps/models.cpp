@@ -1,5 +1,6 @@
 #include "troupe/apps/models.hpp"
 
+#include "troupe/apps/resnet.hpp"
 #include "troupe/core/name.hpp"
 
 namespace troupe {
@@ -17,14 +18,24 @@ struct Mlp final : ImageModel {
   Output operator()(Output x) override { return out(relu(b(relu(a(x))))); }
 };
 
+struct CifarSoftmax final : ImageModel {
+  explicit CifarSoftmax(Graph& g) : ImageModel(g.scope("softmax")) {}
+  nn::Linear out{*this, "out", 32 * 32 * 3, 10};
+  Output operator()(Output x) override { return out(x); }
+};
+
 }  // namespace
 
-std::vector<std::string> model_names() { return {"mnist-softmax", "mnist-mlp", "mnist-conv"}; }
+std::vector<std::string> model_names() {
+  return {"mnist-softmax", "mnist-mlp", "mnist-conv", "cifar-softmax", "cifar-resnet20"};
+}
 
 Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph) {
   if (name == "mnist-softmax") return std::unique_ptr<ImageModel>(new Softmax(graph));
   if (name == "mnist-mlp") return std::unique_ptr<ImageModel>(new Mlp(graph));
   if (name == "mnist-conv") return std::unique_ptr<ImageModel>(new MnistConv(graph));
+  if (name == "cifar-softmax") return std::unique_ptr<ImageModel>(new CifarSoftmax(graph));
+  if (name == "cifar-resnet20") return std::unique_ptr<ImageModel>(new ResNet20(graph));
   std::string message = "there is no example '" + std::string(name) + "'; known are";
   for (const std::string& known : model_names()) message += " " + known;
   auto near = near_names(name, model_names(), 1);

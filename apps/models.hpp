@@ -31,6 +31,7 @@ struct MnistConv final : ImageModel {
 
 // mnist-softmax: one linear layer. mnist-mlp: 784-512-512-10 with relu. mnist-conv: two 5x5
 // convolutions of 32 and 64 channels with 2x2 pooling, 512 hidden units (LeNet's shape).
+// cifar-softmax: one linear layer over 32x32x3; cifar-resnet20: resnet.hpp.
 // not_found with near names for anything else.
 Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph);
 std::vector<std::string> model_names();

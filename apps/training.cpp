@@ -25,10 +25,10 @@ double seconds_since(Clock::time_point t) {
 }
 
 // How many there are, found by opening them in this process.
-Expected<std::uint64_t> count_examples(const data::Images& images) {
+Expected<std::uint64_t> count_examples(const TrainOptions& options) {
   Graph scratch;
-  Output element = images.batch(1).repeat(1).outputs(scratch)[0];
-  NodeId handle = scratch.node(element.node()).inputs[0].node;
+  const Output element = one_pass(scratch, options, data::Split::train, 1, "count")[0];
+  const NodeId handle = scratch.node(element.node()).inputs[0].node;
   TROUPE_TRY(const Pipeline pipeline, open_local_dataset(scratch.node(handle)));
   return pipeline.elements().value_or(0);
 }
@@ -77,8 +77,7 @@ Status Job::build() {
 
 Status Job::begin() {
   session_ = std::make_unique<Session>(graph_, options_.cluster);
-  TROUPE_TRY(const std::uint64_t examples,
-             count_examples(training_images(options_, data::Split::train)));
+  TROUPE_TRY(const std::uint64_t examples, count_examples(options_));
   double per_epoch = double(examples) / double(options_.batch * options_.cluster.replicas);
   steps_ = options_.steps > 0
                ? options_.steps

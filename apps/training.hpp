@@ -12,8 +12,8 @@ namespace troupe {
 
 struct TrainOptions {
   std::string example = "mnist-conv";
-  std::string data;                // folder with the four IDX files; empty: drawn digits
-  std::int64_t examples = 20'000;  // drawn digits to train on
+  std::string data;  // folder with MNIST's IDX files or CIFAR-10's binary ones; empty: drawn
+  std::int64_t examples = 20'000;  // drawn pictures to train on
   std::int64_t test_examples = 4'000;
   double epochs = 0;         // 0: as steps says
   std::int64_t steps = 0;    // 0: as epochs says; both 0: one epoch

@@ -4,35 +4,82 @@
 
 namespace troupe {
 
-data::Images training_images(const TrainOptions& options, data::Split split) {
+namespace {
+
+bool is_cifar(const TrainOptions& options) { return options.example.starts_with("cifar-"); }
+
+std::int64_t drawn(const TrainOptions& options, data::Split split) {
+  return split == data::Split::train ? options.examples : options.test_examples;
+}
+
+data::Images digits(const TrainOptions& options, data::Split split) {
   if (!options.data.empty()) return data::idx(options.data, split).size(28, 28);
-  return data::digits(split == data::Split::train ? options.examples : options.test_examples,
-                      split);
+  return data::digits(drawn(options, split), split);
+}
+
+data::Examples pictures(const TrainOptions& options, data::Split split) {
+  if (!options.data.empty()) return data::cifar10(options.data, split);
+  return data::shapes(drawn(options, split), split);
+}
+
+// For ever, in another order in each epoch.
+std::array<Output, 2> batches(Graph& graph, const TrainOptions& options) {
+  const std::int64_t ahead = 2 * options.cluster.replicas;
+  if (is_cifar(options))
+    return pictures(options, data::Split::train)
+        .shuffle(60'000, options.seed)
+        .repeat()
+        .batch(options.batch, data::Remainder::drop)
+        .prefetch(ahead)
+        .outputs<2>(graph);
+  return digits(options, data::Split::train)
+      .shuffle(60'000)
+      .batch(options.batch)
+      .repeat()
+      .seed(options.seed)
+      .prefetch(ahead)
+      .outputs(graph);
+}
+
+// Of SGD with momentum 0.9.
+struct Rule {
+  double rate = 0.02, weight_decay = 0;
+};
+Rule rule_of(const std::string& example) {
+  if (example == "mnist-softmax") return {.rate = 0.1};
+  if (example == "cifar-resnet20") return {.rate = 0.05, .weight_decay = 1e-4};
+  return {};
+}
+
+}  // namespace
+
+std::array<Output, 2> one_pass(Graph& graph, const TrainOptions& options, data::Split split,
+                               std::int64_t batch, std::string_view name) {
+  if (is_cifar(options))
+    return pictures(options, split).batch(batch).prefetch(1).outputs<2>(graph, name);
+  return digits(options, split).batch(batch).prefetch(1).outputs(graph, name);
 }
 
 Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options) {
   TrainingGraph out;
-  auto [images, labels] = training_images(options, data::Split::train)
-                              .shuffle(60'000)
-                              .batch(options.batch)
-                              .repeat()
-                              .seed(options.seed)
-                              .prefetch(2 * options.cluster.replicas)
-                              .outputs(graph);
+  auto [images, labels] = batches(graph, options);
   out.images = images;
   out.labels = labels;
   TROUPE_TRY(out.model, make_model(options.example, graph));
-  Output logits = (*out.model)(images);
-  out.loss = mean(softmax_cross_entropy(logits, labels));
+  {
+    auto training = out.model->train();
+    out.loss = mean(softmax_cross_entropy((*out.model)(images), labels));
+  }
   // Tested with the same variables, on all of the test set in order: its last batch may be short.
-  auto [test_images, test_labels] =
-      training_images(options, data::Split::test).batch(500).prefetch(1).outputs(graph, "test");
+  auto [test_images, test_labels] = one_pass(graph, options, data::Split::test, 500, "test");
   out.test_labels = test_labels;
   Output answers = argmax((*out.model)(test_images), 1);
   out.correct = sum(cast<float>(answers == out.test_labels));
-  bool linear = options.example == "mnist-softmax";
-  double rate = options.learning_rate > 0 ? options.learning_rate : linear ? 0.1 : 0.02;
-  out.train = optim::Momentum{.lr = rate, .momentum = 0.9}.minimize(out.loss);
+  const Rule rule = rule_of(options.example);
+  out.train = optim::Momentum{.lr = options.learning_rate > 0 ? options.learning_rate : rule.rate,
+                              .momentum = 0.9,
+                              .weight_decay = rule.weight_decay}
+                  .minimize(out.loss);
   return out;
 }
 

@@ -12,15 +12,16 @@ namespace troupe {
 
 struct TrainingGraph {
   std::unique_ptr<ImageModel> model;
-  Output images, labels;  // one batch: f32 [batch,28,28,1], i64 [batch]
+  Output images, labels;  // one batch: f32 [batch,...], i64 [batch]
   Output loss;            // mean over the batch
   Output test_labels;     // the next batch of the test set: i64 [any]
   Output correct;         // how many of those are recognised
   Op train;               // one update of all parameters
 };
 
-// The digits that the options name: IDX files, or drawn ones.
-data::Images training_images(const TrainOptions& options, data::Split split);
+// The pictures that the options name, from files or drawn, once and in order, and their labels.
+std::array<Output, 2> one_pass(Graph& graph, const TrainOptions& options, data::Split split,
+                               std::int64_t batch, std::string_view name);
 
 // Adds pipeline, network, loss and updates to `graph`. not_found for an unknown example; throws
 // Error where the graph does.

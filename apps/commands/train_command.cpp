@@ -172,10 +172,12 @@ int run_train(TrainOptions options, const Printing& printing) {
 void add_train(CommandLine& line) {
   auto words = std::make_shared<TrainWords>();
   Command c = line.command("train", "Train a network, e.g. troupe train mnist-conv");
-  c.option("example", words->train.example, "mnist-softmax, mnist-mlp or mnist-conv").required();
+  c.option("example", words->train.example,
+           "mnist-softmax, mnist-mlp, mnist-conv, cifar-softmax or cifar-resnet20")
+      .required();
   c.option("--data", words->train.data,
-           "folder with MNIST's four IDX files (default: drawn digits)");
-  c.option("--examples", words->train.examples, "drawn digits to train on").within(1, 10'000'000);
+           "folder with MNIST's IDX files or CIFAR-10's binary ones (default: drawn)");
+  c.option("--examples", words->train.examples, "drawn pictures to train on").within(1, 10'000'000);
   c.option("--epochs", words->train.epochs, "passes over the data").within_numbers(0, 1e6);
   c.option("--steps", words->train.steps, "training steps").within(1, 1'000'000'000);
   c.option("--batch", words->train.batch, "examples of each replica a step").within(1, 1'000'000);

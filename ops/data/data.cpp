@@ -3,7 +3,7 @@
 namespace troupe::data {
 
 // Test digits begin where no training set reaches.
-constexpr std::int64_t kFirstTestDigit = std::int64_t{1} << 40;
+constexpr std::int64_t kFirstTestPicture = std::int64_t{1} << 40;
 
 template <class F>
 Images Images::with(F change) const {
@@ -94,9 +94,16 @@ Images digits(std::int64_t count, Split split, std::uint64_t seed) {
   Images images;
   images.source_ = "digits";
   images.limit_ = count;
-  images.first_ = split == Split::train ? 0 : kFirstTestDigit;
+  images.first_ = split == Split::train ? 0 : kFirstTestPicture;
   images.digits_seed_ = seed;
   return images;
+}
+
+Examples shapes(std::int64_t count, Split split, std::uint64_t seed) {
+  const std::int64_t first = split == Split::train ? 0 : kFirstTestPicture;
+  return Examples::of(
+      "shapes " + std::to_string(seed) + " " + std::to_string(first) + " " + std::to_string(count),
+      {});
 }
 
 Examples cifar10(std::string_view folder, Split split) {

@@ -78,4 +78,8 @@ Images digits(std::int64_t count = 60'000, Split split = Split::train, std::uint
 // test_batch.bin, in `folder`. Records of a label, 0 to 9, and 1024 bytes each of red, green, blue.
 Examples cifar10(std::string_view folder, Split split = Split::train);
 
+// Pictures of shapes, drawn by a program (ops/data/shapes.hpp), in the form of CIFAR-10. Train and
+// test never show the same one.
+Examples shapes(std::int64_t count = 50'000, Split split = Split::train, std::uint64_t seed = 1);
+
 }  // namespace troupe::data
