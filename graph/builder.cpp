@@ -72,6 +72,10 @@ Expected<Op> GraphBuilder::try_add_here(NodeSpec spec) {
   auto op = registry_.lookup(spec.op);
   if (!op.ok()) return op.status().at(site);
   if (body_ && is_handle((*op)->def.role)) return add_handle(std::move(spec));
+  if (body_ && (*op)->def.role == Role::placeholder)
+    return invalid_argument("a placeholder in the body of function '" + body_->function +
+                            "' cannot be fed; make it outside")
+        .at(site);
   if (Status s = bring_inputs(spec); !s.ok()) return s.at(site);
   if (Status s = check_inputs(spec); !s.ok()) return s.at(site);
   if ((*op)->def.role == Role::call)

@@ -1,8 +1,10 @@
 #include "troupe/graph/control/body.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "troupe/graph/control/ops.hpp"
+#include "troupe/graph/detail/node_check.hpp"
 #include "troupe/graph/detail/suggest.hpp"
 
 namespace troupe {
@@ -237,7 +239,13 @@ Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFu
   if (!names_functions(call)) return invalid_argument(call.op + " names no function");
   const FunctionDef* first = nullptr;
   std::vector<PartialShape> shapes;
-  for (const std::string& name : functions_of(call)) {
+  const std::vector<std::string> names = functions_of(call);
+  if (names.size() > detail::kMaxPorts)
+    return invalid_argument(call.op + ": " + std::to_string(names.size()) +
+                            " branches are too many");
+  std::unordered_set<std::string_view> seen;  // a branch may stand at many indices
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second) continue;
     const FunctionDef* f = find(name);
     if (!f) return not_found(call.op + ": there is no function " + detail::quoted(name));
     TROUPE_TRY(check_arguments(*f, arguments));

@@ -141,20 +141,26 @@ Expected<const FunctionDef*> Inliner::enter(const std::string& name, const NodeD
   return &f;
 }
 
-Status Inliner::in_budget(const FunctionDef& f, const Place& place) {
-  for (const NodeDef& node : f.nodes)
-    work_ += 1 + node.inputs.size() + node.control.size() +
-             (place.prefix.size() + node.name.size()) / 64;
+Status Inliner::in_budget(std::size_t more, const std::string& what) {
+  work_ += more;
   if (work_ <= kMostWork) return ok_status();
-  return resource_exhausted("with " + called(f) + " at '" + place.prefix +
-                            "' the step has more than " + std::to_string(kMostWork) +
-                            " nodes and edges of functions");
+  return resource_exhausted("with " + what + " the step has more than " +
+                            std::to_string(kMostWork) + " nodes and edges of functions");
+}
+
+// What a body takes: its nodes and edges, and names that grow with each level.
+std::size_t Inliner::work_of(const FunctionDef& f, const Place& place) {
+  std::size_t work = 1;
+  for (const NodeDef& node : f.nodes)
+    work += 1 + node.inputs.size() + node.control.size() +
+            (place.prefix.size() + node.name.size()) / 64;
+  return work;
 }
 
 Expected<Inlined> Inliner::inline_function(const FunctionDef& f,
                                            const std::vector<Value>& arguments,
                                            const Place& place) {
-  TROUPE_TRY(in_budget(f, place));
+  TROUPE_TRY(in_budget(work_of(f, place), called(f)));
   Inlined in;
   in.function = &f;
   in.values.resize(f.nodes.size());
@@ -365,6 +371,7 @@ Expected<Lowered> Inliner::lower_branches(const NodeDef& call, const std::vector
                                           const Place& place, const Place& inside,
                                           bool wants_done) {
   const std::vector<std::string> names = functions_of(call);
+  TROUPE_TRY(in_budget(names.size() * (call.inputs.size() + call.out_types.size()), call.name));
   const Pivots pivots = this->pivots(call, inputs[0], names.size(), place, inside);
   std::vector<std::vector<Value>> arguments(names.size());  // by branch
   for (std::size_t i = 1; i < inputs.size(); ++i) {

@@ -102,7 +102,8 @@ class Inliner {
   NodeId append(NodeDef node);
   void locate(NodeDef& node, const Inlined& in, const Place& place);
   std::vector<NodeId> control_of(const Inlined& in, const NodeDef& node) const;
-  Status in_budget(const FunctionDef& f, const Place& place);
+  Status in_budget(std::size_t more, const std::string& what);
+  static std::size_t work_of(const FunctionDef& f, const Place& place);
 
   const std::vector<FunctionDef>& functions_;
   const OpRegistry& ops_;

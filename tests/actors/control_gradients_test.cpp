@@ -259,3 +259,16 @@ TEST_CASE("an optimizer trains the expert that an index picks, and leaves the ot
     CHECK(now[1].item<float>() == doctest::Approx(1.5));
   }
 }
+
+TEST_CASE("gradients go through Switch and Merge of the client's own, twice") {
+  for (bool taken : {true, false})
+    check(
+        [](Graph& g, Output p, Output x) {
+          Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {x, p}});
+          Op other = g.add(NodeSpec{.op = "Switch", .inputs = {x * 2.0, p}});  // one side unused
+          Output a = sides.output(0) * sides.output(0) * sides.output(0);
+          Output b = exp(sides.output(1)) * other.output(1);
+          return g.add(NodeSpec{.op = "Merge", .inputs = {a, b}}).output() + x;
+        },
+        side(taken));
+}

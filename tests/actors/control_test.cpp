@@ -497,3 +497,35 @@ TEST_CASE("random nests of branches compute what plain selection does") {
     }
   }
 }
+
+TEST_CASE("what a body made is no fetch, target or feed, and the message says where it is") {
+  Graph g;
+  Output p = flag(g), x = number(g), kept;
+  Output y = cond(
+      p, [&] { return kept = x * x; }, [&] { return x; });
+  Session s(g, one_thread());
+  for (const Status& refused :
+       {s.try_compile({kept}, {}, {p, x}).status(), s.try_compile({y}, {kept}, {p, x}).status(),
+        s.try_compile({y}, {}, {p, x, kept}).status()}) {
+    CHECK(refused.code() == Code::invalid_argument);
+    CHECK_MESSAGE(refused.text().find("body of function 'cond/then' (") != std::string::npos,
+                  refused.text());
+  }
+  CHECK_THROWS_AS(cond(
+                      p, [&] { return number(g, "inside"); }, [&] { return x; }),
+                  Error);
+}
+
+TEST_CASE("elements of a dataset are refused in a branch") {
+  Graph g;
+  Output p = flag(g);
+  Output y = cond(
+      p, [&] { return cast<float>(data::digits(8).batch(2).outputs(g)[1]); },
+      [&] {
+        return constant(g, Tensor::of<float>({2}, {0, 0}));
+      });
+  Session s(g, one_thread());
+  const Status refused = s.try_compile({y}, {}, {p}).status();
+  CHECK(refused.code() == Code::unimplemented);
+  CHECK_MESSAGE(refused.text().find("dataset") != std::string::npos, refused.text());
+}
