@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "troupe/graph/control/ops.hpp"
+#include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe::detail {
@@ -49,6 +50,11 @@ struct Lowered {
   std::vector<NodeId> effects;
   std::vector<NodeId> done;  // after these it is over; filled in when asked for
 };
+
+// "function 'f' (mnist.cpp:15)", for errors.
+inline std::string called(const FunctionDef& f) {
+  return "function " + quoted(f.name) + " (" + f.site.text() + ")";
+}
 
 // Puts functions in the place of calls. Lives for one pass over a step.
 class Inliner {

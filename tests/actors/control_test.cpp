@@ -435,15 +435,19 @@ TEST_CASE("Switch and Merge of the client's own run as they are, and take a call
   }
 }
 
-TEST_CASE("random nests of branches compute what plain selection does") {
+TEST_CASE("random nests of branches compute and write what plain selection does") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
     for (const Place& place : kPlaces) {
       if (place.first != place.second && seed % 8 != 0) continue;
       Random random(seed);
       Graph g;
+      Variable v = variable_on(g, place.second, "v", Tensor::scalar(0.0f));
+      float expected = 0;  // what the branches that were taken wrote
+      float* const sum = &expected;
       Output x = number(g), bits = placeholder<std::int32_t>(g, {8}, "bits");
-      // Built twice at once: in the graph, and as a function of x and the bits.
+      // Built twice at once: in the graph, and as a function of x and the bits, which adds to the
+      // sum.
       using Plain = std::function<float(float, const std::int32_t*)>;
       std::function<std::pair<Output, Plain>(int, Output, Plain)> make = [&](int depth, Output in,
                                                                              Plain plain) {
@@ -465,6 +469,7 @@ TEST_CASE("random nests of branches compute what plain selection does") {
             Output out = cond(
                 bits[bit] != 0,
                 [&] {
+                  assign_add(v, constant(g, float(bit + 1)));
                   auto [o, f] = make(depth - 1, here, plus);
                   yes_side = f;
                   return o;
@@ -475,7 +480,9 @@ TEST_CASE("random nests of branches compute what plain selection does") {
                   return o * 3.0f;
                 });
             return std::pair(out, Plain([=](float v, const std::int32_t* b) {
-                               return b[bit] != 0 ? yes_side(v, b) : no_side(v, b) * 3;
+                               if (b[bit] == 0) return no_side(v, b) * 3;
+                               *sum += float(bit + 1);
+                               return yes_side(v, b);
                              }));
           }
         }
@@ -483,6 +490,7 @@ TEST_CASE("random nests of branches compute what plain selection does") {
       auto [y, plain] = make(4, x, [](float v, const std::int32_t*) { return v; });
       Output z = y + 0.0f;
       PlacedSession s(g, place);
+      s->init();
       auto step = s->try_compile({z}, {}, {x, bits});
       if (!step.ok()) {  // neither is needed
         CHECK(step.status().code() == Code::invalid_argument);
@@ -493,6 +501,7 @@ TEST_CASE("random nests of branches compute what plain selection does") {
         for (std::int32_t& bit : b) bit = std::int32_t(random.below(2));
         Tensor fed = Tensor::of<std::int32_t>({8}, std::span<const std::int32_t>(b, 8));
         CHECK(first(step->run({Tensor::scalar(1.5f), fed})) == plain(1.5f, b));
+        CHECK(first(s->run({v})) == expected);
       }
     }
   }
