@@ -538,3 +538,45 @@ TEST_CASE("elements of a dataset are refused in a branch") {
   CHECK(refused.code() == Code::unimplemented);
   CHECK_MESSAGE(refused.text().find("dataset") != std::string::npos, refused.text());
 }
+
+TEST_CASE("a body comes after what its nodes are told to come after, outside of it too") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output p = flag(g);
+    Variable v = variable_on(g, place.second, "v", Tensor::scalar(1.0f));
+    Op written = assign(v, constant(g, 8.0f));
+    Output y = cond(
+        p, [&] { return read(v, {written}); }, [&] { return constant(g, 0.0f); });
+    Function f = g.function("f", {}, {f32_scalar}, [&](Function&) { return read(v, {written}); });
+    Output z;
+    {
+      auto later = g.with_control({written});
+      z = cond(
+          p, [&] { return read(v); }, [&] { return constant(g, 0.0f); });
+    }
+    Ran r(g, place);
+    auto step = r.s->compile({y, z, f.call({})[0]}, {}, {p});
+    auto seen = step.run({yes()});
+    CHECK(seen[0].item<float>() == 8);
+    CHECK(seen[1].item<float>() == 8);
+    CHECK(seen[2].item<float>() == 8);
+    CHECK(first(step.run({no()})) == 0);
+  }
+}
+
+TEST_CASE("a failure in a branch names the node, the call site and the line in the body") {
+  Graph g;
+  Output p = flag(g), d = placeholder<std::int32_t>(g, PartialShape::scalar());
+  Output y = cond(
+      p, [&] { return 7 / d; }, [&] { return d; });
+  const Site here = Site::here();
+  Session s(g, one_thread());
+  auto step = s.compile({y}, {}, {p, d});
+  const Status failed = step.try_run({yes(), Tensor::scalar(0)}).status();
+  CHECK(!failed.ok());
+  CHECK_MESSAGE(failed.text().find("'cond/then/Div'") != std::string::npos, failed.text());
+  CHECK_MESSAGE(
+      failed.text().find("control_test.cpp:" + std::to_string(here.line - 1)) != std::string::npos,
+      failed.text());
+}
