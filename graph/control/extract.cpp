@@ -1,8 +1,8 @@
 #include <map>
 #include <set>
 
+#include "troupe/graph/control/detail/tape.hpp"
 #include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/control/tape.hpp"
 
 namespace troupe {
 namespace {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "troupe/graph/control/body.hpp"
+#include "troupe/graph/control/detail/tape.hpp"
 #include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/control/tape.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {

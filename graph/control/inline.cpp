@@ -1,4 +1,4 @@
-#include "troupe/graph/control/inline.hpp"
+#include "troupe/graph/control/detail/inline.hpp"
 
 #include <algorithm>
 
