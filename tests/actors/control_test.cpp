@@ -361,6 +361,34 @@ TEST_CASE("a body that throws leaves the graph as it was, its variables too") {
   CHECK(variable(g, "v", Tensor::scalar(1.0f)).name() == "v");
 }
 
+TEST_CASE("a branch that is refused inside a body leaves that body as it was, too") {
+  Graph g;
+  Output p = flag(g), x = number(g);
+  Output y = cond(
+      p,
+      [&] {
+        const std::size_t nodes = g.def().nodes.size(), functions = g.def().functions.size();
+        const std::size_t mine = g.innermost().def().nodes.size();
+        CHECK_THROWS_AS(cond(
+                            p,
+                            [&] {
+                              variable(g, "v", Tensor::scalar(1.0f));
+                              return x;
+                            },
+                            [&] { return constant(g, 1); }),
+                        Error);
+        CHECK(g.def().nodes.size() == nodes);
+        CHECK(g.def().functions.size() == functions);
+        CHECK(g.innermost().def().nodes.size() == mine);
+        CHECK(g.initializers().empty());
+        return x * 2.0f;
+      },
+      [&] { return x; });
+  Session s(g, one_thread());
+  auto step = s.compile({y}, {}, {p, x});
+  CHECK(first(step.run({yes(), Tensor::scalar(3.0f)})) == 6);
+}
+
 TEST_CASE("functions that come later travel to processes that have the graph already") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
