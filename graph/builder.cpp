@@ -74,6 +74,10 @@ Expected<Op> GraphBuilder::try_add_here(NodeSpec spec) {
   if (body_ && is_handle((*op)->def.role)) return add_handle(std::move(spec));
   if (GraphBuilder* before = before_loops(); before && is_free_read(**op, spec))
     return read_before(*before, std::move(spec));
+  if (body_ && (*op)->def.role == Role::placeholder)
+    return invalid_argument("a placeholder in the body of function '" + body_->function +
+                            "' cannot be fed; make it outside")
+        .at(site);
   if (Status s = bring_inputs(spec); !s.ok()) return s.at(site);
   if (Status s = check_inputs(spec); !s.ok()) return s.at(site);
   if ((*op)->def.role == Role::call)

@@ -51,7 +51,8 @@ class GraphImport::Extension {
         in_order_(import.in_order_),
         begin_(NodeId(import.graph_.nodes.size())),
         ports_before_(import.ports_),
-        in_order_before_(import.in_order_) {}
+        in_order_before_(import.in_order_),
+        made_(*import.counted_) {}
 
   Status run(std::vector<NodeDef> nodes) {
     if (begin_ + nodes.size() > kMaxNodes)
@@ -113,7 +114,7 @@ class GraphImport::Extension {
       return invalid_argument("the site's file name is not printable");
     }
     if (!valid_node_name(n.name)) return invalid_argument(quoted(n.name) + " is no node name");
-    given_ += bytes_of(n);
+    made_.given += bytes_of(n);
     auto [at, added] = by_name_.emplace(n.name, id);
     if (!added)
       return invalid_argument("nodes " + std::to_string(at->second) + " and " + std::to_string(id) +
@@ -158,11 +159,11 @@ class GraphImport::Extension {
   }
 
   Status count_made(std::size_t more) {
-    made_ += more;
-    if (made_ <= kMadeFreely + kMadePerByte * given_) return ok_status();
+    made_.made += more;
+    if (made_.made <= kMadeFreely + kMadePerByte * made_.given) return ok_status();
     return resource_exhausted(std::to_string(graph_.nodes.size() - begin_) + " nodes of " +
-                              std::to_string(given_) + " bytes would take more than " +
-                              std::to_string(kMadeFreely + kMadePerByte * given_) +
+                              std::to_string(made_.given) + " bytes would take more than " +
+                              std::to_string(kMadeFreely + kMadePerByte * made_.given) +
                               " with the outputs that they ask for");
   }
 
@@ -370,13 +371,16 @@ class GraphImport::Extension {
   const NodeId begin_;
   const std::size_t ports_before_;
   const bool in_order_before_;
-  std::size_t given_ = 0, made_ = 0;  // bytes
+  Made& made_;
 };
 
 Status GraphImport::extend(std::vector<NodeDef> nodes, std::vector<FunctionDef> functions) {
   const std::size_t known = graph_.functions.size();
+  Made made;
+  if (!around_) counted_ = &made;
   Status status = add_functions(std::move(functions));
   if (status.ok()) status = Extension(*this).run(std::move(nodes));
+  if (!around_) counted_ = nullptr;
   if (status.ok()) return status;
   for (std::size_t i = known; i < graph_.functions.size(); ++i)
     if (auto at = functions_.find(graph_.functions[i].name);

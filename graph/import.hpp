@@ -37,6 +37,10 @@ class GraphImport {
 
  private:
   class Extension;
+  // Bytes, of one extension with all its functions.
+  struct Made {
+    std::size_t given = 0, made = 0;
+  };
   Status add_functions(std::vector<FunctionDef> functions);
   Status check_body(FunctionDef& function) const;
   const FunctionDef* function(std::string_view name) const;
@@ -47,6 +51,7 @@ class GraphImport {
   std::unordered_map<NodeId, std::vector<KnownValue>> known_;  // by output
   std::unordered_map<std::string, std::size_t> functions_;     // places by name
   const GraphImport* around_ = nullptr;                        // of a body: where the functions are
+  Made* counted_ = nullptr;                                    // while it is extended
   std::size_t ports_ = 0;
   bool in_order_ = true;
 };

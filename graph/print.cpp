@@ -74,7 +74,8 @@ void print_node(const GraphDef& graph, const NodeDef& node, std::string& out) {
 }
 
 // Names with the scope on a line of its own: boxes stay narrow.
-std::string dot_node(const GraphDef& graph, NodeId id) {
+// `of` tells nodes of one body from those of another: "n", "f0_n".
+std::string dot_node(const GraphDef& graph, NodeId id, std::string_view of) {
   const NodeDef& node = graph.nodes[id];
   std::size_t slash = node.name.rfind('/');
   std::string name = slash == std::string::npos ? escaped(node.name)
@@ -82,21 +83,64 @@ std::string dot_node(const GraphDef& graph, NodeId id) {
                                                       escaped(node.name.substr(slash + 1));
   std::string tip = attrs_text(node, "; ");
   if (node.site.known()) tip = node.site.text() + (tip.empty() ? "" : "; ") + tip;
-  return fmt::format("n{} [label=\"{}\\n{}\", tooltip=\"{}\"{}];\n", id, name, escaped(node.op),
-                     escaped(tip), node.inputs.empty() ? ", shape=ellipse" : "");
+  return fmt::format("{}{} [label=\"{}\\n{}\", tooltip=\"{}\"{}];\n", of, id, name,
+                     escaped(node.op), escaped(tip), node.inputs.empty() ? ", shape=ellipse" : "");
 }
 
-void dot_edges(const GraphDef& graph, NodeId id, std::string& out) {
+void dot_edges(const GraphDef& graph, NodeId id, std::string_view of, std::string& out) {
   auto to = std::back_inserter(out);
   const NodeDef& node = graph.nodes[id];
   for (Port p : node.inputs) {
     if (p.node >= graph.nodes.size()) continue;
-    fmt::format_to(to, "  n{} -> n{} [label=\"{}\"{}];\n", p.node, id,
+    fmt::format_to(to, "  {}{} -> {}{} [label=\"{}\"{}];\n", of, p.node, of, id,
                    escaped(type_text(graph.nodes[p.node], p.index)),
                    p.node >= id ? ", style=bold, constraint=false" : "");
   }
   for (NodeId c : node.control)
-    if (c < graph.nodes.size()) fmt::format_to(to, "  n{} -> n{} [style=dashed];\n", c, id);
+    if (c < graph.nodes.size())
+      fmt::format_to(to, "  {}{} -> {}{} [style=dashed];\n", of, c, of, id);
+}
+
+// A function's nodes as a graph of their own.
+GraphDef body_of(const FunctionDef& f) {
+  GraphDef body;
+  body.nodes = f.nodes;
+  return body;
+}
+
+void print_function(const FunctionDef& f, std::string& out) {
+  const GraphDef body = body_of(f);
+  auto to = std::back_inserter(out);
+  auto list = [&](const auto& ports) {
+    std::string_view comma = "";
+    for (const auto& port : ports) {
+      fmt::format_to(to, "{}{}", comma, port_text(body, Port(port)));
+      comma = ", ";
+    }
+  };
+  std::vector<Port> arguments;
+  for (NodeId id : f.arguments) arguments.push_back({id, 0});
+  fmt::format_to(to, "\nfunction {}(", f.name);
+  list(arguments);
+  out += ") returns (";
+  list(f.results);
+  out += ')';
+  if (f.site.known()) fmt::format_to(to, " # {}", f.site.text());
+  out += '\n';
+  for (const NodeDef& node : body.nodes) {
+    out += "  ";
+    print_node(body, node, out);
+  }
+}
+
+void dot_function(const FunctionDef& f, std::size_t number, std::string& out) {
+  const GraphDef body = body_of(f);
+  const std::string of = fmt::format("f{}_n", number);
+  out += fmt::format("  subgraph cluster_f{} {{\n    label=\"function {}\"; style=dashed;\n",
+                     number, escaped(f.name));
+  for (NodeId id = 0; id < body.nodes.size(); ++id) out += "    " + dot_node(body, id, of);
+  out += "  }\n";
+  for (NodeId id = 0; id < body.nodes.size(); ++id) dot_edges(body, id, of, out);
 }
 
 }  // namespace
@@ -104,6 +148,7 @@ void dot_edges(const GraphDef& graph, NodeId id, std::string& out) {
 std::string to_text(const GraphDef& graph) {
   std::string out;
   for (const NodeDef& node : graph.nodes) print_node(graph, node, out);
+  for (const FunctionDef& f : graph.functions) print_function(f, out);
   return out;
 }
 
@@ -116,10 +161,11 @@ std::string to_dot(const GraphDef& graph) {
     if (!device.empty())
       out +=
           fmt::format("  subgraph cluster_{} {{\n    label=\"{}\";\n", cluster++, escaped(device));
-    for (NodeId id : nodes) out += (device.empty() ? "  " : "    ") + dot_node(graph, id);
+    for (NodeId id : nodes) out += (device.empty() ? "  " : "    ") + dot_node(graph, id, "n");
     if (!device.empty()) out += "  }\n";
   }
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) dot_edges(graph, id, out);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) dot_edges(graph, id, "n", out);
+  for (std::size_t i = 0; i < graph.functions.size(); ++i) dot_function(graph.functions[i], i, out);
   return out + "}\n";
 }
 

@@ -16,6 +16,7 @@
 #include "troupe/actors/master/run_numbers.hpp"
 #include "troupe/actors/runtime/runtime.hpp"
 #include "troupe/core/hash.hpp"
+#include "troupe/graph/control/body.hpp"
 #include "troupe/graph/node_hash.hpp"
 #include "troupe/graph/passes/pass.hpp"
 #include "troupe/ops/data/pipeline.hpp"
@@ -116,6 +117,11 @@ void note_answer(SessionCore& core, std::uint64_t n) {
 
 Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::string_view what) {
   if (&graph == &core.graph) return ok_status();
+  if (const BodyState* body = graph.body())
+    return invalid_argument(
+        fmt::format("a {} is inside the body of function '{}' ({}): return it "
+                    "from there, or push it into a queue",
+                    what, body->function, body->site.text()));
   return invalid_argument(fmt::format("a {} belongs to another graph than the session's", what));
 }
 

@@ -112,7 +112,9 @@ Status GraphBuilder::bring_inputs(NodeSpec& spec) {
 GraphBuilder::Outside::Outside(GraphBuilder& graph) : root_(graph.root()), open_(root_.open_) {
   Frame frame = root_.frame();
   for (GraphBuilder* g = open_; g; g = g->open_) {
-    frame.prefix += g->frame().prefix;
+    // A scope that is entered again by its whole name says where it is itself.
+    const std::string& inner = g->frame().prefix;
+    frame.prefix = inner.starts_with(frame.prefix) ? inner : frame.prefix + inner;
     if (auto device = detail::device_over(frame.device, g->frame().device); device.ok())
       frame.device = *device;
     if (g->frame().site.known()) frame.site = g->frame().site;

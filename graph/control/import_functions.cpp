@@ -48,11 +48,11 @@ Status check_signature(const FunctionDef& f, const OpRegistry& ops) {
 
 // Nodes that only an argument may be, and those that a body cannot have.
 Status check_roles(const FunctionDef& f, const OpRegistry& ops) {
+  std::vector<bool> argument(f.nodes.size(), false);
+  for (NodeId id : f.arguments) argument[id] = true;
   for (NodeId id = 0; id < f.nodes.size(); ++id) {
     const Role role = role_of(f.nodes[id], ops);
-    const bool argument =
-        std::find(f.arguments.begin(), f.arguments.end(), id) != f.arguments.end();
-    if (!argument && (role == Role::argument || is_handle(role)))
+    if (!argument[id] && (role == Role::argument || is_handle(role)))
       return in_node(invalid_argument("it is none of the function's arguments"), f.nodes[id]);
     if (role == Role::placeholder)
       return in_node(invalid_argument("a placeholder in a body cannot be fed"), f.nodes[id]);
@@ -104,6 +104,8 @@ Status GraphImport::add_functions(std::vector<FunctionDef> functions) {
     for (NodeId id : f.arguments) {
       // On its own, so that calls can be checked before its body is.
       GraphImport alone(registry_);
+      alone.around_ = this;
+      alone.counted_ = counted_;
       NodeDef argument = f.nodes[id];
       argument.colocate.clear();
       if (Status s = alone.extend({std::move(argument)}); !s.ok()) return in_function(s, f);
@@ -124,6 +126,7 @@ Status GraphImport::add_functions(std::vector<FunctionDef> functions) {
 Status GraphImport::check_body(FunctionDef& f) const {
   GraphImport body(registry_, graph_.seed);
   body.around_ = this;
+  body.counted_ = counted_;
   TROUPE_TRY(body.extend(f.nodes));
   if (!body.in_order_) return invalid_argument("its nodes do not come after what they need");
   f.nodes = std::move(body.graph_.nodes);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/control/inline.hpp"
+#include "troupe/graph/control/detail/inline.hpp"
 
 namespace troupe {
 namespace {

@@ -1,5 +1,8 @@
 // From a While to the frame that an executor repeats (graph/control/frames.hpp).
-#include "troupe/graph/control/inline.hpp"
+#include <algorithm>
+
+#include "troupe/graph/control/detail/inline.hpp"
+#include "troupe/graph/detail/device_over.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -25,8 +28,12 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   if (!first.ok()) return in_call(first.status());
 
   std::vector<Value> arguments = inputs;
+  Constants constants;
+  make_constants(*cond, before, place, constants);
+  make_constants(*body, before, place, constants);
   Place frame = inside;
-  frame.pivot = begin_loop(call, first->results[0], *body, arguments, place, inside);
+  frame.pivot = begin_loop(call, first->results[0], *body, arguments, constants, place, inside);
+  frame.constants = &constants;
   frame.loop = out_.graph().nodes[frame.pivot].name;
   frame.control.clear();
   frame.prefix = inside.prefix + "body/";
@@ -59,9 +66,29 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   return out;
 }
 
+// What is the same in each iteration is there once.
+void Inliner::make_constants(const FunctionDef& f, const Place& before, const Place& around,
+                             Constants& out) {
+  for (const NodeDef& node : f.nodes) {
+    if (node.op != "Const" || !node.control.empty()) continue;
+    NodeDef constant = node;
+    constant.name = before.prefix + node.name;
+    constant.colocate.clear();
+    if (auto device = device_over(before.device, node.device); device.ok())
+      constant.device = *device;
+    if (!before.loop.empty()) constant.colocate.push_back(before.loop);
+    const bool free = around.loop.empty();
+    if (!free) anchor(constant, {}, around);
+    const NodeId made = append(std::move(constant));
+    out.index.emplace(&node, out.in_order.size());
+    out.in_order.emplace_back(&node, Value{{made, 0}, free ? kNoNode : around.pivot, !free});
+  }
+}
+
 // The node that begins an iteration; `arguments` become what the functions get in it.
 NodeId Inliner::begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
-                           std::vector<Value>& arguments, const Place& place, const Place& inside) {
+                           std::vector<Value>& arguments, Constants& constants, const Place& place,
+                           const Place& inside) {
   NodeDef begin = made("begin", kLoopBodyOp, call, inside);
   const std::size_t variables = loop_variables(call);
   begin.attrs.emplace("variables", Attr(std::int64_t(variables)));
@@ -79,8 +106,16 @@ NodeId Inliner::begin_loop(const NodeDef& call, const Value& first, const Functi
     passed.push_back(value);
     which.push_back(i);
   }
+  for (auto& [node, value] : constants.in_order) {
+    begin.inputs.push_back(value.port);
+    begin.out_types.push_back(node->out_types[0]);
+    begin.out_shapes.push_back(node->out_shapes[0]);
+    passed.push_back(value);
+  }
   anchor(begin, passed, place);
   const NodeId made = append(std::move(begin));
+  auto behind = std::uint32_t(which.size());
+  for (auto& [node, value] : constants.in_order) value = {{made, behind++}, made, true};
   for (std::uint32_t k = 0; k < which.size(); ++k) arguments[which[k]] = {{made, k}, made, true};
   return made;
 }

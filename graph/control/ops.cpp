@@ -12,6 +12,7 @@ const std::string kPassed =
     "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string resource";
 
 Status switch_shape(InferenceContext& c) {
+  if (c.outputs() == 0) return invalid_argument("there is no output");
   TROUPE_TRY(c.want_rank(1, 0));
   return same_shape(c);
 }
@@ -42,6 +43,21 @@ Status call_shape(InferenceContext& c) {
 Status selected_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(0, 0));
   return call_shape(c);
+}
+
+// One side of x is live, and so is one gradient.
+std::vector<Output> switch_gradient(GradContext& c) {
+  std::vector<Output> dx(2);
+  dx[0] = c.g.add(NodeSpec{.op = "Merge", .inputs = c.dy}).output();
+  return dx;
+}
+
+// To the input that was taken.
+std::vector<Output> merge_gradient(GradContext& c) {
+  return c.g
+      .add(NodeSpec{
+          .op = "SwitchN", .inputs = {c.dy[0], c.y[1]}, .attrs = {{"N", std::int64_t(c.x.size())}}})
+      .outputs();
 }
 
 OpDef call_op(std::string name, std::string selector, std::vector<std::string> attrs,
@@ -76,6 +92,7 @@ std::vector<OpDef> primitives() {
            .in = {"x", "predicate: bool"},
            .out = {"when_false", "when_true"},
            .shape = switch_shape,
+           .grad = switch_gradient,
            .role = Role::switch_,
            .doc = "Passes x to the output that the scalar predicate names; the other one is dead, "
                   "and so is all that needs it, up to a Merge."},
@@ -84,12 +101,14 @@ std::vector<OpDef> primitives() {
            .out = {"cases: T..."},
            .attrs = {"Tidx: type {i32 i64} = i32"},
            .shape = switch_shape,
+           .grad = switch_gradient,
            .role = Role::switch_,
            .doc = "Switch with N outputs. An index out of range takes the last one."},
           {.name = "Merge",
            .in = {"values: T..."},
            .out = {"y", "index: i32"},
            .shape = merge_shape,
+           .grad = merge_gradient,
            .host = {"index"},
            .role = Role::merge,
            .doc = "The one value that is not dead, and its index; dead when all are."},
@@ -116,6 +135,7 @@ std::vector<OpDef> control_ops() {
                  .types = kPassed,
                  .attrs = {"T: type", "shape: shape = ?"},
                  .shape = declared_shape,
+                 .no_gradient = "no inputs",
                  .role = Role::argument,
                  .doc = "An argument of the function in whose body it stands."});
   ops.push_back({.name = std::string(kSavedOp),

@@ -1,6 +1,7 @@
 #include "troupe/ops/api/control.hpp"
 
 #include <algorithm>
+#include <deque>
 
 namespace troupe {
 namespace {
@@ -56,6 +57,23 @@ class Branches {
   std::vector<std::unique_ptr<Body>> bodies_;
 };
 
+// At the graph and at every body that is open in it: each may get arguments, variables, functions.
+class Attempts {
+ public:
+  explicit Attempts(GraphBuilder& root) {
+    GraphBuilder* g = &root.innermost();
+    for (; g->body(); g = g->body()->parent)
+      attempts_.emplace_back(*g, GraphBuilder::Attempt::At{});
+    attempts_.emplace_back(*g, GraphBuilder::Attempt::At{});
+  }
+  void keep() {
+    for (GraphBuilder::Attempt& attempt : attempts_) attempt.keep();
+  }
+
+ private:
+  std::deque<GraphBuilder::Attempt> attempts_;
+};
+
 }  // namespace
 
 Op detail::branch(const Output& selector, const Bodies& bodies, bool two_ways, Site site) {
@@ -65,7 +83,7 @@ Op detail::branch(const Output& selector, const Bodies& bodies, bool two_ways, S
                     .at(site));
   if (bodies.empty()) throw Error(invalid_argument("switch_case: there is no body").at(site));
   GraphBuilder& g = selector.graph().root();
-  GraphBuilder::Attempt attempt(g);
+  Attempts attempts(g);
   Op made;
   {
     Branches branches(g);
@@ -85,7 +103,7 @@ Op detail::branch(const Output& selector, const Bodies& bodies, bool two_ways, S
       call.attrs = {{"branches", names}};
     made = g.add(std::move(call));
   }
-  attempt.keep();
+  attempts.keep();
   return made;
 }
 

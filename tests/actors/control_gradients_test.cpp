@@ -66,6 +66,11 @@ void check(const std::function<Output(Graph&, Output p, Output x)>& make, Tensor
   }
 }
 
+struct Experts : nn::Module {
+  using Module::Module;
+  nn::Linear first{*this, "first", 3, 1}, second{*this, "second", 3, 1};
+};
+
 Tensor side(bool value) { return Tensor::scalar(value); }
 
 }  // namespace
@@ -258,4 +263,40 @@ TEST_CASE("an optimizer trains the expert that an index picks, and leaves the ot
     CHECK(now[0].item<float>() == 1);
     CHECK(now[1].item<float>() == doctest::Approx(1.5));
   }
+}
+
+TEST_CASE("gradients go through Switch and Merge of the client's own, twice") {
+  for (bool taken : {true, false})
+    check(
+        [](Graph& g, Output p, Output x) {
+          Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {x, p}});
+          Op other = g.add(NodeSpec{.op = "Switch", .inputs = {x * 2.0, p}});  // one side unused
+          Output a = sides.output(0) * sides.output(0) * sides.output(0);
+          Output b = exp(sides.output(1)) * other.output(1);
+          return g.add(NodeSpec{.op = "Merge", .inputs = {a, b}}).output() + x;
+        },
+        side(taken));
+}
+
+TEST_CASE("layers in branches learn, each from the steps that take it") {
+  Graph g(3);
+  Output index = placeholder<std::int32_t>(g, PartialShape::scalar(), "index");
+  Output x = constant(g, Tensor::of<float>({2, 3}, {1, 0, 2, 0, 1, -1}));
+  Output wanted = constant(g, Tensor::of<float>({2, 1}, {1, -2}));
+  Experts net{g.scope("net")};
+  Output y =
+      switch_case(index, {[&] { return net.first(x); }, [&] { return net.second(x) * 2.0f; }});
+  Output loss = mean((y - wanted) * (y - wanted));
+  Op train = optim::Sgd{.lr = 0.05}.minimize(loss);
+  Session s(g, one_thread());
+  s.init();
+  auto step = s.compile({loss}, {train}, {index});
+  auto value = s.compile({loss}, {}, {index});
+  auto loss_of = [&](std::int32_t i) { return value.run({Tensor::scalar(i)})[0].item<float>(); };
+  const float before = loss_of(1);
+  for (int i = 0; i < 60; ++i) step.run({Tensor::scalar(std::int32_t{0})});
+  CHECK(loss_of(0) < 0.05f);
+  CHECK(loss_of(1) == before);
+  for (int i = 0; i < 60; ++i) step.run({Tensor::scalar(std::int32_t{1})});
+  CHECK(loss_of(1) < 0.05f);
 }

@@ -361,6 +361,34 @@ TEST_CASE("a body that throws leaves the graph as it was, its variables too") {
   CHECK(variable(g, "v", Tensor::scalar(1.0f)).name() == "v");
 }
 
+TEST_CASE("a branch that is refused inside a body leaves that body as it was, too") {
+  Graph g;
+  Output p = flag(g), x = number(g);
+  Output y = cond(
+      p,
+      [&] {
+        const std::size_t nodes = g.def().nodes.size(), functions = g.def().functions.size();
+        const std::size_t mine = g.innermost().def().nodes.size();
+        CHECK_THROWS_AS(cond(
+                            p,
+                            [&] {
+                              variable(g, "v", Tensor::scalar(1.0f));
+                              return x;
+                            },
+                            [&] { return constant(g, 1); }),
+                        Error);
+        CHECK(g.def().nodes.size() == nodes);
+        CHECK(g.def().functions.size() == functions);
+        CHECK(g.innermost().def().nodes.size() == mine);
+        CHECK(g.initializers().empty());
+        return x * 2.0f;
+      },
+      [&] { return x; });
+  Session s(g, one_thread());
+  auto step = s.compile({y}, {}, {p, x});
+  CHECK(first(step.run({yes(), Tensor::scalar(3.0f)})) == 6);
+}
+
 TEST_CASE("functions that come later travel to processes that have the graph already") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
@@ -435,15 +463,19 @@ TEST_CASE("Switch and Merge of the client's own run as they are, and take a call
   }
 }
 
-TEST_CASE("random nests of branches compute what plain selection does") {
+TEST_CASE("random nests of branches compute and write what plain selection does") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
     for (const Place& place : kPlaces) {
       if (place.first != place.second && seed % 8 != 0) continue;
       Random random(seed);
       Graph g;
+      Variable v = variable_on(g, place.second, "v", Tensor::scalar(0.0f));
+      float expected = 0;  // what the branches that were taken wrote
+      float* const sum = &expected;
       Output x = number(g), bits = placeholder<std::int32_t>(g, {8}, "bits");
-      // Built twice at once: in the graph, and as a function of x and the bits.
+      // Built twice at once: in the graph, and as a function of x and the bits, which adds to the
+      // sum.
       using Plain = std::function<float(float, const std::int32_t*)>;
       std::function<std::pair<Output, Plain>(int, Output, Plain)> make = [&](int depth, Output in,
                                                                              Plain plain) {
@@ -465,6 +497,7 @@ TEST_CASE("random nests of branches compute what plain selection does") {
             Output out = cond(
                 bits[bit] != 0,
                 [&] {
+                  assign_add(v, constant(g, float(bit + 1)));
                   auto [o, f] = make(depth - 1, here, plus);
                   yes_side = f;
                   return o;
@@ -475,7 +508,9 @@ TEST_CASE("random nests of branches compute what plain selection does") {
                   return o * 3.0f;
                 });
             return std::pair(out, Plain([=](float v, const std::int32_t* b) {
-                               return b[bit] != 0 ? yes_side(v, b) : no_side(v, b) * 3;
+                               if (b[bit] == 0) return no_side(v, b) * 3;
+                               *sum += float(bit + 1);
+                               return yes_side(v, b);
                              }));
           }
         }
@@ -483,6 +518,7 @@ TEST_CASE("random nests of branches compute what plain selection does") {
       auto [y, plain] = make(4, x, [](float v, const std::int32_t*) { return v; });
       Output z = y + 0.0f;
       PlacedSession s(g, place);
+      s->init();
       auto step = s->try_compile({z}, {}, {x, bits});
       if (!step.ok()) {  // neither is needed
         CHECK(step.status().code() == Code::invalid_argument);
@@ -493,7 +529,82 @@ TEST_CASE("random nests of branches compute what plain selection does") {
         for (std::int32_t& bit : b) bit = std::int32_t(random.below(2));
         Tensor fed = Tensor::of<std::int32_t>({8}, std::span<const std::int32_t>(b, 8));
         CHECK(first(step->run({Tensor::scalar(1.5f), fed})) == plain(1.5f, b));
+        CHECK(first(s->run({v})) == expected);
       }
     }
   }
+}
+
+TEST_CASE("what a body made is no fetch, target or feed, and the message says where it is") {
+  Graph g;
+  Output p = flag(g), x = number(g), kept;
+  Output y = cond(
+      p, [&] { return kept = x * x; }, [&] { return x; });
+  Session s(g, one_thread());
+  for (const Status& refused :
+       {s.try_compile({kept}, {}, {p, x}).status(), s.try_compile({y}, {kept}, {p, x}).status(),
+        s.try_compile({y}, {}, {p, x, kept}).status()}) {
+    CHECK(refused.code() == Code::invalid_argument);
+    CHECK_MESSAGE(refused.text().find("body of function 'cond/then' (") != std::string::npos,
+                  refused.text());
+  }
+  CHECK_THROWS_AS(cond(
+                      p, [&] { return number(g, "inside"); }, [&] { return x; }),
+                  Error);
+}
+
+TEST_CASE("elements of a dataset are refused in a branch") {
+  Graph g;
+  Output p = flag(g);
+  Output y = cond(
+      p, [&] { return cast<float>(data::digits(8).batch(2).outputs(g)[1]); },
+      [&] {
+        return constant(g, Tensor::of<float>({2}, {0, 0}));
+      });
+  Session s(g, one_thread());
+  const Status refused = s.try_compile({y}, {}, {p}).status();
+  CHECK(refused.code() == Code::unimplemented);
+  CHECK_MESSAGE(refused.text().find("dataset") != std::string::npos, refused.text());
+}
+
+TEST_CASE("a body comes after what its nodes are told to come after, outside of it too") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output p = flag(g);
+    Variable v = variable_on(g, place.second, "v", Tensor::scalar(1.0f));
+    Op written = assign(v, constant(g, 8.0f));
+    Output y = cond(
+        p, [&] { return read(v, {written}); }, [&] { return constant(g, 0.0f); });
+    Function f = g.function("f", {}, {f32_scalar}, [&](Function&) { return read(v, {written}); });
+    Output z;
+    {
+      auto later = g.with_control({written});
+      z = cond(
+          p, [&] { return read(v); }, [&] { return constant(g, 0.0f); });
+    }
+    Ran r(g, place);
+    auto step = r.s->compile({y, z, f.call({})[0]}, {}, {p});
+    auto seen = step.run({yes()});
+    CHECK(seen[0].item<float>() == 8);
+    CHECK(seen[1].item<float>() == 8);
+    CHECK(seen[2].item<float>() == 8);
+    CHECK(first(step.run({no()})) == 0);
+  }
+}
+
+TEST_CASE("a failure in a branch names the node, the call site and the line in the body") {
+  Graph g;
+  Output p = flag(g), d = placeholder<std::int32_t>(g, PartialShape::scalar());
+  Output y = cond(
+      p, [&] { return 7 / d; }, [&] { return d; });
+  const Site here = Site::here();
+  Session s(g, one_thread());
+  auto step = s.compile({y}, {}, {p, d});
+  const Status failed = step.try_run({yes(), Tensor::scalar(0)}).status();
+  CHECK(!failed.ok());
+  CHECK_MESSAGE(failed.text().find("'cond/then/Div'") != std::string::npos, failed.text());
+  CHECK_MESSAGE(
+      failed.text().find("control_test.cpp:" + std::to_string(here.line - 1)) != std::string::npos,
+      failed.text());
 }

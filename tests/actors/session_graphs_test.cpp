@@ -26,6 +26,10 @@ struct Shipped {
     const auto& nodes = g.def().nodes;
     graph->seed = g.def().seed;
     graph->nodes.assign(nodes.begin() + std::ptrdiff_t(from), nodes.end());
+    const auto& known = g.def().functions;
+    graph->functions.assign(known.begin() + std::ptrdiff_t(functions), known.end());
+    functions = known.size();
+    for (const FunctionDef& f : graph->functions) hash = hash_functions(hash, f);
     for (const NodeDef& node : graph->nodes) hash = hash_nodes(hash, node);
     from = nodes.size();
     message.graph = std::move(graph);
@@ -42,6 +46,7 @@ struct Shipped {
   }
   Graph g;
   std::uint64_t from = 0, hash = 0;
+  std::size_t functions = 0;
 };
 
 }  // namespace
@@ -137,4 +142,69 @@ TEST_CASE("nodes that do not follow those of the session are refused, and the gr
   CHECK(status.code() == Code::invalid_argument);
   REQUIRE(graphs.extend(good).ok());
   CHECK(graphs.compile(client.work(b, 1)).status.ok());
+}
+
+TEST_CASE("a process is sent the functions that came with the nodes that it does not have") {
+  Shipped client;
+  SessionGraphs graphs(ops::builtin());
+  auto square = [](Function&, Output k) { return k * k; };
+  Function f = client.g.function("f", {f32_scalar}, {f32_scalar}, square);
+  Output a = f(constant(client.g, 3.0f));
+  const std::uint64_t first = *graphs.extend(client.next());
+  auto whole = graphs.compile(client.work(a, 0));
+  REQUIRE_MESSAGE(whole.status.ok(), whole.status.text());
+  CHECK(whole.loads.at(3).graph->functions.size() == 1);
+  Function h = client.g.function("h", {f32_scalar}, {f32_scalar},
+                                 [&](Function&, Output k) { return f(k) + 1.0f; });
+  Output b = h(a);
+  REQUIRE(graphs.extend(client.next()).ok());
+  auto rest = graphs.compile(client.work(b, first));
+  REQUIRE_MESSAGE(rest.status.ok(), rest.status.text());
+  REQUIRE(rest.loads.at(3).graph->functions.size() == 1);
+  CHECK(rest.loads.at(3).graph->functions[0].name == "h");
+  CHECK(graphs.compile(client.work(b, 0)).loads.at(3).graph->functions.size() == 2);
+
+  CpuOptions options;
+  options.threads = 1;
+  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
+  for (bool check : {true, false}) {
+    CAPTURE(check);
+    StepLoader loader(3, ops::builtin(), {device.get()}, check);
+    LoadStep step;
+    step.session = 1;
+    step.version = client.g.def().nodes.size();
+    step.request = client.work(b, 0).request;
+    step.devices = client.work(b, 0).target.devices;
+    step.processes = {3};
+    loader.load(whole.loads.at(3));
+    loader.load(rest.loads.at(3));
+    PreparedStep prepared = loader.prepare(step, {});
+    CHECK_MESSAGE(prepared.status.ok(), prepared.status.text());
+  }
+}
+
+TEST_CASE("a function that changed, or comes with no nodes, is refused, and the graph stands") {
+  Shipped client;
+  SessionGraphs graphs(ops::builtin());
+  auto square = [](Function&, Output k) { return k * k; };
+  Function f = client.g.function("f", {f32_scalar}, {f32_scalar}, square);
+  Output a = f(constant(client.g, 3.0f));
+  const ExtendSession good = client.next();
+  REQUIRE(graphs.extend(good).ok());
+  auto refused = [&](ExtendSession message, auto&& change) {
+    auto graph = std::make_shared<GraphDef>(*message.graph);
+    change(*graph);
+    message.graph = std::move(graph);
+    const Status status = graphs.extend(message).status();
+    CHECK(!status.ok());
+    CHECK(graphs.compile(client.work(a, 0)).status.ok());
+    return status.text();
+  };
+  CHECK(refused(good, [](GraphDef& graph) {
+          for (NodeDef& node : graph.functions[0].nodes)
+            if (node.op == "Mul") node.op = "Add";
+        }).find("function 'f' is not as the session knows it") != std::string::npos);
+  CHECK(graphs.extend(good).ok());  // as it is it may come again
+  client.g.function("h", {f32_scalar}, {f32_scalar}, square);
+  CHECK(refused(client.next(), [](GraphDef&) {}).find("come with nodes") != std::string::npos);
 }

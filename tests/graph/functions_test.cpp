@@ -378,3 +378,51 @@ TEST_CASE("a function from outside that is not what it says is refused, and the 
       "node number 500");
   refused([](FunctionDef& f) { f.arguments.pop_back(); }, "none of the function's arguments");
 }
+
+TEST_CASE("functions are printed behind the nodes, as text and for Graphviz") {
+  GraphBuilder g(sample::ops());
+  Output a = scalar(g, "a");
+  square(g, a);
+  const std::string text = to_text(g.def()), dot = to_dot(g.def());
+  CHECK_MESSAGE(has(text,
+                    "\nfunction square(x, arguments/a) returns (Add) # functions_test.cpp:10\n"
+                    "  x = Argument()"),
+                text);
+  CHECK_MESSAGE(has(dot, "label=\"function square\""), dot);
+  CHECK_MESSAGE(has(dot, "f0_n0 -> f0_n1"), dot);
+}
+
+TEST_CASE("branches are lowered in the paper's words, with a pivot for what takes no value") {
+  GraphBuilder g(sample::ops());
+  Output a = scalar(g, "a");
+  Output p = sample::placeholder(g, "p", PartialShape::scalar(), DType::bool_);
+  Output v = g.add(NodeSpec{.op = "Variable",
+                            .attrs = {{"dtype", DType::f32}, {"shape", PartialShape::scalar()}},
+                            .name = "v"})
+                 .output();
+  auto body = [&](const char* name, auto make) {
+    Body open(g, name, {});
+    throw_if_error(open.returns({make()}));
+    throw_if_error(open.capture({a, v}));
+    return value_or_throw(open.finish());
+  };
+  body("reads", [&] {
+    return g.add("Add", {a, g.add("ReadVariable", {v}, {{"dtype", DType::f32}})});
+  });
+  body("constant", [&] { return sample::constant(g, Tensor::scalar(1.0f)); });
+  Op made = g.add(NodeSpec{.op = "If",
+                           .inputs = {p, a, v},
+                           .attrs = {{"then_branch", "reads"}, {"else_branch", "constant"}},
+                           .name = "cond"});
+  StepGraph step = step_of(g, {made.output()});
+  for (Output fed : {a, p}) step.graph.nodes[fed.node()].op = kFeedOp;
+  REQUIRE(lower(step, target_of(sample::ops())).ok());
+  const GraphDef& graph = step.graph;
+  CHECK(named(graph, "cond/Switch").op == "Switch");
+  CHECK(graph.nodes[step.fetches[0].node].op == "Merge");
+  CHECK(control_of(graph, "cond/then/ReadVariable") == std::vector<std::string>{"cond/pivot_1"});
+  CHECK(control_of(graph, "cond/then/Add").empty());    // it takes the value from a Switch
+  CHECK(control_of(graph, "cond/else/Const").empty());  // its reader dies
+  CHECK(control_of(graph, "cond/result") == std::vector<std::string>{"cond/pivot_0"});
+  CHECK(step.targets.empty());  // nothing has an effect
+}

@@ -181,6 +181,48 @@ TEST_CASE("the graph that is bombarded is a valid one, in any order of its funct
   }
 }
 
+TEST_CASE("many small functions that ask for many outputs are refused before they have them") {
+  GraphDef graph;
+  for (int i = 0; i < 4000; ++i) {
+    FunctionDef f;
+    f.name = "f" + std::to_string(i);
+    NodeDef x{.name = "x", .op = "Argument"};
+    x.attrs = {{"T", DType::f32}, {"shape", PartialShape{1 << 20}}};
+    NodeDef node{.name = "n", .op = "Split", .inputs = {{0, 0}}};
+    node.attrs = {{"N", std::int64_t{1} << 15}};
+    f.nodes = {x, node};
+    f.arguments = {0};
+    graph.functions.push_back(std::move(f));
+  }
+  const Status s = import_graph(std::move(graph), ops::builtin().ops).status();
+  CHECK_MESSAGE(s.code() == Code::resource_exhausted, s.text());
+}
+
+TEST_CASE("an index of many branches with many values is refused, not worked through") {
+  GraphDef graph;
+  FunctionDef f{.name = "f"};
+  NodeDef index{.name = "index", .op = "Placeholder"};
+  index.attrs = {{"T", DType::i32}, {"shape", PartialShape::scalar()}};
+  NodeDef x{.name = "x", .op = "Placeholder"};
+  x.attrs = {{"T", DType::f32}, {"shape", PartialShape::scalar()}};
+  NodeDef call{.name = "case", .op = "Case", .inputs = {{0, 0}}};
+  for (int i = 0; i < 2000; ++i) {
+    NodeDef argument{.name = "a" + std::to_string(i), .op = "Argument"};
+    argument.attrs = {{"T", DType::f32}, {"shape", PartialShape::scalar()}};
+    f.arguments.push_back(NodeId(f.nodes.size()));
+    f.nodes.push_back(std::move(argument));
+    call.inputs.push_back({1, 0});
+  }
+  call.attrs = {{"branches", std::vector<std::string>(60'000, "f")}};
+  graph.nodes = {index, x, call};
+  graph.functions = {f};
+  auto imported = import_graph(graph, ops::builtin().ops);
+  REQUIRE_MESSAGE(imported.ok(), imported.status().text());
+  CompileRequest request = request_for(*imported, 1);
+  request.targets = {"case"};
+  CHECK(compile(*imported, request, target_here()).status().code() == Code::resource_exhausted);
+}
+
 TEST_CASE("functions mutated in transit are refused or compile, or that is refused") {
   bombard(30000, 1500);
 }

@@ -117,7 +117,19 @@ struct Values {
     GraphDef g;
     g.nodes = list([&] { return node(); }, 8);
     g.seed = u64();
+    g.functions = list([&] { return function(); }, 3);
     return g;
+  }
+  FunctionDef function() {
+    FunctionDef f;
+    f.name = word();
+    f.nodes = list([&] { return node(); }, 4);
+    f.arguments = list([&] { return u32(); }, 4);
+    f.results = list([&] { return Port{u32(), u32()}; }, 4);
+    f.result_types = list([&] { return dtype(); }, 4);
+    f.result_shapes = list([&] { return partial_shape(); }, 4);
+    f.site = site();
+    return f;
   }
   DeviceName device() {
     return {"worker", int(below(100)), flag() ? "CPU" : "FAKE", int(below(9))};
@@ -220,7 +232,10 @@ inline auto fields(const NodeDef& m) {
   return std::tie(m.name, m.op, m.inputs, m.control, m.attrs, m.device, m.colocate, m.replica,
                   m.site, m.out_types, m.out_shapes);
 }
-inline auto fields(const GraphDef& m) { return std::tie(m.nodes, m.seed); }
+inline auto fields(const FunctionDef& m) {
+  return std::tie(m.name, m.nodes, m.arguments, m.results, m.result_types, m.result_shapes, m.site);
+}
+inline auto fields(const GraphDef& m) { return std::tie(m.nodes, m.seed, m.functions); }
 inline auto fields(const Join& m) {
   return std::tie(m.version, m.process, m.incarnation, m.job, m.listen_host, m.listen_port, m.cpus,
                   m.profile, m.registered);

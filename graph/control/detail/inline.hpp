@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "troupe/graph/control/ops.hpp"
+#include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe::detail {
@@ -23,6 +24,12 @@ struct Value {
   std::uint32_t run = kNoRun;  // no tensor: the run of functions that a `saved` port stands for
 };
 
+// Constants of the functions of a loop, as an iteration has them: made before it.
+struct Constants {
+  std::vector<std::pair<const NodeDef*, Value>> in_order;
+  std::unordered_map<const NodeDef*, std::size_t> index;
+};
+
 // Where a body goes.
 struct Place {
   std::string prefix;  // of names, with its '/'
@@ -33,6 +40,7 @@ struct Place {
   std::int32_t replica = -1;
   std::size_t depth = 0;
   std::string loop;  // the _LoopBody around it, whose device it shares
+  const Constants* constants = nullptr;
 };
 
 // One function as it was inlined: the values of its nodes.
@@ -50,6 +58,11 @@ struct Lowered {
   std::vector<NodeId> effects;
   std::vector<NodeId> done;  // after these it is over; filled in when asked for
 };
+
+// "function 'f' (mnist.cpp:15)", for errors.
+inline std::string called(const FunctionDef& f) {
+  return "function " + quoted(f.name) + " (" + f.site.text() + ")";
+}
 
 // Puts functions in the place of calls. Lives for one pass over a step.
 class Inliner {
@@ -83,8 +96,11 @@ class Inliner {
                                    const Place& place, const Place& inside, bool wants_done);
   Expected<Lowered> lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
                                const Place& place, const Place& inside);
+  void make_constants(const FunctionDef& f, const Place& before, const Place& around,
+                      Constants& out);
   NodeId begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
-                    std::vector<Value>& arguments, const Place& place, const Place& inside);
+                    std::vector<Value>& arguments, Constants& constants, const Place& place,
+                    const Place& inside);
   const Pivots& pivots(const NodeDef& call, const Value& selector, std::size_t branches,
                        const Place& place, const Place& inside);
   std::vector<Value> switched(const NodeDef& call, const Value& x, const Value& selector,
@@ -107,7 +123,8 @@ class Inliner {
   NodeId append(NodeDef node);
   void locate(NodeDef& node, const Inlined& in, const Place& place);
   std::vector<NodeId> control_of(const Inlined& in, const NodeDef& node) const;
-  Status in_budget(const FunctionDef& f, const Place& place);
+  Status in_budget(std::size_t more, const std::string& what);
+  static std::size_t work_of(const FunctionDef& f, const Place& place);
 
   const std::vector<FunctionDef>& functions_;
   const OpRegistry& ops_;

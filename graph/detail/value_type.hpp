@@ -1,0 +1,21 @@
+// Types and shapes of arguments and results beside each other.
+#pragma once
+
+#include <string>
+
+#include "troupe/graph/control/body.hpp"
+
+namespace troupe::detail {
+
+inline std::string typed(const ValueType& type) {
+  return std::string(dtype_name(type.dtype)) + type.shape.text();
+}
+
+// Does whoever counts on `declared` get it?
+inline bool keeps(const ValueType& declared, const ValueType& is) {
+  if (declared.dtype != is.dtype) return false;
+  auto both = PartialShape::merge(declared.shape, is.shape);
+  return both.ok() && *both == is.shape;
+}
+
+}  // namespace troupe::detail
