@@ -1,10 +1,13 @@
 // Sources of examples: what they read, and what they say of files that are not as they should be.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tests/ops/data_files.hpp"
 #include "tests/ops/gzip.hpp"
 #include "troupe/core/hash.hpp"
 #include "troupe/ops/data/digits.hpp"
+#include "troupe/ops/data/shapes.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -234,6 +237,28 @@ TEST_CASE("digits of a set that is too large to keep are drawn as they are read"
   for (int i : {0, 300, 784, 1567})
     CHECK(read[0].data<float>()[i] == float(drawn[0].data<std::uint8_t>()[i]) * (1.0f / 255));
   for (int i : {0, 1}) CHECK(read[1].data<std::int64_t>()[i] == drawn[1].data<std::uint8_t>()[i]);
+}
+
+TEST_CASE("drawn shapes are of the form of CIFAR-10, the same again, and others in a test set") {
+  auto train = open_examples(data::shapes(1000).batch(1000)).value();
+  auto test = open_examples(data::shapes(1000, data::Split::test).batch(1000)).value();
+  const Values drawn = train.element(0).value(), others = test.element(0).value();
+  CHECK(drawn[0].shape() == Shape{1000, 32, 32, 3});
+  std::vector<std::uint8_t> picture(32 * 32 * 3);
+  std::array<int, 10> of_label{};
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    const int label = draw_shape(1, std::uint64_t(i), picture.data());
+    CHECK(drawn[1].data<std::int64_t>()[i] == label);
+    ++of_label[std::size_t(label)];
+    const float* is = drawn[0].data<float>() + i * 3072;
+    CHECK(is[1500] == float(picture[1500]) * (1.0f / 255));
+    // Something stands out in every picture.
+    CHECK(*std::max_element(is, is + 3072) - *std::min_element(is, is + 3072) > 0.15f);
+  }
+  for (int count : of_label) CHECK(count > 60);
+  CHECK_FALSE(
+      std::equal(drawn[0].data<float>(), drawn[0].data<float>() + 3072, others[0].data<float>()));
+  CHECK(first_error(data::shapes(0)).code() == Code::invalid_argument);
 }
 
 TEST_CASE("pictures of CIFAR-10 have their colours side by side, and their labels") {
