@@ -11,7 +11,7 @@ namespace {
 
 // Nodes, edges and every 64 bytes of names that inlining may make: functions that call each other
 // twice a level would fill any memory.
-constexpr std::size_t kMostWork = std::size_t{1} << 22;
+constexpr std::size_t kMostWork = std::size_t{1} << 20;
 // Calls in bodies in bodies.
 constexpr std::size_t kDeepest = 200;
 
