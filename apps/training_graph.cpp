@@ -47,6 +47,7 @@ struct Rule {
 };
 Rule rule_of(const std::string& example) {
   if (example == "mnist-softmax") return {.rate = 0.1};
+  if (example == "cifar-softmax") return {.rate = 0.002};
   if (example == "cifar-resnet20") return {.rate = 0.05, .weight_decay = 1e-4};
   return {};
 }

@@ -75,7 +75,7 @@ void print_text(const TrainOptions& options, const TrainResult& result) {
                result.steps);
   if (!result.stopped)
     fmt::print("test accuracy {:.4f}{}\n", result.test_accuracy,
-               result.drawn ? " (on drawn digits, not MNIST)" : "");
+               result.drawn ? " (on drawn pictures, not a data set)" : "");
   if (!result.checkpoint.empty()) fmt::print("checkpoint {}\n", result.checkpoint);
   if (!options.trace.empty() && result.trace.ok())
     fmt::print("trace {}: {} steps, for ui.perfetto.dev\n", options.trace, result.traced_steps);
