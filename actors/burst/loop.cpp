@@ -3,32 +3,18 @@
 
 namespace troupe {
 
-KernelContext StepState::State::context(std::uint32_t i) {
-  const LoadedPlan::Node& node = nodes[i];
-  return KernelContext({.slots = slots.data(),
-                        .input_slots = program->input_slots().data() + node.first_input,
-                        .readers = readers.data(),
-                        .outputs = slots.data() + node.first_slot,
-                        .inputs = node.inputs,
-                        .n_outputs = node.outputs,
-                        .device = &device,
-                        .lanes = lanes,
-                        .cancelled = &cancelled,
-                        .random = {program->random_key(i), draws[node.frame]}});
-}
-
 // Everything an ordinary node needs is in this function. What is dead, failed, or not an ordinary
 // kernel has an entry past `limit` or no flag, and leaves the fast path there. With `cheap` it may
 // stop while nodes are ready, and says so.
 bool StepState::State::loop(bool cheap) {
   const LoadedPlan::Node* const all = nodes.data();
   const LoadedPlan::Edge* const edges = program->edges().data();
-  std::size_t left = kCheapNodes;
+  const std::size_t stop = cheap ? ready_begin + kCheapNodes : ready.size();
   for (;;) {
     if (!inbox.empty()) drain();
     if (ready_begin == ready_end) return false;
     const std::uint32_t entry = ready[ready_begin];
-    if (cheap && (left-- == 0 || costly(entry))) return true;
+    if (cheap && (ready_begin == stop || costly(entry))) return true;
     ++ready_begin;
     if (entry >= limit || !(all[entry].flags & LoadedPlan::kOrdinary) || trace) {
       visit(entry);

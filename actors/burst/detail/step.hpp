@@ -157,4 +157,19 @@ struct StepState::State {
   std::int64_t turn_began_ns = 0;
 };
 
+// Inline: the hot loop makes one for every node.
+inline KernelContext StepState::State::context(std::uint32_t i) {
+  const LoadedPlan::Node& node = nodes[i];
+  return KernelContext({.slots = slots.data(),
+                        .input_slots = program->input_slots().data() + node.first_input,
+                        .readers = readers.data(),
+                        .outputs = slots.data() + node.first_slot,
+                        .inputs = node.inputs,
+                        .n_outputs = node.outputs,
+                        .device = &device,
+                        .lanes = lanes,
+                        .cancelled = &cancelled,
+                        .random = {program->random_key(i), draws[node.frame]}});
+}
+
 }  // namespace troupe
