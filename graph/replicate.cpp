@@ -39,7 +39,7 @@ struct PerReplica {
 };
 
 // `own`: which have their own for other reasons.
-PerReplica find_per_replica(const GraphDef& graph, const OpRegistry& ops,
+PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops,
                             const std::vector<bool>& own) {
   PerReplica out{std::vector<bool>(graph.nodes.size(), false),
                  std::vector<bool>(graph.nodes.size(), false)};
@@ -47,7 +47,10 @@ PerReplica find_per_replica(const GraphDef& graph, const OpRegistry& ops,
     const NodeDef& node = graph.nodes[id];
     const OpInfo& op = op_of(node, ops);
     const bool write = op.is(External::Order::write);
-    if (op.def.role == Role::control_trigger) continue;
+    if (op.def.role == Role::control_trigger) {
+      out.copied[id] = own[id];
+      continue;
+    }
     bool copied = is_source(op.def) || own[id], differs = false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeId in = node.inputs[i].node;
@@ -56,6 +59,9 @@ PerReplica find_per_replica(const GraphDef& graph, const OpRegistry& ops,
     }
     for (NodeId c : node.control) differs = differs || out.differs[c];
     if (op.def.role == Role::merge) differs = differs && node.attrs.contains(kConditionalAttr);
+    // A loop is dead as a whole, whatever branches are in it.
+    if (op.def.role == Role::loop_next)
+      differs = out.differs[frames.frames[frames.of_node[id]].body];
     out.copied[id] = (copied || differs) && !joins(op);
     out.differs[id] = differs;
   }
@@ -102,13 +108,14 @@ std::vector<std::string> tasks_of(const Target& target) {
 PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops) {
   std::vector<bool> own(graph.nodes.size(), false);
   for (;;) {
-    PerReplica found = find_per_replica(graph, ops, own);
+    PerReplica found = find_per_replica(graph, frames, ops, own);
     bool more = false;
     for (NodeId id = 0; id < graph.nodes.size(); ++id)
       for (std::uint32_t f = frames.of_node[id]; f != 0; f = frames.frames[f].parent) {
         const NodeId body = frames.frames[f].body;
-        if (found.copied[id] == found.copied[body]) continue;
-        own[id] = own[body] = more = true;
+        if (found.copied[id] == found.copied[body] || joins(op_of(graph.nodes[id], ops))) continue;
+        more = more || !own[id] || !own[body];
+        own[id] = own[body] = true;
       }
     if (!more) return found;
   }

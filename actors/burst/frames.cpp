@@ -49,6 +49,7 @@ void StepState::State::run_next(std::uint32_t i, bool dead) {
   const PlanFrame& frame = program->plan().frames[f];
   if (park_unless_done(i, 0, true)) return;
   if (has_had_its_turn(frame)) {
+    if (failing()) return;  // elsewhere: it has had its chance to fail first
     make_room();
     ready[ready_end++] = i;
     yields = true;
@@ -141,9 +142,10 @@ void StepState::State::make_room() {
 void StepState::State::forget_waits() {
   if (!program->asynchronous()) return;
   std::erase_if(issued, [this](const Issued& work) { return done(work.ticket); });
-  if (std::any_of(waits.begin(), waits.end(), [](const OpenWait& w) { return w.open; })) return;
-  first_wait += std::uint32_t(waits.size());
-  waits.clear();
+  const auto open =
+      std::find_if(waits.begin(), waits.end(), [](const OpenWait& w) { return w.open; });
+  first_wait += std::uint32_t(open - waits.begin());
+  waits.erase(waits.begin(), open);
 }
 
 bool StepState::State::has_had_its_turn(const PlanFrame& frame) {

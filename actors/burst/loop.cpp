@@ -237,7 +237,8 @@ void StepState::State::count_down_merge(const LoadedPlan::Node& from, LoadedPlan
       return;
     }
     if (!(count & LoadedPlan::kMergeWaits)) return;
-    if (!live && (count & 0xffff) != 0) return;
+    // In a loop the next iteration must find nothing of this one under way: all branches are over.
+    if ((!live || nodes[merge].frame != 0) && (count & 0xffff) != 0) return;
     count &= ~LoadedPlan::kMergeWaits;
   }
   if (count >> 16 == 0) ready[ready_end++] = merge;

@@ -123,7 +123,7 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
     // What was to be handed back would only be thrown away.
     for (StepRequest& r : result.requests) requests[r.id - first_request].open = false;
     result.requests.clear();
-    cancelled.store(true, std::memory_order_relaxed);
+    if (!result.more) cancelled.store(true, std::memory_order_relaxed);
   }
   if (!result.more && (failing() || nodes_done == nodes.size()))
     over = result.finished = device_idle();

@@ -78,12 +78,13 @@ Ticket StepState::State::ticket_of_outputs(const LoadedPlan::Node& node, Ticket 
   return elsewhere ? stream.enqueue([] { return ok_status(); }) : newest;
 }
 
-void StepState::State::issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before) {
+void StepState::State::issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before,
+                                 Ticket follows) {
   if (ticket.complete()) return;
   StreamView& v = view(ticket.stream);
   if (ticket.sequence <= v.last) return;
   v.last = ticket.sequence;
-  issued.push_back({ticket, node, before});
+  issued.push_back({ticket, node, before, follows});
 }
 
 void StepState::State::issue_copy(std::uint32_t i) {
@@ -113,11 +114,12 @@ Ticket StepState::State::copy(std::uint32_t node, const Tensor& from, const Tens
   const Ticket before = device.stream().last();
   const Ticket ticket = device.copy(from, to);
   if (ticket.complete()) return ticket;
-  if (before.stream != ticket.stream) {
+  const bool elsewhere = before.stream != ticket.stream;
+  if (elsewhere) {
     StreamView& v = view(before.stream);
     v.last = std::max(v.last, before.sequence);
   }
-  issued_at(node, ticket, ticket.sequence - 1);
+  issued_at(node, ticket, ticket.sequence - 1, elsewhere ? before : Ticket{});
   return ticket;
 }
 
@@ -156,6 +158,13 @@ void StepState::State::handle(WaitAnswer& answer) {
   waits[index].open = false;
   const Ticket ticket = waits[index].ticket;
   std::vector<std::uint32_t> parked = std::move(waits[index].nodes);
+  if (answer.status.ok())
+    for (const Issued& work : issued)
+      if (work.ticket.stream == ticket.stream && work.ticket.sequence <= ticket.sequence &&
+          !work.follows.complete()) {
+        StreamView& before = view(work.follows.stream);
+        before.complete = std::max(before.complete, work.follows.sequence);
+      }
   StreamView& v = view(ticket.stream);
   if (answer.status.ok()) {
     v.complete = std::max(v.complete, ticket.sequence);

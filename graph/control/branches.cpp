@@ -56,7 +56,9 @@ NodeDef Inliner::merge_node(const NodeDef& call, std::string_view name, std::vec
   NodeDef node = made(name, "Merge", call, inside);
   node.attrs.emplace("T", Attr(dtype));
   node.attrs.emplace("N", Attr(std::int64_t(inputs.size())));
-  if (inside.pivot != kNoNode) node.attrs.emplace(kConditionalAttr, Attr(true));
+  // What only an iteration is around is there in each.
+  if (inside.pivot != kNoNode && out_.graph().nodes[inside.pivot].op != kLoopBodyOp)
+    node.attrs.emplace(kConditionalAttr, Attr(true));
   node.inputs = std::move(inputs);
   node.out_types = {dtype, DType::i32};
   node.out_shapes = {std::move(shape), PartialShape::scalar()};

@@ -122,7 +122,7 @@ Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFu
                             " branches are too many");
   std::unordered_set<std::string_view> seen;  // a branch may stand at many indices
   for (const std::string& name : names) {
-    if (!seen.insert(name).second) continue;
+    if (!seen.insert(name).second && call.op != "While") continue;
     const FunctionDef* f = find(name);
     if (!f) return not_found(call.op + ": there is no function " + detail::quoted(name));
     TROUPE_TRY(check_arguments(*f, arguments));

@@ -3,6 +3,7 @@
 
 #include "troupe/graph/control/detail/inline.hpp"
 #include "troupe/graph/detail/device_over.hpp"
+#include "troupe/graph/detail/node_check.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -32,7 +33,8 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   make_constants(*cond, before, place, constants);
   make_constants(*body, before, place, constants);
   Place frame = inside;
-  frame.pivot = begin_loop(call, first->results[0], *body, arguments, constants, place, inside);
+  TROUPE_TRY(frame.pivot,
+             begin_loop(call, first->results[0], *body, arguments, constants, place, inside));
   frame.constants = &constants;
   frame.loop = out_.graph().nodes[frame.pivot].name;
   frame.control.clear();
@@ -86,9 +88,10 @@ void Inliner::make_constants(const FunctionDef& f, const Place& before, const Pl
 }
 
 // The node that begins an iteration; `arguments` become what the functions get in it.
-NodeId Inliner::begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
-                           std::vector<Value>& arguments, Constants& constants, const Place& place,
-                           const Place& inside) {
+Expected<NodeId> Inliner::begin_loop(const NodeDef& call, const Value& first,
+                                     const FunctionDef& body, std::vector<Value>& arguments,
+                                     Constants& constants, const Place& place,
+                                     const Place& inside) {
   NodeDef begin = made("begin", kLoopBodyOp, call, inside);
   const std::size_t variables = loop_variables(call);
   begin.attrs.emplace("variables", Attr(std::int64_t(variables)));
@@ -112,6 +115,10 @@ NodeId Inliner::begin_loop(const NodeDef& call, const Value& first, const Functi
     begin.out_shapes.push_back(node->out_shapes[0]);
     passed.push_back(value);
   }
+  if (begin.inputs.size() > kMaxPorts)
+    return in_node(resource_exhausted("a loop over " + std::to_string(begin.inputs.size()) +
+                                      " values; there may be " + std::to_string(kMaxPorts)),
+                   call);
   anchor(begin, passed, place);
   const NodeId made = append(std::move(begin));
   auto behind = std::uint32_t(which.size());

@@ -123,7 +123,7 @@ Op detail::loop(const std::vector<Output>& first, const LoopBody& cond, const Lo
         {first[v].dtype(), options.shapes.empty() ? first[v].shape() : options.shapes[v]});
   }
   GraphBuilder& g = first[0].graph().root();
-  GraphBuilder::Attempt attempt(g);
+  Attempts attempts(g);
   Op made;
   {
     Branches bodies(g);
@@ -137,7 +137,7 @@ Op detail::loop(const std::vector<Output>& first, const LoopBody& cond, const Lo
         {"cond", names[0]}, {"body", names[1]}, {"variables", std::int64_t(first.size())}};
     made = g.add(std::move(call));
   }
-  attempt.keep();
+  attempts.keep();
   return made;
 }
 

@@ -232,3 +232,79 @@ TEST_CASE("with replicas a loop over each one's data runs for each") {
   CHECK(out[0].item<float>() == out[1].item<float>());
   CHECK(out[0].item<float>() > 0);
 }
+
+TEST_CASE("sides of a branch in a loop take as long as they like") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
+    Output x = std::get<1>(while_loop(
+        std::tuple{constant(g, 0), constant(g, 1.0f)}, [&](Output i, Output) { return i < n; },
+        [&](Output i, Output x) {
+          Output late = x;
+          for (int k = 0; k < 8; ++k) late = late * 1.0f;
+          Output y = cond(
+              mod(i, constant(g, 2)) == 1,
+              [&] {
+                Output v = late;
+                for (int k = 0; k < 8; ++k) v = v * 1.5f;
+                return v;
+              },
+              [&] { return x + 1.0f; });
+          return std::tuple{i + 1, y};
+        }));
+    PlacedSession s(g, place);
+    auto step = s->compile({x}, {}, {n});
+    for (std::int32_t trips : {1, 2, 3, 6}) {
+      float wanted = 1;
+      for (int i = 0; i < trips; ++i) {
+        if (i % 2 == 0) wanted += 1;
+        for (int k = 0; k < 8 && i % 2 == 1; ++k) wanted *= 1.5f;
+      }
+      CHECK(step.run({Tensor::scalar(trips)})[0].item<float>() == wanted);
+    }
+  }
+}
+
+TEST_CASE("loops of replicas wait for calls, hold branches, and meet in a mean") {
+  Graph g;
+  auto batches = data::digits(64).batch(8).repeat().outputs(g);
+  Output n = cast<std::int32_t>(max(batches[1]));
+  Function twice =
+      function(g, "twice", {{DType::i32, PartialShape::scalar()}},
+               {{DType::i32, PartialShape::scalar()}}, [](Function&, Output k) { return k + k; });
+  Output counted = while_loop(
+      constant(g, 0), [&](Output v) { return v < n; },
+      [&](Output v) {
+        auto after = g.with_control({twice.call_op({v})});
+        return cond(
+            mod(v, constant(g, 2)) == 0, [&] { return v + 1; }, [&] { return v + 1; });
+      });
+  Output both = replica_mean({cast<float>(counted)}), wanted = replica_mean({cast<float>(n)});
+  Cluster cluster = one_thread();
+  cluster.replicas = 2;
+  Session s(g, cluster);
+  auto step = s.compile({both, wanted}, {});
+  auto out = step.run();
+  CHECK(out[0].item<float>() == out[1].item<float>());
+}
+
+TEST_CASE("a loop that fails to be built in a body leaves nothing there") {
+  Graph g;
+  Output x = number(g);
+  Output y = cond(
+      x > 0.0f,
+      [&] {
+        CHECK(contains(error_of([&] {
+                         while_loop(
+                             x, [&](Output v) { return v < 10.0f; },
+                             [&](Output v) { return cast<double>(v); });
+                       }),
+                       "variable 0"));
+        return x + 1.0f;
+      },
+      [&] { return x; });
+  CHECK(g.def().functions.size() == 2);
+  Session s(g, one_thread());
+  CHECK(s.run({y}, {}, {{x, Tensor::scalar(2.0f)}})[0].item<float>() == 3);
+}

@@ -379,6 +379,20 @@ TEST_CASE("a function from outside that is not what it says is refused, and the 
   refused([](FunctionDef& f) { f.arguments.pop_back(); }, "none of the function's arguments");
 }
 
+TEST_CASE("a loop whose condition is its body is looked at like any other") {
+  GraphBuilder g(sample::ops());
+  Output a = scalar(g, "a");
+  square(g);
+  for (std::int64_t variables : {-1, 0, 1, 2}) {
+    auto loop = g.try_add(
+        NodeSpec{.op = "While",
+                 .inputs = {a},
+                 .attrs = {{"cond", "square"}, {"body", "square"}, {"variables", variables}}});
+    CHECK_FALSE(loop.ok());
+    CHECK_MESSAGE(has(loop.status().text(), "one bool"), loop.status().text());
+  }
+}
+
 TEST_CASE("functions are printed behind the nodes, as text and for Graphviz") {
   GraphBuilder g(sample::ops());
   Output a = scalar(g, "a");

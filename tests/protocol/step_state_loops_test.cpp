@@ -242,6 +242,20 @@ TEST_CASE("random numbers differ from iteration to iteration and are the same ag
   CHECK(seen == first);
 }
 
+TEST_CASE("two frames do not share a loop") {
+  LoopWorld w;
+  auto limit = w.constant("limit", 3);
+  counting(w, "a", 0, w.out(limit));
+  counting(w, "b", 0, w.out(limit));
+  auto plan = std::make_shared<Plan>(w.draft.finish());
+  plan->frames[2].loop = plan->frames[1].loop;
+  auto made = LoadedPlan::make(
+      plan, w.device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
+        return std::unique_ptr<Kernel>(new LambdaKernel(w.kernels.at(node.name)));
+      });
+  CHECK(made.status().code() == Code::invalid_argument);
+}
+
 TEST_CASE("what a plan says of its frames is not believed") {
   auto code = [](const std::function<void(Plan&)>& change) {
     LoopWorld w;
@@ -291,7 +305,9 @@ struct Nest {
   int trips = 0;   // of this level, beside the number of the iteration around it modulo 3
   float step = 0;  // added in each iteration
   bool branches = false;
-  std::vector<Nest> inside;
+  int before = 0, yes = 0, no = 0;  // nodes more on the way to a branch, and in its sides
+  std::vector<Nest> inside;         // after it; of which the first may be in one of its sides
+  bool in_side = false;
 };
 
 Nest random_nest(Random& random, int depth) {
@@ -299,6 +315,9 @@ Nest random_nest(Random& random, int depth) {
   nest.trips = int(random.below(4));
   nest.step = float(random.below(5));
   nest.branches = random.below(2) == 0;
+  for (int* length : {&nest.before, &nest.yes, &nest.no})
+    *length = random.below(2) == 0 ? 0 : int(random.below(9));
+  nest.in_side = random.below(2) == 0;
   if (depth > 0)
     for (std::uint64_t k = random.below(3); k > 0; --k)
       nest.inside.push_back(random_nest(random, depth - 1));
@@ -307,8 +326,15 @@ Nest random_nest(Random& random, int depth) {
 
 float obvious(const Nest& nest, int around, float total) {
   for (int i = 0; i < nest.trips + around % 3; ++i) {
-    total += nest.branches && total < 20 ? 2 * nest.step : nest.step;
-    for (const Nest& inner : nest.inside) total = obvious(inner, i, total);
+    std::size_t k = 0;
+    if (nest.branches && total < 20) {
+      total += 2 * nest.step;
+      if (nest.in_side && !nest.inside.empty()) total = obvious(nest.inside[0], i, total);
+    } else {
+      total += nest.step;
+    }
+    if (nest.branches && nest.in_side) k = 1;
+    for (; k < nest.inside.size(); ++k) total = obvious(nest.inside[k], i, total);
   }
   return total;
 }
@@ -327,19 +353,33 @@ std::uint32_t draft(LoopWorld& w, const Nest& nest, const std::string& name, std
   auto body = w.draft.begin_loop(loop);  // i, total, trips
   std::uint32_t total = w.out(body, 1);
   auto step = w.constant(name + "/step", nest.step);
+  std::size_t k = 0;
   if (nest.branches) {
+    auto chain = [&](const std::string& way, std::uint32_t slot, int nodes) {
+      for (int n = 0; n < nodes; ++n)
+        slot = w.out(w.sum(name + "/" + way + std::to_string(n), {slot}));
+      return slot;
+    };
     auto twenty = w.constant(name + "/twenty", 20);
     auto low = w.less(name + "/low", total, w.out(twenty));
+    // One side takes the total itself, the other what may still be on its way when that is over.
+    auto late = chain("late", total, nest.before);
+    auto takes = w.role(name + "/takes", Role::switch_, {late, w.out(low)}, 2);
     auto branch = w.role(name + "/branch", Role::switch_, {total, w.out(low)}, 2);
-    auto yes = w.sum(name + "/yes", {w.out(branch, 1), w.out(step), w.out(step)});
-    auto no = w.sum(name + "/no", {w.out(branch, 0), w.out(step)});
-    total = w.out(w.role(name + "/joined", Role::merge, {w.out(no), w.out(yes)}, 2));
+    auto yes = w.out(w.sum(name + "/yes", {w.out(takes, 1), w.out(step), w.out(step)}));
+    if (nest.in_side && !nest.inside.empty()) {
+      auto i = w.role(name + "/side", Role::switch_, {w.out(body, 0), w.out(low)}, 2);
+      yes = draft(w, nest.inside[0], name + "/in_side", w.out(i, 1), yes);
+    }
+    yes = chain("yes", yes, nest.yes);
+    auto no = chain("no", w.out(w.sum(name + "/no", {w.out(branch, 0), w.out(step)})), nest.no);
+    total = w.out(w.role(name + "/joined", Role::merge, {no, yes}, 2));
+    k = nest.in_side ? 1 : 0;
   } else {
     total = w.out(w.sum(name + "/plus", {total, w.out(step)}));
   }
-  int k = 0;
-  for (const Nest& inner : nest.inside)
-    total = draft(w, inner, name + "/" + std::to_string(k++), w.out(body, 0), total);
+  for (; k < nest.inside.size(); ++k)
+    total = draft(w, nest.inside[k], name + "/" + std::to_string(k), w.out(body, 0), total);
   auto one = w.constant(name + "/one", 1);
   auto i = w.sum(name + "/i", {w.out(body, 0), w.out(one)});
   auto again = w.less(name + "/again", w.out(i), w.out(body, 2));

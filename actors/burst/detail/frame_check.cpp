@@ -45,7 +45,8 @@ class FrameCheck {
     const PlanNode& loop = p_.nodes[frame.loop];
     const PlanNode& body = p_.nodes[frame.body];
     const PlanNode& next = p_.nodes[frame.next];
-    if (loop.role != Role::loop || loop.frame != frame.parent)
+    if (loops_.size() != p_.nodes.size()) loops_.resize(p_.nodes.size());
+    if (loop.role != Role::loop || loop.frame != frame.parent || loops_[frame.loop])
       return bad(frame.loop, "does not stand for its loop");
     if (body.role != Role::loop_body || body.frame != f) return bad(frame.body, "begins no loop");
     if (next.role != Role::loop_next || next.frame != f) return bad(frame.next, "ends no loop");
@@ -53,6 +54,7 @@ class FrameCheck {
         next.outputs != 0 || body.inputs != 0 || body.outputs + 1u != loop.inputs ||
         body.outputs < frame.variables)
       return bad(frame.loop, "has another number of variables than its body");
+    loops_[frame.loop] = true;
     return ok_status();
   }
 
@@ -140,6 +142,7 @@ class FrameCheck {
   }
 
   const Plan& p_;
+  std::vector<bool> loops_;  // that have a frame
 };
 
 }  // namespace

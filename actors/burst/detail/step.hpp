@@ -33,6 +33,7 @@ struct StepState::State {
     Ticket ticket;
     std::uint32_t node = 0;
     std::uint64_t before = 0;  // of the stream, by anybody, just before the node's; 0: all was well
+    Ticket follows;            // of another stream, which is done when this is
   };
   // One stream as this step sees it.
   struct StreamView {
@@ -108,7 +109,7 @@ struct StepState::State {
   void issue_copy(std::uint32_t node);
   Ticket copy(std::uint32_t node, const Tensor& from, const Tensor& to);
   Status place(std::uint32_t node, std::uint32_t slot, Tensor tensor);
-  void issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before);
+  void issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before, Ticket follows = {});
   void wait_for(Ticket ticket, std::uint32_t node);
   bool device_idle();
   void find_failure(StreamView& stream, const Status& failure);

@@ -98,7 +98,7 @@ class Inliner {
                                const Place& place, const Place& inside);
   void make_constants(const FunctionDef& f, const Place& before, const Place& around,
                       Constants& out);
-  NodeId begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
+  Expected<NodeId> begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
                     std::vector<Value>& arguments, Constants& constants, const Place& place,
                     const Place& inside);
   const Pivots& pivots(const NodeDef& call, const Value& selector, std::size_t branches,
