@@ -47,6 +47,7 @@ struct ExecutorState {
   static constexpr const char* name = kExecutor;
   ExecutorSetup setup;
   std::optional<PartitionRuns> runs;
+  PartitionRuns::Outputs spare;  // empty; its memory serves every input
 };
 
 using Self = ExecutorActor::stateful_pointer<ExecutorState>;
@@ -98,9 +99,11 @@ void carry_out(Self self, PartitionRuns::Outputs& out) {
 // One input of the machine, and what follows from it.
 template <class Input>
 void feed(Self self, Input input) {
-  PartitionRuns::Outputs out;
+  PartitionRuns::Outputs out = std::exchange(self->state.spare, {});
   input(*self->state.runs, out);
   carry_out(self, out);
+  out.clear();
+  self->state.spare = std::move(out);
 }
 
 ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {

@@ -43,6 +43,7 @@ void PartitionRuns::start(Start start, Outputs& out) {
   attempt.step = std::move(step);
   attempt.outbox = std::move(outbox);
   if (line()) attempt.began_ns = Trace::now_ns();
+  if (early_.empty()) return burst(id, attempt, out);
   if (auto early = early_.extract(id); !early.empty())
     for (Arrival& a : early.mapped())
       attempt.step->deliver(a.channel, a.tag, std::move(a.tensor), a.dead);
@@ -103,7 +104,7 @@ void PartitionRuns::end_if_over(const AttemptId& id, Attempt& attempt, Outputs& 
 }
 
 void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult result, Outputs& out) {
-  PartitionDone done;
+  auto& done = std::get<PartitionDone>(out.emplace_back(std::in_place_type<PartitionDone>));
   done.attempt = id;
   done.run = attempt.info.run;
   done.partition = setup_.partition;
@@ -125,7 +126,6 @@ void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult res
   attempt.ended = true;
   attempt.outbox.reset();
   pool_.push_back(std::move(attempt.step));
-  out.push_back(std::move(done));
 }
 
 void PartitionRuns::live(const LiveList& list) {
@@ -141,7 +141,8 @@ void PartitionRuns::live(const LiveList& list) {
 void PartitionRuns::burst(const AttemptId& id, Attempt& attempt, Outputs& out) {
   if (attempt.bursting || attempt.finished) return;
   Trace* trace = active(setup_.trace);
-  burst_done(id, attempt.step->run_cheap(inline_lanes_, trace ? &trace->here() : nullptr), out);
+  after_burst(id, attempt, attempt.step->run_cheap(inline_lanes_, trace ? &trace->here() : nullptr),
+              out);
 }
 
 void PartitionRuns::burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out) {
@@ -151,8 +152,11 @@ void PartitionRuns::burst_on_lanes(const AttemptId& id, Attempt& attempt, Output
 
 void PartitionRuns::burst_done(const AttemptId& id, BurstResult result, Outputs& out) {
   auto it = attempts_.find(id);
-  if (it == attempts_.end()) return;
-  Attempt& attempt = it->second;
+  if (it != attempts_.end()) after_burst(id, it->second, std::move(result), out);
+}
+
+void PartitionRuns::after_burst(const AttemptId& id, Attempt& attempt, BurstResult result,
+                                Outputs& out) {
   attempt.bursting = false;
   for (StepRequest& request : result.requests) {
     if (attempt.grant != 0 && request.external->order == External::Order::write) {

@@ -149,6 +149,7 @@ class PartitionRuns {
   Status check_elements(const Start& start) const;
   void refuse(const AttemptId& id, const RunId& run, Status status, Outputs& out);
   void burst(const AttemptId& id, Attempt& attempt, Outputs& out);
+  void after_burst(const AttemptId& id, Attempt& attempt, BurstResult result, Outputs& out);
   void burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out);
   void committed(Attempt& attempt, ResourceAnswer answer, Outputs& out);
   void ask(Attempt& attempt, StepRequest request, Outputs& out);
