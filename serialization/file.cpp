@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -210,7 +211,10 @@ Status put_in_place(FileSystem& files, const std::string& written, const std::st
 
 Status write_file(FileSystem& files, const std::string& path,
                   FunctionRef<Status(WritableFile&)> write) {
-  const std::string written = name_beside(path, "tmp");
+  // Of this write alone: others may write to the same place at the same time.
+  static std::atomic<std::uint64_t> writes{0};
+  const std::string written = name_beside(
+      path, std::to_string(getpid()) + "." + std::to_string(writes.fetch_add(1)) + ".tmp");
   TROUPE_TRY(write_synced(files, written, write));
   return put_in_place(files, written, path);
 }

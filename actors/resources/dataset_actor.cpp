@@ -1,9 +1,12 @@
 #include "troupe/actors/resources/dataset_actor.hpp"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <map>
+#include <new>
 #include <optional>
+#include <stdexcept>
 
 #include "troupe/actors/spawn.hpp"
 #include "troupe/ops/data/dataset.hpp"
@@ -15,6 +18,9 @@ Expected<Pipeline> open_local_dataset(const NodeDef& dataset) {
 }
 
 namespace {
+
+// Elements made ahead: beyond that they take memory and save no time.
+constexpr std::int64_t kMostPrefetch = 1024;
 
 struct DatasetState {
   NodeDef def;
@@ -40,11 +46,19 @@ void tick_soon(Self self) {
   self->send(self, Tick{});
 }
 
+Expected<std::vector<Tensor>> make(Pipeline& pipeline, std::uint64_t position) try {
+  return pipeline.element(position);
+} catch (const std::bad_alloc&) {
+  return resource_exhausted("no memory for an element of a dataset");
+} catch (const std::length_error&) {
+  return resource_exhausted("no memory for an element of a dataset");
+}
+
 Expected<std::vector<Tensor>> element(DatasetState& s, std::uint64_t position) {
   if (auto made = s.ahead.extract(position); !made.empty()) return std::move(made.mapped());
   Expected<Pipeline>& pipeline = opened(s);
   if (!pipeline.ok()) return pipeline.status();
-  return pipeline->element(position);
+  return make(*pipeline, position);
 }
 
 void serve(Self self, const ResourceCall& message) {
@@ -69,17 +83,18 @@ void make_ahead(Self self) {
   Expected<Pipeline>& pipeline = opened(s);
   if (!pipeline.ok() || s.ahead.size() >= s.prefetch) return;
   if (auto end = pipeline->elements(); end && s.next >= *end) return;
-  auto made = pipeline->element(s.next);
+  auto made = make(*pipeline, s.next);
+  const bool ok = made.ok();
   // An end that was not known, or something that is wrong: told to whoever asks.
-  if (!made.ok()) return;
   s.ahead.emplace(s.next++, std::move(made));
-  if (s.ahead.size() < s.prefetch) tick_soon(self);
+  if (ok && s.ahead.size() < s.prefetch) tick_soon(self);
 }
 
 DatasetActor::behavior_type dataset_behavior(Self self, NodeDef def) {
   auto& s = self->state;
   if (auto it = def.attrs.find("prefetch"); it != def.attrs.end())
-    s.prefetch = std::uint64_t(std::max<std::int64_t>(0, *it->second.get<std::int64_t>()));
+    s.prefetch =
+        std::uint64_t(std::clamp<std::int64_t>(*it->second.get<std::int64_t>(), 0, kMostPrefetch));
   s.def = std::move(def);
   tick_soon(self);
   return {

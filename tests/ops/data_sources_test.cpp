@@ -184,6 +184,51 @@ TEST_CASE("a CSV file that is not as declared is refused by line and column") {
   CHECK(first_error(data::csv(files.write("c.csv", ""), kColumns)).ok());  // no record
 }
 
+TEST_CASE("numbers of a CSV file that are too small for their type are 0, too large ones none") {
+  const DataDirectory files;
+  files.write("a.csv", "x,y\n1e-50,1e-400\n-1e-50,2.5\n");
+  files.write("b.csv", "x,y\n1e39,1\n");
+  const std::vector<data::CsvColumn> columns = {{.dtype = DType::f32}, {.dtype = DType::f64}};
+  auto rows = all_of(data::csv(files.path("a.csv"), columns));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0][0].item<float>() == 0);
+  CHECK(rows[0][1].item<double>() == 0);
+  CHECK(rows[1][1].item<double>() == 2.5);
+  CHECK(first_error(data::csv(files.path("b.csv"), columns)).code() == Code::data_loss);
+}
+
+TEST_CASE("passes that differ may be empty, and others follow them") {
+  const DataDirectory files;
+  files.write("lines.txt",
+              std::string("a\nb\n") + std::string(30, 'c') + "\n" + std::string(30, 'd') + "\n");
+  // Two of four lines, of which a bucket is full only where both are short or both are long.
+  auto pipeline = open_examples(data::lines(files.path("lines.txt"))
+                                    .shuffle(4, 5)
+                                    .take(2)
+                                    .bucket_by_length({20}, {2, 2}, {}, data::Remainder::drop)
+                                    .repeat())
+                      .value();
+  for (std::uint64_t e = 0; e < 50; ++e) {
+    auto values = pipeline.element(e);
+    REQUIRE_MESSAGE(values.ok(), values.status().text());
+    CHECK((*values)[0].dim(0) == 2);
+  }
+  // And where none is ever full, it ends.
+  CHECK(all_of(data::lines(files.path("lines.txt"))
+                   .shuffle(4, 5)
+                   .bucket_by_length({20}, {3, 3}, {}, data::Remainder::drop)
+                   .repeat())
+            .empty());
+}
+
+TEST_CASE("a batch that no machine holds is refused when it is declared") {
+  for (std::int64_t size : {(std::int64_t{1} << 28) + 1, std::int64_t{1} << 62}) {
+    CHECK_THROWS_AS(open_examples(data::shapes(10).batch(size)), Error);
+    CHECK_THROWS_AS(open_examples(data::shapes(10).padded_batch(size)), Error);
+    CHECK_THROWS_AS(open_examples(data::shapes(10).bucket_by_length({20}, {1, size})), Error);
+  }
+}
+
 TEST_CASE("columns that are none are refused when they are declared") {
   const std::pair<data::CsvColumn, const char*> wrong[] = {
       {{.dtype = DType::c64}, "'c64' is no column"},

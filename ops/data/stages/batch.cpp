@@ -71,6 +71,7 @@ class BatchStage final : public Stage {
 Expected<BatchSpec> batch_spec(const StageText& stage) {
   BatchSpec spec;
   TROUPE_TRY(const std::int64_t size, stage.number(0, 1));
+  TROUPE_TRY(check_batch_size(size));
   spec.size = std::uint64_t(size);
   TROUPE_TRY(spec.drop, parse_remainder(stage, 1));
   return spec;

@@ -40,4 +40,10 @@ Expected<Signature> batched(const Signature& input, std::int64_t rows) {
   return out;
 }
 
+Status check_batch_size(std::int64_t size) {
+  if (size <= kMostInBatch) return ok_status();
+  return invalid_argument("a batch has at most " + std::to_string(kMostInBatch) +
+                          " examples, not " + std::to_string(size));
+}
+
 }  // namespace troupe

@@ -20,4 +20,9 @@ Expected<std::vector<Padding>> parse_padding(const StageText& stage, std::size_t
 Signature padded(Signature input, const std::vector<Padding>& padding);
 Expected<Signature> batched(const Signature& input, std::int64_t rows);
 
+// Examples that one batch may have.
+inline constexpr std::int64_t kMostInBatch = std::int64_t{1} << 28;
+// invalid_argument for a size of batches that no machine holds.
+Status check_batch_size(std::int64_t size);
+
 }  // namespace troupe

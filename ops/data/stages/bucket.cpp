@@ -127,6 +127,7 @@ Expected<BucketSpec> bucket_spec(const StageText& stage, const Signature& input)
                             std::to_string(sizes));
   for (std::int64_t b = 0; b < sizes; ++b) {
     TROUPE_TRY(const std::int64_t size, stage.number(i++, 1));
+    TROUPE_TRY(check_batch_size(size));
     spec.sizes.push_back(std::uint64_t(size));
   }
   TROUPE_TRY(spec.padding, parse_padding(stage, i, input));

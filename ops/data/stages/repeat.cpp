@@ -43,6 +43,7 @@ class RepeatPass final : public Pass {
         length_(other.length_),
         number_(other.number_),
         position_(other.position_),
+        empty_(other.empty_),
         current_(other.current_ ? other.current_->clone() : nullptr) {}
 
   Expected<std::optional<Example>> next() override {
@@ -82,9 +83,11 @@ class RepeatPass final : public Pass {
     return true;
   }
   void end_of_pass() {
-    if (stage_.input().steady()) length_ = position_;
-    // Nothing, however often.
-    number_ = position_ == 0 ? stage_.passes() : number_ + 1;
+    const bool steady = stage_.input().steady();
+    if (steady) length_ = position_;
+    empty_ = position_ == 0 ? empty_ + 1 : 0;
+    // Nothing, however often: a pass that is like the others, or so many of those that differ.
+    number_ = empty_ > 0 && (steady || empty_ == kMostEmpty) ? stage_.passes() : number_ + 1;
     position_ = 0;
     current_.reset();
   }
@@ -102,7 +105,9 @@ class RepeatPass final : public Pass {
   const RepeatStage& stage_;
   std::uint64_t first_;
   std::optional<std::uint64_t> length_;  // of each pass, once it is known
+  static constexpr int kMostEmpty = 1000;
   std::uint64_t number_ = 0, position_ = 0;
+  int empty_ = 0;  // passes, one after the other
   std::unique_ptr<Pass> current_;
 };
 
