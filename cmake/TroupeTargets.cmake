@@ -9,6 +9,12 @@ foreach(folder core graph devices ops serialization actors apps)
 endforeach()
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/apps/troupe.hpp ${TROUPE_INCLUDE}/troupe/troupe.hpp SYMBOLIC)
 
+# troupe_run_rarely(FILES...): code that runs at a job's beginning and end, or once for a file: at
+# -O1 it compiles in four fifths of the time.
+function(troupe_run_rarely)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # troupe_library(NAME SOURCES files... [PUBLIC targets...] [PRIVATE targets...])
 # A shared library.
 # Without sources (a folder that holds only headers so far) it is an interface library with the
