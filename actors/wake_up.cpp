@@ -28,12 +28,6 @@ std::optional<Instant> WakeUp::want(Instant at, Instant now) {
   return runs;
 }
 
-bool WakeUp::want_without_timer(Instant at) {
-  if (at != kNever && (due_.empty() || due_.back() > at)) return false;
-  wanted_ = at;
-  return true;
-}
-
 bool WakeUp::fired(Instant now) {
   if (!due_.empty()) due_.pop_back();
   return wanted_ <= now;

@@ -25,9 +25,6 @@ class WakeUp {
   // The actor wants to be woken at `at`, no longer at what it said before. How long from `now` the
   // timer runs that it has to set, if any.
   std::optional<Instant> want(Instant at, Instant now);
-  // The same for who has not looked at the clock yet: true when there is no timer to set, because
-  // one that is under way goes off by then. False: nothing has changed, ask want().
-  bool want_without_timer(Instant at);
   // A timer went off. True: it is time.
   bool fired(Instant now);
 

@@ -199,9 +199,8 @@ void end_reset(Self self);
 
 void schedule_tick(Self self) {
   auto& s = self->state;
-  const Instant at = s.coordinator->next_wakeup();
-  if (s.wake_up.want_without_timer(at)) return;  // which spares the clock in nearly every message
-  if (auto runs = s.wake_up.want(at, now(self))) self->delayed_send(self, *runs, Tick{});
+  if (auto runs = s.wake_up.want(s.coordinator->next_wakeup(), now(self)))
+    self->delayed_send(self, *runs, Tick{});
 }
 
 void carry_out(Self self, Coordinator::Outputs& out) {
