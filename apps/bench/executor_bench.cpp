@@ -49,7 +49,14 @@ Expected<double> ns_per_node(Plan plan, bool data, Device& device, const Executo
   const double nodes = double(plan.nodes.size());
   TROUPE_TRY(auto program,
              LoadedPlan::make(std::make_shared<const Plan>(std::move(plan)), device, make));
-  StepState step(program);
+  return ns_per(std::move(program), nodes, options);
+}
+
+}  // namespace
+
+Expected<double> ns_per(std::shared_ptr<const LoadedPlan> program, double units,
+                        const ExecutorBench& options) {
+  StepState step(std::move(program));
   NoOutbox outbox;
   InlineLanes lanes;
   std::vector<double> rounds;
@@ -59,20 +66,20 @@ Expected<double> ns_per_node(Plan plan, bool data, Device& device, const Executo
     int steps = 0;
     do {
       TROUPE_TRY(step.start({}, outbox));
-      BurstResult burst = step.run(lanes);
+      BurstResult burst;
+      do burst = step.run(lanes);
+      while (burst.more);
       if (!burst.finished) return internal_error("a step of the benchmark did not finish");
       TROUPE_TRY(step.result().status);
       ++steps;
       seconds = cpu_seconds() - begin;
     } while (seconds < options.seconds);
-    if (round > 0) rounds.push_back(seconds * 1e9 / steps / nodes);  // the first one warms up
+    if (round > 0) rounds.push_back(seconds * 1e9 / steps / units);  // the first one warms up
   }
   std::nth_element(rounds.begin(), rounds.begin() + std::ptrdiff_t(rounds.size() / 2),
                    rounds.end());
   return rounds[rounds.size() / 2];
 }
-
-}  // namespace
 
 Expected<std::vector<ExecutorRow>> bench_executor(Device& device, const ExecutorBench& options) {
   struct Size {

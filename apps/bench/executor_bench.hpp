@@ -1,9 +1,11 @@
 // What a node costs beyond its kernel: the burst on random layered graphs.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "troupe/actors/burst/loaded_plan.hpp"
 #include "troupe/core/status.hpp"
 #include "troupe/devices/device.hpp"
 
@@ -21,6 +23,11 @@ struct ExecutorBench {
   double seconds = 0.05;  // of one round, at least; one step at least
   std::string only;       // rows whose name contains this; empty: all
 };
+
+// CPU nanoseconds for one of `units`, which are what a step of the plan consists of, on one lane.
+// The plan needs nothing from outside.
+Expected<double> ns_per(std::shared_ptr<const LoadedPlan> program, double units,
+                        const ExecutorBench& options);
 
 // Rows executor.noop.WIDTHxDEPTH (control edges, kernels that do nothing) and
 // executor.identity.WIDTHxDEPTH (data edges, one 4-byte tensor a node, passed on) for

@@ -1,10 +1,5 @@
 #include "troupe/apps/bench/loop_bench.hpp"
 
-#include <time.h>
-
-#include <algorithm>
-
-#include "troupe/actors/burst/step_state.hpp"
 #include "troupe/apps/bench/plan_draft.hpp"
 
 namespace troupe {
@@ -51,17 +46,6 @@ class Value final : public Kernel {
  private:
   Tensor value_;
 };
-
-class NoOutbox final : public StepOutbox {
- public:
-  void send(ChannelId, const Tag&, Tensor, bool) override {}
-};
-
-double cpu_seconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
-}
 
 class LoopDraft {
  public:
@@ -111,35 +95,6 @@ class LoopDraft {
   std::vector<std::pair<std::string, Tensor>> values_;
 };
 
-// Median over rounds of ns for one of `units`, which are what a step consists of.
-Expected<double> ns_per(LoopDraft draft, double units, Device& device,
-                        const ExecutorBench& options) {
-  TROUPE_TRY(auto program, draft.load(device));
-  StepState step(program);
-  NoOutbox outbox;
-  InlineLanes lanes;
-  std::vector<double> rounds;
-  for (int round = 0; round <= options.rounds; ++round) {
-    const double begin = cpu_seconds();
-    double seconds = 0;
-    int steps = 0;
-    do {
-      TROUPE_TRY(step.start({}, outbox));
-      BurstResult burst;
-      do burst = step.run(lanes);
-      while (burst.more);
-      if (!burst.finished) return internal_error("a step of the benchmark did not finish");
-      TROUPE_TRY(step.result().status);
-      ++steps;
-      seconds = cpu_seconds() - begin;
-    } while (seconds < options.seconds);
-    if (round > 0) rounds.push_back(seconds * 1e9 / steps / units);  // the first one warms up
-  }
-  std::nth_element(rounds.begin(), rounds.begin() + std::ptrdiff_t(rounds.size() / 2),
-                   rounds.end());
-  return rounds[rounds.size() / 2];
-}
-
 Tensor bytes(std::int64_t count) {
   return Tensor::of<std::uint8_t>(Shape{count},
                                   std::vector<std::uint8_t>(std::size_t(count), std::uint8_t{1}));
@@ -182,7 +137,8 @@ Expected<std::vector<ExecutorRow>> bench_loops(Device& device, const ExecutorBen
   std::vector<ExecutorRow> rows;
   auto measure = [&](std::string name, std::string unit, double units, auto draft) -> Status {
     if (name.find(options.only) == std::string::npos) return {};
-    TROUPE_TRY(double ns, ns_per(draft(), units, device, options));
+    TROUPE_TRY(auto program, draft().load(device));
+    TROUPE_TRY(double ns, ns_per(std::move(program), units, options));
     rows.push_back({std::move(name), ns, std::move(unit)});
     return {};
   };

@@ -94,7 +94,6 @@ Expected<NodeId> Inliner::begin_loop(const NodeDef& call, const Value& first,
                                      const Place& inside) {
   NodeDef begin = made("begin", kLoopBodyOp, call, inside);
   const std::size_t variables = loop_variables(call);
-  begin.attrs.emplace("variables", Attr(std::int64_t(variables)));
   begin.inputs = {first.port};
   std::vector<Value> passed = {first};
   std::vector<std::size_t> which;

@@ -32,8 +32,8 @@ inline constexpr std::string_view kSendOp = "_Send";  // one input, or none: the
 inline constexpr std::string_view kRecvOp = "_Recv";
 inline constexpr std::string_view kCopyOp = "_Copy";  // between memory spaces of one device
 
-// A loop between the two (graph/control/frames.hpp): inputs the first predicate, `variables` first
-// values, invariants; outputs the variables and invariants of an iteration.
+// A loop between the two (graph/control/frames.hpp): inputs the first predicate, the first values
+// of variables, invariants; outputs the variables and invariants of an iteration.
 inline constexpr std::string_view kLoopBodyOp = "_LoopBody";
 // Inputs the next predicate and the next values; outputs the last values.
 inline constexpr std::string_view kLoopNextOp = "_LoopNext";

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "troupe/ops/data/digits.hpp"
+#include "troupe/ops/data/sources/drawn_range.hpp"
 #include "troupe/ops/data/sources/pixels.hpp"
 #include "troupe/ops/data/stage_kind.hpp"
 
@@ -14,11 +15,6 @@ namespace {
 constexpr std::int64_t kPixels = kDigitSide * kDigitSide;
 constexpr std::int64_t kMostKept = 150'000;  // about 120 MB
 
-struct DigitRange {
-  std::uint64_t seed = 0, first = 0;
-  std::int64_t count = 0;
-};
-
 Signature digits_signature() {
   return {{DType::f32, {kDigitSide, kDigitSide, 1}}, {DType::i64, PartialShape::scalar()}};
 }
@@ -26,7 +22,7 @@ Signature digits_signature() {
 class DigitsSource final : public Source {
  public:
   // `kept`: what digit_set says of the range, or nothing.
-  DigitsSource(const DigitRange& range, std::vector<Tensor> kept)
+  DigitsSource(const DrawnRange& range, std::vector<Tensor> kept)
       : Source(digits_signature()), range_(range), kept_(std::move(kept)) {}
   std::optional<std::uint64_t> count() const override { return std::uint64_t(range_.count); }
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
@@ -45,27 +41,17 @@ class DigitsSource final : public Source {
   }
 
  private:
-  DigitRange range_;
+  DrawnRange range_;
   std::vector<Tensor> kept_;
 };
 
-Expected<DigitRange> digit_range(const StageText& stage) {
-  TROUPE_TRY(stage.takes(3, 3));
-  DigitRange range;
-  TROUPE_TRY(range.seed, stage.seed(0));
-  TROUPE_TRY(const std::int64_t first, stage.number(1, 0));
-  range.first = std::uint64_t(first);
-  TROUPE_TRY(range.count, stage.number(2, 1));
-  return range;
-}
-
 Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
-  TROUPE_TRY(digit_range(stage));
+  TROUPE_TRY(drawn_range(stage));
   return digits_signature();
 }
 
 Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
-  TROUPE_TRY(const DigitRange range, digit_range(stage));
+  TROUPE_TRY(const DrawnRange range, drawn_range(stage));
   std::vector<Tensor> kept;
   if (range.count <= kMostKept) {
     TROUPE_TRY(kept, digit_set(range.seed, range.first, range.count));

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "troupe/ops/data/shapes.hpp"
+#include "troupe/ops/data/sources/drawn_range.hpp"
 #include "troupe/ops/data/sources/pixels.hpp"
 #include "troupe/ops/data/stage_kind.hpp"
 
@@ -12,18 +13,13 @@ namespace {
 
 constexpr std::int64_t kColours = 3, kValues = kShapeSide * kShapeSide * kColours;
 
-struct ShapeRange {
-  std::uint64_t seed = 0, first = 0;
-  std::int64_t count = 0;
-};
-
 Signature shapes_signature() {
   return {{DType::f32, {kShapeSide, kShapeSide, kColours}}, {DType::i64, PartialShape::scalar()}};
 }
 
 class ShapesSource final : public Source {
  public:
-  explicit ShapesSource(const ShapeRange& range) : Source(shapes_signature()), range_(range) {}
+  explicit ShapesSource(const DrawnRange& range) : Source(shapes_signature()), range_(range) {}
   std::optional<std::uint64_t> count() const override { return std::uint64_t(range_.count); }
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
               std::int64_t row) const override {
@@ -39,26 +35,16 @@ class ShapesSource final : public Source {
   }
 
  private:
-  ShapeRange range_;
+  DrawnRange range_;
 };
 
-Expected<ShapeRange> shape_range(const StageText& stage) {
-  TROUPE_TRY(stage.takes(3, 3));
-  ShapeRange range;
-  TROUPE_TRY(range.seed, stage.seed(0));
-  TROUPE_TRY(const std::int64_t first, stage.number(1, 0));
-  range.first = std::uint64_t(first);
-  TROUPE_TRY(range.count, stage.number(2, 1));
-  return range;
-}
-
 Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
-  TROUPE_TRY(shape_range(stage));
+  TROUPE_TRY(drawn_range(stage));
   return shapes_signature();
 }
 
 Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
-  TROUPE_TRY(const ShapeRange range, shape_range(stage));
+  TROUPE_TRY(const DrawnRange range, drawn_range(stage));
   return source_stage(std::make_unique<ShapesSource>(range));
 }
 
