@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 12> kKinds = {
     "tensor", "list(int)", "list(float)", "list(string)", "list(type)", "list(shape)"};
 static_assert(kKinds.size() == std::variant_size_v<Attr::Value>);
 
-std::string quoted(std::string_view text) {
+std::string literal(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\')
@@ -28,7 +28,7 @@ std::string quoted(std::string_view text) {
 
 std::string show(std::int64_t v) { return std::to_string(v); }
 std::string show(bool v) { return v ? "true" : "false"; }
-std::string show(const std::string& v) { return quoted(v); }
+std::string show(const std::string& v) { return literal(v); }
 std::string show(DType v) { return std::string(dtype_name(v)); }
 std::string show(const PartialShape& v) { return v.text(); }
 std::string show(const Tensor& v) { return v.text(); }

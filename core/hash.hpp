@@ -57,6 +57,7 @@ class Random {
     return std::uint64_t((static_cast<unsigned __int128>((*this)()) * n) >> 64);
   }
   double uniform() { return double((*this)() >> 11) * 0x1.0p-53; }
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
 
  private:
   std::uint64_t key_, n_ = 0;

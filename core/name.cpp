@@ -18,12 +18,6 @@ std::string map_text(std::string_view text, char (*f)(char)) {
   return out;
 }
 
-// Quoted for a message; long input is cut so that an error stays readable.
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kMost = 80;
-  return "'" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "...'" : "'");
-}
-
 // Digits only, no sign, no leading zero, fits an int.
 std::optional<int> parse_number(std::string_view text) {
   if (text.empty() || (text.size() > 1 && text[0] == '0')) return std::nullopt;
@@ -235,6 +229,11 @@ std::strong_ordering operator<=>(const DeviceName& a, const DeviceName& b) {
   if (auto c = order(a.task, b.task); c != 0) return c;
   if (auto c = order(a.type, b.type); c != 0) return c;
   return order(a.index, b.index);
+}
+
+std::string quoted(std::string_view name) {
+  constexpr std::size_t kMost = 80;
+  return "'" + std::string(name.substr(0, kMost)) + (name.size() > kMost ? "...'" : "'");
 }
 
 std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& known,

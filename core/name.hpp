@@ -51,6 +51,9 @@ struct DeviceName {
   friend std::strong_ordering operator<=>(const DeviceName& a, const DeviceName& b);
 };
 
+// For a message: 'name', long ones cut, so that an error stays readable.
+std::string quoted(std::string_view name);
+
 // The names among `known` nearest to `wanted` by edit distance, for "did you mean". At most `most`.
 std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& known,
                                     std::size_t most = 3);

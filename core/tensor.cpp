@@ -15,7 +15,7 @@ void destroy_strings(void* data, std::size_t bytes) {
   std::destroy_n(strings(data), bytes / sizeof(std::string));
 }
 
-std::string quoted(std::string_view text) {
+std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 40;
   std::string out = "\"";
   for (char c : text.substr(0, kMost)) {
@@ -68,7 +68,7 @@ std::string element_text(const Tensor& t, std::int64_t i) {
     case DType::c128:
       return complex_text(t.data<std::complex<double>>()[i]);
     case DType::string:
-      return quoted(t.data<std::string>()[i]);
+      return shown(t.data<std::string>()[i]);
     case DType::invalid:
     case DType::resource:
       break;

@@ -7,7 +7,6 @@
 #include "troupe/graph/detail/back_edge.hpp"
 #include "troupe/graph/detail/device_over.hpp"
 #include "troupe/graph/detail/node_check.hpp"
-#include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/known_values.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
@@ -168,7 +167,7 @@ Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
   node.op = spec.op;
   node.name = frame().prefix + (spec.name.empty() ? spec.op : spec.name);
   if (!valid_node_name(node.name))
-    return invalid_argument(spec.op + ": " + detail::quoted(node.name) + " is no node name");
+    return invalid_argument(spec.op + ": " + quoted(node.name) + " is no node name");
   node.attrs = spec.attrs;
   node.site = spec.site.known() ? spec.site : frame().site;
   TROUPE_TRY(node.device, detail::device_over(frame().device, spec.device));
@@ -357,8 +356,7 @@ GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name) {
     next.prefix = name;
   } else {
     std::string full = next.prefix + std::string(name);
-    if (!valid_node_name(full))
-      throw Error(invalid_argument(detail::quoted(full) + " is no scope name"));
+    if (!valid_node_name(full)) throw Error(invalid_argument(quoted(full) + " is no scope name"));
     next.prefix = unique_name(full) + "/";
   }
   return push(std::move(next));

@@ -13,8 +13,6 @@
 
 namespace troupe {
 
-using detail::quoted;
-
 namespace {
 
 constexpr std::size_t kMaxNodes = std::size_t{1} << 24;

@@ -22,7 +22,7 @@ Expected<const OpInfo*> OpRegistry::lookup(std::string_view name) const {
   if (const OpInfo* op = find(name)) return op;
   std::vector<std::string> known;
   for (const auto& [op, info] : ops_) known.push_back(op);
-  return not_found("there is no op " + detail::quoted(name) + detail::suggest(name, known));
+  return not_found("there is no op " + quoted(name) + detail::suggest(name, known));
 }
 
 std::vector<const OpInfo*> OpRegistry::all() const {

@@ -77,9 +77,9 @@ struct MasterState {
   Status stopped;  // the job lost state: why nothing runs any more
 };
 
-using Self = MasterActor::stateful_pointer<MasterState>;
+using MasterSelf = MasterActor::stateful_pointer<MasterState>;
 
-Instant now(Self self) { return self->clock().now().time_since_epoch(); }
+Instant now(MasterSelf self) { return self->clock().now().time_since_epoch(); }
 
 void fail(const std::shared_ptr<Call>& call, Status status) {
   CallResult result;
@@ -91,7 +91,7 @@ void fail(const std::shared_ptr<Call>& call, Status status) {
 
 // To the executor of a partition, which runs a step of a run that is not answered.
 template <class Message>
-void send_to_partition(Self self, ProcessId process, Message message) {
+void send_to_partition(MasterSelf self, ProcessId process, Message message) {
   auto& s = self->state;
   auto direct = s.executors.find({message.compiled, message.partition});
   if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
@@ -99,7 +99,7 @@ void send_to_partition(Self self, ProcessId process, Message message) {
   if (at != s.processes.end()) self->send(at->second.actor, std::move(message));
 }
 
-void start(Self self, const Coordinator::StartAttempt& start) {
+void start(MasterSelf self, const Coordinator::StartAttempt& start) {
   auto& s = self->state;
   auto run = s.runs.find(start.attempt.run);
   if (run == s.runs.end()) return;
@@ -117,7 +117,7 @@ void start(Self self, const Coordinator::StartAttempt& start) {
   send_to_partition(self, start.process, std::move(message));
 }
 
-void abort(Self self, const Coordinator::AbortAttempt& abort) {
+void abort(MasterSelf self, const Coordinator::AbortAttempt& abort) {
   auto run = self->state.runs.find(abort.run);
   if (run == self->state.runs.end()) return;
   send_to_partition(
@@ -125,7 +125,7 @@ void abort(Self self, const Coordinator::AbortAttempt& abort) {
       AbortPartition{run->second.compiled, abort.partition, abort.attempt, abort.run, abort.cause});
 }
 
-void revoke(Self self, const Coordinator::RevokeGrant& revoke) {
+void revoke(MasterSelf self, const Coordinator::RevokeGrant& revoke) {
   auto run = self->state.runs.find(revoke.run);
   if (run == self->state.runs.end()) return;
   send_to_partition(
@@ -134,7 +134,7 @@ void revoke(Self self, const Coordinator::RevokeGrant& revoke) {
 }
 
 // What the client waited for, and how much of it for a commit of several shards.
-void record(Self self, const RunId& id, const ActiveRun& run) {
+void record(MasterSelf self, const RunId& id, const ActiveRun& run) {
   Trace* trace = active(self->state.options.trace);
   if (!trace || run.began_ns == 0) return;
   TraceTrack& line = trace->track("runs");
@@ -145,7 +145,7 @@ void record(Self self, const RunId& id, const ActiveRun& run) {
                 run.prepared_ns, now_ns);
 }
 
-void prepare(Self self, Coordinator::SendPrepare& send) {
+void prepare(MasterSelf self, Coordinator::SendPrepare& send) {
   auto& s = self->state;
   if (auto run = s.runs.find(send.prepare.run);
       active(s.options.trace) && run != s.runs.end() && run->second.prepared_ns == 0)
@@ -154,7 +154,7 @@ void prepare(Self self, Coordinator::SendPrepare& send) {
     self->send(p->second.actor, std::move(send.prepare));
 }
 
-void answer(Self self, Coordinator::Answer& answer) {
+void answer(MasterSelf self, Coordinator::Answer& answer) {
   auto& s = self->state;
   auto it = s.runs.find(answer.run);
   if (it == s.runs.end()) return;
@@ -174,13 +174,13 @@ void answer(Self self, Coordinator::Answer& answer) {
   run.call->finish(std::move(result));
 }
 
-void unload(Self self, CompiledId id) {
+void unload(MasterSelf self, CompiledId id) {
   auto& s = self->state;
   std::erase_if(s.executors, [&](const auto& e) { return e.first.first == id; });
   for (auto& [_, process] : s.processes) self->send(process.actor, UnloadStep{id});
 }
 
-void session_closed(Self self, std::uint64_t session) {
+void session_closed(MasterSelf self, std::uint64_t session) {
   auto& s = self->state;
   auto it = s.sessions.find(session);
   if (it == s.sessions.end() || it->second.closing.empty()) return;
@@ -195,15 +195,15 @@ void session_closed(Self self, std::uint64_t session) {
   self->send(s.compiler, CompileWork{[graphs = s.graphs, session] { graphs->forget(session); }});
 }
 
-void end_reset(Self self);
+void end_reset(MasterSelf self);
 
-void schedule_tick(Self self) {
+void schedule_tick(MasterSelf self) {
   auto& s = self->state;
   if (auto runs = s.wake_up.want(s.coordinator->next_wakeup(), now(self)))
     self->delayed_send(self, *runs, Tick{});
 }
 
-void carry_out(Self self, Coordinator::Outputs& out) {
+void carry_out(MasterSelf self, Coordinator::Outputs& out) {
   auto& s = self->state;
   for (std::size_t i = 0; i < out.size(); ++i) {
     auto& output = out[i];
@@ -250,7 +250,8 @@ std::vector<TargetDevice> all_devices(const MasterState& s, std::vector<ProcessI
   return devices;
 }
 
-Target make_target(Self self, const ClientSession& session, std::vector<TargetDevice> devices) {
+Target make_target(MasterSelf self, const ClientSession& session,
+                   std::vector<TargetDevice> devices) {
   auto& s = self->state;
   Target target;
   target.devices = std::move(devices);
@@ -272,7 +273,7 @@ void remember_placements(ClientSession& session, const CompiledGraph& graph) {
 // A piece of work, by its number and with the flag that stops it.
 using Work = std::function<void(std::uint64_t, const StopFlag&)>;
 
-void give_work(Self self, ClientSession& session, Work work) {
+void give_work(MasterSelf self, ClientSession& session, Work work) {
   auto& s = self->state;
   session.work = s.next_work++;
   session.stop = std::make_shared<std::atomic<bool>>(false);
@@ -282,7 +283,7 @@ void give_work(Self self, ClientSession& session, Work work) {
              }});
 }
 
-void begin_extend(Self self, ClientSession& session, const ExtendSession& message) {
+void begin_extend(MasterSelf self, ClientSession& session, const ExtendSession& message) {
   auto work = [graphs = self->state.graphs, master = MasterActor(self), id = message.session,
                graph = message.graph, from = message.from,
                hash = message.hash](std::uint64_t number, const StopFlag&) {
@@ -294,7 +295,7 @@ void begin_extend(Self self, ClientSession& session, const ExtendSession& messag
 }
 
 // True when it is answered already.
-Expected<bool> begin_compile(Self self, ClientSession& session, const CompileStep& message) {
+Expected<bool> begin_compile(MasterSelf self, ClientSession& session, const CompileStep& message) {
   auto& s = self->state;
   TROUPE_TRY(s.stopped);
   if (session.version == 0) return invalid_argument("the session has no graph");
@@ -335,7 +336,7 @@ Expected<bool> begin_compile(Self self, ClientSession& session, const CompileSte
   return false;
 }
 
-void begin_next(Self self, ClientSession& session) {
+void begin_next(MasterSelf self, ClientSession& session) {
   auto& s = self->state;
   while (session.work == 0 && !session.asked.empty()) {
     if (auto* extend = std::get_if<ExtendSession>(&session.asked.front()))
@@ -350,7 +351,7 @@ void begin_next(Self self, ClientSession& session) {
 }
 
 template <class Message>
-void ask(Self self, const Message& message) {
+void ask(MasterSelf self, const Message& message) {
   auto& s = self->state;
   auto session = s.sessions.find(message.session);
   if (session == s.sessions.end() || !session->second.closing.empty())
@@ -365,7 +366,7 @@ ClientSession* worked_for(MasterState& s, std::uint64_t session, std::uint64_t w
   return at == s.sessions.end() || at->second.work != work ? nullptr : &at->second;
 }
 
-void graph_extended(Self self, const GraphExtended& message) {
+void graph_extended(MasterSelf self, const GraphExtended& message) {
   ClientSession* session = worked_for(self->state, message.session, message.work);
   if (!session) return;
   session->work = 0;
@@ -375,7 +376,8 @@ void graph_extended(Self self, const GraphExtended& message) {
   begin_next(self, *session);
 }
 
-void send_loads(Self self, ClientSession& session, StepEntry& step, CompiledStepDraft& draft) {
+void send_loads(MasterSelf self, ClientSession& session, StepEntry& step,
+                CompiledStepDraft& draft) {
   auto& s = self->state;
   for (const auto& partition : step.shape->partitions) step.loading.insert(partition.process);
   for (ProcessId id : step.loading) {
@@ -388,7 +390,7 @@ void send_loads(Self self, ClientSession& session, StepEntry& step, CompiledStep
   }
 }
 
-Status add_step(Self self, ClientSession& session, const CompileStep& message,
+Status add_step(MasterSelf self, ClientSession& session, const CompileStep& message,
                 CompiledStepDraft& draft) {
   auto& s = self->state;
   TROUPE_TRY(s.stopped);
@@ -417,7 +419,7 @@ Status add_step(Self self, ClientSession& session, const CompileStep& message,
   return ok_status();
 }
 
-void step_compiled(Self self, const StepCompiled& message) {
+void step_compiled(MasterSelf self, const StepCompiled& message) {
   auto& s = self->state;
   ClientSession* session = worked_for(s, message.session, message.work);
   if (!session) return;
@@ -438,7 +440,7 @@ void give_up_work(ClientSession& session) {
   session.work = 0;
 }
 
-void step_loaded(Self self, const StepLoaded& message) {
+void step_loaded(MasterSelf self, const StepLoaded& message) {
   auto& s = self->state;
   StepEntry* step = s.steps->find(message.compiled);
   if (!step || step->loading.erase(message.process) == 0) return;
@@ -460,7 +462,7 @@ void step_loaded(Self self, const StepLoaded& message) {
 // Runs.
 
 // What is wrong with a message about a run under way. Partitions of this process are not asked.
-Status check_member(Self self, const PartitionDone& message) {
+Status check_member(MasterSelf self, const PartitionDone& message) {
   auto& s = self->state;
   auto run = s.runs.find(message.run);
   if (run == s.runs.end() || s.executors.contains({run->second.compiled, message.partition}))
@@ -469,7 +471,7 @@ Status check_member(Self self, const PartitionDone& message) {
 }
 
 // The run ends with what is wrong; a process that says such things is a member no longer.
-void expel(Self self, const PartitionDone& message, Status lie, Coordinator::Outputs& out) {
+void expel(MasterSelf self, const PartitionDone& message, Status lie, Coordinator::Outputs& out) {
   auto& s = self->state;
   const StepShape& step = *s.runs.at(message.run).shape;
   const std::size_t partition =
@@ -488,7 +490,7 @@ void expel(Self self, const PartitionDone& message, Status lie, Coordinator::Out
   s.coordinator->partition_done(failed, now(self), out);
 }
 
-void partition_done(Self self, const PartitionDone& message) {
+void partition_done(MasterSelf self, const PartitionDone& message) {
   Coordinator::Outputs out;
   if (Status lie = check_member(self, message); !lie.ok())
     expel(self, message, std::move(lie), out);
@@ -497,7 +499,7 @@ void partition_done(Self self, const PartitionDone& message) {
   carry_out(self, out);
 }
 
-Status begin_run(Self self, RunStep& message) {
+Status begin_run(MasterSelf self, RunStep& message) {
   auto& s = self->state;
   auto session = s.sessions.find(message.run.session);
   if (session == s.sessions.end() || !session->second.closing.empty())
@@ -531,7 +533,7 @@ Status begin_run(Self self, RunStep& message) {
   return ok_status();
 }
 
-void close_session(Self self, const CloseSession& message) {
+void close_session(MasterSelf self, const CloseSession& message) {
   auto& s = self->state;
   auto session = s.sessions.find(message.session);
   if (session == s.sessions.end()) return message.call->finish({});
@@ -551,7 +553,7 @@ void close_session(Self self, const CloseSession& message) {
   carry_out(self, out);
 }
 
-void rewind(Self self, const RewindStep& message) {
+void rewind(MasterSelf self, const RewindStep& message) {
   auto& s = self->state;
   StepEntry* step = s.steps->find(message.compiled);
   CallResult result;
@@ -567,7 +569,7 @@ void rewind(Self self, const RewindStep& message) {
 // begins any more; runs that have begun are cancelled. When the last of them is over the workers
 // unload the steps and drop the containers, and only then are steps compiled again.
 
-void reset(Self self, const ResetContainers& message) {
+void reset(MasterSelf self, const ResetContainers& message) {
   auto& s = self->state;
   if (!s.stopped.ok()) return fail(message.call, s.stopped);
   std::set<std::string> containers(message.containers.begin(), message.containers.end());
@@ -593,7 +595,7 @@ void reset(Self self, const ResetContainers& message) {
   end_reset(self);
 }
 
-void end_reset(Self self) {
+void end_reset(MasterSelf self) {
   auto& s = self->state;
   if (!s.reset || std::any_of(s.runs.begin(), s.runs.end(), [&](const auto& run) {
         return s.reset->steps.contains(run.second.compiled);
@@ -619,7 +621,7 @@ void end_reset(Self self) {
   for (auto& [_, session] : s.sessions) begin_next(self, session);
 }
 
-void process_lost(Self self, const ProcessLost& message) {
+void process_lost(MasterSelf self, const ProcessLost& message) {
   auto& s = self->state;
   if (!s.processes.contains(message.process)) return;
   Status why = unavailable(fmt::format(
@@ -662,7 +664,7 @@ std::vector<std::string> describe(const MasterState& s) {
   return lines;
 }
 
-MasterActor::behavior_type master_behavior(Self self, MasterOptions options) {
+MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions options) {
   auto& s = self->state;
   s.coordinator.emplace(options.coordinator);
   s.steps.emplace(options.compiled_steps);

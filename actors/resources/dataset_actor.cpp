@@ -33,14 +33,14 @@ struct DatasetState {
   bool ticking = false;
 };
 
-using Self = DatasetActor::stateful_pointer<DatasetState>;
+using DatasetSelf = DatasetActor::stateful_pointer<DatasetState>;
 
 Expected<Pipeline>& opened(DatasetState& s) {
   if (!s.pipeline) s.pipeline.emplace(open_local_dataset(s.def));
   return *s.pipeline;
 }
 
-void tick_soon(Self self) {
+void tick_soon(DatasetSelf self) {
   if (self->state.ticking) return;
   self->state.ticking = true;
   self->send(self, Tick{});
@@ -61,7 +61,7 @@ Expected<std::vector<Tensor>> element(DatasetState& s, std::uint64_t position) {
   return make(*pipeline, position);
 }
 
-void serve(Self self, const ResourceCall& message) {
+void serve(DatasetSelf self, const ResourceCall& message) {
   auto& s = self->state;
   const std::uint64_t position = message.request.items.front().position;
   auto made = element(s, position);
@@ -77,7 +77,7 @@ void serve(Self self, const ResourceCall& message) {
   if (s.ahead.size() < s.prefetch) tick_soon(self);
 }
 
-void make_ahead(Self self) {
+void make_ahead(DatasetSelf self) {
   auto& s = self->state;
   s.ticking = false;
   Expected<Pipeline>& pipeline = opened(s);
@@ -90,7 +90,7 @@ void make_ahead(Self self) {
   if (ok && s.ahead.size() < s.prefetch) tick_soon(self);
 }
 
-DatasetActor::behavior_type dataset_behavior(Self self, NodeDef def) {
+DatasetActor::behavior_type dataset_behavior(DatasetSelf self, NodeDef def) {
   auto& s = self->state;
   if (auto it = def.attrs.find("prefetch"); it != def.attrs.end())
     s.prefetch =

@@ -16,9 +16,9 @@ struct ResourceState {
   AskedRequests asked;
 };
 
-using Self = ResourceActor::stateful_pointer<ResourceState>;
+using ResourceSelf = ResourceActor::stateful_pointer<ResourceState>;
 
-void carry_out(Self self, ResourceReply& reply) {
+void carry_out(ResourceSelf self, ResourceReply& reply) {
   auto asked = self->state.asked.take(reply.id);
   if (!asked) return;
   ResourceAnswer answer{asked->attempt, asked->id, std::move(reply.status),
@@ -27,26 +27,27 @@ void carry_out(Self self, ResourceReply& reply) {
   self->send(asked->reply_to, std::move(answer));
 }
 
-void carry_out(Self self, ResourceStaged& staged) {
+void carry_out(ResourceSelf self, ResourceStaged& staged) {
   self->send(self->state.worker, StagedAt{self->state.id, std::move(staged)});
 }
 
-void carry_out(Self self, ResourceBlocked& blocked) {
+void carry_out(ResourceSelf self, ResourceBlocked& blocked) {
   self->send(self->state.worker,
              BlockedAt{self->state.id, std::move(blocked.waiting), std::move(blocked.marked)});
 }
 
 // One input of the machine, and what follows from it.
 template <class Input>
-void feed(Self self, Input input) {
+void feed(ResourceSelf self, Input input) {
   Resource::Outputs out;
   input(*self->state.resource, out);
   for (Resource::Output& output : out)
     std::visit([self](auto& what) { carry_out(self, what); }, output);
 }
 
-ResourceActor::behavior_type resource_behavior(Self self, std::shared_ptr<Resource> resource,
-                                               ResourceId id, WorkerActor worker) {
+ResourceActor::behavior_type resource_behavior(ResourceSelf self,
+                                               std::shared_ptr<Resource> resource, ResourceId id,
+                                               WorkerActor worker) {
   self->state.resource = std::move(resource);
   self->state.id = id;
   self->state.worker = std::move(worker);

@@ -25,9 +25,9 @@ struct VariablesState {
   AskedRequests asked;
 };
 
-using Self = VariablesActor::stateful_pointer<VariablesState>;
+using VariablesSelf = VariablesActor::stateful_pointer<VariablesState>;
 
-void run_task(Self self, VariableStore::Task task) {
+void run_task(VariablesSelf self, VariableStore::Task task) {
   auto& s = self->state;
   auto work = [device = s.device, alive = s.alive, me = VariablesActor(self),
                shared = std::make_shared<VariableStore::Task>(std::move(task))](Lanes& lanes) {
@@ -42,7 +42,7 @@ void run_task(Self self, VariableStore::Task task) {
   self->send(s.lanes, RunOnLanes{std::move(work)});
 }
 
-void carry_out(Self self, VariableStore::Outputs& out) {
+void carry_out(VariablesSelf self, VariableStore::Outputs& out) {
   auto& s = self->state;
   for (auto& output : out) {
     if (auto* read = std::get_if<VariableStore::ReadReply>(&output)) {
@@ -90,8 +90,8 @@ VariableStore::LogRequest log_of(std::uint64_t id, ResourceRequest& request) {
   return log;
 }
 
-VariablesActor::behavior_type variables_behavior(Self self, std::string name, ResourceId id,
-                                                 Device* device, DeviceActor lanes,
+VariablesActor::behavior_type variables_behavior(VariablesSelf self, std::string name,
+                                                 ResourceId id, Device* device, DeviceActor lanes,
                                                  WorkerActor worker, std::shared_ptr<void> alive) {
   auto& s = self->state;
   s.alive = std::move(alive);

@@ -50,16 +50,16 @@ struct ExecutorState {
   PartitionRuns::Outputs spare;  // empty; its memory serves every input
 };
 
-using Self = ExecutorActor::stateful_pointer<ExecutorState>;
+using ExecutorSelf = ExecutorActor::stateful_pointer<ExecutorState>;
 
 // Carrying out what the machine says.
 
-void carry_out(Self self, PartitionRuns::Ask& ask) {
+void carry_out(ExecutorSelf self, PartitionRuns::Ask& ask) {
   self->send(self->state.setup.resources[ask.resource],
              ResourceCall{std::move(ask.request), ExecutorActor(self)});
 }
 
-void carry_out(Self self, PartitionRuns::Burst& burst) {
+void carry_out(ExecutorSelf self, PartitionRuns::Burst& burst) {
   const auto& setup = self->state.setup;
   TraceTrack* line = self->state.runs->line();
   const std::int64_t queued_ns = line ? Trace::now_ns() : 0;
@@ -75,7 +75,7 @@ void carry_out(Self self, PartitionRuns::Burst& burst) {
   self->send(setup.device, RunOnLanes{std::move(work)});
 }
 
-void carry_out(Self self, PartitionRuns::Await& await) {
+void carry_out(ExecutorSelf self, PartitionRuns::Await& await) {
   self->state.setup.partition.program->device().on_complete(
       await.wait.ticket,
       [me = ExecutorActor(self), attempt = await.attempt, wait = await.wait.id](Status status) {
@@ -83,22 +83,22 @@ void carry_out(Self self, PartitionRuns::Await& await) {
       });
 }
 
-void carry_out(Self self, PartitionDone& done) {
+void carry_out(ExecutorSelf self, PartitionDone& done) {
   self->send(self->state.setup.coordinator, std::move(done));
 }
 
-void carry_out(Self self, GrantReturned& returned) {
+void carry_out(ExecutorSelf self, GrantReturned& returned) {
   self->send(self->state.setup.coordinator, returned);
 }
 
-void carry_out(Self self, PartitionRuns::Outputs& out) {
+void carry_out(ExecutorSelf self, PartitionRuns::Outputs& out) {
   for (PartitionRuns::Output& output : out)
     std::visit([self](auto& what) { carry_out(self, what); }, output);
 }
 
 // One input of the machine, and what follows from it.
 template <class Input>
-void feed(Self self, Input input) {
+void feed(ExecutorSelf self, Input input) {
   PartitionRuns::Outputs out = std::exchange(self->state.spare, {});
   input(*self->state.runs, out);
   carry_out(self, out);
@@ -106,7 +106,7 @@ void feed(Self self, Input input) {
   self->state.spare = std::move(out);
 }
 
-ExecutorActor::behavior_type executor_behavior(Self self, ExecutorSetup setup) {
+ExecutorActor::behavior_type executor_behavior(ExecutorSelf self, ExecutorSetup setup) {
   self->state.runs.emplace(setup.partition, [routes = setup.routes](const AttemptId& attempt) {
     return std::make_shared<Outbox>(routes, attempt);
   });

@@ -41,9 +41,9 @@ struct WorkerState {
   WakeUp wake_up;
 };
 
-using Self = WorkerActor::stateful_pointer<WorkerState>;
+using WorkerSelf = WorkerActor::stateful_pointer<WorkerState>;
 
-Instant now(Self self) { return self->clock().now().time_since_epoch(); }
+Instant now(WorkerSelf self) { return self->clock().now().time_since_epoch(); }
 
 // The shard.
 
@@ -53,7 +53,7 @@ ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource
                                 stage.resource.index))};
 }
 
-void carry_out(Self self, Shard::Outputs& out) {
+void carry_out(WorkerSelf self, Shard::Outputs& out) {
   auto& s = self->state;
   Shard::Outputs more;
   for (auto& output : out) {
@@ -83,7 +83,7 @@ void carry_out(Self self, Shard::Outputs& out) {
 // Resources.
 
 // Steps that use them are gone.
-void drop_containers(Self self, const std::vector<std::string>& names) {
+void drop_containers(WorkerSelf self, const std::vector<std::string>& names) {
   auto& s = self->state;
   Shard::Outputs out;
   for (const ResourceId& id : s.resources->drop(names))
@@ -92,7 +92,7 @@ void drop_containers(Self self, const std::vector<std::string>& names) {
 }
 
 // Finds or makes what the plan names.
-Status resolve(Self self, const Plan& plan, ResourceTable::Declared& declared,
+Status resolve(WorkerSelf self, const Plan& plan, ResourceTable::Declared& declared,
                ExecutorSetup& setup) {
   auto& s = self->state;
   for (const ResourceRef& ref : plan.resources) {
@@ -114,7 +114,7 @@ struct Loading {
   std::vector<InboundChannel> inbound;
 };
 
-Status load_partition(Self self, CompiledId compiled, PreparedStep::Partition& partition,
+Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partition& partition,
                       Loading& loading) {
   auto& s = self->state;
   const Plan& plan = partition.program->plan();
@@ -153,7 +153,7 @@ Status check_feeds(const std::vector<FeedSpec>& specs, const std::vector<Tensor>
   return ok_status();
 }
 
-void route(Self self, const PreparedStep& prepared, Loading& loading) {
+void route(WorkerSelf self, const PreparedStep& prepared, Loading& loading) {
   ProcessId me = self->state.options.process;
   const std::vector<ProcessId>& owner = prepared.owner;
   for (const Channel& channel : prepared.channels) {
@@ -172,7 +172,7 @@ void route(Self self, const PreparedStep& prepared, Loading& loading) {
 }
 
 // Answers when every container knows its variables: a run that starts afterwards finds them.
-void declare_all(Self self, CompiledId compiled, Loading& loading) {
+void declare_all(WorkerSelf self, CompiledId compiled, Loading& loading) {
   auto& s = self->state;
   auto left = std::make_shared<std::pair<std::size_t, Status>>(loading.declared.size(), Status{});
   auto answer = [coordinator = s.options.coordinator, id = compiled,
@@ -192,19 +192,19 @@ void declare_all(Self self, CompiledId compiled, Loading& loading) {
   }
 }
 
-void answer_load(Self self, CompiledId compiled, Status status) {
+void answer_load(WorkerSelf self, CompiledId compiled, Status status) {
   auto& s = self->state;
   self->send(s.options.coordinator, StepLoaded{compiled, s.options.process, std::move(status)});
 }
 
-void load_graph(Self self, const LoadGraph& message) {
+void load_graph(WorkerSelf self, const LoadGraph& message) {
   auto& s = self->state;
   self->send(s.compiler, CompileWork{[loader = s.loader, message] { loader->load(message); }});
 }
 
 // Compiles beside what runs. StepPrepared goes on from there, unless the step was unloaded
 // meanwhile.
-void prepare_step(Self self, const LoadStep& message) {
+void prepare_step(WorkerSelf self, const LoadStep& message) {
   auto& s = self->state;
   if (s.steps.contains(message.compiled) || s.preparing.contains(message.compiled))
     return answer_load(self, message.compiled,
@@ -221,7 +221,7 @@ void prepare_step(Self self, const LoadStep& message) {
   self->send(s.compiler, CompileWork{std::move(work)});
 }
 
-Status load_step(Self self, CompiledId compiled, PreparedStep& prepared) {
+Status load_step(WorkerSelf self, CompiledId compiled, PreparedStep& prepared) {
   auto& s = self->state;
   TROUPE_TRY(prepared.status);
   Loading loading;
@@ -250,7 +250,7 @@ Status load_step(Self self, CompiledId compiled, PreparedStep& prepared) {
   return ok_status();
 }
 
-void step_prepared(Self self, const StepPrepared& message) {
+void step_prepared(WorkerSelf self, const StepPrepared& message) {
   auto& s = self->state;
   auto at = s.preparing.find(message.compiled);
   if (at == s.preparing.end() || at->second != message.stop) return;
@@ -259,7 +259,7 @@ void step_prepared(Self self, const StepPrepared& message) {
     answer_load(self, message.compiled, std::move(status));
 }
 
-void unload(Self self, CompiledId id) {
+void unload(WorkerSelf self, CompiledId id) {
   auto& s = self->state;
   if (auto preparing = s.preparing.extract(id)) *preparing.mapped() = true;
   auto step = s.steps.extract(id);
@@ -276,7 +276,7 @@ const ExecutorActor* executor(WorkerState& s, CompiledId id, std::uint32_t parti
   return it == step->second.executors.end() ? nullptr : &it->second;
 }
 
-void refuse(Self self, const AttemptId& attempt, const RunId& run, std::uint32_t partition,
+void refuse(WorkerSelf self, const AttemptId& attempt, const RunId& run, std::uint32_t partition,
             Status why) {
   PartitionDone done;
   done.attempt = attempt;
@@ -286,14 +286,14 @@ void refuse(Self self, const AttemptId& attempt, const RunId& run, std::uint32_t
   self->send(self->state.options.coordinator, std::move(done));
 }
 
-void not_loaded(Self self, const AttemptId& attempt, const RunId& run, CompiledId id,
+void not_loaded(WorkerSelf self, const AttemptId& attempt, const RunId& run, CompiledId id,
                 std::uint32_t partition) {
   refuse(self, attempt, run, partition,
          not_found(fmt::format("compiled step {} is not loaded in process {}", id,
                                self->state.options.process)));
 }
 
-void start(Self self, StartPartition& message) {
+void start(WorkerSelf self, StartPartition& message) {
   const ExecutorActor* e = executor(self->state, message.compiled, message.partition);
   if (!e)
     return not_loaded(self, message.attempt.id, message.attempt.run, message.compiled,
@@ -307,14 +307,14 @@ void start(Self self, StartPartition& message) {
 }
 
 // This process is of no use to the job any more: whoever waits for it is told why.
-void give_up(Self self, const Status& why) {
+void give_up(WorkerSelf self, const Status& why) {
   auto& s = self->state;
   TROUPE_LOG(error, "worker", why.text());
   if (s.options.hub) return s.options.hub->close(0, why);
   if (s.options.master) self->send(s.options.master, ProcessLost{s.options.process, why});
 }
 
-void leave(Self self) {
+void leave(WorkerSelf self) {
   auto& s = self->state;
   auto reason = caf::exit_reason::user_shutdown;
   for (auto& [_, step] : s.steps)
@@ -326,7 +326,7 @@ void leave(Self self) {
   self->quit(reason);
 }
 
-WorkerActor::behavior_type worker_behavior(Self self, WorkerOptions options) {
+WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions options) {
   auto& s = self->state;
   s.shard.emplace(options.process, options.view);
   s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,

@@ -5,7 +5,6 @@
 #include "troupe/graph/control/body.hpp"
 #include "troupe/graph/control/ops.hpp"
 #include "troupe/graph/detail/device_over.hpp"
-#include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {

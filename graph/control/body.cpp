@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/core/name.hpp"
 #include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/detail/value_type.hpp"
 
 namespace troupe {
@@ -20,7 +20,7 @@ ValueType type_of(const Output& value) { return {value.dtype(), value.shape()}; 
 Body::Body(GraphBuilder& g, std::string_view name, Site site, bool beside)
     : root_(g.root()), parent_(beside ? &root_ : &g.innermost()), beside_(beside) {
   if (!valid_node_name(name))
-    throw Error(invalid_argument(detail::quoted(name) + " is no name of a function").at(site));
+    throw Error(invalid_argument(quoted(name) + " is no name of a function").at(site));
   name_ = name;
   for (int n = 1; root_.functions_.contains(name_); ++n)
     name_ = std::string(name) + "_" + std::to_string(n);

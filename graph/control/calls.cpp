@@ -1,10 +1,10 @@
 // What a call must be for the functions that it names.
 #include <unordered_set>
 
+#include "troupe/core/name.hpp"
 #include "troupe/graph/control/body.hpp"
 #include "troupe/graph/control/ops.hpp"
 #include "troupe/graph/detail/node_check.hpp"
-#include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/detail/value_type.hpp"
 
 namespace troupe {
@@ -124,7 +124,7 @@ Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFu
   for (const std::string& name : names) {
     if (!seen.insert(name).second && call.op != "While") continue;
     const FunctionDef* f = find(name);
-    if (!f) return not_found(call.op + ": there is no function " + detail::quoted(name));
+    if (!f) return not_found(call.op + ": there is no function " + quoted(name));
     TROUPE_TRY(check_arguments(*f, arguments));
     if (call.op == "While" && first) {
       TROUPE_TRY(loop_results(call, *first, *f, shapes));

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t kMostFunctions = std::size_t{1} << 16;
 
-using detail::quoted;
-
 Status in_function(const Status& status, const FunctionDef& f) {
   return status.at(f.site).in("in function " + quoted(f.name));
 }

@@ -1,4 +1,4 @@
-// How errors show names: cut to a readable length, with near ones beside them.
+// What an error says beside a name that is not known.
 #pragma once
 
 #include <string>
@@ -8,11 +8,6 @@
 #include "troupe/core/name.hpp"
 
 namespace troupe::detail {
-
-inline std::string quoted(std::string_view name) {
-  constexpr std::size_t kMost = 80;
-  return "'" + std::string(name.substr(0, kMost)) + (name.size() > kMost ? "...'" : "'");
-}
 
 // "; did you mean MatMul, MatMulGrad?", or nothing.
 inline std::string suggest(std::string_view wanted, const std::vector<std::string>& known) {

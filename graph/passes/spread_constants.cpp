@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 // Above this the memory of another copy is dearer than a message.
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kSpreadBytes = std::size_t{1} << 20;
 
 bool has_kernel(const NodeDef& constant, const std::string& device, const Target& target) {
   if (!target.kernels) return true;
@@ -21,7 +21,7 @@ bool can_spread(const NodeDef& node) {
   if (node.op != "Const" || !node.control.empty()) return false;
   const auto attr = node.attrs.find("value");
   const Tensor* value = attr == node.attrs.end() ? nullptr : attr->second.get<Tensor>();
-  return value && value->bytes() <= kMostBytes;
+  return value && value->bytes() <= kSpreadBytes;
 }
 
 using Readers = std::map<NodeId, std::set<std::string>>;  // other devices that read a constant

@@ -132,9 +132,6 @@ const std::array<std::vector<Glyph>, 10>& glyphs() {
   return all;
 }
 
-double in_range(Random& random, double low, double high) {
-  return low + (high - low) * random.uniform();
-}
 // Bell-shaped, of deviation 1, within +-3.5.
 double bell(Random& random) {
   double sum = 0;
@@ -220,8 +217,8 @@ class Paper {
 
 void draw_glyph(const Glyph& glyph, Random& random, const DigitStyle& style, Paper& paper) {
   const Warp warp(random, style.warp);
-  const double width = in_range(random, 1.0, 3.0), soft = in_range(random, 0.8, 1.5);
-  const double ink = in_range(random, 0.7, 1.0);
+  const double width = random.uniform(1.0, 3.0), soft = random.uniform(0.8, 1.5);
+  const double ink = random.uniform(0.7, 1.0);
   for (const Stroke& stroke : glyph) {
     std::vector<Point> points;
     for (Point p : stroke.points) {
@@ -236,12 +233,12 @@ void draw_glyph(const Glyph& glyph, Random& random, const DigitStyle& style, Pap
 
 // Short strokes anywhere, fainter than the digit's.
 void draw_clutter(Random& random, double amount, Paper& paper) {
-  const int strokes = int(in_range(random, 0, 3.5 * amount));
+  const int strokes = int(random.uniform(0, 3.5 * amount));
   for (int i = 0; i < strokes; ++i) {
-    const Point a{in_range(random, 0, 27), in_range(random, 0, 27)};
+    const Point a{random.uniform(0, 27), random.uniform(0, 27)};
     const std::array<Point, 2> line = {
-        {a, {a.x + in_range(random, -7, 7), a.y + in_range(random, -7, 7)}}};
-    paper.draw(line, in_range(random, 0.6, 1.6), 1, in_range(random, 0.25, 0.6));
+        {a, {a.x + random.uniform(-7, 7), a.y + random.uniform(-7, 7)}}};
+    paper.draw(line, random.uniform(0.6, 1.6), 1, random.uniform(0.25, 0.6));
   }
 }
 

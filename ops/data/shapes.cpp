@@ -14,10 +14,6 @@ struct Color {
   double red = 0, green = 0, blue = 0;
 };
 
-double in_range(Random& random, double low, double high) {
-  return low + (high - low) * random.uniform();
-}
-
 // Whether a point belongs to a shape, which stands around the origin within radius 1.
 using Inside = bool (*)(double x, double y);
 
@@ -64,12 +60,12 @@ constexpr std::array<Inside, 10> kShapes = {disk, ring, square,   triangle, cros
 class Place {
  public:
   Place(Random& random, double smallest, double largest) {
-    const double angle = in_range(random, 0, 2 * std::numbers::pi);
-    const double size = in_range(random, smallest, largest);
-    const double squeeze = in_range(random, 0.8, 1.25);
+    const double angle = random.uniform(0, 2 * std::numbers::pi);
+    const double size = random.uniform(smallest, largest);
+    const double squeeze = random.uniform(0.8, 1.25);
     const double room = std::max(1.0, kShapeSide / 2.0 - 0.85 * size);
-    x_ = kShapeSide / 2.0 + in_range(random, -room, room);
-    y_ = kShapeSide / 2.0 + in_range(random, -room, room);
+    x_ = kShapeSide / 2.0 + random.uniform(-room, room);
+    y_ = kShapeSide / 2.0 + random.uniform(-room, room);
     const double c = std::cos(angle), s = std::sin(angle);
     xx_ = c / (size * squeeze), xy_ = s / (size * squeeze);
     yx_ = -s * squeeze / size, yy_ = c * squeeze / size;
@@ -103,7 +99,7 @@ class Picture {
  public:
   // A color that turns into another one from one side to the other.
   void fill(Random& random, const Color& from, const Color& to) {
-    const double angle = in_range(random, 0, 2 * std::numbers::pi);
+    const double angle = random.uniform(0, 2 * std::numbers::pi);
     const double dx = std::cos(angle) / kShapeSide, dy = std::sin(angle) / kShapeSide;
     for (int y = 0; y < kShapeSide; ++y)
       for (int x = 0; x < kShapeSide; ++x)
@@ -144,7 +140,7 @@ int draw_shape(std::uint64_t seed, std::uint64_t index, std::uint8_t* image) {
   }
   const Place place(random, 7.5, 13);
   picture.draw(kShapes[std::size_t(label)], place, color_against(random, ground), 1);
-  const double grain = in_range(random, 0, 0.12);
+  const double grain = random.uniform(0, 0.12);
   for (int y = 0; y < kShapeSide; ++y) {
     for (int x = 0; x < kShapeSide; ++x) {
       const Color& c = picture.at(x, y);
