@@ -25,11 +25,11 @@ class Borrowed final : public caf::execution_unit {
   ~Borrowed() override { current = nullptr; }
 
   void exec_later(caf::resumable* job) override {
-    auto* actor = dynamic_cast<caf::scheduled_actor*>(job);
-    if (actor != nullptr && is_short(*actor))
-      ready_.push_back(actor);
-    else
-      system().scheduler().enqueue(job);
+    if (job->subtype() == caf::resumable::scheduled_actor) {
+      auto* actor = static_cast<caf::scheduled_actor*>(job);
+      if (is_short(*actor)) return ready_.push_back(actor);
+    }
+    system().scheduler().enqueue(job);
   }
 
   void run() {

@@ -261,15 +261,17 @@ Coordinator::Run* Coordinator::find(const AttemptId& attempt, const RunId& run) 
   return at != runs_.end() && at->second.attempt.id == attempt ? &at->second : nullptr;
 }
 
-void Coordinator::partition_done(const PartitionDone& message, Instant now, Outputs& out) {
+void Coordinator::partition_done(PartitionDone message, Instant now, Outputs& out) {
   Run* run = find(message.attempt, message.run);
   if (!run || message.partition >= run->step->partitions.size()) return;
   if (run->phase != Phase::running && run->phase != Phase::aborting) return;
-  if (!run->done.emplace(message.partition, message).second) return;
+  auto [at, first] = run->done.try_emplace(message.partition, std::move(message));
+  if (!first) return;
+  const PartitionDone& done = at->second;
   if (run->phase == Phase::aborting)
-    done_while_aborting(*run, message, now, out);
-  else if (!message.status.ok())
-    fail(*run, message.status, now, out);
+    done_while_aborting(*run, done, now, out);
+  else if (!done.status.ok())
+    fail(*run, done.status, now, out);
   else if (run->done.size() == run->step->partitions.size())
     all_done(*run, now, out);
   settle(now, out);

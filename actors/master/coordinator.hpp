@@ -179,7 +179,7 @@ class Coordinator {
   void run(const RunRequest& request, Instant now, Outputs& out);
   // Too late once its number is decided: it then ends as it would have.
   void cancel(RunId run, Status cause, Instant now, Outputs& out);
-  void partition_done(const PartitionDone& message, Instant now, Outputs& out);
+  void partition_done(PartitionDone message, Instant now, Outputs& out);
   void staged(const Staged& message, Instant now, Outputs& out);
   void grant_returned(const GrantReturned& message, Instant now, Outputs& out);
   void blocked(const BlockedReport& message, Instant now, Outputs& out);

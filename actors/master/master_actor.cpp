@@ -63,6 +63,7 @@ struct MasterState {
   static constexpr const char* name = kMaster;
   MasterOptions options;
   std::optional<Coordinator> coordinator;
+  Coordinator::Outputs spare;  // empty; its memory serves every input
   std::optional<StepTable> steps;
   CompilerActor compiler;
   std::shared_ptr<SessionGraphs> graphs;  // the compile thread's
@@ -78,8 +79,6 @@ struct MasterState {
 };
 
 using MasterSelf = MasterActor::stateful_pointer<MasterState>;
-
-Instant now(MasterSelf self) { return self->clock().now().time_since_epoch(); }
 
 void fail(const std::shared_ptr<Call>& call, Status status) {
   CallResult result;
@@ -197,9 +196,9 @@ void session_closed(MasterSelf self, std::uint64_t session) {
 
 void end_reset(MasterSelf self);
 
-void schedule_tick(MasterSelf self) {
+void schedule_tick(MasterSelf self, Instant now) {
   auto& s = self->state;
-  if (auto runs = s.wake_up.want(s.coordinator->next_wakeup(), now(self)))
+  if (auto runs = s.wake_up.want(s.coordinator->next_wakeup(), now))
     self->delayed_send(self, *runs, Tick{});
 }
 
@@ -231,7 +230,18 @@ void carry_out(MasterSelf self, Coordinator::Outputs& out) {
     }
   }
   end_reset(self);
-  schedule_tick(self);
+}
+
+// One input of the coordinator, and what follows from it. The clock is read once.
+template <class Input>
+void feed(MasterSelf self, Input input) {
+  const Instant now = self->clock().now().time_since_epoch();
+  Coordinator::Outputs out = std::exchange(self->state.spare, {});
+  input(*self->state.coordinator, now, out);
+  carry_out(self, out);
+  out.clear();
+  self->state.spare = std::move(out);
+  schedule_tick(self, now);
 }
 
 // Sessions and compiling.
@@ -471,7 +481,7 @@ Status check_member(MasterSelf self, const PartitionDone& message) {
 }
 
 // The run ends with what is wrong; a process that says such things is a member no longer.
-void expel(MasterSelf self, const PartitionDone& message, Status lie, Coordinator::Outputs& out) {
+void expel(MasterSelf self, const PartitionDone& message, Status lie) {
   auto& s = self->state;
   const StepShape& step = *s.runs.at(message.run).shape;
   const std::size_t partition =
@@ -487,16 +497,17 @@ void expel(MasterSelf self, const PartitionDone& message, Status lie, Coordinato
   failed.partition = std::uint32_t(partition);
   failed.status = lie;
   self->send(process->second.actor, ExpelProcess{std::move(lie)});
-  s.coordinator->partition_done(failed, now(self), out);
+  feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+    coordinator.partition_done(std::move(failed), now, out);
+  });
 }
 
-void partition_done(MasterSelf self, const PartitionDone& message) {
-  Coordinator::Outputs out;
+void partition_done(MasterSelf self, PartitionDone& message) {
   if (Status lie = check_member(self, message); !lie.ok())
-    expel(self, message, std::move(lie), out);
-  else
-    self->state.coordinator->partition_done(message, now(self), out);
-  carry_out(self, out);
+    return expel(self, message, std::move(lie));
+  feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+    coordinator.partition_done(std::move(message), now, out);
+  });
 }
 
 Status begin_run(MasterSelf self, RunStep& message) {
@@ -523,13 +534,12 @@ Status begin_run(MasterSelf self, RunStep& message) {
                  ActiveRun{message.call, step->id, step->shape, std::move(message.feeds),
                            std::uint32_t(step->request.fetches.size()),
                            active(s.options.trace) ? Trace::now_ns() : 0});
-  Instant t = now(self);
-  RunRequest request{message.run, step->shape,
-                     message.timeout == kNever ? kNever : t + message.timeout,
-                     std::move(message.acknowledged), message.with_place};
-  Coordinator::Outputs out;
-  s.coordinator->run(request, t, out);
-  carry_out(self, out);
+  feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+    const Instant deadline = message.timeout == kNever ? kNever : now + message.timeout;
+    coordinator.run(
+        {message.run, step->shape, deadline, std::move(message.acknowledged), message.with_place},
+        now, out);
+  });
   return ok_status();
 }
 
@@ -548,9 +558,9 @@ void close_session(MasterSelf self, const CloseSession& message) {
     for (const auto& call : step->waiting) fail(call, cancelled("the session was closed"));
     step->waiting.clear();
   }
-  Coordinator::Outputs out;
-  s.coordinator->close_session(message.session, now(self), out);
-  carry_out(self, out);
+  feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+    coordinator.close_session(message.session, now, out);
+  });
 }
 
 void rewind(MasterSelf self, const RewindStep& message) {
@@ -577,10 +587,10 @@ void reset(MasterSelf self, const ResetContainers& message) {
   std::vector<RunId> runs;
   for (const auto& [id, run] : s.runs)
     if (std::binary_search(steps.begin(), steps.end(), run.compiled)) runs.push_back(id);
-  Coordinator::Outputs out;
-  for (const RunId& run : runs)
-    s.coordinator->cancel(run, aborted("a container that the run uses was reset"), now(self), out);
-  carry_out(self, out);
+  feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+    for (const RunId& run : runs)
+      coordinator.cancel(run, aborted("a container that the run uses was reset"), now, out);
+  });
   if (!s.reset) s.reset.emplace();
   Reset& reset = *s.reset;
   reset.containers.merge(containers);
@@ -642,9 +652,9 @@ void process_lost(MasterSelf self, const ProcessLost& message) {
     session.asked.pop_front();
     begin_next(self, session);
   }
-  Coordinator::Outputs out;
-  s.coordinator->process_lost(message.process, message.why, now(self), out);
-  carry_out(self, out);
+  feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+    coordinator.process_lost(message.process, message.why, now, out);
+  });
 }
 
 std::vector<std::string> describe(const MasterState& s) {
@@ -674,21 +684,21 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       [compiler = s.compiler] { caf::anon_send_exit(compiler, caf::exit_reason::user_shutdown); });
   s.options = std::move(options);
   return {
-      [self](const PartitionDone& message) { partition_done(self, message); },
+      [self](PartitionDone& message) { partition_done(self, message); },
       [self](const Staged& message) {
-        Coordinator::Outputs out;
-        self->state.coordinator->staged(message, now(self), out);
-        carry_out(self, out);
+        feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+          coordinator.staged(message, now, out);
+        });
       },
       [self](const GrantReturned& message) {
-        Coordinator::Outputs out;
-        self->state.coordinator->grant_returned(message, now(self), out);
-        carry_out(self, out);
+        feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+          coordinator.grant_returned(message, now, out);
+        });
       },
       [self](const BlockedReport& message) {
-        Coordinator::Outputs out;
-        self->state.coordinator->blocked(message, now(self), out);
-        carry_out(self, out);
+        feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+          coordinator.blocked(message, now, out);
+        });
       },
       [self](const StepLoaded& message) { step_loaded(self, message); },
       [self](const OpenSession& message) {
@@ -705,9 +715,9 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
         if (Status status = begin_run(self, message); !status.ok()) fail(call, std::move(status));
       },
       [self](const CancelRun& message) {
-        Coordinator::Outputs out;
-        self->state.coordinator->cancel(message.run, message.cause, now(self), out);
-        carry_out(self, out);
+        feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+          coordinator.cancel(message.run, message.cause, now, out);
+        });
       },
       [self](const CloseSession& message) { close_session(self, message); },
       [self](const ResetContainers& message) { reset(self, message); },
@@ -737,10 +747,9 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       [self](const GraphExtended& message) { graph_extended(self, message); },
       [self](const StepCompiled& message) { step_compiled(self, message); },
       [self](const Tick&) {
-        auto& s = self->state;
-        Coordinator::Outputs out;
-        if (s.wake_up.fired(now(self))) s.coordinator->tick(now(self), out);
-        carry_out(self, out);
+        feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+          if (self->state.wake_up.fired(now)) coordinator.tick(now, out);
+        });
       },
   };
 }

@@ -12,14 +12,24 @@ PartitionRuns::PartitionRuns(PartitionSetup setup, MakeOutbox make_outbox)
 
 PartitionRuns::Attempt* PartitionRuns::find(const AttemptId& id) {
   auto it = attempts_.find(id);
-  return it == attempts_.end() || it->second.ended ? nullptr : &it->second;
+  return it == attempts_.end() ? nullptr : &it->second;
+}
+
+bool PartitionRuns::over(const AttemptId& id) const {
+  return live_.over(id) || std::binary_search(ended_.begin(), ended_.end(), id);
+}
+
+// The attempt is gone after this.
+void PartitionRuns::end(const AttemptId& id) {
+  ended_.insert(std::upper_bound(ended_.begin(), ended_.end(), id), id);
+  attempts_.erase(id);
 }
 
 // ------------------------------------------------------------------ begin and end of an attempt
 
 void PartitionRuns::start(Start start, Outputs& out) {
   const AttemptId id = start.attempt.id;
-  if (live_.over(id) || attempts_.contains(id)) return;
+  if (over(id) || attempts_.contains(id)) return;
   if (Status status = check_elements(start); !status.ok())
     return refuse(id, start.attempt.run, std::move(status), out);
   std::shared_ptr<StepState> step;
@@ -60,7 +70,7 @@ Status PartitionRuns::check_elements(const Start& start) const {
 
 // Answers for an attempt that does not begin. A START of it that comes later is ignored.
 void PartitionRuns::refuse(const AttemptId& id, const RunId& run, Status status, Outputs& out) {
-  attempts_[id].ended = true;
+  end(id);
   PartitionDone done;
   done.attempt = id;
   done.run = run;
@@ -70,7 +80,7 @@ void PartitionRuns::refuse(const AttemptId& id, const RunId& run, Status status,
 }
 
 void PartitionRuns::abort(const AttemptId& id, const RunId& run, Status cause, Outputs& out) {
-  if (live_.over(id)) return;
+  if (over(id)) return;
   auto it = attempts_.find(id);
   if (it == attempts_.end()) {  // never heard of
     early_.erase(id);
@@ -78,7 +88,7 @@ void PartitionRuns::abort(const AttemptId& id, const RunId& run, Status cause, O
   }
   // Once its last write is sent it is too late: nothing else can fail, that answer decides.
   Attempt& attempt = it->second;
-  if (attempt.ended || attempt.finished || attempt.committing || attempt.committed != 0) return;
+  if (attempt.finished || attempt.committing || attempt.committed != 0) return;
   attempt.aborted = true;
   waited_for(attempt, "wait until aborted");
   attempt.step->abort(std::move(cause));
@@ -123,16 +133,15 @@ void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult res
   if (attempt.began_ns != 0 && line())
     line()->record({.kind = Span::Kind::run, .name = "partition", .run = attempt.info.run.n},
                    attempt.began_ns, Trace::now_ns());
-  attempt.ended = true;
-  attempt.outbox.reset();
   pool_.push_back(std::move(attempt.step));
+  end(id);
 }
 
 void PartitionRuns::live(const LiveList& list) {
   if (!list.newer_than(live_)) return;
   live_ = list;
   std::erase_if(early_, [&](const auto& e) { return list.over(e.first); });
-  std::erase_if(attempts_, [&](const auto& a) { return a.second.ended && list.over(a.first); });
+  std::erase_if(ended_, [&](const AttemptId& id) { return list.over(id); });
 }
 
 // ------------------------------------------------------------------ bursts
@@ -191,13 +200,13 @@ void PartitionRuns::waited_for(Attempt& attempt, std::string_view what) const {
 }
 
 void PartitionRuns::arrived(const AttemptId& id, Arrival arrival, Outputs& out) {
-  if (live_.over(id)) return;
+  if (over(id)) return;
   auto it = attempts_.find(id);
   if (it == attempts_.end()) {
     early_[id].push_back(std::move(arrival));
     return;
   }
-  if (it->second.ended || it->second.finished) return;
+  if (it->second.finished) return;
   waited_for(it->second, "wait for a tensor");
   it->second.step->deliver(arrival.channel, arrival.tag, std::move(arrival.tensor), arrival.dead);
   burst(id, it->second, out);

@@ -112,25 +112,24 @@ class PartitionRuns {
   void live(const LiveList& list);
 
   struct Tables {
-    std::size_t attempts = 0, early = 0;
+    std::size_t attempts = 0, early = 0;  // those that are over included, until a LiveList
     bool empty() const { return attempts + early == 0; }
   };
-  Tables tables() const { return {attempts_.size(), early_.size()}; }
+  Tables tables() const { return {attempts_.size() + ended_.size(), early_.size()}; }
 
   // The line of the timeline that shows attempts at this partition, and what they wait for; null
   // while nothing is recorded.
   TraceTrack* line() const { return active(setup_.trace) ? line_ : nullptr; }
 
  private:
-  // One attempt of one run, from START until a LiveList says that it is over.
+  // One attempt of one run, from START until it is answered.
   struct Attempt {
     AttemptInfo info;
     CommitNumber grant = 0;
     std::vector<std::vector<std::uint64_t>> elements;
-    std::shared_ptr<StepState> step;  // null once it has ended, or never began
+    std::shared_ptr<StepState> step;
     std::shared_ptr<StepOutbox> outbox;
     bool bursting = false;
-    bool ended = false;  // PartitionDone was sent
     // Requests with no answer yet, and the resource they went to; a held one waits for the rest of
     // the step (fast path).
     std::map<std::uint32_t, std::uint32_t> asked;
@@ -146,6 +145,8 @@ class PartitionRuns {
   };
 
   Attempt* find(const AttemptId& id);
+  bool over(const AttemptId& id) const;
+  void end(const AttemptId& id);
   Status check_elements(const Start& start) const;
   void refuse(const AttemptId& id, const RunId& run, Status status, Outputs& out);
   void burst(const AttemptId& id, Attempt& attempt, Outputs& out);
@@ -167,6 +168,7 @@ class PartitionRuns {
   const PartitionSetup setup_;
   const MakeOutbox make_outbox_;
   std::unordered_map<AttemptId, Attempt> attempts_;
+  std::vector<AttemptId> ended_;  // PartitionDone was sent; ascending; until a LiveList covers them
   std::unordered_map<AttemptId, std::vector<Arrival>> early_;
   std::vector<std::shared_ptr<StepState>> pool_;
   LiveList live_;
