@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "troupe/actors/client/session.hpp"
-#include "troupe/actors/runtime/worker_process.hpp"
+#include "troupe/actors/runtime/inherited_worker.hpp"
 #include "troupe/ops/api.hpp"
 
 namespace troupe {

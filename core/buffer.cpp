@@ -1,5 +1,6 @@
 #include "troupe/core/buffer.hpp"
 
+#include <cstdlib>
 #include <new>
 #include <string>
 
@@ -11,12 +12,15 @@ class HeapAllocator final : public Allocator {
   void* allocate(std::size_t bytes) override {
     // Beyond this, rounding up to the alignment may wrap around in the C library.
     if (bytes > std::size_t{1} << 62) return nullptr;
-    return ::operator new(bytes, std::align_val_t(kBufferAlignment), std::nothrow);
+    const std::size_t whole = (bytes / kBufferAlignment + 1) * kBufferAlignment;
+    return std::aligned_alloc(kBufferAlignment, whole);
   }
-  void deallocate(void* data, std::size_t) noexcept override {
-    ::operator delete(data, std::align_val_t(kBufferAlignment));
-  }
+  void deallocate(void* data, std::size_t) noexcept override { std::free(data); }
 };
+
+// Small ones, of which a step makes many, have their count in front of their bytes: one piece of
+// memory instead of two. Not those of whose size the count would make another size class.
+constexpr std::size_t kMostTogether = 512 - kBufferAlignment;
 
 }  // namespace
 
@@ -27,14 +31,17 @@ Allocator& heap_allocator() {
 }
 
 Expected<Buffer> Buffer::allocate(Allocator& allocator, std::size_t bytes) {
-  void* data = allocator.allocate(bytes);
-  Block* block = data ? new (std::nothrow) Block : nullptr;
+  static_assert(sizeof(Block) <= kBufferAlignment);
+  const bool together = bytes <= kMostTogether && allocator.space() == MemorySpace::host;
+  void* data = allocator.allocate(together ? bytes + kBufferAlignment : bytes);
+  Block* block = !data ? nullptr : together ? new (data) Block : new (std::nothrow) Block;
   if (!block) {
     if (data) allocator.deallocate(data, bytes);
     return resource_exhausted("no memory for " + std::to_string(bytes) + " bytes");
   }
   block->space = allocator.space();
-  block->data = data;
+  block->together = together;
+  block->data = together ? static_cast<char*>(data) + kBufferAlignment : data;
   block->size = bytes;
   block->allocator = &allocator;
   return Buffer(block);
@@ -53,6 +60,12 @@ Buffer Buffer::wrap(void* data, std::size_t bytes, MemorySpace space, void (*rel
 
 void Buffer::release(Block* block) noexcept {
   if (block->destroy) block->destroy(block->data, block->size);
+  if (block->together) {
+    Allocator* allocator = block->allocator;
+    const std::size_t size = block->size;
+    block->~Block();
+    return allocator->deallocate(block, size + kBufferAlignment);
+  }
   if (block->allocator) block->allocator->deallocate(block->data, block->size);
   if (block->release) block->release(block->context);
   delete block;

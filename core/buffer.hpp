@@ -30,7 +30,7 @@ class Allocator {
   virtual MemorySpace space() const { return MemorySpace::host; }
 };
 
-// Plain aligned operator new. For values that belong to no device: feeds, constants, files.
+// The C library's. For values that belong to no device: feeds, constants, files.
 Allocator& heap_allocator();
 
 // A shared reference to one block. The bytes of a block that anybody else can see are never
@@ -72,6 +72,7 @@ class Buffer {
   struct Block {
     std::atomic<std::uint32_t> refs{1};
     MemorySpace space = MemorySpace::host;
+    bool together = false;  // with its bytes behind it, in one piece of the allocator's
     void* data = nullptr;
     std::size_t size = 0;
     Allocator* allocator = nullptr;    // null: wrapped

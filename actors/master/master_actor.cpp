@@ -679,7 +679,7 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
   s.coordinator.emplace(options.coordinator);
   s.steps.emplace(options.compiled_steps);
   s.graphs = std::make_shared<SessionGraphs>(*options.ops);
-  s.compiler = spawn_compiler(self->system(), options.compile_thread);
+  s.compiler = spawn_compiler(self->system(), options.own_threads);
   self->attach_functor(
       [compiler = s.compiler] { caf::anon_send_exit(compiler, caf::exit_reason::user_shutdown); });
   s.options = std::move(options);

@@ -18,7 +18,7 @@ struct MasterOptions {
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;
   std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
-  bool compile_thread = true;    // its own; false in a simulation on one thread
+  bool own_threads = true;       // for what takes long; false in a simulation on one thread
 };
 
 // One per job. Processes are announced with ProcessUp (its own too) and taken off with ProcessLost.

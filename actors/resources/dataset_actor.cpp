@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "troupe/actors/resources/read_ahead.hpp"
 #include "troupe/actors/spawn.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
@@ -25,18 +26,18 @@ constexpr std::int64_t kMostPrefetch = 1024;
 struct DatasetState {
   NodeDef def;
   std::optional<Expected<Pipeline>> pipeline;  // once opened
-  std::uint64_t prefetch = 0;
+  std::optional<ReadAhead> read_ahead;
   // Elements made ahead, by position. A position is asked for once in the common case, so an
   // element leaves when it is served; a redone run finds it made anew, the same.
   std::map<std::uint64_t, Expected<std::vector<Tensor>>> ahead;
-  std::uint64_t next = 0;  // position to make ahead
   bool ticking = false;
 };
 
 using DatasetSelf = DatasetActor::stateful_pointer<DatasetState>;
 
+// A file that was not there may be by now.
 Expected<Pipeline>& opened(DatasetState& s) {
-  if (!s.pipeline) s.pipeline.emplace(open_local_dataset(s.def));
+  if (!s.pipeline || !s.pipeline->ok()) s.pipeline.emplace(open_local_dataset(s.def));
   return *s.pipeline;
 }
 
@@ -63,40 +64,38 @@ Expected<std::vector<Tensor>> element(DatasetState& s, std::uint64_t position) {
 
 void serve(DatasetSelf self, const ResourceCall& message) {
   auto& s = self->state;
-  const std::uint64_t position = message.request.items.front().position;
+  const ResourceRequest::Item& item = message.request.items.front();
+  const std::uint64_t position = item.position;
+  if (s.read_ahead->asked(item.replica(), position, item.elements)) s.ahead.clear();
   auto made = element(s, position);
   ResourceAnswer answer{message.request.attempt.id, message.request.id, made.status()};
   if (made.ok()) answer.values = std::move(made).value();
   self->send(message.reply_to, std::move(answer));
   s.ahead.erase(s.ahead.begin(), s.ahead.lower_bound(position > 64 ? position - 64 : 0));
-  s.next = std::max(s.next, position + 1);
-  if (s.next > position + 1 + s.prefetch) {  // the client went back (a job resumed)
-    s.ahead.clear();
-    s.next = position + 1;
-  }
-  if (s.ahead.size() < s.prefetch) tick_soon(self);
+  if (s.read_ahead->next(s.ahead.size())) tick_soon(self);
 }
 
 void make_ahead(DatasetSelf self) {
   auto& s = self->state;
   s.ticking = false;
-  Expected<Pipeline>& pipeline = opened(s);
-  if (!pipeline.ok() || s.ahead.size() >= s.prefetch) return;
-  if (auto end = pipeline->elements(); end && s.next >= *end) return;
-  auto made = make(*pipeline, s.next);
+  const auto next = s.read_ahead->next(s.ahead.size());
+  if (!next || !s.pipeline || !s.pipeline->ok()) return;
+  Pipeline& pipeline = **s.pipeline;
+  if (auto end = pipeline.elements(); end && *next >= *end) return;
+  auto made = make(pipeline, *next);
   const bool ok = made.ok();
   // An end that was not known, or something that is wrong: told to whoever asks.
-  s.ahead.emplace(s.next++, std::move(made));
-  if (ok && s.ahead.size() < s.prefetch) tick_soon(self);
+  s.ahead.emplace(*next, std::move(made));
+  s.read_ahead->made();
+  if (ok && s.read_ahead->next(s.ahead.size())) tick_soon(self);
 }
 
 DatasetActor::behavior_type dataset_behavior(DatasetSelf self, NodeDef def) {
-  auto& s = self->state;
+  std::int64_t most = 0;
   if (auto it = def.attrs.find("prefetch"); it != def.attrs.end())
-    s.prefetch =
-        std::uint64_t(std::clamp<std::int64_t>(*it->second.get<std::int64_t>(), 0, kMostPrefetch));
-  s.def = std::move(def);
-  tick_soon(self);
+    most = std::clamp<std::int64_t>(*it->second.get<std::int64_t>(), 0, kMostPrefetch);
+  self->state.read_ahead.emplace(std::uint64_t(most));
+  self->state.def = std::move(def);
   return {
       [self](const ResourceCall& message) { serve(self, message); },
       [self](const Tick&) { make_ahead(self); },
@@ -105,8 +104,12 @@ DatasetActor::behavior_type dataset_behavior(DatasetSelf self, NodeDef def) {
 
 }  // namespace
 
-DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset) {
-  return spawn_actor<DatasetActor>(system, "dataset", dataset_behavior, std::move(dataset));
+DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset, bool own_thread) {
+  constexpr char kName[] = "dataset";
+  return own_thread
+             ? spawn_actor<DatasetActor, caf::detached>(system, kName, dataset_behavior,
+                                                        std::move(dataset))
+             : spawn_actor<DatasetActor>(system, kName, dataset_behavior, std::move(dataset));
 }
 
 }  // namespace troupe

@@ -11,8 +11,10 @@ namespace troupe {
 // The pipeline that the Dataset node describes, over files of this machine (open_dataset).
 Expected<Pipeline> open_local_dataset(const NodeDef& dataset);
 
-// Serves elements by position, and makes the next `prefetch` ones while nobody asks. Opens its
-// files when it starts; an error there is the answer to every request.
-DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset);
+// Serves elements by position, and makes the next `prefetch` ones of each replica while nobody
+// asks. Opens its files when it is first asked; an error there is the answer, and the next request
+// tries again. Reading and decoding take long: on a thread of its own, but for a simulation on one
+// thread.
+DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset, bool own_thread);
 
 }  // namespace troupe

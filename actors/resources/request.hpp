@@ -1,6 +1,7 @@
 // What a partition asks of a resource, and what comes back: the same for all kinds and verbs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,7 +24,10 @@ struct ResourceRequest {
     WriteKey key;
     std::shared_ptr<const UpdateRule> rule;  // of nodes with External::Order::write
     std::uint64_t position = 0;              // of the element that a dataset is asked for
+    std::uint64_t elements = 1;              // that the run takes of it: one for each replica
     std::vector<Tensor> operands;            // its data inputs, complete
+
+    std::uint32_t replica() const { return std::uint32_t(std::max(0, node->replica)); }
   };
   std::uint64_t id = 0;
   AttemptInfo attempt;

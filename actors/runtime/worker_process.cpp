@@ -337,9 +337,9 @@ Expected<WorkerProcessOptions> parse_worker_settings(const std::string& text) {
 int run_inherited_worker(int descriptor) {
   std::string text;
   char buffer[512];
-  for (ssize_t n; (n = read(descriptor, buffer, sizeof buffer)) > 0;)
+  for (ssize_t n; (n = ::read(descriptor, buffer, sizeof buffer)) > 0;)
     text.append(buffer, std::size_t(n));
-  close(descriptor);
+  ::close(descriptor);
   auto options = parse_worker_settings(text);
   if (options.ok()) options->child = true;
   Status status = options.ok() ? run_worker(*options) : options.status();

@@ -297,26 +297,26 @@ ResourceRequest::Item PartitionRuns::item_of(const Attempt& attempt, RequestItem
   out.node = &plan.info[item.node];
   out.resource = &plan.resources[out.node->resource];
   out.key.node = item.node;
-  out.key.replica = std::uint32_t(std::max(0, out.node->replica));
+  out.key.replica = out.replica();
   if (auto write = setup_.writes.find(item.node); write != setup_.writes.end()) {
     out.rule = write->second.rule;
     out.key.node = write->second.key;
     out.key.replica = write->second.replica;
   }
   out.key.iterations.assign(item.tag.iterations().begin(), item.tag.iterations().end());
-  out.position = position_of(attempt, *out.node);
+  give_element(attempt, out);
   out.operands = std::move(item.operands);
   return out;
 }
 
-// Of a dataset: the element that START gave this node's replica; of others 0.
-std::uint64_t PartitionRuns::position_of(const Attempt& attempt, const PlanInfo& node) const {
+// Of a dataset: the element that START gave this node's replica.
+void PartitionRuns::give_element(const Attempt& attempt, ResourceRequest::Item& item) const {
   for (std::size_t d = 0; d < setup_.datasets.size(); ++d) {
-    if (setup_.datasets[d].resource != node.resource) continue;
+    if (setup_.datasets[d].resource != item.node->resource) continue;
     const auto& elements = attempt.elements[d];
-    return elements[elements.size() > 1 ? std::size_t(node.replica) : 0];
+    item.position = elements[elements.size() > 1 ? item.replica() : 0];
+    item.elements = elements.size();
   }
-  return 0;
 }
 
 void PartitionRuns::note_use(Attempt& attempt, const RequestItem& item) const {

@@ -156,7 +156,7 @@ class PartitionRuns {
   void ask(Attempt& attempt, StepRequest request, Outputs& out);
   ResourceRequest request_of(const Attempt& attempt, std::uint32_t id) const;
   ResourceRequest::Item item_of(const Attempt& attempt, RequestItem& item) const;
-  std::uint64_t position_of(const Attempt& attempt, const PlanInfo& node) const;
+  void give_element(const Attempt& attempt, ResourceRequest::Item& item) const;
   void note_use(Attempt& attempt, const RequestItem& item) const;
   void note_answer(Attempt& attempt, const ResourceAnswer& answer) const;
   void commit_held(Attempt& attempt, Outputs& out);

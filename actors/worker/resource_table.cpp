@@ -64,7 +64,8 @@ ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref, caf::actor_s
   const std::uint64_t key =
       hash_text(ref.name, hash_text(ref.container, hash_of_computation(described)));
   auto it = datasets_.find(key);
-  if (it == datasets_.end()) it = datasets_.emplace(key, spawn_dataset(system, ref.def)).first;
+  if (it == datasets_.end())
+    it = datasets_.emplace(key, spawn_dataset(system, ref.def, own_threads_)).first;
   return {{}, it->second, false};
 }
 

@@ -32,8 +32,9 @@ class ResourceTable {
   // Variables that a step declares, by container.
   using Declared = std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>;
 
-  ResourceTable(ProcessId process, std::shared_ptr<void> alive)
-      : process_(process), alive_(std::move(alive)) {}
+  // `own_threads`: for datasets, which read files.
+  ResourceTable(ProcessId process, std::shared_ptr<void> alive, bool own_threads)
+      : process_(process), alive_(std::move(alive)), own_threads_(own_threads) {}
 
   // not_found for a kind that the process does not have, invalid_argument when the node does not
   // describe one of its kind, or another than one of that name; both with the node.
@@ -69,6 +70,7 @@ class ResourceTable {
 
   const ProcessId process_;
   const std::shared_ptr<void> alive_;
+  const bool own_threads_;
   std::uint32_t next_ = 0;
   std::map<Key, Container> containers_;
   std::map<std::pair<Key, std::string>, Made> made_;  // and kind and name

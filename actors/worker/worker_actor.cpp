@@ -331,8 +331,8 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
   s.shard.emplace(options.process, options.view);
   s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,
                                           options.hub != nullptr);
-  s.compiler = spawn_compiler(self->system(), options.compile_thread);
-  s.resources.emplace(options.process, options.alive);
+  s.compiler = spawn_compiler(self->system(), options.own_threads);
+  s.resources.emplace(options.process, options.alive, options.own_threads);
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device->name().text(), device,
                                         spawn_device(self->system(), *device, options.alive)};

@@ -21,7 +21,7 @@ struct WorkerOptions {
   CoordinatorActor coordinator;  // the master, or its proxy
   MasterActor master;            // set when it is in this process
   Hub* hub = nullptr;            // null: a job of one process
-  bool compile_thread = true;    // its own; false in a simulation on one thread
+  bool own_threads = true;       // for what takes long; false in a simulation on one thread
   std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
   // Held by every actor that may use a device; gone when all of them are.
   std::shared_ptr<void> alive;

@@ -15,7 +15,7 @@ class Nothing final : public Kernel {
   Status compute(KernelContext&) override { return {}; }
 };
 
-class Pass final : public Kernel {
+class PassOn final : public Kernel {
  public:
   Status compute(KernelContext& ctx) override {
     if (ctx.inputs() > 0) {
@@ -43,7 +43,7 @@ class NoOutbox final : public StepOutbox {
 
 Expected<double> ns_per_node(Plan plan, bool data, Device& device, const ExecutorBench& options) {
   auto make = [&](const PlanInfo&) -> Expected<std::unique_ptr<Kernel>> {
-    if (data) return std::unique_ptr<Kernel>(new Pass);
+    if (data) return std::unique_ptr<Kernel>(new PassOn);
     return std::unique_ptr<Kernel>(new Nothing);
   };
   const double nodes = double(plan.nodes.size());

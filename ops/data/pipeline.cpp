@@ -60,6 +60,7 @@ Status Pipeline::seek(std::uint64_t number) {
     return ok_status();
   }
   keep_until(number);
+  remember();
   if (end_ ? number >= *end_ : pass_ && position_ == number) return ok_status();
   auto after = remembered_.upper_bound(number);
   const std::uint64_t nearest = after == remembered_.begin() ? 0 : std::prev(after)->first;

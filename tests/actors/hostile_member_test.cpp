@@ -44,7 +44,7 @@ class PlayedWorker {
   PlayedWorker() {
     MasterOptions options;
     options.ops = &ops::builtin();
-    options.compile_thread = false;  // one thread, which the test lends
+    options.own_threads = false;  // one thread, which the test lends
     master_ = spawn_master(system_, std::move(options));
     ProcessUp up;
     up.process = kProcess;

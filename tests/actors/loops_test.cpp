@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/actors/sessions.hpp"
+#include "tests/net/raw_client.hpp"
 #include "troupe/ops/api.hpp"
 
 using namespace troupe;
@@ -189,6 +190,21 @@ TEST_CASE("an endless loop ends with its run's deadline, and other steps go on b
   });
   for (int i = 0; i < 20; ++i) CHECK(other.run({Tensor::scalar(1.0f)})[0].item<float>() == 2);
   runs.join();
+}
+
+TEST_CASE("ten million iterations take no memory [slow]") {
+  Graph g;
+  Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
+  Output i = while_loop(
+      constant(g, 0), [&](Output i) { return i < n; }, [](Output i) { return i + 1; });
+  Session s(g, one_thread());
+  auto step = s.compile({i}, {}, {n});
+  auto count_to = [&](std::int32_t n) {
+    CHECK(step.run({Tensor::scalar(n)})[0].item<std::int32_t>() == n);
+    return resident_bytes();
+  };
+  const std::uint64_t before = count_to(100'000);
+  CHECK(count_to(10'000'000) < before + (std::uint64_t{1} << 20));
 }
 
 TEST_CASE("random numbers in a loop are others in each iteration, and the same again") {

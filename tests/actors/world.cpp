@@ -291,7 +291,7 @@ struct World::Worker final : Process {
     options.process = number;
     options.devices = {device.get()};
     options.ops = &world.ops_;
-    options.compile_thread = false;
+    options.own_threads = false;
     options.coordinator = coordinator;
     options.hub = &hub;
     options.alive = world.alive_;
@@ -319,7 +319,7 @@ World::World(std::uint64_t seed, int workers, const OpTable& ops)
   alive_ = std::make_shared<int>(0);
   MasterOptions options;
   options.ops = &ops_;
-  options.compile_thread = false;
+  options.own_threads = false;
   master_ = spawn_master(system_->actors, std::move(options));
   job_ = std::make_unique<Master>(*this, std::size_t(workers));
   job_->hub.deliver_to(CoordinatorActor(master_));

@@ -1,0 +1,98 @@
+#include "troupe/actors/resources/read_ahead.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <vector>
+
+#include "troupe/core/hash.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Everything that is to be made while `held` wait.
+std::vector<std::uint64_t> made(ReadAhead& ahead, std::size_t held = 0) {
+  std::vector<std::uint64_t> all;
+  while (auto next = ahead.next(held + all.size())) {
+    all.push_back(*next);
+    ahead.made();
+  }
+  return all;
+}
+
+using Elements = std::vector<std::uint64_t>;
+
+}  // namespace
+
+TEST_CASE("a replica's next elements are made ahead, and nobody else's") {
+  ReadAhead ahead(3);
+  CHECK(made(ahead).empty());  // whose, nobody knows
+  CHECK_FALSE(ahead.asked(1, 1, 4));
+  CHECK(made(ahead) == Elements{5, 9, 13});
+  CHECK_FALSE(ahead.asked(1, 5, 4));
+  CHECK(made(ahead, 2) == Elements{17});
+}
+
+TEST_CASE("replicas of one process take turns") {
+  ReadAhead ahead(2);
+  ahead.asked(0, 0, 2);
+  ahead.asked(1, 1, 2);
+  CHECK(made(ahead) == Elements{2, 3, 4, 5});
+}
+
+TEST_CASE("an element that is asked for again, or before it is made, changes nothing") {
+  ReadAhead ahead(2);
+  ahead.asked(0, 0, 1);
+  CHECK_FALSE(ahead.asked(0, 1, 1));  // not made yet
+  CHECK(made(ahead) == Elements{2, 3});
+  CHECK_FALSE(ahead.asked(0, 1, 1));  // a redo
+  CHECK(made(ahead, 2).empty());
+}
+
+TEST_CASE("who goes back or far ahead, or has other replicas beside it, begins anew") {
+  ReadAhead ahead(2);
+  ahead.asked(0, 100, 1);
+  made(ahead);
+  CHECK(ahead.asked(0, 0, 1));
+  CHECK(made(ahead) == Elements{1, 2});
+  CHECK(ahead.asked(0, 50, 1));
+  CHECK(made(ahead) == Elements{51, 52});
+  CHECK(ahead.asked(0, 51, 2));
+  CHECK(made(ahead) == Elements{53, 55});
+}
+
+TEST_CASE("a dataset that nothing is made of ahead") {
+  ReadAhead ahead(0);
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    CHECK_FALSE(ahead.asked(0, i, 1));
+    CHECK(made(ahead).empty());
+  }
+}
+
+TEST_CASE("runs in order find made what was made, random turns") {
+  constexpr std::uint64_t kSeed = 20;
+  Random random(kSeed);
+  INFO("seed " << kSeed);
+  for (int round = 0; round < 200; ++round) {
+    const std::uint64_t most = 1 + random.below(6), replicas = 1 + random.below(4);
+    ReadAhead ahead(most);
+    std::set<std::uint64_t> held;
+    std::uint64_t missed = 0;
+    for (std::uint64_t run = 0; run < 50; ++run) {
+      for (std::uint64_t r = 0; r < replicas; ++r) {
+        const std::uint64_t position = run * replicas + r;
+        CHECK_FALSE(ahead.asked(std::uint32_t(r), position, replicas));
+        missed += 1 - held.erase(position);
+      }
+      CHECK(held.size() <= most * replicas);
+      // Some of what may be made is made, before the next run comes.
+      for (auto turns = 1 + random.below(most * replicas); turns > 0; --turns)
+        if (auto next = ahead.next(held.size())) {
+          CHECK(held.insert(*next).second);
+          ahead.made();
+        }
+    }
+    CHECK(missed < 50 * replicas);
+  }
+}
