@@ -19,6 +19,7 @@ namespace troupe {
 // C [m,n] = A [m,k] op(B), whose rows are lda and ldc elements apart.
 struct ProductSizes {
   std::int64_t m = 0, n = 0, k = 0, lda = 0, ldc = 0;
+  std::int64_t packed_for = 0;  // the m of the product that packs B; 0: this one
   friend bool operator==(const ProductSizes&, const ProductSizes&) = default;
 };
 
@@ -26,16 +27,18 @@ struct ProductSizes {
 template <class T>
 class PackedProduct {
  public:
-  static Expected<std::shared_ptr<const PackedProduct>> make(const ProductSizes& sizes) {
+  static Expected<std::shared_ptr<const PackedProduct>> make(
+      const ProductSizes& sizes, [[maybe_unused]] const PackedProduct* packs = nullptr) {
     auto product = std::shared_ptr<PackedProduct>(new PackedProduct(sizes));
 #if TROUPE_ONEDNN
     const bool empty = sizes.m == 0 || sizes.n == 0 || sizes.k == 0;
     if constexpr (std::is_same_v<T, float>) {
-      if (!empty) {
-        auto made = onednn::Product::make({sizes.m, sizes.n, sizes.k, sizes.lda, sizes.ldc});
+      if (!empty && (packs == nullptr || packs->primitive_)) {
+        auto made = onednn::Product::make({sizes.m, sizes.n, sizes.k, sizes.lda, sizes.ldc},
+                                          packs ? packs->primitive_.get() : nullptr);
         if (made.ok())
           product->primitive_ = std::move(made).value();
-        else if (made.status().code() != Code::unimplemented)
+        else if (packs != nullptr || made.status().code() != Code::unimplemented)
           return made.status();
       }
     }
@@ -99,7 +102,14 @@ class PackedProducts {
       for (const auto& [known, product] : made_)
         if (known == sizes) return product;
     }
-    TROUPE_TRY(Made product, PackedProduct<T>::make(sizes));  // may take a millisecond: unlocked
+    Made packs;
+    if (sizes.packed_for != 0) {
+      ProductSizes other = sizes;
+      other.m = std::exchange(other.packed_for, 0);
+      TROUPE_TRY(packs, get(other));
+    }
+    // May take a millisecond: unlocked.
+    TROUPE_TRY(Made product, PackedProduct<T>::make(sizes, packs.get()));
     std::lock_guard lock(mutex_);
     if (made_.size() == kMost) made_.erase(made_.begin());
     made_.emplace_back(sizes, product);

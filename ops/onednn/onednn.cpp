@@ -156,17 +156,17 @@ struct Product::State {
 Product::Product(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Product::~Product() = default;
 
-Expected<std::unique_ptr<Product>> Product::make(const Sizes& s) {
+Expected<std::unique_ptr<Product>> Product::make(const Sizes& s, const Product* like) {
   auto state = std::make_unique<State>();
   TROUPE_TRY(guarded("a product of these sizes", [&] {
     state->a = Desc({s.m, s.k}, kF32, dnnl::memory::dims{s.lda, 1});
     state->c = Desc({s.m, s.n}, kF32, dnnl::memory::dims{s.ldc, 1});
     state->of_b = {s.k, s.n};
-    const Desc any(state->of_b, kF32, Tag::any);
+    const Desc b = like ? like->state_->packed : Desc(state->of_b, kF32, Tag::any);
 #if DNNL_VERSION_MAJOR >= 3
-    const dnnl::matmul::primitive_desc pd(engine(), state->a, any, state->c, user_scratchpad());
+    const dnnl::matmul::primitive_desc pd(engine(), state->a, b, state->c, user_scratchpad());
 #else
-    const dnnl::matmul::primitive_desc pd({state->a, any, state->c}, user_scratchpad(), engine());
+    const dnnl::matmul::primitive_desc pd({state->a, b, state->c}, user_scratchpad(), engine());
 #endif
     state->packed = pd.weights_desc();
     state->scratch = pd.scratchpad_desc();

@@ -35,8 +35,9 @@ class Product {
     std::int64_t lda = 0, ldc = 0;  // from row to row of A and C, as stored
     friend bool operator==(const Sizes&, const Sizes&) = default;
   };
-  // unimplemented when there is no such primitive. REQUIRES: all sizes are at least 1.
-  static Expected<std::unique_ptr<Product>> make(const Sizes& sizes);
+  // `like` fixes the packed layout to that of another product of the same n and k. unimplemented
+  // when there is no such primitive. REQUIRES: all sizes are at least 1.
+  static Expected<std::unique_ptr<Product>> make(const Sizes& sizes, const Product* like = nullptr);
   ~Product();
 
   std::size_t packed_bytes() const;
