@@ -29,6 +29,9 @@ class CharLstm : public nn::Module {
   // Of the numbers of characters, i64 [time, batch], where time is known.
   Guess operator()(Output characters) const;  // from the beginning of a text
   Guess operator()(Output characters, const State& first) const;
+  std::vector<std::int64_t> layer_units() const {
+    return std::vector<std::int64_t>(layers_.size(), units_);
+  }
 
  private:
   Output embed(Output characters) const;
