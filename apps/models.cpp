@@ -1,5 +1,7 @@
 #include "troupe/apps/models.hpp"
 
+#include <algorithm>
+
 #include "troupe/apps/resnet.hpp"
 #include "troupe/core/name.hpp"
 
@@ -27,7 +29,8 @@ struct CifarSoftmax final : ImageModel {
 }  // namespace
 
 std::vector<std::string> model_names() {
-  return {"mnist-softmax", "mnist-mlp", "mnist-conv", "cifar-softmax", "cifar-resnet20"};
+  return {"mnist-softmax", "mnist-mlp",      "mnist-conv",
+          "cifar-softmax", "cifar-resnet20", "char-lstm"};
 }
 
 Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph) {
@@ -36,9 +39,16 @@ Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& g
   if (name == "mnist-conv") return std::unique_ptr<ImageModel>(new MnistConv(graph));
   if (name == "cifar-softmax") return std::unique_ptr<ImageModel>(new CifarSoftmax(graph));
   if (name == "cifar-resnet20") return std::unique_ptr<ImageModel>(new ResNet20(graph));
+  TROUPE_TRY(known_model(name));
+  return invalid_argument("'" + std::string(name) + "' is no network for pictures");
+}
+
+Status known_model(std::string_view name) {
+  const auto names = model_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return ok_status();
   std::string message = "there is no example '" + std::string(name) + "'; known are";
-  for (const std::string& known : model_names()) message += " " + known;
-  auto near = near_names(name, model_names(), 1);
+  for (const std::string& known : names) message += " " + known;
+  auto near = near_names(name, names, 1);
   if (!near.empty()) message += "; did you mean " + near.front() + "?";
   return not_found(message);
 }

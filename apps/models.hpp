@@ -34,6 +34,10 @@ struct MnistConv final : ImageModel {
 // cifar-softmax: one linear layer over 32x32x3; cifar-resnet20: resnet.hpp.
 // not_found with near names for anything else.
 Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph);
+
+// Those, and char-lstm, which learns from text (char_lstm.hpp).
 std::vector<std::string> model_names();
+// not_found with near names for anything but these.
+Status known_model(std::string_view name);
 
 }  // namespace troupe

@@ -6,13 +6,11 @@
 #include <chrono>
 #include <cmath>
 
-#include "troupe/actors/resources/dataset_actor.hpp"
 #include "troupe/actors/runtime/worker_process.hpp"
 #include "troupe/apps/checkpoints.hpp"
 #include "troupe/apps/step_trace.hpp"
 #include "troupe/apps/training_graph.hpp"
 #include "troupe/core/log.hpp"
-#include "troupe/ops/data/pipeline.hpp"
 #include "troupe/serialization/digest.hpp"
 
 namespace troupe {
@@ -22,15 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
-}
-
-// How many there are, found by opening them in this process.
-Expected<std::uint64_t> count_examples(const TrainOptions& options) {
-  Graph scratch;
-  const Output element = one_pass(scratch, options, data::Split::train, 1, "count")[0];
-  const NodeId handle = scratch.node(element.node()).inputs[0].node;
-  TROUPE_TRY(const Pipeline pipeline, open_local_dataset(scratch.node(handle)));
-  return pipeline.elements().value_or(0);
 }
 
 // Everything one job holds, in the order it is made.
@@ -51,7 +40,10 @@ class Job {
   Status build();
   Status begin();
   Status loop();
-  Status test();
+  Expected<double> test();
+  Status validate();
+  bool gives_up() const;
+  Status finish();
   Status resume();
   Status checkpoint();
   void tell(const Status& tried);
@@ -62,6 +54,8 @@ class Job {
   Graph graph_;
   TrainingGraph step_;
   std::unique_ptr<Session> session_;
+  std::optional<CompiledStep> test_;
+  int worse_ = 0;  // tests since the best one
   std::int64_t first_step_ = 0, steps_ = 0;
   std::string graph_hash_;
   Checkpoints checkpoints_;
@@ -77,11 +71,7 @@ Status Job::build() {
 
 Status Job::begin() {
   session_ = std::make_unique<Session>(graph_, options_.cluster);
-  TROUPE_TRY(const std::uint64_t examples, count_examples(options_));
-  double per_epoch = double(examples) / double(options_.batch * options_.cluster.replicas);
-  steps_ = options_.steps > 0
-               ? options_.steps
-               : std::int64_t(std::floor(per_epoch * (options_.epochs > 0 ? options_.epochs : 1)));
+  TROUPE_TRY(steps_, planned_steps(options_));
   if (!options_.resume && !options_.checkpoint_dir.empty()) {
     auto old = list_checkpoints(options_.checkpoint_dir);
     if (old.ok() && !old->empty())
@@ -173,6 +163,9 @@ Status Job::loop() {
       options_.progress({result_.steps, steps_, result_.loss, result_.steps_per_second});
     }
     if (checkpoints_.due(result_.steps, Clock::now())) TROUPE_TRY(checkpoint());
+    const bool test_now = last || result_.steps % options_.validate_steps == 0;
+    if (learns_text(options_) && test_now) TROUPE_TRY(validate());
+    if (gives_up()) break;
   }
   TROUPE_TRY(checkpoint());
   if (checkpoints_.wanted() && !checkpoints_.have(result_.steps))
@@ -180,19 +173,44 @@ Status Job::loop() {
   return ok_status();
 }
 
-// The whole test set once, whatever the number of replicas.
-Status Job::test() {
-  TROUPE_TRY(CompiledStep step,
-             session_->try_compile({step_.correct, step_.test_labels}, {}, {}, {.replicas = 1}));
-  TROUPE_TRY(step.try_rewind());
-  double correct = 0, tested = 0;
-  for (;;) {
-    TROUPE_TRY(auto fetched, step.try_next());
-    if (!fetched) break;
-    correct += (*fetched)[0].item<float>();
-    tested += double((*fetched)[1].dim(0));
+// The score of the whole test set, once, whatever the number of replicas: the mean over labels.
+Expected<double> Job::test() {
+  if (!test_) {
+    TROUPE_TRY(test_,
+               session_->try_compile({step_.score, step_.test_labels}, {}, {}, {.replicas = 1}));
   }
-  result_.test_accuracy = correct / tested;
+  TROUPE_TRY(test_->try_rewind());
+  double score = 0, tested = 0;
+  for (;;) {
+    TROUPE_TRY(auto fetched, test_->try_next());
+    if (!fetched) break;
+    score += (*fetched)[0].item<float>();
+    tested += double((*fetched)[1].elements());
+  }
+  return score / tested;
+}
+
+Status Job::validate() {
+  TROUPE_TRY(result_.last_validation_loss, test());
+  const bool better = result_.last_validation_loss < result_.validation_loss;
+  worse_ = better ? 0 : worse_ + 1;
+  if (!better) return ok_status();
+  result_.validation_loss = result_.last_validation_loss;
+  result_.best_step = result_.steps;
+  return ok_status();
+}
+
+bool Job::gives_up() const { return options_.patience > 0 && worse_ >= options_.patience; }
+
+// What is known of the network when it has learned.
+Status Job::finish() {
+  if (learns_text(options_)) {
+    // Nothing was left to do: the checkpoint was the end already.
+    if (result_.steps_here == 0) TROUPE_TRY(validate());
+    TROUPE_TRY(result_.sample, step_.text.writer->write(*session_, options_.sample, options_.seed));
+    return ok_status();
+  }
+  TROUPE_TRY(result_.test_accuracy, test());
   return ok_status();
 }
 
@@ -215,7 +233,7 @@ Expected<TrainResult> Job::run() {
   result_.traced_steps = trace_.steps();
   result_.trace = trace_.written();
   TROUPE_TRY(looped);
-  if (!result_.stopped) TROUPE_TRY(test());
+  if (!result_.stopped) TROUPE_TRY(finish());
   TROUPE_TRY(auto variables, session_->try_variables());
   result_.params_sha256 = params_sha256(trainable(variables));
   TROUPE_TRY(session_->try_close());
@@ -223,6 +241,8 @@ Expected<TrainResult> Job::run() {
 }
 
 }  // namespace
+
+bool learns_text(const TrainOptions& options) { return options.example == "char-lstm"; }
 
 Expected<TrainResult> train(const TrainOptions& options) {
   try {

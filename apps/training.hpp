@@ -1,8 +1,11 @@
 // Training one of the known networks, as a library: `troupe train` and `troupe demo` are thin.
+//
+// A network for pictures is tested once, at the end; one for text every so many steps, too.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "troupe/actors/cluster.hpp"
@@ -12,14 +15,18 @@ namespace troupe {
 
 struct TrainOptions {
   std::string example = "mnist-conv";
-  std::string data;  // folder with MNIST's IDX files or CIFAR-10's binary ones; empty: drawn
+  // Folder with MNIST's IDX files or CIFAR-10's binary ones, or a text file; empty: drawn.
+  std::string data;
   std::int64_t examples = 20'000;  // drawn pictures to train on
   std::int64_t test_examples = 4'000;
   double epochs = 0;         // 0: as steps says
-  std::int64_t steps = 0;    // 0: as epochs says; both 0: one epoch
+  std::int64_t steps = 0;    // 0: as epochs says; both 0: one epoch, of text two
   std::int64_t batch = 64;   // of each replica
   double learning_rate = 0;  // 0: the example's own
   std::uint64_t seed = 1;
+  std::int64_t validate_steps = 500;  // of text
+  int patience = 0;           // ends after so many tests in a row that were no better; 0: goes on
+  std::int64_t sample = 400;  // characters that a network for text writes at the end
   Cluster cluster;
   std::string checkpoint_dir;
   std::int64_t checkpoint_steps = 0;  // every so many steps
@@ -43,12 +50,21 @@ struct TrainOptions {
   std::function<void(const std::string& newest, const Status& tried)> checkpointed;
 };
 
+// Whether it learns from text, and is tested while it learns.
+bool learns_text(const TrainOptions& options);
+
 struct TrainResult {
+  static constexpr double kUntested = std::numeric_limits<double>::infinity();
   std::int64_t steps = 0;       // of the whole job, resumed ones included
   std::int64_t steps_here = 0;  // of this process: 0 when the checkpoint was the end already
   double steps_per_second = 0;  // of this process, without the first step
   float loss = 0;               // of the last step; 0 without one
-  double test_accuracy = 0;
+  double test_accuracy = 0;     // of pictures
+  // Of text, in nats a character of the part that is held out: the best, after which step, and that
+  // of the last test. Infinite without a test.
+  double validation_loss = kUntested, last_validation_loss = kUntested;
+  std::int64_t best_step = 0;
+  std::string sample;
   std::string params_sha256;
   bool drawn = false;      // on drawn digits
   bool stopped = false;    // by `stop`

@@ -1,5 +1,9 @@
 #include "troupe/apps/training_graph.hpp"
 
+#include <cmath>
+
+#include "troupe/actors/resources/dataset_actor.hpp"
+#include "troupe/ops/data/pipeline.hpp"
 #include "troupe/serialization/graph_io.hpp"
 
 namespace troupe {
@@ -52,8 +56,7 @@ Rule rule_of(const std::string& example) {
   return {};
 }
 
-}  // namespace
-
+// The pictures that the options name, from files or drawn, once and in order, and their labels.
 std::array<Output, 2> one_pass(Graph& graph, const TrainOptions& options, data::Split split,
                                std::int64_t batch, std::string_view name) {
   if (is_cifar(options))
@@ -61,11 +64,49 @@ std::array<Output, 2> one_pass(Graph& graph, const TrainOptions& options, data::
   return digits(options, split).batch(batch).prefetch(1).outputs(graph, name);
 }
 
+// How many there are, found by opening them in this process.
+Expected<std::uint64_t> count_examples(const TrainOptions& options) {
+  Graph scratch;
+  Output element;
+  if (learns_text(options)) {
+    TROUPE_TRY(const std::vector<Output> windows, text_windows(scratch, options, "count"));
+    element = windows[0];
+  } else {
+    element = one_pass(scratch, options, data::Split::train, 1, "count")[0];
+  }
+  const NodeId handle = scratch.node(element.node()).inputs[0].node;
+  TROUPE_TRY(const Pipeline pipeline, open_local_dataset(scratch.node(handle)));
+  return pipeline.elements().value_or(0);
+}
+
+// Where nobody says how many.
+double usual_epochs(const TrainOptions& options) { return learns_text(options) ? 2 : 1; }
+
+Expected<TrainingGraph> build_of_text(Graph& graph, const TrainOptions& options) {
+  TrainingGraph out;
+  TROUPE_TRY(const std::int64_t steps, planned_steps(options));
+  TROUPE_TRY(out.text, build_text_training(graph, options, steps));
+  out.loss = out.text.loss;
+  out.test_labels = out.text.held_out;
+  out.score = out.text.its_loss;
+  out.train = out.text.train;
+  return out;
+}
+
+}  // namespace
+
+Expected<std::int64_t> planned_steps(const TrainOptions& options) {
+  TROUPE_TRY(const std::uint64_t examples, count_examples(options));
+  if (options.steps > 0) return options.steps;
+  const double epochs = options.epochs > 0 ? options.epochs : usual_epochs(options);
+  const auto batch = double(options.batch * options.cluster.replicas);
+  return std::int64_t(std::floor(double(examples) / batch * epochs));
+}
+
 Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options) {
+  if (learns_text(options)) return build_of_text(graph, options);
   TrainingGraph out;
   auto [images, labels] = batches(graph, options);
-  out.images = images;
-  out.labels = labels;
   TROUPE_TRY(out.model, make_model(options.example, graph));
   {
     auto training = out.model->train();
@@ -75,7 +116,7 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
   auto [test_images, test_labels] = one_pass(graph, options, data::Split::test, 500, "test");
   out.test_labels = test_labels;
   Output answers = argmax((*out.model)(test_images), 1);
-  out.correct = sum(cast<float>(answers == out.test_labels));
+  out.score = sum(cast<float>(answers == out.test_labels));
   const Rule rule = rule_of(options.example);
   out.train = optim::Momentum{.lr = options.learning_rate > 0 ? options.learning_rate : rule.rate,
                               .momentum = 0.9,

@@ -5,23 +5,23 @@
 #include <string>
 
 #include "troupe/apps/models.hpp"
+#include "troupe/apps/text_training.hpp"
 #include "troupe/apps/training.hpp"
 #include "troupe/ops/data/data.hpp"
 
 namespace troupe {
 
 struct TrainingGraph {
-  std::unique_ptr<ImageModel> model;
-  Output images, labels;  // one batch: f32 [batch,...], i64 [batch]
-  Output loss;            // mean over the batch
-  Output test_labels;     // the next batch of the test set: i64 [any]
-  Output correct;         // how many of those are recognised
-  Op train;               // one update of all parameters
+  std::unique_ptr<ImageModel> model;  // of pictures
+  TextTraining text;                  // else
+  Output loss;                        // mean over the batch
+  Output test_labels;                 // the next batch of what it is tested on: i64
+  Output score;  // of those, how many are recognised; of text, the sum of their losses
+  Op train;      // one update of all parameters
 };
 
-// The pictures that the options name, from files or drawn, once and in order, and their labels.
-std::array<Output, 2> one_pass(Graph& graph, const TrainOptions& options, data::Split split,
-                               std::int64_t batch, std::string_view name);
+// How many steps the options make, --epochs or --steps. Errors of the data, which is opened.
+Expected<std::int64_t> planned_steps(const TrainOptions& options);
 
 // Adds pipeline, network, loss and updates to `graph`. not_found for an unknown example; throws
 // Error where the graph does.

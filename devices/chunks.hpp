@@ -71,14 +71,14 @@ struct GemmChunks {
   Chunks chunks;
 };
 
-// At least 12 MFLOP per chunk, or the fork costs more than it brings, and at least 32 rows or 64
+// At least 12 MFLOP per chunk, or the fork costs more than it brings, and at least 32 rows or 128
 // columns, since thin panels starve the inner kernel (2 rows run at 16 % of full speed). Ranges
 // begin at multiples of 8 rows or 16 columns, the inner kernel's tiles. A power of two of them,
 // because 3 equal chunks on 2 lanes take as long as 4; at most 32, since each chunk packs the
 // other operand anew.
 inline GemmChunks gemm_chunks(std::int64_t m, std::int64_t n, std::int64_t k) {
   const bool by_rows = m >= n;
-  const std::int64_t extent = by_rows ? m : n, least = by_rows ? 32 : 64;
+  const std::int64_t extent = by_rows ? m : n, least = by_rows ? 32 : 128;
   // In floating point: the product of three dimensions may exceed 64 bits.
   const double megaflops = 2e-6 * double(m) * double(n) * double(k);
   const auto wanted = std::int64_t(std::min(megaflops / 12, double(extent / least)));

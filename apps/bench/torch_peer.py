@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times one training step of a small network in PyTorch, for `troupe bench train --peer torch`.
 
-usage: torch_peer.py MODEL THREADS SECONDS [--plain]      MODEL: mlp, lenet
+usage: torch_peer.py MODEL THREADS SECONDS [--plain]      MODEL: mlp, lenet, resnet20,
+                                                     char_lstm
 prints one line of JSON: {"torch": version, "model": ..., "threads": ..., "ms": median, "mkl": ...}
 
 "mkl" is "" where nothing is to be said. PyTorch from PyPI computes with MKL, which takes its slow
@@ -71,10 +72,11 @@ def tuned_environment(threads):
     return env
 
 
+# Each model makes a network, a batch, the labels, and the rate of SGD.
 def mlp(nn, torch):
     net = nn.Sequential(
         nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-    return net, torch.randn(100, 784), torch.randint(0, 10, (100,))
+    return net, torch.randn(100, 784), torch.randint(0, 10, (100,)), 1e-2
 
 
 def lenet(nn, torch):
@@ -84,10 +86,57 @@ def lenet(nn, torch):
         nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(7 * 7 * 64, 512), nn.ReLU(), nn.Linear(512, 10))
     images = torch.randn(64, 1, 28, 28).contiguous(memory_format=last)
-    return net.to(memory_format=last), images, torch.randint(0, 10, (64,))
+    return net.to(memory_format=last), images, torch.randint(0, 10, (64,)), 1e-2
 
 
-MODELS = {"mlp": mlp, "lenet": lenet}
+def resnet20(nn, torch):
+    last = torch.channels_last
+
+    class Block(nn.Module):
+        def __init__(self, channels_in, channels, stride):
+            super().__init__()
+            self.c1 = nn.Conv2d(channels_in, channels, 3, stride, 1, bias=False)
+            self.n1 = nn.BatchNorm2d(channels)
+            self.c2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
+            self.n2 = nn.BatchNorm2d(channels)
+            self.shortcut = nn.Identity()
+            if stride != 1 or channels_in != channels:
+                self.shortcut = nn.Sequential(
+                    nn.Conv2d(channels_in, channels, 1, stride, bias=False),
+                    nn.BatchNorm2d(channels))
+
+        def forward(self, x):
+            y = self.n2(self.c2(nn.functional.relu(self.n1(self.c1(x)))))
+            return nn.functional.relu(y + self.shortcut(x))
+
+    layers = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
+    before = 16
+    for channels in (16, 32, 64):
+        for block in range(3):
+            layers.append(Block(before, channels, 2 if block == 0 and channels > 16 else 1))
+            before = channels
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)]
+    images = torch.randn(64, 3, 32, 32).contiguous(memory_format=last)
+    net = nn.Sequential(*layers).to(memory_format=last)
+    return net, images, torch.randint(0, 10, (64,)), 1e-1
+
+
+def char_lstm(nn, torch):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(128, 256)
+            self.layers = nn.LSTM(256, 256, 2)
+            self.out = nn.Linear(256, 128)
+
+        def forward(self, x):
+            return self.out(self.layers(self.table(x))[0]).reshape(-1, 128)
+
+    labels = torch.randint(0, 128, (50 * 32,))
+    return Net(), torch.randint(0, 128, (50, 32)), labels, 1e-1
+
+
+MODELS = {"mlp": mlp, "lenet": lenet, "resnet20": resnet20, "char_lstm": char_lstm}
 
 
 def main():
@@ -100,8 +149,8 @@ def main():
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    net, x, y = MODELS[model](nn, torch)
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
+    net, x, y, rate = MODELS[model](nn, torch)
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
 
     def step():
         optimizer.zero_grad()

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 
 #include "troupe/apps/bench/rows.hpp"
 #include "troupe/apps/bench/torch_peer.hpp"
+#include "troupe/apps/bench/train_networks.hpp"
 #include "troupe/apps/compile_here.hpp"
-#include "troupe/apps/models.hpp"
 #include "troupe/core/log.hpp"
 #include "troupe/graph/make_plan.hpp"
 #include "troupe/serialization/digest.hpp"
@@ -17,49 +16,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What apps/bench/torch_peer.py trains, too: the same shapes, optimizer and loss.
-struct Network {
-  std::string name;     // in rows
-  std::string example;  // in make_model
-  std::int64_t batch;
-};
-const Network kNetworks[] = {{"mlp", "mnist-mlp", 100}, {"lenet", "mnist-conv", 64}};
-
 constexpr int kWarm = 20;  // steps before the clock starts; the digest is of these
 constexpr double kSecondsPerRound = 0.6;
 
-struct Step {
-  Graph graph{1};
-  std::unique_ptr<ImageModel> model;
-  Output images, labels, loss;
-  Op train;
-  std::vector<Tensor> feeds;
-};
-
-// One batch of noise with random labels, in memory: what is timed is the step alone.
-std::vector<Tensor> random_batch(std::int64_t batch) {
-  std::mt19937 random(7);
-  std::normal_distribution<float> normal;
-  std::vector<float> pixels(std::size_t(batch * 28 * 28));
-  for (float& pixel : pixels) pixel = normal(random);
-  std::vector<std::int64_t> labels(static_cast<std::size_t>(batch));
-  for (std::int64_t& label : labels) label = std::int64_t(random() % 10);
-  return {Tensor::of<float>({batch, 28, 28, 1}, std::span<const float>(pixels)),
-          Tensor::of<std::int64_t>({batch}, std::span<const std::int64_t>(labels))};
-}
-
-Expected<std::unique_ptr<Step>> make_step(const Network& network) {
-  auto step = std::make_unique<Step>();
-  step->images = placeholder<float>(step->graph, {network.batch, 28, 28, 1}, "images");
-  step->labels = placeholder<std::int64_t>(step->graph, {network.batch}, "labels");
-  TROUPE_TRY(step->model, make_model(network.example, step->graph));
-  step->loss = mean(softmax_cross_entropy((*step->model)(step->images), step->labels));
-  step->train = optim::Momentum{.lr = 1e-2, .momentum = 0.9}.minimize(step->loss);
-  step->feeds = random_batch(network.batch);
-  return step;
-}
-
-Expected<std::string> digest(Step& step, Session& session) {
+Expected<std::string> digest(TrainStep& step, Session& session) {
   TROUPE_TRY(auto all, session.try_variables());
   std::vector<std::pair<std::string, Tensor>> parameters;
   for (const Variable& v : trainable_variables(step.graph))
@@ -68,14 +28,15 @@ Expected<std::string> digest(Step& step, Session& session) {
   return params_sha256(std::move(parameters));
 }
 
-Expected<BenchRow> time_step(const Network& network, int threads, const BenchOptions& options) {
-  TROUPE_TRY(auto step, make_step(network));
+Expected<BenchRow> time_step(const TrainNetwork& network, int threads,
+                             const BenchOptions& options) {
+  TROUPE_TRY(auto step, make_train_step(network));
   Cluster cluster = options.cluster;
   cluster.threads = threads;
   Session session(step->graph, cluster);
   TROUPE_TRY(session.try_init());
   TROUPE_TRY(CompiledStep compiled,
-             session.try_compile({step->loss}, {step->train}, {step->images, step->labels}));
+             session.try_compile({step->loss}, {step->train}, {step->x, step->y}));
   for (int i = 0; i < kWarm; ++i) TROUPE_TRY(compiled.try_run(step->feeds));
   BenchRow row{fmt::format("train.{}.t{}", network.name, threads), 0, "ms"};
   TROUPE_TRY(row.details["params_sha256"], digest(*step, session));
@@ -101,12 +62,12 @@ void compare(BenchRow& row, std::string peer, double peer_value) {
   row.ratio = row.value / peer_value;
 }
 
-CompileRequest request_of(const Step& step) {
+CompileRequest request_of(const TrainStep& step) {
   auto port = [](Output o) {
     return PortName{o.graph().node(o.node()).name, int(o.port().index), false};
   };
   CompileRequest request;
-  request.feeds = {port(step.images), port(step.labels)};
+  request.feeds = {port(step.x), port(step.y)};
   request.fetches = {port(step.loss)};
   request.targets = {step.train.name()};
   return request;
@@ -115,7 +76,7 @@ CompileRequest request_of(const Step& step) {
 // What a step of lenet takes beyond what stays between steps (parameters, velocities), at most over
 // some steps, beside the bound of its plan.
 Expected<BenchRow> peak_bytes() {
-  TROUPE_TRY(auto step, make_step(kNetworks[1]));
+  TROUPE_TRY(auto step, make_train_step(*find_train_network("lenet")));
   TROUPE_TRY(CompiledGraph plan,
              compile_here(step->graph, request_of(*step), {"/job:worker/task:0/cpu:0"}));
   Cluster cluster;
@@ -123,7 +84,7 @@ Expected<BenchRow> peak_bytes() {
   Session session(step->graph, cluster);
   TROUPE_TRY(session.try_init());
   TROUPE_TRY(CompiledStep compiled,
-             session.try_compile({step->loss}, {step->train}, {step->images, step->labels}));
+             session.try_compile({step->loss}, {step->train}, {step->x, step->y}));
   for (int i = 0; i < 3; ++i) TROUPE_TRY(compiled.try_run(step->feeds));
   double early = 0, peak = 0, held_early = 0, held_late = 0;
   for (int i = 0; i < kWarm; ++i) {
@@ -152,7 +113,7 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
     TROUPE_TRY(peers, TorchPeer::find());
   }
   std::vector<BenchRow> rows;
-  for (const Network& network : kNetworks) {
+  for (const TrainNetwork& network : train_networks()) {
     for (int threads : options.threads) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
       TROUPE_TRY(BenchRow row, time_step(network, threads, options));

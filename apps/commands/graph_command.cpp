@@ -107,11 +107,8 @@ void print_stage(const GraphOptions& options, const Compiled& compiled, std::siz
 }
 
 int run_graph(const GraphOptions& options, const Printing& printing) {
-  auto known = model_names();
-  if (std::find(known.begin(), known.end(), options.example) == known.end()) {
-    Graph scratch;
-    return report_usage(make_model(options.example, scratch).status(), printing);
-  }
+  if (Status known = known_model(options.example); !known.ok())
+    return report_usage(known, printing);
   try {
     auto compiled = compile_example(options);
     if (!compiled.ok()) return report_error(compiled.status(), printing);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -34,6 +33,15 @@ nlohmann::json newest_good(const std::string& checkpoint) {
   return checkpoint.empty() ? nlohmann::json() : nlohmann::json(checkpoint);
 }
 
+void add_validation(nlohmann::json& out, const TrainResult& result) {
+  if (!result.stopped) out["sample"] = result.sample;
+  out["validation_loss"] = nullptr;  // of no test
+  if (result.validation_loss == TrainResult::kUntested) return;
+  out["validation_loss"] = result.validation_loss;
+  out["last_validation_loss"] = result.last_validation_loss;
+  out["best_step"] = result.best_step;
+}
+
 nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
   nlohmann::json out = {{"example", options.example},
                         {"data", result.drawn ? "drawn" : options.data},
@@ -50,7 +58,10 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
     out["steps_per_second"] = result.steps_per_second;
     out["loss"] = result.loss;
   }
-  if (!result.stopped) out["test_accuracy"] = result.test_accuracy;
+  if (learns_text(options))
+    add_validation(out, result);
+  else if (!result.stopped)
+    out["test_accuracy"] = result.test_accuracy;
   if (!options.checkpoint_dir.empty()) {
     out["checkpoint"] = newest_good(result.checkpoint);
     out["failed_checkpoints"] = result.failed_checkpoints;
@@ -64,6 +75,13 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
   return out;
 }
 
+void print_validation(const TrainResult& result) {
+  if (result.validation_loss != TrainResult::kUntested)
+    fmt::print("validation loss {:.4f} nats a character after step {}{}\n", result.validation_loss,
+               result.best_step, result.drawn ? " (of drawn tales, not a data set)" : "");
+  if (!result.stopped) fmt::print("it writes:\n{}\n", result.sample);
+}
+
 void print_text(const TrainOptions& options, const TrainResult& result) {
   if (result.steps_here > 0)
     fmt::print("{}: {} steps, {:.1f} steps/s, loss {:.4f}\n", options.example, result.steps,
@@ -73,7 +91,9 @@ void print_text(const TrainOptions& options, const TrainResult& result) {
   else
     fmt::print("{}: the checkpoint is at step {}, nothing is left to do\n", options.example,
                result.steps);
-  if (!result.stopped)
+  if (learns_text(options))
+    print_validation(result);
+  else if (!result.stopped)
     fmt::print("test accuracy {:.4f}{}\n", result.test_accuracy,
                result.drawn ? " (on drawn pictures, not a data set)" : "");
   if (!result.checkpoint.empty()) fmt::print("checkpoint {}\n", result.checkpoint);
@@ -102,6 +122,7 @@ std::string parse_every(const std::string& text, TrainOptions& options) {
 struct TrainWords {
   TrainOptions train;
   std::string cluster = "local", every, secret_file;
+  std::int64_t batch = 0;
 };
 
 // Options that mean nothing without another one; empty when all is well.
@@ -120,15 +141,13 @@ std::string odd_combination(const TrainWords& words) {
 // What was typed makes sense together; `train` is what it means.
 Status understand(TrainWords& words) {
   TROUPE_TRY(words.train.cluster.workers, Cluster::parse_workers(words.cluster));
+  words.train.batch = words.batch > 0 ? words.batch : learns_text(words.train) ? 32 : 64;
   TROUPE_TRY(words.train.cluster.secret, read_secret(words.secret_file));
   if (std::string odd = odd_combination(words); !odd.empty()) return invalid_argument(odd);
   if (!words.every.empty())
     if (std::string wanted = parse_every(words.every, words.train); !wanted.empty())
       return invalid_argument("--checkpoint-every wants " + wanted);
-  auto names = model_names();
-  if (std::find(names.begin(), names.end(), words.train.example) != names.end()) return ok_status();
-  Graph scratch;
-  return make_model(words.train.example, scratch).status();
+  return known_model(words.train.example);
 }
 
 int run_train(TrainOptions options, const Printing& printing) {
@@ -138,8 +157,8 @@ int run_train(TrainOptions options, const Printing& printing) {
   options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
   options.stop = options.cluster.stop = stop_asked;
   if (options.data.empty() && !printing.quiet && !printing.json)
-    fmt::print(stderr, "no --data: training on {} digits drawn by this program\n",
-               options.examples);
+    fmt::print(stderr, "no --data: training on {} drawn by this program\n",
+               learns_text(options) ? "tales" : fmt::format("{} pictures", options.examples));
   std::string newest;
   options.checkpointed = [&](const std::string& path, const Status& tried) {
     newest = path;
@@ -173,16 +192,24 @@ void add_train(CommandLine& line) {
   auto words = std::make_shared<TrainWords>();
   Command c = line.command("train", "Train a network, e.g. troupe train mnist-conv");
   c.option("example", words->train.example,
-           "mnist-softmax, mnist-mlp, mnist-conv, cifar-softmax or cifar-resnet20")
+           "mnist-softmax, mnist-mlp, mnist-conv, cifar-softmax, cifar-resnet20 or char-lstm")
       .required();
   c.option("--data", words->train.data,
-           "folder with MNIST's IDX files or CIFAR-10's binary ones (default: drawn)");
+           "folder with MNIST's IDX files or CIFAR-10's binary ones, or a text file (default: "
+           "drawn)");
   c.option("--examples", words->train.examples, "drawn pictures to train on").within(1, 10'000'000);
   c.option("--epochs", words->train.epochs, "passes over the data").within_numbers(0, 1e6);
   c.option("--steps", words->train.steps, "training steps").within(1, 1'000'000'000);
-  c.option("--batch", words->train.batch, "examples of each replica a step").within(1, 1'000'000);
-  c.option("--learning-rate", words->train.learning_rate, "of SGD with momentum 0.9")
+  c.option("--batch", words->batch, "examples of each replica a step (0: 64, of text 32)")
+      .within(0, 1'000'000);
+  c.option("--learning-rate", words->train.learning_rate,
+           "of SGD with momentum 0.9; the first one of char-lstm, of Adam")
       .within_numbers(0, 1e6);
+  c.option("--validate-every", words->train.validate_steps, "steps, of char-lstm")
+      .within(1, 1'000'000'000);
+  c.option("--patience", words->train.patience,
+           "tests in a row that are no better, after which char-lstm ends (0: goes on)")
+      .within(0, 1'000'000);
   c.option("--replicas", words->train.cluster.replicas, "data parallel copies of the step")
       .within(1, 1024);
   c.option("--cluster", words->cluster, "local, or local:W for W worker processes");

@@ -644,6 +644,43 @@ Output logical_or(Output a, Output b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+LstmCellOutputs lstm_cell(Output x, Output r, Output c, Site site) {
+  NodeSpec node{.op = "LstmCell"};
+  node.inputs = {x, r, c};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
+}
+
+LstmCellGradOutputs lstm_cell_grad(Output dh, Output dnext, Output gates, Output c, Output next,
+    Site site) {
+  NodeSpec node{.op = "LstmCellGrad"};
+  node.inputs = {dh, dnext, gates, c, next};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+LstmSequenceOutputs lstm_sequence(Output x, Output h0, Output c0, Output r, std::int64_t steps,
+    Site site) {
+  NodeSpec node{.op = "LstmSequence"};
+  node.inputs = {x, h0, c0, r};
+  node.attrs.emplace("steps", steps);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
+}
+
+LstmSequenceGradOutputs lstm_sequence_grad(Output dh, Output dnext, Output gates, Output h,
+    Output next, Output h0, Output c0, Output r, std::int64_t steps, Site site) {
+  NodeSpec node{.op = "LstmSequenceGrad"};
+  node.inputs = {dh, dnext, gates, h, next, h0, c0, r};
+  node.attrs.emplace("steps", steps);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2), op.output(3)};
+}
+
 Output mat_mul(Output a, Output b, const MatMulOptions& options, Site site) {
   NodeSpec node{.op = "MatMul"};
   node.inputs = {a, b};

@@ -463,6 +463,45 @@ Output logical_not(Output x, Site site = Site::here());
 // LogicalOr: y = a or b. The inputs broadcast.
 Output logical_or(Output a, Output b, Site site = Site::here());
 
+struct LstmCellOutputs {
+  Output h;
+  Output next;
+  Output gates;
+};
+// LstmCell: One step of an LSTM over c [batch,hidden]. The quarters of x + r [batch,4 hidden] make
+// the gates i, f, g and o: tanh for g, sigmoid for the others. next = f c + i g, h = o tanh(next).
+LstmCellOutputs lstm_cell(Output x, Output r, Output c, Site site = Site::here());
+
+struct LstmCellGradOutputs {
+  Output slopes;
+  Output dc;
+};
+// LstmCellGrad: The gradient of LstmCell, given its outputs gates and next: for x, which is that
+// for r, and for c.
+LstmCellGradOutputs lstm_cell_grad(Output dh, Output dnext, Output gates, Output c, Output next,
+    Site site = Site::here());
+
+struct LstmSequenceOutputs {
+  Output h;
+  Output next;
+  Output gates;
+};
+// LstmSequence: LstmCell over x [steps,batch,4 hidden], from the state h0 and c0 [batch,hidden]:
+// each step's r is the product of the h before it and r [hidden,4 hidden]. The outputs are those of
+// all steps.
+LstmSequenceOutputs lstm_sequence(Output x, Output h0, Output c0, Output r, std::int64_t steps,
+    Site site = Site::here());
+
+struct LstmSequenceGradOutputs {
+  Output dx;
+  Output dh0;
+  Output dc0;
+  Output dr;
+};
+// LstmSequenceGrad: The gradient of LstmSequence, given its outputs.
+LstmSequenceGradOutputs lstm_sequence_grad(Output dh, Output dnext, Output gates, Output h,
+    Output next, Output h0, Output c0, Output r, std::int64_t steps, Site site = Site::here());
+
 struct MatMulOptions {
   bool transpose_a = false;
   bool transpose_b = false;

@@ -27,6 +27,11 @@ std::string stage(const char* name, std::vector<std::string> arguments) {
   return StageText{name, std::move(arguments)}.text();
 }
 
+std::vector<std::string> windows(const TextOptions& options) {
+  return {number(options.window), number(options.stride == 0 ? options.window : options.stride),
+          fmt::format("{}", options.from), fmt::format("{}", options.to)};
+}
+
 }  // namespace
 
 Examples Examples::of(std::string source, std::vector<std::string> files,
@@ -170,11 +175,15 @@ Examples tensors(const std::vector<Tensor>& tensors) {
 }
 
 Examples text(std::string_view path, const TextOptions& options) {
-  return Examples::of(stage("text", {number(options.window),
-                                     number(options.stride == 0 ? options.window : options.stride),
-                                     fmt::format("{}", options.from), fmt::format("{}", options.to),
-                                     options.vocabulary.characters()}),
-                      {std::string(path)});
+  std::vector<std::string> words = windows(options);
+  words.push_back(options.vocabulary.characters());
+  return Examples::of(stage("text", words), {std::string(path)});
+}
+
+Examples tales(std::int64_t characters, const TextOptions& options, std::uint64_t seed) {
+  std::vector<std::string> words = windows(options);
+  words.insert(words.begin(), {fmt::format("{}", seed), number(characters)});
+  return Examples::of(stage("tales", words), {});
 }
 
 Examples lines(std::string_view path, const Vocabulary& vocabulary) {

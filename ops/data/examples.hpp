@@ -116,6 +116,11 @@ struct TextOptions {
 // follow each, i64 [window]. data_loss while running for a character that the vocabulary lacks.
 Examples text(std::string_view path, const TextOptions& options = {});
 
+// Windows of a text of so many characters that a program draws (ops/data/tales.hpp), in the form of
+// text(). Their vocabulary is that of all of them, whatever the options say.
+Examples tales(std::int64_t characters = 500'000, const TextOptions& options = {},
+               std::uint64_t seed = 1);
+
 // The lines of a text file: numbers of characters, i64 [length]. For padded batches and buckets.
 Examples lines(std::string_view path, const Vocabulary& vocabulary = {});
 

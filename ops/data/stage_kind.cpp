@@ -8,7 +8,7 @@ namespace troupe {
 
 // One of each file in sources/ and stages/.
 StageKind cifar10_source(), csv_source(), digits_source(), idx_source(), lines_source(),
-    shapes_source(), tensors_source(), text_source();
+    shapes_source(), tales_source(), tensors_source(), text_source();
 StageKind batch_stage(), bucket_stage(), interleave_stage(), padded_batch_stage(), repeat_stage(),
     shard_stage(), shuffle_stage(), skip_stage(), take_stage();
 
@@ -16,10 +16,10 @@ namespace {
 
 const std::vector<StageKind>& kinds() {
   static const std::vector<StageKind> all = {
-      cifar10_source(),   csv_source(),         digits_source(), idx_source(),  lines_source(),
-      shapes_source(),    tensors_source(),     text_source(),   batch_stage(), bucket_stage(),
-      interleave_stage(), padded_batch_stage(), repeat_stage(),  shard_stage(), shuffle_stage(),
-      skip_stage(),       take_stage()};
+      cifar10_source(), csv_source(),       digits_source(),      idx_source(),   lines_source(),
+      shapes_source(),  tales_source(),     tensors_source(),     text_source(),  batch_stage(),
+      bucket_stage(),   interleave_stage(), padded_batch_stage(), repeat_stage(), shard_stage(),
+      shuffle_stage(),  skip_stage(),       take_stage()};
   return all;
 }
 

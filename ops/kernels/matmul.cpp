@@ -1,6 +1,6 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
 #include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/gemm.hpp"
+#include "troupe/ops/kernels/packed_product.hpp"
 #include "troupe/ops/kernels/typed.hpp"
 #include "troupe/ops/op.hpp"
 
@@ -62,10 +62,13 @@ class MatMulKernel final : public Kernel {
 
  private:
   Status run(KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
-             const T* b, T* product) const {
+             const T* b, T* product) {
     Matrix<const T> left{a, transpose_a_ ? m : k, transpose_a_};
     Matrix<const T> right{b, transpose_b_ ? k : n, transpose_b_};
     const GemmChunks split = gemm_chunks(m, n, k);
+    if (std::is_same_v<T, float> && split.by_rows && split.chunks.count > 1 && !transpose_a_)
+      return by_rows(c, split.chunks.count, {.m = m, .n = n, .k = k, .lda = k, .ldc = n}, a, right,
+                     product);
     return parallel_chunks(c, split.chunks.count, [&](std::int64_t i) {
       const Range r = split.chunks[i];
       Matrix<const T> part_a = left, part_b = right;
@@ -78,7 +81,54 @@ class MatMulKernel final : public Kernel {
     });
   }
 
+  // The right operand is packed once for all ranges of rows, which else would each do that anew.
+  Status by_rows(KernelContext& c, std::int64_t count, ProductSizes sizes, const T* a,
+                 Matrix<const T> b, T* product) {
+    const std::int64_t rows = sizes.m;
+    const Chunks chunks = Chunks::of_step(rows, (rows / count + 7) / 8 * 8);
+    const std::int64_t last = chunks[chunks.count - 1].size();
+    sizes.m = chunks[0].size();
+    TROUPE_TRY(const auto whole, products_.get(sizes));
+    auto rest = whole;
+    if (last != sizes.m) {
+      sizes.packed_for = std::exchange(sizes.m, last);
+      TROUPE_TRY(rest, products_.get(sizes));
+    }
+    TROUPE_TRY(Tensor packed, scratch(c, whole->packed_bytes()));
+    TROUPE_TRY(pack(c, *whole, sizes, b, packed.mutable_raw()));
+    return parallel_chunks(c, chunks.count, [&](std::int64_t i) -> Status {
+      const Range r = chunks[i];
+      const auto& part = i + 1 == chunks.count ? *rest : *whole;
+      TROUPE_TRY(Tensor own, scratch(c, part.scratch_bytes()));
+      return part.run(a + r.begin * sizes.k, packed.raw(), product + r.begin * sizes.n,
+                      own.mutable_raw());
+    });
+  }
+
+  // A transposed operand is turned by all lanes first: packing is the work of one.
+  static Status pack(KernelContext& c, const PackedProduct<T>& product, const ProductSizes& sizes,
+                     Matrix<const T> b, void* packed) {
+    if (!b.transpose) return product.pack(b, packed);
+    TROUPE_TRY(Tensor turned, c.allocate(dtype_of<T>, Shape{sizes.k, sizes.n}));
+    T* out = turned.mutable_data<T>();
+    const Chunks chunks = row_chunks(sizes.k, sizes.n);
+    c.parallel(chunks.count, [&](std::int64_t i) {
+      const Range r = chunks[i];
+      constexpr std::int64_t kTile = 16;  // whole lines of cache of either side
+      for (std::int64_t first = 0; first < sizes.n; first += kTile)
+        for (std::int64_t p = r.begin; p < r.end; ++p)
+          for (std::int64_t j = first; j < std::min(first + kTile, sizes.n); ++j)
+            out[p * sizes.n + j] = b.data[j * b.stride + p];
+    });
+    return product.pack({out, sizes.n}, packed);
+  }
+
+  static Expected<Tensor> scratch(const KernelContext& c, std::size_t bytes) {
+    return c.allocate(DType::u8, Shape{std::int64_t(bytes)});
+  }
+
   bool transpose_a_, transpose_b_;
+  PackedProducts<T> products_;
 };
 
 Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {

@@ -31,6 +31,26 @@ inline float exp_nonpositive(float x) {
 }
 inline double exp_nonpositive(double x) { return std::exp(x); }
 
+// 1 / (1 + e^-x) and tanh x, within 2 ulp; NaN stays NaN. tanh is a polynomial where the other
+// formula would lose digits.
+inline float sigmoid_value(float x) {
+  const float e = exp_nonpositive(-std::abs(x)), one_side = 1.0f / (1.0f + e);
+  return x < 0.0f ? e * one_side : one_side;
+}
+inline double sigmoid_value(double x) { return 1 / (1 + std::exp(-x)); }
+
+inline float tanh_value(float x) {
+  const float size = std::abs(x), square = x * x;
+  float p = -5.7170447e-3f;
+  p = p * square + 2.06505861e-2f;
+  p = p * square - 5.37434965e-2f;
+  p = p * square + 1.33314908e-1f;
+  p = p * square - 3.33332837e-1f;
+  const float e = exp_nonpositive(-2.0f * size), far = (1.0f - e) / (1.0f + e);
+  return size < 0.625f ? x + x * square * p : std::copysign(far, x);
+}
+inline double tanh_value(double x) { return std::tanh(x); }
+
 // Sums 16 interleaved parts, then the parts pairwise.
 template <class T, class F>
 T row_sum(std::int64_t n, F&& term) {

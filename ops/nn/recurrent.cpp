@@ -1,5 +1,6 @@
 #include "troupe/ops/nn/recurrent.hpp"
 
+#include "troupe/graph/slicing.hpp"
 #include "troupe/ops/api/constant.hpp"
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/api/operators.hpp"
@@ -20,6 +21,19 @@ Output zero_rows(Output x, std::int64_t hidden, DType dtype, const Site& site) {
   const Output dims = pack({dimension(x, -2, site), constant(g, hidden, site)}, {}, site);
   return fill(dims, constant(g, value_or_throw(scalar_of(dtype, std::int64_t{0})), site), site);
 }
+
+template <class Cell>
+typename Cell::Sequence unroll(const Cell& cell, Output input_parts, std::int64_t time,
+                               typename Cell::State state, const Site& site) {
+  std::vector<Output> h;
+  for (const Output& part : unpack(input_parts, time, {}, site)) {
+    state = cell.step(part, state, site);
+    h.push_back(state.h);
+  }
+  return {pack(h, {}, site), state};
+}
+
+Output last_of(Output sequence, const Site& site) { return sequence[Index(-1, site)]; }
 
 // 0 but for the second of four quarters.
 Tensor lstm_bias(std::int64_t hidden, double forget, DType dtype) {
@@ -46,7 +60,7 @@ void check_recurrent(std::string_view what, std::int64_t in, std::int64_t hidden
 
 LstmCell::LstmCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
                    const RecurrentOptions& options, Site site)
-    : Module(parent, name), hidden_(hidden) {
+    : Module(parent, name), hidden_(hidden), over_time_(options.over_time) {
   check_recurrent("LSTM", in, hidden, options.dtype, site);
   auto inside = scope().enter();
   const auto weights = [&](std::int64_t rows) {
@@ -62,11 +76,16 @@ Output LstmCell::input_part(Output x, const Site& site) const { return affine(x,
 
 LstmCell::State LstmCell::step(Output input_part, const State& state, const Site& site) const {
   auto inside = scope().enter();
-  const auto gates = gates_of(add(input_part, mat_mul(state.h, r_, {}, site), site), 4, site);
-  const Output input = sigmoid(gates[0], site), forget = sigmoid(gates[1], site);
-  const Output fresh = mul(input, tanh(gates[2], site), site);
-  const Output c = add(mul(forget, state.c, site), fresh, site);
-  return {mul(sigmoid(gates[3], site), tanh(c, site), site), c};
+  const LstmCellOutputs y = lstm_cell(input_part, mat_mul(state.h, r_, {}, site), state.c, site);
+  return {y.h, y.next};
+}
+
+LstmCell::Sequence LstmCell::steps(Output input_parts, std::int64_t time, const State& first,
+                                   const Site& site) const {
+  if (over_time_ == OverTime::unrolled) return unroll(*this, input_parts, time, first, site);
+  auto inside = scope().enter();
+  const LstmSequenceOutputs y = lstm_sequence(input_parts, first.h, first.c, r_, time, site);
+  return {y.h, {last_of(y.h, site), last_of(y.next, site)}};
 }
 
 LstmCell::State LstmCell::operator()(Output x, const State& state, Site site) const {
@@ -106,6 +125,11 @@ GruCell::State GruCell::step(Output input_part, const State& state, const Site& 
   return {add(fresh, mul(keep, sub(state.h, fresh, site), site), site)};
 }
 
+GruCell::Sequence GruCell::steps(Output input_parts, std::int64_t time, const State& first,
+                                 const Site& site) const {
+  return unroll(*this, input_parts, time, first, site);
+}
+
 GruCell::State GruCell::operator()(Output x, const State& state, Site site) const {
   auto inside = scope().enter();
   return step(input_part(x, site), state, site);
@@ -121,18 +145,6 @@ Recurrent<Cell>::Recurrent(Module& parent, std::string_view name, std::int64_t i
     : Module(parent, name), cell_(*this, "cell", in, hidden, options, std::move(site)) {}
 
 template <class Cell>
-typename Recurrent<Cell>::Steps Recurrent<Cell>::unroll(const std::vector<Output>& input_parts,
-                                                        State state, const Site& site) const {
-  Steps out;
-  for (const Output& part : input_parts) {
-    state = cell_.step(part, state, site);
-    out.h.push_back(state.h);
-  }
-  out.last = state;
-  return out;
-}
-
-template <class Cell>
 typename Recurrent<Cell>::Sequence Recurrent<Cell>::operator()(Output x, const State& first,
                                                                Site site) const {
   auto inside = scope().enter();
@@ -141,9 +153,7 @@ typename Recurrent<Cell>::Sequence Recurrent<Cell>::operator()(Output x, const S
         invalid_argument("a sequence is [time, batch, in], not " + x.shape().text()).at(site));
   const std::int64_t time = known_dimension(x, 0, "the time", site);
   if (time < 1) throw Error(invalid_argument("a sequence has at least one step").at(site));
-  const auto parts = unpack(cell_.input_part(x, site), time, {}, site);
-  const Steps steps = unroll(parts, first, site);
-  return {pack(steps.h, {}, site), steps.last};
+  return cell_.steps(cell_.input_part(x, site), time, first, site);
 }
 
 template <class Cell>
@@ -156,9 +166,12 @@ typename Recurrent<Cell>::Steps Recurrent<Cell>::operator()(const std::vector<Ou
                                                             const State& first, Site site) const {
   auto inside = scope().enter();
   if (x.empty()) throw Error(invalid_argument("a sequence has at least one step").at(site));
-  std::vector<Output> parts;
-  for (const Output& step : x) parts.push_back(cell_.input_part(step, site));
-  return unroll(parts, first, site);
+  Steps steps{{}, first};
+  for (const Output& part : x) {
+    steps.last = cell_(part, steps.last, site);
+    steps.h.push_back(steps.last.h);
+  }
+  return steps;
 }
 
 template <class Cell>

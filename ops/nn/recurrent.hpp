@@ -1,7 +1,8 @@
-// Recurrent layers, unrolled: one part of the graph for each step of time.
+// Recurrent layers.
 //
 // A cell is one step of time. Its matrices hold all gates side by side, so that a step is one
 // product with the input and one with the state; a layer makes the first for all steps at once.
+// The steps of a sequence are one node, or unrolled: one part of the graph for each.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,15 @@
 
 namespace troupe::nn {
 
+// How a layer goes through a sequence. Both compute the same, up to rounding.
+enum class OverTime {
+  fused,     // one node for all steps, where there is one: of an LSTM
+  unrolled,  // a part of the graph for each step
+};
+
 struct RecurrentOptions {
   double forget_bias = 0;  // first value of the bias of an LSTM's forget gate
+  OverTime over_time = OverTime::fused;
   DType dtype = DType::f32;
 };
 
@@ -25,6 +33,10 @@ class LstmCell : public Module {
   struct State {
     Output h, c;
   };
+  struct Sequence {
+    Output h;  // [time, batch, hidden]
+    State last;
+  };
   LstmCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
            const RecurrentOptions& options = {}, Site site = Site::here());
 
@@ -32,12 +44,14 @@ class LstmCell : public Module {
   // Zeros for the batch of x [..., batch, in].
   State zero_state(Output x, Site site = Site::here()) const;
 
-  // x W + b for x [..., in], and the step that follows.
+  // x W + b for x [..., in], and the step, or all `time` steps, that follow.
   Output input_part(Output x, const Site& site) const;
   State step(Output input_part, const State& state, const Site& site) const;
+  Sequence steps(Output input_parts, std::int64_t time, const State& first, const Site& site) const;
 
  private:
   std::int64_t hidden_;
+  OverTime over_time_;
   Variable w_, r_, b_;
 };
 
@@ -50,6 +64,10 @@ class GruCell : public Module {
   struct State {
     Output h;
   };
+  struct Sequence {
+    Output h;
+    State last;
+  };
   GruCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
           const RecurrentOptions& options = {}, Site site = Site::here());
 
@@ -58,6 +76,7 @@ class GruCell : public Module {
 
   Output input_part(Output x, const Site& site) const;
   State step(Output input_part, const State& state, const Site& site) const;
+  Sequence steps(Output input_parts, std::int64_t time, const State& first, const Site& site) const;
 
  private:
   std::int64_t hidden_;
@@ -73,10 +92,7 @@ class Recurrent : public Module {
     std::vector<Output> h;  // [batch, hidden] after each step
     State last;
   };
-  struct Sequence {
-    Output h;  // [time, batch, hidden]
-    State last;
-  };
+  using Sequence = typename Cell::Sequence;
   Recurrent(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
             const RecurrentOptions& options = {}, Site site = Site::here());
 
@@ -92,8 +108,6 @@ class Recurrent : public Module {
   const Cell& cell() const { return cell_; }
 
  private:
-  Steps unroll(const std::vector<Output>& input_parts, State state, const Site& site) const;
-
   Cell cell_;
 };
 

@@ -147,6 +147,56 @@ Status sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
       fmt::format("oneDNN sgemm {}x{}x{} failed with status {}", m, k, n, int(status)));
 }
 
+struct Product::State {
+  dnnl::matmul primitive;
+  dnnl::memory::dims of_b;
+  Desc a, packed, c, scratch;
+};
+
+Product::Product(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Product::~Product() = default;
+
+Expected<std::unique_ptr<Product>> Product::make(const Sizes& s, const Product* like) {
+  auto state = std::make_unique<State>();
+  TROUPE_TRY(guarded("a product of these sizes", [&] {
+    state->a = Desc({s.m, s.k}, kF32, dnnl::memory::dims{s.lda, 1});
+    state->c = Desc({s.m, s.n}, kF32, dnnl::memory::dims{s.ldc, 1});
+    state->of_b = {s.k, s.n};
+    const Desc b = like ? like->state_->packed : Desc(state->of_b, kF32, Tag::any);
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::matmul::primitive_desc pd(engine(), state->a, b, state->c, user_scratchpad());
+#else
+    const dnnl::matmul::primitive_desc pd({state->a, b, state->c}, user_scratchpad(), engine());
+#endif
+    state->packed = pd.weights_desc();
+    state->scratch = pd.scratchpad_desc();
+    state->primitive = dnnl::matmul(pd);
+  }));
+  return std::unique_ptr<Product>(new Product(std::move(state)));
+}
+
+std::size_t Product::packed_bytes() const { return state_->packed.get_size(); }
+std::size_t Product::scratch_bytes() const { return state_->scratch.get_size(); }
+
+Status Product::pack(const float* b, std::int64_t ldb, bool transpose, void* packed) const {
+  return guarded("packing a matrix", [&] {
+    const auto strides = transpose ? dnnl::memory::dims{1, ldb} : dnnl::memory::dims{ldb, 1};
+    dnnl::memory from = memory_of({state_->of_b, kF32, strides}, b);
+    dnnl::memory to = memory_of(state_->packed, packed);
+    dnnl::reorder(from, to).execute(stream(), from, to);
+  });
+}
+
+Status Product::run(const float* a, const void* packed, float* c, void* scratch) const {
+  return guarded("a product", [&] {
+    state_->primitive.execute(stream(),
+                              {{DNNL_ARG_SRC, memory_of(state_->a, a)},
+                               {DNNL_ARG_WEIGHTS, memory_of(state_->packed, packed)},
+                               {DNNL_ARG_DST, memory_of(state_->c, c)},
+                               {DNNL_ARG_SCRATCHPAD, memory_of(state_->scratch, scratch)}});
+  });
+}
+
 struct Conv::State {
   dnnl::primitive primitive;
   Desc x, y, packed, hwio, scratch;

@@ -25,6 +25,34 @@ Status sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
              const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
              float* c, std::int64_t ldc);
 
+// Products of fixed sizes with a right operand that is used more than once, in a layout of its own,
+// `packed`: faster than sgemm, which lays it out anew each time. Costly to make, immutable
+// afterwards: any number of threads may use it at once, each with its own scratch.
+class Product {
+ public:
+  struct Sizes {
+    std::int64_t m = 0, n = 0, k = 0;
+    std::int64_t lda = 0, ldc = 0;  // from row to row of A and C, as stored
+    friend bool operator==(const Sizes&, const Sizes&) = default;
+  };
+  // `like` fixes the packed layout to that of another product of the same n and k. unimplemented
+  // when there is no such primitive. REQUIRES: all sizes are at least 1.
+  static Expected<std::unique_ptr<Product>> make(const Sizes& sizes, const Product* like = nullptr);
+  ~Product();
+
+  std::size_t packed_bytes() const;
+  std::size_t scratch_bytes() const;
+  // op(B) [k,n], of rows that are ldb elements apart as stored.
+  Status pack(const float* b, std::int64_t ldb, bool transpose, void* packed) const;
+  // C = A op(B). `packed` and `scratch` are aligned to 64 bytes.
+  Status run(const float* a, const void* packed, float* c, void* scratch) const;
+
+ private:
+  struct State;
+  explicit Product(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
 enum class ConvKind : std::uint8_t { forward, backward_data, backward_filter };
 
 // Activations are NHWC, filters HWIO. Dilation 1 is the dense window.

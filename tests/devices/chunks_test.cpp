@@ -60,7 +60,7 @@ TEST_CASE("chunks of a matrix product are neither small nor thin") {
     if (g.chunks.count == 1) continue;
     CHECK(2e-6 * double(m) * double(n) * double(k) / double(g.chunks.count) >= 12);
     for (std::int64_t i = 0; i < g.chunks.count; ++i) {
-      REQUIRE(g.chunks[i].size() >= (g.by_rows ? 32 : 64));
+      REQUIRE(g.chunks[i].size() >= (g.by_rows ? 32 : 128));
       REQUIRE(g.chunks[i].begin % (g.by_rows ? 8 : 16) == 0);
     }
   }

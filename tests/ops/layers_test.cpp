@@ -182,12 +182,15 @@ TEST_CASE("a layer norm makes rows of mean 0 and variance 1, then learns scale a
 
 TEST_CASE("an LSTM over time equals plain loops, with gates i, f, g, o side by side") {
   const std::size_t time = 4, batch = 2, in = 3, hidden = 2;
-  Subject<nn::Lstm> s(std::int64_t(in), std::int64_t(hidden), nn::RecurrentOptions{.dtype = kF64});
-  Output x = placeholder<double>(s.g, {4, 2, 3});
-  const nn::Lstm::Sequence y = s.layer(x);
-  CHECK(y.h.shape() == PartialShape{4, 2, 2});
-  s.compare(x, draw(1, 24), y.h,
-            [&](const auto& all) { return lstm(all, time, batch, in, hidden); });
+  for (const nn::OverTime over_time : {nn::OverTime::fused, nn::OverTime::unrolled}) {
+    Subject<nn::Lstm> s(std::int64_t(in), std::int64_t(hidden),
+                        nn::RecurrentOptions{.over_time = over_time, .dtype = kF64});
+    Output x = placeholder<double>(s.g, {4, 2, 3});
+    const nn::Lstm::Sequence y = s.layer(x);
+    CHECK(y.h.shape() == PartialShape{4, 2, 2});
+    s.compare(x, draw(1, 24), y.h,
+              [&](const auto& all) { return lstm(all, time, batch, in, hidden); });
+  }
 }
 
 TEST_CASE("a GRU over time equals plain loops, with gates r, z, n side by side") {

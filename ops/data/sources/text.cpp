@@ -4,11 +4,15 @@
 // vocabulary; when there are none it is that of the whole file.
 //
 // A plain file is read where it is wanted; one packed by gzip from start to end, as a whole.
+//
+// `tales SEED LENGTH WINDOW STRIDE FROM TO`: the same of so many characters that a program draws
+// (ops/data/tales.hpp), with the vocabulary of all of them. They are kept in memory.
 #include <algorithm>
 #include <cmath>
 
 #include "troupe/ops/data/byte_stream.hpp"
 #include "troupe/ops/data/stage_kind.hpp"
+#include "troupe/ops/data/tales.hpp"
 #include "troupe/ops/data/vocabulary.hpp"
 
 namespace troupe {
@@ -16,6 +20,7 @@ namespace troupe {
 namespace {
 
 constexpr std::int64_t kMostInWindow = std::int64_t{1} << 24;
+constexpr std::int64_t kMostTales = std::int64_t{1} << 26;
 
 struct TextSpec {
   std::int64_t window = 1, stride = 1;
@@ -134,19 +139,25 @@ class PackedTextSource final : public Source {
   TextSpec spec_;
 };
 
-Expected<TextSpec> text_spec(const StageText& stage) {
-  TROUPE_TRY(stage.takes(5, 5));
+// WINDOW STRIDE FROM TO, from word `first` on.
+Expected<TextSpec> windows_spec(const StageText& stage, std::size_t first) {
   TextSpec spec;
-  TROUPE_TRY(spec.window, stage.number(0, 1));
-  TROUPE_TRY(spec.stride, stage.number(1, 1));
-  TROUPE_TRY(spec.from, stage.real(2));
-  TROUPE_TRY(spec.to, stage.real(3));
-  TROUPE_TRY(const std::string characters, stage.word(4));
+  TROUPE_TRY(spec.window, stage.number(first, 1));
+  TROUPE_TRY(spec.stride, stage.number(first + 1, 1));
+  TROUPE_TRY(spec.from, stage.real(first + 2));
+  TROUPE_TRY(spec.to, stage.real(first + 3));
   if (spec.window > kMostInWindow)
     return invalid_argument("a window of " + std::to_string(spec.window) + " characters; " +
                             std::to_string(kMostInWindow) + " are possible");
   if (!(spec.from >= 0 && spec.from <= spec.to && spec.to <= 1))
     return invalid_argument("a text's part is two fractions from 0 to 1, the first not the larger");
+  return spec;
+}
+
+Expected<TextSpec> text_spec(const StageText& stage) {
+  TROUPE_TRY(stage.takes(5, 5));
+  TROUPE_TRY(TextSpec spec, windows_spec(stage, 0));
+  TROUPE_TRY(const std::string characters, stage.word(4));
   spec.vocabulary = data::Vocabulary(characters);
   return spec;
 }
@@ -154,6 +165,17 @@ Expected<TextSpec> text_spec(const StageText& stage) {
 Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(const TextSpec spec, text_spec(stage));
   return text_windows(spec);
+}
+
+Expected<StagePtr> windows_of(DataFilePtr file, TextSpec spec) {
+  const std::int64_t window = spec.window;
+  auto source = std::make_unique<TextSource>(file, std::move(spec));
+  if (*source->count() == 0)
+    return in_file(invalid_argument("a text of " + std::to_string(file->size()) +
+                                    " bytes whose part has no window of " + std::to_string(window) +
+                                    " and one more characters"),
+                   *file);
+  return source_stage(std::move(source));
 }
 
 Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
@@ -169,16 +191,42 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
   }
   if (packed)
     return source_stage(std::make_unique<PackedTextSource>(std::move(file), std::move(spec)));
-  auto source = std::make_unique<TextSource>(file, spec);
-  if (*source->count() == 0)
-    return in_file(invalid_argument("a text of " + std::to_string(file->size()) +
-                                    " bytes whose part has no window of " +
-                                    std::to_string(spec.window) + " and one more characters"),
-                   *file);
-  return source_stage(std::move(source));
+  return windows_of(std::move(file), std::move(spec));
+}
+
+struct TalesSpec {
+  std::uint64_t seed = 0;
+  std::int64_t length = 0;
+  TextSpec windows;
+};
+
+Expected<TalesSpec> tales_spec(const StageText& stage) {
+  TROUPE_TRY(stage.takes(6, 6));
+  TalesSpec spec;
+  TROUPE_TRY(spec.seed, stage.seed(0));
+  TROUPE_TRY(spec.length, stage.number(1, 1));
+  if (spec.length > kMostTales)
+    return invalid_argument("tales of " + std::to_string(spec.length) + " characters; " +
+                            std::to_string(kMostTales) + " are possible");
+  TROUPE_TRY(spec.windows, windows_spec(stage, 2));
+  return spec;
+}
+
+Expected<Signature> tales_signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(const TalesSpec spec, tales_spec(stage));
+  return text_windows(spec.windows);
+}
+
+Expected<StagePtr> open_tales(const StageText& stage, Signature, Stages, StageOpening&) {
+  TROUPE_TRY(TalesSpec spec, tales_spec(stage));
+  std::string text = draw_tales(spec.seed, spec.length);
+  spec.windows.vocabulary = data::Vocabulary(text);
+  return windows_of(memory_file("drawn tales", std::move(text)), std::move(spec.windows));
 }
 
 }  // namespace
+
+StageKind tales_source() { return {"tales", 0, tales_signature, open_tales}; }
 
 StageKind text_source() { return {"text", 0, signature, open}; }
 

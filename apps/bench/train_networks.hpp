@@ -1,0 +1,34 @@
+// The networks whose training steps `troupe bench train` times: what apps/bench/torch_peer.py
+// trains, too, with the same shapes, optimizer and loss.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/troupe.hpp"
+
+namespace troupe {
+
+// A training step on one batch in memory: what is timed is the step alone.
+struct TrainStep {
+  Graph graph{1};
+  std::unique_ptr<nn::Module, void (*)(nn::Module*)> model{nullptr, nullptr};
+  Output x, y, loss;  // y: labels
+  Op train;
+  std::vector<Tensor> feeds;  // of x and y: noise
+};
+
+struct TrainNetwork {
+  std::string name;                  // in rows
+  double rate;                       // of SGD with momentum 0.9
+  Status (*build)(TrainStep& step);  // all but `train`
+};
+
+std::span<const TrainNetwork> train_networks();
+const TrainNetwork* find_train_network(std::string_view name);
+Expected<std::unique_ptr<TrainStep>> make_train_step(const TrainNetwork& network);
+
+}  // namespace troupe
