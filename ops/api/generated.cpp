@@ -595,6 +595,117 @@ Output less_equal(Output a, Output b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output list_add_n(const std::vector<Output>& values, Site site) {
+  NodeSpec node{.op = "ListAddN"};
+  node.inputs = flat_inputs({values});
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_empty(GraphBuilder& g, DType dtype, const ListEmptyOptions& options, Site site) {
+  NodeSpec node{.op = "ListEmpty"};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+Output list_get(Output list, Output index, DType dtype, const ListGetOptions& options, Site site) {
+  NodeSpec node{.op = "ListGet"};
+  node.inputs = {list, index};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_get_add(Output sums, Output dy, Output index, Output like, Site site) {
+  NodeSpec node{.op = "ListGetAdd"};
+  node.inputs = {sums, dy, index, like};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_get_grad(Output dy, Output index, Output like, Site site) {
+  NodeSpec node{.op = "ListGetGrad"};
+  node.inputs = {dy, index, like};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_length(Output list, Site site) {
+  NodeSpec node{.op = "ListLength"};
+  node.inputs = {list};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+ListPopOutputs list_pop(Output list, DType dtype, const ListPopOptions& options, Site site) {
+  NodeSpec node{.op = "ListPop"};
+  node.inputs = {list};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+Output list_push(Output before, Output value, Site site) {
+  NodeSpec node{.op = "ListPush"};
+  node.inputs = {before, value};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_set(Output before, Output index, Output value, Site site) {
+  NodeSpec node{.op = "ListSet"};
+  node.inputs = {before, index, value};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+ListSetGradOutputs list_set_grad(Output dlist, Output index, Output before, DType dtype,
+    const ListSetGradOptions& options, Site site) {
+  NodeSpec node{.op = "ListSetGrad"};
+  node.inputs = {dlist, index, before};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+Output list_stack(Output list, DType dtype, const ListStackOptions& options, Site site) {
+  NodeSpec node{.op = "ListStack"};
+  node.inputs = {list};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_unstack(Output x, Site site) {
+  NodeSpec node{.op = "ListUnstack"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_unstack_grad(Output dlist, Output shape, DType dtype, Site site) {
+  NodeSpec node{.op = "ListUnstackGrad"};
+  node.inputs = {dlist, shape};
+  node.attrs.emplace("T", dtype);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_zeros_like(Output list, Site site) {
+  NodeSpec node{.op = "ListZerosLike"};
+  node.inputs = {list};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output log(Output x, Site site) {
   NodeSpec node{.op = "Log"};
   node.inputs = {x};

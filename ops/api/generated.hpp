@@ -442,6 +442,83 @@ Output less(Output a, Output b, Site site = Site::here());
 // LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
 Output less_equal(Output a, Output b, Site site = Site::here());
 
+// ListAddN: The sums of the elements of one or more lists of one length, added from left to right.
+Output list_add_n(const std::vector<Output>& values, Site site = Site::here());
+
+struct ListEmptyOptions {
+  PartialShape shape = PartialShape();
+};
+// ListEmpty: A list without elements, for elements of type T and of shapes that `shape` accepts.
+Output list_empty(GraphBuilder& g, DType dtype, const ListEmptyOptions& options = {},
+    Site site = Site::here());
+
+struct ListGetOptions {
+  PartialShape shape = PartialShape();
+};
+// ListGet: The element at `index`, of type T and of a shape that `shape` accepts. An index outside
+// of the list is an error.
+Output list_get(Output list, Output index, DType dtype, const ListGetOptions& options = {},
+    Site site = Site::here());
+
+// ListGetAdd: sums with dy added to its element at `index`: sums + ListGetGrad(...).
+Output list_get_add(Output sums, Output dy, Output index, Output like, Site site = Site::here());
+
+// ListGetGrad: Zeros in the form of the elements of `like`, but for dy at `index`: the gradient of
+// ListGet.
+Output list_get_grad(Output dy, Output index, Output like, Site site = Site::here());
+
+// ListLength: The number of elements.
+Output list_length(Output list, Site site = Site::here());
+
+struct ListPopOptions {
+  PartialShape shape = PartialShape();
+};
+struct ListPopOutputs {
+  Output rest;
+  Output value;
+};
+// ListPop: The list without its last element, and that element, which is of type T and of a shape
+// that `shape` accepts.
+ListPopOutputs list_pop(Output list, DType dtype, const ListPopOptions& options = {},
+    Site site = Site::here());
+
+// ListPush: The list with `value` behind its elements. No element is copied.
+Output list_push(Output before, Output value, Site site = Site::here());
+
+// ListSet: The list with `value` in the place of its element at `index`. An index outside of the
+// list is an error.
+Output list_set(Output before, Output index, Output value, Site site = Site::here());
+
+struct ListSetGradOptions {
+  PartialShape shape = PartialShape();
+};
+struct ListSetGradOutputs {
+  Output dbefore;
+  Output dvalue;
+};
+// ListSetGrad: dlist with zeros in the form of the element of `before` at `index`, and what was
+// there: the gradient of ListSet.
+ListSetGradOutputs list_set_grad(Output dlist, Output index, Output before, DType dtype,
+    const ListSetGradOptions& options = {}, Site site = Site::here());
+
+struct ListStackOptions {
+  PartialShape shape = PartialShape();
+};
+// ListStack: The elements of the list, all of type T and of one shape, stacked along a new first
+// dimension. Of an empty list the shape of elements must be known, from the list or from `shape`.
+Output list_stack(Output list, DType dtype, const ListStackOptions& options = {},
+    Site site = Site::here());
+
+// ListUnstack: The slices of x along its first dimension, which share its memory.
+Output list_unstack(Output x, Site site = Site::here());
+
+// ListUnstackGrad: The elements of the list stacked to a tensor of that shape: the gradient of
+// ListUnstack.
+Output list_unstack_grad(Output dlist, Output shape, DType dtype, Site site = Site::here());
+
+// ListZerosLike: A list of zeros in the form of the elements. They take no memory.
+Output list_zeros_like(Output list, Site site = Site::here());
+
 // Log: y = natural logarithm of x; -inf at 0, NaN below.
 Output log(Output x, Site site = Site::here());
 
