@@ -42,6 +42,8 @@ class Lowering {
       } else if (role == Role::saved && nodes[id].op != kSavedOp) {
         TROUPE_TRY(lower_saved(id));
       } else if (role == Role::saved && nodes[id].out_types[0] == DType::resource) {
+        if (followed_[id])
+          return in_node(invalid_argument("nothing can come after it: it does not run"), nodes[id]);
         TROUPE_TRY(Value run, saved(id));
         runs_.emplace(Port{id, 0}, run);
       } else if (role == Role::argument || role == Role::saved) {

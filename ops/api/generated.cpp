@@ -518,6 +518,13 @@ Output gather(Output params, Output indices, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output gather_add(Output sums, Output dy, Output indices, Output shape, Site site) {
+  NodeSpec node{.op = "GatherAdd"};
+  node.inputs = {sums, dy, indices, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output gather_grad(Output dy, Output indices, Output shape, Site site) {
   NodeSpec node{.op = "GatherGrad"};
   node.inputs = {dy, indices, shape};
@@ -1223,6 +1230,13 @@ Output slice(Output x, Output begin, Output size, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output slice_add(Output sums, Output dy, Output begin, Output shape, Site site) {
+  NodeSpec node{.op = "SliceAdd"};
+  node.inputs = {sums, dy, begin, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output slice_grad(Output dy, Output begin, Output shape, Site site) {
   NodeSpec node{.op = "SliceGrad"};
   node.inputs = {dy, begin, shape};
@@ -1356,6 +1370,19 @@ Output strided_slice(Output x, Output begin, Output end, Output strides,
     const StridedSliceOptions& options, Site site) {
   NodeSpec node{.op = "StridedSlice"};
   node.inputs = {x, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output strided_slice_add(Output sums, Output dy, Output shape, Output begin, Output end,
+    Output strides, const StridedSliceAddOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSliceAdd"};
+  node.inputs = {sums, dy, shape, begin, end, strides};
   node.attrs.emplace("begin_mask", options.begin_mask);
   node.attrs.emplace("end_mask", options.end_mask);
   node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);

@@ -408,6 +408,10 @@ FusedBatchNormGradOutputs fused_batch_norm_grad(Output dy, Output x, Output scal
 // an error.
 Output gather(Output params, Output indices, Site site = Site::here());
 
+// GatherAdd: sums, of `shape`, with the slices of dy added where `indices` took them from: sums +
+// GatherGrad(...).
+Output gather_add(Output sums, Output dy, Output indices, Output shape, Site site = Site::here());
+
 // GatherGrad: The slices of dy added up where `indices` took them from, in a tensor of `shape`: the
 // gradient of Gather.
 Output gather_grad(Output dy, Output indices, Output shape, Site site = Site::here());
@@ -847,6 +851,9 @@ Output size(Output x, const SizeOptions& options = {}, Site site = Site::here())
 // means the rest.
 Output slice(Output x, Output begin, Output size, Site site = Site::here());
 
+// SliceAdd: sums, of `shape`, with dy added to the block at `begin`: sums + SliceGrad(...).
+Output slice_add(Output sums, Output dy, Output begin, Output shape, Site site = Site::here());
+
 // SliceGrad: Zeros of `shape` with dy placed at `begin`: the gradient of Slice.
 Output slice_grad(Output dy, Output begin, Output shape, Site site = Site::here());
 
@@ -941,6 +948,18 @@ struct StridedSliceOptions {
 // the last entry are taken whole. An ellipsis goes before a new dimension, that before an index.
 Output strided_slice(Output x, Output begin, Output end, Output strides,
     const StridedSliceOptions& options = {}, Site site = Site::here());
+
+struct StridedSliceAddOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSliceAdd: sums, of `shape`, with dy added where StridedSlice takes elements from: sums +
+// StridedSliceGrad(...).
+Output strided_slice_add(Output sums, Output dy, Output shape, Output begin, Output end,
+    Output strides, const StridedSliceAddOptions& options = {}, Site site = Site::here());
 
 struct StridedSliceGradOptions {
   std::int64_t begin_mask = 0;
