@@ -687,6 +687,7 @@ Output list_stack(Output list, DType dtype, const ListStackOptions& options, Sit
   node.inputs = {list};
   node.attrs.emplace("T", dtype);
   node.attrs.emplace("shape", options.shape);
+  node.attrs.emplace("length", options.length);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

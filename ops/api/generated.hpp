@@ -489,8 +489,8 @@ ListPopOutputs list_pop(Output list, DType dtype, const ListPopOptions& options 
 // ListPush: The list with `value` behind its elements. No element is copied.
 Output list_push(Output before, Output value, Site site = Site::here());
 
-// ListSet: The list with `value` in the place of its element at `index`. An index outside of the
-// list is an error.
+// ListSet: The list with `value` in the place of its element at `index`, or behind all where that
+// is how many there are. Another index is an error.
 Output list_set(Output before, Output index, Output value, Site site = Site::here());
 
 struct ListSetGradOptions {
@@ -507,9 +507,11 @@ ListSetGradOutputs list_set_grad(Output dlist, Output index, Output before, DTyp
 
 struct ListStackOptions {
   PartialShape shape = PartialShape();
+  std::int64_t length = -1;
 };
 // ListStack: The elements of the list, all of type T and of one shape, stacked along a new first
-// dimension. Of an empty list the shape of elements must be known, from the list or from `shape`.
+// dimension, of which there are `length` unless that is negative. Of an empty list the shape of
+// elements must be known, from the list or from `shape`.
 Output list_stack(Output list, DType dtype, const ListStackOptions& options = {},
     Site site = Site::here());
 

@@ -61,10 +61,12 @@ const std::vector<std::pair<const char*, Make>>& cases() {
          Output list = list_unstack(sin(x));
          return stack(list) * get(list, 1) + stack(list) * stack(list);
        }},
-      {"replaced",
+      {"replaced, and one more",
        [](Graph&, Output x) {
          Output list = set(list_unstack(x * x), 1, row(x, 0) * row(x, 2));
-         return stack(set(list, 2, get(list, 1) * row(x, 1))) * stack(list);
+         list = set(list, 2, get(list, 1) * row(x, 1)),
+         list = set(list, 3, get(list, 2) * row(x, 0));
+         return stack(list) * stack(set(list, 0, row(x, 1)));
        }},
       {"lists in a list",
        [](Graph& g, Output x) {
@@ -221,13 +223,14 @@ TEST_CASE("what a list cannot do is refused, and says why") {
       {[](Graph& g) { return list_pop(rows(g), DType::list).value; }, "are f64, not list"},
       {[](Graph& g) { return list_pop(rows(g), DType::f64, {.shape = {5}}).value; }, "[5]"},
       {[](Graph& g) { return list_get(rows(g), constant(g, 3), DType::f64); },
-       "index 3 of a list with 3 elements"},
+       "index 3 is outside [0, 3)"},
       {[](Graph& g) { return list_get(rows(g), constant(g, -1), DType::f64); }, "index -1"},
       {[](Graph& g) {
          return list_get(rows(g), constant(g, any({2}).retyped(DType::i64)), DType::f64);
        },
        "index"},
-      {[](Graph& g) { return set(rows(g), 7, constant(g, any({2}))); }, "index 7"},
+      {[](Graph& g) { return set(rows(g), 7, constant(g, any({2}))); },
+       "index 7 is outside [0, 4)"},
       {[](Graph& g) { return set(rows(g), 0, constant(g, any({3}))); }, "value is [3]"},
       {[](Graph& g) {
          return set(rows(g), 0, constant(g, f32({2}, {1, 2})));

@@ -56,15 +56,15 @@ inline Expected<PartialShape> element_shape(InferenceContext& c) {
   return PartialShape::merge(c.shape(0), c.shape_attr("shape"));
 }
 
-// The index that is input i; out_of_range unless the list has such an element.
-inline Expected<std::int64_t> list_index(const KernelContext& c, int i, const List& list) {
+// The index that is input i; out_of_range unless it is one of so many elements.
+inline Expected<std::int64_t> list_index(const KernelContext& c, int i, std::int64_t elements) {
   const Tensor& at = c.input(i);
   if (at.elements() != 1)
     return invalid_argument("the index must be one number, not of shape " + at.shape().text());
   const std::int64_t index =
       at.dtype() == DType::i32 ? *at.data<std::int32_t>() : *at.data<std::int64_t>();
-  if (index >= 0 && index < list.size()) return index;
-  return out_of_range(fmt::format("index {} of a list with {} elements", index, list.size()));
+  if (index >= 0 && index < elements) return index;
+  return out_of_range(fmt::format("index {} is outside [0, {})", index, elements));
 }
 
 // An op whose list has elements of type T, which its inputs may not tell.

@@ -15,7 +15,7 @@ struct ListGet final : Kernel {
   explicit ListGet(const KernelSpec& s) : element(s) {}
   Status compute(KernelContext& c) override {
     const List& list = list_in(c.input(0));
-    TROUPE_TRY(std::int64_t i, list_index(c, 1, list));
+    TROUPE_TRY(std::int64_t i, list_index(c, 1, list.size()));
     TROUPE_TRY(Tensor value, checked_element(list.get(i), element.dtype, element.shape));
     c.set_output(0, std::move(value));
     return ok_status();
@@ -29,7 +29,7 @@ std::vector<Output> list_get_grad(GradContext& c) {
 // sums[index] += dy, where sums is a list like the one that was read.
 Status add_at(KernelContext& c, Tensor sums, const Tensor& dy, int index) {
   List& list = list_in(sums);
-  TROUPE_TRY(std::int64_t i, list_index(c, index, list));
+  TROUPE_TRY(std::int64_t i, list_index(c, index, list.size()));
   TROUPE_TRY(add_to_element(list, i, dy));
   c.set_output(0, std::move(sums));
   return ok_status();

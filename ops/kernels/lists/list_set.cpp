@@ -1,4 +1,4 @@
-// ListSet and its gradient: one element replaced.
+// ListSet and its gradient: one element replaced, or one more.
 #include "troupe/ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
@@ -15,14 +15,15 @@ Status list_set_shape(InferenceContext& c) {
 }
 Status list_set(KernelContext& c) {
   const List& before = list_in(c.input(0));
-  TROUPE_TRY(std::int64_t i, list_index(c, 1, before));
+  TROUPE_TRY(std::int64_t i, list_index(c, 1, before.size() + 1));
   const Tensor& value = c.input(2);
-  if (before.get(i).dtype() != value.dtype())
+  if (!before.empty() && before.get(0).dtype() != value.dtype())
     return invalid_argument(fmt::format("value is {}, the elements of the list are {}",
                                         dtype_name(value.dtype()),
-                                        dtype_name(before.get(i).dtype())));
+                                        dtype_name(before.get(0).dtype())));
+  const bool more = i == before.size();
   Tensor list = changeable_list(c, 0);
-  list_in(list).set(i, value);
+  more ? list_in(list).push(value) : list_in(list).set(i, value);
   c.set_output(0, std::move(list));
   return ok_status();
 }
@@ -37,15 +38,22 @@ struct ListSetGrad final : Kernel {
   explicit ListSetGrad(const KernelSpec& s) : element(s) {}
   Status compute(KernelContext& c) override {
     const List& before = list_in(c.input(2));
-    TROUPE_TRY(std::int64_t i, list_index(c, 1, list_in(c.input(0))));
-    if (i >= before.size())
+    const List& gradients = list_in(c.input(0));
+    TROUPE_TRY(std::int64_t i, list_index(c, 1, gradients.size()));
+    const bool more = i == before.size();
+    if (gradients.size() != before.size() + more)
       return invalid_argument(fmt::format("the gradient has {} elements, the list {}",
-                                          list_in(c.input(0)).size(), before.size()));
-    TROUPE_TRY(Tensor dvalue,
-               checked_element(list_in(c.input(0)).get(i), element.dtype, element.shape));
-    TROUPE_TRY(Tensor zeros, zeros_like_element(before.get(i)));
+                                          gradients.size(), before.size()));
+    TROUPE_TRY(Tensor dvalue, checked_element(gradients.get(i), element.dtype, element.shape));
+    Tensor zeros;
+    if (!more) {
+      TROUPE_TRY(zeros, zeros_like_element(before.get(i)));
+    }
     Tensor dlist = changeable_list(c, 0);
-    list_in(dlist).set(i, std::move(zeros));
+    if (more)
+      list_in(dlist).pop();
+    else
+      list_in(dlist).set(i, std::move(zeros));
     c.set_output(0, std::move(dlist));
     c.set_output(1, std::move(dvalue));
     return ok_status();
@@ -76,8 +84,8 @@ TROUPE_OPS(list_set) {
          .grad = list_set_grad,
          .host = {"index"},
          .cheap = true,
-         .doc = "The list with `value` in the place of its element at `index`. An index outside of "
-                "the list is an error."})
+         .doc = "The list with `value` in the place of its element at `index`, or behind all where "
+                "that is how many there are. Another index is an error."})
       .cpu(kernel<list_set>);
   r.add({.name = "ListSetGrad",
          .in = {"dlist: list", "index: Tindex", "before: list"},

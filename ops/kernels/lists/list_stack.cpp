@@ -42,20 +42,17 @@ Expected<Tensor> stacked(KernelContext& c, DType dtype, const Shape& row) {
   return y;
 }
 
-Expected<PartialShape> stack_of(const PartialShape& row) {
-  if (!row.known_rank()) return PartialShape::unknown();
-  auto dims = row.dims();
-  dims.insert(dims.begin(), PartialShape::kUnknown);
-  return PartialShape::make(dims);
-}
 Status list_stack_shape(InferenceContext& c) {
   TROUPE_TRY(PartialShape row, element_shape(c));
-  TROUPE_TRY(PartialShape shape, stack_of(row));
+  if (!row.known_rank()) return ok_status();
+  auto dims = row.dims();
+  dims.insert(dims.begin(), std::max<std::int64_t>(c.int_attr("length"), PartialShape::kUnknown));
+  TROUPE_TRY(PartialShape shape, PartialShape::make(dims));
   c.set(0, std::move(shape));
   return ok_status();
 }
 struct ListStack final : Kernel {
-  explicit ListStack(const KernelSpec& s) : element(s) {
+  explicit ListStack(const KernelSpec& s) : element(s), length(s.int_attr("length")) {
     // What the graph knows of the list as well.
     if (element.shape.fully_known() || s.node.out_shapes.size() != 1) return;
     const PartialShape& whole = s.node.out_shapes[0];
@@ -66,6 +63,8 @@ struct ListStack final : Kernel {
   }
   Status compute(KernelContext& c) override {
     const List& list = list_in(c.input(0));
+    if (length >= 0 && list.size() != length)
+      return invalid_argument(fmt::format("the list has {} elements, not {}", list.size(), length));
     if (list.empty() && !element.shape.fully_known())
       return invalid_argument("an empty list is stacked, whose elements have shape " +
                               element.shape.text() + "; it must be known");
@@ -78,6 +77,7 @@ struct ListStack final : Kernel {
     return ok_status();
   }
   ElementType element;
+  std::int64_t length;
 };
 std::vector<Output> list_stack_grad(GradContext& c) { return {c.g.add("ListUnstack", {c.dy[0]})}; }
 
@@ -110,12 +110,12 @@ TROUPE_OPS(list_stack) {
          .in = {"list: list"},
          .out = {"y"},
          .types = kAllTypes,
-         .attrs = {"T: type", "shape: shape = ?"},
+         .attrs = {"T: type", "shape: shape = ?", "length: int = -1"},
          .shape = list_stack_shape,
          .grad = list_stack_grad,
          .doc = "The elements of the list, all of type T and of one shape, stacked along a new "
-                "first dimension. Of an empty list the shape of elements must be known, from the "
-                "list or from `shape`."})
+                "first dimension, of which there are `length` unless that is negative. Of an empty "
+                "list the shape of elements must be known, from the list or from `shape`."})
       .cpu(make_kernel<ListStack>);
   r.add({.name = "ListUnstackGrad",
          .in = {"dlist: list", "shape: i64"},
