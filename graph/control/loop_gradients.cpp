@@ -11,6 +11,12 @@ namespace {
 // Nodes in a row that are made again rather than saved.
 constexpr int kMostMadeAgain = 8;
 
+Status kept_from_switch(const NodeDef& node) {
+  return unimplemented("the gradient of the loop needs '" + node.name +
+                       "', which a Switch may leave without a value; use cond in loops")
+      .at(node.site);
+}
+
 // sum + gradient, in place where the gradient is zero but for a part.
 Output add_gradient(const Output& sum, const Output& gradient) {
   GraphBuilder& g = sum.graph();
@@ -191,11 +197,29 @@ void LoopGradient::find_needed() {
     if (there.contains(p) || small_constant(g_, p)) continue;
     const bool anew = p.node >= tape_.end ? !reads_inner_values(p.node) : is_made_again(p.node, 0);
     if (!anew) {
+      if (may_be_dead(p)) throw Error(kept_from_switch(g_.node(p.node)));
       from_run_.insert(p);
     } else if (moved_.insert(p.node).second) {
       for (Port in : g_.node(p.node).inputs) open.push_back(in);
     }
   }
+}
+
+// On one side of a Switch that the client made. Branches of functions are not among these.
+bool LoopGradient::may_be_dead(Port port) const {
+  if (op_of(port.node).role == Role::switch_) return true;
+  std::vector<bool> seen(port.node + 1, false);
+  std::vector<NodeId> open{port.node};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (seen[id] || op_of(id).role == Role::merge) continue;
+    seen[id] = true;
+    if (op_of(id).role == Role::switch_) return true;
+    for (Port in : g_.node(id).inputs) open.push_back(in.node);
+    open.insert(open.end(), g_.node(id).control.begin(), g_.node(id).control.end());
+  }
+  return false;
 }
 
 // What is the same in each iteration and costs next to nothing.

@@ -281,6 +281,48 @@ TEST_CASE("an optimizer trains variables that a loop reads") {
   }
 }
 
+TEST_CASE("replicas train through loops of their own data, each as often as it likes") {
+  auto trained = [](int replicas, int batch) {
+    Graph g(3);
+    auto batches = data::digits(64).batch(batch).repeat().outputs(g);
+    Variable w = variable(g, "w", Tensor::scalar(0.5f));
+    Output n = cast<std::int32_t>(constant(g, 3)) + cast<std::int32_t>(min(batches[1])) * 0;
+    Output x = mean(batches[0]);
+    Output y = std::get<1>(while_loop(
+        std::tuple{constant(g, 0), x}, [&](Output i, Output) { return i < n; },
+        [&](Output i, Output v) {
+          return std::tuple{i + 1, v * w.value() + x};
+        }));
+    Op train = optim::Sgd{.lr = 0.1}.minimize((y - 1.0f) * (y - 1.0f), {w});
+    Cluster cluster = one_thread();
+    cluster.replicas = replicas;
+    Session s(g, cluster);
+    s.init();
+    auto step = s.compile({}, {train});
+    for (int i = 0; i < 4; ++i) step.run();
+    return s.run({w})[0].item<float>();
+  };
+  CHECK(trained(1, 8) != 0.5f);
+  const float two = trained(2, 8);
+  CHECK(two != 0.5f);
+  CHECK(std::isfinite(two));
+}
+
+TEST_CASE("a Switch of the client's own in a loop has no gradient, and says so") {
+  Graph g;
+  Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
+  Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+  Output y = repeat(g, n, x, [&](Output i, Output v) {
+    Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {v, i > 2}});
+    Output a = sides.output(0) * sides.output(0), b = sides.output(1) * 2.0;
+    return g.add(NodeSpec{.op = "Merge", .inputs = {a, b}}).output();
+  });
+  const Status refused = gradients(std::vector{y}, std::vector{x}).status();
+  CHECK(refused.code() == Code::unimplemented);
+  CHECK_MESSAGE(refused.text().find("loop_gradients_test.cpp") != std::string::npos,
+                refused.text());
+}
+
 TEST_CASE("gradients of lists that a loop makes and takes, twice") {
   check([](Graph& g, Output n, Output x) {
     Output list = list_push(list_empty(g, DType::f64, {.shape = {3}}), x);

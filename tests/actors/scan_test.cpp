@@ -171,6 +171,24 @@ TEST_CASE("a TensorArray is a variable of a loop, read and written by position")
   CHECK(values(got[2]) == Numbers{0.5, 1, 2, 3, 5, 8, 13});
 }
 
+TEST_CASE("a list is where the loop is that makes it, and so are those who take it") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output x = placeholder<double>(g, {3}, "x");
+    auto [last, all] = scan(x, constant(g, 0.0), [&](Output h, Output v) {
+      Output next = node(g, place.second, "Add", {h * v, v}).output();
+      return std::pair{next, next * next};
+    });
+    Output dx = value_or_throw(gradients(std::vector{sum(all)}, std::vector{x}))[0];
+    PlacedSession s(g, place);
+    auto got = s->compile({all, dx}, {}, {x}).run({column({1, 2, 3})});
+    CHECK(values(got[0]) == Numbers{1, 16, 225});
+    CHECK(values(got[1]) ==
+          Numbers{2 * 1 * 1 + 2 * 4 * 2 + 2 * 15 * 6, 2 * 4 * 2 + 2 * 15 * 3 * 2, 2 * 15 * 5});
+  }
+}
+
 TEST_CASE("a TensorArray refuses what is none of its elements, with the line") {
   Graph g;
   TensorArray a(g, DType::f64, {.element = {3}});
@@ -194,8 +212,9 @@ TEST_CASE("lists are neither fed nor fetched, and stay in their process") {
   Session s(g, one_thread());
   const std::string fetched = s.try_run({Output(a)}).status().text();
   CHECK_MESSAGE(contains(fetched, "ListStack"), fetched);
-  Output list = Output(a);
-  Output length = node(g, kTask1, "ListLength", {list}).output();
+  Output length = node(g, kTask1, "ListLength",
+                       {node(g, kTask0, "ListUnstack", {constant(g, column({1, 2}))}).output()})
+                      .output();
   PlacedSession two(g, kPlaces[1]);
   const std::string crosses = error_of([&] { two->compile({length}); });
   CHECK_MESSAGE(contains(crosses, "lists do not leave their process"), crosses);

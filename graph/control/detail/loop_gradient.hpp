@@ -49,6 +49,7 @@ class LoopGradient {
   void reach(Port port);
   void differentiate();
   void find_needed();
+  bool may_be_dead(Port port) const;
   bool is_made_again(NodeId id, int depth) const;
 
   void list_arguments();
