@@ -10,7 +10,7 @@ struct Info {
   std::string_view name;
   std::uint8_t size;
 };
-constexpr std::array<Info, 18> kInfo = {{{"invalid", 0},
+constexpr std::array<Info, 19> kInfo = {{{"invalid", 0},
                                          {"f32", 4},
                                          {"f64", 8},
                                          {"f16", 2},
@@ -27,7 +27,8 @@ constexpr std::array<Info, 18> kInfo = {{{"invalid", 0},
                                          {"c64", 8},
                                          {"c128", 16},
                                          {"string", sizeof(std::string)},
-                                         {"resource", 0}}};
+                                         {"resource", 0},
+                                         {"list", 0}}};
 
 // The top bits of `value` after dropping `drop` low ones, rounded to nearest, ties to even.
 std::uint32_t round_off(std::uint32_t value, int drop) {

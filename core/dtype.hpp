@@ -13,7 +13,8 @@ namespace troupe {
 
 // The values cross the wire and stand in files: append only. `invalid` is never an element type.
 // `resource` is the type of a handle edge (Variable, queue, dataset): it exists while a graph is
-// built and compiled and never at run time (graph/compile.hpp resolves it).
+// built and compiled and never at run time (graph/compile.hpp resolves it). A tensor of type `list`
+// is a scalar that holds a List (core/list.hpp): it has no bytes that could be read, sent or saved.
 enum class DType : std::uint8_t {
   invalid = 0,
   f32 = 1,
@@ -33,6 +34,7 @@ enum class DType : std::uint8_t {
   c128 = 15,  // complex of two f64
   string = 16,
   resource = 17,
+  list = 18,
 };
 
 // IEEE binary16, as storage; arithmetic goes through float. Conversions round to nearest even.
@@ -59,7 +61,7 @@ std::string_view dtype_name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view name);
 bool valid_dtype(std::uint8_t value);
 // Bytes of one element. Strings are std::string objects in memory: sizeof(std::string).
-// 0 for invalid and resource.
+// 0 for invalid, resource and list.
 std::size_t dtype_size(DType dtype);
 
 bool is_float(DType dtype);    // f32 f64 f16 bf16
@@ -67,6 +69,8 @@ bool is_complex(DType dtype);  // c64 c128
 bool is_integer(DType dtype);  // i8..i64, u8..u64
 bool is_signed(DType dtype);   // integers i8..i64, floats, complex
 inline bool is_trainable(DType d) { return is_float(d) || is_complex(d); }
+// May a gradient come back through a value of that type? Of a list it is one of its elements.
+inline bool carries_gradient(DType d) { return is_trainable(d) || d == DType::list; }
 
 // dtype_of<float> == DType::f32. Undefined for types that are no element type.
 template <class T>

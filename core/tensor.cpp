@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "troupe/core/list.hpp"
+
 namespace troupe {
 namespace {
 
@@ -69,6 +71,10 @@ std::string element_text(const Tensor& t, std::int64_t i) {
       return complex_text(t.data<std::complex<double>>()[i]);
     case DType::string:
       return shown(t.data<std::string>()[i]);
+    case DType::list: {
+      const std::int64_t n = list_in(t).size();
+      return fmt::format("{} element{}", n, n == 1 ? "" : "s");
+    }
     case DType::invalid:
     case DType::resource:
       break;
@@ -133,6 +139,7 @@ Expected<Tensor> Tensor::clone(Allocator& allocator) const {
   if (!defined()) return Tensor();
   if (space() != MemorySpace::host || allocator.space() != MemorySpace::host)
     return failed_precondition("clone() copies host memory; a device copies through its stream");
+  if (dtype_ == DType::list) return list_tensor(list_in(*this));
   TROUPE_TRY(auto t, make(dtype_, shape_, allocator));
   if (dtype_ == DType::string)
     std::copy_n(data<std::string>(), elements(), t.mutable_data<std::string>());
@@ -163,6 +170,7 @@ bool Tensor::same(const Tensor& a, const Tensor& b) {
   if (!a.defined() || (a.buffer_ == b.buffer_ && a.offset_ == b.offset_)) return true;
   TROUPE_CHECK(a.space() == MemorySpace::host && b.space() == MemorySpace::host,
                "same() reads host memory only");
+  if (a.dtype_ == DType::list) return List::same(list_in(a), list_in(b));
   if (a.dtype_ == DType::string)
     return std::equal(a.span<std::string>().begin(), a.span<std::string>().end(),
                       b.data<std::string>());

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "troupe/graph/control/body.hpp"
+#include "troupe/graph/control/detail/tape.hpp"
 #include "troupe/graph/control/gradients.hpp"
+#include "troupe/graph/control/ops.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
@@ -152,7 +154,7 @@ class Backprop {
       return invalid_argument("gradients: " + std::to_string(ys_.size()) + " ys but " +
                               std::to_string(grad_ys_.size()) + " grad_ys");
     for (const Output& y : ys_)
-      if (!is_trainable(y.dtype()))
+      if (!carries_gradient(y.dtype()))
         return invalid_argument("gradients: y '" + y.name() + "' is " +
                                 std::string(dtype_name(y.dtype())) + ", which has no gradient")
             .at(g_.node(y.node()).site);
@@ -167,13 +169,19 @@ class Backprop {
 
   // Can a change of some x be felt at this port, so that a gradient comes back through it? Handles
   // and integers carry none, but for the handles of variables among the xs; neither do ports
-  // declared constant by `stop`.
+  // declared constant by `stop`. What a loop saved stands for values of its body.
   bool carries(Port port) const {
+    if (is_saved(port)) return port.node < reached_.size() && reached_[port.node];
     if (dtype(port) == DType::resource) return x_ports_.contains(variables_.home(port));
-    if (!is_trainable(dtype(port))) return false;
+    if (!carries_gradient(dtype(port))) return false;
     if (x_ports_.contains(port)) return true;
     return port.node < reached_.size() && reached_[port.node] && !among(stop_, port) &&
            g_.registry().find(g_.node(port.node).op)->def.no_gradient.empty();
+  }
+
+  bool is_saved(Port port) const {
+    const NodeDef& node = g_.node(port.node);
+    return node.op == "While" && port.index == saved_port(node);
   }
 
   void reach_from_xs() {
@@ -222,8 +230,9 @@ class Backprop {
   }
 
   Expected<Output> ones(const Output& y) {
-    if (is_complex(y.dtype()))
-      return invalid_argument("gradients: complex y '" + y.name() + "' needs a grad_ys of its own")
+    if (!is_float(y.dtype()))
+      return invalid_argument("gradients: " + std::string(dtype_name(y.dtype())) + " y '" +
+                              y.name() + "' needs a grad_ys of its own")
           .at(g_.node(y.node()).site);
     if (!(y.shape() == PartialShape::scalar())) {
       TROUPE_TRY(Op op, g_.try_add({.op = "OnesLike", .inputs = {y}}));
@@ -249,20 +258,50 @@ class Backprop {
       NodeSpec spec{.op = "AddN"};
       for (const Part& part : parts) spec.inputs.push_back(part.gradient);
       spec.site = g_.node(port.node).site;
-      TROUPE_TRY(Op sum, g_.try_add(std::move(spec)));
-      parts = {{port.node, sum.output()}};
+      TROUPE_TRY(Output sum,
+                 dtype(port) == DType::list ? list_sum(std::move(spec)) : sum_of(std::move(spec)));
+      parts = {{port.node, sum}};
     }
     return parts[0].gradient;
   }
 
+  Expected<Output> sum_of(NodeSpec spec) {
+    TROUPE_TRY(Op sum, g_.try_add(std::move(spec)));
+    return sum.output();
+  }
+
+  // One element that is not zero is added in its place, rather than a list of them.
+  Expected<Output> list_sum(NodeSpec spec) {
+    NodeSpec whole{.op = "ListAddN", .site = spec.site};
+    std::vector<Output> single;
+    for (const Output& part : spec.inputs)
+      (op_that_adds(part).empty() ? whole.inputs : single).push_back(part);
+    if (whole.inputs.empty()) {
+      whole.inputs.push_back(single.front());
+      single.erase(single.begin());
+    }
+    Output sum = whole.inputs.front();
+    if (whole.inputs.size() > 1) {
+      TROUPE_TRY(sum, sum_of(std::move(whole)));
+    }
+    for (const Output& part : single) {
+      TROUPE_TRY(sum, sum_of(added_to(sum, part)));
+    }
+    return sum;
+  }
+
   Status differentiate(NodeId id) {
     std::vector<Output> dy;
+    std::vector<GradContext::OfSaved> of_saved;
     bool any = false;
     const std::size_t outputs = g_.node(id).out_types.size();
     for (std::size_t i = 0; i < outputs; ++i) {
       Port port{id, std::uint32_t(i)};
       Output d;
-      if (!among(stop_, port)) {
+      if (is_saved(port)) {
+        for (const Part& part : parts_[port]) of_saved.push_back({part.consumer, part.gradient});
+        any = any || !of_saved.empty();
+      } else if (!among(stop_, port)) {
         TROUPE_TRY(d, total(port));
       }
       any = any || !d.empty();
@@ -275,8 +314,9 @@ class Backprop {
     if (op.is(External::Order::read)) TROUPE_TRY(check_snapshot(id, g_.node(id).inputs[0]));
     if (op.def.role == Role::call)
       for (Port p : std::vector<Port>(g_.node(id).inputs))
-        if (dtype(p) == DType::resource && carries(p)) TROUPE_TRY(check_snapshot(id, p));
-    TROUPE_TRY(std::vector<Output> dx, call(id, def.grad, std::move(dy)));
+        if (dtype(p) == DType::resource && !is_saved(p) && carries(p))
+          TROUPE_TRY(check_snapshot(id, p));
+    TROUPE_TRY(std::vector<Output> dx, call(id, def.grad, std::move(dy), std::move(of_saved)));
     return distribute(id, dx);
   }
 
@@ -301,11 +341,13 @@ class Backprop {
   }
 
   // Runs the op's gradient function, its nodes placed, named and blamed like the forward node.
-  Expected<std::vector<Output>> call(NodeId id, GradFn grad, std::vector<Output> dy) {
+  Expected<std::vector<Output>> call(NodeId id, GradFn grad, std::vector<Output> dy,
+                                     std::vector<GradContext::OfSaved> of_saved) {
     // By value: building invalidates references to nodes.
     const std::string name = g_.node(id).name;
     const std::string full = g_.scope_prefix() + name;
     GradContext context{.g = g_, .op = Op(&g_, id)};
+    context.of_saved = std::move(of_saved);
     for (Port p : g_.node(id).inputs) context.x.emplace_back(&g_, p);
     context.y = context.op.outputs();
     for (Port p : g_.node(id).inputs) context.wanted.push_back(carries(p));
@@ -315,8 +357,8 @@ class Backprop {
       auto device = g_.with_device(g_.node(id).device);
       auto scope = g_.with_scope(full.size() < kLongName ? name : "grad");
       for (std::size_t i = 0; i < dy.size(); ++i)
-        if (dy[i].empty() && is_trainable(context.y[i].dtype()) && !of_call)
-          dy[i] = g_.add("ZerosLike", {context.y[i]});
+        if (dy[i].empty() && carries_gradient(context.y[i].dtype()) && !of_call)
+          dy[i] = zero_gradient(context.y[i]);
       context.dy = std::move(dy);
       return grad(context);
     } catch (const Error& e) {
@@ -367,6 +409,10 @@ class Backprop {
 };
 
 }  // namespace
+
+Output zero_gradient(const Output& x) {
+  return x.graph().add(x.dtype() == DType::list ? "ListZerosLike" : "ZerosLike", {x});
+}
 
 std::int64_t GradContext::int_attr(std::string_view name) const {
   return attr<std::int64_t>(node(), name);

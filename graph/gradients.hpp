@@ -20,6 +20,12 @@ class GradContext {
   std::vector<Output> dy;  // gradients of its outputs; zeros where none came
   // Of the inputs, whose gradient is asked for. Only ops that would do much for nothing look.
   std::vector<bool> wanted;
+  // Of a loop: gradients of the lists that SavedList nodes have made of what its run left.
+  struct OfSaved {
+    NodeId node = kNoNode;
+    Output gradient;
+  };
+  std::vector<OfSaved> of_saved;
 
   const NodeDef& node() const { return g.node(op.node()); }
   std::int64_t int_attr(std::string_view name) const;
@@ -29,6 +35,9 @@ class GradContext {
   DType type_attr(std::string_view name) const;
   const std::vector<std::int64_t>& ints_attr(std::string_view name) const;
 };
+
+// Zeros in the form of x, a tensor or a list: its gradient where none comes.
+Output zero_gradient(const Output& x);
 
 // d(sum of ys)/d(xs), one Output per x; empty where no path leads from x to a y (None, not zeros).
 // Several gradients of one port are summed with AddN in node order. Gradient nodes keep the site

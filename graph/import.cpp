@@ -322,6 +322,15 @@ class GraphImport::Extension {
       const auto* value = at == n.attrs.end() ? nullptr : at->second.get<std::string>();
       return value ? *value : std::string();
     };
+    auto negative = [](std::int64_t i) { return i < 0; };
+    if (n.op != kSavedOp) {
+      auto at = n.attrs.find("ports");
+      const auto* list =
+          at == n.attrs.end() ? nullptr : at->second.get<std::vector<std::int64_t>>();
+      if (list && std::any_of(list->begin(), list->end(), negative))
+        return invalid_argument("a number is negative");
+      return ok_status();
+    }
     const FunctionDef* f = import_.function(text("function"));
     if (!f) return not_found("there is no function " + quoted(text("function")));
     auto number = n.attrs.find("port");

@@ -15,6 +15,8 @@ bool structural(Role role) {
     case Role::switch_:
     case Role::merge:
     case Role::control_trigger:
+    case Role::keep:
+    case Role::kept:
       return true;
     default:
       return false;

@@ -49,6 +49,8 @@ enum class Role : std::uint8_t {
   call,       // runs a function; gone once a step is lowered, as the next two are
   argument,   // of the function in whose body it stands
   saved,      // a value of a function, in its gradient function
+  keep,       // a list and what is pushed onto it: where that is dead, an entry without a value
+  kept,       // takes it off again: dead where the entry has no value
 };
 
 // What a run finds in a queue: as of its snapshot, with what it has done to it itself.
@@ -128,6 +130,9 @@ struct OpDef {
   bool commutative = false;  // of two inputs, for CSE
   bool cheap = false;        // a few hundred nanoseconds at most: may run on an actor's thread
   bool contraction = false;  // an output element may read as many elements as an input has
+  // Of an op whose output is zero but for a part: the op that adds it to a first input more, which
+  // it overwrites where nobody else needs it. Loops sum up gradients with it.
+  std::string added = {};
   Role role = Role::kernel;
   External external = {};                // of roles handle and external
   std::vector<std::string> reduce = {};  // operands in which the contributions of replicas meet

@@ -72,6 +72,8 @@ class Cutter {
         in = out_.port(in);
         continue;
       }
+      if (dtype == DType::list && home_of(in.node) != home && home_of(in.node) != kNoNode)
+        TROUPE_TRY(check_crossing(node, home_of(in.node), home));
       const MemorySpace want = input_space(op, node, i, dtype, space_of(home));
       in = in_space(local(in, home), home, want, want == MemorySpace::device);
     }
@@ -83,6 +85,17 @@ class Cutter {
     node.control = std::move(control);
     out_.map(id, append(std::move(node), home));
     return ok_status();
+  }
+
+  // A list goes from device to device of one process as it is, where its elements can be read.
+  Status check_crossing(const NodeDef& node, std::uint32_t from, std::uint32_t to) const {
+    const DeviceName &a = result_.devices[from].name, &b = result_.devices[to].name;
+    const bool on_host =
+        space_of(from) == MemorySpace::host && space_of(to) == MemorySpace::host;
+    if (on_host && a.job == b.job && a.task == b.task) return ok_status();
+    return in_node(unimplemented("it takes a list from " + a.text() + " to " + b.text() +
+                                 "; lists do not leave their process, or the host's memory"),
+                   node);
   }
 
   // The tensor of an old port as partition `home` sees it first: where it is made, a feed, or

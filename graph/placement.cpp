@@ -97,12 +97,24 @@ class Placer {
       if (is_handle(role(id)))
         join(id, by_resource.try_emplace(resource_key(node, ops_), id).first->second);
       for (std::size_t i = 0; i < handle_inputs(graph_, node); ++i) join(id, node.inputs[i].node);
+      for (Port in : node.inputs)
+        if (takes_along(node, in)) join(id, in.node);
       for (const std::string& other : node.colocate) {
         // A name that was pruned still holds its group together.
         if (auto at = by_name.find(other); at != by_name.end()) join(id, at->second);
         join(id, by_group.try_emplace(other, id).first->second);
       }
     }
+    make_groups();
+  }
+
+  // Lists stay where they are made, unless both ends say otherwise.
+  bool takes_along(const NodeDef& node, Port in) const {
+    const NodeDef& from = graph_.nodes[in.node];
+    return from.out_types[in.index] == DType::list && (node.device.empty() || from.device.empty());
+  }
+
+  void make_groups() {
     std::vector<std::uint32_t> group_of(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (is_feed(id)) continue;

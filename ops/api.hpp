@@ -9,6 +9,8 @@
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/api/moving_average.hpp"
 #include "troupe/ops/api/operators.hpp"
+#include "troupe/ops/api/scan.hpp"
+#include "troupe/ops/api/tensor_array.hpp"
 #include "troupe/ops/api/variable.hpp"
 #include "troupe/ops/data/data.hpp"
 #include "troupe/ops/graph_api.hpp"

@@ -170,7 +170,10 @@ class FakeKernel final : public Kernel {
 }  // namespace
 
 bool runs_on_fake(const OpInfo& op) {
-  return op.def.shape != nullptr && op.def.shape != &unknown_shape;
+  auto is_list = [](const ArgSpec& arg) { return arg.dtype == DType::list; };
+  return op.def.shape != nullptr && op.def.shape != &unknown_shape &&
+         std::none_of(op.in.begin(), op.in.end(), is_list) &&
+         std::none_of(op.out.begin(), op.out.end(), is_list);
 }
 
 std::unique_ptr<Kernel> fake_kernel(std::unique_ptr<Kernel> cpu, const KernelSpec& spec) {

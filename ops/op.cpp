@@ -155,7 +155,8 @@ OpTable::Entry& OpTable::Entry::cpu(KernelFactory factory, std::string_view type
   TROUPE_CHECK(added.ok(), added.text());
   if (!runs_on_fake(*table_.ops.find(op_))) return *this;
   entry.fake = true;
-  std::erase(entry.types, DType::string);  // strings live in host memory only
+  // Which live in host memory only.
+  std::erase_if(entry.types, [](DType t) { return t == DType::string || t == DType::list; });
   added = table_.kernels.add(op_, "FAKE", std::move(entry));
   TROUPE_CHECK(added.ok(), added.text());
   return *this;

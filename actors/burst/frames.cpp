@@ -5,6 +5,7 @@
 
 #include "troupe/actors/burst/detail/step.hpp"
 #include "troupe/core/hash.hpp"
+#include "troupe/core/list.hpp"
 
 namespace troupe {
 namespace {
@@ -69,6 +70,42 @@ void StepState::State::run_next(std::uint32_t i, bool dead) {
   const LoadedPlan::Node& body = nodes[frame.body];
   for (std::uint32_t k = frame.variables; k < body.outputs; ++k) slots[body.first_slot + k] = {};
   finish(frame.loop, false);
+}
+
+// A list, and what is pushed onto it: of a branch that is not taken an entry without a value.
+void StepState::State::run_keep(std::uint32_t i) {
+  const LoadedPlan::Node& node = nodes[i];
+  const std::uint32_t* in = program->input_slots().data() + node.first_input;
+  if (slots[in[0]].dead) return finish(i, true);
+  if (park_unless_done(i, 0, false)) return;
+  Tensor list = take(in[0]).tensor;
+  if (list.dtype() != DType::list) return fail(i, invalid_argument("it is pushed onto no list"));
+  if (!list.unique()) list = list_tensor(list_in(std::as_const(list)));
+  list_in(list).push(slots[in[1]].dead ? Tensor() : take(in[1]).tensor);
+  slots[node.first_slot] = {.tensor = std::move(list)};
+  finish(i, false);
+}
+
+// Takes it off again. What has no value is dead.
+void StepState::State::run_kept(std::uint32_t i) {
+  const LoadedPlan::Node& node = nodes[i];
+  const std::uint32_t in = program->input_slots()[node.first_input];
+  if (park_unless_done(i, 0, false)) return;
+  Tensor list = take(in).tensor;
+  if (list.dtype() != DType::list || list_in(std::as_const(list)).empty())
+    return fail(i, invalid_argument("there is no list to take a value off"));
+  if (!list.unique()) list = list_tensor(list_in(std::as_const(list)));
+  Tensor value = list_in(list).pop();
+  release_inputs(node);
+  const std::uint32_t rest = node.first_slot, taken = rest + 1;
+  if (!value.defined()) {
+    slots[taken].dead = true;
+    dead_slots.push_back(taken);
+  }
+  if (readers[rest] != 0) slots[rest] = {.tensor = std::move(list)};
+  if (readers[taken] != 0 && value.defined()) slots[taken] = {.tensor = std::move(value)};
+  count_down_switch(node);
+  ++nodes_done;
 }
 
 // The next values of the frame's variables to the slots from `to` on. All other readers are done,

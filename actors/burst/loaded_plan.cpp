@@ -95,7 +95,8 @@ void LoadedPlan::lay_out_frames() {
 // over the nodes reaches everything.
 void LoadedPlan::mark_conditional() {
   for (Node& node : nodes_) {
-    if (node.role == Role::switch_ || node.role == Role::recv) node.flags |= kConditional;
+    if (node.role == Role::switch_ || node.role == Role::kept || node.role == Role::recv)
+      node.flags |= kConditional;
     if (!(node.flags & kConditional)) continue;
     for (std::uint32_t e = 0; e < node.edges; ++e)
       nodes_[edges_[node.first_edge + e] & kEdgeNode].flags |= kConditional;

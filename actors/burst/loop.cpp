@@ -82,6 +82,8 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
       return run_loop(node, dead);
     case Role::loop_next:
       return run_next(node, dead);
+    case Role::keep:
+      return run_keep(node);
     default:
       break;
   }
@@ -91,6 +93,8 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
       return program->asynchronous() ? issue_kernel(node) : run_kernel(node);
     case Role::switch_:
       return run_switch(node);
+    case Role::kept:
+      return run_kept(node);
     case Role::copy:
       return issue_copy(node);
     case Role::placeholder:

@@ -8,15 +8,17 @@ std::vector<bool> find(const GraphDef& graph, const OpRegistry& ops, bool throug
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const NodeDef& node = graph.nodes[id];
     const Role role = role_of(node, ops);
-    is_switch[id] = role == Role::switch_;
+    is_switch[id] = role == Role::switch_ || role == Role::kept;
     if (role == Role::control_trigger) continue;
     if (role == Role::merge && !through_merges) {
       dead[id] = node.attrs.contains(kConditionalAttr);
       continue;
     }
     bool any = false;
-    for (Port in : node.inputs)
+    for (Port in : node.inputs) {
       any = any || (in.node < id && (dead[in.node] || is_switch[in.node]));
+      if (role == Role::keep) break;  // what it pushes may be dead
+    }
     for (NodeId c : node.control) any = any || dead[c];
     dead[id] = any;
   }

@@ -59,15 +59,11 @@ class Extraction {
 
   void move(NodeId id) {
     const NodeDef& node = from_.node(id);
-    NodeSpec spec{.op = node.op, .attrs = node.attrs, .name = node.name, .device = node.device};
-    spec.site = node.site;
-    spec.colocate = node.colocate;
-    for (Port p : node.inputs) spec.inputs.push_back(here(p));
+    std::vector<Output> inputs;
+    for (Port p : node.inputs) inputs.push_back(here(p));
+    NodeSpec spec = moved_node(from_, id, std::move(inputs));
     for (NodeId c : node.control)
       if (c >= tape_.end && moved_.contains(c)) spec.control.push_back(moved_.at(c));
-    // Said again of what is known here.
-    for (const char* of_call : {"Tout", "shapes"})
-      if (from_.registry().find(node.op)->def.role == Role::call) spec.attrs.erase(of_call);
     const Op made = to_.add(std::move(spec));
     moved_.emplace(id, made);
     for (std::uint32_t k = 0; k < node.out_types.size(); ++k)
@@ -77,17 +73,9 @@ class Extraction {
   // A port of the tape in the gradient function.
   Output here(Port p) {
     if (auto at = here_.find(p); at != here_.end()) return at->second;
-    const Tensor* known = from_.constant(p);
-    const bool small = known && known->elements() <= kMostCloned;
-    const Output made = small ? clone(p, *known) : saved(p);
+    const Tensor* known = small_constant(from_, p);
+    const Output made = known ? clone_constant(to_, from_, p, *known) : saved(p);
     return here_.emplace(p, made).first->second;
-  }
-
-  Output clone(Port p, const Tensor& value) {
-    NodeSpec spec{.op = "Const", .attrs = {{"T", value.dtype()}, {"value", value}}};
-    spec.name = "saved/" + from_.node(p.node).name;
-    spec.site = from_.node(p.node).site;
-    return to_.add(std::move(spec)).output();
   }
 
   Output saved(Port p) {
@@ -108,8 +96,6 @@ class Extraction {
     return to_.add(std::move(spec)).output();
   }
 
-  static constexpr std::int64_t kMostCloned = 64;  // elements
-
   Tape& tape_;
   Body& body_;
   const std::size_t branch_;
@@ -121,7 +107,33 @@ class Extraction {
   std::set<NodeId> needed_;
 };
 
+constexpr std::int64_t kMostCloned = 64;  // elements
+
 }  // namespace
+
+const Tensor* small_constant(const GraphBuilder& from, Port p) {
+  const Tensor* known = from.constant(p);
+  return known && known->elements() <= kMostCloned ? known : nullptr;
+}
+
+Output clone_constant(GraphBuilder& to, const GraphBuilder& from, Port p, const Tensor& value) {
+  NodeSpec spec{.op = "Const", .attrs = {{"T", value.dtype()}, {"value", value}}};
+  spec.name = "saved/" + from.node(p.node).name;
+  spec.site = from.node(p.node).site;
+  return to.add(std::move(spec)).output();
+}
+
+NodeSpec moved_node(const GraphBuilder& from, NodeId id, std::vector<Output> inputs) {
+  const NodeDef& node = from.node(id);
+  NodeSpec spec{.op = node.op, .attrs = node.attrs, .name = node.name, .device = node.device};
+  spec.inputs = std::move(inputs);
+  spec.site = node.site;
+  spec.colocate = node.colocate;
+  // Said again of what is known there.
+  for (const char* of_call : {"Tout", "shapes"})
+    if (from.registry().find(node.op)->def.role == Role::call) spec.attrs.erase(of_call);
+  return spec;
+}
 
 void extract(Tape& tape, const std::vector<std::size_t>& results, std::size_t branch, bool vague,
              Body& body) {

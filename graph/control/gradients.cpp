@@ -9,8 +9,6 @@
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
-namespace {
-
 Tape tape_of(const FunctionRecord& record) {
   Tape tape;
   const GraphBuilder& from = record.tape ? *record.tape : *record.body;
@@ -29,6 +27,19 @@ Tape tape_of(const FunctionRecord& record) {
   return tape;
 }
 
+std::string op_that_adds(const Output& gradient) {
+  const NodeDef& node = gradient.graph().node(gradient.node());
+  return gradient.graph().registry().find(node.op)->def.added;
+}
+
+NodeSpec added_to(const Output& sum, const Output& gradient) {
+  const NodeDef& node = gradient.graph().node(gradient.node());
+  NodeSpec spec{.op = op_that_adds(gradient), .inputs = {sum}, .attrs = node.attrs};
+  for (Port p : node.inputs) spec.inputs.emplace_back(&gradient.graph(), p);
+  spec.site = node.site;
+  return spec;
+}
+
 Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name) {
   return g
       .add(NodeSpec{.op = std::string(kArgumentOp),
@@ -36,6 +47,16 @@ Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view nam
                     .name = std::string(name)})
       .output();
 }
+
+Differentiating::Differentiating(FunctionRecord& record) : record_(record) {
+  if (record.differentiating)
+    throw Error(unimplemented("function '" + record.body->body()->function +
+                              "' calls itself: there is no gradient of recursive functions")
+                    .at(record.body->body()->site));
+  record_.differentiating = true;
+}
+
+namespace {
 
 // Backwards through the tape.
 void differentiate(Tape& tape, const GradContext& c, std::size_t first_argument) {
@@ -64,7 +85,7 @@ Output zeros(Tape& tape, std::size_t i, const Output& like) {
   GraphBuilder& g = *tape.body;
   const Output x = tape.input(i);
   auto scope = g.with_scope("gradients");
-  if (x.dtype() != DType::resource) return g.add("ZerosLike", {x});
+  if (x.dtype() != DType::resource) return zero_gradient(x);
   if (!x.shape().fully_known())
     throw Error(unimplemented("the gradient of '" + x.name() +
                               "', whose shape is not known, in a branch that does not read it")
@@ -74,22 +95,6 @@ Output zeros(Tape& tape, std::size_t i, const Output& like) {
   return g.add("Fill", {constant(g, Tensor::of<std::int64_t>({std::int64_t(list.size())}, list)),
                         constant(g, value_or_throw(Tensor::zeros(like.dtype(), Shape{})))});
 }
-
-// While a function is differentiated; one that calls itself would be for ever.
-class Differentiating {
- public:
-  explicit Differentiating(FunctionRecord& record) : record_(record) {
-    if (record.differentiating)
-      throw Error(unimplemented("function '" + record.body->body()->function +
-                                "' calls itself: there is no gradient of recursive functions")
-                      .at(record.body->body()->site));
-    record_.differentiating = true;
-  }
-  ~Differentiating() { record_.differentiating = false; }
-
- private:
-  FunctionRecord& record_;
-};
 
 // The inputs that a gradient flows to in some branch; the others get zeros there.
 std::vector<std::size_t> flows_to(std::vector<Tape>& tapes) {

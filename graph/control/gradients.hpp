@@ -1,4 +1,4 @@
-// Gradients of Call, If and Case: nodes of the same kind, with gradient functions.
+// Gradients of Call, If, Case and While: nodes of the same kind, with gradient functions.
 //
 //   y = If(p, x) {f, g}       dx = If(p, y:saved, x, dy) {f_grad, g_grad}
 //
@@ -9,6 +9,19 @@
 // Gradients of gradients start from a function and its gradient functions as one body, the tape, in
 // which they are ordinary nodes; what is new there becomes the next gradient function. So its calls
 // take what each of them saved.
+//
+// The gradient of a loop is a loop that goes backwards through the same number of iterations. What
+// it needs of the body's values comes to it as lists, one element for each iteration, which it
+// takes apart from their ends: its variables are the number of iterations to go, the gradients of
+// the loop's variables, the sums of the gradients of its invariants, and those lists.
+//
+//   y = While(x, w) {a -> tanh(a * w)}
+//   as = SavedList(y:saved, "a")        dx, dw, ... = While(SavedTrips(y:saved), dy, zeros, as,
+//   ...)
+//
+// These are ordinary nodes: the gradient of the second loop is another one, and its gradient of
+// `as` is a list that the gradient of the first loop is given, by SavedList, as of that value. What
+// is the same in each iteration is not saved.
 #pragma once
 
 #include <vector>
@@ -19,6 +32,8 @@ namespace troupe {
 
 // The GradFn of ops of role `call`. `dy` of outputs that none came for may be empty.
 std::vector<Output> call_gradient(GradContext& c);
+// The GradFn of While.
+std::vector<Output> loop_gradient(GradContext& c);
 
 // May running `call` write the resource behind its input `input`, a handle?
 bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,

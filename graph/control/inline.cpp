@@ -28,6 +28,7 @@ bool has_effect(const OpDef& op) {
 Inliner::Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out)
     : functions_(functions), ops_(ops), out_(out) {
   for (const FunctionDef& f : functions_) by_name_.emplace(f.name, &f);
+  frames_.emplace_back();
 }
 
 // --- nodes made here ---
@@ -105,6 +106,7 @@ Expected<Inlined> Inliner::inline_function(const FunctionDef& f,
   TROUPE_TRY(in_budget(work_of(f, place), called(f)));
   Inlined in;
   in.function = &f;
+  in.frame = place.frame;
   in.values.resize(f.nodes.size());
   in.nodes.resize(f.nodes.size());
   TROUPE_TRY(bind_arguments(in, arguments));
@@ -196,7 +198,7 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
   std::vector<Value> inputs;
   for (Port p : body.inputs) inputs.push_back(in.values[p.node][p.index]);
   if (op.role == Role::saved) {
-    TROUPE_TRY(Value value, saved_value(body, inputs[0]));
+    TROUPE_TRY(Value value, saved(body, inputs[0], place.frame));
     in.values[id] = {value};
     return ok_status();
   }
@@ -245,30 +247,6 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
   in.nodes[id] = std::move(lowered.done);
   in.effects.insert(in.effects.end(), lowered.effects.begin(), lowered.effects.end());
   return ok_status();
-}
-
-// A value of the function that the gradient function belongs to, as its run left it.
-Expected<Value> Inliner::saved_value(const NodeDef& node, const Value& handle) {
-  auto bad = [&](const std::string& why) { return in_node(invalid_argument(why), node); };
-  if (handle.run == kNoRun) return bad("it takes what a call saved, not a handle");
-  const auto branch = std::size_t(*node.attrs.at("branch").get<std::int64_t>());
-  const auto& function = *node.attrs.at("function").get<std::string>();
-  const auto& name = *node.attrs.at("node").get<std::string>();
-  const auto port = std::size_t(*node.attrs.at("port").get<std::int64_t>());
-  const std::vector<Inlined>& run = runs_[handle.run];
-  if (branch >= run.size() || run[branch].function->name != function)
-    return bad("the call that it takes from does not run " + quoted(function));
-  const FunctionDef& f = *run[branch].function;
-  const NodeId id = find(f, name);
-  if (id == kNoNode || port >= f.nodes[id].out_types.size() ||
-      f.nodes[id].out_types[port] != node.out_types[0])
-    return bad(called(f) + " has no such output of a node " + quoted(name));
-  auto shape = PartialShape::merge(node.out_shapes[0], f.nodes[id].out_shapes[port]);
-  if (!shape.ok() || *shape != f.nodes[id].out_shapes[port])
-    return bad("it says more of the shape than " + called(f) + " does");
-  Value value = run[branch].values[id][port];
-  value.waits = false;
-  return value;
 }
 
 NodeId Inliner::find(const FunctionDef& f, const std::string& name) {

@@ -1,6 +1,7 @@
 #include "troupe/graph/control/lower.hpp"
 
 #include <algorithm>
+#include <queue>
 
 #include "troupe/graph/control/conditional.hpp"
 #include "troupe/graph/control/detail/inline.hpp"
@@ -38,6 +39,13 @@ class Lowering {
       is_switch_[id] = role == Role::switch_;
       if (role == Role::call) {
         TROUPE_TRY(lower_call(id));
+      } else if (role == Role::saved && nodes[id].op != kSavedOp) {
+        TROUPE_TRY(lower_saved(id));
+      } else if (role == Role::saved && nodes[id].out_types[0] == DType::resource) {
+        if (followed_[id])
+          return in_node(invalid_argument("nothing can come after it: it does not run"), nodes[id]);
+        TROUPE_TRY(Value run, saved(id));
+        runs_.emplace(Port{id, 0}, run);
       } else if (role == Role::argument || role == Role::saved) {
         return in_node(invalid_argument("it belongs into the body of a function"), nodes[id]);
       } else {
@@ -49,9 +57,10 @@ class Lowering {
         out_.keep(id);
       }
     }
+    const Inliner::Moved moved = inliner_.settle_variables();
     out_.finish();
     step_.targets.insert(step_.targets.end(), effects_.begin(), effects_.end());
-    return ok_status();
+    return moved.empty() ? ok_status() : settle(moved);
   }
 
  private:
@@ -79,6 +88,67 @@ class Lowering {
     if (!lowered.done.empty()) out_.map(id, lowered.done.front());
     effects_.insert(effects_.end(), lowered.effects.begin(), lowered.effects.end());
     return ok_status();
+  }
+
+  // What a loop saved, outside of all loops.
+  Expected<Value> saved(NodeId id) {
+    const auto run = runs_.find(step_.graph.nodes[id].inputs[0]);
+    return inliner_.saved(step_.graph.nodes[id], run == runs_.end() ? Value() : run->second, 0);
+  }
+  Status lower_saved(NodeId id) {
+    TROUPE_TRY(Value value, saved(id));
+    out_.map_port({id, 0}, value.port);
+    out_.map(id, value.port.node);
+    return ok_status();
+  }
+
+  // Loops that got more variables and invariants: their outputs have other numbers, and what they
+  // take may have been made after them.
+  Status settle(const Inliner::Moved& moved) {
+    std::vector<NodeDef>& nodes = step_.graph.nodes;
+    for (NodeDef& node : nodes)
+      for (Port& in : node.inputs)
+        if (auto at = moved.find(in.node); at != moved.end()) in.index = at->second[in.index];
+    const std::vector<NodeId> order = sorted(nodes);
+    if (order.size() != nodes.size())
+      return invalid_argument("a loop goes back over one that depends on it");
+    std::vector<NodeId> place(nodes.size());
+    for (NodeId to = 0; to < order.size(); ++to) place[order[to]] = to;
+    std::vector<NodeDef> settled;
+    settled.reserve(nodes.size());
+    for (NodeId from : order) {
+      NodeDef& node = settled.emplace_back(std::move(nodes[from]));
+      for (Port& in : node.inputs) in.node = place[in.node];
+      for (NodeId& c : node.control) c = place[c];
+      std::sort(node.control.begin(), node.control.end());
+    }
+    nodes = std::move(settled);
+    for (Port& fetch : step_.fetches) fetch.node = place[fetch.node];
+    for (NodeId& target : step_.targets) target = place[target];
+    return ok_status();
+  }
+
+  // Each behind what it takes, of those that can follow the one with the smallest number. Without
+  // those that take each other.
+  static std::vector<NodeId> sorted(const std::vector<NodeDef>& nodes) {
+    std::vector<std::vector<NodeId>> followers(nodes.size());
+    std::vector<std::size_t> waits(nodes.size());
+    for (NodeId id = 0; id < nodes.size(); ++id) {
+      for (Port in : nodes[id].inputs) followers[in.node].push_back(id);
+      for (NodeId c : nodes[id].control) followers[c].push_back(id);
+      waits[id] = nodes[id].inputs.size() + nodes[id].control.size();
+    }
+    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
+    for (NodeId id = 0; id < nodes.size(); ++id)
+      if (waits[id] == 0) ready.push(id);
+    std::vector<NodeId> order;
+    while (!ready.empty()) {
+      order.push_back(ready.top());
+      ready.pop();
+      for (NodeId next : followers[order.back()])
+        if (--waits[next] == 0) ready.push(next);
+    }
+    return order;
   }
 
   StepGraph& step_;

@@ -32,12 +32,26 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   Constants constants;
   make_constants(*cond, before, place, constants);
   make_constants(*body, before, place, constants);
+  const auto number = std::uint32_t(frames_.size());
+  LoopFrame& made_frame = frames_.emplace_back();
+  made_frame.like = call;
+  made_frame.parent = place.frame;
+  made_frame.around = inside;
+  made_frame.around.prefix += "saved/";
+  made_frame.variables = std::uint32_t(variables);
+  TROUPE_TRY(made_frame.reverses, reversed_by(call, inputs));
   Place frame = inside;
-  TROUPE_TRY(frame.pivot,
-             begin_loop(call, first->results[0], *body, arguments, constants, place, inside));
+  frame.frame = number;
+  TROUPE_TRY(frame.pivot, begin_loop(call, first->results[0], *body, arguments, constants, place,
+                                     inside, made_frame.passed));
   frame.constants = &constants;
   frame.loop = out_.graph().nodes[frame.pivot].name;
   frame.control.clear();
+  made_frame.begin = frame.pivot;
+  made_frame.first_passed = made_frame.passed.size();
+  made_frame.inside = frame;
+  made_frame.inside.constants = nullptr;
+  made_frame.inside.prefix = inside.prefix + "saved/";
   frame.prefix = inside.prefix + "body/";
   auto iteration = inline_function(*body, arguments, frame);
   if (!iteration.ok()) return in_call(iteration.status());
@@ -56,16 +70,32 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   next.out_types.assign(call.out_types.begin(), call.out_types.end() - 1);
   next.out_shapes.assign(call.out_shapes.begin(), call.out_shapes.end() - 1);
   const NodeId end = append(std::move(next));
+  made_frame.next = end;
+  for (const LoopFrame::Added& added : made_frame.added) add_to_next(made_frame, added.next);
 
   Lowered out;
   for (std::uint32_t v = 0; v < variables; ++v)
     out.outputs.push_back({{end, v}, inside.pivot, true});
   out.outputs.push_back({.run = std::uint32_t(runs_.size())});
-  runs_.emplace_back();
+  iteration->repeated = true;
+  std::vector<Inlined>& run = runs_.emplace_back();
+  run.push_back(std::move(again).value());
+  run.push_back(std::move(iteration).value());
   out.effects = first->effects;
   if (effects || variables == 0) out.effects.push_back(end);
   out.done = {end};
   return out;
+}
+
+// The loop whose iterations this one goes back over.
+Expected<std::uint32_t> Inliner::reversed_by(const NodeDef& call,
+                                             const std::vector<Value>& inputs) const {
+  const auto argument = std::size_t(*call.attrs.at("reverses").get<std::int64_t>());
+  if (argument == ~std::size_t{0}) return std::uint32_t{0};
+  if (argument >= inputs.size())
+    return in_node(invalid_argument("it goes back over what is none of its arguments"), call);
+  TROUPE_TRY(const Inlined* body, run_of_loop(call, inputs[argument]));
+  return body->frame;
 }
 
 // What is the same in each iteration is there once.
@@ -90,8 +120,8 @@ void Inliner::make_constants(const FunctionDef& f, const Place& before, const Pl
 // The node that begins an iteration; `arguments` become what the functions get in it.
 Expected<NodeId> Inliner::begin_loop(const NodeDef& call, const Value& first,
                                      const FunctionDef& body, std::vector<Value>& arguments,
-                                     Constants& constants, const Place& place,
-                                     const Place& inside) {
+                                     Constants& constants, const Place& place, const Place& inside,
+                                     std::vector<Value>& before) {
   NodeDef begin = made("begin", kLoopBodyOp, call, inside);
   const std::size_t variables = loop_variables(call);
   begin.inputs = {first.port};
@@ -119,6 +149,7 @@ Expected<NodeId> Inliner::begin_loop(const NodeDef& call, const Value& first,
                                       " values; there may be " + std::to_string(kMaxPorts)),
                    call);
   anchor(begin, passed, place);
+  before.assign(passed.begin() + 1, passed.end());
   const NodeId made = append(std::move(begin));
   auto behind = std::uint32_t(which.size());
   for (auto& [node, value] : constants.in_order) value = {{made, behind++}, made, true};

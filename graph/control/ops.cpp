@@ -7,9 +7,10 @@
 namespace troupe {
 namespace {
 
+const std::string kValues =
+    "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string list";
 // What goes into a body: values, and handles.
-const std::string kPassed =
-    "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string resource";
+const std::string kPassed = kValues + " resource";
 
 Status switch_shape(InferenceContext& c) {
   if (c.outputs() == 0) return invalid_argument("there is no output");
@@ -65,7 +66,8 @@ OpDef call_op(std::string name, std::string selector, std::vector<std::string> a
   OpDef def{.name = std::move(name), .out = {"results: Tout...", "saved: resource"}};
   if (!selector.empty()) def.in.push_back(std::move(selector));
   def.in.push_back("arguments: Tin...");
-  def.attrs = {"Tin: list(type) {" + kPassed + "}", "Tout: list(type)", "shapes: list(shape)"};
+  def.attrs = {"Tin: list(type) {" + kPassed + "}", "Tout: list(type) {" + kValues + "}",
+               "shapes: list(shape)"};
   def.attrs.insert(def.attrs.end(), attrs.begin(), attrs.end());
   def.shape = def.in.size() > 1 ? selected_shape : call_shape;
   def.grad = call_gradient;
@@ -75,22 +77,25 @@ OpDef call_op(std::string name, std::string selector, std::vector<std::string> a
   return def;
 }
 
-std::vector<Output> no_loop_gradient(GradContext& c) {
-  throw Error(unimplemented("loops have no gradients yet").at(c.node().site));
-}
-
 OpDef while_op() {
-  OpDef def = call_op("While", "", {"cond: string", "body: string", "variables: int"},
-                      "The first `variables` of the arguments, replaced by what body makes of all "
-                      "arguments as long as cond says so of them.");
-  def.grad = no_loop_gradient;
+  OpDef def =
+      call_op("While", "", {"cond: string", "body: string", "variables: int", "reverses: int = -1"},
+              "The first `variables` of the arguments, replaced by what body makes of all "
+              "arguments as long as cond says so of them. Argument `reverses`, if there is one, is "
+              "what a loop saved whose iterations this one goes through from the last to the "
+              "first.");
+  def.grad = loop_gradient;
   return def;
 }
+
+// To what the loop saved: its gradient knows what to do with it.
+std::vector<Output> saved_list_gradient(GradContext& c) { return {c.dy[0]}; }
 
 std::vector<OpDef> primitives() {
   return {{.name = "Switch",
            .in = {"x", "predicate: bool"},
            .out = {"when_false", "when_true"},
+           .types = kValues,
            .shape = switch_shape,
            .grad = switch_gradient,
            .role = Role::switch_,
@@ -99,6 +104,7 @@ std::vector<OpDef> primitives() {
           {.name = "SwitchN",
            .in = {"x", "index: Tidx"},
            .out = {"cases: T..."},
+           .types = kValues,
            .attrs = {"Tidx: type {i32 i64} = i32"},
            .shape = switch_shape,
            .grad = switch_gradient,
@@ -107,6 +113,7 @@ std::vector<OpDef> primitives() {
           {.name = "Merge",
            .in = {"values: T..."},
            .out = {"y", "index: i32"},
+           .types = kValues,
            .shape = merge_shape,
            .grad = merge_gradient,
            .host = {"index"},
@@ -148,6 +155,26 @@ std::vector<OpDef> control_ops() {
                  .no_gradient = "gradients of gradients start from the function itself",
                  .role = Role::saved,
                  .doc = "In a gradient function: a value that the function it belongs to had."});
+  ops.push_back({.name = std::string(kSavedListOp),
+                 .in = {"saved: resource"},
+                 .out = {"values: list"},
+                 .types = kValues,
+                 .attrs = {"T: type", "shape: shape = ?", "functions: list(string)",
+                           "nodes: list(string)", "ports: list(int)"},
+                 .shape = declared_shape,
+                 .grad = saved_list_gradient,
+                 .role = Role::saved,
+                 .doc = "The values that an output of a node of a loop's body had, by iteration. "
+                        "Of several nodes all but the last are loops in the body of the one "
+                        "before: a list of lists, in the end of type T. A last node without a "
+                        "name stands for the number of iterations."});
+  ops.push_back({.name = std::string(kSavedTripsOp),
+                 .in = {"saved: resource"},
+                 .out = {"trips: i64"},
+                 .shape = scalar_shape,
+                 .no_gradient = "a number of iterations",
+                 .role = Role::saved,
+                 .doc = "How many iterations a loop had."});
   return ops;
 }
 

@@ -13,8 +13,11 @@ namespace troupe {
 
 inline constexpr std::string_view kArgumentOp = "Argument";
 inline constexpr std::string_view kSavedOp = "Saved";
+inline constexpr std::string_view kSavedListOp = "SavedList";
+inline constexpr std::string_view kSavedTripsOp = "SavedTrips";
 
-// For a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument, Saved.
+// For a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument; Saved,
+// SavedList, SavedTrips.
 std::vector<OpDef> control_ops();
 
 // The functions that a node of role `call` may run: the one of Call; of If those for false and

@@ -126,7 +126,8 @@ std::string set_text(const AttrSpec& spec) {
 
 bool allowed(const AttrSpec& spec, DType type) {
   if (type == DType::invalid || !valid_dtype(std::uint8_t(type))) return false;
-  if (spec.types.empty()) return type != DType::resource;  // handles only where they are named
+  if (spec.types.empty())  // handles and lists only where they are named
+    return type != DType::resource && type != DType::list;
   return std::find(spec.types.begin(), spec.types.end(), type) != spec.types.end();
 }
 

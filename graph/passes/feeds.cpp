@@ -39,6 +39,10 @@ class Names {
                      n);
     if (n.out_types[std::size_t(name.port)] == DType::resource)
       return in_node(invalid_argument(text + " is a handle, which has no value of its own"), n);
+    if (n.out_types[std::size_t(name.port)] == DType::list)
+      return in_node(invalid_argument(text + " is a list, which is neither fed nor fetched; "
+                                             "ListStack makes a tensor of it"),
+                     n);
     return Port{id, std::uint32_t(name.port)};
   }
 

@@ -18,8 +18,10 @@ const Tensor* constant(const NodeDef& node) {
 }
 
 bool foldable(const NodeDef& node, const OpDef& op) {
+  const auto& types = node.out_types;
   return op.role == Role::kernel && !op.stateful && !op.random && node.op != "Const" &&
-         !node.inputs.empty() && node.control.empty() && !node.out_types.empty();
+         !node.inputs.empty() && node.control.empty() && !types.empty() &&
+         std::find(types.begin(), types.end(), DType::list) == types.end();
 }
 
 NodeDef constant_node(const NodeDef& folded, std::size_t output, Tensor value) {

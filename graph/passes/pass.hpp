@@ -37,6 +37,10 @@ inline constexpr std::string_view kCopyOp = "_Copy";  // between memory spaces o
 inline constexpr std::string_view kLoopBodyOp = "_LoopBody";
 // Inputs the next predicate and the next values; outputs the last values.
 inline constexpr std::string_view kLoopNextOp = "_LoopNext";
+// Beside a loop and the one that goes back over its iterations: a list with a value pushed onto it
+// that may be dead, and such a list without its last entry, and that.
+inline constexpr std::string_view kKeepOp = "_Keep";
+inline constexpr std::string_view kKeptOp = "_Kept";
 
 // The definition behind a node. REQUIRES: a node of a Step.
 const OpInfo& op_of(const NodeDef& node, const OpRegistry& ops);
@@ -80,6 +84,8 @@ class Rewriter {
   NodeId node(NodeId old_id) const { return nodes_[old_id]; }
   Port port(Port old_port) const;
   const GraphDef& graph() const { return out_; }
+  // A new node, to be changed.
+  NodeDef& edit(NodeId new_id) { return out_.nodes[new_id]; }
   // REQUIRES: every fetch and target is mapped.
   void finish();
 

@@ -122,19 +122,25 @@ Op detail::loop(const std::vector<Output>& first, const LoopBody& cond, const Lo
     types.push_back(
         {first[v].dtype(), options.shapes.empty() ? first[v].shape() : options.shapes[v]});
   }
-  GraphBuilder& g = first[0].graph().root();
+  return loop(
+      first[0].graph().root(), types, [&] { return first; }, cond, body, std::move(site));
+}
+
+Op detail::loop(GraphBuilder& g, const std::vector<ValueType>& variables,
+                const std::function<std::vector<Output>()>& first, const LoopBody& cond,
+                const LoopBody& body, Site site) {
   Attempts attempts(g);
   Op made;
   {
     Branches bodies(g);
-    bodies.build("while/cond", types, cond, site);
-    bodies.build("while/body", types, body, site);
-    NodeSpec call{.op = "While", .inputs = first, .name = "while", .site = site};
+    bodies.build("while/cond", variables, cond, site);
+    bodies.build("while/body", variables, body, site);
+    NodeSpec call{.op = "While", .inputs = first(), .name = "while", .site = site};
     for (const Output& value : bodies.captured()) call.inputs.push_back(value);
     std::vector<std::string> names;
     bodies.finish(call, names);
     call.attrs = {
-        {"cond", names[0]}, {"body", names[1]}, {"variables", std::int64_t(first.size())}};
+        {"cond", names[0]}, {"body", names[1]}, {"variables", std::int64_t(variables.size())}};
     made = g.add(std::move(call));
   }
   attempts.keep();

@@ -169,6 +169,9 @@ struct LoopOptions {
   std::vector<PartialShape> shapes = {};
 };
 
+// A variable of a loop as bodies get it: in the form of the first one.
+inline Output in_form_of(const Output&, const Output& value) { return value; }
+
 namespace detail {
 
 using LoopBody = std::function<std::vector<Output>(const std::vector<Output>&)>;
@@ -176,17 +179,34 @@ using LoopBody = std::function<std::vector<Output>(const std::vector<Output>&)>;
 Op loop(const std::vector<Output>& first, const LoopBody& cond, const LoopBody& body,
         const LoopOptions& options, Site site);
 
-// Calls `f` with the values as the first ones were given.
-template <class Variables, class F>
-auto call_with(F& f, const std::vector<Output>& values) {
-  if constexpr (std::is_convertible_v<Variables, Output>) {
-    return f(values[0]);
-  } else if constexpr (std::is_same_v<Variables, std::vector<Output>>) {
-    return f(values);
+// The same of variables of these types, where the first values are made when the bodies are there.
+Op loop(GraphBuilder& g, const std::vector<ValueType>& variables,
+        const std::function<std::vector<Output>()>& first, const LoopBody& cond,
+        const LoopBody& body, Site site);
+
+// Values in the form in which the first ones were given.
+template <class Variables>
+auto in_form(const Variables& first, const std::vector<Output>& values) {
+  if constexpr (std::is_same_v<Variables, std::vector<Output>>) {
+    return values;
+  } else if constexpr (std::is_convertible_v<Variables, Output>) {
+    return in_form_of(first, values[0]);
   } else {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return f(values[I]...); }
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::make_tuple(in_form_of(std::get<I>(first), values[I])...);
+    }
     (std::make_index_sequence<std::tuple_size_v<Variables>>());
   }
+}
+
+// Calls `f` with them.
+template <class Variables, class F>
+auto call_with(F& f, const Variables& first, const std::vector<Output>& values) {
+  if constexpr (std::is_convertible_v<Variables, Output> ||
+                std::is_same_v<Variables, std::vector<Output>>)
+    return f(in_form(first, values));
+  else
+    return std::apply(f, in_form(first, values));
 }
 
 }  // namespace detail
@@ -197,21 +217,23 @@ auto call_with(F& f, const std::vector<Output>& values) {
 // Values around the bodies are used as they are; a variable of the graph is read once, before the
 // loop.
 //
-// A loop runs on one device. Bodies write no variables and use no queues, datasets or files; loops
-// have no gradients. Throws Error, and leaves the graph as it was, where these do not agree.
+// A loop runs on one device. Bodies write no variables and use no queues, datasets or files. Throws
+// Error, and leaves the graph as it was, where these do not agree.
 template <class Variables, class Cond, class BodyFunction>
 auto while_loop(const Variables& first, Cond&& cond, BodyFunction&& body,
                 const LoopOptions& options = {}, Site site = Site::here()) {
   const Op made = detail::loop(
       detail::results_of(first),
       [&](const std::vector<Output>& values) {
-        return detail::results_of(detail::call_with<Variables>(cond, values));
+        return detail::results_of(detail::call_with(cond, first, values));
       },
       [&](const std::vector<Output>& values) {
-        return detail::results_of(detail::call_with<Variables>(body, values));
+        return detail::results_of(detail::call_with(body, first, values));
       },
       options, std::move(site));
-  return detail::returned_as<Variables>(made);
+  std::vector<Output> last = made.outputs();
+  last.pop_back();  // what it saves
+  return detail::in_form(first, last);
 }
 
 }  // namespace troupe

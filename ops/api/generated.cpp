@@ -518,6 +518,13 @@ Output gather(Output params, Output indices, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output gather_add(Output sums, Output dy, Output indices, Output shape, Site site) {
+  NodeSpec node{.op = "GatherAdd"};
+  node.inputs = {sums, dy, indices, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output gather_grad(Output dy, Output indices, Output shape, Site site) {
   NodeSpec node{.op = "GatherGrad"};
   node.inputs = {dy, indices, shape};
@@ -591,6 +598,118 @@ Output less(Output a, Output b, Site site) {
 Output less_equal(Output a, Output b, Site site) {
   NodeSpec node{.op = "LessEqual"};
   node.inputs = {a, b};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_add_n(const std::vector<Output>& values, Site site) {
+  NodeSpec node{.op = "ListAddN"};
+  node.inputs = flat_inputs({values});
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_empty(GraphBuilder& g, DType dtype, const ListEmptyOptions& options, Site site) {
+  NodeSpec node{.op = "ListEmpty"};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+Output list_get(Output list, Output index, DType dtype, const ListGetOptions& options, Site site) {
+  NodeSpec node{.op = "ListGet"};
+  node.inputs = {list, index};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_get_add(Output sums, Output dy, Output index, Output like, Site site) {
+  NodeSpec node{.op = "ListGetAdd"};
+  node.inputs = {sums, dy, index, like};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_get_grad(Output dy, Output index, Output like, Site site) {
+  NodeSpec node{.op = "ListGetGrad"};
+  node.inputs = {dy, index, like};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_length(Output list, Site site) {
+  NodeSpec node{.op = "ListLength"};
+  node.inputs = {list};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+ListPopOutputs list_pop(Output list, DType dtype, const ListPopOptions& options, Site site) {
+  NodeSpec node{.op = "ListPop"};
+  node.inputs = {list};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+Output list_push(Output before, Output value, Site site) {
+  NodeSpec node{.op = "ListPush"};
+  node.inputs = {before, value};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_set(Output before, Output index, Output value, Site site) {
+  NodeSpec node{.op = "ListSet"};
+  node.inputs = {before, index, value};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+ListSetGradOutputs list_set_grad(Output dlist, Output index, Output before, DType dtype,
+    const ListSetGradOptions& options, Site site) {
+  NodeSpec node{.op = "ListSetGrad"};
+  node.inputs = {dlist, index, before};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+Output list_stack(Output list, DType dtype, const ListStackOptions& options, Site site) {
+  NodeSpec node{.op = "ListStack"};
+  node.inputs = {list};
+  node.attrs.emplace("T", dtype);
+  node.attrs.emplace("shape", options.shape);
+  node.attrs.emplace("length", options.length);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_unstack(Output x, Site site) {
+  NodeSpec node{.op = "ListUnstack"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_unstack_grad(Output dlist, Output shape, DType dtype, Site site) {
+  NodeSpec node{.op = "ListUnstackGrad"};
+  node.inputs = {dlist, shape};
+  node.attrs.emplace("T", dtype);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output list_zeros_like(Output list, Site site) {
+  NodeSpec node{.op = "ListZerosLike"};
+  node.inputs = {list};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1149,6 +1268,13 @@ Output slice(Output x, Output begin, Output size, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output slice_add(Output sums, Output dy, Output begin, Output shape, Site site) {
+  NodeSpec node{.op = "SliceAdd"};
+  node.inputs = {sums, dy, begin, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output slice_grad(Output dy, Output begin, Output shape, Site site) {
   NodeSpec node{.op = "SliceGrad"};
   node.inputs = {dy, begin, shape};
@@ -1282,6 +1408,19 @@ Output strided_slice(Output x, Output begin, Output end, Output strides,
     const StridedSliceOptions& options, Site site) {
   NodeSpec node{.op = "StridedSlice"};
   node.inputs = {x, begin, end, strides};
+  node.attrs.emplace("begin_mask", options.begin_mask);
+  node.attrs.emplace("end_mask", options.end_mask);
+  node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);
+  node.attrs.emplace("new_axis_mask", options.new_axis_mask);
+  node.attrs.emplace("shrink_axis_mask", options.shrink_axis_mask);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output strided_slice_add(Output sums, Output dy, Output shape, Output begin, Output end,
+    Output strides, const StridedSliceAddOptions& options, Site site) {
+  NodeSpec node{.op = "StridedSliceAdd"};
+  node.inputs = {sums, dy, shape, begin, end, strides};
   node.attrs.emplace("begin_mask", options.begin_mask);
   node.attrs.emplace("end_mask", options.end_mask);
   node.attrs.emplace("ellipsis_mask", options.ellipsis_mask);

@@ -408,6 +408,10 @@ FusedBatchNormGradOutputs fused_batch_norm_grad(Output dy, Output x, Output scal
 // an error.
 Output gather(Output params, Output indices, Site site = Site::here());
 
+// GatherAdd: sums, of `shape`, with the slices of dy added where `indices` took them from: sums +
+// GatherGrad(...).
+Output gather_add(Output sums, Output dy, Output indices, Output shape, Site site = Site::here());
+
 // GatherGrad: The slices of dy added up where `indices` took them from, in a tensor of `shape`: the
 // gradient of Gather.
 Output gather_grad(Output dy, Output indices, Output shape, Site site = Site::here());
@@ -441,6 +445,85 @@ Output less(Output a, Output b, Site site = Site::here());
 
 // LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
 Output less_equal(Output a, Output b, Site site = Site::here());
+
+// ListAddN: The sums of the elements of one or more lists of one length, added from left to right.
+Output list_add_n(const std::vector<Output>& values, Site site = Site::here());
+
+struct ListEmptyOptions {
+  PartialShape shape = PartialShape();
+};
+// ListEmpty: A list without elements, for elements of type T and of shapes that `shape` accepts.
+Output list_empty(GraphBuilder& g, DType dtype, const ListEmptyOptions& options = {},
+    Site site = Site::here());
+
+struct ListGetOptions {
+  PartialShape shape = PartialShape();
+};
+// ListGet: The element at `index`, of type T and of a shape that `shape` accepts. An index outside
+// of the list is an error.
+Output list_get(Output list, Output index, DType dtype, const ListGetOptions& options = {},
+    Site site = Site::here());
+
+// ListGetAdd: sums with dy added to its element at `index`: sums + ListGetGrad(...).
+Output list_get_add(Output sums, Output dy, Output index, Output like, Site site = Site::here());
+
+// ListGetGrad: Zeros in the form of the elements of `like`, but for dy at `index`: the gradient of
+// ListGet.
+Output list_get_grad(Output dy, Output index, Output like, Site site = Site::here());
+
+// ListLength: The number of elements.
+Output list_length(Output list, Site site = Site::here());
+
+struct ListPopOptions {
+  PartialShape shape = PartialShape();
+};
+struct ListPopOutputs {
+  Output rest;
+  Output value;
+};
+// ListPop: The list without its last element, and that element, which is of type T and of a shape
+// that `shape` accepts.
+ListPopOutputs list_pop(Output list, DType dtype, const ListPopOptions& options = {},
+    Site site = Site::here());
+
+// ListPush: The list with `value` behind its elements. No element is copied.
+Output list_push(Output before, Output value, Site site = Site::here());
+
+// ListSet: The list with `value` in the place of its element at `index`, or behind all where that
+// is how many there are. Another index is an error.
+Output list_set(Output before, Output index, Output value, Site site = Site::here());
+
+struct ListSetGradOptions {
+  PartialShape shape = PartialShape();
+};
+struct ListSetGradOutputs {
+  Output dbefore;
+  Output dvalue;
+};
+// ListSetGrad: dlist with zeros in the form of the element of `before` at `index`, and what was
+// there: the gradient of ListSet.
+ListSetGradOutputs list_set_grad(Output dlist, Output index, Output before, DType dtype,
+    const ListSetGradOptions& options = {}, Site site = Site::here());
+
+struct ListStackOptions {
+  PartialShape shape = PartialShape();
+  std::int64_t length = -1;
+};
+// ListStack: The elements of the list, all of type T and of one shape, stacked along a new first
+// dimension, of which there are `length` unless that is negative. Of an empty list the shape of
+// elements must be known, from the list or from `shape`.
+Output list_stack(Output list, DType dtype, const ListStackOptions& options = {},
+    Site site = Site::here());
+
+// ListUnstack: The slices of x along its first dimension, which share its memory.
+Output list_unstack(Output x, Site site = Site::here());
+
+// ListUnstackGrad: The elements of the list stacked to a tensor of that shape: the gradient of
+// ListUnstack.
+Output list_unstack_grad(Output dlist, Output shape, DType dtype, Site site = Site::here());
+
+// ListZerosLike: A list of zeros in the form of the elements. They take no memory.
+Output list_zeros_like(Output list, Site site = Site::here());
 
 // Log: y = natural logarithm of x; -inf at 0, NaN below.
 Output log(Output x, Site site = Site::here());
@@ -809,6 +892,9 @@ Output size(Output x, const SizeOptions& options = {}, Site site = Site::here())
 // means the rest.
 Output slice(Output x, Output begin, Output size, Site site = Site::here());
 
+// SliceAdd: sums, of `shape`, with dy added to the block at `begin`: sums + SliceGrad(...).
+Output slice_add(Output sums, Output dy, Output begin, Output shape, Site site = Site::here());
+
 // SliceGrad: Zeros of `shape` with dy placed at `begin`: the gradient of Slice.
 Output slice_grad(Output dy, Output begin, Output shape, Site site = Site::here());
 
@@ -903,6 +989,18 @@ struct StridedSliceOptions {
 // the last entry are taken whole. An ellipsis goes before a new dimension, that before an index.
 Output strided_slice(Output x, Output begin, Output end, Output strides,
     const StridedSliceOptions& options = {}, Site site = Site::here());
+
+struct StridedSliceAddOptions {
+  std::int64_t begin_mask = 0;
+  std::int64_t end_mask = 0;
+  std::int64_t ellipsis_mask = 0;
+  std::int64_t new_axis_mask = 0;
+  std::int64_t shrink_axis_mask = 0;
+};
+// StridedSliceAdd: sums, of `shape`, with dy added where StridedSlice takes elements from: sums +
+// StridedSliceGrad(...).
+Output strided_slice_add(Output sums, Output dy, Output shape, Output begin, Output end,
+    Output strides, const StridedSliceAddOptions& options = {}, Site site = Site::here());
 
 struct StridedSliceGradOptions {
   std::int64_t begin_mask = 0;

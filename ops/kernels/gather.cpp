@@ -4,6 +4,7 @@
 #include "troupe/ops/kernels/args.hpp"
 #include "troupe/ops/kernels/indices.hpp"
 #include "troupe/ops/kernels/moves.hpp"
+#include "troupe/ops/kernels/views.hpp"
 
 using namespace troupe;
 
@@ -67,6 +68,25 @@ struct GatherGrad final : Kernel {
 std::vector<Output> gather_grad_grad(GradContext& c) {
   return {c.g.add("Gather", {c.dy[0], c.x[1]}), Output(), Output()};
 }
+template <class T>
+struct GatherAdd final : Kernel {
+  Status compute(KernelContext& ctx) override {
+    const Tensor &dy = ctx.input(1), &indices = ctx.input(2);
+    const Shape& shape = ctx.input(0).shape();
+    if (shape.rank() < 1) return invalid_argument("sums must have rank 1 or more");
+    TROUPE_TRY(PartialShape fits, append(indices.shape(), shape, 1));
+    if (fits != PartialShape(dy.shape()))
+      return invalid_argument("dy is " + dy.shape().text() + ", not " + fits.text());
+    TROUPE_TRY(check_indices(indices, shape.dim(0)));
+    TROUPE_TRY(Tensor sums, own_first_input(ctx));
+    scatter_add<T>(ctx, dy, indices, sums);
+    ctx.set_output(0, std::move(sums));
+    return ok_status();
+  }
+};
+std::vector<Output> gather_add_grad(GradContext& c) {
+  return {c.dy[0], c.g.add("Gather", {c.dy[0], c.x[2]}), Output(), Output()};
+}
 Status gather_grad_shape(InferenceContext& c) { return set_shape_from(c, 2); }
 
 }  // namespace
@@ -91,7 +111,19 @@ TROUPE_OPS(gather) {
          .shape = gather_grad_shape,
          .grad = gather_grad_grad,
          .host = {"shape"},
+         .added = "GatherAdd",
          .doc = "The slices of dy added up where `indices` took them from, in a tensor of `shape`: "
                 "the gradient of Gather."})
       .cpu(typed_kernel<GatherGrad, Floats>);
+  r.add({.name = "GatherAdd",
+         .in = {"sums", "dy", "indices: Tindex", "shape: i64"},
+         .out = {"dparams"},
+         .types = kFloats,
+         .attrs = {"Tindex: type {i32 i64} = i64"},
+         .shape = same_shape,
+         .grad = gather_add_grad,
+         .host = {"shape"},
+         .doc = "sums, of `shape`, with the slices of dy added where `indices` took them from: "
+                "sums + GatherGrad(...)."})
+      .cpu(typed_kernel<GatherAdd, Floats>);
 }

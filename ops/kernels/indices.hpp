@@ -38,15 +38,11 @@ inline Expected<PartialShape> append(const PartialShape& a, const PartialShape& 
 }
 
 // sums[indices[i]] += rows[i], in the order of i. Lanes share the columns, so that every sum is
-// one lane's and its order is fixed.
+// one lane's and its order is fixed. REQUIRES: indices that were checked.
 template <class T>
-Status scatter_add(KernelContext& ctx, const Shape& shape) {
-  const Tensor &data = ctx.input(0), &indices = ctx.input(1);
-  TROUPE_TRY(check_indices(indices, shape.dim(0)));
-  const std::int64_t row = shape.elements(1, shape.rank());
-  TROUPE_TRY(Tensor sums, ctx.allocate(data.dtype(), shape));
+void scatter_add(KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums) {
+  const std::int64_t row = sums.shape().elements(1, sums.rank());
   T* to = sums.mutable_data<T>();
-  for_chunks(ctx, sums.elements(), [&](Range r) { std::fill_n(to + r.begin, r.size(), T(0)); });
   const Chunks columns = Chunks::of_step(row, 256);
   if (row != 0)
     ctx.parallel(columns.count, [&](std::int64_t c) {
@@ -56,6 +52,16 @@ Status scatter_add(KernelContext& ctx, const Shape& shape) {
                              std::int64_t k) { sum[k] = T(sum[k] + add[k]); });
       });
     });
+}
+// Output = zeros with input 0 added at the indices of input 1.
+template <class T>
+Status scatter_add(KernelContext& ctx, const Shape& shape) {
+  const Tensor &data = ctx.input(0), &indices = ctx.input(1);
+  TROUPE_TRY(check_indices(indices, shape.dim(0)));
+  TROUPE_TRY(Tensor sums, ctx.allocate(data.dtype(), shape));
+  T* to = sums.mutable_data<T>();
+  for_chunks(ctx, sums.elements(), [&](Range r) { std::fill_n(to + r.begin, r.size(), T(0)); });
+  scatter_add<T>(ctx, data, indices, sums);
   ctx.set_output(0, std::move(sums));
   return ok_status();
 }

@@ -176,7 +176,7 @@ OpDef identity(std::string name, GradFn grad, std::string doc) {
   return {.name = std::move(name),
           .in = {"x"},
           .out = {"y"},
-          .types = kAllTypes,
+          .types = std::string(kAllTypes) + " list",
           .shape = same_shape,
           .value = same_ints,
           .grad = grad,

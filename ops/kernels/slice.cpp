@@ -86,6 +86,16 @@ Status slice_grad_kernel(KernelContext& ctx) {
   TROUPE_TRY(slice_sizes(shape, begin, Ints(dy.dims().begin(), dy.dims().end())));
   return place(ctx, shape, offset_of(strides_of(shape), begin), 0);
 }
+Status slice_add(KernelContext& ctx) {
+  TROUPE_TRY(Ints begin, host_ints(ctx.input(2), "begin"));
+  const Shape &shape = ctx.input(0).shape(), &dy = ctx.input(1).shape();
+  TROUPE_TRY(slice_sizes(shape, begin, Ints(dy.dims().begin(), dy.dims().end())));
+  return add_to_view(ctx, strides_of(shape), offset_of(strides_of(shape), begin));
+}
+std::vector<Output> slice_add_grad(GradContext& c) {
+  Output size = c.g.add("Shape", {c.x[1]}, {{"out_type", c.type_attr("Tindex")}});
+  return {c.dy[0], c.g.add("Slice", {c.dy[0], c.x[2], size}), Output(), Output()};
+}
 std::vector<Output> slice_grad_grad(GradContext& c) {
   Output size = c.g.add("Shape", {c.x[0]}, {{"out_type", c.type_attr("Tindex")}});
   return {c.g.add("Slice", {c.dy[0], c.x[1], size}), Output(), Output()};
@@ -115,6 +125,17 @@ TROUPE_OPS(slice) {
          .shape = slice_grad_shape,
          .grad = slice_grad_grad,
          .host = {"begin", "shape"},
+         .added = "SliceAdd",
          .doc = "Zeros of `shape` with dy placed at `begin`: the gradient of Slice."})
       .cpu(kernel<slice_grad_kernel>);
+  r.add({.name = "SliceAdd",
+         .in = {"sums", "dy", "begin: Tindex", "shape: i64"},
+         .out = {"dx"},
+         .types = kFloats,
+         .attrs = {"Tindex: type {i32 i64} = i64"},
+         .shape = same_shape,
+         .grad = slice_add_grad,
+         .host = {"begin", "shape"},
+         .doc = "sums, of `shape`, with dy added to the block at `begin`: sums + SliceGrad(...)."})
+      .cpu(kernel<slice_add>);
 }

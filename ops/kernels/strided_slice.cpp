@@ -11,6 +11,7 @@
 #include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/moves.hpp"
 #include "troupe/ops/kernels/types.hpp"
+#include "troupe/ops/kernels/views.hpp"
 
 using namespace troupe;
 
@@ -250,6 +251,20 @@ struct StridedSliceGrad final : Kernel {
   Masks masks;
 };
 
+struct StridedSliceAdd final : Kernel {
+  explicit StridedSliceAdd(const KernelSpec& s) : masks(Masks::of(s)) {}
+  Status compute(KernelContext& ctx) override {
+    const Shape &shape = ctx.input(0).shape(), &dy = ctx.input(1).shape();
+    TROUPE_TRY(Entries entries, entries_of(ctx, 3));
+    TROUPE_TRY(View view, view_of(masks, entries, shape));
+    if (view.shape != dy)
+      return invalid_argument("dy is " + dy.text() + ", but the slice of " + shape.text() + " is " +
+                              view.shape.text());
+    return add_to_view(ctx, view.strides, view.offset);
+  }
+  Masks masks;
+};
+
 Status strided_slice_grad_shape(InferenceContext& c) {
   TROUPE_TRY(PartialShape shape, c.listed_shape(1));
   TROUPE_TRY(auto entries, known_entries(c, 2));
@@ -279,6 +294,12 @@ std::vector<Output> strided_slice_grad(GradContext& c) {
 std::vector<Output> strided_slice_grad_grad(GradContext& c) {
   return {c.g.add("StridedSlice", {c.dy[0], c.x[2], c.x[3], c.x[4]}, masks_of(c)), Output(),
           Output(), Output(), Output()};
+}
+
+std::vector<Output> strided_slice_add_grad(GradContext& c) {
+  return {c.dy[0],  c.g.add("StridedSlice", {c.dy[0], c.x[3], c.x[4], c.x[5]}, masks_of(c)),
+          Output(), Output(),
+          Output(), Output()};
 }
 
 const std::vector<std::string> kAttrs = {
@@ -314,6 +335,18 @@ TROUPE_OPS(strided_slice) {
          .shape = strided_slice_grad_shape,
          .grad = strided_slice_grad_grad,
          .host = {"shape", "begin", "end", "strides"},
+         .added = "StridedSliceAdd",
          .doc = "Zeros of `shape` with dy where StridedSlice takes elements from: its gradient."})
       .cpu(make_kernel<StridedSliceGrad>);
+  r.add({.name = "StridedSliceAdd",
+         .in = {"sums", "dy", "shape: i64", "begin: Tindex", "end: Tindex", "strides: Tindex"},
+         .out = {"dx"},
+         .types = kFloats,
+         .attrs = kAttrs,
+         .shape = same_shape,
+         .grad = strided_slice_add_grad,
+         .host = {"shape", "begin", "end", "strides"},
+         .doc = "sums, of `shape`, with dy added where StridedSlice takes elements from: sums + "
+                "StridedSliceGrad(...)."})
+      .cpu(make_kernel<StridedSliceAdd>);
 }

@@ -147,13 +147,6 @@ TEST_CASE("what a loop does not do yet is refused with the line") {
   const std::string writes = error_of([&] { s.compile({y}, {}, {x}); });
   CHECK_MESSAGE(contains(writes, "AssignAdd"), writes);
   CHECK_MESSAGE(contains(writes, "loops_test.cpp"), writes);
-
-  Output z = while_loop(
-      x, [&](Output v) { return v < 10.0f; }, [&](Output v) { return v * 2.0f; });
-  const std::string gradient =
-      error_of([&] { value_or_throw(gradients(std::vector{z}, std::vector{x})); });
-  CHECK_MESSAGE(contains(gradient, "gradient"), gradient);
-  CHECK_MESSAGE(contains(gradient, "loops_test.cpp"), gradient);
 }
 
 TEST_CASE("a failure in a loop names the node, its line and the iteration") {

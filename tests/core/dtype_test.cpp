@@ -135,7 +135,7 @@ TEST_CASE("dtype names read back, other text does not") {
     CHECK(parse_dtype(dtype_name(DType(i))) == DType(i));
   }
   CHECK_FALSE(valid_dtype(0));
-  CHECK_FALSE(valid_dtype(18));
+  CHECK_FALSE(valid_dtype(19));
   CHECK_FALSE(valid_dtype(255));
   for (auto text : {"", "F32", "f32 ", "float", "invalid", "f31"}) CHECK_FALSE(parse_dtype(text));
   CHECK(dtype_name(DType(200)) == "invalid");

@@ -28,6 +28,17 @@ GraphDef valid() {
       [&] {
         return switch_case(constant(g, 1), {[&] { return exp(x); }, [&] { return f(f(x)); }});
       });
+  Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
+  Output repeated = std::get<1>(while_loop(
+      std::tuple{constant(g, 0), y}, [&](Output i, Output) { return i < n; },
+      [&](Output i, Output u) {
+        Output inner = while_loop(
+            u, [&](Output w) { return sum(w) < constant(g, 10.0); },
+            [&](Output w) { return sin(w) + x; });
+        return std::tuple{i + 1, cond(
+                                     p, [&] { return exp(inner); }, [&] { return inner * inner; })};
+      }));
+  y = y + repeated;
   Output dx = value_or_throw(gradients(std::vector{sum(y)}, std::vector{x}))[0];
   Output ddx = value_or_throw(gradients(std::vector{sum(dx * dx)}, std::vector{x}))[0];
   identity(ddx, Site::here());
@@ -59,15 +70,22 @@ void mutate_nodes(Random& random, std::vector<NodeDef>& nodes, const GraphDef& g
       return;
     case 4: {
       const FunctionDef& f = graph.functions[random.below(graph.functions.size())];
-      for (const char* name : {"function", "then_branch", "else_branch"})
+      for (const char* name : {"function", "then_branch", "else_branch", "cond", "body"})
         if (node.attrs.contains(name) && random.below(2)) node.attrs[name] = f.name;
       if (node.attrs.contains("branches"))
         node.attrs["branches"] = std::vector<std::string>(random.below(3), f.name);
       return;
     }
     case 5:
-      for (const char* name : {"port", "branch"})
+      for (const char* name : {"port", "branch", "variables", "reverses"})
         if (node.attrs.contains(name)) node.attrs[name] = std::int64_t(random.below(5)) - 2;
+      if (node.attrs.contains("nodes"))
+        node.attrs["nodes"] = std::vector<std::string>(random.below(4), nodes.front().name);
+      if (node.attrs.contains("functions"))
+        node.attrs["functions"] = std::vector<std::string>(
+            random.below(4), graph.functions[random.below(graph.functions.size())].name);
+      if (node.attrs.contains("ports"))
+        node.attrs["ports"] = std::vector<std::int64_t>(random.below(4), odd(random, 2));
       if (node.attrs.contains("node")) node.attrs["node"] = nodes[random.below(nodes.size())].name;
       return;
     case 6:

@@ -4,6 +4,7 @@
 
 #include "tests/protocol/step_fixture.hpp"
 #include "troupe/core/hash.hpp"
+#include "troupe/core/list.hpp"
 
 using namespace troupe;
 
@@ -436,4 +437,95 @@ TEST_CASE("a loop leaves nothing behind: neither in its last iteration nor for t
     }
     CHECK(w.device.bytes_in_use() == 0);
   }
+}
+
+namespace {
+
+// An empty list.
+std::uint32_t no_list(LoopWorld& w, const std::string& name) {
+  return w.kernel(name, {}, [](KernelContext& c) {
+    c.set_output(0, list_tensor({}));
+    return ok_status();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a loop keeps what a branch makes, and one that goes back gets it where it was made") {
+  // for i in [0, 7): if i < 3 or 4 < i keep 10 + i; then, from the last to the first, the total
+  // becomes twice itself, and more by what was kept.
+  LoopWorld w;
+  auto zero = w.constant("zero", 0), one = w.constant("one", 1), seven = w.constant("seven", 7);
+  auto odd = [](float i) { return i < 3 || i > 4; };
+  auto take = [&](const std::string& name, std::uint32_t i) {
+    return w.kernel(name, {i}, [odd](KernelContext& c) {
+      c.set_output(0, Tensor::scalar(odd(c.input(0).item<float>())));
+      return ok_status();
+    });
+  };
+  auto p = w.less("p", w.out(zero), w.out(seven));
+  auto empty = no_list(w, "empty");
+  auto loop = w.loop("loop", w.out(p), {w.out(zero), w.out(empty)}, {w.out(one), w.out(seven)});
+  auto body = w.draft.begin_loop(loop);  // i, list, one, seven
+  auto ten = w.constant("ten", 10);
+  auto side = w.role("side", Role::switch_, {w.out(body, 0), w.out(take("is", w.out(body, 0)))}, 2);
+  auto made = w.sum("made", {w.out(side, 1), w.out(ten)});
+  auto keep = w.role("keep", Role::keep, {w.out(body, 1), w.out(made)}, 1);
+  auto next = w.sum("next", {w.out(body, 0), w.out(body, 2)});
+  auto again = w.less("again", w.out(next), w.out(body, 3));
+  w.draft.end_loop({w.out(again), w.out(next), w.out(keep)});
+
+  auto length = w.kernel("length", {w.out(loop, 1)}, [](KernelContext& c) {
+    c.set_output(0, Tensor::scalar(float(list_in(c.input(0)).size())));
+    return ok_status();
+  });
+  auto q = w.less("q", w.out(zero), w.out(seven));
+  auto back = w.loop("back", w.out(q), {w.out(zero), w.out(loop, 1)}, {w.out(zero)});
+  auto inside = w.draft.begin_loop(back);  // total, list, zero
+  auto kept = w.role("kept", Role::kept, {w.out(inside, 1)}, 2);
+  auto twice = w.sum("twice", {w.out(inside, 0), w.out(inside, 0)});
+  auto left = w.kernel("left", {w.out(kept, 0)}, [odd](KernelContext& c) {
+    c.set_output(0, Tensor::scalar(odd(float(list_in(c.input(0)).size()))));
+    return ok_status();
+  });
+  auto branch = w.role("branch", Role::switch_, {w.out(twice), w.out(left)}, 2);
+  auto more = w.sum("more", {w.out(branch, 1), w.out(kept, 1)});
+  auto total = w.role("total", Role::merge, {w.out(branch, 0), w.out(more)}, 2);
+  auto any = w.kernel("any", {w.out(kept, 0)}, [](KernelContext& c) {
+    c.set_output(0, Tensor::scalar(!list_in(c.input(0)).empty()));
+    return ok_status();
+  });
+  w.draft.end_loop({w.out(any), w.out(total), w.out(kept, 0)});
+  w.draft.fetch(w.out(back, 0));
+  w.draft.fetch(w.out(length));
+  w.make();
+  float wanted = 0;
+  for (int i = 6; i >= 0; --i) wanted = 2 * wanted + (odd(float(i)) ? 10 + float(i) : 0);
+  for (int step = 0; step < 3; ++step) {
+    StepResult result = w.run_whole();
+    CHECK(w.fetched(result, 0) == wanted);
+    CHECK(w.fetched(result, 1) == 7);
+  }
+}
+
+TEST_CASE("what is no list is neither pushed onto nor taken from") {
+  for (bool push : {true, false})
+    for (bool empty : {true, false}) {
+      LoopWorld w;
+      auto list = empty ? no_list(w, "list") : w.constant("list", 1);
+      auto one = w.constant("one", 1);
+      auto made = push ? w.role("keep", Role::keep, {w.out(list), w.out(one)}, 1)
+                       : w.role("keep", Role::kept, {w.out(list)}, 2);
+      auto after = w.kernel("after", {w.out(made)}, [](KernelContext& c) {
+        c.set_output(0, Tensor::scalar(1.0f));
+        return ok_status();
+      });
+      w.draft.fetch(w.out(after));
+      w.make();
+      const Status ended = w.run_whole().status;
+      CHECK(ended.ok() == (push && empty));
+      if (!ended.ok()) CHECK(ended.code() == Code::invalid_argument);
+      if (!ended.ok())
+        CHECK_MESSAGE(ended.text().find("'keep'") != std::string::npos, ended.text());
+    }
 }

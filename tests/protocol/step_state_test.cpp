@@ -383,6 +383,8 @@ TEST_CASE("a plan that cannot be run is refused") {
   CHECK(spoil([](Plan& p) { p.info.pop_back(); }) == Code::invalid_argument);
   CHECK(spoil([](Plan& p) { p.frames.emplace_back(); }) == Code::invalid_argument);
   CHECK(spoil([](Plan& p) { p.nodes[1].role = Role::enter; }) == Code::invalid_argument);
+  CHECK(spoil([](Plan& p) { p.nodes[1].role = Role::keep; }) == Code::invalid_argument);
+  CHECK(spoil([](Plan& p) { p.nodes[1].role = Role::kept; }) == Code::invalid_argument);
 }
 
 TEST_CASE("a cheap burst stops before a costly node, with its requests made") {

@@ -41,6 +41,12 @@ Status check_node(const Plan& p, std::uint32_t i) {
     case Role::merge:
       if (node.inputs == 0 || node.outputs < 1 || node.outputs > 2) return bad("is no Merge");
       break;
+    case Role::keep:
+      if (node.inputs != 2 || node.outputs != 1) return bad("pushes nothing onto a list");
+      break;
+    case Role::kept:
+      if (node.inputs != 1 || node.outputs != 2) return bad("takes nothing off a list");
+      break;
     case Role::copy:
       if (node.inputs != 1 || node.outputs != 1) return bad("is no copy");
       break;

@@ -1,6 +1,7 @@
 // The inside of StepState. One file per question: step_state.cpp starts and ends a step, loop.cpp
-// runs nodes, frames.cpp repeats them, requests.cpp talks to the executor, tickets.cpp knows what
-// is not done yet although it was issued.
+// runs nodes, frames.cpp repeats them and keeps values for loops that go back over them,
+// requests.cpp talks to the executor, tickets.cpp knows what is not done yet although it was
+// issued.
 #pragma once
 
 #include <utility>
@@ -78,6 +79,8 @@ struct StepState::State {
   // frames.cpp
   void run_loop(std::uint32_t node, bool dead);
   void run_next(std::uint32_t node, bool dead);
+  void run_keep(std::uint32_t node);
+  void run_kept(std::uint32_t node);
   bool truth(std::uint32_t node, std::uint32_t slot, bool& value);
   void move_on(std::uint32_t frame, std::uint32_t to);
   void begin_iteration(std::uint32_t frame);

@@ -1,6 +1,7 @@
 // What lowering knows while it puts the nodes of a function in the place of a call.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
 #include <tuple>
@@ -39,13 +40,16 @@ struct Place {
   std::vector<NodeId> control;  // what its nodes come after
   std::int32_t replica = -1;
   std::size_t depth = 0;
-  std::string loop;  // the _LoopBody around it, whose device it shares
+  std::string loop;         // the _LoopBody around it, whose device it shares
+  std::uint32_t frame = 0;  // that loop: index into the frames of the Inliner
   const Constants* constants = nullptr;
 };
 
 // One function as it was inlined: the values of its nodes.
 struct Inlined {
   const FunctionDef* function = nullptr;
+  std::uint32_t frame = 0;
+  bool repeated = false;                   // the body of a loop, which `frame` is
   std::vector<std::vector<Value>> values;  // by node and output
   std::vector<std::vector<NodeId>> nodes;  // by node: what somebody comes after who comes after it
   std::vector<NodeId> effects;             // what belongs to its targets
@@ -57,6 +61,29 @@ struct Lowered {
   std::vector<Value> outputs;  // of the call node, `saved` included
   std::vector<NodeId> effects;
   std::vector<NodeId> done;  // after these it is over; filled in when asked for
+};
+
+// A loop as it was lowered so far; number 0 is the step, which is none. Values of its iterations
+// that others ask for make it longer: it has more variables and invariants, behind those of the
+// client.
+struct LoopFrame {
+  NodeDef like;  // the call: what is made for the loop is of its line
+  std::uint32_t parent = 0;
+  Place around, inside;
+  NodeId begin = kNoNode, next = kNoNode;
+  std::uint32_t variables = 0;   // of the client
+  std::uint32_t reverses = 0;    // the frame that it goes back over; 0: none
+  std::vector<Value> passed;     // by output of `begin`: what it is before the loop
+  std::size_t first_passed = 0;  // how many of them the client's loop has
+  struct Added {
+    std::uint32_t output = 0;  // of `begin`
+    Port next;
+  };
+  std::vector<Added> added;       // variables
+  std::map<Port, Value> kept;     // value of an iteration -> list, behind the loop
+  std::map<Port, Value> entered;  // value around it -> in an iteration
+  std::map<Port, Value> taken;    // list around it -> its element in an iteration
+  Value trips;                    // how many iterations it had
 };
 
 // "function 'f' (mnist.cpp:15)", for errors.
@@ -75,6 +102,11 @@ class Inliner {
                           bool wants_done);
   // A node that is dead where one of these values is; for what takes nothing from them.
   NodeId pivot_of(const std::string& name, const std::vector<Value>& values, const NodeDef& like);
+  // A node of role `saved`: `handle` is what a call saved.
+  Expected<Value> saved(const NodeDef& node, const Value& handle, std::uint32_t frame);
+  // Loops that got more variables: where each output of their beginnings is now, by that node.
+  using Moved = std::map<NodeId, std::vector<std::uint32_t>>;
+  Moved settle_variables();
 
  private:
   struct Pivots {
@@ -87,7 +119,9 @@ class Inliner {
   Status inline_node(Inlined& in, NodeId id, const Place& place, const std::vector<bool>& followed);
   Status inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done);
   Status bind_arguments(Inlined& in, const std::vector<Value>& arguments);
-  Expected<Value> saved_value(const NodeDef& node, const Value& handle);
+  Expected<Value> saved_value(const NodeDef& node, const Value& handle, std::uint32_t frame);
+  Expected<Value> saved_list(const NodeDef& node, const Value& handle, std::uint32_t frame);
+  Expected<const Inlined*> run_of_loop(const NodeDef& node, const Value& handle) const;
   // The node of that name in its body; kNoNode when there is none.
   NodeId find(const FunctionDef& f, const std::string& name);
   Expected<Lowered> lower_call(const NodeDef& call, const std::vector<Value>& inputs,
@@ -99,8 +133,8 @@ class Inliner {
   void make_constants(const FunctionDef& f, const Place& before, const Place& around,
                       Constants& out);
   Expected<NodeId> begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
-                    std::vector<Value>& arguments, Constants& constants, const Place& place,
-                    const Place& inside);
+                              std::vector<Value>& arguments, Constants& constants,
+                              const Place& place, const Place& inside, std::vector<Value>& before);
   const Pivots& pivots(const NodeDef& call, const Value& selector, std::size_t branches,
                        const Place& place, const Place& inside);
   std::vector<Value> switched(const NodeDef& call, const Value& x, const Value& selector,
@@ -109,6 +143,23 @@ class Inliner {
                      const Pivots& pivots, const Place& inside, Lowered& out);
   NodeId merge_done(const NodeDef& call, const std::vector<Inlined>& branches, const Pivots& pivots,
                     const Place& inside);
+
+  // carry.cpp: from a loop to the loop that goes back over its iterations.
+  Expected<Value> carry(const Value& value, std::uint32_t from, std::uint32_t to);
+  Expected<Value> carry_over(const Value& value, std::uint32_t from, std::uint32_t to);
+  std::vector<std::uint32_t> way_back(std::uint32_t from, std::uint32_t to) const;
+  bool is_around(std::uint32_t outer, std::uint32_t inner) const;
+  bool is_invariant(const LoopFrame& frame, Port port) const;
+  Expected<Value> keep(LoopFrame& frame, const Value& value);
+  Expected<Value> take(LoopFrame& frame, const Value& list, const Value& kept, bool may_lack);
+  Expected<Value> enter_loop(LoopFrame& frame, const Value& value);
+  Expected<Value> trips(LoopFrame& frame);
+  Expected<Value> add_input(LoopFrame& frame, const Value& value);
+  Expected<Value> add_variable(LoopFrame& frame, const Value& first);
+  Value set_next(LoopFrame& frame, const Value& next);
+  void add_to_next(LoopFrame& frame, Port next);
+  Value before_loop(LoopFrame& frame, NodeDef node);
+  Expected<std::uint32_t> reversed_by(const NodeDef& call, const std::vector<Value>& inputs) const;
 
   // What is made here for a call: of its site, where it goes. Made unique by append.
   NodeDef made(std::string_view name, std::string_view op, const NodeDef& call,
@@ -133,7 +184,8 @@ class Inliner {
   std::unordered_set<std::string> names_;
   std::unordered_map<const FunctionDef*, std::unordered_map<std::string_view, NodeId>> nodes_of_;
   std::vector<std::vector<Inlined>> runs_;  // of calls that were lowered: their branches
-  std::vector<const FunctionDef*> open_;    // that are being inlined, outermost first
+  std::deque<LoopFrame> frames_;
+  std::vector<const FunctionDef*> open_;  // that are being inlined, outermost first
   // By selector, pivot around them and number of branches.
   std::map<std::tuple<Port, NodeId, std::size_t>, Pivots> pivots_;
   std::size_t work_ = 0;

@@ -20,6 +20,33 @@ struct Tape {
   Output input(std::size_t i) const { return {body.get(), inputs[i]}; }
 };
 
+// Of a function that is about to be differentiated.
+Tape tape_of(const FunctionRecord& record);
+Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name);
+
+// While a function is differentiated; one that calls itself would be for ever.
+class Differentiating {
+ public:
+  explicit Differentiating(FunctionRecord& record);
+  Differentiating(const Differentiating&) = delete;
+  Differentiating& operator=(const Differentiating&) = delete;
+  ~Differentiating() { record_.differentiating = false; }
+
+ private:
+  FunctionRecord& record_;
+};
+
+// The name of the op that adds this gradient to a sum, where it is one that is zero but for a part
+// (OpDef::added); else "". And such a node.
+std::string op_that_adds(const Output& gradient);
+NodeSpec added_to(const Output& sum, const Output& gradient);
+
+// A constant of another builder that is small enough to be there twice.
+const Tensor* small_constant(const GraphBuilder& from, Port p);
+Output clone_constant(GraphBuilder& to, const GraphBuilder& from, Port p, const Tensor& value);
+// A node as another builder has it, with these inputs.
+NodeSpec moved_node(const GraphBuilder& from, NodeId id, std::vector<Output> inputs);
+
 // The new nodes of a tape as the body of a function of their own, which returns the gradients of
 // the inputs `results`. `branch`: of the call that the function belongs to. `vague`: who calls it
 // may know less of shapes than the tape does.

@@ -1,0 +1,162 @@
+#include "troupe/core/list.hpp"
+
+#include <atomic>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace troupe {
+
+// The root of a tree is its youngest element; then come those of `left`, then those of `right`.
+struct List::Node {
+  std::atomic<std::uint32_t> holders{1};
+  Tensor value;
+  Node* left = nullptr;
+  Node* right = nullptr;
+  Node* next = nullptr;  // that waits to be freed
+};
+
+void List::hold(Node* node) {
+  if (node) node->holders.fetch_add(1, std::memory_order_relaxed);
+}
+
+// An element may be a list, whose nodes are let go while this one is freed: they wait.
+void List::release(Node* node) {
+  thread_local Node* waiting = nullptr;
+  thread_local bool busy = false;
+  if (!node || node->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  node->next = std::exchange(waiting, node);
+  if (busy) return;
+  busy = true;
+  while (waiting) {
+    const std::unique_ptr<Node> last(std::exchange(waiting, waiting->next));
+    release(last->left);
+    release(last->right);
+  }
+  busy = false;
+}
+
+// The node at `at` as one that this list alone holds, whose value is to be replaced or changed
+// below: a copy unless it is.
+List::Node* List::owned(Node*& at) {
+  if (at->holders.load(std::memory_order_acquire) == 1) return at;
+  auto* copy = new Node{.value = at->value, .left = at->left, .right = at->right};
+  hold(copy->left);
+  hold(copy->right);
+  release(std::exchange(at, copy));
+  return at;
+}
+
+List::List(const List& other) : trees_(other.trees_), size_(other.size_) {
+  for (const Tree& tree : trees_) hold(tree.root);
+}
+
+List::~List() {
+  for (const Tree& tree : trees_) release(tree.root);
+}
+
+void List::push(Tensor value) {
+  auto* node = new Node{.value = std::move(value)};
+  ++size_;
+  const std::size_t n = trees_.size();
+  if (n < 2 || trees_[n - 1].size != trees_[n - 2].size) {
+    trees_.push_back({1, node});
+    return;
+  }
+  node->left = trees_[n - 1].root;
+  node->right = trees_[n - 2].root;
+  trees_[n - 2] = {2 * trees_[n - 1].size + 1, node};
+  trees_.pop_back();
+}
+
+Tensor List::pop() {
+  TROUPE_CHECK(!empty(), "an empty list has no last element");
+  const Tree last = trees_.back();
+  trees_.pop_back();
+  --size_;
+  if (last.size > 1) {
+    const std::int64_t half = last.size / 2;
+    trees_.push_back({half, last.root->right});
+    trees_.push_back({half, last.root->left});
+    hold(last.root->right);
+    hold(last.root->left);
+  }
+  const bool alone = last.root->holders.load(std::memory_order_acquire) == 1;
+  Tensor value = alone ? std::move(last.root->value) : last.root->value;
+  release(last.root);
+  return value;
+}
+
+const Tensor& List::get(std::int64_t i) const {
+  TROUPE_CHECK(0 <= i && i < size_, "a list has elements 0 to size - 1");
+  std::int64_t younger = size_ - 1 - i;
+  std::size_t t = trees_.size() - 1;
+  for (; younger >= trees_[t].size; --t) younger -= trees_[t].size;
+  const Node* node = trees_[t].root;
+  for (std::int64_t half = trees_[t].size / 2; younger != 0; half /= 2) {
+    const bool left = --younger < half;
+    node = left ? node->left : node->right;
+    if (!left) younger -= half;
+  }
+  return node->value;
+}
+
+void List::set(std::int64_t i, Tensor value) {
+  TROUPE_CHECK(0 <= i && i < size_, "a list has elements 0 to size - 1");
+  std::int64_t younger = size_ - 1 - i;
+  std::size_t t = trees_.size() - 1;
+  for (; younger >= trees_[t].size; --t) younger -= trees_[t].size;
+  Node* node = owned(trees_[t].root);
+  for (std::int64_t half = trees_[t].size / 2; younger != 0; half /= 2) {
+    const bool left = --younger < half;
+    node = owned(left ? node->left : node->right);
+    if (!left) younger -= half;
+  }
+  node->value = std::move(value);
+}
+
+void List::visit(const Node* node, FunctionRef<void(const Tensor&)>& f) {
+  if (!node) return;
+  visit(node->right, f);
+  visit(node->left, f);
+  f(node->value);
+}
+
+void List::for_each(FunctionRef<void(const Tensor&)> f) const {
+  for (const Tree& tree : trees_) visit(tree.root, f);
+}
+
+bool List::same(const List& a, const List& b) {
+  if (a.size() != b.size()) return false;
+  auto same_elements = [](const Tensor& x, const Tensor& y) {
+    const bool stored = x.buffer() && y.buffer();
+    return stored ? Tensor::same(x, y)
+                  : !x.buffer() && !y.buffer() && x.dtype() == y.dtype() && x.shape() == y.shape();
+  };
+  bool equal = true;
+  std::int64_t i = 0;
+  a.for_each([&](const Tensor& x) { equal = equal && same_elements(x, b.get(i++)); });
+  return equal;
+}
+
+// --- in a tensor ---
+
+Tensor list_tensor(List list) {
+  auto buffer = Buffer::allocate(heap_allocator(), sizeof(List));
+  TROUPE_CHECK(buffer.ok(), "there is memory for a list of nothing");
+  new (buffer->data()) List(std::move(list));
+  buffer->on_destroy([](void* data, std::size_t) { std::destroy_at(static_cast<List*>(data)); });
+  return Tensor(DType::list, Shape{}, std::move(buffer).value());
+}
+
+const List& list_in(const Tensor& tensor) {
+  TROUPE_CHECK(tensor.dtype() == DType::list, "the tensor holds a list");
+  return *tensor.data<List>();
+}
+
+List& list_in(Tensor& tensor) {
+  TROUPE_CHECK(tensor.dtype() == DType::list, "the tensor holds a list");
+  return *tensor.mutable_data<List>();
+}
+
+}  // namespace troupe

@@ -1,0 +1,241 @@
+// Backwards through the body of a loop.
+#include <algorithm>
+
+#include "troupe/graph/control/detail/loop_gradient.hpp"
+#include "troupe/graph/control/gradients.hpp"
+
+namespace troupe {
+namespace detail {
+namespace {
+
+// Nodes in a row that are made again rather than saved.
+constexpr int kMostMadeAgain = 8;
+
+Status kept_from_switch(const NodeDef& node) {
+  return unimplemented("the gradient of the loop needs '" + node.name +
+                       "', which a Switch may leave without a value; use cond in loops")
+      .at(node.site);
+}
+
+// sum + gradient, in place where the gradient is zero but for a part.
+Output add_gradient(const Output& sum, const Output& gradient) {
+  GraphBuilder& g = sum.graph();
+  if (!op_that_adds(gradient).empty()) return g.add(added_to(sum, gradient)).output();
+  const NodeDef node = g.node(gradient.node());
+  const bool in_parts = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                    [&](Port p) { return !op_that_adds(Output(&g, p)).empty(); });
+  if (node.op != "AddN" || !in_parts)
+    return g.add(sum.dtype() == DType::list ? "ListAddN" : "AddN", {sum, gradient});
+  Output all = sum;
+  for (Port p : node.inputs) all = add_gradient(all, Output(&g, p));
+  return all;
+}
+
+template <class T>
+std::vector<T> without_first(const NodeDef& node, const char* name) {
+  std::vector<T> list = *node.attrs.at(name).get<std::vector<T>>();
+  list.erase(list.begin());
+  return list;
+}
+
+}  // namespace
+
+LoopGradient::LoopGradient(GradContext& c)
+    : c_(c),
+      loop_(c.node()),
+      function_(functions_of(loop_)[1]),
+      variables_(loop_variables(loop_)),
+      tape_(tape_of(*c.g.root().function(function_))),
+      g_(*tape_.body) {}
+
+std::vector<Output> LoopGradient::run() {
+  const Differentiating now(*c_.g.root().function(function_));
+  name_inner_values();
+  find_flows();
+  differentiate();
+  std::vector<Output> dx(c_.x.size());
+  if (results_.empty()) return dx;
+  find_needed();
+  list_arguments();
+  const std::string body = make_body();
+  NodeSpec spec{.op = "While", .name = "grad"};
+  for (const Argument& argument : arguments_) spec.inputs.push_back(argument.passed);
+  spec.attrs = {{"cond", make_condition()},
+                {"body", body},
+                {"variables", std::int64_t(reverse_variables_)},
+                {"reverses", std::int64_t(reverses_)}};
+  const Op made = c_.g.add(std::move(spec));
+  for (std::size_t r = 0; r < results_.size(); ++r) dx[results_[r].input] = made.output(int(r) + 1);
+  return dx;
+}
+
+// --- of the body ---
+
+const OpDef& LoopGradient::op_of(NodeId id) const {
+  return g_.registry().find(g_.node(id).op)->def;
+}
+
+std::size_t LoopGradient::input_of(NodeId argument) const {
+  const auto at = std::find(tape_.inputs.begin(), tape_.inputs.end(), Port{argument, 0});
+  return std::size_t(at - tape_.inputs.begin());
+}
+
+bool LoopGradient::is_invariant(NodeId id) const {
+  const std::size_t input = input_of(id);
+  return input >= variables_ && input < tape_.inputs.size();
+}
+
+bool LoopGradient::is_saved(Port p) const {
+  return op_of(p.node).role == Role::call && p.index == saved_port(g_.node(p.node));
+}
+
+// Tensors that a loop in the body saved.
+bool LoopGradient::reads_inner_values(NodeId id) const {
+  const NodeDef& node = g_.node(id);
+  return id >= tape_.end && op_of(id).role == Role::saved && node.op != kSavedOp &&
+         node.inputs[0].node < tape_.end && is_saved(node.inputs[0]);
+}
+
+// --- which gradients there are ---
+
+void LoopGradient::name_inner_values() {
+  for (const GradContext::OfSaved& of : c_.of_saved) {
+    const NodeDef reader = c_.g.node(of.node);
+    if (!carries_gradient(*reader.attrs.at("T").get<DType>())) continue;
+    const auto& nodes = *reader.attrs.at("nodes").get<std::vector<std::string>>();
+    const auto& ports = *reader.attrs.at("ports").get<std::vector<std::int64_t>>();
+    Output value = g_.find(nodes[0]).output(int(ports[0]));
+    if (nodes.size() > 1) {
+      AttrMap attrs = reader.attrs;
+      attrs.insert_or_assign("functions", Attr(without_first<std::string>(reader, "functions")));
+      attrs.insert_or_assign("nodes", Attr(without_first<std::string>(reader, "nodes")));
+      attrs.insert_or_assign("ports", Attr(without_first<std::int64_t>(reader, "ports")));
+      value = g_.add(kSavedListOp, {value}, std::move(attrs));
+    }
+    inner_.push_back({value.port(), of.gradient, {}});
+  }
+}
+
+// Of variables those that are read behind the loop, those that these are made of in an iteration,
+// and so on. Too many where a call in the body takes what it does not use: they get zeros.
+void LoopGradient::find_flows() {
+  flows_.assign(variables_, false);
+  reached_.assign(g_.def().nodes.size(), false);
+  for (std::size_t v = 0; v < variables_; ++v)
+    if (!c_.dy[v].empty()) flow_to(v);
+  for (const Inner& inner : inner_) reach(inner.value);
+}
+
+void LoopGradient::flow_to(std::size_t variable) {
+  if (flows_[variable] || !carries_gradient(dtype(tape_.outputs[variable]))) return;
+  flows_[variable] = true;
+  reach(tape_.outputs[variable]);
+}
+
+void LoopGradient::reach(Port port) {
+  std::vector<Port> open{port};
+  while (!open.empty()) {
+    const Port p = open.back();
+    open.pop_back();
+    if (reached_[p.node] || (!carries_gradient(dtype(p)) && !is_saved(p))) continue;
+    reached_[p.node] = true;
+    const OpDef& op = op_of(p.node);
+    if (const std::size_t input = input_of(p.node); input < variables_)
+      flow_to(input);
+    else if (op.no_gradient.empty())
+      for (Port in : g_.node(p.node).inputs) open.push_back(in);
+  }
+}
+
+void LoopGradient::differentiate() {
+  std::vector<Output> ys, dys, xs;
+  auto dy_of = [&](Port y, PartialShape shape) {
+    ys.emplace_back(&g_, y);
+    dys.push_back(add_argument(g_, {dtype(y), std::move(shape)}, "dy"));
+    return dys.back().port();
+  };
+  for (std::size_t v = 0; v < variables_; ++v)
+    if (flows_[v]) {
+      results_.push_back({v, dy_of(tape_.outputs[v], type_of(tape_.inputs[v]).shape), {}});
+      xs.push_back(tape_.input(v));
+    }
+  for (Inner& inner : inner_) inner.dy = dy_of(inner.value, type_of(inner.value).shape);
+  for (std::size_t i = variables_; i < tape_.inputs.size(); ++i)
+    if (c_.wanted[i] && carries_gradient(dtype(tape_.inputs[i]))) {
+      results_.push_back({i, {}, {}});
+      xs.push_back(tape_.input(i));
+    }
+  if (xs.empty()) return;
+  const std::vector<Output> dx = value_or_throw(gradients(ys, xs, dys));
+  auto scope = g_.with_scope("gradients");
+  for (std::size_t r = 0; r < results_.size(); ++r) {
+    Result& result = results_[r];
+    result.value = dx[r];
+    if (result.input < variables_) {
+      if (dx[r].empty()) result.value = zero_gradient(xs[r]);
+    } else if (!dx[r].empty()) {
+      const Output sum = add_argument(g_, {xs[r].dtype(), xs[r].shape()}, "sum");
+      result.argument = sum.port();
+      result.value = add_gradient(sum, dx[r]);
+    }
+  }
+  std::erase_if(results_, [](const Result& result) { return result.value.empty(); });
+}
+
+// --- what an iteration consists of ---
+
+// From the gradients back to what is there before: their arguments, and values of the body.
+void LoopGradient::find_needed() {
+  std::set<Port> there;
+  for (const Result& result : results_) there.insert(result.argument);
+  for (const Inner& inner : inner_) there.insert(inner.dy);
+  std::vector<Port> open;
+  for (const Result& result : results_) open.push_back(result.value.port());
+  while (!open.empty()) {
+    const Port p = open.back();
+    open.pop_back();
+    if (there.contains(p) || small_constant(g_, p)) continue;
+    const bool anew = p.node >= tape_.end ? !reads_inner_values(p.node) : is_made_again(p.node, 0);
+    if (!anew) {
+      if (may_be_dead(p)) throw Error(kept_from_switch(g_.node(p.node)));
+      from_run_.insert(p);
+    } else if (moved_.insert(p.node).second) {
+      for (Port in : g_.node(p.node).inputs) open.push_back(in);
+    }
+  }
+}
+
+// On one side of a Switch that the client made. Branches of functions are not among these.
+bool LoopGradient::may_be_dead(Port port) const {
+  if (op_of(port.node).role == Role::switch_) return true;
+  std::vector<bool> seen(port.node + 1, false);
+  std::vector<NodeId> open{port.node};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (seen[id] || op_of(id).role == Role::merge) continue;
+    seen[id] = true;
+    if (op_of(id).role == Role::switch_) return true;
+    for (Port in : g_.node(id).inputs) open.push_back(in.node);
+    open.insert(open.end(), g_.node(id).control.begin(), g_.node(id).control.end());
+  }
+  return false;
+}
+
+// What is the same in each iteration and costs next to nothing.
+bool LoopGradient::is_made_again(NodeId id, int depth) const {
+  const NodeDef& node = g_.node(id);
+  const OpDef& op = op_of(id);
+  if (!op.cheap || op.stateful || op.role != Role::kernel || depth == kMostMadeAgain ||
+      node.inputs.empty() || !node.control.empty())
+    return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Port in) {
+    return small_constant(g_, in) || is_invariant(in.node) || is_made_again(in.node, depth + 1);
+  });
+}
+
+}  // namespace detail
+
+std::vector<Output> loop_gradient(GradContext& c) { return detail::LoopGradient(c).run(); }
+
+}  // namespace troupe

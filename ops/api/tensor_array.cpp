@@ -1,0 +1,52 @@
+#include "troupe/ops/api/tensor_array.hpp"
+
+#include "troupe/ops/api/generated.hpp"
+
+namespace troupe {
+
+TensorArray::TensorArray(GraphBuilder& g, DType dtype, const TensorArrayOptions& options, Site site)
+    : TensorArray(list_empty(g, dtype, {.shape = options.element}, std::move(site)), dtype,
+                  options) {}
+
+TensorArray::TensorArray(Output list, DType dtype, const TensorArrayOptions& options)
+    : list_(list), dtype_(dtype), element_(options.element) {
+  if (list.empty() || list.dtype() == DType::list) return;
+  throw Error(invalid_argument("TensorArray: '" + list.name() + "' is " +
+                               std::string(dtype_name(list.dtype())) + ", not a list")
+                  .at(list.graph().node(list.node()).site));
+}
+
+TensorArray TensorArray::unstack(const Output& rows, Site site) {
+  const Output list = list_unstack(rows, std::move(site));
+  return TensorArray(list, rows.dtype(), {.element = list.shape()});
+}
+
+void TensorArray::check(const Output& value, const Site& site) const {
+  if (value.empty() || value.dtype() == dtype_) return;
+  throw Error(invalid_argument("TensorArray: its elements are " + std::string(dtype_name(dtype_)) +
+                               ", but '" + value.name() + "' is " +
+                               std::string(dtype_name(value.dtype())))
+                  .at(site));
+}
+
+Output TensorArray::read(const Output& index, Site site) const {
+  return list_get(list_, index, dtype_, {.shape = element_}, std::move(site));
+}
+
+TensorArray TensorArray::write(const Output& index, const Output& value, Site site) const {
+  check(value, site);
+  return in_form_of(*this, list_set(list_, index, value, std::move(site)));
+}
+
+TensorArray TensorArray::push(const Output& value, Site site) const {
+  check(value, site);
+  return in_form_of(*this, list_push(list_, value, std::move(site)));
+}
+
+Output TensorArray::size(Site site) const { return list_length(list_, std::move(site)); }
+
+Output TensorArray::stack(Site site) const {
+  return list_stack(list_, dtype_, {.shape = element_}, std::move(site));
+}
+
+}  // namespace troupe
