@@ -117,7 +117,8 @@ GraphDef odd_graph(Source& random, const OpInfo& op) {
     }
     in.op = type == DType::resource ? "Variable" : random.below(2) ? "Placeholder" : "Const";
     if (type == DType::string && in.op == "Const") in.op = "Placeholder";
-    if (in.op == "Variable")
+    if (type == DType::list) in.op = "ListEmpty";
+    if (in.op == "Variable" || in.op == "ListEmpty")
       in.attrs = {{"T", DType::f32}, {"shape", odd_shape(random)}};
     else
       in.attrs = {{"T", type}};
