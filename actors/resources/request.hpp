@@ -24,8 +24,8 @@ struct ResourceRequest {
     WriteKey key;
     std::shared_ptr<const UpdateRule> rule;  // of nodes with External::Order::write
     std::uint64_t position = 0;              // of the element that a dataset is asked for
-    std::uint64_t elements = 1;              // that the run takes of it: one for each replica
     std::vector<Tensor> operands;            // its data inputs, complete
+    std::uint64_t elements = 1;              // that the run takes of a dataset: one per replica
 
     std::uint32_t replica() const { return std::uint32_t(std::max(0, node->replica)); }
   };

@@ -194,7 +194,7 @@ TEST_CASE("ten million iterations take no memory [slow]") {
   auto step = s.compile({i}, {}, {n});
   auto count_to = [&](std::int32_t n) {
     CHECK(step.run({Tensor::scalar(n)})[0].item<std::int32_t>() == n);
-    return resident_bytes();
+    return testing::resident_bytes();
   };
   const std::uint64_t before = count_to(100'000);
   CHECK(count_to(10'000'000) < before + (std::uint64_t{1} << 20));
