@@ -362,7 +362,7 @@ class Backprop {
       context.dy = std::move(dy);
       return grad(context);
     } catch (const Error& e) {
-      return e.status().in("in the gradient of node '" + name + "'");
+      return e.status().at(g_.node(id).site).in("in the gradient of node '" + name + "'");
     }
   }
 
