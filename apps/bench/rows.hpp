@@ -49,7 +49,7 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 // grow. Takes a minute or two; runs only when it is named.
 Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 
-// Rows train.{mlp,lenet}.t{1,2} in ms a step, with the params_sha256 after the steps before the
+// Rows train.{mlp,lenet,resnet20,char_lstm}.t{1,2} in ms a step, with the params_sha256 after the steps before the
 // clock starts, and train.lenet.peak_bytes beside the bound that `troupe graph` prints. With
 // options.peer "torch" the same models run in PyTorch, each in turn with ours; not_found when no
 // python3 here can import it.

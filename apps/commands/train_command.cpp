@@ -200,8 +200,8 @@ void add_train(CommandLine& line) {
   c.option("--examples", words->train.examples, "drawn pictures to train on").within(1, 10'000'000);
   c.option("--epochs", words->train.epochs, "passes over the data").within_numbers(0, 1e6);
   c.option("--steps", words->train.steps, "training steps").within(1, 1'000'000'000);
-  c.option("--batch", words->batch, "examples of each replica a step (0: 64, of text 32)")
-      .within(0, 1'000'000);
+  c.option("--batch", words->batch, "examples of each replica a step (64, of text 32)")
+      .within(1, 1'000'000);
   c.option("--learning-rate", words->train.learning_rate,
            "of SGD with momentum 0.9; the first one of char-lstm, of Adam")
       .within_numbers(0, 1e6);

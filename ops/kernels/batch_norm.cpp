@@ -1,6 +1,6 @@
 // FusedBatchNorm: every channel, the last dimension, shifted and scaled to mean 0 and variance 1,
-// then scaled and shifted again by parameters. Two passes for the statistics: a variance from
-// sums of squares would lose its digits where the mean is large.
+// then scaled and shifted again by parameters. A variance from sums of squares would lose its
+// digits where the mean is large: blocks of rows have a mean of their own.
 #include <cmath>
 
 #include "troupe/ops/kernels/columns.hpp"
@@ -142,23 +142,47 @@ class FusedBatchNorm final : public Kernel {
   }
 
  private:
+  // The mean and the variance of blocks of rows, each read twice while it is in the cache, are
+  // joined pairwise (Chan, Golub and LeVeque, 1979).
   static Status statistics(const KernelContext& c, const T* x, std::int64_t rows, std::int64_t n,
                            T* mean, T* variance) {
-    const T count = T(std::max<std::int64_t>(rows, 1));
-    TROUPE_TRY(column_sums<T>(c, rows, n, n, mean, [&](Range r, T* __restrict sums) {
-      for (std::int64_t i = r.begin; i < r.end; ++i)
-        for (std::int64_t j = 0; j < n; ++j) sums[j] += x[i * n + j];
-    }));
-    for (std::int64_t j = 0; j < n; ++j) mean[j] /= count;
-    TROUPE_TRY(column_sums<T>(c, rows, n, n, variance, [&](Range r, T* __restrict sums) {
-      for (std::int64_t i = r.begin; i < r.end; ++i)
-        for (std::int64_t j = 0; j < n; ++j) {
-          const T d = x[i * n + j] - mean[j];
-          sums[j] += d * d;
-        }
-    }));
-    for (std::int64_t j = 0; j < n; ++j) variance[j] /= count;
+    const Chunks blocks = column_sum_leaves(rows, n);
+    std::fill_n(mean, n, T(0));
+    std::fill_n(variance, n, T(0));
+    if (blocks.count == 0) return ok_status();
+    TROUPE_TRY(Tensor parts,
+               Tensor::zeros(dtype_of<T>, Shape{blocks.count, 2 * n}, c.device().allocator()));
+    T* part = parts.mutable_data<T>();
+    c.parallel(blocks.count, [&](std::int64_t i) {
+      block_statistics(x, blocks[i], n, part + i * 2 * n, part + i * 2 * n + n);
+    });
+    std::vector<T> counts;
+    for (std::int64_t i = 0; i < blocks.count; ++i) counts.push_back(T(blocks[i].size()));
+    tree_sum(blocks.count, [&](std::int64_t to, std::int64_t from) {
+      T &to_count = counts[std::size_t(to)], from_count = counts[std::size_t(from)];
+      const T both = to_count + from_count, share = from_count / both, weight = to_count * share;
+      T* __restrict a = part + to * 2 * n;
+      const T* __restrict b = part + from * 2 * n;
+      for (std::int64_t j = 0; j < n; ++j) {
+        const T apart = b[j] - a[j];
+        a[j] += apart * share;
+        a[n + j] += b[n + j] + apart * apart * weight;
+      }
+      to_count = both;
+    });
+    std::copy_n(part, n, mean);
+    for (std::int64_t j = 0; j < n; ++j) variance[j] = part[n + j] / T(rows);
     return ok_status();
+  }
+
+  // Into zeros; of the variance the sum that it is the mean of.
+  static void block_statistics(const T* x, Range rows, std::int64_t n, T* mean, T* squares) {
+    add_terms(rows, n, mean, [=](std::int64_t i, std::int64_t j) { return x[i * n + j]; });
+    for (std::int64_t j = 0; j < n; ++j) mean[j] /= T(rows.size());
+    add_terms(rows, n, squares, [=](std::int64_t i, std::int64_t j) {
+      const T d = x[i * n + j] - mean[j];
+      return d * d;
+    });
   }
 
   static void normalise(const KernelContext& c, const T* x, std::int64_t rows, std::int64_t n,
@@ -216,11 +240,10 @@ class FusedBatchNormGrad final : public Kernel {
                     std::int64_t n, T* sums) {
     const T *mean = c.input(3).data<T>(), *inv_std = c.input(4).data<T>();
     return column_sums<T>(c, rows, n, 2 * n, sums, [&](Range r, T* __restrict to) {
-      for (std::int64_t i = r.begin; i < r.end; ++i)
-        for (std::int64_t j = 0; j < n; ++j) {
-          to[j] += dy[i * n + j];
-          to[n + j] += dy[i * n + j] * ((x[i * n + j] - mean[j]) * inv_std[j]);
-        }
+      add_terms(r, n, to, [=](std::int64_t i, std::int64_t j) { return dy[i * n + j]; });
+      add_terms(r, n, to + n, [=](std::int64_t i, std::int64_t j) {
+        return dy[i * n + j] * ((x[i * n + j] - mean[j]) * inv_std[j]);
+      });
     });
   }
 

@@ -65,18 +65,6 @@ struct BiasAdd {
   }
 };
 
-// sum += the rows of x, eight at a time in pairs: fewer passes over the sums, smaller errors.
-template <class T>
-void add_rows(const T* x, std::int64_t rows, std::int64_t n, T* __restrict sum) {
-  std::int64_t i = 0;
-  for (; i + 8 <= rows; i += 8, x += 8 * n)
-    for (std::int64_t j = 0; j < n; ++j)
-      sum[j] += ((x[j] + x[n + j]) + (x[2 * n + j] + x[3 * n + j])) +
-                ((x[4 * n + j] + x[5 * n + j]) + (x[6 * n + j] + x[7 * n + j]));
-  for (; i < rows; ++i, x += n)
-    for (std::int64_t j = 0; j < n; ++j) sum[j] += x[j];
-}
-
 struct BiasAddGrad {
   template <class T>
   static Status run(KernelContext& c) {
@@ -84,8 +72,9 @@ struct BiasAddGrad {
     if (dy.rank() < 1) return invalid_argument("BiasAddGrad wants at least one dimension");
     const std::int64_t n = dy.dim(dy.rank() - 1), rows = n == 0 ? 0 : dy.elements() / n;
     TROUPE_TRY(Tensor db, c.allocate(dtype_of<T>, Shape{n}));
+    const T* slope = dy.data<T>();
     TROUPE_TRY(column_sums<T>(c, rows, n, n, db.mutable_data<T>(), [&](Range r, T* sums) {
-      add_rows(dy.data<T>() + r.begin * n, r.size(), n, sums);
+      add_terms(r, n, sums, [=](std::int64_t i, std::int64_t j) { return slope[i * n + j]; });
     }));
     c.set_output(0, std::move(db));
     return ok_status();

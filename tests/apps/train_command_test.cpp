@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/apps/command.hpp"
 #include "tests/apps/running_command.hpp"
@@ -148,4 +149,53 @@ TEST_CASE("resuming a run that is finished says so and gives its results again")
   CHECK(contains(text.out, "the checkpoint is at step 5, nothing is left to do"));
   CHECK(contains(text.out, "params_sha256 " + first["params_sha256"].get<std::string>()));
   CHECK_FALSE(contains(text.out, "steps/s"));
+}
+
+namespace {
+
+// Long enough for one window of its last tenth.
+std::string some_text() {
+  std::string text;
+  for (int i = 0; text.size() < 6000; ++i) text += i % 3 == 0 ? "two bells\n" : "one ring, ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a character LSTM is tested while it learns, and writes of what it has read") {
+  Folder folder;
+  const std::string file = folder.path + "/text";
+  std::ofstream(file) << some_text();
+  const std::string train =
+      "train char-lstm --data " + file + " --steps 3 --validate-every 2 --batch 4 --output json ";
+  auto one = troupe_command(train + "--threads 1").json();
+  REQUIRE(one.is_object());
+  CHECK_FALSE(one.contains("test_accuracy"));
+  CHECK(one["steps"] == 3);
+  const double best = one["validation_loss"], last = one["last_validation_loss"];
+  CHECK(best <= last);
+  CHECK(best > 0);
+  CHECK((one["best_step"] == (best < last ? 2 : 3)));
+  const std::string sample = one["sample"];
+  CHECK(sample.size() == 400);
+  CHECK(sample.find_first_not_of(some_text()) == std::string::npos);
+  // The same on other threads and in another process.
+  for (const char* where : {"--threads 2", "--cluster local:1"}) {
+    auto other = troupe_command(train + where).json();
+    REQUIRE(other.is_object());
+    for (const char* what : {"params_sha256", "validation_loss", "sample"})
+      CHECK_MESSAGE(other[what] == one[what], where, " ", what);
+  }
+}
+
+TEST_CASE("a character LSTM that gets no better ends before its steps") {
+  // So slow that nothing changes.
+  auto json = troupe_command(
+                  "train char-lstm --steps 50 --validate-every 1 --patience 2 --batch 2 "
+                  "--learning-rate 1e-30 --output json")
+                  .json();
+  REQUIRE(json.is_object());
+  CHECK(json["data"] == "drawn");
+  CHECK(json["steps"] == 3);
+  CHECK(json["best_step"] == 1);
 }

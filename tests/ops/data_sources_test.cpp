@@ -8,6 +8,7 @@
 #include "troupe/core/hash.hpp"
 #include "troupe/ops/data/digits.hpp"
 #include "troupe/ops/data/shapes.hpp"
+#include "troupe/ops/data/tales.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -102,6 +103,24 @@ TEST_CASE("parts of a text share no character") {
   CHECK(test.size() == 6);
   CHECK(vocabulary.decode(numbers(train.back()[1])) == text.substr(69, 4));
   CHECK(vocabulary.decode(numbers(test[0][0])) == text.substr(75, 4));
+}
+
+TEST_CASE("tales are drawn the same again, and what is held out of them is theirs, too") {
+  const std::string tales = draw_tales(1, 3000);
+  CHECK(tales.size() == 3000);
+  CHECK(draw_tales(1, 5000).substr(0, 3000) == tales);
+  CHECK(draw_tales(2, 3000) != tales);
+  CHECK(std::count(tales.begin(), tales.end(), '\n') > 5);
+  const data::Vocabulary vocabulary(tales);
+  const auto train = all_of(data::tales(3000, {.window = 50, .stride = 20, .to = 0.9}));
+  const auto test = all_of(data::tales(3000, {.window = 50, .from = 0.9}));
+  CHECK(train.size() == (2700 - 51) / 20 + 1);
+  CHECK(vocabulary.decode(numbers(train[1][0])) == tales.substr(20, 50));
+  CHECK(vocabulary.decode(numbers(train[1][1])) == tales.substr(21, 50));
+  CHECK(vocabulary.decode(numbers(test[0][0])) == tales.substr(2700, 50));
+  CHECK(says(open_examples(data::tales(40)).status(), "no window of 64"));
+  CHECK_THROWS_AS(open_examples(data::tales(0)), Error);
+  CHECK_THROWS_AS(open_examples(data::tales(std::int64_t{1} << 40)), Error);
 }
 
 TEST_CASE("lines of a text have the length they have, however they end") {
