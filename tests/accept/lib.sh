@@ -31,6 +31,35 @@ cases() {
   figure "tests/$1 '$2': test cases" "${count:-0}"
   [[ ${count:-0} -gt 0 ]] && "$program" --minimal --test-case="$2"
 }
+# listed TABLE: runs and prints the rows of a table; sets `rows` and `excluded` to their numbers.
+# Columns are what the row is about, the folder of tests and the pattern of the test's name; or a
+# dash and why it cannot arise. A test that several rows name runs once.
+listed() {
+  local what suite pattern key log
+  local -A ended
+  rows=0 excluded=0
+  while IFS=$'\t' read -r what suite pattern; do
+    [[ -z $what || $what == \#* ]] && continue
+    rows=$((rows + 1))
+    if [[ $suite == - ]]; then
+      excluded=$((excluded + 1))
+      figure "$what" "cannot arise: $pattern"
+      continue
+    fi
+    key="$suite $pattern" log=$scratch/$rows.log
+    if [[ -z ${ended[$key]:-} ]]; then
+      ended[$key]=ok
+      cases "$suite" "$pattern" >"$log" 2>&1 || ended[$key]=FAILED
+    fi
+    if [[ ${ended[$key]} == ok ]]; then
+      figure "$what" "ok: tests/$suite '$pattern'"
+    else
+      figure "$what" FAILED
+      [[ ! -f $log ]] || sed 's/^/  | /' "$log" | tail -n 20
+      failures=$((failures + 1))
+    fi
+  done <"$1"
+}
 # The digits of MNIST as IDX files: $MNIST, or one of the usual places.
 mnist() {
   local d

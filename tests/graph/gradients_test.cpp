@@ -87,6 +87,14 @@ TEST_CASE("only ops between are differentiated") {
   CHECK(gradients(std::vector{y}, std::vector{a}).ok());
 }
 
+TEST_CASE("what an x is made of is not differentiated") {
+  Scene s;
+  Output a = s.x("a", 3);
+  Output x = s.g.add("Floor", {a});  // has no gradient, and needs none
+  Output y = s.g.add("Neg", {x});
+  CHECK(s.value(s.grads({y}, {x})[0]) == -1);
+}
+
 TEST_CASE("an op on the path without gradient is named with its line") {
   Scene s;
   Output a = s.x("a", 3);
