@@ -46,16 +46,26 @@ struct FakeWorld : StepWorld {
     draft.slot(draft.out(node)).space = space;
     return node;
   }
-  // Runs bursts and answers waits until the step is over.
+  // Runs bursts and answers waits until the step is over. It may be over before the last answer: a
+  // ticket is seen to be done by whoever looks.
   StepResult drive() {
     for (;;) {
       BurstResult burst = run();
-      if (burst.finished) return step->result();
+      if (burst.finished) {
+        std::unique_lock lock(mutex);
+        arrived.wait(lock, [&] { return open == 0; });
+        return step->result();
+      }
       for (const StepWait& wait : burst.waits) {
         ++waits;
+        {
+          std::lock_guard lock(mutex);
+          ++open;
+        }
         device.on_complete(wait.ticket, [this, id = wait.id](Status status) {
           std::lock_guard lock(mutex);
           step->waited(id, std::move(status));
+          --open;
           arrived.notify_all();
         });
       }
@@ -66,6 +76,7 @@ struct FakeWorld : StepWorld {
   }
 
   int waits = 0;
+  int open = 0;  // of these, not answered yet
   std::mutex mutex;
   std::condition_variable arrived;
 };
