@@ -204,6 +204,51 @@ TEST_CASE("gradients through a loop in a branch, twice") {
     });
 }
 
+TEST_CASE("gradients through a function with a loop, called in a loop and beside it, twice") {
+  check(
+      [](Graph& g, Output n, Output x) {
+        const ValueType three{DType::f64, {3}};
+        const ValueType times{DType::i32, PartialShape::scalar()};
+        Function f = function(g, "f", {times, three}, {three}, [&](Function&, Output k, Output v) {
+          return repeat(g, k, v, [&](Output, Output u) { return sin(u) + u * v * 0.2; });
+        });
+        return repeat(g, n, x, [&](Output i, Output v) { return f(i, v) * 0.8 + f(n, x) * 0.1; });
+      },
+      {0, 1, 3});
+}
+
+TEST_CASE("a loop that goes down gradients has gradients itself, twice") {
+  check(
+      [](Graph& g, Output n, Output x) {
+        return repeat(g, n, x, [&](Output, Output v) {
+          Output y = sum(repeat(g, n, v, [&](Output, Output u) { return sin(u) * x + u; }));
+          return v - gradient_of(y, v) * 0.05;
+        });
+      },
+      {0, 1, 2});
+}
+
+TEST_CASE("gradients through cases and calls of what is in a body, with several results") {
+  check([](Graph& g, Output n, Output x) {
+    auto [i, a, b] = while_loop(
+        std::tuple{constant(g, 0), x, x * 0.5}, [&](Output i, Output, Output) { return i < n; },
+        [&](Output i, Output a, Output b) {
+          Op made = switch_case_op(mod(i, constant(g, 3)),
+                                   {[&] {
+                                      return std::vector<Output>{sin(a), b * b};
+                                    },
+                                    [&] {
+                                      return std::vector<Output>{a * b, a};
+                                    },
+                                    [&] {
+                                      return std::vector<Output>{b, exp(a * 0.1) * x};
+                                    }});
+          return std::tuple{i + 1, made.output(0), made.output(1)};
+        });
+    return a * b + b;
+  });
+}
+
 TEST_CASE("gradients of three loops in each other") {
   check(
       [](Graph& g, Output n, Output x) {
@@ -313,7 +358,7 @@ TEST_CASE("a Switch of the client's own in a loop has no gradient, and says so")
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<double>(g, PartialShape::scalar(), "x");
   Output y = repeat(g, n, x, [&](Output i, Output v) {
-    Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {v, i > 2}});
+    Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {v, i > 2}, .site = Site::here()});
     Output a = sides.output(0) * sides.output(0), b = sides.output(1) * 2.0;
     return g.add(NodeSpec{.op = "Merge", .inputs = {a, b}}).output();
   });

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/actors/sessions.hpp"
+#include "troupe/core/list.hpp"
 #include "troupe/ops/api.hpp"
 
 using namespace troupe;
@@ -212,6 +213,9 @@ TEST_CASE("lists are neither fed nor fetched, and stay in their process") {
   Session s(g, one_thread());
   const std::string fetched = s.try_run({Output(a)}).status().text();
   CHECK_MESSAGE(contains(fetched, "ListStack"), fetched);
+  Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+  const Status fed = s.try_run({x + 1.0}, {}, {{x, list_tensor({})}}).status();
+  CHECK_MESSAGE(fed.code() == Code::invalid_argument, fed.text());
   Output length = node(g, kTask1, "ListLength",
                        {node(g, kTask0, "ListUnstack", {constant(g, column({1, 2}))}).output()})
                       .output();

@@ -373,6 +373,12 @@ TEST_CASE("every op is documented, has a shape function and a row in the tables"
     if (op->def.composite == nullptr)
       CHECK_MESSAGE((op->def.grad != nullptr) == op->def.no_gradient.empty(),
                     "neither a gradient nor the reason why there is none");
+    if (!op->def.added.empty()) {
+      const OpInfo* sum = table().ops.find(op->def.added);
+      REQUIRE(sum != nullptr);
+      REQUIRE(sum->in.size() == op->in.size() + 1);
+      for (std::size_t i = 0; i < op->in.size(); ++i) CHECK(sum->in[i + 1].name == op->in[i].name);
+    }
     const bool kernel = op->def.role == Role::kernel && op->def.composite == nullptr;
     CHECK((table().kernels.find(op->def.name, "CPU") != nullptr) >= kernel);
     if (!kernel || works_on_lists(*op)) continue;
