@@ -258,6 +258,8 @@ class Backprop {
       NodeSpec spec{.op = "AddN"};
       for (const Part& part : parts) spec.inputs.push_back(part.gradient);
       spec.site = g_.node(port.node).site;
+      spec.device =
+          g_.node(port.node).device;  // where the value is, not wherever the client is now
       TROUPE_TRY(Output sum,
                  dtype(port) == DType::list ? list_sum(std::move(spec)) : sum_of(std::move(spec)));
       parts = {{port.node, sum}};

@@ -69,6 +69,21 @@ TEST_CASE("the gradient of a product") {
   CHECK(d[0].name().starts_with("gradients/"));
 }
 
+TEST_CASE("the sum of gradients from several devices is made where the value is") {
+  Scene s;
+  Output a = s.x("a", 3);
+  auto on = [&](const char* device, std::string_view op, std::vector<Output> inputs) {
+    auto here = s.g.with_device(device);
+    return s.g.add(std::string(op), std::move(inputs));
+  };
+  Output w = on("/cpu:1", "Neg", {a});
+  Output y = on("/cpu:2", "Add", {on("/cpu:2", "Square", {w}), on("/cpu:3", "Square", {w})});
+  const Output d = s.grads({y}, {w})[0];
+  CHECK(s.g.node(d.node()).op == "AddN");
+  CHECK(s.g.node(d.node()).device == s.g.node(w.node()).device);
+  CHECK(s.value(d) == -12);
+}
+
 TEST_CASE("no path gives none, not zeros") {
   Scene s;
   Output a = s.x("a", 3), b = s.x("b", 5);
