@@ -130,6 +130,30 @@ TEST_CASE("gradients of scan, map and fold are differences") {
   });
 }
 
+TEST_CASE("Hessian-vector products through an LSTM that is a scan") {
+  check_gradient([](Graph& g, Output x) {
+    auto part = [&](Output of, std::vector<std::int64_t> begin, std::vector<std::int64_t> size) {
+      const Shape rank{std::int64_t(begin.size())};
+      return slice(of, constant(g, Tensor::of<std::int64_t>(rank, begin)),
+                   constant(g, Tensor::of<std::int64_t>(rank, size)));
+    };
+    const Output zero = constant(g, Tensor::of<double>({1, 2}, {0, 0}));
+    // [input | state] to four gates of two units: 32 numbers of the 36.
+    const Output numbers = concat({x, x * 0.5, sin(x), x * x, -x, x * 2.0}, {.axis = 0});
+    const Output weights = reshape(part(reshape(numbers, {36}), {0}, {32}), {4, 8});
+    auto [state, shown] = scan(x, std::tuple{zero, zero}, [&](Output h, Output c, Output row) {
+      Output gates = mat_mul(concat({expand_dims(row, 0), h}, {.axis = 1}), weights);
+      auto gate = [&](std::int64_t k) { return part(gates, {0, 2 * k}, {1, 2}); };
+      Output next = sigmoid(gate(0)) * c + sigmoid(gate(1)) * tanh(gate(2));
+      Output out = sigmoid(gate(3)) * tanh(next);
+      return std::pair{std::tuple{out, next}, out};
+    });
+    Output loss = sum(shown * shown) + sum(std::get<1>(state));
+    Output slope = value_or_throw(gradients(std::vector{loss}, std::vector{x}))[0];
+    return slope * constant(g, Tensor::of<double>({3, 2}, {1, -2, 0.5, 3, -1, 2}));
+  });
+}
+
 TEST_CASE("scan refuses tensors of different lengths") {
   Graph g;
   auto both = [&](Output a, Output b) {

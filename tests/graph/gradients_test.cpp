@@ -72,9 +72,9 @@ TEST_CASE("the gradient of a product") {
 TEST_CASE("the sum of gradients from several devices is made where the value is") {
   Scene s;
   Output a = s.x("a", 3);
-  auto on = [&](const char* device, std::string_view op, std::vector<Output> inputs) {
+  auto on = [&](const char* device, const char* op, std::vector<Output> inputs) {
     auto here = s.g.with_device(device);
-    return s.g.add(std::string(op), std::move(inputs));
+    return s.g.add(NodeSpec{.op = op, .inputs = std::move(inputs)}).output();
   };
   Output w = on("/cpu:1", "Neg", {a});
   Output y = on("/cpu:2", "Add", {on("/cpu:2", "Square", {w}), on("/cpu:3", "Square", {w})});
