@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "tests/actors/sessions.hpp"
-#include "troupe/core/hash.hpp"
 #include "troupe/ops/api.hpp"
 
 using namespace troupe;
@@ -460,78 +459,6 @@ TEST_CASE("Switch and Merge of the client's own run as they are, and take a call
     CHECK(r.value(v) == 0);
     CHECK(first(step.run({yes(), Tensor::scalar(3.0f)})) == -3);
     CHECK(r.value(v) == 1);
-  }
-}
-
-TEST_CASE("random nests of branches compute and write what plain selection does") {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    CAPTURE(seed);
-    for (const Place& place : kPlaces) {
-      if (place.first != place.second && seed % 8 != 0) continue;
-      Random random(seed);
-      Graph g;
-      Variable v = variable_on(g, place.second, "v", Tensor::scalar(0.0f));
-      float expected = 0;  // what the branches that were taken wrote
-      float* const sum = &expected;
-      Output x = number(g), bits = placeholder<std::int32_t>(g, {8}, "bits");
-      // Built twice at once: in the graph, and as a function of x and the bits, which adds to the
-      // sum.
-      using Plain = std::function<float(float, const std::int32_t*)>;
-      std::function<std::pair<Output, Plain>(int, Output, Plain)> make = [&](int depth, Output in,
-                                                                             Plain plain) {
-        const char* device = random.below(2) ? place.first : place.second;
-        switch (depth == 0 ? random.below(3) : random.below(5)) {
-          case 0:
-            return std::pair(node(g, device, "Neg", {in}).output(),
-                             Plain([=](float v, const std::int32_t* b) { return -plain(v, b); }));
-          case 1:
-            return std::pair(constant(g, 2.0f),
-                             Plain([](float, const std::int32_t*) { return 2.0f; }));
-          case 2:
-            return std::pair(in, plain);
-          default: {
-            const std::int64_t bit = std::int64_t(random.below(8));
-            Plain yes_side, no_side;
-            Output here = in + 1.0f;
-            Plain plus = [=](float v, const std::int32_t* b) { return plain(v, b) + 1; };
-            Output out = cond(
-                bits[bit] != 0,
-                [&] {
-                  assign_add(v, constant(g, float(bit + 1)));
-                  auto [o, f] = make(depth - 1, here, plus);
-                  yes_side = f;
-                  return o;
-                },
-                [&] {
-                  auto [o, f] = make(depth - 1, in, plain);
-                  no_side = f;
-                  return o * 3.0f;
-                });
-            return std::pair(out, Plain([=](float v, const std::int32_t* b) {
-                               if (b[bit] == 0) return no_side(v, b) * 3;
-                               *sum += float(bit + 1);
-                               return yes_side(v, b);
-                             }));
-          }
-        }
-      };
-      auto [y, plain] = make(4, x, [](float v, const std::int32_t*) { return v; });
-      Output z = y + 0.0f;
-      PlacedSession s(g, place);
-      s->init();
-      auto step = s->try_compile({z}, {}, {x, bits});
-      if (!step.ok()) {  // neither is needed
-        CHECK(step.status().code() == Code::invalid_argument);
-        continue;
-      }
-      for (int run = 0; run < 6; ++run) {
-        std::int32_t b[8];
-        for (std::int32_t& bit : b) bit = std::int32_t(random.below(2));
-        Tensor fed = Tensor::of<std::int32_t>({8}, std::span<const std::int32_t>(b, 8));
-        CHECK(first(step->run({Tensor::scalar(1.5f), fed})) == plain(1.5f, b));
-        CHECK(first(s->run({v})) == expected);
-      }
-    }
   }
 }
 

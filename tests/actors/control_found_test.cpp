@@ -1,0 +1,51 @@
+// What random programs (random_control_test.cpp) have found, at its smallest.
+#include <doctest/doctest.h>
+
+#include "tests/actors/sessions.hpp"
+#include "troupe/ops/api.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("writes behind a loop stay in their order when the loop's gradient is asked for") {
+  Graph g;
+  Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+  Variable v = variable(g, "v", Tensor::scalar(7.0));
+  auto [i, y] = while_loop(
+      std::tuple{constant(g, 0), x}, [&](Output i, Output) { return i < 2; },
+      [&](Output i, Output y) {
+        return std::tuple{i + 1, y * x};
+      });
+  Op add = assign_add(v, y);
+  Op set = assign(v, constant(g, 1.0));
+  Output slope = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
+  Session s(g, one_thread());
+  s.init();
+  s.run({y}, {add, set}, {{x, Tensor::scalar(2.0)}});
+  CHECK(s.run({read(v)})[0].item<double>() == 1);
+  s.run({y, slope}, {add, set}, {{x, Tensor::scalar(2.0)}});
+  CHECK(s.run({read(v)})[0].item<double>() == 1);
+}
+
+TEST_CASE("a loop reads a variable of another device") {
+  const Place& place = kPlaces[1];
+  Graph g;
+  Variable v = variable_on(g, place.second, "v", Tensor::scalar(3.0));
+  auto there = g.with_device(place.first);
+  auto loop = [&](const std::function<Output()>& value) {
+    return std::get<1>(while_loop(
+        std::tuple{constant(g, 0), constant(g, 0.0)}, [&](Output i, Output) { return i < 2; },
+        [&](Output i, Output sum) {
+          return std::tuple{i + 1, sum + value()};
+        }));
+  };
+  Output around = loop([&] { return v.value(); });
+  Output named = loop([&] {
+    auto where_it_is = g.with_device(place.second);
+    return read(v);
+  });
+  PlacedSession s(g, place);
+  s->init();
+  CHECK(s->run({around})[0].item<double>() == 6);
+  CHECK(s->run({named})[0].item<double>() == 6);
+}

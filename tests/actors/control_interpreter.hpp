@@ -1,0 +1,73 @@
+// What a program of control_program.hpp computes, the slow and obvious way: statement by statement,
+// with one list of all arithmetic that was done, over which derivatives are taken backwards.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/actors/control_program.hpp"
+
+namespace troupe::test::control {
+
+struct Inputs {
+  double x[2];
+  std::int32_t n[2];
+  std::vector<double> xs;  // at least one
+};
+
+struct Variables {
+  double weights[kWeights];
+  double states[kStates];
+};
+
+// Mistakes that an implementation might make, made here, so that a comparison has something to
+// find.
+enum class Fault {
+  none,
+  one_iteration_more,
+  variables_move_one_by_one,
+  out_of_range_takes_first,
+  other_branch_writes,
+  lists_are_shared,
+  reads_see_the_snapshot,
+  invariants_count_once,  // their gradients, of the last iteration alone
+  no_gradient_of_lists,
+};
+inline constexpr Fault kFaults[] = {
+    Fault::one_iteration_more,    Fault::variables_move_one_by_one, Fault::out_of_range_takes_first,
+    Fault::other_branch_writes,   Fault::lists_are_shared,          Fault::reads_see_the_snapshot,
+    Fault::invariants_count_once, Fault::no_gradient_of_lists,
+};
+
+// What happened in a run: a test that never sees some of it proves little.
+struct Seen {
+  int deepest_loop = 0;
+  int dead_loops = 0;  // loops in branches that were not taken
+  int no_trips = 0;
+  int lists_in_loops = 0;  // writes to lists
+  int writes_in_branches = 0;
+  int reads_after_writes = 0;
+  int calls_in_loops = 0;
+  int out_of_range = 0;  // of choose
+  int branches_in_loops = 0;
+  int gradients_through_loops = 0;  // arithmetic in loops that y depends on
+};
+
+struct Slope {
+  double value = 0;
+  double size = 0;  // the sum of the absolute values of what it is the sum of
+};
+
+struct Ran {
+  bool sound = true;  // false: too long, or with numbers too large to compare
+  std::vector<std::vector<double>> results;  // of main; a scalar is one
+  Slope x[2], weights[kWeights];             // of the sum of the results that are no integers
+  std::vector<Slope> xs;
+  Seen seen;
+};
+
+// Writes what the program writes.
+Ran interpret(const Program& program, const Inputs& inputs, Variables& variables,
+              Fault fault = Fault::none);
+
+}  // namespace troupe::test::control

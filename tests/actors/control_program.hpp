@@ -1,0 +1,134 @@
+// Programs of branches, loops, calls, lists and writes as data. One is drawn from a seed, built
+// into a graph (control_graph.hpp), interpreted (control_interpreter.hpp) and, where the two
+// differ, made smaller and printed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::test::control {
+
+enum class Type : std::uint8_t { number, integer, vector, list };  // f64, i32, f64[n], list of f64
+
+enum class Kind : std::uint8_t {
+  // Of one number.
+  add,
+  subtract,
+  multiply,
+  negate,
+  squash,  // x / (1 + x * x)
+  scale,
+  to_number,
+  element,  // of a vector, at an integer modulo its length
+  get,      // of a list, likewise
+  read_weight,
+  read_state,
+  // Of one integer, in [0, 16).
+  sum,
+  product,
+  fixed,
+  less,
+  length,
+  // Of one vector.
+  scaled,
+  shifted,
+  squared,
+  appended,
+  stacked,
+  // Of one list.
+  begin,
+  unstacked,
+  push,
+  set,
+  // Effects.
+  assign,
+  assign_add,
+  // Control.
+  branch,
+  choose,
+  loop,
+  scan,
+  map,
+  fold,
+  call,
+};
+
+// What a kind without blocks takes, and the type of its one result.
+struct Signature {
+  const char* name;
+  std::vector<Type> takes;
+  Type gives;
+};
+const Signature& signature(Kind kind);
+inline bool is_effect(Kind kind) { return kind == Kind::assign || kind == Kind::assign_add; }
+inline bool is_control(Kind kind) { return kind >= Kind::branch; }
+inline bool is_loop(Kind kind) { return kind >= Kind::loop && kind <= Kind::fold; }
+
+struct Statement;
+
+// Statements, and what the block returns of what is in scope after them.
+struct Block {
+  std::vector<Statement> statements;
+  std::vector<unsigned> results;
+};
+
+// A value is named by how many values of its type came after it, modulo how many there are: any
+// statement may be dropped, and what is left means something.
+struct Statement {
+  Kind kind = Kind::fixed;
+  std::vector<unsigned> picks;
+  int value = 0;
+  std::vector<Type> types;  // of results; of a loop, of variables beside the counter
+  std::vector<Block> blocks;
+  unsigned device = 0;  // modulo how many there are
+
+  unsigned pick(std::size_t i) const { return i < picks.size() ? picks[i] : 0; }
+};
+
+struct Function {
+  std::vector<Type> takes, gives;
+  Block body;
+};
+
+struct Program {
+  std::vector<Function> functions;  // one calls those before it
+  Block main;
+};
+
+inline const std::vector<Type> kMainResults{Type::number, Type::number, Type::number,  Type::number,
+                                            Type::number, Type::number, Type::integer, Type::vector,
+                                            Type::vector, Type::list};
+
+// The values in scope, by type.
+template <class Value>
+struct Scope {
+  std::array<std::vector<Value>, 4> values;
+
+  void add(Type type, Value value) { values[std::size_t(type)].push_back(std::move(value)); }
+  const Value& pick(Type type, unsigned back) const {
+    const auto& all = values[std::size_t(type)];
+    return all[all.size() - 1 - back % all.size()];
+  }
+};
+
+constexpr int kWeights = 2;  // variables that nobody writes
+constexpr int kStates = 2;   // and those that effects write
+
+// Of a program or the first functions of one.
+bool writes(const Program& program, std::size_t functions, const Statement& statement, int state);
+bool uses_variables(const Program& program, std::size_t functions, const Statement& statement);
+bool uses_lists(const Program& program, std::size_t functions, const Statement& statement);
+bool has_loop(const Block& block);
+// The function that a call means where so many may be called; -1: none, and nothing happens.
+inline int callee(const Statement& call, std::size_t functions) {
+  return functions == 0 ? -1 : int(unsigned(call.value) % functions);
+}
+
+Program draw_program(std::uint64_t seed);
+
+// The n-th program that is a little smaller; false when there are not so many.
+bool make_smaller(Program& program, int n);
+
+}  // namespace troupe::test::control

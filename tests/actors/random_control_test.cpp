@@ -1,0 +1,376 @@
+// Random programs of branches, loops, calls, lists and writes compute, write and have the gradients
+// that an obvious interpreter says. One that does not is made smaller and printed as C++.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "tests/actors/control_graph.hpp"
+#include "tests/actors/sessions.hpp"
+#include "troupe/core/hash.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using namespace troupe::test::control;
+
+namespace {
+
+// Where programs run, one after the other in one session.
+struct Cell {
+  const char* name;
+  int workers;  // 0: this process alone
+  bool fake;
+  std::vector<std::string> devices;
+};
+const Cell kCells[] = {
+    {"one device", 0, false, {"/cpu:0"}},
+    {"a device that is late", 0, true, {"/cpu:0", "/fake:0"}},
+    {"two workers", 2, false, {"/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0"}},
+    {"three workers",
+     3,
+     false,
+     {"/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0", "/job:worker/task:2/cpu:0"}},
+};
+
+class Runs {
+ public:
+  explicit Runs(const Cell& cell) : cell(cell) {
+    Cluster cluster = one_thread();
+    if (cell.fake) cluster.devices = {"CPU", "FAKE"};
+    if (cell.workers) cluster = workers_.emplace(cell.workers).cluster();
+    session_.emplace(graph, cluster);
+  }
+  Session& session() { return *session_; }
+
+  const Cell& cell;
+  Graph graph;
+
+ private:
+  std::optional<TcpWorkers> workers_;
+  std::optional<Session> session_;
+};
+
+constexpr std::chrono::seconds kLongest{60};  // for what should take milliseconds
+
+struct Case {
+  std::vector<Inputs> inputs;  // of runs one after the other
+  Variables first;
+};
+
+Case draw_case(std::uint64_t seed) {
+  Random random(mix64(seed));
+  auto number = [&] { return std::ldexp(double(random.below(257)) - 128, -6); };  // in [-2, 2]
+  Case drawn;
+  for (double& w : drawn.first.weights) w = number();
+  for (double& s : drawn.first.states) s = number();
+  for (int run = 0; run < 3; ++run) {
+    Inputs& in = drawn.inputs.emplace_back();
+    for (double& x : in.x) x = number();
+    for (std::int32_t& n : in.n) n = std::int32_t(random.below(16));
+    for (std::uint64_t k = 1 + random.below(4); k > 0; --k) in.xs.push_back(number());
+  }
+  return drawn;
+}
+
+std::vector<Tensor> fed(const Inputs& in) {
+  return {Tensor::scalar(in.x[0]), Tensor::scalar(in.x[1]), Tensor::scalar(in.n[0]),
+          Tensor::scalar(in.n[1]), Tensor::of<double>({std::int64_t(in.xs.size())}, in.xs)};
+}
+
+std::vector<double> plain(const Tensor& t) {
+  if (t.dtype() == DType::i32) return {double(t.item<std::int32_t>())};
+  return {t.data<double>(), t.data<double>() + t.elements()};
+}
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+std::string text_of(const std::vector<double>& all) {
+  std::string text;
+  for (double x : all) text += " " + Tensor::scalar(x).text();
+  return text;
+}
+
+// What is different; empty: nothing.
+struct Difference {
+  std::string what, program;
+};
+
+class Comparison {
+ public:
+  Comparison(Runs& runs, const Program& program, const Case& drawn, Fault fault)
+      : runs_(runs), program_(program), drawn_(drawn), variables_(drawn.first), fault_(fault) {}
+
+  Difference difference() {
+    Difference found;
+    try {
+      found.what = compare(found.program);
+    } catch (const Error& error) {
+      found.what = error.status().text();
+    }
+    return found;
+  }
+
+ private:
+  std::string compare(std::string& text) {
+    const std::size_t initialized = runs_.graph.initializers().size();
+    built_ = build(runs_.graph, program_, drawn_.first, runs_.cell.devices, text);
+    std::vector<Op> initial;
+    for (std::size_t i = initialized; i < runs_.graph.initializers().size(); ++i)
+      initial.emplace_back(&runs_.graph, runs_.graph.initializers()[i]);
+    runs_.session().run({}, initial);
+
+    std::vector<Output> states(built_.states.begin(), built_.states.end());
+    states_ = runs_.session().compile(states);
+    std::vector<Output> fetches = built_.results;
+    fetches.insert(fetches.end(), built_.also_needed.begin(), built_.also_needed.end());
+    auto plain_step = runs_.session().compile(fetches, built_.effects, built_.feeds);
+    if (std::string what = run(plain_step, 0, {}); !what.empty())
+      return "without gradients: " + what;
+
+    std::vector<Output> xs{built_.feeds[0], built_.feeds[1], built_.feeds[4]};
+    for (const Variable& w : built_.weights) xs.push_back(w.handle());
+    const auto slopes = value_or_throw(gradients(std::vector{built_.y}, xs));
+    for (const Output& slope : slopes)
+      if (!slope.empty()) fetches.push_back(slope);
+    auto step = runs_.session().compile(fetches, built_.effects, built_.feeds);
+    for (std::size_t r = 1; r < drawn_.inputs.size(); ++r)
+      if (std::string what = run(step, r, slopes); !what.empty()) return what;
+    return {};
+  }
+
+  // One run on both sides.
+  std::string run(CompiledStep& step, std::size_t r, const std::vector<Output>& slopes) {
+    const Inputs& in = drawn_.inputs[r];
+    const Ran want = interpret(program_, in, variables_, fault_);
+    const std::vector<Tensor> got = step.run(fed(in), {.timeout = kLongest});
+    for (std::size_t k = 0; k < want.results.size(); ++k)
+      if (!same_bits(plain(got[k]), want.results[k]))
+        return in_run(r, "result " + std::to_string(k), plain(got[k]), want.results[k]);
+    const std::vector<Tensor> after = states_.run();
+    for (std::size_t k = 0; k < kStates; ++k)
+      if (!same_bits(plain(after[k]), {variables_.states[k]}))
+        return in_run(r, "state" + std::to_string(k), plain(after[k]), {variables_.states[k]});
+    return slopes.empty() ? "" : compare_slopes(r, want, got, slopes);
+  }
+
+  // Sums in another order are not the same to the bit.
+  static std::string compare_slopes(std::size_t r, const Ran& want, const std::vector<Tensor>& got,
+                                    const std::vector<Output>& slopes) {
+    const std::vector<Slope> wanted[] = {
+        {want.x[0]}, {want.x[1]}, want.xs, {want.weights[0]}, {want.weights[1]}};
+    constexpr const char* kNames[] = {"x0", "x1", "xs", "weight0", "weight1"};
+    std::size_t at = want.results.size() + 5;
+    for (std::size_t k = 0; k < 5; ++k) {
+      std::vector<double> is(wanted[k].size(), 0), should;
+      for (const Slope& s : wanted[k]) should.push_back(s.value);
+      if (!slopes[k].empty()) is = plain(got[at++]);
+      bool near = is.size() == should.size();
+      for (std::size_t i = 0; near && i < is.size(); ++i)
+        near = std::abs(is[i] - should[i]) <= 1e-11 * wanted[k][i].size;
+      if (!near) return in_run(r, std::string("the gradient of ") + kNames[k], is, should);
+    }
+    return {};
+  }
+
+  static std::string in_run(std::size_t r, const std::string& what, const std::vector<double>& is,
+                            const std::vector<double>& should) {
+    return "in run " + std::to_string(r) + " " + what + " is" + text_of(is) + ", and should be" +
+           text_of(should);
+  }
+
+  Runs& runs_;
+  const Program& program_;
+  const Case& drawn_;
+  Variables variables_;
+  const Fault fault_;
+  Built built_;
+  CompiledStep states_;  // reads what the effects have left
+};
+
+// The case is one that can be compared. Adds what happens in it to `seen` where it is given.
+bool is_sound(const Program& program, const Case& drawn, std::vector<Seen>* seen = nullptr) {
+  Variables variables = drawn.first;
+  std::vector<Seen> all;
+  for (const Inputs& in : drawn.inputs) {
+    Ran ran = interpret(program, in, variables);
+    if (!ran.sound) return false;
+    all.push_back(ran.seen);
+  }
+  if (seen) seen->insert(seen->end(), all.begin(), all.end());
+  return true;
+}
+
+// The same difference in as little of the program as can be.
+Difference smallest(Program& program, const Case& drawn, const Cell& cell, Difference found,
+                    Fault fault) {
+  for (int n = 0, tries = 0; tries < 2000; ++tries) {
+    Program smaller = program;
+    if (!make_smaller(smaller, n)) break;
+    Difference still;
+    if (is_sound(smaller, drawn)) {
+      Runs fresh(cell);
+      still = Comparison(fresh, smaller, drawn, fault).difference();
+    }
+    if (still.what.empty()) {
+      ++n;
+    } else {
+      program = std::move(smaller);
+      found = std::move(still);
+    }
+  }
+  return found;
+}
+
+struct Tried {
+  std::uint64_t programs = 0;
+  std::vector<Seen> seen;  // of each run
+  int count(int Seen::*what) const {
+    int n = 0;
+    for (const Seen& s : seen) n += s.*what > 0;
+    return n;
+  }
+  int deep(int least) const {
+    int n = 0;
+    for (const Seen& s : seen) n += s.deepest_loop >= least;
+    return n;
+  }
+};
+
+constexpr std::uint64_t kProgramsOfWorkers = 10;  // which take long to start
+
+void try_programs(const Cell& cell, std::uint64_t from, std::uint64_t programs, Tried& tried) {
+  std::unique_ptr<Runs> runs;
+  for (std::uint64_t seed = from; programs > 0; ++seed) {
+    CAPTURE(seed);
+    Program program = draw_program(seed);
+    const Case drawn = draw_case(seed);
+    if (!is_sound(program, drawn, &tried.seen)) continue;
+    if (!runs || cell.workers == 0 || programs % kProgramsOfWorkers == 0) {
+      runs.reset();
+      runs = std::make_unique<Runs>(cell);
+    }
+    Difference found = Comparison(*runs, program, drawn, Fault::none).difference();
+    if (!found.what.empty()) {
+      const Difference small = smallest(program, drawn, cell, found, Fault::none);
+      FAIL_CHECK("seed ", seed, ", ", cell.name, ": ", found.what,
+                 "\nat its smallest: ", small.what, "\n", small.program);
+      runs.reset();
+    }
+    ++tried.programs;
+    --programs;
+  }
+}
+
+std::size_t statements_in(const Block& block) {
+  std::size_t n = block.statements.size();
+  for (const Statement& s : block.statements)
+    for (const Block& inner : s.blocks) n += statements_in(inner);
+  return n;
+}
+
+bool same(const std::vector<Slope>& a, const std::vector<Slope>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::abs(a[i].value - b[i].value) > 1e-9 * (1 + a[i].size)) return false;
+  return a.size() == b.size();
+}
+
+// The interpreter itself sees no difference that the fault makes. Gradients are not compared in the
+// first run.
+bool same_with(Fault fault, const Program& program, const Case& drawn) {
+  Variables right = drawn.first, wrong = drawn.first;
+  for (std::size_t r = 0; r < drawn.inputs.size(); ++r) {
+    const Ran a = interpret(program, drawn.inputs[r], right);
+    const Ran b = interpret(program, drawn.inputs[r], wrong, fault);
+    if (a.results.size() != b.results.size()) return false;
+    for (std::size_t k = 0; k < a.results.size(); ++k)
+      if (!same_bits(a.results[k], b.results[k])) return false;
+    if (std::memcmp(right.states, wrong.states, sizeof right.states) != 0) return false;
+    if (r > 0 && !(same({a.x[0], a.x[1], a.weights[0], a.weights[1]},
+                        {b.x[0], b.x[1], b.weights[0], b.weights[1]}) &&
+                   same(a.xs, b.xs)))
+      return false;
+  }
+  return true;
+}
+
+// The first program from a seed on in which the fault makes a difference.
+std::uint64_t first_with(Fault fault, std::uint64_t seed) {
+  const std::uint64_t last = seed + 5'000;
+  for (; seed < last; ++seed) {
+    const Program program = draw_program(seed);
+    const Case drawn = draw_case(seed);
+    if (is_sound(program, drawn) && !same_with(fault, program, drawn)) break;
+  }
+  REQUIRE(seed < last);
+  return seed;
+}
+
+// Of so many runs, those in which that happened: a generator that has gone blind proves nothing.
+void check_seen(const Tried& tried, std::uint64_t runs) {
+  REQUIRE(tried.seen.size() >= runs);
+  auto percent = [&](int count) { return 100.0 * count / double(tried.seen.size()); };
+  CHECK(percent(tried.deep(3)) >= 3);
+  CHECK(percent(tried.deep(2)) >= 20);
+  CHECK(percent(tried.count(&Seen::dead_loops)) >= 5);
+  CHECK(percent(tried.count(&Seen::no_trips)) >= 5);
+  CHECK(percent(tried.count(&Seen::lists_in_loops)) >= 5);
+  CHECK(percent(tried.count(&Seen::branches_in_loops)) >= 5);
+  CHECK(percent(tried.count(&Seen::calls_in_loops)) >= 2);
+  CHECK(percent(tried.count(&Seen::writes_in_branches)) >= 5);
+  CHECK(percent(tried.count(&Seen::reads_after_writes)) >= 5);
+  CHECK(percent(tried.count(&Seen::out_of_range)) >= 5);
+  CHECK(percent(tried.count(&Seen::gradients_through_loops)) >= 10);
+}
+
+}  // namespace
+
+TEST_CASE("random programs do what an obvious interpreter does") {
+  Tried tried;
+  try_programs(kCells[0], 1'000, 180, tried);
+  try_programs(kCells[1], 2'000, 60, tried);
+  try_programs(kCells[2], 3'000, 40, tried);
+  try_programs(kCells[3], 4'000, 20, tried);
+  check_seen(tried, 300);
+}
+
+TEST_CASE("10,000 random programs do what an obvious interpreter does [slow]") {
+  Tried tried;
+  try_programs(kCells[0], 1'000'000, 6'000, tried);
+  try_programs(kCells[1], 2'000'000, 2'000, tried);
+  try_programs(kCells[2], 3'000'000, 1'500, tried);
+  try_programs(kCells[3], 4'000'000, 500, tried);
+  check_seen(tried, 10'000);
+}
+
+TEST_CASE("a mistake in what a random program should do is found wherever it makes a difference") {
+  for (Fault fault : kFaults) {
+    CAPTURE(int(fault));
+    std::uint64_t seed = 500'000;
+    for (int k = 0; k < 3; ++k) {
+      seed = first_with(fault, seed + 1);
+      CAPTURE(seed);
+      const Program program = draw_program(seed);
+      const Case drawn = draw_case(seed);
+      Runs runs(kCells[0]);
+      CHECK(!Comparison(runs, program, drawn, fault).difference().what.empty());
+    }
+  }
+}
+
+TEST_CASE("a random program that does something else is made small, and printed as C++") {
+  const std::uint64_t seed = first_with(Fault::one_iteration_more, 600'000);
+  CAPTURE(seed);
+  Runs runs(kCells[0]);
+  Program program = draw_program(seed);
+  const Case drawn = draw_case(seed);
+  const Difference found = Comparison(runs, program, drawn, Fault::one_iteration_more).difference();
+  REQUIRE(!found.what.empty());
+  const Difference small = smallest(program, drawn, kCells[0], found, Fault::one_iteration_more);
+  CHECK(!small.what.empty());
+  CHECK(statements_in(program.main) <= 2);
+  CHECK_MESSAGE(small.program.find("while_loop(") != std::string::npos, small.program);
+}
