@@ -90,8 +90,7 @@ class Cutter {
   // A list goes from device to device of one process as it is, where its elements can be read.
   Status check_crossing(const NodeDef& node, std::uint32_t from, std::uint32_t to) const {
     const DeviceName &a = result_.devices[from].name, &b = result_.devices[to].name;
-    const bool on_host =
-        space_of(from) == MemorySpace::host && space_of(to) == MemorySpace::host;
+    const bool on_host = space_of(from) == MemorySpace::host && space_of(to) == MemorySpace::host;
     if (on_host && a.job == b.job && a.task == b.task) return ok_status();
     return in_node(unimplemented("it takes a list from " + a.text() + " to " + b.text() +
                                  "; lists do not leave their process, or the host's memory"),
