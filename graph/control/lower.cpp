@@ -1,7 +1,6 @@
 #include "troupe/graph/control/lower.hpp"
 
 #include <algorithm>
-#include <queue>
 
 #include "troupe/graph/control/conditional.hpp"
 #include "troupe/graph/control/detail/inline.hpp"
@@ -128,25 +127,36 @@ class Lowering {
     return ok_status();
   }
 
-  // Each behind what it takes, of those that can follow the one with the smallest number. Without
-  // those that take each other.
+  // Each behind what it takes. Who takes nothing that comes later stays in its order: writes of one
+  // variable are applied in that of their nodes. Without those that take each other.
   static std::vector<NodeId> sorted(const std::vector<NodeDef>& nodes) {
-    std::vector<std::vector<NodeId>> followers(nodes.size());
-    std::vector<std::size_t> waits(nodes.size());
+    enum class Mark : std::uint8_t { none, open, done };
+    std::vector<Mark> marks(nodes.size(), Mark::none);
+    std::vector<NodeId> order, path, taken;
     for (NodeId id = 0; id < nodes.size(); ++id) {
-      for (Port in : nodes[id].inputs) followers[in.node].push_back(id);
-      for (NodeId c : nodes[id].control) followers[c].push_back(id);
-      waits[id] = nodes[id].inputs.size() + nodes[id].control.size();
-    }
-    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
-    for (NodeId id = 0; id < nodes.size(); ++id)
-      if (waits[id] == 0) ready.push(id);
-    std::vector<NodeId> order;
-    while (!ready.empty()) {
-      order.push_back(ready.top());
-      ready.pop();
-      for (NodeId next : followers[order.back()])
-        if (--waits[next] == 0) ready.push(next);
+      path.push_back(id);
+      while (!path.empty()) {
+        const NodeId at = path.back();
+        taken.clear();
+        if (marks[at] == Mark::none) {
+          for (Port in : nodes[at].inputs) taken.push_back(in.node);
+          taken.insert(taken.end(), nodes[at].control.begin(), nodes[at].control.end());
+          std::erase_if(taken, [&](NodeId n) { return marks[n] == Mark::done; });
+          std::sort(taken.begin(), taken.end(), std::greater<>());
+        }
+        if (marks[at] != Mark::done && taken.empty()) {
+          marks[at] = Mark::done;
+          order.push_back(at);
+        }
+        if (marks[at] == Mark::done) {
+          path.pop_back();
+          continue;
+        }
+        marks[at] = Mark::open;
+        for (NodeId n : taken)
+          if (marks[n] == Mark::open) return order;
+        path.insert(path.end(), taken.begin(), taken.end());
+      }
     }
     return order;
   }
