@@ -9,6 +9,7 @@
 #include "troupe/apps/bench/kernel_bench.hpp"
 #include "troupe/apps/bench/loop_bench.hpp"
 #include "troupe/apps/bench/rows.hpp"
+#include "troupe/apps/bench/tensorflow_peer.hpp"
 #include "troupe/apps/bench/torch_peer.hpp"
 #include "troupe/apps/commands/cli.hpp"
 #include "troupe/core/name.hpp"
@@ -87,10 +88,15 @@ bool chosen(const BenchOptions& options, std::string_view group, bool by_name = 
 
 // Before minutes are spent on the other groups.
 Status check_peer(const BenchOptions& options) {
-  if (options.peer != "torch") return ok_status();
-  if (!chosen(options, "train"))
+  const bool train = chosen(options, "train"), step = chosen(options, "step");
+  if (options.peer == "torch" && !train)
     return invalid_argument("--peer torch is of the group train, which was not chosen");
-  return TorchPeer::find().status();
+  if (options.peer == "torch") return TorchPeer::find().status();
+  if (options.peer == "tensorflow" && !train && !step)
+    return invalid_argument(
+        "--peer tensorflow is of the groups train and step, of which none was chosen");
+  if (options.peer == "tensorflow") return TensorflowPeer::find().status();
+  return ok_status();
 }
 
 json as_json(const BenchRow& row) {
@@ -150,7 +156,8 @@ void add_bench(CommandLine& line) {
   c.option("groups", options->groups,
            "executor, step, channel, kernels, train (default: these), soak");
   c.option("--only", options->only, "rows whose name contains this");
-  c.option("--peer", options->peer, "torch: run PyTorch in the same call").one_of({"torch"});
+  c.option("--peer", options->peer, "torch or tensorflow: run that in the same call")
+      .one_of({"torch", "tensorflow"});
   c.option("--rounds", options->rounds, "medians of so many").within(1, 1000);
   c.option("--threads", options->threads, "train: compute threads, a row for each number")
       .within(1, 1024);

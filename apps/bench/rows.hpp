@@ -15,7 +15,7 @@ struct BenchOptions {
   std::vector<std::string>
       groups;        // executor, step, channel, kernels, train, soak; empty: all but the last
   std::string only;  // rows whose name contains this
-  std::string peer;  // "torch": run that peer in the same call
+  std::string peer;  // "torch" or "tensorflow": run that peer in the same call
   int rounds = 5;
   // Of the rows train.*: one for each number of threads, on this cluster.
   std::vector<int> threads = {1, 2};
@@ -41,7 +41,8 @@ double percentile(std::vector<double> values, double share);
 
 // Rows step.{local,two_process}.{p50,p99,cold_p50} in us: a step of ten nodes that do nothing,
 // through Session. p50 and p99 back to back; cold: each after a pause in which all threads fall
-// asleep. step.*.messages: what actors of the client's process handle for one of them.
+// asleep. step.*.messages: what actors of the client's process handle for one of them. With
+// options.peer "tensorflow" p50 and p99 in one process stand beside its own.
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 
 // Rows soak.{local,two_process}.{cpu_per_step,resident}: the last tenth of 200,000 training steps
@@ -49,9 +50,9 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 // grow. Takes a minute or two; runs only when it is named.
 Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 
-// Rows train.{mlp,lenet,resnet20,char_lstm}.t{1,2} in ms a step, with the params_sha256 after the steps before the
-// clock starts, and train.lenet.peak_bytes beside the bound that `troupe graph` prints. With
-// options.peer "torch" the same models run in PyTorch, each in turn with ours; not_found when no
+// Rows train.{mlp,lenet,resnet20,char_lstm}.t{1,2} in ms a step, with the params_sha256 after the
+// steps before the clock starts, and train.lenet.peak_bytes beside the bound that `troupe graph`
+// prints. With options.peer the same models run there, each in turn with ours; not_found when no
 // python3 here can import it.
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);
 

@@ -1,9 +1,11 @@
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <thread>
 
 #include "troupe/apps/bench/message_count.hpp"
 #include "troupe/apps/bench/rows.hpp"
+#include "troupe/apps/bench/tensorflow_peer.hpp"
 #include "troupe/troupe.hpp"
 
 namespace troupe {
@@ -82,6 +84,21 @@ Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster clust
   return rows;
 }
 
+// p50 and p99 of a step back to back, in TensorFlow's fastest mode.
+Status beside(const TensorflowPeer& peer, const BenchOptions& options,
+              std::vector<BenchRow>& rows) {
+  TROUPE_TRY(const auto figures, peer.step("null", 1, 0.5 * options.rounds));
+  const TensorflowFigure& fastest = figures.front();
+  for (BenchRow& row : rows) {
+    const bool p50 = row.name.ends_with("local.p50"), p99 = row.name.ends_with("local.p99");
+    if (!p50 && !p99) continue;
+    row.peer = fastest.name();
+    row.peer_value = 1e3 * (p50 ? fastest.ms : fastest.p99_ms);
+    row.ratio = row.value / row.peer_value;
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
@@ -89,6 +106,10 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
   two_process.workers = 1;
   const std::pair<std::string, Cluster> families[] = {{"step.local", {}},
                                                       {"step.two_process", two_process}};
+  std::optional<TensorflowPeer> tensorflow;
+  if (options.peer == "tensorflow") {
+    TROUPE_TRY(tensorflow, TensorflowPeer::find());
+  }
   std::vector<BenchRow> rows;
   for (const auto& [family, cluster] : families) {
     bool any = false;
@@ -96,6 +117,7 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
       any |= wanted(options, family + figure);
     if (any) {
       TROUPE_TRY(auto measured, measure(family, cluster, options));
+      if (tensorflow && family == "step.local") TROUPE_TRY(beside(*tensorflow, options, measured));
       for (BenchRow& row : measured)
         if (wanted(options, row.name)) rows.push_back(std::move(row));
     }

@@ -23,7 +23,8 @@ class TorchPeer {
   // /usr/bin/python3 (Debian's python3-torch), then python3 of the PATH when its torch is another
   // one. not_found when neither can import torch.
   static Expected<std::vector<TorchPeer>> find();
-  // One step of a network of train_networks(), timed for that long. `plain`: as it is, MKL's slow path included.
+  // One step of a network of train_networks(), timed for that long. `plain`: as it is, MKL's slow
+  // path included.
   Expected<TorchFigure> step(const std::string& model, int threads, double seconds,
                              bool plain = false) const;
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "troupe/apps/bench/rows.hpp"
+#include "troupe/apps/bench/tensorflow_peer.hpp"
 #include "troupe/apps/bench/torch_peer.hpp"
 #include "troupe/apps/bench/train_networks.hpp"
 #include "troupe/apps/compile_here.hpp"
@@ -62,6 +64,29 @@ void compare(BenchRow& row, std::string peer, double peer_value) {
   row.ratio = row.value / peer_value;
 }
 
+// The first is what the row is compared with, the others are told.
+void take(BenchRow& row, const std::string& peer, double ms) {
+  if (row.peer.empty())
+    compare(row, peer, ms);
+  else
+    row.details["ms of " + peer] = fmt::format("{:.4f}", ms);
+}
+
+Status beside(const TorchPeer& peer, const std::string& network, int threads, double seconds,
+              BenchRow& row) {
+  TROUPE_TRY(const TorchFigure figure, peer.step(network, threads, seconds));
+  take(row, figure.name(), figure.ms);
+  if (figure.mkl.empty()) return ok_status();
+  if (figure.mkl == "slow path") {
+    TROUPE_LOG(warning, "bench",
+               figure.name() + ": slower than it could be, for want of a C compiler (cc)");
+    return ok_status();
+  }
+  TROUPE_TRY(const TorchFigure plain, peer.step(network, threads, seconds, true));
+  take(row, plain.name(), plain.ms);
+  return ok_status();
+}
+
 CompileRequest request_of(const TrainStep& step) {
   auto port = [](Output o) {
     return PortName{o.graph().node(o.node()).name, int(o.port().index), false};
@@ -108,34 +133,25 @@ Expected<BenchRow> peak_bytes() {
 }  // namespace
 
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
-  std::vector<TorchPeer> peers;
+  std::vector<TorchPeer> torch;
+  std::optional<TensorflowPeer> tensorflow;
   if (options.peer == "torch") {
-    TROUPE_TRY(peers, TorchPeer::find());
+    TROUPE_TRY(torch, TorchPeer::find());
   }
+  if (options.peer == "tensorflow") {
+    TROUPE_TRY(tensorflow, TensorflowPeer::find());
+  }
+  const double seconds = kSecondsPerRound * options.rounds;
   std::vector<BenchRow> rows;
   for (const TrainNetwork& network : train_networks()) {
     for (int threads : options.threads) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
       TROUPE_TRY(BenchRow row, time_step(network, threads, options));
-      // The first is what the row is compared with, the others are told.
-      auto take = [&](const TorchFigure& figure) {
-        if (row.peer.empty())
-          compare(row, figure.name(), figure.ms);
-        else
-          row.details["ms of " + figure.name()] = fmt::format("{:.4f}", figure.ms);
-      };
-      for (const TorchPeer& peer : peers) {
-        double seconds = kSecondsPerRound * options.rounds;
-        TROUPE_TRY(TorchFigure figure, peer.step(network.name, threads, seconds));
-        take(figure);
-        if (figure.mkl.empty()) continue;
-        if (figure.mkl == "slow path") {
-          TROUPE_LOG(warning, "bench",
-                     figure.name() + ": slower than it could be, for want of a C compiler (cc)");
-          continue;
-        }
-        TROUPE_TRY(TorchFigure plain, peer.step(network.name, threads, seconds, true));
-        take(plain);
+      for (const TorchPeer& peer : torch)
+        TROUPE_TRY(beside(peer, network.name, threads, seconds, row));
+      if (tensorflow) {
+        TROUPE_TRY(const auto figures, tensorflow->step(network.name, threads, seconds));
+        for (const TensorflowFigure& figure : figures) take(row, figure.name(), figure.ms);
       }
       rows.push_back(std::move(row));
     }

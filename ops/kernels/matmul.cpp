@@ -66,7 +66,7 @@ class MatMulKernel final : public Kernel {
     Matrix<const T> left{a, transpose_a_ ? m : k, transpose_a_};
     Matrix<const T> right{b, transpose_b_ ? k : n, transpose_b_};
     const GemmChunks split = gemm_chunks(m, n, k);
-    if (std::is_same_v<T, float> && split.by_rows && split.chunks.count > 1 && !transpose_a_)
+    if (PackedProduct<T>::kPacks && split.by_rows && split.chunks.count > 1 && !transpose_a_)
       return by_rows(c, split.chunks.count, {.m = m, .n = n, .k = k, .lda = k, .ldc = n}, a, right,
                      product);
     return parallel_chunks(c, split.chunks.count, [&](std::int64_t i) {

@@ -27,6 +27,13 @@ struct ProductSizes {
 template <class T>
 class PackedProduct {
  public:
+  // Whether products have a layout of their own, rather than a copy.
+#if TROUPE_ONEDNN
+  static constexpr bool kPacks = std::is_same_v<T, float>;
+#else
+  static constexpr bool kPacks = false;
+#endif
+
   static Expected<std::shared_ptr<const PackedProduct>> make(
       const ProductSizes& sizes, [[maybe_unused]] const PackedProduct* packs = nullptr) {
     auto product = std::shared_ptr<PackedProduct>(new PackedProduct(sizes));

@@ -8,7 +8,7 @@ runs=${RUNS:-20}
 bench_hashes() { "$TROUPE" bench train --only .t --rounds 1 --output json --quiet "$@"; }
 bench_hashes --threads 1 2 3 >"$scratch/here"
 bench_hashes --threads 1 2 --cluster local:2 >"$scratch/cluster"
-for model in mlp lenet; do
+for model in mlp lenet resnet20 char_lstm; do
   jq -r --arg m "train.$model." '.[] | select(.name | startswith($m)) | .params_sha256' \
     "$scratch/here" "$scratch/cluster" >"$scratch/hashes"
   figure "bench rows of $model: threads 1 2 3, local:2" "$(sort -u "$scratch/hashes")"

@@ -1,4 +1,4 @@
-// PyTorch as a yardstick, where it is not there, and where MKL would slow it down.
+// PyTorch and TensorFlow as yardsticks, where they are not there, and where MKL would slow it down.
 #include <doctest/doctest.h>
 
 #include "tests/apps/command.hpp"
@@ -33,6 +33,20 @@ TEST_CASE("without PyTorch the benchmark beside it says so, and how to get it") 
   CHECK(json.code == 1);
   CHECK_MESSAGE(contains(last_line(json.out), "apt install python3-torch"), json.out);
   CHECK(json.json()["code"] == "not_found");
+}
+
+TEST_CASE("without TensorFlow the benchmark beside it says so, and how to get it") {
+  TemporaryDir dir;
+  dir.write("tensorflow.py", "raise ImportError('for a test')\n");
+  const std::string bench = "PYTHONPATH=" + dir.path() + " " + troupe_program() + " bench ";
+  for (const char* group : {"train", "step"}) {
+    Ended text = shell_command(bench + group + " --peer tensorflow");
+    CHECK(text.code == 1);
+    CHECK_MESSAGE(contains(last_line(text.err), "tensorflow-cpu"), text.err);
+  }
+  Ended other = shell_command(bench + "channel --peer tensorflow");
+  CHECK(other.code == 2);
+  CHECK_MESSAGE(contains(other.err, "of the groups train and step"), other.err);
 }
 
 TEST_CASE("a library that tells MKL to take its fast path is made with a C compiler") {

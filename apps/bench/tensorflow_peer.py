@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Times one step of a small network in TensorFlow, for `troupe bench --peer tensorflow`.
+
+usage: tensorflow_peer.py MODEL THREADS SECONDS MODE
+       MODEL: mlp, lenet, resnet20, char_lstm: a training step; null: ten nodes that do nothing
+       MODE:  graph (a session of version 1, made callable), function (tf.function)
+prints one line of JSON: {"tensorflow": version, "model": ..., "mode": ..., "ms": median, "p99": ...}
+
+TensorFlow is set up as well as it can be on a CPU: in graph mode the session runs in the caller's
+thread (inter_op_parallelism_threads = -1), freed memory is kept by malloc rather than given back to
+the kernel at each step. The latter must be in the environment before the process begins, so the
+script starts itself a second time.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+
+def run_again(threads):
+    env = dict(os.environ)
+    env["MALLOC_MMAP_THRESHOLD_"] = str(4 << 30)
+    env["MALLOC_TRIM_THRESHOLD_"] = str(8 << 30)
+    env["OMP_NUM_THREADS"] = str(threads)
+    env["CUDA_VISIBLE_DEVICES"] = ""
+    env["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    env["TROUPE_TENSORFLOW_PEER"] = "tuned"
+    return subprocess.run([sys.executable] + sys.argv, env=env).returncode
+
+
+def channels_of(x):
+    return int(x.shape[-1])
+
+
+class Network:
+    """Variables in the order in which a network asks for them: made by the first pass through it,
+    the same ones again in each later one."""
+
+    def __init__(self, tf, random):
+        self.tf, self.random = tf, random
+        self.weights, self.averages = [], []
+        self.begin()
+
+    def begin(self):
+        self.taken = {"weights": 0, "averages": 0}
+        self.moved = []  # (average, value of this batch)
+
+    def take(self, kind, value):
+        known = getattr(self, kind)
+        if self.taken[kind] == len(known):
+            known.append(self.tf.Variable(value(), trainable=kind == "weights"))
+        self.taken[kind] += 1
+        return known[self.taken[kind] - 1]
+
+    def weight(self, shape, fan_in):
+        return self.take("weights", lambda: (
+            self.random.uniform(-1, 1, shape) / fan_in ** 0.5).astype("float32"))
+
+    def dense(self, x, size):
+        width = channels_of(x)
+        return self.tf.nn.bias_add(self.tf.matmul(x, self.weight([width, size], width)),
+                                   self.weight([size], width))
+
+    def conv(self, x, size, channels, stride=1, bias=True):
+        around = size // 2
+        fan_in = size * size * channels_of(x)
+        y = self.tf.nn.conv2d(x, self.weight([size, size, channels_of(x), channels], fan_in), stride,
+                              [[0, 0], [around, around], [around, around], [0, 0]])
+        return self.tf.nn.bias_add(y, self.weight([channels], fan_in)) if bias else y
+
+    def norm(self, x):
+        channels = channels_of(x)
+        numbers = lambda value: lambda: self.random.uniform(value, value, [channels]).astype(
+            "float32")
+        y, mean, variance = self.tf.compat.v1.nn.fused_batch_norm(
+            x, self.take("weights", numbers(1)), self.take("weights", numbers(0)), epsilon=1e-5,
+            is_training=True)[:3]
+        self.moved += [(self.take("averages", numbers(0)), mean),
+                       (self.take("averages", numbers(1)), variance)]
+        return y
+
+
+def mlp(net, x):
+    relu = net.tf.nn.relu
+    return net.dense(relu(net.dense(relu(net.dense(x, 512)), 512)), 10)
+
+
+def lenet(net, x):
+    tf = net.tf
+    for channels in (32, 64):
+        x = tf.nn.max_pool2d(tf.nn.relu(net.conv(x, 5, channels)), 2, 2, "VALID")
+    return net.dense(tf.nn.relu(net.dense(tf.reshape(x, [64, 7 * 7 * 64]), 512)), 10)
+
+
+def resnet20(net, x):
+    relu = net.tf.nn.relu
+    x = relu(net.norm(net.conv(x, 3, 16, bias=False)))
+    for channels in (16, 32, 64):
+        for block in range(3):
+            stride = 2 if block == 0 and channels > 16 else 1
+            y = relu(net.norm(net.conv(x, 3, channels, stride, False)))
+            y = net.norm(net.conv(y, 3, channels, bias=False))
+            if stride > 1:
+                x = net.norm(net.conv(x, 1, channels, stride, False))
+            x = relu(x + y)
+    return net.dense(net.tf.reduce_mean(x, [1, 2]), 10)
+
+
+def char_lstm(net, x):
+    """Two layers in a while loop, as dynamic_rnn makes it."""
+    tf, time_, batch, units = net.tf, 50, 32, 256
+    layers = []
+    inputs = tf.gather(net.weight([128, units], 1), x)
+    for _ in range(2):
+        layers.append((tf.identity(net.weight([2 * units, 4 * units], units)),
+                       tf.identity(net.weight([4 * units], units))))
+    read = tf.TensorArray(tf.float32, time_, element_shape=[batch, units]).unstack(inputs)
+    written = tf.TensorArray(tf.float32, time_, element_shape=[batch, units])
+
+    def cell(x, h, c, layer):
+        gates = tf.nn.bias_add(tf.matmul(tf.concat([x, h], 1), layer[0]), layer[1])
+        i, f, g, o = tf.split(gates, 4, 1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        return tf.sigmoid(o) * tf.tanh(c), c
+
+    def body(t, h0, c0, h1, c1, written):
+        h0, c0 = cell(read.read(t), h0, c0, layers[0])
+        h1, c1 = cell(h0, h1, c1, layers[1])
+        return t + 1, h0, c0, h1, c1, written.write(t, h1)
+
+    zero = tf.zeros([batch, units])
+    last = tf.while_loop(lambda t, *_: t < time_, body,
+                         (tf.constant(0), zero, zero, zero, zero, written),
+                         maximum_iterations=time_)
+    return net.dense(tf.reshape(last[-1].stack(), [time_ * batch, units]), 128)
+
+
+# The network, the shape of its batch (of numbers below a limit, or of noise), how many labels of
+# how many kinds, the rate of SGD.
+MODELS = {
+    "mlp": (mlp, [100, 784], None, 100, 10, 1e-2),
+    "lenet": (lenet, [64, 28, 28, 1], None, 64, 10, 1e-2),
+    "resnet20": (resnet20, [64, 32, 32, 3], None, 64, 10, 1e-1),
+    "char_lstm": (char_lstm, [50, 32], 128, 50 * 32, 128, 1e-1),
+}
+
+
+def loss_of(tf, network, net, x, y):
+    net.begin()
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=y.read_value(), logits=network(net, x.read_value())))
+
+
+def graph_session(tf, threads):
+    return tf.compat.v1.Session(config=tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=threads, inter_op_parallelism_threads=-1))
+
+
+def training_step(tf, model, threads, mode):
+    import numpy
+    network, shape, limit, count, kinds, rate = MODELS[model]
+    random = numpy.random.default_rng(7)
+    batch = random.integers(0, limit, shape) if limit else random.standard_normal(shape, "float32")
+    x = tf.Variable(batch.astype("int32") if limit else batch, trainable=False)
+    y = tf.Variable(random.integers(0, kinds, count).astype("int32"), trainable=False)
+    net = Network(tf, random)
+    if mode == "graph":
+        loss = loss_of(tf, network, net, x, y)
+        train = tf.compat.v1.train.MomentumOptimizer(rate, 0.9).minimize(loss, var_list=net.weights)
+        moves = [average.assign_sub(0.1 * (average - value)) for average, value in net.moved]
+        session = graph_session(tf, threads)
+        session.run(tf.compat.v1.global_variables_initializer())
+        return session.make_callable(tf.group(train, *moves))
+    loss_of(tf, network, net, x, y)  # makes the variables
+    speeds = [tf.Variable(tf.zeros_like(w), trainable=False) for w in net.weights]
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = loss_of(tf, network, net, x, y)
+        gradients = tape.gradient(loss, net.weights)
+        for weight, speed, gradient in zip(net.weights, speeds, gradients):
+            tf.raw_ops.ResourceApplyMomentum(
+                var=weight.handle, accum=speed.handle, lr=rate,
+                grad=tf.convert_to_tensor(gradient), momentum=0.9)
+        for average, value in net.moved:
+            average.assign_sub(0.1 * (average - value))
+        return loss
+
+    return lambda: step().numpy()  # which is there when the step is done
+
+
+def null_step(tf, threads, mode):
+    def nodes():
+        last = None
+        for _ in range(10):
+            with tf.control_dependencies([last] if last is not None else []):
+                last = tf.no_op()
+        return last
+
+    if mode == "graph":
+        last = nodes()
+        return graph_session(tf, threads).make_callable(last)
+
+    @tf.function
+    def step():
+        nodes()
+
+    return step
+
+
+def main():
+    model, threads, seconds, mode = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+    if os.environ.get("TROUPE_TENSORFLOW_PEER") != "tuned":
+        sys.exit(run_again(threads))
+    import tensorflow as tf
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    if mode == "graph":
+        tf.compat.v1.disable_v2_behavior()
+        tf.compat.v1.enable_resource_variables()
+    step = (null_step(tf, threads, mode) if model == "null" else
+            training_step(tf, model, threads, mode))
+    for _ in range(20 if model != "null" else 1000):
+        step()
+    times = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 9:
+        begin = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - begin)
+    times.sort()
+    print(json.dumps({"tensorflow": tf.__version__, "model": model, "threads": threads,
+                      "mode": mode, "steps": len(times), "ms": 1e3 * times[len(times) // 2],
+                      "p99": 1e3 * times[int(len(times) * 0.99)]}))
+
+
+if __name__ == "__main__":
+    main()
