@@ -23,6 +23,11 @@ bool structural(Role role) {
   }
 }
 
+std::int64_t int_attr(const NodeDef& node, std::string_view name, std::int64_t otherwise) {
+  const auto at = node.attrs.find(name);
+  return at == node.attrs.end() ? otherwise : *at->second.get<std::int64_t>();
+}
+
 // What the client calls a loop: _LoopBody is NAME/begin.
 std::string loop_name(const NodeDef& body) {
   return original_name(body).substr(0, original_name(body).rfind('/'));
@@ -177,6 +182,7 @@ class Flattener {
     frame.next = numbering_.index[from.next];
     frame.first_slot = std::uint32_t(plan_.slots.size());
     frame.variables = std::uint32_t(graph_.nodes[from.next].out_types.size());
+    frame.window = std::uint32_t(int_attr(graph_.nodes[from.body], kWindowAttr, 1));
     plan_frame_[f] = std::uint32_t(plan_.frames.size());
     plan_.frames.push_back(std::move(frame));
   }
@@ -250,12 +256,16 @@ class Flattener {
     PlanInfo info;
     info.name = def.name;
     info.replica = def.replica;
-    info.random_key = hash_combine(hash_text(original_name(def), graph_.seed),
-                                   std::uint64_t(std::max(def.replica, 0)));
+    // The parts of a loop on several devices draw as one.
+    const bool loop = op.def.role == Role::loop_body;
+    info.random_key =
+        hash_combine(hash_text(loop ? loop_name(def) + "/begin" : original_name(def), graph_.seed),
+                     std::uint64_t(std::max(def.replica, 0)));
     info.epoch = epoch_of(def);
     if (op.def.role == Role::external) info.external = &op.def.external;
     if (op.def.role == Role::send || op.def.role == Role::recv)
-      info.channel = ChannelId(*def.attrs.find("channel")->second.get<std::int64_t>());
+      info.channel = ChannelId(int_attr(def, "channel", 0));
+    info.lag = std::uint32_t(int_attr(def, kLagAttr, 0));
     return info;
   }
 

@@ -9,8 +9,11 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(StepGraph& step, const Target& target)
-      : step_(step), ops_(*target.ops), target_(target), out_(step) {}
+  Cutter(StepGraph& step, const SpreadLoops& loops, const Target& target)
+      : step_(step), loops_(loops), ops_(*target.ops), target_(target), out_(step) {
+    for (std::uint32_t f = 1; f < loops.parts.size(); ++f)
+      for (const LoopPart& part : loops.parts[f]) ended_by_.emplace(part.next, f);
+  }
 
   Expected<Partitions> run() {
     TROUPE_TRY(find_devices());
@@ -60,8 +63,10 @@ class Cutter {
   }
 
   Status cut(NodeId id) {
-    NodeDef node = std::move(step_.graph.nodes[id]);
     const std::uint32_t home = home_of(id);
+    const auto ends = ended_by_.find(id);
+    if (ends != ended_by_.end()) send_to_next(ends->second);
+    NodeDef node = std::move(step_.graph.nodes[id]);
     const OpInfo& op = op_of(node, ops_);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       Port& in = node.inputs[i];
@@ -82,9 +87,31 @@ class Cutter {
       if (moved(c).op == kFeedOp) continue;  // there from the start
       control.push_back(home_of(c) == home ? out_.node(c) : signal(c, home));
     }
+    if (ends != ended_by_.end()) {
+      const std::vector<NodeId>& sends = sends_[{ends->second, home}];
+      control.insert(control.end(), sends.begin(), sends.end());
+    }
     node.control = std::move(control);
     out_.map(id, append(std::move(node), home));
     return ok_status();
+  }
+
+  // What the ends of a loop's parts take from each other: an iteration waits for all that it sends.
+  void send_to_next(std::uint32_t loop) {
+    for (const LoopPart& part : loops_.parts[loop])
+      if (!out_.has(part.next))
+        for (Port in : step_.graph.nodes[part.next].inputs) local(in, home_of(part.next));
+  }
+
+  // The loop, if any, in whose iterations what crosses is made.
+  std::uint32_t loop_of(NodeId old_id) const {
+    return old_id < loops_.of_node.size() ? loops_.of_node[old_id] : 0;
+  }
+  NodeId begin_of(std::uint32_t loop, std::uint32_t home) const {
+    const auto& parts = loops_.parts[loop];
+    return std::find_if(parts.begin(), parts.end(),
+                        [&](const LoopPart& p) { return home_of(p.begin) == home; })
+        ->begin;
   }
 
   // A list goes from device to device of one process as it is, where its elements can be read.
@@ -129,6 +156,8 @@ class Cutter {
     channel.to = to;
     channel.dtype = port < 0 ? DType::u8 : producer.out_types[std::size_t(port)];
     channel.shape = port < 0 ? PartialShape{0} : producer.out_shapes[std::size_t(port)];
+    const std::uint32_t loop = loop_of(old_id);
+    if (loop != 0) channel.loop = moved(begin_of(loop, from)).name;
     channel.name = port < 0 ? "^" + producer.name : producer.name + ":" + std::to_string(port);
 
     NodeDef send = made(kSendOp, producer, channel);
@@ -136,7 +165,11 @@ class Cutter {
     send.control = std::move(control);
     send.device = result_.devices[from].name.text();
     NodeDef recv = made(kRecvOp, producer, channel);
-    append(std::move(send), from);
+    if (auto lag = producer.attrs.find(kLagAttr); lag != producer.attrs.end())
+      recv.attrs.insert(*lag);
+    if (loop != 0) recv.control = {out_.node(begin_of(loop, to))};
+    const NodeId sent = append(std::move(send), from);
+    if (loop != 0) sends_[{loop, from}].push_back(sent);
     recv.out_types = {channel.dtype};
     recv.out_shapes = {channel.shape};
     recv.device = result_.devices[to].name.text();
@@ -188,9 +221,12 @@ class Cutter {
   }
 
   StepGraph& step_;
+  const SpreadLoops& loops_;
   const OpRegistry& ops_;
   const Target& target_;
   Rewriter out_;
+  std::map<NodeId, std::uint32_t> ended_by_;  // old _LoopNext: its loop
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<NodeId>> sends_;  // loop, partition
   Partitions result_;
   std::vector<std::uint32_t> old_home_;
   std::vector<Port> fetched_;
@@ -241,8 +277,8 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
   }
 }
 
-Expected<Partitions> partition(StepGraph& step, const Target& target) {
-  return Cutter(step, target).run();
+Expected<Partitions> partition(StepGraph& step, const SpreadLoops& loops, const Target& target) {
+  return Cutter(step, loops, target).run();
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "troupe/graph/control/spread.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
@@ -15,7 +16,9 @@ namespace troupe {
 // One _Send and _Recv per (source port, destination device), one _Copy per (tensor, space). What
 // crosses is in host memory. A control edge that crosses waits for a data channel from the same
 // node when there is one; else it gets a channel of its own, whose _Send has no data input and
-// carries an empty u8[0]. Feeds are slots of every partition that reads them: never sent.
+// carries an empty u8[0]. Feeds are slots of every partition that reads them: never sent. In a loop
+// over several devices a _Recv comes after the _LoopBody of its part, and a _Send before the
+// _LoopNext of its.
 struct Partitions {
   std::vector<TargetDevice> devices;   // sorted; at least one
   std::vector<std::uint32_t> of_node;  // partition of each node; kNoNode for feeds, handles
@@ -29,6 +32,6 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
                          MemorySpace device);
 
 // REQUIRES: every node but feeds has a full device of the target.
-Expected<Partitions> partition(StepGraph& step, const Target& target);
+Expected<Partitions> partition(StepGraph& step, const SpreadLoops& loops, const Target& target);
 
 }  // namespace troupe

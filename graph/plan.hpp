@@ -63,6 +63,8 @@ struct PlanFrame {
   std::uint32_t first_slot = 0, slots = 0;
   std::uint32_t loop = 0, body = 0, next = 0;  // nodes; of frame 0 none
   std::uint32_t variables = 0;
+  // Iterations of one loop that its parts on several devices have under way at once, at most.
+  std::uint32_t window = 1;
 };
 
 // What is read once per node or less: for making kernels, for errors, traces and requests.
@@ -77,6 +79,9 @@ struct PlanInfo {
   std::vector<std::uint32_t> handles;  // resources of all its handle inputs
   std::uint32_t epoch = 0;             // ordered reads: those of one epoch and container join
   ChannelId channel = 0;               // send, recv
+  // Of a recv in a loop: it takes what was sent so many iterations before its own; in the first
+  // ones nothing.
+  std::uint32_t lag = 0;
 };
 
 // A resource that the partition touches, on the partition's own device; without a name, the one of
@@ -115,15 +120,16 @@ struct Plan {
   bool writes = false;  // has nodes that leave a key (External::commits)
 };
 
-// One cross-partition edge. Its tag is (attempt, channel, iteration numbers outermost to
-// innermost); the static frame path is fixed here, so both sides agree without talking.
+// One cross-partition edge. Its tag is (attempt, channel, turn). Outside of loops there is one
+// turn; in a frame they are its iterations, counted from 1 over the whole step. All parts of a loop
+// go through the same ones in the same order, so both sides agree without talking.
 struct Channel {
   ChannelId id = 0;
   std::uint32_t from = 0, to = 0;  // partition indices
   DType dtype = DType::invalid;
   PartialShape shape;
-  std::vector<std::string> frames;  // static frame path, outermost first; empty outside loops
-  std::string name;                 // "node:port", for people
+  std::string loop;  // in whose iterations it carries; empty outside
+  std::string name;  // "node:port", for people
 };
 
 // What compile() makes of one step. Partition i runs on the device plans[i].device.

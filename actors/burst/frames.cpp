@@ -72,6 +72,14 @@ void StepState::State::run_next(std::uint32_t i, bool dead) {
   finish(frame.loop, false);
 }
 
+// Hands the predicate on, to all parts of a loop, once all that it comes after is over.
+void StepState::State::run_condition(std::uint32_t i) {
+  const LoadedPlan::Node& node = nodes[i];
+  if (park_unless_done(i, 0, true)) return;
+  slots[node.first_slot] = take(program->input_slots()[node.first_input]);
+  finish(i, false);
+}
+
 // A list, and what is pushed onto it: of a branch that is not taken an entry without a value.
 void StepState::State::run_keep(std::uint32_t i) {
   const LoadedPlan::Node& node = nodes[i];
@@ -143,6 +151,7 @@ void StepState::State::begin_iteration(std::uint32_t f) {
   make_room();
   forget_waits();
   reset_frame(frame);
+  ++turns[f];
   draws[f] = hash_combine(draws[frame.parent] ^ program->random_key(frame.loop),
                           std::uint64_t(iterations[f]));
   complete(frame.body, false);  // which drops what nobody reads

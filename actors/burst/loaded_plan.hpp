@@ -73,6 +73,7 @@ class LoadedPlan {
   const std::vector<std::uint32_t>& readers() const { return readers_; }  // initial, per slot
   const std::vector<std::uint32_t>& roots() const { return roots_; }      // ready at the start
   std::uint64_t random_key(std::uint32_t node) const { return random_keys_[node]; }
+  std::uint32_t lag(std::uint32_t recv) const { return plan_->info[recv].lag; }
   // The Recv of a channel, or kNoNode.
   std::uint32_t recv(ChannelId channel) const;
   // Has nodes that wait for the outside, or a Merge: what needs a flag of its own per step.

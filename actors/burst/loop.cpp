@@ -77,7 +77,7 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
     case Role::send:
       return run_send(node, dead);
     case Role::recv:
-      return want(node, dead);
+      return nodes[node].frame == 0 ? want(node, dead) : want_in_turn(node);
     case Role::loop:
       return run_loop(node, dead);
     case Role::loop_next:
@@ -93,6 +93,8 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
       return program->asynchronous() ? issue_kernel(node) : run_kernel(node);
     case Role::switch_:
       return run_switch(node);
+    case Role::loop_cond:
+      return run_condition(node);
     case Role::kept:
       return run_kept(node);
     case Role::copy:
@@ -128,7 +130,7 @@ void StepState::State::run_send(std::uint32_t i, bool dead) {
     static const Tensor nothing = Tensor::of<std::uint8_t>(Shape{0}, {});
     tensor = nothing;
   }
-  outbox->send(program->plan().info[i].channel, Tag{}, std::move(tensor), dead);
+  outbox->send(program->plan().info[i].channel, tag_of(i), std::move(tensor), dead);
   finish(i, false);
 }
 

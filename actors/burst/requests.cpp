@@ -77,18 +77,23 @@ void StepState::State::drain() {
 void StepState::State::handle(TensorArrival& arrival) {
   if (failing()) return;
   const std::uint32_t node = program->recv(arrival.channel);
-  if (node == kNoNode || arrival.tag.depth() != 0)
+  if (node == kNoNode || arrival.tag.depth() != (nodes[node].frame == 0 ? 0 : 1))
     return fail(kNoNode,
                 invalid_argument("a tensor arrived on channel " + std::to_string(arrival.channel) +
                                  ", which this partition does not receive"));
+  if (nodes[node].frame != 0) return keep_for_its_turn(node, arrival);
   if (external[node] & kArrived) return;  // sent again
+  receive(node, arrival);
+}
+
+void StepState::State::receive(std::uint32_t recv, TensorArrival& arrival) {
   if (arrival.dead) {
-    external[node] |= kIsDead;
-  } else if (nodes[node].outputs > 0) {
-    Status placed = place(node, nodes[node].first_slot, std::move(arrival.tensor));
-    if (!placed.ok()) return fail(node, placed);
+    external[recv] |= kIsDead;
+  } else if (nodes[recv].outputs > 0) {
+    Status placed = place(recv, nodes[recv].first_slot, std::move(arrival.tensor));
+    if (!placed.ok()) return fail(recv, placed);
   }
-  arrived(node);
+  arrived(recv);
 }
 
 void StepState::State::handle(RequestAnswer& answer) {

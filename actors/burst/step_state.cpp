@@ -61,6 +61,7 @@ StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program)
   ready.resize(nodes.size() * (program->has_loops() ? 2 : 1));
   draws.resize(std::max<std::size_t>(program->plan().frames.size(), 1));
   iterations.resize(draws.size());
+  turns.resize(draws.size());
   if (program->has_external()) external.resize(nodes.size());
 }
 
@@ -94,6 +95,8 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   waits.clear();
   issued.clear();
   streams.clear();
+  if (program->has_loops()) std::fill(turns.begin(), turns.end(), 0);
+  early.clear();
   keys.assign(plan.resources.size(), 0);
   started = over = aborted = false;
   return {};

@@ -166,7 +166,7 @@ void route(WorkerSelf self, const PreparedStep& prepared, Loading& loading) {
       loading.routes->routes[channel.id] = std::move(route);
     } else if (owner[channel.to] == me) {
       loading.inbound.push_back({channel.id, owner[channel.from], channel.to, channel.dtype,
-                                 channel.shape, !channel.frames.empty()});
+                                 channel.shape, !channel.loop.empty()});
     }
   }
 }

@@ -80,6 +80,10 @@ Status check_loop(const NodeDef& loop, const FunctionDef& cond, const FunctionDe
       !cond.result_shapes[0].accepts(Shape{}))
     return invalid_argument("the condition of a loop is one bool, which " + where +
                             " does not return");
+  const auto* window = attr<std::int64_t>(loop, "window");
+  if (window && (*window < 1 || *window > kWidestWindow))
+    return invalid_argument("`window` is " + std::to_string(*window) + ", not one of 1 to " +
+                            std::to_string(kWidestWindow));
   const std::int64_t variables = *attr<std::int64_t>(loop, "variables");
   if (variables < 0 || std::size_t(variables) != body.result_types.size() ||
       std::size_t(variables) > body.arguments.size())

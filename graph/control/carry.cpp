@@ -199,7 +199,7 @@ void Inliner::add_to_next(LoopFrame& frame, Port next) {
 // A node that takes nothing, among those around the loop.
 Value Inliner::before_loop(LoopFrame& frame, NodeDef node) {
   node.colocate.push_back(out_.graph().nodes[frame.begin].name);
-  const bool free = frame.around.loop.empty();
+  const bool free = frame.around.frame == 0;
   if (!free) anchor(node, {}, frame.around);
   const NodeId made = append(std::move(node));
   return {{made, 0}, free ? kNoNode : frame.around.pivot, !free};

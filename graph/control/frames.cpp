@@ -57,24 +57,6 @@ class FrameSearch {
 
 }  // namespace
 
-Status on_one_device(const GraphDef& graph, const Frames& frames, const OpRegistry& ops) {
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const std::uint32_t f = frames.of_node[id];
-    const NodeDef& node = graph.nodes[id];
-    if (f == 0 || is_handle(role_of(node, ops))) continue;
-    const NodeDef& body = graph.nodes[frames.frames[f].body];
-    const NodeDef& around = frames.frames[f].parent == 0
-                                ? body
-                                : graph.nodes[frames.frames[frames.frames[f].parent].body];
-    if (node.device != body.device || body.device != around.device)
-      return in_node(unimplemented("it is on " + node.device + ", the loop around it on " +
-                                   (node.device != body.device ? body : around).device +
-                                   "; a loop runs on one device"),
-                     node);
-  }
-  return ok_status();
-}
-
 Expected<Frames> find_frames(const GraphDef& graph, const OpRegistry& ops) {
   return FrameSearch(graph, ops).run();
 }

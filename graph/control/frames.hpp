@@ -30,7 +30,4 @@ struct Frames {
 // frame beside or outside of its own.
 Expected<Frames> find_frames(const GraphDef& graph, const OpRegistry& ops);
 
-// unimplemented, naming the node, for a frame on several devices. REQUIRES: nodes are placed.
-Status on_one_device(const GraphDef& graph, const Frames& frames, const OpRegistry& ops);
-
 }  // namespace troupe

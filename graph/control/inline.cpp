@@ -169,6 +169,7 @@ std::vector<NodeId> Inliner::control_of(const Inlined& in, const NodeDef& node) 
 
 // Devices and colocation of the call hold where the body says nothing.
 void Inliner::locate(NodeDef& node, const Inlined& in, const Place& place) {
+  const bool names_no_device = node.device.empty();
   if (auto device = device_over(place.device, node.device); device.ok()) node.device = *device;
   if (node.replica < 0) node.replica = place.replica;
   for (std::string& other : node.colocate) {
@@ -177,7 +178,7 @@ void Inliner::locate(NodeDef& node, const Inlined& in, const Place& place) {
       other = out_.graph().nodes[in.nodes[id].front()].name;
   }
   if (node.colocate.empty()) node.colocate = place.colocate;
-  if (!place.loop.empty()) node.colocate.push_back(place.loop);
+  if (!place.loop.empty() && names_no_device) node.colocate.push_back(place.loop);
 }
 
 Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
@@ -202,7 +203,7 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
     in.values[id] = {value};
     return ok_status();
   }
-  if (op.role == Role::external && !place.loop.empty())
+  if (op.role == Role::external && place.frame != 0)
     return in_node(
         unimplemented(body.op + " in a loop: what asks for variables, queues, datasets or "
                                 "files stands outside of loops, but for reads of variables in the "
@@ -222,7 +223,7 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
   node.control = control_of(in, body);
   locate(node, in, place);
   // A constant may be there in a branch that is not taken: who reads it is not.
-  const bool free = body.op == "Const" && body.control.empty() && place.loop.empty();
+  const bool free = body.op == "Const" && body.control.empty() && place.frame == 0;
   if (!free) anchor(node, inputs, place);
   const bool joins = op.role == Role::merge &&
                      !std::all_of(inputs.begin(), inputs.end(),
@@ -242,7 +243,10 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
   NodeDef call = body;
   call.control = control_of(in, body);
   locate(call, in, place);
-  TROUPE_TRY(Lowered lowered, lower(call, std::move(inputs), place, wants_done));
+  Place here = place;
+  if (!body.device.empty()) here.loop.clear();
+  std::erase(call.colocate, place.loop);  // each node of its functions says that for itself
+  TROUPE_TRY(Lowered lowered, lower(call, std::move(inputs), std::move(here), wants_done));
   in.values[id] = std::move(lowered.outputs);
   in.nodes[id] = std::move(lowered.done);
   in.effects.insert(in.effects.end(), lowered.effects.begin(), lowered.effects.end());

@@ -63,7 +63,8 @@ std::vector<Output> LoopGradient::run() {
   spec.attrs = {{"cond", make_condition()},
                 {"body", body},
                 {"variables", std::int64_t(reverse_variables_)},
-                {"reverses", std::int64_t(reverses_)}};
+                {"reverses", std::int64_t(reverses_)},
+                {"window", loop_.attrs.at("window")}};
   const Op made = c_.g.add(std::move(spec));
   for (std::size_t r = 0; r < results_.size(); ++r) dx[results_[r].input] = made.output(int(r) + 1);
   return dx;

@@ -109,7 +109,7 @@ void Inliner::make_constants(const FunctionDef& f, const Place& before, const Pl
     if (auto device = device_over(before.device, node.device); device.ok())
       constant.device = *device;
     if (!before.loop.empty()) constant.colocate.push_back(before.loop);
-    const bool free = around.loop.empty();
+    const bool free = around.frame == 0;
     if (!free) anchor(constant, {}, around);
     const NodeId made = append(std::move(constant));
     out.index.emplace(&node, out.in_order.size());
@@ -123,6 +123,7 @@ Expected<NodeId> Inliner::begin_loop(const NodeDef& call, const Value& first,
                                      Constants& constants, const Place& place, const Place& inside,
                                      std::vector<Value>& before) {
   NodeDef begin = made("begin", kLoopBodyOp, call, inside);
+  begin.attrs.emplace(kWindowAttr, call.attrs.at("window"));
   const std::size_t variables = loop_variables(call);
   begin.inputs = {first.port};
   std::vector<Value> passed = {first};

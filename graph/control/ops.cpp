@@ -78,12 +78,13 @@ OpDef call_op(std::string name, std::string selector, std::vector<std::string> a
 }
 
 OpDef while_op() {
-  OpDef def =
-      call_op("While", "", {"cond: string", "body: string", "variables: int", "reverses: int = -1"},
-              "The first `variables` of the arguments, replaced by what body makes of all "
-              "arguments as long as cond says so of them. Argument `reverses`, if there is one, is "
-              "what a loop saved whose iterations this one goes through from the last to the "
-              "first.");
+  OpDef def = call_op(
+      "While", "",
+      {"cond: string", "body: string", "variables: int", "reverses: int = -1", "window: int = 10"},
+      "The first `variables` of the arguments, replaced by what body makes of all "
+      "arguments as long as cond says so of them. Argument `reverses`, if there is one, is "
+      "what a loop saved whose iterations this one goes through from the last to the "
+      "first. Over several devices up to `window` iterations are under way at once.");
   def.grad = loop_gradient;
   return def;
 }

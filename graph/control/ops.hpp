@@ -12,6 +12,8 @@
 namespace troupe {
 
 inline constexpr std::string_view kArgumentOp = "Argument";
+// Iterations of a loop that may be under way at once, at most.
+inline constexpr std::int64_t kWidestWindow = 1024;
 inline constexpr std::string_view kSavedOp = "Saved";
 inline constexpr std::string_view kSavedListOp = "SavedList";
 inline constexpr std::string_view kSavedTripsOp = "SavedTrips";

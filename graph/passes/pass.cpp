@@ -23,6 +23,7 @@ const std::map<std::string, OpInfo, std::less<>>& made_ops() {
       {std::string(kCopyOp), made_op(kCopyOp, Role::copy)},
       {std::string(kLoopBodyOp), made_op(kLoopBodyOp, Role::loop_body)},
       {std::string(kLoopNextOp), made_op(kLoopNextOp, Role::loop_next)},
+      {std::string(kLoopCondOp), made_op(kLoopCondOp, Role::loop_cond)},
       {std::string(kKeepOp), made_op(kKeepOp, Role::keep)},
       {std::string(kKeptOp), made_op(kKeptOp, Role::kept)},
   };

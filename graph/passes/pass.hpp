@@ -37,6 +37,12 @@ inline constexpr std::string_view kCopyOp = "_Copy";  // between memory spaces o
 inline constexpr std::string_view kLoopBodyOp = "_LoopBody";
 // Inputs the next predicate and the next values; outputs the last values.
 inline constexpr std::string_view kLoopNextOp = "_LoopNext";
+// Hands the predicate on, after its control inputs; of a loop over several devices.
+inline constexpr std::string_view kLoopCondOp = "_LoopCond";
+// Of a _LoopBody: how many iterations may be under way. Of a node in a loop: a node of another
+// device that comes after it does so that many iterations later.
+inline constexpr std::string_view kWindowAttr = "window";
+inline constexpr std::string_view kLagAttr = "_lag";
 // Beside a loop and the one that goes back over its iterations: a list with a value pushed onto it
 // that may be dead, and such a list without its last entry, and that.
 inline constexpr std::string_view kKeepOp = "_Keep";

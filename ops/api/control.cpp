@@ -123,12 +123,13 @@ Op detail::loop(const std::vector<Output>& first, const LoopBody& cond, const Lo
         {first[v].dtype(), options.shapes.empty() ? first[v].shape() : options.shapes[v]});
   }
   return loop(
-      first[0].graph().root(), types, [&] { return first; }, cond, body, std::move(site));
+      first[0].graph().root(), types, [&] { return first; }, cond, body, options.window,
+      std::move(site));
 }
 
 Op detail::loop(GraphBuilder& g, const std::vector<ValueType>& variables,
                 const std::function<std::vector<Output>()>& first, const LoopBody& cond,
-                const LoopBody& body, Site site) {
+                const LoopBody& body, std::int64_t window, Site site) {
   Attempts attempts(g);
   Op made;
   {
@@ -139,8 +140,10 @@ Op detail::loop(GraphBuilder& g, const std::vector<ValueType>& variables,
     for (const Output& value : bodies.captured()) call.inputs.push_back(value);
     std::vector<std::string> names;
     bodies.finish(call, names);
-    call.attrs = {
-        {"cond", names[0]}, {"body", names[1]}, {"variables", std::int64_t(variables.size())}};
+    call.attrs = {{"cond", names[0]},
+                  {"body", names[1]},
+                  {"variables", std::int64_t(variables.size())},
+                  {"window", window}};
     made = g.add(std::move(call));
   }
   attempts.keep();

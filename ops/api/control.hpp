@@ -167,6 +167,9 @@ struct LoopOptions {
   // Of the variables, where a shape changes from iteration to iteration; unless given, those of the
   // first values.
   std::vector<PartialShape> shapes = {};
+  // Of a loop over several devices: how many iterations may be under way at once, 1 to 1024 (the
+  // paper's parallel_iterations). Results do not depend on it.
+  std::int64_t window = 10;
 };
 
 // A variable of a loop as bodies get it: in the form of the first one.
@@ -182,7 +185,7 @@ Op loop(const std::vector<Output>& first, const LoopBody& cond, const LoopBody& 
 // The same of variables of these types, where the first values are made when the bodies are there.
 Op loop(GraphBuilder& g, const std::vector<ValueType>& variables,
         const std::function<std::vector<Output>()>& first, const LoopBody& cond,
-        const LoopBody& body, Site site);
+        const LoopBody& body, std::int64_t window, Site site);
 
 // Values in the form in which the first ones were given.
 template <class Variables>
@@ -217,8 +220,9 @@ auto call_with(F& f, const Variables& first, const std::vector<Output>& values) 
 // Values around the bodies are used as they are; a variable of the graph is read once, before the
 // loop.
 //
-// A loop runs on one device. Bodies write no variables and use no queues, datasets or files. Throws
-// Error, and leaves the graph as it was, where these do not agree.
+// A body's nodes run where the loop does, but for those that name another device. Bodies write no
+// variables and use no queues, datasets or files. Throws Error, and leaves the graph as it was,
+// where these do not agree.
 template <class Variables, class Cond, class BodyFunction>
 auto while_loop(const Variables& first, Cond&& cond, BodyFunction&& body,
                 const LoopOptions& options = {}, Site site = Site::here()) {

@@ -21,7 +21,6 @@ struct Writer {
 struct Around {
   Values scope;
   Writer writers[kStates];  // the last one of each, if there was any
-  bool names_devices = true;
   std::size_t functions = 0;  // that may be called
 };
 
@@ -113,7 +112,7 @@ class Builder {
   std::string device_of(const Statement& s, const Around& around) const {
     if (s.kind == Kind::read_weight) return device_of_weights();
     if (s.kind == Kind::read_state || is_effect(s.kind)) return device_of_state(s.value % kStates);
-    if (!around.names_devices || devices_.size() == 1) return "";
+    if (devices_.size() == 1) return "";
     if (uses_lists(program_, around.functions, s) ||
         (is_loop(s.kind) && uses_variables(program_, around.functions, s)))
       return devices_[0];
@@ -204,7 +203,7 @@ class Builder {
          joined(gives_text) + "}, [&](Function&, const Values& " + arguments + ") {");
     defined_.push_back(
         g_.function(name, takes, gives, [&](troupe::Function&, const std::vector<Output>& values) {
-          Around inside{.scope = inputs_, .names_devices = false, .functions = defined_.size()};
+          Around inside{.scope = inputs_, .functions = defined_.size()};
           for (std::size_t k = 0; k < values.size(); ++k)
             inside.scope.add(f.takes[k], {values[k], arguments + "[" + std::to_string(k) + "]"});
           return body(f.body, f.gives, inside);
@@ -472,11 +471,6 @@ class Builder {
     returned(s, s.types, results, name, around);
   }
 
-  Around in_loop(const Around& around) const {
-    Around inside = around;
-    inside.names_devices = false;
-    return inside;
-  }
   static void add(Around& inside, const std::vector<Type>& types, const std::vector<Output>& values,
                   std::size_t from, const std::string& name) {
     for (std::size_t v = 0; v < types.size(); ++v)
@@ -511,7 +505,7 @@ class Builder {
         [&](const auto& o) { return mod(o[0], constant(g_, std::int32_t(s.value + 1))); });
     First first = first_values(s, 2, around);
     auto inside = [&](const std::vector<Output>& v) {
-      Around all = in_loop(around);
+      Around all = around;
       all.scope.add(Type::integer, {v[0], variables + "[0]"});
       add(all, s.types, v, 1, variables);
       return all;
@@ -569,7 +563,7 @@ class Builder {
     std::string text;
     auto results = [&](const std::vector<Output>& state, const Output& x) {
       return aside(text, [&] {
-        Around inside = in_loop(around);
+        Around inside = around;
         add(inside, s.types, state, 0, variables);
         inside.scope.add(Type::number, {x, slice});
         auto returned = [&](Names names) {

@@ -265,7 +265,7 @@ TEST_CASE("the observer sees every stage in order") {
                 [&](std::string_view stage, const GraphDef&) { stages.emplace_back(stage); })
             .ok());
   CHECK(stages == std::vector<std::string>{"feeds", "prune", "lower", "fold", "cse", "sweep",
-                                           "order", "replicate", "place", "partition"});
+                                           "order", "replicate", "place", "spread", "partition"});
 }
 
 TEST_CASE("a pass of the program's own runs after the stage it names, unless switched off") {

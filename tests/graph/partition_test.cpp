@@ -33,7 +33,7 @@ TEST_CASE("a tensor crosses once to each device, whatever the number of its read
   for (std::uint32_t i = 0; i < c.channels.size(); ++i) {
     CHECK(c.channels[i].id == i);
     CHECK(c.channels[i].dtype == DType::f32);
-    CHECK(c.channels[i].frames.empty());
+    CHECK(c.channels[i].loop.empty());
     CHECK(c.plans[c.channels[i].from].device == kCpu);
   }
   CHECK(c.channels[0].name == "a:0");

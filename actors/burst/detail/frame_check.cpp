@@ -54,6 +54,7 @@ class FrameCheck {
         next.outputs != 0 || body.inputs != 0 || body.outputs + 1u != loop.inputs ||
         body.outputs < frame.variables)
       return bad(frame.loop, "has another number of variables than its body");
+    if (frame.window == 0) return bad(frame.loop, "has no iteration under way");
     loops_[frame.loop] = true;
     return ok_status();
   }
@@ -88,8 +89,6 @@ class FrameCheck {
   Status check_inside(std::uint32_t i) const {
     switch (p_.nodes[i].role) {
       case Role::external:
-      case Role::send:
-      case Role::recv:
         return unimplemented("plan: node '" + p_.info[i].name +
                              "' waits for what is outside of its loop's partition");
       case Role::placeholder:

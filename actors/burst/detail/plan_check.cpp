@@ -33,13 +33,15 @@ Status check_node(const Plan& p, std::uint32_t i) {
     case Role::enter:
     case Role::exit:
     case Role::next_iteration:
-    case Role::loop_cond:
       return bad("is part of a loop in another form than that of frames");
     case Role::switch_:
       if (node.inputs != 2 || node.outputs < 1) return bad("is no Switch");
       break;
     case Role::merge:
       if (node.inputs == 0 || node.outputs < 1 || node.outputs > 2) return bad("is no Merge");
+      break;
+    case Role::loop_cond:
+      if (node.inputs != 1 || node.outputs != 1) return bad("hands no predicate on");
       break;
     case Role::keep:
       if (node.inputs != 2 || node.outputs != 1) return bad("pushes nothing onto a list");
@@ -55,6 +57,9 @@ Status check_node(const Plan& p, std::uint32_t i) {
       break;
     case Role::recv:
       if (node.inputs != 0 || node.outputs > 1) return bad("is no Recv");
+      if (info.lag != 0 &&
+          (node.frame >= p.frames.size() || info.lag >= p.frames[node.frame].window))
+        return bad("takes what was sent before any iteration under way");
       break;
     case Role::external:
       if (info.external == nullptr) return bad("says nothing of what it asks for");

@@ -1,7 +1,7 @@
 // The inside of StepState. One file per question: step_state.cpp starts and ends a step, loop.cpp
-// runs nodes, frames.cpp repeats them and keeps values for loops that go back over them,
-// requests.cpp talks to the executor, tickets.cpp knows what is not done yet although it was
-// issued.
+// runs nodes, frames.cpp repeats them and keeps values for loops that go back over them, turns.cpp
+// receives what other parts of such a loop send in each iteration, requests.cpp talks to the
+// executor, tickets.cpp knows what is not done yet although it was issued.
 #pragma once
 
 #include <utility>
@@ -76,9 +76,17 @@ struct StepState::State {
   bool failing() const { return limit < nodes.size(); }
   KernelContext context(std::uint32_t node);
 
+  // turns.cpp
+  Tag tag_of(std::uint32_t send) const;
+  std::int64_t turn_of(std::uint32_t recv) const;
+  void keep_for_its_turn(std::uint32_t recv, TensorArrival& arrival);
+  void want_in_turn(std::uint32_t recv);
+  void receive(std::uint32_t recv, TensorArrival& arrival);
+
   // frames.cpp
   void run_loop(std::uint32_t node, bool dead);
   void run_next(std::uint32_t node, bool dead);
+  void run_condition(std::uint32_t node);
   void run_keep(std::uint32_t node);
   void run_kept(std::uint32_t node);
   bool truth(std::uint32_t node, std::uint32_t slot, bool& value);
@@ -148,8 +156,10 @@ struct StepState::State {
   // By frame: what its random numbers hang on (of frame 0 the run), and the iteration.
   std::vector<std::uint64_t> draws;
   std::vector<std::int64_t> iterations;
-  std::vector<Slot> carried;   // from one iteration to the next
-  std::vector<Issued> issued;  // asynchronous devices: in order of issue
+  std::vector<std::int64_t> turns;   // how many this step has begun, of each frame
+  std::vector<TensorArrival> early;  // for turns to come
+  std::vector<Slot> carried;         // from one iteration to the next
+  std::vector<Issued> issued;        // asynchronous devices: in order of issue
   std::vector<StreamView> streams;
 
   // Of the burst in flight.

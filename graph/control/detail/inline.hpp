@@ -40,7 +40,7 @@ struct Place {
   std::vector<NodeId> control;  // what its nodes come after
   std::int32_t replica = -1;
   std::size_t depth = 0;
-  std::string loop;         // the _LoopBody around it, whose device it shares
+  std::string loop;         // the _LoopBody around it, if it shares its device
   std::uint32_t frame = 0;  // that loop: index into the frames of the Inliner
   const Constants* constants = nullptr;
 };

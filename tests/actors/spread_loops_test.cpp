@@ -1,0 +1,73 @@
+// Loops over devices of several processes.
+#include <doctest/doctest.h>
+
+#include "tests/actors/sessions.hpp"
+#include "tests/protocol/loop_examples.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using namespace troupe::test::loops;
+
+TEST_CASE("loops alternate between processes, and what they leave is used there") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    for (const LoopExample& example : loop_examples()) {
+      CAPTURE(example.name);
+      Random random(3);
+      Graph alone;
+      Session one(alone, one_thread());
+      const std::vector<Tensor> expected = one.run(example.make(alone, {kTask0, kTask0, kTask0}));
+      Graph g;
+      std::vector<Output> made = example.make(g, {place.first, place.second, place.first});
+      PlacedSession s(g, place);
+      for (int run = 0; run < 3; ++run) {
+        const std::vector<Tensor> got = s->run(made);
+        for (std::size_t k = 0; k < got.size(); ++k)
+          if (std::string_view(example.name) != "draws")
+            CHECK_MESSAGE(same_bits(got[k], expected[k]),
+                          got[k].text() << " instead of " << expected[k].text());
+      }
+    }
+  }
+}
+
+TEST_CASE("a failure on another device ends the loop everywhere, and says in which iteration") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output x = while_loop(
+        constant(g, 0), [&](Output i) { return i < 1000; },
+        [&](Output i) {
+          on(g, place.second, [&] { return assert_(i < 7, {.message = "seven"}); });
+          return i + 1;
+        });
+    PlacedSession s(g, place);
+    try {
+      s->run({x});
+      FAIL("it went on");
+    } catch (const Error& error) {
+      const std::string text = error.status().text();
+      CHECK_MESSAGE(text.find("in iteration 7 of 'while'") != std::string::npos, text);
+      CHECK_MESSAGE(text.find("seven") != std::string::npos, text);
+    }
+  }
+}
+
+TEST_CASE("an endless loop over two processes ends with its run's deadline, and with the session") {
+  const Place& place = kPlaces[1];
+  Graph g;
+  Output x = while_loop(
+      constant(g, 0.5), [&](Output x) { return x < 2.0; },
+      [&](Output x) { return on(g, place.second, [&] { return x * 1.0; }) * 1.0; });
+  Output y = constant(g, 1.0) + 1.0;
+  PlacedSession s(g, place);
+  RunOptions soon;
+  soon.timeout = std::chrono::milliseconds(50);
+  try {
+    s->run({x}, {}, {}, soon);
+    FAIL("it ended");
+  } catch (const Error& error) {
+    CHECK(error.status().code() == Code::deadline_exceeded);
+  }
+  CHECK(s->run({y})[0].item<double>() == 2);
+}
