@@ -98,7 +98,7 @@ class Placer {
         join(id, by_resource.try_emplace(resource_key(node, ops_), id).first->second);
       for (std::size_t i = 0; i < handle_inputs(graph_, node); ++i) join(id, node.inputs[i].node);
       for (Port in : node.inputs)
-        if (takes_along(node, in)) join(id, in.node);
+        if (const NodeId from = takes_along(node, in); from != kNoNode) join(id, from);
       for (const std::string& other : node.colocate) {
         // A name that was pruned still holds its group together.
         if (auto at = by_name.find(other); at != by_name.end()) join(id, at->second);
@@ -108,10 +108,16 @@ class Placer {
     make_groups();
   }
 
-  // Lists stay where they are made, unless both ends say otherwise.
-  bool takes_along(const NodeDef& node, Port in) const {
-    const NodeDef& from = graph_.nodes[in.node];
-    return from.out_types[in.index] == DType::list && (node.device.empty() || from.device.empty());
+  // Lists stay where they are made, unless both ends say otherwise. Loops, which may be over
+  // several devices, only hand them on.
+  NodeId takes_along(const NodeDef& node, Port in) const {
+    const auto hands_on = [](const NodeDef& n) {
+      return n.op == kLoopBodyOp || n.op == kLoopNextOp;
+    };
+    if (graph_.nodes[in.node].out_types[in.index] != DType::list || hands_on(node)) return kNoNode;
+    while (hands_on(graph_.nodes[in.node])) in = graph_.nodes[in.node].inputs[in.index + 1];
+    const bool along = node.device.empty() || graph_.nodes[in.node].device.empty();
+    return along ? in.node : kNoNode;
   }
 
   void make_groups() {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <caf/send.hpp>
+#include <map>
 #include <thread>
 
 #include "troupe/actors/master/master_actor.hpp"
@@ -122,9 +123,10 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
                                                             std::uint32_t task) {
   std::vector<std::unique_ptr<Device>> devices;
   const DeviceTypes& types = ops::builtin().devices;
+  std::map<std::string, int> of_type;
   for (const std::string& type : cluster.devices) {
-    auto prefix = fmt::format("/job:worker/task:{}/device:{}:0", task, type);
-    TROUPE_TRY(DeviceName name, DeviceName::parse(prefix));
+    auto text = fmt::format("/job:worker/task:{}/device:{}:{}", task, type, of_type[type]++);
+    TROUPE_TRY(DeviceName name, DeviceName::parse(text));
     TROUPE_TRY(auto device, types.make(name, {cluster.threads, cluster.fake_seed}));
     devices.push_back(std::move(device));
   }

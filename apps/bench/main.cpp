@@ -41,6 +41,8 @@ Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
     TROUPE_TRY(auto measured, group(*device, bench));
     for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
   }
+  TROUPE_TRY(auto spread, bench_spread_loops(options));
+  rows.insert(rows.end(), spread.begin(), spread.end());
   return rows;
 }
 

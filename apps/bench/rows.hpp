@@ -45,6 +45,13 @@ double percentile(std::vector<double> values, double share);
 // options.peer "tensorflow" p50 and p99 in one process stand beside its own.
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 
+// Rows executor.loop.* in ns/iteration of the wall clock, of a loop over two devices that counts on
+// one of them:
+//   two_partitions   of one process; the other device counts, too, and sends nothing but that
+//   two_partitions_there_and_back   a value goes to the other device and comes back
+//   two_processes, there_and_back   the same of two worker processes
+Expected<std::vector<BenchRow>> bench_spread_loops(const BenchOptions& options);
+
 // Rows soak.{local,two_process}.{cpu_per_step,resident}: the last tenth of 200,000 training steps
 // beside the first, CPU time in us and memory in bytes of all processes of the job. Nothing may
 // grow. Takes a minute or two; runs only when it is named.

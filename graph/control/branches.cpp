@@ -39,7 +39,10 @@ NodeDef Inliner::switch_node(const NodeDef& call, std::string_view name, const V
   const NodeDef& source = out_.graph().nodes[x.port.node];
   const DType type = source.out_types[x.port.index];
   NodeDef node = made(name, call.op == "If" ? "Switch" : "SwitchN", call, inside);
-  if (source.op != kFeedOp) node.device = source.device;
+  if (source.op != kFeedOp) {
+    node.device = source.device;
+    if (!inside.loop.empty()) node.colocate = {source.name};
+  }
   node.inputs = {x.port, selector.port};
   node.out_types.assign(branches, type);
   node.out_shapes.assign(branches, source.out_shapes[x.port.index]);

@@ -97,16 +97,35 @@ Expected<Value> Inliner::keep(LoopFrame& frame, const Value& value) {
   empty.attrs.emplace("shape", Attr(shape));
   empty.out_types = {DType::list};
   empty.out_shapes = {shape};
+  empty.colocate.push_back(out_.graph().nodes[frame.begin].name);
+  stay_with(empty, value.port);
   TROUPE_TRY(Value list, add_variable(frame, before_loop(frame, std::move(empty))));
   const bool always = value.pivot == frame.begin;
   NodeDef push =
       typed(made("push", always ? "ListPush" : kKeepOp, frame.like, frame.inside), element);
   push.inputs = {list.port, value.port};
+  stay_with(push, value.port);
   push.out_types = {DType::list};
   push.out_shapes = {shape};
   const Value kept = set_next(frame, {{append(std::move(push)), 0}});
   frame.kept.emplace(value.port, kept);
   return kept;
+}
+
+// Who makes a value that loops hand on.
+Port Inliner::maker_of(Port value) const {
+  const auto& nodes = out_.graph().nodes;
+  while (nodes[value.node].op == kLoopNextOp || nodes[value.node].op == kLoopBodyOp)
+    value = nodes[value.node].inputs[value.index + 1];
+  return value;
+}
+
+// A list of values is where these are made.
+void Inliner::stay_with(NodeDef& node, Port value) const {
+  const NodeDef& maker = out_.graph().nodes[maker_of(value).node];
+  if (maker.op == kFeedOp) return;
+  node.device = maker.device;
+  node.colocate = {maker.name};
 }
 
 // The element of a list that an iteration takes off its end.
@@ -121,6 +140,8 @@ Expected<Value> Inliner::take(LoopFrame& frame, const Value& list, const Value& 
       typed(made("pop", may_lack ? kKeptOp : "ListPop", frame.like, frame.inside), element);
   pop.attrs.emplace("shape", Attr(shape));
   pop.inputs = {variable.port};
+  pop.device.clear();  // that of the list
+  pop.colocate.clear();
   pop.out_types = {DType::list, element};
   pop.out_shapes = {shape, shape};
   const NodeId made_pop = append(std::move(pop));
@@ -148,6 +169,7 @@ Expected<Value> Inliner::trips(LoopFrame& frame) {
     node.attrs.emplace("value", Attr(Tensor::scalar(value)));
     node.out_types = {DType::i64};
     node.out_shapes = {PartialShape::scalar()};
+    node.colocate.push_back(out_.graph().nodes[frame.begin].name);
     return before_loop(frame, std::move(node));
   };
   TROUPE_TRY(Value one, enter_loop(frame, constant("one", 1)));
@@ -198,7 +220,6 @@ void Inliner::add_to_next(LoopFrame& frame, Port next) {
 
 // A node that takes nothing, among those around the loop.
 Value Inliner::before_loop(LoopFrame& frame, NodeDef node) {
-  node.colocate.push_back(out_.graph().nodes[frame.begin].name);
   const bool free = frame.around.frame == 0;
   if (!free) anchor(node, {}, frame.around);
   const NodeId made = append(std::move(node));

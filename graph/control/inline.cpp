@@ -167,9 +167,16 @@ std::vector<NodeId> Inliner::control_of(const Inlined& in, const NodeDef& node) 
   return out;
 }
 
+// Where the list is made that a node takes, which is where it stays whatever loops hand it on.
+NodeId Inliner::maker_of_list(const NodeDef& node) const {
+  const auto& nodes = out_.graph().nodes;
+  for (Port in : node.inputs)
+    if (nodes[in.node].out_types[in.index] == DType::list) return maker_of(in).node;
+  return kNoNode;
+}
+
 // Devices and colocation of the call hold where the body says nothing.
 void Inliner::locate(NodeDef& node, const Inlined& in, const Place& place) {
-  const bool names_no_device = node.device.empty();
   if (auto device = device_over(place.device, node.device); device.ok()) node.device = *device;
   if (node.replica < 0) node.replica = place.replica;
   for (std::string& other : node.colocate) {
@@ -178,7 +185,6 @@ void Inliner::locate(NodeDef& node, const Inlined& in, const Place& place) {
       other = out_.graph().nodes[in.nodes[id].front()].name;
   }
   if (node.colocate.empty()) node.colocate = place.colocate;
-  if (!place.loop.empty() && names_no_device) node.colocate.push_back(place.loop);
 }
 
 Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
@@ -222,6 +228,12 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
   }
   node.control = control_of(in, body);
   locate(node, in, place);
+  const NodeId list = place.frame == 0 ? kNoNode : maker_of_list(node);
+  if (list != kNoNode && body.colocate.empty()) node.colocate.clear();
+  if (list != kNoNode && body.device.empty() && !out_.graph().nodes[list].device.empty())
+    node.device = out_.graph().nodes[list].device;
+  if (!place.loop.empty() && body.device.empty() && list == kNoNode)
+    node.colocate.push_back(place.loop);
   // A constant may be there in a branch that is not taken: who reads it is not.
   const bool free = body.op == "Const" && body.control.empty() && place.frame == 0;
   if (!free) anchor(node, inputs, place);
@@ -245,7 +257,6 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
   locate(call, in, place);
   Place here = place;
   if (!body.device.empty()) here.loop.clear();
-  std::erase(call.colocate, place.loop);  // each node of its functions says that for itself
   TROUPE_TRY(Lowered lowered, lower(call, std::move(inputs), std::move(here), wants_done));
   in.values[id] = std::move(lowered.outputs);
   in.nodes[id] = std::move(lowered.done);

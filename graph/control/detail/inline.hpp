@@ -152,6 +152,8 @@ class Inliner {
   bool is_invariant(const LoopFrame& frame, Port port) const;
   Expected<Value> keep(LoopFrame& frame, const Value& value);
   Expected<Value> take(LoopFrame& frame, const Value& list, const Value& kept, bool may_lack);
+  Port maker_of(Port value) const;
+  void stay_with(NodeDef& node, Port value) const;
   Expected<Value> enter_loop(LoopFrame& frame, const Value& value);
   Expected<Value> trips(LoopFrame& frame);
   Expected<Value> add_input(LoopFrame& frame, const Value& value);
@@ -172,6 +174,7 @@ class Inliner {
   // Control edges for what would run too early, or in a branch that is not taken.
   void anchor(NodeDef& node, const std::vector<Value>& inputs, const Place& place) const;
   NodeId append(NodeDef node);
+  NodeId maker_of_list(const NodeDef& node) const;
   void locate(NodeDef& node, const Inlined& in, const Place& place);
   std::vector<NodeId> control_of(const Inlined& in, const NodeDef& node) const;
   Status in_budget(std::size_t more, const std::string& what);
