@@ -16,9 +16,10 @@ struct Cluster {
   int threads = 0;   // lanes of each cpu:0; 0: one per processor
   int replicas = 1;  // logical replicas of each compiled step (synchronous data parallel)
   int workers = 0;   // worker processes on this machine; 0: this process computes
-  std::vector<std::string> devices = {"CPU"};  // of each worker; "FAKE" adds the test device
-  std::uint64_t fake_seed = 0;                 // of the fake device's delays
-  std::string listen;  // "HOST:PORT": wait there for `wait_for` workers started elsewhere
+  // Types, of each worker: two "CPU" are cpu:0 and cpu:1. "FAKE" is the test device.
+  std::vector<std::string> devices = {"CPU"};
+  std::uint64_t fake_seed = 0;  // of the fake device's delays
+  std::string listen;           // "HOST:PORT": wait there for `wait_for` workers started elsewhere
   int wait_for = 0;
   std::string secret;          // shared with those workers; drawn at random for local ones
   std::string worker_program;  // for local workers; empty: this executable

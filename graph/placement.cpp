@@ -116,7 +116,8 @@ class Placer {
     };
     if (graph_.nodes[in.node].out_types[in.index] != DType::list || hands_on(node)) return kNoNode;
     while (hands_on(graph_.nodes[in.node])) in = graph_.nodes[in.node].inputs[in.index + 1];
-    const bool along = node.device.empty() || graph_.nodes[in.node].device.empty();
+    const std::string& device = graph_.nodes[in.node].device;
+    const bool along = node.device.empty() || device.empty() || node.device == device;
     return along ? in.node : kNoNode;
   }
 

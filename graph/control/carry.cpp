@@ -120,12 +120,12 @@ Port Inliner::maker_of(Port value) const {
   return value;
 }
 
-// A list of values is where these are made.
+// A list of values is where these are made: unless their maker names no device, beside the loop.
 void Inliner::stay_with(NodeDef& node, Port value) const {
   const NodeDef& maker = out_.graph().nodes[maker_of(value).node];
-  if (maker.op == kFeedOp) return;
+  if (maker.op == kFeedOp || maker.device.empty()) return;
   node.device = maker.device;
-  node.colocate = {maker.name};
+  node.colocate.clear();
 }
 
 // The element of a list that an iteration takes off its end.

@@ -108,7 +108,7 @@ void Inliner::make_constants(const FunctionDef& f, const Place& before, const Pl
     constant.colocate.clear();
     if (auto device = device_over(before.device, node.device); device.ok())
       constant.device = *device;
-    if (!before.loop.empty()) constant.colocate.push_back(before.loop);
+    if (!before.loop.empty() && node.device.empty()) constant.colocate.push_back(before.loop);
     const bool free = around.frame == 0;
     if (!free) anchor(constant, {}, around);
     const NodeId made = append(std::move(constant));

@@ -71,3 +71,19 @@ TEST_CASE("an endless loop over two processes ends with its run's deadline, and 
   }
   CHECK(s->run({y})[0].item<double>() == 2);
 }
+
+TEST_CASE("a process with two CPU devices has cpu:0 and cpu:1, and loops over both") {
+  Cluster cluster = one_thread();
+  cluster.devices = {"CPU", "CPU"};
+  for (const LoopExample& example : loop_examples()) {
+    const std::string name = example.name;
+    CAPTURE(name);
+    Graph alone, both;
+    Session one(alone, one_thread()), two(both, cluster);
+    const std::vector<Tensor> expected = one.run(example.make(alone, {"/cpu:0", "/cpu:0", ""}));
+    const std::vector<Tensor> got = two.run(example.make(both, {"/cpu:0", "/cpu:1", "/cpu:0"}));
+    REQUIRE(got.size() == expected.size());
+    for (std::size_t k = 0; k < got.size(); ++k)
+      if (name != "draws") CHECK(same_bits(got[k], expected[k]));
+  }
+}
