@@ -64,8 +64,7 @@ endif()
 
 find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE)
-  # What it asks for where headers are precompiled.
-  set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros ${TROUPE_CCACHE})
+  set(launcher ${PROJECT_SOURCE_DIR}/cmake/cached.sh ${TROUPE_CCACHE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
   endif()

@@ -61,6 +61,13 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
+Attr::Attr() : Attr(0) {}
+Attr::Attr(int v) : value_(std::int64_t{v}) {}
+Attr::Attr(std::int64_t v) : value_(v) {}
+Attr::Attr(double v) : value_(v) {}
+Attr::Attr(float v) : value_(double{v}) {}
+Attr::Attr(bool v) : value_(v) {}
+Attr::Attr(DType v) : value_(v) {}
 Attr::Attr(const char* v) : value_(std::string(v)) {}
 Attr::Attr(std::string v) : value_(std::move(v)) {}
 Attr::Attr(std::string_view v) : value_(std::string(v)) {}

@@ -22,16 +22,16 @@ class Attr {
                    std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>,
                    std::vector<DType>, std::vector<PartialShape>>;
 
-  Attr() : value_(std::int64_t{0}) {}
-  Attr(int v) : value_(std::int64_t{v}) {}
-  Attr(std::int64_t v) : value_(v) {}
-  Attr(double v) : value_(v) {}
-  Attr(float v) : value_(double{v}) {}
-  Attr(bool v) : value_(v) {}
+  Attr();
+  Attr(int v);
+  Attr(std::int64_t v);
+  Attr(double v);
+  Attr(float v);
+  Attr(bool v);
   Attr(const char* v);
   Attr(std::string v);
   Attr(std::string_view v);
-  Attr(DType v) : value_(v) {}
+  Attr(DType v);
   Attr(PartialShape v);
   Attr(const Shape& v);
   Attr(Tensor v);
@@ -41,7 +41,8 @@ class Attr {
   Attr(std::vector<DType> v);
   Attr(std::vector<PartialShape> v);
 
-  // In attr.cpp: of twelve alternatives they are long, and every file has maps of attributes.
+  // In attr.cpp, as all of these: of twelve alternatives they are long, and every file has maps of
+  // attributes.
   Attr(const Attr& other);
   Attr(Attr&& other) noexcept;
   Attr& operator=(const Attr& other);

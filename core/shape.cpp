@@ -1,6 +1,7 @@
 #include "troupe/core/shape.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe {
 namespace {

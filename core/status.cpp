@@ -1,6 +1,7 @@
 #include "troupe/core/status.hpp"
 
 #include <array>
+#include <atomic>
 
 namespace troupe {
 namespace {
@@ -29,71 +30,74 @@ std::string_view code_name(Code code) {
 
 bool valid_code(std::uint8_t value) { return value < kCodeNames.size(); }
 
-Status::Status(Code code, std::string message, Site site) {
-  if (code == Code::ok) return;
-  rep_ = std::make_shared<const Rep>(Rep{code, std::move(message), std::move(site), {}, 0});
+struct Status::Record {
+  Code code;
+  std::string message;
+  Site site;
+  std::vector<std::string> trail;
+  std::uint64_t cause = 0;
+  mutable std::atomic<std::uint32_t> statuses{1};  // that share it
+};
+
+void Status::share(const Record* record) noexcept {
+  record->statuses.fetch_add(1, std::memory_order_relaxed);
 }
+
+void Status::release(const Record* record) noexcept {
+  if (record->statuses.fetch_sub(1, std::memory_order_acq_rel) == 1) delete record;
+}
+
+Status::Status(Code code, std::string message, Site site)
+    : Status(from_parts(code, std::move(message), std::move(site), {}, 0)) {}
 
 Status Status::from_parts(Code code, std::string message, Site site, std::vector<std::string> trail,
                           std::uint64_t cause) {
-  Status s;
-  if (code == Code::ok) return s;
-  s.rep_ = std::make_shared<const Rep>(
-      Rep{code, std::move(message), std::move(site), std::move(trail), cause});
-  return s;
+  if (code == Code::ok) return {};
+  return Status(new Record{code, std::move(message), std::move(site), std::move(trail), cause});
 }
+
+Code Status::code() const { return record_ ? record_->code : Code::ok; }
+std::uint64_t Status::cause() const { return record_ ? record_->cause : 0; }
 
 const std::string& Status::message() const {
   static const std::string none;
-  return rep_ ? rep_->message : none;
+  return record_ ? record_->message : none;
 }
 
 const Site& Status::site() const {
   static const Site none;
-  return rep_ ? rep_->site : none;
+  return record_ ? record_->site : none;
 }
 
 const std::vector<std::string>& Status::trail() const {
   static const std::vector<std::string> none;
-  return rep_ ? rep_->trail : none;
+  return record_ ? record_->trail : none;
 }
 
 Status Status::in(std::string context) const& {
-  if (ok()) return {};
-  Rep rep = *rep_;
-  rep.trail.push_back(std::move(context));
-  Status s;
-  s.rep_ = std::make_shared<const Rep>(std::move(rep));
-  return s;
+  std::vector<std::string> longer = trail();
+  longer.push_back(std::move(context));
+  return from_parts(code(), message(), site(), std::move(longer), cause());
 }
 
-Status Status::at(Site site) const& {
-  if (ok() || rep_->site.known()) return *this;
-  Rep rep = *rep_;
-  rep.site = std::move(site);
-  Status s;
-  s.rep_ = std::make_shared<const Rep>(std::move(rep));
-  return s;
+Status Status::at(Site where) const& {
+  if (ok() || site().known()) return *this;
+  return from_parts(code(), message(), std::move(where), trail(), cause());
 }
 
 Status Status::caused_by(std::uint64_t cause_id) const& {
-  if (ok()) return {};
-  Rep rep = *rep_;
-  rep.cause = cause_id;
-  Status s;
-  s.rep_ = std::make_shared<const Rep>(std::move(rep));
-  return s;
+  return from_parts(code(), message(), site(), trail(), cause_id);
 }
 
 std::string Status::text() const {
   if (ok()) return "ok";
   std::string out;
-  if (rep_->site.known()) out += rep_->site.text() + ": ";
-  out += code_name(rep_->code);
-  if (!rep_->message.empty()) out += ": " + rep_->message;
-  for (std::size_t i = 0; i < rep_->trail.size(); ++i)
-    out += (i == 0 ? " (" : "; ") + rep_->trail[i];
-  if (!rep_->trail.empty()) out += ")";
+  if (record_->site.known()) out += record_->site.text() + ": ";
+  out += code_name(record_->code);
+  if (!record_->message.empty()) out += ": " + record_->message;
+  for (std::size_t i = 0; i < record_->trail.size(); ++i)
+    out += (i == 0 ? " (" : "; ") + record_->trail[i];
+  if (!record_->trail.empty()) out += ")";
   // Messages can come from other processes and from files: a line stays a line.
   for (char& c : out)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
@@ -102,27 +106,30 @@ std::string Status::text() const {
 
 std::string Status::report() const {
   if (ok()) return "ok";
-  std::size_t cut = rep_->message.find('\n');
+  std::size_t cut = record_->message.find('\n');
   const bool notes = cut != std::string::npos;
-  Status first = from_parts(rep_->code, rep_->message.substr(0, cut), {}, rep_->trail, rep_->cause);
+  Status first = from_parts(record_->code, record_->message.substr(0, cut), {}, record_->trail,
+                            record_->cause);
   std::string out = first.text();
-  if (rep_->site.known()) {
+  if (record_->site.known()) {
     constexpr std::string_view kUsual = "invalid_argument: ";
     if (out.starts_with(kUsual)) out.erase(0, kUsual.size());
-    out = rep_->site.text() + ": error: " + out;
+    out = record_->site.text() + ": error: " + out;
   }
-  if (notes) out += rep_->message.substr(cut);
+  if (notes) out += record_->message.substr(cut);
   for (char& c : out)
     if (c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) c = ' ';
   return out;
 }
 
 bool operator==(const Status& a, const Status& b) {
-  if (a.rep_ == b.rep_) return true;
-  if (!a.rep_ || !b.rep_) return false;
-  return a.rep_->code == b.rep_->code && a.rep_->message == b.rep_->message &&
-         a.rep_->site == b.rep_->site && a.rep_->trail == b.rep_->trail &&
-         a.rep_->cause == b.rep_->cause;
+  return a.record_ == b.record_ ||
+         (a.code() == b.code() && a.message() == b.message() && a.site() == b.site() &&
+          a.trail() == b.trail() && a.cause() == b.cause());
+}
+
+void detail::no_value(const Status& status) {
+  check_failed(__FILE__, __LINE__, "an Expected has the value that is taken", status.text());
 }
 
 Status invalid_argument(std::string m) { return {Code::invalid_argument, std::move(m)}; }

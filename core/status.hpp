@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "troupe/core/check.hpp"
@@ -47,17 +46,28 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message, Site site = {});
+  Status(const Status& other) noexcept : record_(other.record_) {
+    if (record_) share(record_);
+  }
+  Status(Status&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(record_, other.record_);
+    return *this;
+  }
+  ~Status() {
+    if (record_) release(record_);
+  }
 
   static Status from_parts(Code code, std::string message, Site site,
                            std::vector<std::string> trail, std::uint64_t cause);
 
-  bool ok() const { return rep_ == nullptr; }
+  bool ok() const { return record_ == nullptr; }
   explicit operator bool() const = delete;
-  Code code() const { return rep_ ? rep_->code : Code::ok; }
+  Code code() const;
   const std::string& message() const;
   const Site& site() const;
   const std::vector<std::string>& trail() const;
-  std::uint64_t cause() const { return rep_ ? rep_->cause : 0; }
+  std::uint64_t cause() const;
   bool derived() const { return cause() != 0; }
 
   // The same error, seen from one level further up: "in node 'a' on /worker:0/cpu:0".
@@ -79,14 +89,13 @@ class [[nodiscard]] Status {
   friend bool operator==(const Status& a, const Status& b);
 
  private:
-  struct Rep {
-    Code code;
-    std::string message;
-    Site site;
-    std::vector<std::string> trail;
-    std::uint64_t cause = 0;
-  };
-  std::shared_ptr<const Rep> rep_;
+  // Everything of an error is in status.cpp: every file has hundreds of statuses.
+  struct Record;
+  explicit Status(const Record* record) : record_(record) {}
+  static void share(const Record* record) noexcept;
+  static void release(const Record* record) noexcept;
+
+  const Record* record_ = nullptr;
 };
 
 inline Status ok_status() { return {}; }
@@ -106,40 +115,63 @@ Status data_loss(std::string message);
 Status unimplemented(std::string message);
 Status internal_error(std::string message);
 
-// A value or the reason why there is none.
+namespace detail {
+// Stops the process: somebody took the value that is not there.
+[[noreturn]] void no_value(const Status& status);
+}  // namespace detail
+
+// A value or the reason why there is none. Not a std::variant, which is long to compile for each
+// of some hundred types.
 template <class T>
 class [[nodiscard]] Expected {
  public:
   using value_type = T;
 
-  Expected(T value) : data_(std::in_place_index<0>, std::move(value)) {}
+  Expected(T value) : value_(std::move(value)) {}
   template <class U>
   requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, T> &&
            !std::is_same_v<std::decay_t<U>, Status> &&
            !std::is_same_v<std::decay_t<U>, Expected<T>>) Expected(U&& value)
-      : data_(std::in_place_index<0>, std::forward<U>(value)) {}
+      : value_(std::forward<U>(value)) {}
   // REQUIRES: !status.ok().
-  Expected(Status status) : data_(std::in_place_index<1>, std::move(status)) {
-    TROUPE_CHECK(!std::get<1>(data_).ok(), "an Expected needs a value or an error");
+  Expected(Status status) : status_(std::move(status)) {
+    TROUPE_CHECK(!status_.ok(), "an Expected needs a value or an error");
+  }
+  Expected(const Expected& other) requires std::is_copy_constructible_v<T>
+      : status_(other.status_) {
+    if (ok()) new (&value_) T(other.value_);
+  }
+  // An error stays with `other`, too: without it there would be a value.
+  Expected(Expected&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : status_(other.status_) {
+    if (ok()) new (&value_) T(std::move(other.value_));
+  }
+  Expected& operator=(Expected other) noexcept {
+    this->~Expected();
+    return *new (this) Expected(std::move(other));
+  }
+  ~Expected() {
+    if (ok()) value_.~T();
   }
 
-  bool ok() const { return data_.index() == 0; }
+  bool ok() const { return status_.ok(); }
   explicit operator bool() const { return ok(); }
-  Status status() const { return ok() ? Status{} : std::get<1>(data_); }
+  const Status& status() const& { return status_; }
+  Status status() && { return status_; }
 
   // REQUIRES: ok(). Of an Expected that goes away the value itself, so that it outlives the
   // expression: for (auto& x : f().value()).
   T& value() & {
-    TROUPE_CHECK(ok(), status().text());
-    return *std::get_if<0>(&data_);
+    check();
+    return value_;
   }
   const T& value() const& {
-    TROUPE_CHECK(ok(), status().text());
-    return *std::get_if<0>(&data_);
+    check();
+    return value_;
   }
   T value() && {
-    TROUPE_CHECK(ok(), status().text());
-    return std::move(*std::get_if<0>(&data_));
+    check();
+    return std::move(value_);
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -148,7 +180,15 @@ class [[nodiscard]] Expected {
   const T* operator->() const { return &value(); }
 
  private:
-  std::variant<T, Status> data_;
+  void check() const {
+    if (!ok()) [[unlikely]]
+      detail::no_value(status_);
+  }
+
+  Status status_;
+  union {
+    T value_;  // exists when the status is ok
+  };
 };
 
 // What the client's edge throws: graph building and the Session methods without `try_`.

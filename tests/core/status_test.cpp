@@ -151,6 +151,46 @@ TEST_CASE("an Expected converts from what its value converts from") {
   CHECK(moved.size() == 2);
 }
 
+TEST_CASE("an Expected makes its value once and ends it once, whatever takes its place") {
+  // Counts those that live.
+  struct Counted {
+    int* alive;
+    explicit Counted(int* a) : alive(a) { ++*alive; }
+    Counted(const Counted& other) : alive(other.alive) { ++*alive; }
+    ~Counted() { --*alive; }
+  };
+  int alive = 0;
+  {
+    Expected<Counted> value = Counted(&alive), error = not_found("x");
+    CHECK(alive == 1);
+    Expected<Counted> copy = value, moved = std::move(value);
+    CHECK(alive == 3);
+    copy = error;
+    CHECK(alive == 2);
+    CHECK(copy.status() == not_found("x"));
+    copy = moved;
+    CHECK(alive == 3);
+    CHECK(copy.ok());
+    Expected<Counted>& itself = copy;
+    copy = std::move(itself);
+    CHECK(alive == 3);
+    moved = aborted("y");
+    CHECK(alive == 2);
+  }
+  CHECK(alive == 0);
+  static_assert(!std::is_copy_constructible_v<Expected<std::unique_ptr<int>>>);
+  static_assert(std::is_nothrow_move_constructible_v<Expected<std::unique_ptr<int>>>);
+}
+
+TEST_CASE("an error that was moved from has no value, either") {
+  Expected<std::string> error = not_found("x");
+  Expected<std::string> moved = std::move(error);
+  CHECK_FALSE(moved.ok());
+  CHECK_FALSE(error.ok());
+  CHECK(std::move(error).status() == not_found("x"));
+  CHECK(error.status() == not_found("x"));
+}
+
 TEST_CASE("the client's edge throws what the runtime returns") {
   CHECK(value_or_throw(half_of(4)) == 2);
   CHECK_THROWS_WITH_AS(value_or_throw(half_of(3)), "invalid_argument: 3 is odd", Error);
