@@ -5,6 +5,7 @@
 
 #include "troupe/graph/control/frames.hpp"
 #include "troupe/graph/control/lower.hpp"
+#include "troupe/graph/control/recursion.hpp"
 #include "troupe/graph/make_plan.hpp"
 #include "troupe/graph/partition.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -121,6 +122,7 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
     }
   }
   TROUPE_TRY(Frames placed, find_frames(step.graph, *target.ops));
+  TROUPE_TRY(functions_on_one_device(step.graph, placed, *target.ops));
   TROUPE_TRY(on_one_device(step.graph, placed, *target.ops));
   TROUPE_TRY(Partitions partitions, partition(step, target));
   observe("partition", step.graph);

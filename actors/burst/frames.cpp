@@ -155,6 +155,10 @@ void StepState::State::reset_frame(const PlanFrame& frame) {
     std::memcpy(readers.data() + frame.first_slot, program->readers().data() + frame.first_slot,
                 frame.slots * sizeof readers[0]);
   std::memset(external.data() + frame.first_node, 0, frame.nodes);
+  forget_dead(frame);
+}
+
+void StepState::State::forget_dead(const PlanFrame& frame) {
   if (dead_slots.empty()) return;
   std::erase_if(dead_slots, [&](std::uint32_t slot) {
     if (slot - frame.first_slot >= frame.slots) return false;
@@ -194,11 +198,20 @@ bool StepState::State::has_had_its_turn(const PlanFrame& frame) {
   return now - turn_began_ns > kTurnNs;
 }
 
-// Of a node in loops: in which iteration, from the innermost loop outwards.
+// Of a node in loops and functions: in which iteration or call, from the innermost one outwards.
 Status StepState::State::in_iterations(std::uint32_t node, Status status) const {
-  for (std::uint32_t f = nodes[node].frame; f != 0; f = program->plan().frames[f].parent)
-    status = status.in("in iteration " + std::to_string(iterations[f]) + " of '" +
-                       program->plan().frames[f].name + "'");
+  const std::vector<PlanFrame>& frames = program->plan().frames;
+  for (std::uint32_t f = nodes[node].frame; f != 0; f = frames[f].parent) {
+    if (frames[f].is_function()) {
+      status = status.in("in function " + frames[f].name + ", call " +
+                         std::to_string(call_stack.calls.size()) + " of '" +
+                         program->plan().info[frames[f].loop].name + "'");
+      f = frames[f].leader;
+      continue;
+    }
+    status =
+        status.in("in iteration " + std::to_string(iterations[f]) + " of '" + frames[f].name + "'");
+  }
   return status;
 }
 

@@ -93,6 +93,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   requests.clear();
   waits.clear();
   issued.clear();
+  forget_at = 64;
   streams.clear();
   keys.assign(plan.resources.size(), 0);
   started = over = aborted = false;
@@ -119,6 +120,10 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
     request_first_reads();
   }
   result.more = loop(cheap);
+  while (!result.more && failing() && !call_stack.calls.empty()) {
+    leave_calls();
+    result.more = loop(cheap);
+  }
   if (failing()) {
     // What was to be handed back would only be thrown away.
     for (StepRequest& r : result.requests) requests[r.id - first_request].open = false;
@@ -146,6 +151,7 @@ StepResult StepState::State::end() {
   }
   out.keys = std::move(keys);
   clear_slots();
+  if (call_stack.words.capacity() > CallStack::kKeptWords) call_stack = {};
   input.feeds.clear();
   return out;
 }

@@ -117,6 +117,10 @@ class StepState {
   // cheap, and after kCheapNodes.
   BurstResult run_cheap(Lanes& lanes, TraceTrack* trace = nullptr);
   static constexpr std::size_t kCheapNodes = 256;
+  // Calls of functions that call themselves: how deep, and how much memory those take that wait for
+  // an inner one, with the tensors that they alone hold. Beyond it a step is resource_exhausted.
+  static constexpr std::size_t kDeepestCalls = 100'000;
+  static constexpr std::uint64_t kMostCallBytes = std::uint64_t{1} << 30;
   // REQUIRES: the last burst said finished. Called once per step.
   StepResult result();
 

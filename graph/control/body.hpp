@@ -48,6 +48,7 @@ struct FunctionRecord {
   std::vector<Output> results;
   std::size_t position = 0;  // among GraphDef::functions, once finished
   bool differentiating = false;
+  std::string gradient;  // of one that calls itself: the function that its gradient calls, if made
   // Of a gradient function: the function that it belongs to and itself in one body, in which its
   // arguments behind the `handles` first are `inputs`. Null: the body says all.
   std::unique_ptr<GraphBuilder> tape;
