@@ -72,13 +72,13 @@ void StepState::State::run_return(std::uint32_t i, bool dead) {
 }
 
 Status StepState::State::room_for_call(const PlanFrame& frame) const {
-  const bool deep = call_stack.calls.size() >= kDeepestCalls;
-  if (!deep && call_stack.bytes() < kMostCallBytes) return {};
+  const bool deep = call_stack.calls.size() >= limits.calls;
+  if (!deep && call_stack.bytes() < limits.bytes) return {};
   return resource_exhausted("function " + frame.name + " is called " +
                             std::to_string(call_stack.calls.size()) + " deep, " +
                             (deep ? "which is as deep as calls go"
                                   : "and what waits for these calls takes more than " +
-                                        std::to_string(kMostCallBytes >> 20) + " MiB"));
+                                        std::to_string(limits.bytes >> 20) + " MiB"));
 }
 
 // All that is ready, or waits for work that was issued, goes on after the call; of a call from the
@@ -86,7 +86,7 @@ Status StepState::State::room_for_call(const PlanFrame& frame) const {
 void StepState::State::put_aside(std::uint32_t i, std::uint32_t f) {
   CallStack& stack = call_stack;
   const PlanFrame& frame = program->plan().frames[f];
-  CallStack::Call call{i, f, 0, stack.words.size(), stack.slots.size(), stack.draws.size(), 0};
+  CallStack::Call call{i, f, 0, stack.words.size(), stack.slots.size(), stack.draws.size()};
   stack.words.insert(stack.words.end(), ready.begin() + std::ptrdiff_t(ready_begin),
                      ready.begin() + std::ptrdiff_t(ready_end));
   for (OpenWait& wait : waits) {
@@ -96,17 +96,16 @@ void StepState::State::put_aside(std::uint32_t i, std::uint32_t f) {
   call.ready = std::uint32_t(stack.words.size() - call.first_word);
   ready_begin = ready_end = 0;
   if (frame.loop != i) {
-    put_frame_aside(frame, call);
+    put_frame_aside(frame);
     for (std::uint32_t inner = f; inner < program->end_of_frames(f); ++inner) {
       stack.draws.push_back(draws[inner]);
       stack.draws.push_back(std::uint64_t(iterations[inner]));
     }
   }
-  stack.tensor_bytes += call.bytes;
   stack.calls.push_back(call);
 }
 
-void StepState::State::put_frame_aside(const PlanFrame& frame, CallStack::Call& call) {
+void StepState::State::put_frame_aside(const PlanFrame& frame) {
   std::vector<std::uint32_t>& words = call_stack.words;
   const std::size_t at = words.size();
   words.resize(at + frame.nodes + frame.slots + words_for(frame.nodes));
@@ -119,7 +118,7 @@ void StepState::State::put_frame_aside(const PlanFrame& frame, CallStack::Call& 
   for (std::uint32_t slot = frame.first_slot; slot < frame.first_slot + frame.slots; ++slot) {
     Slot& from = slots[slot];
     if (!from.tensor.defined() && !from.dead) continue;
-    if (from.tensor.defined() && from.tensor.unique()) call.bytes += from.tensor.bytes();
+    call_stack.hold(from.tensor);
     call_stack.slots.emplace_back(slot, std::move(from));
     from = {};
   }
@@ -140,7 +139,7 @@ void StepState::State::take_up(const PlanFrame& frame) {
   ready_begin = 0;
   ready_end = call.ready + came;
   stack.words.resize(call.first_word);
-  stack.tensor_bytes -= call.bytes;
+  if (stack.calls.empty()) stack.let_all_go();
 }
 
 void StepState::State::take_frame_up(const PlanFrame& frame, const CallStack::Call& call) {
@@ -154,6 +153,7 @@ void StepState::State::take_frame_up(const PlanFrame& frame, const CallStack::Ca
   for (std::size_t s = call.first_slot; s < stack.slots.size(); ++s) {
     auto& [slot, value] = stack.slots[s];
     if (value.dead) dead_slots.push_back(slot);
+    stack.let_go(value.tensor);
     slots[slot] = std::move(value);
   }
   stack.slots.resize(call.first_slot);

@@ -81,6 +81,7 @@ void StepState::State::run_keep(std::uint32_t i) {
   Tensor list = take(in[0]).tensor;
   if (list.dtype() != DType::list) return fail(i, invalid_argument("it is pushed onto no list"));
   if (!list.unique()) list = list_tensor(list_in(std::as_const(list)));
+  if (!call_stack.calls.empty()) call_stack.hold(slots[in[1]].tensor);
   list_in(list).push(slots[in[1]].dead ? Tensor() : take(in[1]).tensor);
   slots[node.first_slot] = {.tensor = std::move(list)};
   finish(i, false);

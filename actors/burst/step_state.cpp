@@ -12,8 +12,8 @@ std::uint64_t run_hash(CommitNumber snapshot, std::uint64_t k) {
   return hash_combine(mix64(snapshot + 1), k);
 }
 
-StepState::StepState(std::shared_ptr<const LoadedPlan> program)
-    : state_(std::make_unique<State>(std::move(program))) {}
+StepState::StepState(std::shared_ptr<const LoadedPlan> program, const CallLimits& limits)
+    : state_(std::make_unique<State>(std::move(program), limits)) {}
 StepState::~StepState() = default;
 
 const LoadedPlan& StepState::program() const { return *state_->program; }
@@ -53,8 +53,12 @@ void StepState::abort(Status status) {
 
 bool StepState::has_arrivals() const { return !state_->inbox.empty(); }
 
-StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program)
-    : program(std::move(shared_program)), nodes(program->nodes()), device(program->device()) {
+StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program,
+                        const CallLimits& call_limits)
+    : program(std::move(shared_program)),
+      nodes(program->nodes()),
+      device(program->device()),
+      limits(call_limits) {
   counts.resize(program->counts().size());
   readers.resize(program->readers().size());
   slots.resize(program->readers().size());

@@ -85,6 +85,14 @@ struct StepResult {
   std::vector<std::uint32_t> unanswered;
 };
 
+// Of functions that call themselves: how deep calls go, and how much memory what waits for inner
+// calls takes, with the tensors that it holds and that gradients need of calls. Beyond that a step
+// is resource_exhausted.
+struct CallLimits {
+  std::size_t calls = 100'000;
+  std::uint64_t bytes = std::uint64_t{2} << 30;
+};
+
 // One step of one partition.
 //
 // Owned by the partition's executor and lent to one burst at a time: start, run and result are
@@ -100,7 +108,7 @@ struct StepResult {
 // hot loop (a ready node whose kernel runs) nothing allocates, locks or hashes.
 class StepState {
  public:
-  explicit StepState(std::shared_ptr<const LoadedPlan> program);
+  explicit StepState(std::shared_ptr<const LoadedPlan> program, const CallLimits& limits = {});
   ~StepState();
   StepState(const StepState&) = delete;
   StepState& operator=(const StepState&) = delete;
@@ -117,10 +125,6 @@ class StepState {
   // cheap, and after kCheapNodes.
   BurstResult run_cheap(Lanes& lanes, TraceTrack* trace = nullptr);
   static constexpr std::size_t kCheapNodes = 256;
-  // Calls of functions that call themselves: how deep, and how much memory those take that wait for
-  // an inner one, with the tensors that they alone hold. Beyond it a step is resource_exhausted.
-  static constexpr std::size_t kDeepestCalls = 100'000;
-  static constexpr std::uint64_t kMostCallBytes = std::uint64_t{1} << 30;
   // REQUIRES: the last burst said finished. Called once per step.
   StepResult result();
 

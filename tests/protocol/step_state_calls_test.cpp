@@ -298,6 +298,40 @@ TEST_CASE("calls that are called off leave nothing") {
   }
 }
 
+TEST_CASE("calls end at a depth, and at what they hold on to, each buffer once") {
+  for (bool shared : {false, true}) {
+    CAPTURE(shared);
+    CallWorld w;
+    w.limits = {.calls = 500, .bytes = 1 << 20};
+    // f(x) = f(x'), where x' has the memory of x or its own, and x' is needed again.
+    auto x = w.kernel("x", {}, [](KernelContext& c) {
+      c.set_output(0, value_or_throw(Tensor::zeros(DType::f32, {1 << 12})));
+      return ok_status();
+    });
+    auto call = w.invoke("f", {w.out(x)}, 1);
+    auto body = w.draft.begin_function(call, 1, 1);
+    auto next = w.kernel("next", {w.out(body)}, [shared](KernelContext& c) {
+      c.set_output(0, shared ? c.input(0) : value_or_throw(Tensor::zeros(DType::f32, {1 << 12})));
+      return ok_status();
+    });
+    auto again = w.invoke("again", {w.out(next)}, 1);
+    w.draft.calls(again, body);
+    auto both = w.kernel("both", {w.out(again), w.out(next)}, [](KernelContext& c) {
+      c.set_output(0, c.input(0));
+      return ok_status();
+    });
+    w.draft.end_function({w.out(both)});
+    w.draft.fetch(w.out(call));
+    w.make();
+    for (int step = 0; step < 2; ++step) {
+      const Status ended = w.run_whole().status;
+      CHECK(ended.code() == Code::resource_exhausted);
+      const std::string why = shared ? "as deep as calls go" : "more than 1 MiB";
+      CHECK_MESSAGE(contains(ended.text(), why), ended.text());
+    }
+  }
+}
+
 TEST_CASE("what a plan says of its functions is not believed") {
   auto code = [](const std::function<void(Plan&)>& change) {
     CallWorld w;

@@ -46,7 +46,7 @@ struct StepState::State {
     Status failure;
   };
 
-  explicit State(std::shared_ptr<const LoadedPlan> shared_program);
+  State(std::shared_ptr<const LoadedPlan> shared_program, const CallLimits& call_limits);
 
   // step_state.cpp
   Status start(StepInput step_input, StepOutbox& step_outbox);
@@ -97,7 +97,7 @@ struct StepState::State {
   void run_return(std::uint32_t node, bool dead);
   Status room_for_call(const PlanFrame& frame) const;
   void put_aside(std::uint32_t node, std::uint32_t frame);
-  void put_frame_aside(const PlanFrame& frame, CallStack::Call& call);
+  void put_frame_aside(const PlanFrame& frame);
   void take_up(const PlanFrame& frame);
   void take_frame_up(const PlanFrame& frame, const CallStack::Call& call);
   void leave_calls();
@@ -163,6 +163,7 @@ struct StepState::State {
   std::vector<std::int64_t> iterations;
   std::vector<Slot> carried;  // from one iteration to the next, into a call and out of it
   CallStack call_stack;
+  const CallLimits limits;
   std::size_t forget_at = 64;  // waits and issued work that a call looks through
   std::vector<Issued> issued;  // asynchronous devices: in order of issue
   std::vector<StreamView> streams;
