@@ -64,6 +64,8 @@ class FrameSearch {
     if (frame.function != 0 && (!around.is_function() || around.function != 0))
       return bad(frame.body, "begins a function that is not called from outside");
     frame.leader = frame.function == 0 ? f : frame.parent;
+    if (!out_.functions.emplace(std::pair(frame.leader, frame.function), f).second)
+      return bad(frame.body, "begins a function that is there already");
     return ok_status();
   }
 
@@ -84,9 +86,8 @@ std::uint32_t function_number(const NodeDef& node) {
 std::uint32_t Frames::called_by(NodeId id, std::uint32_t function) const {
   std::uint32_t around = of_node[id];
   while (around != 0 && !frames[around].is_function()) around = frames[around].parent;
-  for (std::uint32_t f = frames[around].leader; f != 0 && f < frames.size(); ++f)
-    if (frames[f].leader == frames[around].leader && frames[f].function == function) return f;
-  return 0;
+  const auto at = functions.find({frames[around].leader, function});
+  return at == functions.end() ? 0 : at->second;
 }
 
 Status on_one_device(const GraphDef& graph, const Frames& frames, const OpRegistry& ops) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "troupe/core/status.hpp"
@@ -25,6 +27,8 @@ struct Frames {
   };
   // The frame of the function that a node of role invoke calls. REQUIRES: there is one.
   std::uint32_t called_by(NodeId id, std::uint32_t function) const;
+  // By leader and number.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> functions;
   std::vector<Frame> frames;           // in the order of their bodies
   std::vector<std::uint32_t> of_node;  // the innermost frame; _LoopBody and _LoopNext are inside
   // Where the outputs of a node are: those of a _LoopNext in the frame around it.

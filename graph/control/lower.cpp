@@ -57,7 +57,7 @@ class Lowering {
       }
     }
     const Inliner::Moved moved = inliner_.settle_variables();
-    const bool records = inliner_.settle_records();
+    TROUPE_TRY(const bool records, inliner_.settle_records());
     out_.finish();
     step_.targets.insert(step_.targets.end(), effects_.begin(), effects_.end());
     return moved.empty() && !records ? ok_status() : settle(moved);

@@ -19,8 +19,8 @@ Expected<Lowered> Inliner::lower_recursive(const NodeDef& call, const FunctionDe
                                            const std::vector<Value>& inputs, const Place& inside) {
   TROUPE_TRY(check_passed(call, f, inputs));
   if (region_) return invoke(call, f, inputs, inside);
-  TROUPE_TRY(std::vector<Value> arguments, passed(inputs, inside));
-  Region region{call, inside, {}, {}};
+  TROUPE_TRY(std::vector<Value> arguments, passed(call, inputs, inside));
+  Region region{.call = call, .inside = inside, .device = {}, .members = {}, .known = {}};
   if (auto named = DeviceName::parse(inside.device); named.ok()) region.device = *named;
   region_ = &region;
   std::vector<const FunctionDef*> around;
@@ -42,7 +42,7 @@ Expected<Lowered> Inliner::invoke(const NodeDef& call, const FunctionDef& f,
                                   const std::vector<Value>& inputs, const Place& inside) {
   TROUPE_TRY(RecursiveFunction* const found, member_of(*region_, f, inputs, {}));
   RecursiveFunction& member = *found;
-  TROUPE_TRY(const std::vector<Value> arguments, passed(inputs, inside));
+  TROUPE_TRY(const std::vector<Value> arguments, passed(call, inputs, inside));
   NodeDef node = made("", kInvokeOp, call, inside);
   node.name = inside.prefix.substr(0, inside.prefix.size() - 1);
   node.attrs.emplace("function", Attr(std::int64_t(member.number)));
@@ -118,9 +118,10 @@ Expected<RecursiveFunction*> Inliner::member_of(Region& region, const FunctionDe
   std::vector<std::uint32_t> handles;
   for (const Value& value : inputs)
     if (value.run != kNoRun) handles.push_back(value.run);
-  for (RecursiveFunction* member : region.members)
-    if (member->function == &f && member->handles == handles) return member;
+  auto [known, fresh] = region.known.try_emplace({&f, handles}, nullptr);
+  if (!fresh) return known->second;
   RecursiveFunction& member = members_.emplace_back();
+  known->second = &member;
   region.members.push_back(&member);
   member.function = &f;
   member.number = std::uint32_t(region.members.size()) - 1;

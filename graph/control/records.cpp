@@ -23,7 +23,7 @@ RecursiveFunction* Inliner::member_in(std::uint32_t frame) const {
 
 // The values that a call takes along: of what calls have saved, the record of the last one, which
 // has gone back over those before it.
-Expected<std::vector<Value>> Inliner::passed(const std::vector<Value>& inputs,
+Expected<std::vector<Value>> Inliner::passed(const NodeDef& call, const std::vector<Value>& inputs,
                                              const Place& inside) {
   std::size_t handles = 0;
   for (const Value& value : inputs) handles += value.run != kNoRun;
@@ -34,9 +34,12 @@ Expected<std::vector<Value>> Inliner::passed(const std::vector<Value>& inputs,
       continue;
     }
     if (--handles > 0) continue;
+    const auto frame = frame_of_record_.find(value.port.node);
+    if (frame == frame_of_record_.end())
+      return in_node(invalid_argument("it hands on what another call saved"), call);
     begin_record(*member_of_run(value.run));
     value.run = kNoRun;
-    TROUPE_TRY(Value record, carry(value, frame_of_record_.at(value.port.node), inside.frame));
+    TROUPE_TRY(Value record, carry(value, frame->second, inside.frame));
     out.push_back(record);
   }
   return out;
@@ -94,7 +97,7 @@ Value Inliner::recall(RecursiveFunction& member, const Value& value) {
 }
 
 // The last value comes off first; those that others recall go by.
-bool Inliner::settle_records() {
+Expected<bool> Inliner::settle_records() {
   bool any = false;
   for (RecursiveFunction& member : members_) {
     any = any || member.record.node != kNoNode;
@@ -102,6 +105,7 @@ bool Inliner::settle_records() {
     Port rest = member.recalled_from;
     for (std::size_t index = member.reverses->recorded.size();
          index-- > member.recalled.begin()->first;) {
+      TROUPE_TRY(in_budget(1, called(*member.function)));
       recall(member, {.port = member.reverses->recorded[index]});
       const NodeId pop = member.recalled.at(index);
       out_.edit(pop).inputs = {rest};

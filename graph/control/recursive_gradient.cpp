@@ -78,6 +78,14 @@ void make_gradient(GraphBuilder& g, FunctionRecord& record, const std::string& n
   named.keep();
 }
 
+// The gradient of x, of whose shape the gradient function says nothing. Of the shape that x has
+// anyway: nothing is summed.
+Output in_shape_of(GraphBuilder& g, const Output& x, const Output& dx) {
+  if (g.is_tape() || !is_float(x.dtype()) || !x.shape().fully_known()) return dx;
+  NodeSpec spec{.op = "SumToShape", .inputs = {dx}, .attrs = {{"shape", x.shape()}}};
+  return g.add(std::move(spec)).output();
+}
+
 }  // namespace
 
 bool calls_itself(GraphBuilder& g, const std::string& function) {
@@ -121,7 +129,8 @@ std::vector<Output> recursive_gradient(GradContext& c) {
       spec.inputs.push_back(c.dy[k].empty() ? zero_gradient(c.y[k]) : c.dy[k]);
   const Op made = c.g.add(std::move(spec));
   for (std::size_t r = 0; r < results.size(); ++r)
-    if (c.wanted[results[r]]) dx[results[r]] = made.output(int(r));
+    if (c.wanted[results[r]])
+      dx[results[r]] = in_shape_of(c.g, c.x[results[r]], made.output(int(r)));
   return dx;
 }
 

@@ -114,6 +114,7 @@ struct Region {
   Place inside;       // of the call; of nodes it has the loop
   DeviceName device;  // all that its nodes say of theirs
   std::vector<RecursiveFunction*> members;
+  std::map<std::pair<const FunctionDef*, std::vector<std::uint32_t>>, RecursiveFunction*> known;
 };
 
 // "function 'f' (mnist.cpp:15)", for errors.
@@ -138,7 +139,7 @@ class Inliner {
   using Moved = std::map<NodeId, std::vector<std::uint32_t>>;
   Moved settle_variables();
   // Calls that got records: whether there are any.
-  bool settle_records();
+  Expected<bool> settle_records();
 
  private:
   struct Pivots {
@@ -184,7 +185,8 @@ class Inliner {
   // records.cpp: from a call to the call that goes back over it.
   RecursiveFunction* member_of_run(std::uint32_t run) const;
   RecursiveFunction* member_in(std::uint32_t frame) const;
-  Expected<std::vector<Value>> passed(const std::vector<Value>& inputs, const Place& inside);
+  Expected<std::vector<Value>> passed(const NodeDef& call, const std::vector<Value>& inputs,
+                                      const Place& inside);
   void begin_record(RecursiveFunction& member);
   std::size_t record(RecursiveFunction& member, const Value& value);
   Value recall(RecursiveFunction& member, const Value& value);
