@@ -5,6 +5,7 @@
 
 #include "troupe/graph/control/frames.hpp"
 #include "troupe/graph/control/lower.hpp"
+#include "troupe/graph/control/recursion.hpp"
 #include "troupe/graph/control/spread.hpp"
 #include "troupe/graph/make_plan.hpp"
 #include "troupe/graph/partition.hpp"
@@ -122,6 +123,7 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
     }
   }
   TROUPE_TRY(Frames placed, find_frames(step.graph, *target.ops));
+  TROUPE_TRY(functions_on_one_device(step.graph, placed, *target.ops));
   const SpreadLoops loops = spread_loops(step, placed, *target.ops);
   observe("spread", step.graph);
   TROUPE_TRY(Partitions partitions, partition(step, loops, target));

@@ -33,7 +33,14 @@ std::string loop_name(const NodeDef& body) {
   return original_name(body).substr(0, original_name(body).rfind('/'));
 }
 
-// A node of a plan. A _LoopBody makes two: the loop, and what begins an iteration.
+// The node that begins a function which is called from the inside alone: the plan has no call of it
+// among the nodes around it.
+bool is_called_inside(const Frames& frames, std::uint32_t f) {
+  return frames.frames[f].is_function() && frames.frames[f].function != 0;
+}
+
+// A node of a plan. A _LoopBody or _FunctionBody makes two: the loop or the call, and what begins
+// an iteration or each call.
 struct Member {
   NodeId id = kNoNode;
   bool loop = false;
@@ -79,8 +86,10 @@ struct Numbering {
  private:
   void emit(std::uint32_t f, std::vector<Member>& out) {
     for (const Member& m : by_frame_[f]) {
-      (m.loop ? loop_index[begun_by_[m.id]] : index[m.id]) = std::uint32_t(out.size());
-      out.push_back(m);
+      if (!m.loop || !is_called_inside(frames, begun_by_[m.id])) {
+        (m.loop ? loop_index[begun_by_[m.id]] : index[m.id]) = std::uint32_t(out.size());
+        out.push_back(m);
+      }
       if (m.loop) emit(begun_by_[m.id], out);
     }
   }
@@ -177,13 +186,18 @@ class Flattener {
     PlanFrame frame;
     frame.name = loop_name(graph_.nodes[m.id]);
     frame.parent = plan_frame_[from.parent];
-    frame.loop = numbering_.loop_index[f];
+    frame.loop = numbering_.loop_index[from.is_function() ? from.leader : f];
     frame.body = frame.first_node = numbering_.index[from.body];
     frame.next = numbering_.index[from.next];
     frame.first_slot = std::uint32_t(plan_.slots.size());
     frame.variables = std::uint32_t(graph_.nodes[from.next].out_types.size());
     frame.window = std::uint32_t(int_attr(graph_.nodes[from.body], kWindowAttr, 1));
     plan_frame_[f] = std::uint32_t(plan_.frames.size());
+    if (from.is_function()) {
+      frame.name = *graph_.nodes[m.id].attrs.at("name").get<std::string>();
+      frame.leader = plan_frame_[from.leader];
+      frame.variables = std::uint32_t(graph_.nodes[from.next].inputs.size());
+    }
     plan_.frames.push_back(std::move(frame));
   }
 
@@ -208,8 +222,10 @@ class Flattener {
     node.cheap = op.def.cheap || structural(op.def.role);
     PlanInfo info = describe(def, op);
     if (m.loop) {
-      const NodeId next = frames_.frames[frames_.of_node[m.id]].next;
-      node.role = Role::loop;
+      const Frames::Frame& frame = frames_.frames[frames_.of_node[m.id]];
+      const NodeId next = frame.next;
+      node.role = frame.is_function() ? Role::invoke : Role::loop;
+      if (frame.is_function()) info.calls = plan_frame_[frames_.of_node[m.id]];
       node.first_slot = first_slot_[next];
       node.outputs = std::uint16_t(graph_.nodes[next].out_types.size());
       info.name = loop_name(def);
@@ -237,7 +253,10 @@ class Flattener {
       successors_[numbering_.source(in.node)].push_back({number, false});
       ++pending;
     }
+    if (op.def.role == Role::invoke)
+      info.calls = plan_frame_[frames_.called_by(m.id, function_number(def))];
     for (NodeId c : def.control) {
+      if (ends(m) && op_of(graph_.nodes[c], ops_).def.role == Role::function_return) continue;
       successors_[numbering_.source(c)].push_back({number, true});
       ++pending;
     }
@@ -337,7 +356,7 @@ NodeDef definition(GraphDef& graph, const Frames& frames, const Member& m) {
   const NodeDef& next = graph.nodes[frames.frames[frames.of_node[m.id]].next];
   NodeDef loop;
   loop.name = loop_name(body);
-  loop.op = "While";
+  loop.op = body.op == kFunctionBodyOp ? "Call" : "While";
   loop.device = body.device;
   loop.replica = body.replica;
   loop.site = body.site;

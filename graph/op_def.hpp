@@ -43,14 +43,17 @@ enum class Role : std::uint8_t {
   next_iteration,
   loop_cond,
   control_trigger,
-  loop,       // stands for a loop among the nodes around it (PlanFrame)
-  loop_body,  // begins an iteration
-  loop_next,  // ends one, and knows whether another follows
-  call,       // runs a function; gone once a step is lowered, as the next two are
-  argument,   // of the function in whose body it stands
-  saved,      // a value of a function, in its gradient function
-  keep,       // a list and what is pushed onto it: where that is dead, an entry without a value
-  kept,       // takes it off again: dead where the entry has no value
+  loop,             // stands for a loop among the nodes around it (PlanFrame)
+  loop_body,        // begins an iteration
+  loop_next,        // ends one, and knows whether another follows
+  invoke,           // calls a function that calls itself (PlanFrame)
+  function_body,    // begins such a call
+  function_return,  // ends it
+  call,             // runs a function; gone once a step is lowered, as the next two are
+  argument,         // of the function in whose body it stands
+  saved,            // a value of a function, in its gradient function
+  keep,  // a list and what is pushed onto it: where that is dead, an entry without a value
+  kept,  // takes it off again: dead where the entry has no value
 };
 
 // What a run finds in a queue: as of its snapshot, with what it has done to it itself.

@@ -56,8 +56,18 @@ struct PlanSlot {
 //          invariants, as they are in this iteration
 //   next:  the only node of the frame that none waits for; inputs the next predicate and the V next
 //          values; no outputs
+//
+// Or a function that calls itself, which has a call at a time; who calls it from the inside waits,
+// and its counts and slots are kept aside. With A arguments and V results:
+//
+//   loop:  the call from outside, in the parent frame; inputs A arguments, outputs V results. Of
+//          several functions that call each other only the first has one; the frames of the others
+//          are in its own.
+//   body:  no inputs, outputs the A arguments of the call at hand
+//   next:  inputs its V results, no outputs
+//   Role::invoke, anywhere in these frames: a call from inside, inputs and outputs as of `loop`
 struct PlanFrame {
-  std::string name;                         // the loop's
+  std::string name;                         // the loop's, or the function's
   std::uint32_t parent = 0;                 // a frame before it
   std::uint32_t first_node = 0, nodes = 0;  // with those of the frames inside
   std::uint32_t first_slot = 0, slots = 0;
@@ -65,6 +75,8 @@ struct PlanFrame {
   std::uint32_t variables = 0;
   // Iterations of one loop that its parts on several devices have under way at once, at most.
   std::uint32_t window = 1;
+  std::uint32_t leader = 0;  // of a function: the frame of the first one; else 0
+  bool is_function() const { return leader != 0; }
 };
 
 // What is read once per node or less: for making kernels, for errors, traces and requests.
@@ -82,6 +94,7 @@ struct PlanInfo {
   // Of a recv in a loop: it takes what was sent so many iterations before its own; in the first
   // ones nothing.
   std::uint32_t lag = 0;
+  std::uint32_t calls = 0;  // invoke: the frame of the function
 };
 
 // A resource that the partition touches, on the partition's own device; without a name, the one of

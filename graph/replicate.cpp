@@ -60,7 +60,7 @@ PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const O
     for (NodeId c : node.control) differs = differs || out.differs[c];
     if (op.def.role == Role::merge) differs = differs && node.attrs.contains(kConditionalAttr);
     // A loop is dead as a whole, whatever branches are in it.
-    if (op.def.role == Role::loop_next)
+    if (op.def.role == Role::loop_next || op.def.role == Role::function_return)
       differs = out.differs[frames.frames[frames.of_node[id]].body];
     out.copied[id] = (copied || differs) && !joins(op);
     out.differs[id] = differs;

@@ -89,6 +89,7 @@ void StepState::State::run_keep(std::uint32_t i) {
   Tensor list = take(in[0]).tensor;
   if (list.dtype() != DType::list) return fail(i, invalid_argument("it is pushed onto no list"));
   if (!list.unique()) list = list_tensor(list_in(std::as_const(list)));
+  if (!call_stack.calls.empty()) call_stack.hold(slots[in[1]].tensor);
   list_in(list).push(slots[in[1]].dead ? Tensor() : take(in[1]).tensor);
   slots[node.first_slot] = {.tensor = std::move(list)};
   finish(i, false);
@@ -164,6 +165,10 @@ void StepState::State::reset_frame(const PlanFrame& frame) {
     std::memcpy(readers.data() + frame.first_slot, program->readers().data() + frame.first_slot,
                 frame.slots * sizeof readers[0]);
   std::memset(external.data() + frame.first_node, 0, frame.nodes);
+  forget_dead(frame);
+}
+
+void StepState::State::forget_dead(const PlanFrame& frame) {
   if (dead_slots.empty()) return;
   std::erase_if(dead_slots, [&](std::uint32_t slot) {
     if (slot - frame.first_slot >= frame.slots) return false;
@@ -203,11 +208,20 @@ bool StepState::State::has_had_its_turn(const PlanFrame& frame) {
   return now - turn_began_ns > kTurnNs;
 }
 
-// Of a node in loops: in which iteration, from the innermost loop outwards.
+// Of a node in loops and functions: in which iteration or call, from the innermost one outwards.
 Status StepState::State::in_iterations(std::uint32_t node, Status status) const {
-  for (std::uint32_t f = nodes[node].frame; f != 0; f = program->plan().frames[f].parent)
-    status = status.in("in iteration " + std::to_string(iterations[f]) + " of '" +
-                       program->plan().frames[f].name + "'");
+  const std::vector<PlanFrame>& frames = program->plan().frames;
+  for (std::uint32_t f = nodes[node].frame; f != 0; f = frames[f].parent) {
+    if (frames[f].is_function()) {
+      status = status.in("in function " + frames[f].name + ", call " +
+                         std::to_string(call_stack.calls.size()) + " of '" +
+                         program->plan().info[frames[f].loop].name + "'");
+      f = frames[f].leader;
+      continue;
+    }
+    status =
+        status.in("in iteration " + std::to_string(iterations[f]) + " of '" + frames[f].name + "'");
+  }
   return status;
 }
 

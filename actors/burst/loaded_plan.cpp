@@ -80,8 +80,16 @@ void LoadedPlan::lay_out(std::uint32_t i) {
 void LoadedPlan::lay_out_frames() {
   const Plan& p = *plan_;
   in_order_.assign(p.frames.size(), true);
+  nodes_of_call_.assign(p.frames.size(), 0);
+  in_function_.assign(std::max<std::size_t>(p.frames.size(), 1), false);
   for (std::size_t f = 1; f < p.frames.size(); ++f) {
     const PlanFrame& frame = p.frames[f];
+    in_function_[f] = frame.is_function() || in_function_[frame.parent];
+    if (frame.is_function()) {
+      nodes_of_call_[f] += frame.nodes;
+      if (frame.leader != f) nodes_of_call_[frame.leader] -= frame.nodes;
+      continue;
+    }
     const PlanNode& body = p.nodes[frame.body];
     for (std::uint32_t k = frame.variables; k < body.outputs; ++k) ++readers_[body.first_slot + k];
     const std::uint32_t* next = p.input_slots.data() + p.nodes[frame.next].first_input + 1;
@@ -121,6 +129,14 @@ std::uint32_t LoadedPlan::frame_of_loop(std::uint32_t node) const {
   const std::vector<PlanFrame>& frames = plan_->frames;
   std::uint32_t f = nodes_[node].frame + 1;
   while (frames[f].loop != node) ++f;
+  return f;
+}
+
+std::uint32_t LoadedPlan::end_of_frames(std::uint32_t frame) const {
+  const std::vector<PlanFrame>& frames = plan_->frames;
+  const PlanFrame& around = frames[frame];
+  std::uint32_t f = frame + 1;
+  while (f < frames.size() && frames[f].first_node - around.first_node < around.nodes) ++f;
   return f;
 }
 

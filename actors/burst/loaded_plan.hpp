@@ -82,6 +82,15 @@ class LoadedPlan {
   bool has_loops() const { return plan_->frames.size() > 1; }
   // The frame that a node of role loop repeats.
   std::uint32_t frame_of_loop(std::uint32_t node) const;
+  // The frame that a node of role invoke calls.
+  std::uint32_t frame_of_call(std::uint32_t node) const { return plan_->info[node].calls; }
+  // Of a function: its nodes, without those of the functions in its frame, which have calls of
+  // their own.
+  std::uint32_t nodes_of_call(std::uint32_t frame) const { return nodes_of_call_[frame]; }
+  // The node is in such a frame, or in a loop in one.
+  bool in_function(std::uint32_t node) const { return in_function_[nodes_[node].frame]; }
+  // Behind the last frame that is in this one.
+  std::uint32_t end_of_frames(std::uint32_t frame) const;
   // Next values are not this iteration's variables, so that each may move on before the others.
   bool moves_in_order(std::uint32_t frame) const { return in_order_[frame]; }
   // The node that a slot belongs to. Linear: for errors.
@@ -111,6 +120,8 @@ class LoadedPlan {
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> counts_, readers_, roots_, first_reads_;
   std::vector<bool> in_order_;                              // per frame
+  std::vector<std::uint32_t> nodes_of_call_;                // per frame
+  std::vector<bool> in_function_;                           // per frame
   std::vector<std::pair<ChannelId, std::uint32_t>> recvs_;  // ascending
 };
 

@@ -48,10 +48,11 @@ bool StepState::State::costly(std::uint32_t entry) const {
 
 namespace {
 
-// After a failure only kernels before it run on, and loops that hold some: one of them may be the
-// failure to report.
+// After a failure only kernels before it run on, and loops and calls that hold some: one of them
+// may be the failure to report.
 bool may_fail_first(Role role) {
-  return role == Role::kernel || role == Role::loop || role == Role::loop_next;
+  return role == Role::kernel || role == Role::loop || role == Role::loop_next ||
+         role == Role::invoke || role == Role::function_return;
 }
 
 }  // namespace
@@ -82,6 +83,10 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
       return run_loop(node, dead);
     case Role::loop_next:
       return run_next(node, dead);
+    case Role::invoke:
+      return run_invoke(node, dead);
+    case Role::function_return:
+      return run_return(node, dead);
     case Role::keep:
       return run_keep(node);
     default:

@@ -12,8 +12,8 @@ std::uint64_t run_hash(CommitNumber snapshot, std::uint64_t k) {
   return hash_combine(mix64(snapshot + 1), k);
 }
 
-StepState::StepState(std::shared_ptr<const LoadedPlan> program)
-    : state_(std::make_unique<State>(std::move(program))) {}
+StepState::StepState(std::shared_ptr<const LoadedPlan> program, const CallLimits& limits)
+    : state_(std::make_unique<State>(std::move(program), limits)) {}
 StepState::~StepState() = default;
 
 const LoadedPlan& StepState::program() const { return *state_->program; }
@@ -53,8 +53,12 @@ void StepState::abort(Status status) {
 
 bool StepState::has_arrivals() const { return !state_->inbox.empty(); }
 
-StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program)
-    : program(std::move(shared_program)), nodes(program->nodes()), device(program->device()) {
+StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program,
+                        const CallLimits& call_limits)
+    : program(std::move(shared_program)),
+      nodes(program->nodes()),
+      device(program->device()),
+      limits(call_limits) {
   counts.resize(program->counts().size());
   readers.resize(program->readers().size());
   slots.resize(program->readers().size());
@@ -94,6 +98,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   requests.clear();
   waits.clear();
   issued.clear();
+  forget_at = 64;
   streams.clear();
   if (program->has_loops()) std::fill(turns.begin(), turns.end(), 0);
   early.clear();
@@ -122,6 +127,10 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
     request_first_reads();
   }
   result.more = loop(cheap);
+  while (!result.more && failing() && !call_stack.calls.empty()) {
+    leave_calls();
+    result.more = loop(cheap);
+  }
   if (failing()) {
     // What was to be handed back would only be thrown away.
     for (StepRequest& r : result.requests) requests[r.id - first_request].open = false;
@@ -149,6 +158,7 @@ StepResult StepState::State::end() {
   }
   out.keys = std::move(keys);
   clear_slots();
+  if (call_stack.words.capacity() > CallStack::kKeptWords) call_stack = {};
   input.feeds.clear();
   return out;
 }

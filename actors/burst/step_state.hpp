@@ -85,6 +85,14 @@ struct StepResult {
   std::vector<std::uint32_t> unanswered;
 };
 
+// Of functions that call themselves: how deep calls go, and how much memory what waits for inner
+// calls takes, with the tensors that it holds and that gradients need of calls. Beyond that a step
+// is resource_exhausted.
+struct CallLimits {
+  std::size_t calls = 100'000;
+  std::uint64_t bytes = std::uint64_t{2} << 30;
+};
+
 // One step of one partition.
 //
 // Owned by the partition's executor and lent to one burst at a time: start, run and result are
@@ -100,7 +108,7 @@ struct StepResult {
 // hot loop (a ready node whose kernel runs) nothing allocates, locks or hashes.
 class StepState {
  public:
-  explicit StepState(std::shared_ptr<const LoadedPlan> program);
+  explicit StepState(std::shared_ptr<const LoadedPlan> program, const CallLimits& limits = {});
   ~StepState();
   StepState(const StepState&) = delete;
   StepState& operator=(const StepState&) = delete;

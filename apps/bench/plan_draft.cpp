@@ -16,7 +16,8 @@ std::uint32_t PlanDraft::add(NodeSpec spec) {
   node.role = spec.external ? Role::external : spec.role;
   node.frame = std::uint16_t(frame_);
   // What waits for nothing in a loop waits for the iteration.
-  if (frame_ != 0 && spec.inputs.empty() && spec.control.empty() && spec.role != Role::loop_body)
+  const bool begins = spec.role == Role::loop_body || spec.role == Role::function_body;
+  if (frame_ != 0 && spec.inputs.empty() && spec.control.empty() && !begins)
     spec.control.push_back(frames_[frame_].body);
   plan_.nodes.push_back(node);
   PlanInfo info;
@@ -36,21 +37,46 @@ std::uint32_t PlanDraft::add(NodeSpec spec) {
 
 std::uint32_t PlanDraft::begin_loop(std::uint32_t loop) {
   PlanFrame frame;
-  frame.name = plan_.info[loop].name;
-  frame.parent = frame_;
   frame.loop = loop;
   frame.variables = plan_.nodes[loop].outputs;
+  return begin_frame(std::move(frame), plan_.info[loop].name, Role::loop_body,
+                     plan_.nodes[loop].inputs - 1u);
+}
+
+void PlanDraft::end_loop(std::vector<std::uint32_t> predicate_and_values) {
+  end_frame(Role::loop_next, std::move(predicate_and_values));
+}
+
+std::uint32_t PlanDraft::begin_function(std::uint32_t call, std::uint16_t arguments,
+                                        std::uint16_t results) {
+  const auto number = std::uint32_t(frames_.size());
+  const bool inside = frames_[frame_].is_function() && frames_[frame_].loop == call;
+  PlanFrame frame;
+  frame.loop = call;
+  frame.variables = results;
+  frame.leader = inside ? frame_ : number;
+  if (!inside) plan_.info[call].calls = number;
+  return begin_frame(std::move(frame), "f" + std::to_string(number), Role::function_body,
+                     arguments);
+}
+
+void PlanDraft::end_function(std::vector<std::uint32_t> results) {
+  end_frame(Role::function_return, std::move(results));
+}
+
+std::uint32_t PlanDraft::begin_frame(PlanFrame frame, const std::string& name, Role role,
+                                     std::uint32_t outputs) {
+  frame.name = name;
+  frame.parent = frame_;
   frame.first_node = std::uint32_t(plan_.nodes.size());
   frame.first_slot = std::uint32_t(plan_.slots.size());
   frame_ = std::uint32_t(frames_.size());
   frames_.push_back(std::move(frame));
-  const auto body = add({.name = plan_.info[loop].name + "/body",
-                         .role = Role::loop_body,
-                         .outputs = std::uint16_t(plan_.nodes[loop].inputs - 1)});
+  const auto body = add({.name = name + "/body", .role = role, .outputs = std::uint16_t(outputs)});
   return frames_[frame_].body = body;
 }
 
-void PlanDraft::end_loop(std::vector<std::uint32_t> predicate_and_values) {
+void PlanDraft::end_frame(Role role, std::vector<std::uint32_t> inputs) {
   const std::uint32_t first = frames_[frame_].first_node;
   std::vector<bool> waited(plan_.nodes.size(), false);
   for (auto i = first; i < waited.size(); ++i) {
@@ -59,10 +85,10 @@ void PlanDraft::end_loop(std::vector<std::uint32_t> predicate_and_values) {
       waited[producers_[plan_.input_slots[node.first_input + k]]] = true;
     for (std::uint32_t from : control_[i]) waited[from] = true;
   }
-  for (std::uint32_t slot : predicate_and_values) waited[producers_[slot]] = true;
+  for (std::uint32_t slot : inputs) waited[producers_[slot]] = true;
   NodeSpec next{.name = frames_[frame_].name + "/next",
-                .role = Role::loop_next,
-                .inputs = std::move(predicate_and_values),
+                .role = role,
+                .inputs = std::move(inputs),
                 .outputs = 0};
   for (auto i = first; i < waited.size(); ++i)
     if (plan_.nodes[i].frame == frame_ && !waited[i]) next.control.push_back(i);

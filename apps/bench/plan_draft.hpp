@@ -38,6 +38,15 @@ class PlanDraft {
   // The slots of the next predicate and the next values. The iteration ends when all of the body is
   // done.
   void end_loop(std::vector<std::uint32_t> predicate_and_values);
+  // The same of a function that calls itself, and that node `call`, of role invoke, calls from
+  // outside; in its body another one, of other numbers of arguments and results, that it calls.
+  // Returns the node that begins a call.
+  std::uint32_t begin_function(std::uint32_t call, std::uint16_t arguments, std::uint16_t results);
+  void end_function(std::vector<std::uint32_t> results);
+  // A node of role invoke calls the function that `body` begins.
+  void calls(std::uint32_t node, std::uint32_t body) {
+    plan_.info[node].calls = plan_.nodes[body].frame;
+  }
   void feed(std::uint32_t slot);
   void fetch(std::uint32_t slot);
   std::uint32_t resource(ResourceRef ref);
@@ -48,6 +57,10 @@ class PlanDraft {
   Plan finish();
 
  private:
+  std::uint32_t begin_frame(PlanFrame frame, const std::string& name, Role role,
+                            std::uint32_t outputs);
+  void end_frame(Role role, std::vector<std::uint32_t> inputs);
+
   Plan plan_;
   std::vector<std::uint32_t> producers_;  // per slot
   std::vector<std::vector<std::uint32_t>> control_;

@@ -218,6 +218,8 @@ void GraphBuilder::forget_functions(std::size_t left) {
     if (at == functions_.end()) continue;
     abandoned_.push_back(std::move(at->second));
     functions_.erase(at);
+    for (auto& [name, record] : functions_)
+      if (record->gradient == def_.functions[i].name) record->gradient.clear();
   }
   def_.functions.resize(left);
 }

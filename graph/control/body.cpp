@@ -71,6 +71,18 @@ Expected<Output> Body::argument(const ValueType& type, std::string_view name) {
   return made.output();
 }
 
+Status Body::hand_on(const std::vector<Output>& values) {
+  for (const Output& value : values) TROUPE_TRY(graph_->here(value));
+  state().handed_on = values.size();
+  return ok_status();
+}
+
+std::vector<Output> Body::to_hand_on() const {
+  const BodyState& state = *graph_->body_;
+  if (!state.called_itself || state.captured.size() == state.handed_on) return {};
+  return state.captured;
+}
+
 void Body::declare(const std::vector<ValueType>& results) {
   FunctionDef signature;
   signature.name = name_;
@@ -137,11 +149,10 @@ Status Body::capture(const std::vector<Output>& values) {
 
 Expected<FunctionRecord*> Body::finish() {
   BodyState& state = *graph_->body_;
-  if (state.called_itself && !state.captured.empty())
+  if (state.called_itself && state.captured.size() > state.handed_on)
     return unimplemented("function '" + name_ + "' calls itself, so it cannot use '" +
-                         state.captured.front().name() +
-                         "' of the graph around it; pass it as an "
-                         "argument")
+                         state.captured[state.handed_on].name() +
+                         "' of the graph around it; pass its value as an argument")
         .at(state.site);
   FunctionDef def;
   def.name = name_;

@@ -28,6 +28,7 @@ struct BodyState {
   std::vector<NodeId> arguments;
   std::size_t declared = 0;      // of the arguments; those behind are captured
   std::vector<Output> captured;  // values of the parent, in the order of their arguments
+  std::size_t handed_on = 0;     // of these: its calls of itself pass them
   std::map<Port, NodeId> here;   // captured ports of the parent -> argument
   std::vector<Op> waits;         // nodes of the parent that a run of the function comes after
   bool called_itself = false;
@@ -48,6 +49,7 @@ struct FunctionRecord {
   std::vector<Output> results;
   std::size_t position = 0;  // among GraphDef::functions, once finished
   bool differentiating = false;
+  std::string gradient;  // of one that calls itself: the function that its gradient calls, if made
   // Of a gradient function: the function that it belongs to and itself in one body, in which its
   // arguments behind the `handles` first are `inputs`. Null: the body says all.
   std::unique_ptr<GraphBuilder> tape;
@@ -78,6 +80,10 @@ class [[nodiscard]] Body {
   Expected<Output> argument(const ValueType& type, std::string_view name);
   // What the function returns, so that its body can call it. REQUIRES: all arguments are there.
   void declare(const std::vector<ValueType>& results);
+  // Values of the builder around it that its calls of itself pass on. Before it is declared.
+  Status hand_on(const std::vector<Output>& values);
+  // It calls itself, and uses more of the builder around it than it hands on: all of that.
+  std::vector<Output> to_hand_on() const;
   // It is of a loop: variables that it reads are read once, before the loop.
   void repeat() { state().repeated = true; }
   // Closes the body. Values of the builders around it become arguments here, too. invalid_argument

@@ -59,9 +59,11 @@ NodeDef Inliner::merge_node(const NodeDef& call, std::string_view name, std::vec
   NodeDef node = made(name, "Merge", call, inside);
   node.attrs.emplace("T", Attr(dtype));
   node.attrs.emplace("N", Attr(std::int64_t(inputs.size())));
-  // What only an iteration is around is there in each.
-  if (inside.pivot != kNoNode && out_.graph().nodes[inside.pivot].op != kLoopBodyOp)
-    node.attrs.emplace(kConditionalAttr, Attr(true));
+  // What only an iteration or a call is around is there in each.
+  const bool in_branch = inside.pivot != kNoNode &&
+                         out_.graph().nodes[inside.pivot].op != kLoopBodyOp &&
+                         out_.graph().nodes[inside.pivot].op != kFunctionBodyOp;
+  if (in_branch) node.attrs.emplace(kConditionalAttr, Attr(true));
   node.inputs = std::move(inputs);
   node.out_types = {dtype, DType::i32};
   node.out_shapes = {std::move(shape), PartialShape::scalar()};
@@ -95,6 +97,7 @@ Expected<Lowered> Inliner::lower(const NodeDef& call, const std::vector<Value>& 
 Expected<Lowered> Inliner::lower_call(const NodeDef& call, const std::vector<Value>& inputs,
                                       const Place& inside, bool wants_done) {
   TROUPE_TRY(const FunctionDef* f, enter(functions_of(call)[0], call, inside));
+  if (stays(*f, inputs)) return lower_recursive(call, *f, inputs, inside);
   auto inlined = inline_function(*f, inputs, inside);
   if (!inlined.ok()) return inlined.status().in("in the call '" + call.name + "' of " + called(*f));
   Lowered out;

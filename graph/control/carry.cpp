@@ -54,6 +54,10 @@ Expected<Value> Inliner::carry(const Value& value, std::uint32_t from, std::uint
       is_handle(role_of(out_.graph().nodes[value.port.node], ops_)))
     return value;
   if (is_around(from, to)) {
+    if (const RecursiveFunction* function = member_in(to))
+      return in_node(
+          unimplemented("a value from around it is asked for in " + called(*function->function)),
+          frames_[to].like);
     TROUPE_TRY(Value around, carry(value, from, frames_[to].parent));
     return enter_loop(frames_[to], around);
   }
@@ -74,6 +78,7 @@ Expected<Value> Inliner::carry(const Value& value, std::uint32_t from, std::uint
 
 // From a loop to one that goes back over it.
 Expected<Value> Inliner::carry_over(const Value& value, std::uint32_t from, std::uint32_t to) {
+  if (RecursiveFunction* function = member_in(to)) return recall(*function, value);
   LoopFrame &source = frames_[from], &reverse = frames_[to];
   if (is_invariant(source, value.port))
     return carry(source.passed[value.port.index], source.parent, to);

@@ -27,6 +27,17 @@ Tape tape_of(const FunctionRecord& record) {
   return tape;
 }
 
+void remember(Tape& tape, const std::vector<std::size_t>& results, const std::string& name,
+              FunctionRecord& made) {
+  made.handles = tape.layers.size();
+  made.layers = tape.layers;
+  made.layers.push_back({name, tape.end, NodeId(tape.body->def().nodes.size())});
+  made.inputs = tape.inputs;
+  for (const Output& dy : tape.dy) made.inputs.push_back(dy.port());
+  for (std::size_t i : results) made.outputs.push_back(tape.dx[i].port());
+  made.tape = std::move(tape.body);
+}
+
 std::string op_that_adds(const Output& gradient) {
   const NodeDef& node = gradient.graph().node(gradient.node());
   return gradient.graph().registry().find(node.op)->def.added;
@@ -51,7 +62,7 @@ Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view nam
 Differentiating::Differentiating(FunctionRecord& record) : record_(record) {
   if (record.differentiating)
     throw Error(unimplemented("function '" + record.body->body()->function +
-                              "' calls itself: there is no gradient of recursive functions")
+                              "' calls itself, but by a branch or loop; only a Call of it may")
                     .at(record.body->body()->site));
   record_.differentiating = true;
 }
@@ -124,6 +135,7 @@ std::vector<Output> call_gradient(GradContext& c) {
   const NodeDef node = c.node();
   GraphBuilder& root = c.g.root();
   const std::vector<std::string> functions = functions_of(node);
+  if (node.op == "Call" && calls_itself(root, functions[0])) return recursive_gradient(c);
   const std::size_t handles = root.function(functions[0])->handles;
   const std::size_t first = selectors(node) + handles;
   std::vector<Output> dx(c.x.size());
@@ -144,13 +156,7 @@ std::vector<Output> call_gradient(GradContext& c) {
     Body body(c.g, functions[b] + "_grad", node.site, true);
     extract(tape, results, b, c.g.is_tape(), body);
     FunctionRecord& made = *value_or_throw(body.finish());
-    made.handles = tape.layers.size();
-    made.layers = tape.layers;
-    made.layers.push_back({body.name(), tape.end, NodeId(tape.body->def().nodes.size())});
-    made.inputs = tape.inputs;
-    for (const Output& dy : tape.dy) made.inputs.push_back(dy.port());
-    for (std::size_t i : results) made.outputs.push_back(tape.dx[i].port());
-    made.tape = std::move(tape.body);
+    remember(tape, results, body.name(), made);
     names.push_back(body.name());
   }
 

@@ -15,18 +15,10 @@ constexpr std::size_t kMostWork = std::size_t{1} << 20;
 // Calls in bodies in bodies.
 constexpr std::size_t kDeepest = 200;
 
-// What its function is run for, beside its results.
-bool has_effect(const OpDef& op) {
-  if (op.role == Role::kernel) return op.stateful && !op.random;
-  const External& e = op.external;
-  return op.role == Role::external &&
-         (e.order == External::Order::write || e.commits || e.changes || e.fills);
-}
-
 }  // namespace
 
 Inliner::Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out)
-    : functions_(functions), ops_(ops), out_(out) {
+    : functions_(functions), recursion_(find_recursion(functions, ops)), ops_(ops), out_(out) {
   for (const FunctionDef& f : functions_) by_name_.emplace(f.name, &f);
   frames_.emplace_back();
 }
@@ -72,10 +64,11 @@ Expected<const FunctionDef*> Inliner::enter(const std::string& name, const NodeD
   if (at == by_name_.end())
     return in_node(invalid_argument("there is no function " + quoted(name)), call);
   const FunctionDef& f = *at->second;
-  if (std::find(open_.begin(), open_.end(), &f) != open_.end())
+  const bool may_be_open = call.op == "Call" && stays(f, {});
+  if (!may_be_open && std::find(open_.begin(), open_.end(), &f) != open_.end())
     return in_node(unimplemented(called(f) + " calls itself" +
                                  (open_.back() == &f ? "" : ", by " + called(*open_.back())) +
-                                 "; recursion is not compiled into plans"),
+                                 "; only a Call of it may do so"),
                    call);
   if (place.depth >= kDeepest)
     return in_node(resource_exhausted(called(f) + " is called in bodies of bodies, more than " +
@@ -209,6 +202,11 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
     in.values[id] = {value};
     return ok_status();
   }
+  if (op.role == Role::external && region_)
+    return in_node(unimplemented(body.op + " in " + called(*in.function) +
+                                 ", which is called by itself: variables, queues, datasets and "
+                                 "files are asked for outside; pass values"),
+                   body);
   if (op.role == Role::external && place.frame != 0)
     return in_node(
         unimplemented(body.op + " in a loop: what asks for variables, queues, datasets or "
@@ -234,6 +232,7 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
     node.device = out_.graph().nodes[list].device;
   if (!place.loop.empty() && body.device.empty() && list == kNoNode)
     node.colocate.push_back(place.loop);
+  if (region_) TROUPE_TRY(check_device(node));
   // A constant may be there in a branch that is not taken: who reads it is not.
   const bool free = body.op == "Const" && body.control.empty() && place.frame == 0;
   if (!free) anchor(node, inputs, place);

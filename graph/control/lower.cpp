@@ -57,9 +57,10 @@ class Lowering {
       }
     }
     const Inliner::Moved moved = inliner_.settle_variables();
+    TROUPE_TRY(const bool records, inliner_.settle_records());
     out_.finish();
     step_.targets.insert(step_.targets.end(), effects_.begin(), effects_.end());
-    return moved.empty() ? ok_status() : settle(moved);
+    return moved.empty() && !records ? ok_status() : settle(moved);
   }
 
  private:

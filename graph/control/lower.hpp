@@ -20,7 +20,9 @@ namespace troupe {
 // queues, files, Print, Assert) are needed where the call is. What comes after a call comes after a
 // Merge of its branches' last nodes, which is not dead.
 //
-// unimplemented names a function that calls itself; resource_exhausted one that becomes too large.
+// Functions that call themselves stay functions (graph/control/recursion.hpp).
+//
+// resource_exhausted names a function that becomes too large.
 Status lower(StepGraph& step, const Target& target);
 
 }  // namespace troupe

@@ -51,7 +51,7 @@ class Spreader {
     for (std::uint32_t f = 1; f < loops_.size(); ++f) {
       loops_[f].begin = frames_.frames[f].body;
       loops_[f].next = frames_.frames[f].next;
-      loops_[f].variables = std::uint32_t(nodes_[loops_[f].next].inputs.size()) - 1;
+      loops_[f].variables = std::uint32_t(nodes_[loops_[f].next].out_types.size());
       add_part(f, nodes_[loops_[f].begin].device);
     }
     for (NodeId id = 0; id < nodes_.size(); ++id)
@@ -123,14 +123,16 @@ class Spreader {
     if (in.node == loop.begin) loop.on(device).carried.insert(in.index);
   }
 
-  // What a loop in it takes.
+  // What a loop in it takes, or a function that calls itself, which is on one device.
   void find_carried_by(Loop& loop, const Loop& inner) {
-    const NodeDef& begin = nodes_[inner.begin];
+    const std::vector<Port>& inputs = nodes_[inner.begin].inputs;
+    if (!inner.spread()) {
+      for (Port in : inputs) carry(loop, in, inner.parts[0].device);
+      return;
+    }
+    carry(loop, inputs[0], inner.parts[0].device);
     for (const Part& part : inner.parts)
-      for (std::uint32_t k = 0; k + 1 < begin.inputs.size(); ++k)
-        if (!inner.spread() || part.carried.contains(k))
-          carry(loop, begin.inputs[k + 1], part.device);
-    carry(loop, begin.inputs[0], inner.parts[0].device);
+      for (std::uint32_t k : part.carried) carry(loop, inputs[k + 1], part.device);
   }
 
   // The part that makes the next value; of one that an iteration had, one that reads it.

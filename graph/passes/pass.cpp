@@ -24,6 +24,9 @@ const std::map<std::string, OpInfo, std::less<>>& made_ops() {
       {std::string(kLoopBodyOp), made_op(kLoopBodyOp, Role::loop_body)},
       {std::string(kLoopNextOp), made_op(kLoopNextOp, Role::loop_next)},
       {std::string(kLoopCondOp), made_op(kLoopCondOp, Role::loop_cond)},
+      {std::string(kFunctionBodyOp), made_op(kFunctionBodyOp, Role::function_body)},
+      {std::string(kFunctionReturnOp), made_op(kFunctionReturnOp, Role::function_return)},
+      {std::string(kInvokeOp), made_op(kInvokeOp, Role::invoke)},
       {std::string(kKeepOp), made_op(kKeepOp, Role::keep)},
       {std::string(kKeptOp), made_op(kKeptOp, Role::kept)},
   };

@@ -43,6 +43,13 @@ inline constexpr std::string_view kLoopCondOp = "_LoopCond";
 // device that comes after it does so that many iterations later.
 inline constexpr std::string_view kWindowAttr = "window";
 inline constexpr std::string_view kLagAttr = "_lag";
+// A function that calls itself between the first two (graph/control/recursion.hpp): inputs the
+// arguments of the call from outside, outputs those of a call; inputs the results of a call,
+// outputs those of the call from outside. The third is a call inside. Attribute "function": which
+// one of those that call each other.
+inline constexpr std::string_view kFunctionBodyOp = "_FunctionBody";
+inline constexpr std::string_view kFunctionReturnOp = "_FunctionReturn";
+inline constexpr std::string_view kInvokeOp = "_Invoke";
 // Beside a loop and the one that goes back over its iterations: a list with a value pushed onto it
 // that may be dead, and such a list without its last entry, and that.
 inline constexpr std::string_view kKeepOp = "_Keep";

@@ -167,11 +167,11 @@ Op Function::call_op(const std::vector<Output>& arguments, Site site) const {
   if (!record) throw Error(not_found("there is no function '" + name_ + "'").at(site));
   const BodyState& state = *record->body->body();
   NodeSpec call{.op = "Call", .inputs = arguments, .attrs = {{"function", name_}}, .name = name_};
-  // While its own body is made the function is not told what it captures: it must not.
-  if (state.finished) {
-    call.inputs.insert(call.inputs.end(), state.captured.begin(), state.captured.end());
-    call.control = state.waits;
-  }
+  // While its own body is made it passes on what is known that it needs.
+  const std::size_t captured = state.finished ? state.captured.size() : state.handed_on;
+  call.inputs.insert(call.inputs.end(), state.captured.begin(),
+                     state.captured.begin() + std::ptrdiff_t(captured));
+  if (state.finished) call.control = state.waits;
   call.site = std::move(site);
   return graph_->root().add(std::move(call));
 }
@@ -194,15 +194,31 @@ Function detail::make_function(
     GraphBuilder& g, std::string_view name, const std::vector<ValueType>& arguments,
     const std::vector<ValueType>& results, Site site,
     const std::function<std::vector<Output>(Function&, const std::vector<Output>&)>& make) {
-  Body body(g, name, site);
-  std::vector<Output> values;
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    values.push_back(value_or_throw(body.argument(arguments[i], "argument")));
-  body.declare(results);
-  Function self(g.root(), body.name());
-  throw_if_error(body.returns(make(self, values)));
-  value_or_throw(body.finish());
-  return self;
+  // One that calls itself is made again when it is known what it uses of the graph around it.
+  std::vector<Output> known;
+  for (;;) {
+    std::vector<Output> more;
+    const std::size_t before = g.innermost().def().nodes.size();
+    {
+      Body body(g, name, site);
+      std::vector<Output> values;
+      for (const ValueType& type : arguments)
+        values.push_back(value_or_throw(body.argument(type, "argument")));
+      throw_if_error(body.hand_on(known));
+      body.declare(results);
+      Function self(g.root(), body.name());
+      throw_if_error(body.returns(make(self, values)));
+      more = body.to_hand_on();
+      const bool can = std::all_of(more.begin(), more.end(), [&](const Output& o) {
+        return o.dtype() != DType::resource && o.node() < before;
+      });
+      if (more.empty() || !can) {
+        value_or_throw(body.finish());
+        return self;
+      }
+    }
+    known = std::move(more);
+  }
 }
 
 }  // namespace troupe

@@ -143,7 +143,8 @@ Output switch_case(const Output& index, std::vector<std::function<Output()>> bod
 Op switch_case_op(const Output& index, const Bodies& bodies, Site site = Site::here());
 
 // A function that is called by its name. The body gets the function itself and its arguments; it
-// may use values around it, too, which each call then passes on.
+// may use values around it, too, which each call then passes on. One that calls itself runs on one
+// device; its body is made twice where it uses such values.
 template <class F>
 Function function(GraphBuilder& g, std::string_view name, const std::vector<ValueType>& arguments,
                   const std::vector<ValueType>& results, F&& body, Site site = Site::here()) {

@@ -408,21 +408,6 @@ TEST_CASE("functions that come later travel to processes that have the graph alr
   }
 }
 
-TEST_CASE("recursion is refused when a step is compiled, by the function's name and line") {
-  Graph g;
-  Output x = number(g);
-  Function f = g.function("fact", {f32_scalar}, {f32_scalar}, [](Function& self, Output k) {
-    return cond(
-        k < 1.0f, [&] { return ones_like(k); }, [&] { return k * self(k - 1.0f); });
-  });
-  Output y = f(x);
-  Session s(g, one_thread());
-  Status refused = s.try_run({y}, {}, {{x, Tensor::scalar(3.0f)}}).status();
-  CHECK(refused.code() == Code::unimplemented);
-  CHECK_MESSAGE(refused.text().find("'fact' (") != std::string::npos, refused.text());
-  CHECK_MESSAGE(refused.text().find("control_test.cpp:") != std::string::npos, refused.text());
-}
-
 TEST_CASE("random numbers in two calls of a function differ, and are the same in every placement") {
   std::vector<float> seen;
   for (const Place& place : kPlaces) {

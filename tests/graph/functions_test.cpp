@@ -2,11 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "tests/graph/sample_ops.hpp"
 #include "tests/graph/toy.hpp"
 #include "troupe/graph/control/body.hpp"
 #include "troupe/graph/control/lower.hpp"
+#include "troupe/graph/control/recursion.hpp"
 #include "troupe/graph/import.hpp"
 #include "troupe/graph/print.hpp"
 
@@ -255,28 +257,185 @@ TEST_CASE("what a call comes after, its nodes come after") {
   CHECK(std::count(done.begin(), done.end(), "f/Mul") == 1);
 }
 
-TEST_CASE("a function that calls itself, or is called by one that it calls, is refused by name") {
-  GraphBuilder g(sample::ops());
+namespace {
+
+// f(x) = h(x) and h(y) = op(f(y)).
+void call_each_other(GraphBuilder& g, const char* op = "Neg") {
   const ValueType type{DType::f32, PartialShape::scalar()};
+  Body f(g, "f", {kHere, 60});
+  Output x = value_or_throw(f.argument(type, "x"));
+  f.declare({type});
   {
-    Body f(g, "f", {kHere, 60});
-    Output x = value_or_throw(f.argument(type, "x"));
-    f.declare({type});
-    {
-      Body h(g, "h", {kHere, 61});
-      Output y = value_or_throw(h.argument(type, "y"));
-      throw_if_error(h.returns({call(g, "f", {y}).output()}));
-      throw_if_error(h.finish().status());
-    }
-    throw_if_error(f.returns({call(g, "h", {x}).output()}));
-    throw_if_error(f.finish().status());
+    Body h(g, "h", {kHere, 61});
+    Output y = value_or_throw(h.argument(type, "y"));
+    throw_if_error(h.returns({g.add(op, {call(g, "f", {y}).output()})}));
+    throw_if_error(h.finish().status());
   }
+  throw_if_error(f.returns({call(g, "h", {x}).output()}));
+  throw_if_error(f.finish().status());
+}
+
+}  // namespace
+
+TEST_CASE("functions that call each other are there once for a call from outside") {
+  GraphBuilder g(sample::ops());
+  call_each_other(g);
+  Output a = scalar(g, "a");
+  StepGraph step = step_of(g, {call(g, "f", {a}).output(), call(g, "h", {a}).output()});
+  step.graph.nodes[a.node()].op = kFeedOp;
+  throw_if_error(lower(step, target_of(sample::ops())));
+  CHECK(step.graph.functions.empty());
+  CHECK(named(step.graph, "f/begin").op == kFunctionBodyOp);
+  CHECK(named(step.graph, "f/return").op == kFunctionReturnOp);
+  CHECK(named(step.graph, "f/body/h").op == kInvokeOp);
+  CHECK(named(step.graph, "f/body_1/f").op == kInvokeOp);
+  CHECK(named(step.graph, "f/body_1/Neg").inputs[0].node == step.graph.find("f/body_1/f"));
+  CHECK(step.fetches[0] == Port{step.graph.find("f/return"), 0});
+  CHECK(step.fetches[1] == Port{step.graph.find("h/return"), 0});
+  const auto bodies = std::count_if(step.graph.nodes.begin(), step.graph.nodes.end(),
+                                    [](const NodeDef& n) { return n.op == kFunctionBodyOp; });
+  CHECK(bodies == 4);
+  const Frames frames = value_or_throw(find_frames(step.graph, sample::ops()));
+  REQUIRE(frames.frames.size() == 5);
+  CHECK(frames.frames[1].leader == 1);
+  CHECK(frames.frames[2].leader == 1);
+  CHECK(frames.frames[2].parent == 1);
+  CHECK(frames.called_by(step.graph.find("f/body/h"), 1) == 2);
+  CHECK(frames.called_by(step.graph.find("f/body_1/f"), 0) == 1);
+}
+
+TEST_CASE("a function that takes itself for a branch is refused by name") {
+  GraphBuilder g(sample::ops());
+  call_each_other(g);
   Output a = scalar(g, "a");
   StepGraph step = step_of(g, {call(g, "f", {a}).output()});
   step.graph.nodes[a.node()].op = kFeedOp;
+  FunctionDef& f = step.graph.functions[0];
+  REQUIRE(f.name == "f");
+  NodeDef& inner = f.nodes[f.results[0].node];
+  inner.op = "If";
+  inner.attrs.erase("function");
+  inner.attrs.emplace("then_branch", Attr(std::string("f")));
+  inner.attrs.emplace("else_branch", Attr(std::string("h")));
+  inner.inputs.insert(inner.inputs.begin(), inner.inputs[0]);
   const Status s = lower(step, target_of(sample::ops()));
   CHECK(s.code() == Code::unimplemented);
   CHECK_MESSAGE(has(s.text(), "function 'f' (functions_test.cpp:60) calls itself"), s.text());
+}
+
+TEST_CASE("a handle is not passed to a function that calls itself") {
+  GraphBuilder g(sample::ops());
+  {
+    Body f(g, "f", {kHere, 60});
+    Output v = value_or_throw(f.argument({DType::resource, PartialShape::unknown()}, "v"));
+    f.declare({});
+    call(g, "f", {v});
+    throw_if_error(f.returns({}));
+    throw_if_error(f.finish().status());
+  }
+  Output v = g.add(NodeSpec{.op = "Variable",
+                            .attrs = {{"dtype", DType::f32}, {"shape", PartialShape::scalar()}},
+                            .name = "v"})
+                 .output();
+  StepGraph step = step_of(g, {}, {call(g, "f", {v})});
+  const Status s = lower(step, target_of(sample::ops()));
+  CHECK(s.code() == Code::unimplemented);
+  CHECK_MESSAGE(has(s.text(), "takes values, not the handle 'v'"), s.text());
+}
+
+TEST_CASE("what a call saved is handed on to gradient functions alone") {
+  for (bool second : {false, true}) {
+    GraphBuilder g(sample::ops());
+    call_each_other(g);
+    const ValueType handle{DType::resource, PartialShape::unknown()};
+    {
+      Body takes(g, "takes", {kHere, 63});
+      throw_if_error(takes.argument(handle, "saved").status());
+      throw_if_error(takes.returns({}));
+      throw_if_error(takes.finish().status());
+    }
+    {
+      Body passes(g, "passes", {kHere, 64});
+      Output one = value_or_throw(passes.argument(handle, "one"));
+      Output two = value_or_throw(passes.argument(handle, "two"));
+      call(g, "takes", {second ? two : one});
+      throw_if_error(passes.returns({}));
+      throw_if_error(passes.finish().status());
+    }
+    Output a = scalar(g, "a");
+    Op one = call(g, "f", {a}), two = call(g, "f", {a});
+    StepGraph step = step_of(g, {}, {call(g, "passes", {one.output(1), two.output(1)})});
+    step.graph.nodes[a.node()].op = kFeedOp;
+    const Status s = lower(step, target_of(sample::ops()));
+    CHECK(s.ok() == second);  // the second one comes with the first one's values
+    CHECK_MESSAGE((second || has(s.text(), "hands on what another call saved")), s.text());
+  }
+}
+
+TEST_CASE("a function that calls itself runs on one device, which its call names") {
+  for (bool elsewhere : {false, true}) {
+    GraphBuilder g(sample::ops());
+    const ValueType type{DType::f32, PartialShape::scalar()};
+    {
+      Body f(g, "f", {kHere, 60});
+      Output x = value_or_throw(f.argument(type, "x"));
+      f.declare({type});
+      Output y = g.add(NodeSpec{.op = "Neg",
+                                .inputs = {x},
+                                .name = "elsewhere",
+                                .device = elsewhere ? "/cpu:1" : "",
+                                .site = {kHere, 62}})
+                     .output();
+      throw_if_error(f.returns({call(g, "f", {y}).output()}));
+      throw_if_error(f.finish().status());
+    }
+    Output a = scalar(g, "a");
+    Op made = g.add(NodeSpec{.op = "Call",
+                             .inputs = {a},
+                             .attrs = {{"function", "f"}},
+                             .name = "f",
+                             .device = "/cpu:0"});
+    Target target = target_of(sample::ops());
+    target.devices.push_back({*DeviceName::parse("/job:w/task:0/cpu:1")});
+    target.soft_placement = false;
+    const auto compiled =
+        compile(g.def(), {.feeds = {{"a", 0}}, .fetches = {{made.name(), 0}}}, target);
+    if (!elsewhere) {
+      REQUIRE_MESSAGE(compiled.ok(), compiled.status().text());
+      REQUIRE(compiled->plans.size() == 1);
+      CHECK(compiled->plans[0].frames.size() == 2);
+      continue;
+    }
+    CHECK(!compiled.ok());
+    const std::string text = compiled.status().text();
+    CHECK_MESSAGE(has(text, "functions_test.cpp:62"), text);
+    CHECK_MESSAGE(has(text, "cpu:1"), text);
+  }
+}
+
+TEST_CASE("functions that call each other or not: which calls themselves, as a search says") {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const std::size_t n = 1 + random() % 12;
+    std::vector<std::vector<bool>> reaches(n, std::vector<bool>(n, false));
+    std::vector<FunctionDef> functions(n);
+    for (std::size_t f = 0; f < n; ++f) functions[f].name = "f" + std::to_string(f);
+    for (std::size_t e = random() % (2 * n); e > 0; --e) {
+      const std::size_t from = random() % n, to = random() % n;
+      reaches[from][to] = true;
+      NodeDef node;
+      node.op = "Call";
+      node.attrs.emplace("function", Attr(functions[to].name));
+      functions[from].nodes.push_back(std::move(node));
+    }
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j)
+          if (reaches[i][k] && reaches[k][j]) reaches[i][j] = true;
+    const Recursion found = find_recursion(functions, sample::ops());
+    for (std::size_t f = 0; f < n; ++f) CHECK(found.calls_itself[f] == reaches[f][f]);
+  }
 }
 
 TEST_CASE("functions that double with each level end at a limit that names one of them") {

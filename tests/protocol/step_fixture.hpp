@@ -72,6 +72,7 @@ struct StepWorld {
   RecordingOutbox outbox;
   InlineLanes lanes;
   std::unique_ptr<StepState> step;
+  CallLimits limits;
 
   StepWorld() : device(*own) {}
   explicit StepWorld(Device& other) : device(other), draft(other.name().text()) {}
@@ -136,7 +137,7 @@ struct StepWorld {
           return std::unique_ptr<Kernel>(new LambdaKernel(kernels.at(node.name)));
         });
     REQUIRE_MESSAGE(program.ok(), program.status().text());
-    step = std::make_unique<StepState>(*program);
+    step = std::make_unique<StepState>(*program, limits);
     return *program;
   }
   void start(std::vector<Tensor> feeds = {}) {

@@ -362,3 +362,47 @@ TEST_CASE("a loop over values of a device waits for its predicate alone, and fai
     }
   }
 }
+
+TEST_CASE("calls over values of a device wait for their predicates alone, and fail with its work") {
+  constexpr int kDepth = 30;
+  for (std::uint64_t fail_at : {0, 40}) {
+    auto device = fake({.fail_at = fail_at, .streams = 2});
+    FakeWorld w(*device);
+    auto k = w.host_value("k", kDepth), two = w.host_value("two", 2);
+    auto x = w.copy("x", w.draft.out(two), MemorySpace::device);
+    auto call = w.role("f", Role::invoke, {w.draft.out(k), w.draft.out(x)}, 1);
+    auto down = w.copy("down", w.draft.out(call), MemorySpace::host);
+    w.draft.fetch(w.draft.out(down));
+    auto body = w.draft.begin_function(call, 2, 1);  // f(k, x) = k > 0 ? f(k - 1, x) + x : x
+    auto p = w.kernel("p", {w.draft.out(body)}, [](KernelContext& c) {
+      c.set_output(0, Tensor::scalar(c.input(0).data<float>()[0] > 0));
+      return ok_status();
+    });
+    auto k_side = w.role("k_side", Role::switch_, {w.draft.out(body, 0), w.draft.out(p)}, 2);
+    auto x_side = w.role("x_side", Role::switch_, {w.draft.out(body, 1), w.draft.out(p)}, 2);
+    auto less = w.kernel("less", {w.draft.out(k_side, 1)}, [](KernelContext& c) {
+      const float less = c.input(0).data<float>()[0] - 1;
+      c.set_output(0, Tensor::of<float>(Shape{4}, {less, less, less, less}));
+      return ok_status();
+    });
+    auto seen = w.copy("seen", w.draft.out(x_side, 1), MemorySpace::host);  // makes the call wait
+    auto back = w.copy("back", w.draft.out(seen), MemorySpace::device);
+    auto again = w.role("again", Role::invoke, {w.draft.out(less), w.draft.out(back)}, 1);
+    w.draft.calls(again, body);
+    auto sum = w.later("sum", {w.draft.out(again), w.draft.out(back)});
+    auto merge = w.role("merge", Role::merge, {w.draft.out(x_side, 0), w.draft.out(sum)}, 1);
+    w.draft.end_function({w.draft.out(merge)});
+    for (std::uint32_t slot : {w.draft.out(call), w.draft.out(body, 1), w.draft.out(x_side, 0),
+                               w.draft.out(x_side, 1), w.draft.out(again), w.draft.out(merge)})
+      w.draft.slot(slot).space = MemorySpace::device;
+    w.make();
+    w.start();
+    StepResult result = w.drive();
+    if (fail_at == 0) {
+      REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+      CHECK(result.fetches.at(0).value.data<float>()[3] == 2 * (kDepth + 1));
+    } else {
+      CHECK_FALSE(result.status.ok());
+    }
+  }
+}

@@ -46,6 +46,7 @@ class FrameCheck {
     const PlanNode& body = p_.nodes[frame.body];
     const PlanNode& next = p_.nodes[frame.next];
     if (loops_.size() != p_.nodes.size()) loops_.resize(p_.nodes.size());
+    if (frame.is_function()) return check_function(f);
     if (loop.role != Role::loop || loop.frame != frame.parent || loops_[frame.loop])
       return bad(frame.loop, "does not stand for its loop");
     if (body.role != Role::loop_body || body.frame != f) return bad(frame.body, "begins no loop");
@@ -59,11 +60,52 @@ class FrameCheck {
     return ok_status();
   }
 
+  // The first of several that call each other is called from outside, the others are in its frame.
+  Status check_function(std::uint32_t f) {
+    const PlanFrame& frame = p_.frames[f];
+    const PlanNode& body = p_.nodes[frame.body];
+    const PlanNode& next = p_.nodes[frame.next];
+    const bool first = frame.leader == f;
+    if (!first && (frame.leader > f || frame.parent != frame.leader ||
+                   p_.frames[frame.leader].leader != frame.leader ||
+                   p_.frames[frame.leader].loop != frame.loop))
+      return bad(frame.body, "begins a function that nobody calls from outside");
+    const PlanNode& call = p_.nodes[frame.loop];
+    if (first && (call.role != Role::invoke || call.frame != frame.parent || loops_[frame.loop] ||
+                  p_.info[frame.loop].calls != f))
+      return bad(frame.loop, "does not call its function");
+    if (body.role != Role::function_body || body.frame != f)
+      return bad(frame.body, "begins no function");
+    if (next.role != Role::function_return || next.frame != f)
+      return bad(frame.next, "ends no function");
+    if (next.outputs != 0 || body.inputs != 0 || next.inputs != frame.variables)
+      return bad(frame.next, "has another number of results than its function");
+    if (first) loops_[frame.loop] = true;
+    return ok_status();
+  }
+
+  // Of a function that is around it, or called by that one.
+  Status check_call(std::uint32_t i) const {
+    const PlanNode& node = p_.nodes[i];
+    const std::uint32_t f = p_.info[i].calls;
+    if (f == 0 || f >= p_.frames.size() || !p_.frames[f].is_function())
+      return bad(i, "calls no function");
+    const PlanFrame& frame = p_.frames[f];
+    std::uint32_t around = node.frame;
+    while (around != 0 && !p_.frames[around].is_function()) around = p_.frames[around].parent;
+    if (frame.loop != i && p_.frames[around].leader != frame.leader)
+      return bad(i, "calls a function that is not around it");
+    if (node.inputs != p_.nodes[frame.body].outputs || node.outputs != frame.variables)
+      return bad(i, "has other arguments or results than the function that it calls");
+    return ok_status();
+  }
+
   // Nodes and slots lie in the range of their frame and in none inside it.
   Status each_node_in(std::uint32_t frames) {
     std::vector<std::uint32_t> owner(p_.nodes.size(), 0), slot_owner(p_.slots.size(), 0);
-    std::size_t loops = 0;
+    std::size_t loops = 0, functions = 0, ends = 0;
     for (std::uint32_t f = 1; f < frames; ++f) {
+      functions += p_.frames[f].is_function();
       const PlanFrame& frame = p_.frames[f];
       for (std::uint32_t i = 0; i < frame.nodes; ++i) {
         std::uint32_t& now = owner[frame.first_node + i];
@@ -79,9 +121,11 @@ class FrameCheck {
         if (slot_owner[node.first_slot + k] != node.frame) return bad(i, "has slots elsewhere");
       loops +=
           node.role == Role::loop || node.role == Role::loop_body || node.role == Role::loop_next;
+      ends += node.role == Role::function_body || node.role == Role::function_return;
+      if (node.role == Role::invoke) TROUPE_TRY(check_call(i));
       if (node.frame != 0) TROUPE_TRY(check_inside(i));
     }
-    if (loops != 3 * std::size_t(frames - 1))
+    if (loops != 3 * (std::size_t(frames - 1) - functions) || ends != 2 * functions)
       return invalid_argument("plan: a loop without a frame of its own");
     return ok_status();
   }

@@ -1,12 +1,14 @@
 // The inside of StepState. One file per question: step_state.cpp starts and ends a step, loop.cpp
 // runs nodes, frames.cpp repeats them and keeps values for loops that go back over them, turns.cpp
-// receives what other parts of such a loop send in each iteration, requests.cpp talks to the
-// executor, tickets.cpp knows what is not done yet although it was issued.
+// receives what other parts of such a loop send in each iteration, calls.cpp runs functions that
+// call themselves, requests.cpp talks to the executor, tickets.cpp knows what is not done yet
+// although it was issued.
 #pragma once
 
 #include <utility>
 #include <vector>
 
+#include "troupe/actors/burst/detail/call_stack.hpp"
 #include "troupe/actors/burst/step_state.hpp"
 
 namespace troupe {
@@ -45,7 +47,7 @@ struct StepState::State {
     Status failure;
   };
 
-  explicit State(std::shared_ptr<const LoadedPlan> shared_program);
+  State(std::shared_ptr<const LoadedPlan> shared_program, const CallLimits& call_limits);
 
   // step_state.cpp
   Status start(StepInput step_input, StepOutbox& step_outbox);
@@ -93,10 +95,22 @@ struct StepState::State {
   void move_on(std::uint32_t frame, std::uint32_t to);
   void begin_iteration(std::uint32_t frame);
   void reset_frame(const PlanFrame& frame);
+  void forget_dead(const PlanFrame& frame);
   void make_room();
   void forget_waits();
   bool has_had_its_turn(const PlanFrame& frame);
   Status in_iterations(std::uint32_t node, Status status) const;
+
+  // calls.cpp
+  void run_invoke(std::uint32_t node, bool dead);
+  void run_return(std::uint32_t node, bool dead);
+  Status room_for_call(const PlanFrame& frame) const;
+  void put_aside(std::uint32_t node, std::uint32_t frame);
+  void put_frame_aside(const PlanFrame& frame);
+  void take_up(const PlanFrame& frame);
+  void take_frame_up(const PlanFrame& frame, const CallStack::Call& call);
+  void leave_calls();
+  void forget_waits_at_times();
 
   // requests.cpp
   void drain();
@@ -158,8 +172,11 @@ struct StepState::State {
   std::vector<std::int64_t> iterations;
   std::vector<std::int64_t> turns;   // how many this step has begun, of each frame
   std::vector<TensorArrival> early;  // for turns to come
-  std::vector<Slot> carried;         // from one iteration to the next
-  std::vector<Issued> issued;        // asynchronous devices: in order of issue
+  std::vector<Slot> carried;         // from one iteration to the next, into a call and out of it
+  CallStack call_stack;
+  const CallLimits limits;
+  std::size_t forget_at = 64;  // waits and issued work that a call looks through
+  std::vector<Issued> issued;  // asynchronous devices: in order of issue
   std::vector<StreamView> streams;
 
   // Of the burst in flight.

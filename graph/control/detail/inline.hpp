@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "troupe/graph/control/ops.hpp"
+#include "troupe/graph/control/recursion.hpp"
 #include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
@@ -86,6 +87,36 @@ struct LoopFrame {
   Value trips;                    // how many iterations it had
 };
 
+// A function that stays one, since it calls itself, or goes back over one that does. What its
+// gradient needs of a call is its record: a list that the call returns behind its results.
+struct RecursiveFunction {
+  const FunctionDef* function = nullptr;
+  std::vector<std::uint32_t> handles;  // of a gradient function: the runs that it is passed
+  std::uint32_t number = 0;            // in its region
+  std::uint32_t frame = 0;
+  std::uint32_t run = 0;  // what it leaves
+  Place body, inside;     // of its nodes; of what is made for it
+  NodeId begin = kNoNode, end = kNoNode;
+  bool effects = false;
+  std::vector<NodeId> calls;  // nodes whose outputs its results are
+  // What it records: the list so far, and the values in it.
+  Port record;
+  std::vector<Port> recorded;
+  std::map<Port, std::size_t> index;
+  // What it recalls of the function that it goes back over: nodes, by index in the record.
+  RecursiveFunction* reverses = nullptr;
+  Port recalled_from;
+  std::map<std::size_t, NodeId> recalled;
+};
+// Those that a call from outside may reach.
+struct Region {
+  NodeDef call;
+  Place inside;       // of the call; of nodes it has the loop
+  DeviceName device;  // all that its nodes say of theirs
+  std::vector<RecursiveFunction*> members;
+  std::map<std::pair<const FunctionDef*, std::vector<std::uint32_t>>, RecursiveFunction*> known;
+};
+
 // "function 'f' (mnist.cpp:15)", for errors.
 inline std::string called(const FunctionDef& f) {
   return "function " + quoted(f.name) + " (" + f.site.text() + ")";
@@ -107,6 +138,8 @@ class Inliner {
   // Loops that got more variables: where each output of their beginnings is now, by that node.
   using Moved = std::map<NodeId, std::vector<std::uint32_t>>;
   Moved settle_variables();
+  // Calls that got records: whether there are any.
+  Expected<bool> settle_records();
 
  private:
   struct Pivots {
@@ -130,6 +163,34 @@ class Inliner {
                                    const Place& place, const Place& inside, bool wants_done);
   Expected<Lowered> lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
                                const Place& place, const Place& inside);
+
+  // lower_recursion.cpp
+  bool stays(const FunctionDef& f, const std::vector<Value>& inputs) const;
+  Expected<Lowered> lower_recursive(const NodeDef& call, const FunctionDef& f,
+                                    const std::vector<Value>& inputs, const Place& inside);
+  Expected<Lowered> invoke(const NodeDef& call, const FunctionDef& f,
+                           const std::vector<Value>& inputs, const Place& inside);
+  Lowered call_of(RecursiveFunction& member, NodeId made, const Place& inside);
+  Expected<RecursiveFunction*> member_of(Region& region, const FunctionDef& f,
+                                         const std::vector<Value>& inputs,
+                                         const std::vector<Value>& passed);
+  Status begin_function(Region& region, RecursiveFunction& member,
+                        const std::vector<Value>& passed);
+  Status lower_member(RecursiveFunction& member);
+  void end_function(Region& region, RecursiveFunction& member);
+  Status check_device(const NodeDef& node);
+  Status check_passed(const NodeDef& call, const FunctionDef& f,
+                      const std::vector<Value>& inputs) const;
+
+  // records.cpp: from a call to the call that goes back over it.
+  RecursiveFunction* member_of_run(std::uint32_t run) const;
+  RecursiveFunction* member_in(std::uint32_t frame) const;
+  Expected<std::vector<Value>> passed(const NodeDef& call, const std::vector<Value>& inputs,
+                                      const Place& inside);
+  void begin_record(RecursiveFunction& member);
+  std::size_t record(RecursiveFunction& member, const Value& value);
+  Value recall(RecursiveFunction& member, const Value& value);
+
   void make_constants(const FunctionDef& f, const Place& before, const Place& around,
                       Constants& out);
   Expected<NodeId> begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,
@@ -181,8 +242,13 @@ class Inliner {
   static std::size_t work_of(const FunctionDef& f, const Place& place);
 
   const std::vector<FunctionDef>& functions_;
+  const Recursion recursion_;
   const OpRegistry& ops_;
   Rewriter& out_;
+  Region* region_ = nullptr;               // that is being lowered
+  std::deque<RecursiveFunction> members_;  // of all regions
+  std::unordered_map<std::uint32_t, RecursiveFunction*> member_of_run_, member_in_;
+  std::map<NodeId, std::uint32_t> frame_of_record_;  // by the node that has it
   std::unordered_map<std::string_view, const FunctionDef*> by_name_;
   std::unordered_set<std::string> names_;
   std::unordered_map<const FunctionDef*, std::unordered_map<std::string_view, NodeId>> nodes_of_;

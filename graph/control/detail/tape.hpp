@@ -1,10 +1,13 @@
 // What gradient functions are made of.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "troupe/graph/control/body.hpp"
+#include "troupe/graph/gradients.hpp"
 
 namespace troupe {
 
@@ -46,6 +49,40 @@ const Tensor* small_constant(const GraphBuilder& from, Port p);
 Output clone_constant(GraphBuilder& to, const GraphBuilder& from, Port p, const Tensor& value);
 // A node as another builder has it, with these inputs.
 NodeSpec moved_node(const GraphBuilder& from, NodeId id, std::vector<Output> inputs);
+
+// The new nodes of a tape as a function in the making: its arguments are there at once, what they
+// are used for once the tape is differentiated. Lives as long as the body is open.
+class Extraction {
+ public:
+  Extraction(Tape& tape, Body& body, std::size_t branch, bool vague);
+  void run(const std::vector<std::size_t>& results);
+
+ private:
+  ValueType type_of(Port p, bool vague) const;
+  bool is_dy(NodeId id) const;
+  void need(Port p);
+  void move(NodeId id);
+  Output here(Port p);
+  Output saved(Port p);
+
+  Tape& tape_;
+  Body& body_;
+  const std::size_t branch_;
+  GraphBuilder& to_;
+  GraphBuilder& from_;
+  std::vector<Output> saved_;  // handles, by layer
+  std::map<Port, Output> here_;
+  std::map<NodeId, Op> moved_;
+  std::set<NodeId> needed_;
+};
+
+// What a gradient function remembers, so that it has a gradient itself. Takes the tape's body.
+void remember(Tape& tape, const std::vector<std::size_t>& results, const std::string& name,
+              FunctionRecord& made);
+
+// The gradient of a Call of a function that calls itself.
+bool calls_itself(GraphBuilder& g, const std::string& function);
+std::vector<Output> recursive_gradient(GradContext& c);
 
 // The new nodes of a tape as the body of a function of their own, which returns the gradients of
 // the inputs `results`. `branch`: of the call that the function belongs to. `vague`: who calls it
