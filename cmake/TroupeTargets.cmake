@@ -13,6 +13,8 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/apps/troupe.hpp ${TROUPE_INCLUDE}/troupe/
 # paid once for all of a group. A file's group follows from its name: one more file in a folder is
 # one more in its group, and the others are compiled as they were.
 #
+# What is in an unnamed namespace has names of its own within a group.
+#
 # -DTROUPE_UNITY=OFF, as in the preset "clang", compiles each by itself: faster where one file is
 # edited again and again, and it says where one leans on what its neighbour includes.
 function(troupe_unity target)
@@ -92,6 +94,9 @@ function(troupe_test name)
   set(target troupe_test_${name})
   troupe_program(${target} SOURCES ${sources} LINK troupe_doctest_main ${arg_LINK})
   target_compile_options(${target} PRIVATE ${TROUPE_TEST_OPTIONS})
+  if(NOT TROUPE_TESTS)  # with a few of them, others would meet in a group
+    troupe_unity(${target})
+  endif()
   if(arg_PRECOMPILED)
     troupe_precompile(${target} ${arg_PRECOMPILED})
   endif()

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "tests/actors/hostile_job.hpp"
+#include "tests/actors/quiet.hpp"
 #include "tests/net/raw_client.hpp"
-#include "troupe/core/log.hpp"
 #include "troupe/serialization/parts.hpp"
 
 using namespace troupe;
@@ -370,12 +370,6 @@ const std::vector<WelcomeInput>& welcome_inputs() {
   return all;
 }
 
-struct Quiet {
-  Quiet() : before(log_level()) { set_log_level(LogLevel::off); }
-  ~Quiet() { set_log_level(before); }
-  LogLevel before;
-};
-
 Status loaded(HostileJob& job, CompiledId id) {
   auto m = job.await([&](const WireMessage& m) {
     auto* loaded = std::get_if<StepLoaded>(&m);
@@ -392,7 +386,7 @@ void says(const Status& status, std::string_view what) {
 }  // namespace
 
 TEST_CASE("hostile graphs by hand are refused by a worker") {
-  Quiet quiet;
+  test::Quiet quiet;
   JobProgram program;
   HostileJob job;
   REQUIRE(job.join(HostileJob::welcome()));
@@ -415,7 +409,7 @@ TEST_CASE("hostile graphs by hand are refused by a worker") {
 }
 
 TEST_CASE("hostile steps and starts by hand are refused by a worker") {
-  Quiet quiet;
+  test::Quiet quiet;
   JobProgram program;
   HostileJob job;
   REQUIRE(job.join(HostileJob::welcome()));
@@ -458,7 +452,7 @@ TEST_CASE("hostile steps and starts by hand are refused by a worker") {
 }
 
 TEST_CASE("hostile tensor tags by hand close the connection they came on") {
-  Quiet quiet;
+  test::Quiet quiet;
   JobProgram program;
   HostileJob job;
   REQUIRE(job.join(HostileJob::welcome()));
@@ -532,7 +526,7 @@ class Flood {
 }  // namespace
 
 TEST_CASE("hostile tensors by hand ahead of their attempts wait with their sender") {
-  Quiet quiet;
+  test::Quiet quiet;
   constexpr std::uint64_t kMost = 256, kAccepted = 64 + 96;  // the latter with sockets' buffers
   JobProgram program;
   HostileJob job;
@@ -591,7 +585,7 @@ TEST_CASE("hostile tensors by hand ahead of their attempts wait with their sende
 }
 
 TEST_CASE("hostile feeds by hand end the connection of their master") {
-  Quiet quiet;
+  test::Quiet quiet;
   const std::pair<const char*, std::function<void(TensorTag&)>> kFeeds[] = {
       {"the same feed of the same attempt", [](TensorTag&) {}},
       {"an attempt far ahead", [](TensorTag& t) { t.attempt.a = 1'000'000; }},
@@ -625,7 +619,7 @@ TEST_CASE("hostile feeds by hand end the connection of their master") {
 }
 
 TEST_CASE("hostile parts by hand end the connection of their master") {
-  Quiet quiet;
+  test::Quiet quiet;
   // 2 MiB and a little: three parts.
   const std::vector<std::byte> whole(2 * kMessagePart + 5);
   auto part = [&](std::size_t i) { return message_part(whole, i * kMessagePart); };
@@ -672,7 +666,7 @@ TEST_CASE("hostile parts by hand end the connection of their master") {
 
 // Its part of the mesh cannot come about any more: the master has to hear of it.
 TEST_CASE("a worker that another one refuses says so to its master") {
-  Quiet quiet;
+  test::Quiet quiet;
   Fd listener = value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
   HostileJob job;
   Welcome welcome = HostileJob::welcome();
@@ -700,7 +694,7 @@ TEST_CASE("a worker that another one refuses says so to its master") {
 }
 
 TEST_CASE("a link between two workers that breaks is reported to the master") {
-  Quiet quiet;
+  test::Quiet quiet;
   HostileJob job;
   REQUIRE(job.join(HostileJob::welcome()));
   job.lose_member();
@@ -712,7 +706,7 @@ TEST_CASE("a link between two workers that breaks is reported to the master") {
 }
 
 TEST_CASE("hostile welcomes by hand end a worker in order") {
-  Quiet quiet;
+  test::Quiet quiet;
   for (const WelcomeInput& input : welcome_inputs()) {
     INFO(std::string(input.what));
     HostileJob job;

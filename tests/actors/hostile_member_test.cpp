@@ -10,9 +10,9 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include "tests/actors/nodes.hpp"
+#include "tests/actors/quiet.hpp"
 #include "tests/actors/world.hpp"
 #include "troupe/actors/master/master_actor.hpp"
-#include "troupe/core/log.hpp"
 #include "troupe/ops/op.hpp"
 
 using namespace troupe;
@@ -151,12 +151,6 @@ class PlayedWorker {
   std::optional<Client> client_;
 };
 
-struct Quiet {
-  Quiet() : before(log_level()) { set_log_level(LogLevel::off); }
-  ~Quiet() { set_log_level(before); }
-  LogLevel before;
-};
-
 struct Lie {
   const char* name;
   std::function<void(PartitionDone&)> tell;
@@ -214,7 +208,7 @@ TEST_CASE("a worker played by a test works") {
 }
 
 TEST_CASE("what a worker says of a step is checked against the step") {
-  Quiet quiet;
+  test::Quiet quiet;
   for (const Lie& lie : kLies) {
     CAPTURE(lie.name);
     PlayedWorker worker;
@@ -231,7 +225,7 @@ TEST_CASE("what a worker says of a step is checked against the step") {
 }
 
 TEST_CASE("what a worker says of a step that is being dropped is checked, too") {
-  Quiet quiet;
+  test::Quiet quiet;
   PlayedWorker worker;
   CHECK(worker.run().ok());
   worker.done = [&](PartitionDone& m) {
@@ -269,7 +263,7 @@ TEST_CASE("a worker that refuses a commit fails that run alone") {
 }
 
 TEST_CASE("a worker that does not answer a commit keeps no run from its deadline, and is lost") {
-  Quiet quiet;
+  test::Quiet quiet;
   PlayedWorker worker;
   CHECK(worker.run().ok());
   worker.prepare = [](Staged&) { return false; };
@@ -282,7 +276,7 @@ TEST_CASE("a worker that does not answer a commit keeps no run from its deadline
 }
 
 TEST_CASE("a worker that answers too late, twice and for another number decides nothing") {
-  Quiet quiet;
+  test::Quiet quiet;
   PlayedWorker worker;
   worker.prepare = [](Staged& m) {
     ++m.round;

@@ -9,8 +9,8 @@
 #include <iostream>
 
 #include "tests/actors/hostile_frames.hpp"
+#include "tests/actors/quiet.hpp"
 #include "tests/net/raw_client.hpp"
-#include "troupe/core/log.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -24,19 +24,12 @@ std::uint64_t from_environment(const char* name, std::uint64_t usual) {
   return text ? std::strtoull(text, nullptr, 10) : usual;
 }
 
-// Refusals are logged, one warning each.
-struct Quiet {
-  Quiet() : before(log_level()) { set_log_level(LogLevel::off); }
-  ~Quiet() { set_log_level(before); }
-  LogLevel before;
-};
-
 class Barrage {
  public:
   Barrage(std::uint64_t frames, std::uint64_t seed) : wanted_(frames), seed_(seed) {}
 
   void run() {
-    Quiet quiet;
+    test::Quiet quiet;
     // Long messages go back to the system when they are freed: what the allocator would keep of
     // them in each of its arenas is no growth of the worker's.
     ::mallopt(M_MMAP_THRESHOLD, 128 << 10);

@@ -14,7 +14,7 @@ using namespace troupe::test;
 
 namespace {
 
-Output number(Graph& g, const char* name = "x") {
+Output scalar_input(Graph& g, const char* name = "x") {
   return placeholder<float>(g, PartialShape::scalar(), name);
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("a loop multiplies as often as it is told, also not at all") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
-    Output x = number(g), n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
+    Output x = scalar_input(g), n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
     auto [i, power] = while_loop(
         std::tuple{constant(g, 0), constant(g, 1.0f)}, [&](Output i, Output) { return i < n; },
         [&](Output i, Output p) {
@@ -135,7 +135,7 @@ TEST_CASE("a shape may change where the loop says so") {
 TEST_CASE("what a loop does not do yet is refused with the line") {
   Graph g;
   Variable w = variable(g, "w", Tensor::scalar(3.0f));
-  Output x = number(g);
+  Output x = scalar_input(g);
   Output y = while_loop(
       x, [&](Output v) { return v < 10.0f; },
       [&](Output v) {
@@ -151,7 +151,7 @@ TEST_CASE("what a loop does not do yet is refused with the line") {
 
 TEST_CASE("a failure in a loop names the node, its line and the iteration") {
   Graph g;
-  Output x = number(g);
+  Output x = scalar_input(g);
   Output y = while_loop(
       x, [&](Output v) { return v < 10.0f; },
       [&](Output v) {
@@ -170,7 +170,7 @@ TEST_CASE("a failure in a loop names the node, its line and the iteration") {
 
 TEST_CASE("an endless loop ends with its run's deadline, and other steps go on beside it") {
   Graph g;
-  Output x = number(g);
+  Output x = scalar_input(g);
   Output endless = while_loop(
       x, [&](Output v) { return v < 10.0f; }, [&](Output v) { return v * 1.0f; });
   Session s(g, one_thread());
@@ -300,7 +300,7 @@ TEST_CASE("loops of replicas wait for calls, hold branches, and meet in a mean")
 
 TEST_CASE("a loop that fails to be built in a body leaves nothing there") {
   Graph g;
-  Output x = number(g);
+  Output x = scalar_input(g);
   Output y = cond(
       x > 0.0f,
       [&] {

@@ -6,17 +6,9 @@
 #include <set>
 
 #include "tests/apps/command.hpp"
+#include "tests/apps/folder.hpp"
 
 namespace {
-
-struct Folder {
-  std::string path;
-  Folder() {
-    char name[] = "/tmp/troupe-test-XXXXXX";
-    path = mkdtemp(name);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 const std::string kTrain = "train mnist-softmax --examples 512 --quiet --output json ";
 

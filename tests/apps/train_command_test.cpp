@@ -5,20 +5,8 @@
 #include <fstream>
 
 #include "tests/apps/command.hpp"
+#include "tests/apps/folder.hpp"
 #include "tests/apps/running_command.hpp"
-
-namespace {
-
-struct Folder {
-  std::string path;
-  Folder() {
-    char name[] = "/tmp/troupe-test-XXXXXX";
-    path = mkdtemp(name);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
-}  // namespace
 
 TEST_CASE("the first signal ends a wait for workers, and the workers that are there already") {
   for (int number : {SIGTERM, SIGINT})

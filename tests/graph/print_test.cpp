@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-GraphDef small() {
+GraphDef printed_graph() {
   GraphBuilder g(sample::ops());
   Output x = sample::placeholder(g, "x", {2, -1});
   auto device = g.with_device("/cpu:0");
@@ -19,14 +19,14 @@ GraphDef small() {
 }
 
 TEST_CASE("a graph prints one node per line") {
-  CHECK(to_text(small()) ==
+  CHECK(to_text(printed_graph()) ==
         "x = Placeholder() {T: f32, shape: [2,?]} : f32[2,?]\n"
         "h/Both = Both(x, x, ^x) {T: f32} : f32[2,?], f32[2,?] on /cpu:0 # a.cpp:3\n"
         "h/Neg = Neg(h/Both:1) {T: f32} : f32[2,?] on /cpu:0\n");
 }
 
 TEST_CASE("a graph prints as DOT, a cluster per device and control edges dashed") {
-  CHECK(to_dot(small()) ==
+  CHECK(to_dot(printed_graph()) ==
         "digraph troupe {\n"
         "  node [shape=box, fontsize=10];\n"
         "  edge [fontsize=8];\n"
@@ -44,7 +44,7 @@ TEST_CASE("a graph prints as DOT, a cluster per device and control edges dashed"
 }
 
 TEST_CASE("a graph that no check has seen prints too") {
-  GraphDef graph = small();
+  GraphDef graph = printed_graph();
   graph.nodes[1].inputs[0] = {7, 2};
   graph.nodes[1].control = {9};
   graph.nodes[2].inputs[0].index = 5;

@@ -27,8 +27,9 @@ struct Hosts {
 };
 
 // Connected.
-struct Pair : Hosts {
-  explicit Pair(std::uint64_t seed, MemoryNetwork::Options options = {}) : Hosts(seed, options) {
+struct MemoryPair : Hosts {
+  explicit MemoryPair(std::uint64_t seed, MemoryNetwork::Options options = {})
+      : Hosts(seed, options) {
     listen();
     to_b = connect("I am a");
     run();
@@ -40,7 +41,7 @@ struct Pair : Hosts {
 }  // namespace
 
 TEST_CASE("two hosts in memory shake hands and exchange messages and tensors") {
-  Pair p(1);
+  MemoryPair p(1);
   CHECK(p.at_a.log(p.to_b).hello == "I am b");
   CHECK(p.at_b.log(p.to_a).hello == "I am a");
   CHECK(send_text(*p.a, p.to_b, "one").ok());
@@ -62,7 +63,7 @@ TEST_CASE("two hosts in memory shake hands and exchange messages and tensors") {
 }
 
 TEST_CASE("tensors of a peer in memory that is held wait, its messages do not") {
-  Pair p(1);
+  MemoryPair p(1);
   CHECK(send_bytes(*p.a, p.to_b, "t", std::string(5'000'000, 'x')).ok());
   p.b->hold_tensors(p.to_a, true);
   CHECK(send_text(*p.a, p.to_b, "a message").ok());
@@ -110,7 +111,7 @@ TEST_CASE("a connection attempt waits for its listener and gives up at its deadl
 }
 
 TEST_CASE("a short cut delays, a long one ends the peer with the length of the silence") {
-  Pair p(3);
+  MemoryPair p(3);
   p.net.cut("a", "b");
   CHECK(send_text(*p.a, p.to_b, "late").ok());
   while (p.net.next() && *p.net.next() < 1s) p.net.step();
@@ -130,7 +131,7 @@ TEST_CASE("a short cut delays, a long one ends the peer with the length of the s
 }
 
 TEST_CASE("a peer whose silence is allowed is lost when its connection ends") {
-  Pair p(3);
+  MemoryPair p(3);
   p.b->allow_silence(p.to_a);
   p.net.cut("a", "b");
   p.run();
@@ -142,7 +143,7 @@ TEST_CASE("a peer whose silence is allowed is lost when its connection ends") {
 }
 
 TEST_CASE("a crashed host is noticed at once and may come back under its name") {
-  Pair p(4);
+  MemoryPair p(4);
   p.net.crash("b");
   auto before = p.net.now();
   p.run();
@@ -158,7 +159,7 @@ TEST_CASE("a crashed host is noticed at once and may come back under its name") 
 }
 
 TEST_CASE("a reset, a close and a shutdown each end both sides once") {
-  Pair p(5);
+  MemoryPair p(5);
   SUBCASE("reset") {
     p.net.reset("b", "a");
     p.run();
@@ -182,7 +183,7 @@ TEST_CASE("a reset, a close and a shutdown each end both sides once") {
 }
 
 TEST_CASE("a tensor without credit ends the peer on both sides") {
-  Pair p(6);
+  MemoryPair p(6);
   p.at_b.budget = 10;
   CHECK(send_bytes(*p.a, p.to_b, "t", "more than ten bytes").ok());
   p.run();
@@ -193,7 +194,7 @@ TEST_CASE("a tensor without credit ends the peer on both sides") {
 TEST_CASE("the sender is told when a long queue has drained") {
   MemoryNetwork::Options options;
   options.limits.queue_mark = 1'000'000;
-  Pair p(7, options);
+  MemoryPair p(7, options);
   CHECK(send_bytes(*p.a, p.to_b, "t", std::string(900'000, 'x')).ok());
   p.run();
   CHECK(p.at_a.log(p.to_b).drained == 0);

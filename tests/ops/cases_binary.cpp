@@ -91,7 +91,7 @@ const AddCases values([] {
 });
 
 // Where the textbook formula gives NaN or counts twice.
-const AddCases gradients([] {
+const AddCases slopes([] {
   return Cases{
       {.op = "PowGradBase",
        .inputs = {f64({3}, {1, 1, 2}), f64({3}, {0, 0, 3}), f64({3}, {0, 2, 2})},

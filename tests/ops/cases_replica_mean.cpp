@@ -3,7 +3,7 @@
 namespace troupe::test {
 namespace {
 
-const AddCases rows([] {
+const AddCases replica_mean([] {
   const Tensor x = f64({2}, {1, -2});
   return Cases{
       {.op = "ReplicaMean", .inputs = {x}, .want = {x}},

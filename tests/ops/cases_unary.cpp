@@ -126,7 +126,7 @@ const AddCases second_order([] {
   return rows;
 });
 
-const AddCases gradients([] {
+const AddCases slopes([] {
   return Cases{
       {.op = "ReciprocalGrad", .inputs = {f64({1}, {2}), f64({1}, {3})}, .want = {f64({1}, {-18})}},
       {.op = "SqrtGrad", .inputs = {f64({1}, {2}), f64({1}, {4})}, .want = {f64({1}, {0.25})}},

@@ -13,8 +13,8 @@ namespace troupe {
 namespace {
 
 // Half of the graphs are nearly right, so that shape functions are entered past their first check.
-struct Source : Random {
-  explicit Source(std::uint64_t seed) : Random(seed), tame(seed % 2 == 0) {
+struct OddRandom : Random {
+  explicit OddRandom(std::uint64_t seed) : Random(seed), tame(seed % 2 == 0) {
     rank = std::array{0, 1, 2, 4}[below(4)];
   }
   bool odd() { return below(tame ? 32 : 2) == 0; }
@@ -22,7 +22,7 @@ struct Source : Random {
   int rank;
 };
 
-std::int64_t odd_number(Source& random) {
+std::int64_t odd_number(OddRandom& random) {
   if (!random.odd()) return std::int64_t(random.below(3));
   constexpr std::int64_t kOdd[] = {0,
                                    1,
@@ -42,7 +42,7 @@ std::int64_t odd_number(Source& random) {
   return kOdd[random.below(std::size(kOdd))];
 }
 
-PartialShape odd_shape(Source& random) {
+PartialShape odd_shape(OddRandom& random) {
   if (random.odd()) return PartialShape::unknown();
   int rank = random.odd() ? int(random.below(kMaxRank + 1)) : random.rank;
   PartialShape shape = PartialShape::unknown_of_rank(rank);
@@ -53,7 +53,7 @@ PartialShape odd_shape(Source& random) {
   return shape;
 }
 
-Tensor odd_tensor(Source& random, DType type) {
+Tensor odd_tensor(OddRandom& random, DType type) {
   Shape shape = random.below(2) ? Shape{} : Shape{std::int64_t(random.below(6))};
   Tensor t = value_or_throw(Tensor::zeros(type, shape));
   for (std::int64_t i = 0; i < t.elements(); ++i) {
@@ -64,13 +64,13 @@ Tensor odd_tensor(Source& random, DType type) {
   return t;
 }
 
-DType odd_type(Source& random, const AttrSpec& spec) {
+DType odd_type(OddRandom& random, const AttrSpec& spec) {
   if (!spec.types.empty() && random.tame) return spec.types[0];
   if (!spec.types.empty() && random.below(8)) return spec.types[random.below(spec.types.size())];
   return random.below(2) ? DType::f32 : DType::i64;
 }
 
-Attr odd_attr(Source& random, const AttrSpec& spec) {
+Attr odd_attr(OddRandom& random, const AttrSpec& spec) {
   auto list = [&](auto make) {
     std::vector<decltype(make())> out;
     for (std::uint64_t n = random.odd() ? random.below(6) : 2; n-- > 0;) out.push_back(make());
@@ -96,7 +96,7 @@ Attr odd_attr(Source& random, const AttrSpec& spec) {
 }
 
 // A graph of placeholders, their shapes and constants that feed one node of the op.
-GraphDef odd_graph(Source& random, const OpInfo& op) {
+GraphDef odd_graph(OddRandom& random, const OpInfo& op) {
   GraphDef graph;
   NodeDef node{.name = "odd", .op = op.def.name};
   for (const AttrSpec& spec : op.attrs)
@@ -155,7 +155,7 @@ void feed_every_op(std::uint64_t seeds) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       CAPTURE(op->def.name);
       CAPTURE(seed);
-      Source random(hash_text(op->def.name, seed));
+      OddRandom random(hash_text(op->def.name, seed));
       auto imported = import_graph(odd_graph(random, *op), ops);
       if (!imported.ok()) CHECK_FALSE(imported.status().message().empty());
       good += imported.ok();

@@ -123,7 +123,7 @@ void check_gradients(const Make& make, bool known) {
   }
 }
 
-bool works_on_lists(const OpInfo& op) {
+bool has_kernel_of_lists(const OpInfo& op) {
   auto is_list = [](const ArgSpec& arg) { return arg.dtype == DType::list; };
   return op.def.role == Role::kernel && (std::any_of(op.in.begin(), op.in.end(), is_list) ||
                                          std::any_of(op.out.begin(), op.out.end(), is_list));
@@ -170,7 +170,7 @@ TEST_CASE("every op on lists is among those that are differentiated") {
     for (const NodeDef& node : g.def().nodes) seen.insert(node.op);
   }
   for (const OpInfo* op : ops::builtin().ops.all())
-    if (works_on_lists(*op)) CHECK_MESSAGE(seen.contains(op->def.name), op->def.name);
+    if (has_kernel_of_lists(*op)) CHECK_MESSAGE(seen.contains(op->def.name), op->def.name);
 }
 
 TEST_CASE("ops on lists change only what is theirs alone") {

@@ -2,9 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "tests/ops/api_interpreter.hpp"
+#include "tests/ops/conformance.hpp"
 
 using namespace troupe;
-using troupe::test::Interpreter;
+using namespace troupe::test;
 
 namespace {
 
@@ -13,9 +14,6 @@ Tensor counted() {
   std::vector<double> values;
   for (int i = 0; i < 24; ++i) values.push_back(i);
   return Tensor::of<double>(Shape{2, 3, 4}, values);
-}
-Tensor f64(const Shape& shape, std::initializer_list<double> values) {
-  return Tensor::of(shape, values);
 }
 
 }  // namespace

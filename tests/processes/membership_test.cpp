@@ -84,12 +84,6 @@ struct Job {
   Instant now{1s};
 };
 
-void says(const Status& status, Code code, const std::string& what) {
-  CAPTURE(status.text());
-  CHECK(status.code() == code);
-  CHECK(status.text().find(what) != std::string::npos);
-}
-
 }  // namespace
 
 TEST_CASE("a job runs once all its workers have devices and are connected") {

@@ -64,12 +64,6 @@ struct Worker {
   Mesh::Outputs out;
 };
 
-void says(const Status& status, Code code, const std::string& what) {
-  CAPTURE(status.text());
-  CHECK(status.code() == code);
-  CHECK(status.text().find(what) != std::string::npos);
-}
-
 }  // namespace
 
 TEST_CASE("a worker connects to lower numbers and is connected to by higher ones") {

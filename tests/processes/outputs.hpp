@@ -1,8 +1,13 @@
-// What a machine of the processes' put out, by kind.
+// What a machine of the processes' put out, by kind, and what it says of it.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <string>
 #include <variant>
 #include <vector>
+
+#include "troupe/core/status.hpp"
 
 namespace troupe {
 
@@ -21,6 +26,12 @@ std::vector<M> messages_of(const Outputs& outputs) {
   for (const auto& output : outputs_of<T>(outputs))
     if (auto* message = std::get_if<M>(&output.message)) found.push_back(*message);
   return found;
+}
+
+inline void says(const Status& status, Code code, const std::string& what) {
+  CAPTURE(status.text());
+  CHECK(status.code() == code);
+  CHECK(status.text().find(what) != std::string::npos);
 }
 
 }  // namespace troupe

@@ -9,8 +9,8 @@ namespace {
 using Shares = std::vector<DatasetPlaces::Share>;
 using Elements = DatasetPlaces::Elements;
 
-const DatasetName kData{"", "data"}, kOther{"mine", "other"};
-const Shares kOne = {{kData, 1}}, kTwo = {{kData, 2}}, kBoth = {{kData, 2}, {kOther, 1}};
+const DatasetName kData{"", "data"}, kOtherData{"mine", "other"};
+const Shares kOne = {{kData, 1}}, kTwo = {{kData, 2}}, kBoth = {{kData, 2}, {kOtherData, 1}};
 
 }  // namespace
 
@@ -53,16 +53,16 @@ TEST_CASE("the place of a dataset counts what ended well and nothing that is und
   places.end(kOne, second, true);
   CHECK(places.places() == std::vector<DatasetPlace>{{kData, 3, {0, 1}}});
   places.end(kBoth, first, true);
-  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 3, {}}, {kOther, 1, {}}});
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 3, {}}, {kOtherData, 1, {}}});
 }
 
 TEST_CASE("restored datasets go on where they were, others at their beginning") {
   DatasetPlaces places;
   places.end(kOne, places.take(kOne), true);
-  places.restore({{kOther, 7, {2, 5}}});
-  CHECK(places.places() == std::vector<DatasetPlace>{{kOther, 7, {2, 5}}});
+  places.restore({{kOtherData, 7, {2, 5}}});
+  CHECK(places.places() == std::vector<DatasetPlace>{{kOtherData, 7, {2, 5}}});
   CHECK(places.take(kBoth) == Elements{{0, 1}, {2}});
-  CHECK(places.take({{kOther, 2}}) == Elements{{5, 7}});
+  CHECK(places.take({{kOtherData, 2}}) == Elements{{5, 7}});
 }
 
 TEST_CASE("rewinding a container begins its datasets anew and no others") {
@@ -79,7 +79,7 @@ TEST_CASE("rewinding what a step reads waits for nobody: it is refused while a r
   CHECK(places.rewind(kBoth).code() == Code::failed_precondition);
   places.end(kBoth, first, true);
   CHECK(places.rewind(kBoth).code() == Code::failed_precondition);
-  CHECK(places.rewind({{kOther, 1}}).ok());
+  CHECK(places.rewind({{kOtherData, 1}}).ok());
   places.end(kOne, second, false);
   CHECK(places.places() == std::vector<DatasetPlace>{{kData, 2, {}}});
   CHECK(places.rewind(kOne).ok());

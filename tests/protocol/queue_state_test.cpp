@@ -6,7 +6,7 @@ using namespace troupe;
 
 namespace {
 
-struct Fixture {
+struct QueueFixture {
   QueueState queue{{"q", 2, {DType::i64}, {}}};
   QueueState::Outputs out;
   std::uint64_t next_id = 1, sequence = 1;
@@ -67,11 +67,11 @@ struct Fixture {
   }
 };
 // Attempts above 100 are not yet started as far as the lists of this fixture say.
-AttemptInfo newer(std::uint64_t a) { return Fixture::attempt(100 + a); }
+AttemptInfo newer(std::uint64_t a) { return QueueFixture::attempt(100 + a); }
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a dequeue waits for the next committed enqueue") {
+TEST_CASE_FIXTURE(QueueFixture, "a dequeue waits for the next committed enqueue") {
   auto wanted = dequeue(newer(1));
   CHECK(waits(wanted));
   CHECK(last_blocked().waiting.size() == 1);
@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(Fixture, "a dequeue waits for the next committed enqueue") {
   CHECK(last_blocked().waiting.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "an enqueue waits for room, which a commit frees") {
+TEST_CASE_FIXTURE(QueueFixture, "an enqueue waits for room, which a commit frees") {
   fill({1, 2});
   auto a = newer(1), b = newer(2);
   auto extra = enqueue(b, 3);
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(Fixture, "an enqueue waits for room, which a commit frees") {
   CHECK(code(extra) == Code::ok);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an element of an aborted run goes back to its place") {
+TEST_CASE_FIXTURE(QueueFixture, "an element of an aborted run goes back to its place") {
   fill({1, 2});
   auto a = attempt(5);
   CHECK(value(dequeue(a)) == 1);
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(Fixture, "an element of an aborted run goes back to its place"
   CHECK(queue.tables().leases == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a waiter of an aborted run is answered and forgotten") {
+TEST_CASE_FIXTURE(QueueFixture, "a waiter of an aborted run is answered and forgotten") {
   auto a = attempt(5);
   auto wanted = dequeue(a);
   live();
@@ -118,7 +118,7 @@ TEST_CASE_FIXTURE(Fixture, "a waiter of an aborted run is answered and forgotten
   CHECK(queue.tables().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "nobody overtakes on one side") {
+TEST_CASE_FIXTURE(QueueFixture, "nobody overtakes on one side") {
   fill({1, 2});
   auto a = newer(1), b = newer(2), c = newer(3);
   dequeue(a);
@@ -132,7 +132,7 @@ TEST_CASE_FIXTURE(Fixture, "nobody overtakes on one side") {
   CHECK(value(second) == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run sees its own elements after the committed ones") {
+TEST_CASE_FIXTURE(QueueFixture, "a run sees its own elements after the committed ones") {
   fill({1});
   auto a = newer(1);
   enqueue(a, 9);
@@ -145,7 +145,7 @@ TEST_CASE_FIXTURE(Fixture, "a run sees its own elements after the committed ones
   CHECK(queue.elements().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run does not wait behind others for its own element") {
+TEST_CASE_FIXTURE(QueueFixture, "a run does not wait behind others for its own element") {
   auto a = newer(1), b = newer(2);
   auto other = dequeue(a);
   enqueue(b, 4);
@@ -154,19 +154,19 @@ TEST_CASE_FIXTURE(Fixture, "a run does not wait behind others for its own elemen
   CHECK(value(own) == 4);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that alone fills the queue and asks for more fails") {
+TEST_CASE_FIXTURE(QueueFixture, "a run that alone fills the queue and asks for more fails") {
   auto a = newer(1);
   enqueue(a, 1);
   enqueue(a, 2);
   CHECK(code(enqueue(a, 3)) == Code::failed_precondition);
-  Fixture other;
+  QueueFixture other;
   other.fill({1, 2});
   auto b = newer(1);
   other.dequeue(b);
   other.dequeue(b);
   CHECK(other.code(other.dequeue(b)) == Code::failed_precondition);
   // Also when others wait for the room it holds.
-  Fixture third;
+  QueueFixture third;
   third.fill({1, 2});
   third.dequeue(b);
   third.dequeue(b);
@@ -174,7 +174,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that alone fills the queue and asks for more f
   CHECK(third.code(third.dequeue(b)) == Code::failed_precondition);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a redo gets the same elements, before anybody else") {
+TEST_CASE_FIXTURE(QueueFixture, "a redo gets the same elements, before anybody else") {
   fill({1, 2});
   auto a = attempt(5);
   CHECK(value(dequeue(a)) == 1);
@@ -186,7 +186,8 @@ TEST_CASE_FIXTURE(Fixture, "a redo gets the same elements, before anybody else")
   CHECK(value(dequeue(again)) == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a client in order finds the elements in order, also after a cancel") {
+TEST_CASE_FIXTURE(QueueFixture,
+                  "a client in order finds the elements in order, also after a cancel") {
   fill({1, 2});
   AttemptInfo first{{1, 50}, {9, 0}, 1, 50, 0, 50}, second{{1, 51}, {9, 1}, 1, 51, 0, 51};
   auto cancelled = dequeue(first), waiter = enqueue(first, 5);
@@ -198,7 +199,7 @@ TEST_CASE_FIXTURE(Fixture, "a client in order finds the elements in order, also 
   CHECK(code(dequeue(first)) == Code::aborted);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a repeated operation gets the same answer") {
+TEST_CASE_FIXTURE(QueueFixture, "a repeated operation gets the same answer") {
   fill({1, 2});
   auto r = request(newer(1));
   queue.dequeue(r, out);
@@ -215,7 +216,7 @@ TEST_CASE_FIXTURE(Fixture, "a repeated operation gets the same answer") {
   CHECK(code(e.id) == Code::ok);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a closed queue is emptied, then out of range") {
+TEST_CASE_FIXTURE(QueueFixture, "a closed queue is emptied, then out of range") {
   fill({1});
   auto a = newer(1);
   CHECK(code(close(a)) == Code::ok);
@@ -238,7 +239,7 @@ TEST_CASE_FIXTURE(Fixture, "a closed queue is emptied, then out of range") {
   CHECK(reply(twice)->status.message().find("already closed") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a close waits behind the enqueues that wait") {
+TEST_CASE_FIXTURE(QueueFixture, "a close waits behind the enqueues that wait") {
   fill({1, 2});
   auto pending = enqueue(newer(1), 3);
   commit(
@@ -261,7 +262,7 @@ TEST_CASE_FIXTURE(Fixture, "a close waits behind the enqueues that wait") {
   CHECK(value(dequeue(newer(7))) == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a close that cancels fails the enqueues that wait") {
+TEST_CASE_FIXTURE(QueueFixture, "a close that cancels fails the enqueues that wait") {
   fill({1, 2});
   auto pending = enqueue(newer(1), 3);
   auto a = newer(2);
@@ -272,7 +273,7 @@ TEST_CASE_FIXTURE(Fixture, "a close that cancels fails the enqueues that wait") 
   CHECK(queue.closed());
 }
 
-TEST_CASE_FIXTURE(Fixture, "an aborted close closes nothing") {
+TEST_CASE_FIXTURE(QueueFixture, "an aborted close closes nothing") {
   auto a = attempt(5);
   close(a);
   live();
@@ -280,7 +281,7 @@ TEST_CASE_FIXTURE(Fixture, "an aborted close closes nothing") {
   CHECK(code(enqueue(newer(1), 1)) == Code::ok);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the size is that of the snapshot and the run's own operations") {
+TEST_CASE_FIXTURE(QueueFixture, "the size is that of the snapshot and the run's own operations") {
   fill({1});
   fill({2});
   auto size = [&](AttemptInfo a, CommitNumber snapshot) {
@@ -302,7 +303,8 @@ TEST_CASE_FIXTURE(Fixture, "the size is that of the snapshot and the run's own o
   CHECK(size(newer(1), 2) == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a queue is closed as of the snapshot, and for the run that closes it") {
+TEST_CASE_FIXTURE(QueueFixture,
+                  "a queue is closed as of the snapshot, and for the run that closes it") {
   auto closed = [&](AttemptInfo a, CommitNumber snapshot) {
     a.snapshot = snapshot;
     auto r = request(a);
@@ -333,7 +335,7 @@ TEST_CASE("elements and sharers must fit the queue's description") {
   CHECK(queue.compatible(queue.spec()).ok());
   CHECK(queue.compatible({"q", 2, {DType::f32, DType::i64}, {}}).code() == Code::invalid_argument);
   QueueState::Outputs out;
-  AttemptInfo a = Fixture::attempt(1);
+  AttemptInfo a = QueueFixture::attempt(1);
   Tensor good = Tensor::of<float>(Shape{2}, {1.f, 2.f});
   queue.enqueue({1, a, {1, 0, {}}}, {good}, out);
   queue.enqueue({2, a, {1, 0, {}}}, {good, good}, out);
@@ -344,7 +346,7 @@ TEST_CASE("elements and sharers must fit the queue's description") {
   CHECK(out.size() == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(QueueFixture,
                   "what was staged and is withdrawn gives its elements and its room back") {
   fill({1, 2});
   auto a = newer(1);
@@ -363,7 +365,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(queue.elements()[0][0].item<std::int64_t>() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(QueueFixture,
                   "the next run of a session finds the element of one that was called off") {
   fill({1, 2});
   auto a = newer(1);
