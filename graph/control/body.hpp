@@ -78,8 +78,11 @@ class [[nodiscard]] Body {
   Expected<Output> argument(const ValueType& type, std::string_view name);
   // What the function returns, so that its body can call it. REQUIRES: all arguments are there.
   void declare(const std::vector<ValueType>& results);
-  // It is of a loop: variables that it reads are read once, before the loop.
+  // It is of a loop.
   void repeat() { state().repeated = true; }
+  // For the condition and the body of a loop that comes after `before`: reads of variables that
+  // neither of them writes, and no write comes before, are made once, before the loop.
+  static Status read_before(const std::vector<Body*>& loop, const std::vector<Op>& before);
   // Closes the body. Values of the builders around it become arguments here, too. invalid_argument
   // where they are not what was declared.
   Status returns(const std::vector<Output>& results);
@@ -92,6 +95,7 @@ class [[nodiscard]] Body {
   Expected<FunctionRecord*> finish();
 
  private:
+  friend class ReadsBefore;  // loop_reads.cpp
   void close();
   BodyState& state();
   Status check_declared() const;
