@@ -119,7 +119,9 @@ class ReadsBefore {
       NodeSpec spec{.op = like.op, .inputs = {handle}, .attrs = like.attrs, .site = like.site};
       TROUPE_TRY(Op op, parent_.try_add_here(std::move(spec)));
       NodeDef& read = parent_.def_.nodes[op.node()];
-      read.device.clear(), read.colocate.clear();  // where the variable is, not the loop
+      // Where the variable is, not the loop; in a body, where the client says that it is.
+      read.device = parent_.body() ? like.device : std::string();
+      read.colocate.clear();
       at->second = op.output();
     }
     return at->second;
