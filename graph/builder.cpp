@@ -71,8 +71,6 @@ Expected<Op> GraphBuilder::try_add_here(NodeSpec spec) {
   auto op = registry_.lookup(spec.op);
   if (!op.ok()) return op.status().at(site);
   if (body_ && is_handle((*op)->def.role)) return add_handle(std::move(spec));
-  if (GraphBuilder* before = before_loops(); before && is_free_read(**op, spec))
-    return read_before(*before, std::move(spec));
   if (body_ && (*op)->def.role == Role::placeholder)
     return invalid_argument("a placeholder in the body of function '" + body_->function +
                             "' cannot be fed; make it outside")
@@ -87,36 +85,6 @@ Expected<Op> GraphBuilder::try_add_here(NodeSpec spec) {
   auto expanded = expand(**op, spec, *node);
   if (!expanded.ok()) return explain(expanded.status(), spec, site);
   return expanded;
-}
-
-// The builder around all loops in whose bodies this is; nullptr when there are none.
-GraphBuilder* GraphBuilder::before_loops() const {
-  GraphBuilder* before = nullptr;
-  for (const GraphBuilder* b = this; b->body_; b = b->body_->parent)
-    if (b->body_->repeated) before = b->body_->parent;
-  return before;
-}
-
-// Of a variable, whatever the body does around it: loops write none, so that it is the same in each
-// iteration.
-bool GraphBuilder::is_free_read(const OpInfo& op, const NodeSpec& spec) const {
-  return op.is(External::Order::read) && spec.control.empty() &&
-         std::none_of(spec.inputs.begin(), spec.inputs.end(), [](const Output& in) {
-           return in.empty() || (in.graph().body_ && in.dtype() != DType::resource);
-         });
-}
-
-Expected<Op> GraphBuilder::read_before(GraphBuilder& before, NodeSpec spec) {
-  for (Output& in : spec.inputs)
-    for (GraphBuilder* b = &in.graph(); b != &before && b->body_; b = &in.graph()) {
-      auto at = std::find_if(b->body_->here.begin(), b->body_->here.end(),
-                             [&](const auto& entry) { return entry.second == in.node(); });
-      if (at == b->body_->here.end()) break;
-      in = Output(b->body_->parent, at->first);
-    }
-  TROUPE_TRY(Op made, before.try_add_here(std::move(spec)));
-  TROUPE_TRY(Output value, here(made.output()));
-  return Op(value);
 }
 
 Op GraphBuilder::add(NodeSpec spec) { return value_or_throw(try_add(std::move(spec))); }

@@ -174,6 +174,8 @@ class GraphBuilder {
   const GraphBuilder& innermost() const { return const_cast<GraphBuilder*>(this)->innermost(); }
   // The graph that functions and variables belong to: this, unless it is a body.
   GraphBuilder& root();
+  // Do nodes go into the body of a loop now, or into one inside of it?
+  bool in_loop() const;
   // The function whose body this is; nullptr for a graph.
   const BodyState* body() const { return body_.get(); }
   // A copy of this body with its nodes under their numbers, for nodes that nobody else is to see.
@@ -204,6 +206,7 @@ class GraphBuilder {
 
  private:
   friend class Body;
+  friend class ReadsBefore;
   struct Frame {
     std::string prefix;
     std::string device;
@@ -216,9 +219,6 @@ class GraphBuilder {
   Guard push(Frame frame);
   Expected<Op> try_add_here(NodeSpec spec);
   Expected<Op> add_handle(NodeSpec spec);
-  GraphBuilder* before_loops() const;
-  bool is_free_read(const OpInfo& op, const NodeSpec& spec) const;
-  Expected<Op> read_before(GraphBuilder& before, NodeSpec spec);
   Status complete_call(NodeSpec& spec);
   bool is_inside(const GraphBuilder& other) const;
   void forget_functions(std::size_t left);

@@ -7,6 +7,7 @@
 #include "troupe/graph/control/lower.hpp"
 #include "troupe/graph/control/recursion.hpp"
 #include "troupe/graph/control/spread.hpp"
+#include "troupe/graph/control/state.hpp"
 #include "troupe/graph/make_plan.hpp"
 #include "troupe/graph/partition.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -27,6 +28,7 @@ struct Stage {
 // What happens between "the ports that the client named" and "one device after another".
 constexpr Stage kStages[] = {
     {"prune", prune},          // what fetches and targets need
+    {"state", thread_state},   // values in the place of variables that loops use
     {"lower", lower},          // functions in the place of calls
     {"fold", fold, true},      // compute now what depends on constants alone
     {"cse", cse, true},        // one node for many that compute the same

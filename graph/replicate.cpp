@@ -7,6 +7,7 @@
 
 #include "troupe/graph/control/conditional.hpp"
 #include "troupe/graph/control/frames.hpp"
+#include "troupe/graph/control/state.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 
 namespace troupe {
@@ -257,6 +258,11 @@ class Copier {
 
   Status copy(NodeId id, std::int32_t replica) {
     NodeDef node = step_.graph.nodes[id];
+    if (auto write = node.attrs.find(kBehindLoopAttr); write != node.attrs.end())
+      return in_node(invalid_argument("it writes a variable in a loop that each replica goes "
+                                      "through by itself; what replicas make together is written "
+                                      "outside of loops"),
+                     named(node, *write->second.get<std::string>()));
     for (Port& in : node.inputs)
       in = per_replica_[in.node] ? Port{copies_[in.node][std::size_t(replica)], in.index}
                                  : out_.port(in);
@@ -276,6 +282,11 @@ class Copier {
       node.device = tasks_[std::size_t(replica) % tasks_.size()];
     copies_[id].push_back(out_.append(std::move(node)));
     return ok_status();
+  }
+
+  static NodeDef named(NodeDef node, const std::string& name) {
+    node.name = name;
+    return node;
   }
 
   // A write in a branch: who does not take it has no part in it.

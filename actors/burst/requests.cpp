@@ -1,5 +1,7 @@
 // What a step asks of its executor, and what reaches it from outside.
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "troupe/actors/burst/detail/step.hpp"
 
@@ -15,12 +17,29 @@ void StepState::State::request(std::uint32_t i) {
   const LoadedPlan::Node& node = nodes[i];
   if (nodes[i].flags & LoadedPlan::kFirstRead) return want(i, false);
   if (park_unless_done(i, 0, false)) return;
-  RequestItem item{.node = i, .outputs = node.outputs};
+  RequestItem item{.node = i, .tag = iterations_of(node.frame), .outputs = node.outputs};
   for (std::uint32_t k = 0; k < node.inputs; ++k)
     item.operands.push_back(take(program->input_slots()[node.first_input + k]).tensor);
   release_inputs(node);
   external[i] |= kWanted;
   request_of(i).items.push_back(std::move(item));
+}
+
+// Of the loops around a node, the outermost first.
+Tag StepState::State::iterations_of(std::uint32_t frame) const {
+  std::array<std::int64_t, Tag::kMaxDepth> inwards{};
+  std::size_t first = inwards.size();
+  for (std::uint32_t f = frame; f != 0 && first > 0; f = program->plan().frames[f].parent)
+    inwards[--first] = iterations[f];
+  return Tag(std::span(inwards).subspan(first));
+}
+
+// What was answered: else it would grow with the number of iterations.
+void StepState::State::forget_requests() {
+  const auto open = std::find_if(requests.begin(), requests.end(),
+                                 [](const OpenRequest& request) { return request.open; });
+  first_request += std::uint32_t(open - requests.begin());
+  requests.erase(requests.begin(), open);
 }
 
 // The request of this burst that the node joins, or a new one.
@@ -43,6 +62,7 @@ StepRequest& StepState::State::request_of(std::uint32_t i) {
         requests[r.id - first_request].nodes.push_back(i);
         return r;
       }
+  if (nodes[i].frame != 0) forget_requests();
   StepRequest& made = burst->requests.emplace_back();
   made.id = first_request + std::uint32_t(requests.size());
   made.external = info.external;
@@ -103,7 +123,8 @@ void StepState::State::handle(RequestAnswer& answer) {
   request.open = false;
   if (!answer.status.ok()) return fail(request.nodes[0], answer.status);
   std::size_t next = 0;
-  for (std::uint32_t node : request.nodes) {
+  const std::vector<std::uint32_t> answered = std::move(request.nodes);
+  for (std::uint32_t node : answered) {
     const PlanInfo& info = program->plan().info[node];
     if (info.external->commits) ++keys[info.resource];
     if (failing()) continue;

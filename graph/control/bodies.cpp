@@ -21,6 +21,12 @@ GraphBuilder& GraphBuilder::root() {
   return *g;
 }
 
+bool GraphBuilder::in_loop() const {
+  for (const GraphBuilder* g = &innermost(); g->body_; g = g->body_->parent)
+    if (g->body_->repeated) return true;
+  return false;
+}
+
 FunctionRecord* GraphBuilder::function(std::string_view name) {
   auto& known = root().functions_;
   auto at = known.find(std::string(name));

@@ -84,8 +84,11 @@ class [[nodiscard]] Body {
   Status hand_on(const std::vector<Output>& values);
   // It calls itself, and uses more of the builder around it than it hands on: all of that.
   std::vector<Output> to_hand_on() const;
-  // It is of a loop: variables that it reads are read once, before the loop.
+  // It is of a loop.
   void repeat() { state().repeated = true; }
+  // For the condition and the body of a loop that comes after `before`: reads of variables that
+  // neither of them writes, and no write comes before, are made once, before the loop.
+  static Status read_before(const std::vector<Body*>& loop, const std::vector<Op>& before);
   // Closes the body. Values of the builders around it become arguments here, too. invalid_argument
   // where they are not what was declared.
   Status returns(const std::vector<Output>& results);
@@ -98,6 +101,7 @@ class [[nodiscard]] Body {
   Expected<FunctionRecord*> finish();
 
  private:
+  friend class ReadsBefore;  // loop_reads.cpp
   void close();
   BodyState& state();
   Status check_declared() const;

@@ -51,6 +51,21 @@ NodeSpec added_to(const Output& sum, const Output& gradient) {
   return spec;
 }
 
+Output zeros_of_variable(GraphBuilder& g, const Output& handle, DType dtype) {
+  if (!handle.shape().fully_known())
+    throw Error(unimplemented("the gradient of '" + handle.name() +
+                              "', whose shape is not known, where it may not be read")
+                    .at(handle.graph().node(handle.node()).site));
+  auto constant = [&](Tensor value) {
+    const DType type = value.dtype();
+    return g.add("Const", {}, {{"T", type}, {"value", std::move(value)}});
+  };
+  const auto dims = handle.shape().shape().dims();
+  const std::vector<std::int64_t> list(dims.begin(), dims.end());
+  return g.add("Fill", {constant(Tensor::of<std::int64_t>({std::int64_t(list.size())}, list)),
+                        constant(value_or_throw(Tensor::zeros(dtype, Shape{})))});
+}
+
 Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name) {
   return g
       .add(NodeSpec{.op = std::string(kArgumentOp),
@@ -86,25 +101,13 @@ void differentiate(Tape& tape, const GradContext& c, std::size_t first_argument)
   for (std::size_t k = 0; k < of.size(); ++k) tape.dx[of[k]] = dx[k];
 }
 
-Output constant(GraphBuilder& g, Tensor value) {
-  const DType type = value.dtype();
-  return g.add("Const", {}, {{"T", type}, {"value", std::move(value)}});
-}
-
 // What an input gets in a branch that does not use it. `like`: a gradient in another branch.
 Output zeros(Tape& tape, std::size_t i, const Output& like) {
   GraphBuilder& g = *tape.body;
   const Output x = tape.input(i);
   auto scope = g.with_scope("gradients");
   if (x.dtype() != DType::resource) return zero_gradient(x);
-  if (!x.shape().fully_known())
-    throw Error(unimplemented("the gradient of '" + x.name() +
-                              "', whose shape is not known, in a branch that does not read it")
-                    .at(g.node(x.node()).site));
-  const auto dims = x.shape().shape().dims();
-  const std::vector<std::int64_t> list(dims.begin(), dims.end());
-  return g.add("Fill", {constant(g, Tensor::of<std::int64_t>({std::int64_t(list.size())}, list)),
-                        constant(g, value_or_throw(Tensor::zeros(like.dtype(), Shape{})))});
+  return zeros_of_variable(g, x, like.dtype());
 }
 
 // The inputs that a gradient flows to in some branch; the others get zeros there.

@@ -15,6 +15,9 @@ constexpr std::size_t kMostWork = std::size_t{1} << 20;
 // Calls in bodies in bodies.
 constexpr std::size_t kDeepest = 200;
 
+// Loops around what asks a queue: their numbers go into a key.
+constexpr std::size_t kDeepestAsking = 8;
+
 }  // namespace
 
 Inliner::Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out)
@@ -207,12 +210,7 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
                                  ", which is called by itself: variables, queues, datasets and "
                                  "files are asked for outside; pass values"),
                    body);
-  if (op.role == Role::external && place.frame != 0)
-    return in_node(
-        unimplemented(body.op + " in a loop: what asks for variables, queues, datasets or "
-                                "files stands outside of loops, but for reads of variables in the "
-                                "body itself"),
-        body);
+  if (op.role == Role::external && place.frame != 0) TROUPE_TRY(check_in_loop(body, place));
   if (op.external.resource == "dataset" && place.pivot != kNoNode)
     return in_node(unimplemented("elements of a dataset are taken whether or not a branch is; take "
                                  "them outside of it"),
@@ -230,21 +228,54 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
   if (list != kNoNode && body.colocate.empty()) node.colocate.clear();
   if (list != kNoNode && body.device.empty() && !out_.graph().nodes[list].device.empty())
     node.device = out_.graph().nodes[list].device;
-  if (!place.loop.empty() && body.device.empty() && list == kNoNode)
+  if (!place.loop.empty() && body.device.empty() && list == kNoNode && op.role != Role::external)
     node.colocate.push_back(place.loop);
   if (region_) TROUPE_TRY(check_device(node));
+  if (node.attrs.contains(kAtVariableAttr)) {
+    node.device = out_.graph().nodes[inputs[0].port.node].device;
+    node.colocate.clear();
+  }
   // A constant may be there in a branch that is not taken: who reads it is not.
   const bool free = body.op == "Const" && body.control.empty() && place.frame == 0;
   if (!free) anchor(node, inputs, place);
   const bool joins = op.role == Role::merge &&
                      !std::all_of(inputs.begin(), inputs.end(),
                                   [&](const Value& v) { return v.pivot == place.pivot; });
+  const bool queued = op.role == Role::external && place.frame != 0;
+  if (queued) come_after_last(node, place);
   const NodeId made = append(std::move(node));
+  if (queued) frames_[place.frame].last_asked[last_asked_key(made, place)] = made;
   for (std::uint32_t k = 0; k < body.out_types.size(); ++k)
     in.values[id].push_back({{made, k}, free || joins ? kNoNode : place.pivot, !free});
   in.nodes[id] = {made};
   if (has_effect(op)) in.effects.push_back(made);
   return ok_status();
+}
+
+// A loop asks queues, one iteration after the other; its number is a part of the request.
+Status Inliner::check_in_loop(const NodeDef& node, const Place& place) const {
+  if (op_of(node, ops_).def.external.resource != "queue")
+    return in_node(unimplemented(node.op + " in a loop: what asks for datasets or files stands "
+                                           "outside of loops"),
+                   node);
+  std::size_t depth = 0;
+  for (std::uint32_t f = place.frame; f != 0; f = frames_[f].parent) ++depth;
+  if (depth > kDeepestAsking)
+    return in_node(unimplemented(node.op + " in loops in loops, more than " +
+                                 std::to_string(kDeepestAsking) + " deep"),
+                   node);
+  return ok_status();
+}
+
+// What a body asks of one queue, on one branch, it asks in the order of its nodes.
+std::pair<NodeId, NodeId> Inliner::last_asked_key(NodeId made, const Place& place) const {
+  return {out_.graph().nodes[made].inputs[0].node, place.pivot};
+}
+
+void Inliner::come_after_last(NodeDef& node, const Place& place) const {
+  const auto& last = frames_[place.frame].last_asked;
+  if (const auto at = last.find({node.inputs[0].node, place.pivot}); at != last.end())
+    node.control.push_back(at->second);
 }
 
 Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done) {

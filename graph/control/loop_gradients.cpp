@@ -3,6 +3,7 @@
 
 #include "troupe/graph/control/detail/loop_gradient.hpp"
 #include "troupe/graph/control/gradients.hpp"
+#include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
 namespace detail {
@@ -86,6 +87,33 @@ bool LoopGradient::is_invariant(NodeId id) const {
   return input >= variables_ && input < tape_.inputs.size();
 }
 
+bool LoopGradient::is_variable_handle(NodeId id) const {
+  return is_handle(op_of(id).role) && op_of(id).external.resource == "variable";
+}
+
+// A handle that gradients flow to, which may be one of the graph around: not what a loop saved.
+bool LoopGradient::takes_variable(std::size_t input) const {
+  return c_.wanted[input] && dtype(tape_.inputs[input]) == DType::resource &&
+         c_.g.node(c_.x[input].node()).op != "While";
+}
+
+// What is read of a variable that the loop writes is made of what it wrote.
+Status LoopGradient::written(std::size_t input) const {
+  const NodeId handle = tape_.inputs[input].node;
+  if (!is_variable_handle(handle) || !writes_input(c_.g.root().def(), g_.registry(), loop_, input))
+    return ok_status();
+  Site site = loop_.site;
+  for (NodeId id = tape_.end; id-- > 0;)
+    if (const NodeDef& node = g_.node(id); !node.inputs.empty() && node.inputs[0].node == handle &&
+                                           op_of(id).external.order == External::Order::read)
+      site = node.site;
+  return invalid_argument("gradients: the loop '" + loop_.name + "' reads '" +
+                          g_.node(handle).name +
+                          "' and writes it, and no gradient flows back through a write; hold it "
+                          "constant (StopGradient), or differentiate inside of the body")
+      .at(site);
+}
+
 bool LoopGradient::is_saved(Port p) const {
   return op_of(p.node).role == Role::call && p.index == saved_port(g_.node(p.node));
 }
@@ -162,7 +190,7 @@ void LoopGradient::differentiate() {
     }
   for (Inner& inner : inner_) inner.dy = dy_of(inner.value, type_of(inner.value).shape);
   for (std::size_t i = variables_; i < tape_.inputs.size(); ++i)
-    if (c_.wanted[i] && carries_gradient(dtype(tape_.inputs[i]))) {
+    if ((c_.wanted[i] && carries_gradient(dtype(tape_.inputs[i]))) || takes_variable(i)) {
       results_.push_back({i, {}, {}});
       xs.push_back(tape_.input(i));
     }
@@ -175,7 +203,8 @@ void LoopGradient::differentiate() {
     if (result.input < variables_) {
       if (dx[r].empty()) result.value = zero_gradient(xs[r]);
     } else if (!dx[r].empty()) {
-      const Output sum = add_argument(g_, {xs[r].dtype(), xs[r].shape()}, "sum");
+      throw_if_error(written(result.input));
+      const Output sum = add_argument(g_, {dx[r].dtype(), xs[r].shape()}, "sum");
       result.argument = sum.port();
       result.value = add_gradient(sum, dx[r]);
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "troupe/graph/control/detail/inline.hpp"
+#include "troupe/graph/control/detail/threading.hpp"
 #include "troupe/graph/detail/device_over.hpp"
 #include "troupe/graph/detail/node_check.hpp"
 
@@ -29,6 +30,7 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   if (!first.ok()) return in_call(first.status());
 
   std::vector<Value> arguments = inputs;
+  read_first_values(call, first->results[0], *body, arguments, place, inside);
   Constants constants;
   make_constants(*cond, before, place, constants);
   make_constants(*body, before, place, constants);
@@ -85,6 +87,40 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   if (effects || variables == 0) out.effects.push_back(end);
   out.done = {end};
   return out;
+}
+
+// A variable of the loop that is given a handle begins as the value behind that, which is asked for
+// once an iteration is to come.
+void Inliner::read_first_values(const NodeDef& call, const Value& predicate,
+                                const FunctionDef& body, std::vector<Value>& arguments,
+                                const Place& place, const Place& inside) {
+  NodeDef branch = call;
+  branch.op = "If";
+  for (std::size_t v = 0; v < loop_variables(call); ++v) {
+    const NodeDef& argument = body.nodes[body.arguments[v]];
+    const Value& given = arguments[v];
+    if (given.run != kNoRun || argument.op != kArgumentOp ||
+        !is_handle(role_of(out_.graph().nodes[given.port.node], ops_)))
+      continue;
+    const DType dtype = argument.out_types[0];
+    const std::vector<NodeId> sides = pivots(branch, predicate, 2, place, inside).of_branch;
+    NodeDef nothing = scalar_constant(inside.prefix + "nothing", none_of(dtype), call.site);
+    nothing.control = {sides[0]};
+    nothing.device = inside.device;
+    nothing.colocate = inside.colocate;
+    nothing.out_shapes = argument.out_shapes;
+    NodeDef read = made("read", "ReadVariable", call, inside);
+    read.device.clear(), read.colocate.clear();
+    read.inputs = {given.port};
+    read.control = {sides[1]};
+    read.attrs.emplace("T", Attr(dtype));
+    read.out_types = {dtype};
+    read.out_shapes = argument.out_shapes;
+    const NodeId none = append(std::move(nothing)), value = append(std::move(read));
+    NodeDef first =
+        merge_node(call, "first", {{none, 0}, {value, 0}}, dtype, argument.out_shapes[0], inside);
+    arguments[v] = {{append(std::move(first)), 0}, inside.pivot, true};
+  }
 }
 
 // The loop whose iterations this one goes back over.

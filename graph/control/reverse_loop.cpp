@@ -34,8 +34,10 @@ void LoopGradient::list_arguments() {
   for (const Result& result : results_) {
     const bool variable = result.input < variables_;
     Output first = variable ? c_.dy[result.input] : Output();
-    if (first.empty()) first = zero_gradient(variable ? c_.y[result.input] : c_.x[result.input]);
     ValueType type = type_of(result.argument);
+    if (first.empty() && !variable && c_.x[result.input].dtype() == DType::resource)
+      first = zeros_of_variable(c_.g, c_.x[result.input], type.dtype);
+    if (first.empty()) first = zero_gradient(variable ? c_.y[result.input] : c_.x[result.input]);
     type.shape = common_shape(type.shape, first.shape());
     arguments_.push_back({variable ? "dy" : "sum", type, first, result.argument, {}});
   }

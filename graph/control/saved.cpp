@@ -1,5 +1,6 @@
 // Of lowering: what gradient functions name of the runs of functions.
 #include "troupe/graph/control/detail/inline.hpp"
+#include "troupe/graph/control/state.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -7,6 +8,13 @@ namespace {
 template <class T>
 const T& attr(const NodeDef& node, const char* name) {
   return *node.attrs.at(name).get<T>();
+}
+
+// Where a call's run is among its outputs: behind the state that it gives, too.
+std::size_t port_of_run(const FunctionDef& f, NodeId id, std::size_t port) {
+  const bool run = id != kNoNode && !f.nodes[id].out_types.empty() &&
+                   f.nodes[id].out_types.back() == DType::resource;
+  return run ? saved_port(f.nodes[id]) : port;
 }
 
 // Does the node count on no more than there is?
@@ -40,12 +48,13 @@ Expected<Value> Inliner::saved_value(const NodeDef& node, const Value& handle,
   if (handle.run == kNoRun) return bad("it takes what a call saved, not a handle");
   const auto branch = std::size_t(attr<std::int64_t>(node, "branch"));
   const auto& function = attr<std::string>(node, "function");
-  const auto port = std::size_t(attr<std::int64_t>(node, "port"));
+  auto port = std::size_t(attr<std::int64_t>(node, "port"));
   const std::vector<Inlined>& run = runs_[handle.run];
-  if (branch >= run.size() || run[branch].function->name != function)
+  if (branch >= run.size() || original_function(run[branch].function->name) != function)
     return bad("the call that it takes from does not run " + quoted(function));
   const FunctionDef& f = *run[branch].function;
   const NodeId id = find(f, attr<std::string>(node, "node"));
+  if (node.out_types[0] == DType::resource) port = port_of_run(f, id, port);
   TROUPE_TRY(check_type(node, f, id, port, node.out_types[0]));
   Value value = run[branch].values[id][port];
   value.waits = false;
@@ -78,10 +87,11 @@ Expected<Value> Inliner::saved_list(const NodeDef& node, const Value& handle, st
       break;
     }
     const FunctionDef& f = *body->function;
-    if (f.name != functions[level])
+    if (original_function(f.name) != functions[level])
       return bad("the loop that it takes from does not repeat " + quoted(functions[level]));
     const NodeId id = find(f, nodes[level]);
-    const auto port = std::size_t(ports[level]);
+    auto port = std::size_t(ports[level]);
+    if (!last) port = port_of_run(f, id, port);
     // What is inside of a list has the shape that is said of the innermost one.
     if (!last && (id == kNoNode || port >= body->values[id].size()))
       return bad(called(f) + " has no such node");

@@ -33,6 +33,12 @@ class Branches {
           value_or_throw(bodies_.back()->argument(variables[v], "variable_" + std::to_string(v))));
     throw_if_error(bodies_.back()->returns(make(arguments)));
   }
+  // Of a loop: reads that are the same in each iteration are made before it.
+  void read_before(const std::vector<Output>& first) {
+    std::vector<Body*> loop;
+    for (const auto& body : bodies_) loop.push_back(body.get());
+    throw_if_error(Body::read_before(loop, {first.begin(), first.end()}));
+  }
   // All of them take what any of them uses. Returns that.
   std::vector<Output> captured() {
     std::vector<Output> all;
@@ -137,6 +143,7 @@ Op detail::loop(GraphBuilder& g, const std::vector<ValueType>& variables,
     bodies.build("while/cond", variables, cond, site);
     bodies.build("while/body", variables, body, site);
     NodeSpec call{.op = "While", .inputs = first(), .name = "while", .site = site};
+    bodies.read_before(call.inputs);
     for (const Output& value : bodies.captured()) call.inputs.push_back(value);
     std::vector<std::string> names;
     bodies.finish(call, names);

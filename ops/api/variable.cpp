@@ -49,6 +49,11 @@ Op write_node(const char* op, const Variable& v, const Output& value, Site site)
 
 }  // namespace
 
+Output Variable::value() const {
+  GraphBuilder& g = handle_.graph();
+  return g.root().in_loop() ? read(*this, {}, g.node(handle_.node()).site) : value_;
+}
+
 std::string Variable::name() const { return handle_.graph().node(handle_.node()).name; }
 
 Variable variable(GraphBuilder& here, std::string_view name, Output initial,
@@ -100,7 +105,8 @@ std::vector<Variable> distinct(const std::vector<Variable>& variables) {
   return out;
 }
 
-std::vector<Variable> trainable_variables(GraphBuilder& g) {
+std::vector<Variable> trainable_variables(GraphBuilder& here) {
+  GraphBuilder& g = here.root();
   const std::vector<NodeDef>& nodes = g.def().nodes;
   std::vector<Output> reads(nodes.size());  // the first one of each handle
   for (NodeId id = 0; id < nodes.size(); ++id) {

@@ -23,9 +23,10 @@ class Variable {
   Variable(Output handle, Output value) : handle_(handle), value_(value) {}
 
   const Output& handle() const { return handle_; }
-  // As of the run's snapshot: every reader in a run sees the same value.
-  const Output& value() const { return value_; }
-  operator Output() const { return value_; }
+  // As of the run's snapshot: every reader in a run sees the same value. In the body of a loop, as
+  // of the beginning of the iteration: a loop may write it.
+  Output value() const;
+  operator Output() const { return value(); }
   DType dtype() const { return value_.dtype(); }
   const PartialShape& shape() const { return handle_.shape(); }
   std::string name() const;

@@ -538,6 +538,7 @@ class Builder {
     };
     first.options.shapes.insert(first.options.shapes.begin(), PartialShape::scalar());
     const std::vector<Output> last = on(device, [&] {
+      auto later = g_.with_control(before(s, around));
       first.outputs.insert(first.outputs.begin(), constant(g_, std::int32_t{0}));
       return while_loop(first.outputs, more, next, first.options);
     });
@@ -551,6 +552,7 @@ class Builder {
          ";");
     around.scope.add(Type::integer, {last[0], name + "[0]"});
     add(around, s.types, last, 1, name);
+    wrote(s, Op(last[0]), name + "[0]", around);
   }
 
   void scan(const Statement& s, Around& around) {
@@ -589,17 +591,23 @@ class Builder {
     const std::string options = ", {.shapes = {" + joined(first.shapes) + "}}";
     if (s.kind == Kind::map) {
       const Output all = on(device, [&] {
+        auto later = g_.with_control(before(s, around));
         return map(xs.output, [&](const Output& x) { return results({}, x)[0]; });
       });
       finish("", "");
       around.scope.add(Type::vector, {all, name});
+      wrote(s, Op(all), name, around);
     } else if (s.kind == Kind::fold) {
-      const auto last =
-          on(device, [&] { return fold(xs.output, first.outputs, results, first.options); });
+      const auto last = on(device, [&] {
+        auto later = g_.with_control(before(s, around));
+        return fold(xs.output, first.outputs, results, first.options);
+      });
       finish(state, options);
       add(around, s.types, last, 0, name);
+      wrote(s, Op(last[0]), name + "[0]", around);
     } else {
       const auto [last, all] = on(device, [&] {
+        auto later = g_.with_control(before(s, around));
         return troupe::scan(
             xs.output, first.outputs,
             [&](const std::vector<Output>& v, const Output& x) {
@@ -613,6 +621,7 @@ class Builder {
       finish(state, options);
       add(around, s.types, last, 0, name + ".first");
       around.scope.add(Type::vector, {all, name + ".second"});
+      wrote(s, Op(all), name + ".second", around);
     }
   }
   static const char* signature_name(Kind kind) {

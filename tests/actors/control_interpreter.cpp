@@ -243,6 +243,9 @@ class Interpreter {
 
   Number read(int state) {
     ran_.seen.reads_after_writes += written_[state];
+    ran_.seen.reads_in_loops += loops_ > 0 && written_[state];
+    if (fault_ == Fault::reads_in_loops_see_what_was_before && loops_ > 0)
+      return {before_loop_.states[state], -1};
     const bool old = fault_ == Fault::reads_see_the_snapshot;
     return {old ? snapshot_.states[state] : variables_.states[state], -1};
   }
@@ -254,6 +257,7 @@ class Interpreter {
     if (!(std::abs(variable) < kLargest)) tape_.give_up();
     written_[state] = true;
     ran_.seen.writes_in_branches += branches_ > 0;
+    ran_.seen.writes_in_loops += loops_ > 0;
   }
 
   bool holds(const Statement& s, const Values& scope) const {
@@ -359,6 +363,7 @@ class Interpreter {
     for (std::size_t v = 0; v < types.size(); ++v) scope.add(types[v], values[v]);
   }
   void begin_loop() {
+    if (loops_ == 0) before_loop_ = variables_;
     ran_.seen.deepest_loop = std::max(ran_.seen.deepest_loop, ++loops_);
     tape_.enter_loop(true);
   }
@@ -393,6 +398,7 @@ class Interpreter {
   const Program& program_;
   Variables& variables_;
   const Variables snapshot_;
+  Variables before_loop_ = snapshot_;
   const Fault fault_;
   Tape tape_;
   Ran ran_;

@@ -30,13 +30,20 @@ enum class Fault {
   other_branch_writes,
   lists_are_shared,
   reads_see_the_snapshot,
+  reads_in_loops_see_what_was_before,
   invariants_count_once,  // their gradients, of the last iteration alone
   no_gradient_of_lists,
 };
 inline constexpr Fault kFaults[] = {
-    Fault::one_iteration_more,    Fault::variables_move_one_by_one, Fault::out_of_range_takes_first,
-    Fault::other_branch_writes,   Fault::lists_are_shared,          Fault::reads_see_the_snapshot,
-    Fault::invariants_count_once, Fault::no_gradient_of_lists,
+    Fault::one_iteration_more,
+    Fault::variables_move_one_by_one,
+    Fault::out_of_range_takes_first,
+    Fault::other_branch_writes,
+    Fault::lists_are_shared,
+    Fault::reads_see_the_snapshot,
+    Fault::invariants_count_once,
+    Fault::no_gradient_of_lists,
+    Fault::reads_in_loops_see_what_was_before,
 };
 
 // What happened in a run: a test that never sees some of it proves little.
@@ -46,7 +53,9 @@ struct Seen {
   int no_trips = 0;
   int lists_in_loops = 0;  // writes to lists
   int writes_in_branches = 0;
+  int writes_in_loops = 0;
   int reads_after_writes = 0;
+  int reads_in_loops = 0;  // of what was written
   int calls_in_loops = 0;
   int out_of_range = 0;  // of choose
   int branches_in_loops = 0;

@@ -64,12 +64,11 @@ class Drawing {
     bool variables = true;  // may be used
     bool in_function = false;
     Place inside(bool loop) const { return {depth + 1, in_loop || loop, variables, in_function}; }
-    // Loops write no variables, and read them as they are before the program. What a function reads
-    // would depend on where it is called.
+    // What a function reads would depend on where it is called.
     bool allows(Kind kind) const {
       if (kind == Kind::read_weight) return variables && !(in_loop && in_function);
-      if (kind == Kind::read_state) return !in_loop && !in_function;
-      return !is_effect(kind) || (variables && !in_loop);
+      if (kind == Kind::read_state) return !in_function;
+      return !is_effect(kind) || variables;
     }
   };
 
@@ -155,12 +154,8 @@ class Drawing {
   }
   Statement call(Statement made, Place place) {
     made.kind = Kind::call;
-    for (int attempt = 0; attempt < 8; ++attempt) {
-      made.value = int(random_.below(16));
-      if (callable_ == 0) break;
-      if (!place.in_loop || !uses_variables(made_, callable_, made)) return made;
-    }
-    return simple(place);
+    made.value = int(random_.below(16));
+    return callable_ == 0 ? simple(place) : made;
   }
 
   Random random_;

@@ -132,23 +132,6 @@ TEST_CASE("a shape may change where the loop says so") {
   CHECK(s.run({grown})[0].shape() == Shape{64});
 }
 
-TEST_CASE("what a loop does not do yet is refused with the line") {
-  Graph g;
-  Variable w = variable(g, "w", Tensor::scalar(3.0f));
-  Output x = scalar_input(g);
-  Output y = while_loop(
-      x, [&](Output v) { return v < 10.0f; },
-      [&](Output v) {
-        auto first = g.with_control({assign_add(w, v)});
-        return v * 2.0f;
-      });
-  Session s(g, one_thread());
-  s.init();
-  const std::string writes = error_of([&] { s.compile({y}, {}, {x}); });
-  CHECK_MESSAGE(contains(writes, "AssignAdd"), writes);
-  CHECK_MESSAGE(contains(writes, "loops_test.cpp"), writes);
-}
-
 TEST_CASE("a failure in a loop names the node, its line and the iteration") {
   Graph g;
   Output x = scalar_input(g);

@@ -264,8 +264,9 @@ TEST_CASE("the observer sees every stage in order") {
   CHECK(compile(small_graph().def, request({"y"}, {}, {"x"}), target({"/job:w/task:0/cpu:0"}),
                 [&](std::string_view stage, const GraphDef&) { stages.emplace_back(stage); })
             .ok());
-  CHECK(stages == std::vector<std::string>{"feeds", "prune", "lower", "fold", "cse", "sweep",
-                                           "order", "replicate", "place", "spread", "partition"});
+  CHECK(stages == std::vector<std::string>{"feeds", "prune", "state", "lower", "fold", "cse",
+                                           "sweep", "order", "replicate", "place", "spread",
+                                           "partition"});
 }
 
 TEST_CASE("a pass of the program's own runs after the stage it names, unless switched off") {
@@ -293,8 +294,8 @@ TEST_CASE("a pass of the program's own runs after the stage it names, unless swi
   auto with = compile(g.def, wanted, t,
                       [&](std::string_view stage, const GraphDef&) { stages.emplace_back(stage); });
   REQUIRE(with.ok());
-  CHECK(stages[5] == "double_negation");
-  CHECK(stages[4] == "cse");
+  CHECK(stages[6] == "double_negation");
+  CHECK(stages[5] == "cse");
   t.disabled = {"refuse", "double_negation"};
   auto without = compile(g.def, wanted, t);
   REQUIRE(without.ok());

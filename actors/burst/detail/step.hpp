@@ -121,6 +121,8 @@ struct StepState::State {
   void request_first_reads();
   void request(std::uint32_t node);
   StepRequest& request_of(std::uint32_t node);
+  Tag iterations_of(std::uint32_t frame) const;
+  void forget_requests();
   Status take_outputs(std::uint32_t node, std::vector<Tensor>& outputs, std::size_t& next);
   void want(std::uint32_t node, bool dead);
   void arrived(std::uint32_t node);

@@ -11,6 +11,7 @@
 
 #include "troupe/graph/control/ops.hpp"
 #include "troupe/graph/control/recursion.hpp"
+#include "troupe/graph/control/state.hpp"
 #include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
@@ -85,6 +86,8 @@ struct LoopFrame {
   std::map<Port, Value> entered;  // value around it -> in an iteration
   std::map<Port, Value> taken;    // list around it -> its element in an iteration
   Value trips;                    // how many iterations it had
+  // By the handle of a queue and the branch: what asks it last in the order of nodes.
+  std::map<std::pair<NodeId, NodeId>, NodeId> last_asked;
 };
 
 // A function that stays one, since it calls itself, or goes back over one that does. What its
@@ -119,7 +122,7 @@ struct Region {
 
 // "function 'f' (mnist.cpp:15)", for errors.
 inline std::string called(const FunctionDef& f) {
-  return "function " + quoted(f.name) + " (" + f.site.text() + ")";
+  return "function " + quoted(std::string(original_function(f.name))) + " (" + f.site.text() + ")";
 }
 
 // Puts functions in the place of calls. Lives for one pass over a step.
@@ -150,6 +153,9 @@ class Inliner {
   Expected<Inlined> inline_function(const FunctionDef& f, const std::vector<Value>& arguments,
                                     const Place& place);
   Status inline_node(Inlined& in, NodeId id, const Place& place, const std::vector<bool>& followed);
+  Status check_in_loop(const NodeDef& node, const Place& place) const;
+  std::pair<NodeId, NodeId> last_asked_key(NodeId made, const Place& place) const;
+  void come_after_last(NodeDef& node, const Place& place) const;
   Status inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done);
   Status bind_arguments(Inlined& in, const std::vector<Value>& arguments);
   Expected<Value> saved_value(const NodeDef& node, const Value& handle, std::uint32_t frame);
@@ -191,6 +197,8 @@ class Inliner {
   std::size_t record(RecursiveFunction& member, const Value& value);
   Value recall(RecursiveFunction& member, const Value& value);
 
+  void read_first_values(const NodeDef& call, const Value& predicate, const FunctionDef& body,
+                         std::vector<Value>& arguments, const Place& place, const Place& inside);
   void make_constants(const FunctionDef& f, const Place& before, const Place& around,
                       Constants& out);
   Expected<NodeId> begin_loop(const NodeDef& call, const Value& first, const FunctionDef& body,

@@ -67,6 +67,9 @@ class LoopGradient {
   ValueType type_of(Port p) const { return {dtype(p), g_.node(p.node).out_shapes[p.index]}; }
   std::size_t input_of(NodeId argument) const;
   bool is_invariant(NodeId id) const;
+  bool is_variable_handle(NodeId id) const;
+  bool takes_variable(std::size_t input) const;
+  Status written(std::size_t input) const;
   bool is_saved(Port p) const;
   bool reads_inner_values(NodeId id) const;
 

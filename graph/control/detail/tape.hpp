@@ -44,6 +44,9 @@ class Differentiating {
 std::string op_that_adds(const Output& gradient);
 NodeSpec added_to(const Output& sum, const Output& gradient);
 
+// Zeros of the shape of the variable behind a handle. Throws Error when it is not known.
+Output zeros_of_variable(GraphBuilder& g, const Output& handle, DType dtype);
+
 // A constant of another builder that is small enough to be there twice.
 const Tensor* small_constant(const GraphBuilder& from, Port p);
 Output clone_constant(GraphBuilder& to, const GraphBuilder& from, Port p, const Tensor& value);

@@ -1,0 +1,238 @@
+// Variables in loops become values: what the loop begins with, carries, and is followed by.
+#include "troupe/graph/control/state.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "tests/graph/sample_ops.hpp"
+#include "troupe/graph/control/body.hpp"
+
+using namespace troupe;
+
+namespace {
+
+const OpRegistry& ops() {
+  static const OpRegistry registry = [] {
+    OpRegistry r;
+    auto add = [&](OpDef def) { throw_if_error(r.add(std::move(def))); };
+    const External read{.resource = "variable", .verb = "read", .order = External::Order::read};
+    const External write{.resource = "variable", .verb = "log", .order = External::Order::write};
+    for (OpDef& def : control_ops()) add(std::move(def));
+    add({.name = "Placeholder",
+         .out = {"value"},
+         .attrs = {"T: type"},
+         .shape = scalar_shape,
+         .role = Role::placeholder});
+    add({.name = "Const",
+         .out = {"value"},
+         .attrs = {"T: type", "value: tensor"},
+         .shape = scalar_shape});
+    add({.name = "Identity", .in = {"x"}, .out = {"y"}, .shape = same_shape});
+    add({.name = "Below", .in = {"x: f32"}, .out = {"y: bool"}, .shape = scalar_shape});
+    add({.name = "Variable",
+         .out = {"handle: resource"},
+         .attrs = {"T: type", "shape: shape", "container: string = ", "shared_name: string = "},
+         .shape = sample::attr_shape,
+         .stateful = true,
+         .role = Role::handle,
+         .external = {.resource = "variable"}});
+    add({.name = "ReadVariable",
+         .in = {"handle: resource"},
+         .out = {"value"},
+         .attrs = {"T: type"},
+         .shape = same_shape,
+         .stateful = true,
+         .role = Role::external,
+         .external = read});
+    for (const char* name : {"Assign", "AssignAdd", "Unruly"})
+      add({.name = name,
+           .in = {"var: resource", "value"},
+           .types = "f32",
+           .attrs = {"replicas: int = 1"},
+           .shape = no_outputs,
+           .stateful = true,
+           .role = Role::external,
+           .external = write});
+    add({.name = "_Assign", .in = {"value"}, .out = {"y"}, .types = "f32", .shape = same_shape});
+    add({.name = "_AssignAdd",
+         .in = {"var", "value"},
+         .out = {"y"},
+         .types = "f32",
+         .shape = same_shape});
+    return r;
+  }();
+  return registry;
+}
+
+Target target() {
+  Target out;
+  out.ops = &ops();
+  return out;
+}
+
+Output read(const Output& v) { return v.graph().add("ReadVariable", {v}, {{"T", DType::f32}}); }
+
+// A loop over x that takes the variable.
+struct Loop {
+  using Make = std::function<Output(GraphBuilder&, const Output& x)>;
+  Loop() : g(ops()) {
+    x = g.add("Placeholder", {}, {{"T", DType::f32}});
+    v = g.add(NodeSpec{.op = "Variable",
+                       .attrs = {{"T", DType::f32}, {"shape", PartialShape::scalar()}},
+                       .name = "v"})
+            .output();
+  }
+  Op make(const Make& condition, const Make& body, std::vector<Op> control = {}) {
+    const std::string cond = function("cond", condition), again = function("body", body);
+    return g.add(
+        NodeSpec{.op = "While",
+                 .inputs = {x, v},
+                 .attrs = {{"cond", cond}, {"body", again}, {"variables", std::int64_t{1}}},
+                 .name = "while",
+                 .control = std::move(control)});
+  }
+  std::string function(const char* name, const Make& make) {
+    Body body(g, name, Site::here());
+    body.repeat();
+    Output value = value_or_throw(body.argument({DType::f32, PartialShape::scalar()}, "x"));
+    throw_if_error(body.returns({make(body.graph(), value)}));
+    throw_if_error(body.capture({v}));
+    throw_if_error(body.finish().status());
+    return body.name();
+  }
+  Expected<StepGraph> threaded(const std::vector<Op>& targets) {
+    StepGraph step;
+    step.graph = g.def();
+    for (const Op& op : targets) step.targets.push_back(op.node());
+    TROUPE_TRY(thread_state(step, target()));
+    return step;
+  }
+
+  GraphBuilder g;
+  Output x, v;
+};
+
+Output below(GraphBuilder& g, const Output& x) { return g.add("Below", {x}); }
+
+Loop::Make writing(const char* op) {
+  return [op](GraphBuilder& g, const Output& x) {
+    const std::string name = op;
+    GraphBuilder& root = g.root();
+    g.add(NodeSpec{.op = name, .inputs = {root.find("v").output(), x}, .name = "write"});
+    return x;
+  };
+}
+
+const NodeDef& node(const GraphDef& graph, std::string_view name) {
+  const NodeId id = graph.find(name);
+  REQUIRE_MESSAGE(id != kNoNode, name);
+  return graph.nodes[id];
+}
+const NodeDef& loop_of(const StepGraph& step) { return node(step.graph, "while"); }
+const FunctionDef& body_of(const StepGraph& step) {
+  const FunctionDef* f = step.graph.function(*loop_of(step).attrs.at("body").get<std::string>());
+  REQUIRE(f != nullptr);
+  return *f;
+}
+const NodeDef& input(const StepGraph& step, std::size_t i) {
+  return step.graph.nodes[loop_of(step).inputs[i].node];
+}
+
+}  // namespace
+
+TEST_CASE("a loop carries the variable that it writes, and what is written stands behind it") {
+  Loop loop;
+  const Op made = loop.make(below, writing("AssignAdd"));
+  const StepGraph step = value_or_throw(loop.threaded({made}));
+  const NodeDef& threaded = loop_of(step);
+  // x, the value, whether there was an iteration; the handle.
+  CHECK(*threaded.attrs.at("variables").get<std::int64_t>() == 3);
+  REQUIRE(threaded.inputs.size() == 4);
+  CHECK(threaded.out_types ==
+        std::vector<DType>{DType::f32, DType::f32, DType::bool_, DType::resource});
+  const FunctionDef& body = body_of(step);
+  CHECK(original_function(body.name) == "body");
+  CHECK(body.name != "body");
+  for (const NodeDef& n : body.nodes) CHECK(op_of(n, ops()).def.role != Role::external);
+  const auto write = std::find_if(body.nodes.begin(), body.nodes.end(),
+                                  [](const NodeDef& n) { return n.name == "write"; });
+  REQUIRE(write != body.nodes.end());
+  CHECK(write->op == "_AssignAdd");
+  CHECK(body.results.size() == 3);
+  CHECK(body.results[1].node == NodeId(write - body.nodes.begin()));
+
+  const NodeDef& behind = node(step.graph, "while/write");
+  CHECK(behind.op == "If");
+  const NodeId id = step.graph.find("while");
+  CHECK(behind.inputs[0] == Port{id, 2});
+  CHECK(behind.inputs[2] == Port{id, 1});
+  const FunctionDef* assigns =
+      step.graph.function(*behind.attrs.at("then_branch").get<std::string>());
+  REQUIRE(assigns != nullptr);
+  CHECK(assigns->nodes.back().op == "Assign");
+  CHECK(assigns->nodes.back().attrs.contains(kBehindLoopAttr));
+}
+
+TEST_CASE("a loop begins with what it looks at") {
+  const Loop::Make reads = [](GraphBuilder& g, const Output&) {
+    return read(g.root().find("v").output());
+  };
+  const Loop::Make condition = [&](GraphBuilder& g, const Output& x) {
+    return below(g, reads(g, x));
+  };
+  auto first = [&](const Loop::Make& cond, const Loop::Make& body) {
+    Loop loop;
+    const Op made = loop.make(cond, body);
+    const StepGraph step = value_or_throw(loop.threaded({made}));
+    return input(step, 1).op;
+  };
+  CHECK(first(below, writing("AssignAdd")) == "Variable");  // once an iteration is to come
+  CHECK(first(below, writing("Assign")) == "Const");        // nobody will see it
+  CHECK(first(condition, writing("Assign")) == "ReadVariable");
+  CHECK(first(below, [&](GraphBuilder& g, const Output& x) {
+          writing("Assign")(g, x);
+          return reads(g, x);
+        }) == "Variable");
+}
+
+TEST_CASE(
+    "a loop comes after the writes before it, and what uses the variable behind it after it") {
+  Loop loop;
+  const Op before = loop.g.add(
+      NodeSpec{.op = "Assign", .inputs = {loop.v, loop.x}, .name = "before"});  // in node order
+  const Op made = loop.make(below, writing("AssignAdd"));
+  const Output by_data = loop.g.add("Identity", {made.output()});
+  const Op after = loop.g.add(NodeSpec{.op = "Identity", .inputs = {loop.x}, .control = {made}});
+  const Op reads = loop.g.add(NodeSpec{.op = "ReadVariable",
+                                       .inputs = {loop.v},
+                                       .attrs = {{"T", DType::f32}},
+                                       .name = "reads",
+                                       .control = {Op(by_data)}});
+  const StepGraph step = value_or_throw(loop.threaded({before, made, after, reads}));
+  auto comes_after = [&](std::string_view name, std::string_view other) {
+    const std::vector<NodeId>& control = node(step.graph, name).control;
+    return std::count(control.begin(), control.end(), step.graph.find(other)) == 1;
+  };
+  CHECK(comes_after("while", "before"));
+  CHECK(comes_after(after.name(), "while/write"));
+  CHECK(comes_after("reads", "while/write"));
+  CHECK_FALSE(comes_after(by_data.name(), "while/write"));
+}
+
+TEST_CASE(
+    "a loop without variables is left as it is; a write without a rule on values is refused") {
+  Loop loop;
+  const Op made = loop.make(below, [](GraphBuilder&, const Output& x) { return x; });
+  const StepGraph step = value_or_throw(loop.threaded({made}));
+  CHECK(step.graph.nodes.size() == loop.g.def().nodes.size());
+  CHECK(step.graph.functions.size() == loop.g.def().functions.size());
+
+  Loop other;
+  const Op refused = other.make(below, writing("Unruly"));
+  const Status status = other.threaded({refused}).status();
+  CHECK(status.code() == Code::unimplemented);
+  CHECK_MESSAGE(status.text().find("its rule is for variables alone") != std::string::npos,
+                status.text());
+}
