@@ -16,13 +16,13 @@ namespace {
 const ValueType i32_scalar{DType::i32, PartialShape::scalar()};
 const ValueType vector{DType::f64, PartialShape{3}};
 
-Output gradient_of(Output y, Output x) {
+Output gradient_of_call(Output y, Output x) {
   Output d = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
   REQUIRE(!d.empty());
   return d;
 }
 
-Tensor point(double move, std::size_t at) {
+Tensor call_at(double move, std::size_t at) {
   std::vector<double> x{0.3, -0.7, 1.9};
   x[at] += move;
   return Tensor::of<double>({3}, x);
@@ -38,9 +38,9 @@ void check(const std::function<Output(Graph&, Output n, Output x)>& make,
   Output x = placeholder<double>(g, {3}, "x");
   Output y = sum(make(g, n, x));
   const std::vector<NodeDef> before = g.def().nodes;
-  Output dx = gradient_of(y, x);
+  Output dx = gradient_of_call(y, x);
   Output weights = constant(g, Tensor::of<double>({3}, {0.5, -1.5, 2.0}));
-  Output ddx = gradient_of(sum(dx * weights), x);
+  Output ddx = gradient_of_call(sum(dx * weights), x);
   for (std::size_t id = 0; id < before.size(); ++id)  // nothing that was there is changed
     REQUIRE(g.def().nodes[id].attrs == before[id].attrs);
   PlacedSession s(g, place);
@@ -50,14 +50,14 @@ void check(const std::function<Output(Graph&, Output n, Output x)>& make,
   for (std::int32_t number : numbers) {
     CAPTURE(number);
     const Tensor k = Tensor::scalar(number);
-    const Tensor got = value.run({k, point(0, 0)})[1];
-    const Tensor got2 = second.run({k, point(0, 0)})[0];
+    const Tensor got = value.run({k, call_at(0, 0)})[1];
+    const Tensor got2 = second.run({k, call_at(0, 0)})[0];
     REQUIRE(got.elements() == 3);
     REQUIRE(got2.elements() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
       CAPTURE(i);
-      const auto up = value.run({k, point(kStep, i)});
-      const auto down = value.run({k, point(-kStep, i)});
+      const auto up = value.run({k, call_at(kStep, i)});
+      const auto down = value.run({k, call_at(-kStep, i)});
       CHECK(got.data<double>()[i] ==
             doctest::Approx((up[0].item<double>() - down[0].item<double>()) / (2 * kStep))
                 .epsilon(1e-6)
@@ -215,7 +215,7 @@ TEST_CASE("the gradient of a call is asked for inside a function that calls itse
             });
         Function f = g.function(
             "f", {i32_scalar, vector}, {vector}, [&](Function& self, Output k, Output x) {
-              Output d = gradient_of(sum(cube(k, x)), x);
+              Output d = gradient_of_call(sum(cube(k, x)), x);
               return cond(
                   k < 1, [&] { return identity(d); }, [&] { return d + self(k - 1, tanh(x)); });
             });
@@ -234,11 +234,11 @@ TEST_CASE("a gradient does not call again what its function called") {
         return cond(
             k < 1, [&] { return x * noise; }, [&] { return x * noise + self(k - 1, x); });
       });
-  Output y = f(n, x), dx = gradient_of(sum(y), x);
+  Output y = f(n, x), dx = gradient_of_call(sum(y), x);
   Session s(g, one_thread());
-  auto out = s.run({y, dx}, {}, {{n, Tensor::scalar(6)}, {x, point(0, 0)}});
+  auto out = s.run({y, dx}, {}, {{n, Tensor::scalar(6)}, {x, call_at(0, 0)}});
   for (int i = 0; i < 3; ++i)  // y is x times a sum of numbers that were drawn once
-    CHECK(out[1].data<double>()[i] * point(0, 0).data<double>()[i] ==
+    CHECK(out[1].data<double>()[i] * call_at(0, 0).data<double>()[i] ==
           doctest::Approx(out[0].data<double>()[i]).epsilon(1e-12));
 }
 
@@ -251,14 +251,14 @@ TEST_CASE("a gradient goes back over a thousand calls") {
         return cond(
             k < 1, [&] { return zeros_like(x); }, [&] { return x * x + self(k - 1, x); });
       });
-  Output dx = gradient_of(sum(f(n, x)), x);
+  Output dx = gradient_of_call(sum(f(n, x)), x);
   Session s(g, one_thread());
   auto step = s.compile({dx}, {}, {n, x});
   for (int times : {1000, 3, 10'000}) {
-    const Tensor out = step.run({Tensor::scalar(times), point(0, 0)})[0];
+    const Tensor out = step.run({Tensor::scalar(times), call_at(0, 0)})[0];
     for (int i = 0; i < 3; ++i)
       CHECK(out.data<double>()[i] ==
-            doctest::Approx(2 * times * point(0, 0).data<double>()[i]).epsilon(1e-9));
+            doctest::Approx(2 * times * call_at(0, 0).data<double>()[i]).epsilon(1e-9));
   }
 }
 

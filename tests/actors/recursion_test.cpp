@@ -17,7 +17,7 @@ namespace {
 
 const ValueType i32_scalar{DType::i32, PartialShape::scalar()};
 
-Output number(Graph& g, const char* name = "x") {
+Output called_with(Graph& g, const char* name = "x") {
   return placeholder<float>(g, PartialShape::scalar(), name);
 }
 Output integer(Graph& g, const char* name = "n") {
@@ -66,7 +66,7 @@ TEST_CASE("a factorial calls itself, on either of two processes") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
-    Output x = number(g), y;
+    Output x = called_with(g), y;
     {
       auto there = g.with_device(place.second);
       y = factorial(g)(x + 0.0f);
@@ -225,7 +225,7 @@ TEST_CASE("recursion without end is an error that names the function and the lin
 
 TEST_CASE("calls give way to other steps, and end with their run's deadline") {
   Graph g;
-  Output n = integer(g), x = number(g);
+  Output n = integer(g), x = called_with(g);
   // Takes for ever, and is never deep.
   Output y = while_loop(
       n, [&](Output v) { return v < 100; }, [f = fibonacci(g)](Output v) { return v + f(v) * 0; });
@@ -308,7 +308,7 @@ TEST_CASE("with replicas each one's data is called for") {
 TEST_CASE("calls on a device with memory of its own give what they give on the CPU") {
   auto run = [](const char* device, std::uint64_t seed) {
     Graph g;
-    Output k = number(g, "k"), x = placeholder<float>(g, {4}, "x"), y;
+    Output k = called_with(g, "k"), x = placeholder<float>(g, {4}, "x"), y;
     {
       auto there = g.with_device(device);
       const ValueType row{DType::f32, PartialShape{4}};
@@ -362,7 +362,7 @@ TEST_CASE("lists go down calls and come back, one for each call") {
 TEST_CASE("values around functions that call each other go from call to call") {
   Graph g;
   Variable w = variable(g, "w", Tensor::scalar(3.0f));
-  Output x = number(g), n = integer(g);
+  Output x = called_with(g), n = integer(g);
   int made = 0;
   // f(k) = w + (x + x) + h(k - 1), h(k) = x * f(k - 1), both 1 for k < 1.
   Output twice = x + x;

@@ -12,15 +12,19 @@ std::atomic<std::uint64_t> bytes{0};
 void* take(std::size_t size, std::size_t alignment) {
   bytes.fetch_add(size, std::memory_order_relaxed);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  return memory ? memory : throw std::bad_alloc();
+  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
 }
+
+void* taken(void* memory) { return memory ? memory : throw std::bad_alloc(); }
 
 }  // namespace
 
-void* operator new(std::size_t size) { return take(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size) { return taken(take(size, alignof(std::max_align_t))); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
-  return take(size, std::size_t(alignment));
+  return taken(take(size, std::size_t(alignment)));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return take(size, alignof(std::max_align_t));
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

@@ -66,7 +66,7 @@ const OpRegistry& ops() {
   return registry;
 }
 
-Target target() {
+Target one_device() {
   Target out;
   out.ops = &ops();
   return out;
@@ -106,7 +106,7 @@ struct Loop {
     StepGraph step;
     step.graph = g.def();
     for (const Op& op : targets) step.targets.push_back(op.node());
-    TROUPE_TRY(thread_state(step, target()));
+    TROUPE_TRY(thread_state(step, one_device()));
     return step;
   }
 

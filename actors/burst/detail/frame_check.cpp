@@ -136,7 +136,6 @@ class FrameCheck {
         // Queues; what has an order among the nodes of a run stands outside.
         if (p_.info[i].external && p_.info[i].external->order == External::Order::none)
           return ok_status();
-        [[fallthrough]];
         return unimplemented("plan: node '" + p_.info[i].name +
                              "' waits for what is outside of its loop's partition");
       case Role::placeholder:
