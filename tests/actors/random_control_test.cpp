@@ -234,6 +234,7 @@ Difference smallest(Program& program, const Case& drawn, const Cell& cell, Diffe
 
 struct Tried {
   std::uint64_t programs = 0;
+  std::uint64_t refused = 0;
   std::vector<Seen> seen;  // of each run
   int count(int Seen::*what) const {
     int n = 0;
@@ -246,6 +247,12 @@ struct Tried {
     return n;
   }
 };
+
+// Not wrong, but not done: its gradient needs a list in a process that does not have it.
+bool is_refused(const Cell& cell, const std::string& what) {
+  return cell.workers > 0 && (what.find("lists do not leave their process") != what.npos ||
+                              what.find("must share a device with") != what.npos);
+}
 
 constexpr std::uint64_t kProgramsOfWorkers = 5;  // which take long to start
 
@@ -269,7 +276,10 @@ void try_programs(const Cell& cell, std::uint64_t from, std::uint64_t programs, 
       runs = std::make_unique<Runs>(cell);
     }
     Difference found = Comparison(*runs, program, drawn, Fault::none, slopes).difference();
-    if (!found.what.empty()) {
+    if (is_refused(cell, found.what)) {
+      ++tried.refused;
+      runs.reset();
+    } else if (!found.what.empty()) {
       const Difference small = smallest(program, drawn, cell, found, Fault::none);
       FAIL_CHECK("seed ", seed, ", ", cell.name, ": ", found.what,
                  "\nat its smallest: ", small.what, "\n", small.program);
@@ -327,6 +337,7 @@ std::uint64_t first_with(Fault fault, std::uint64_t seed) {
 // Of so many runs, those in which that happened: a generator that has gone blind proves nothing.
 void check_seen(const Tried& tried, std::uint64_t runs) {
   REQUIRE(tried.seen.size() >= runs);
+  CHECK(100 * tried.refused <= tried.programs);
   auto percent = [&](int count) { return 100.0 * count / double(tried.seen.size()); };
   CHECK(percent(tried.deep(3)) >= 3);
   CHECK(percent(tried.deep(2)) >= 20);
@@ -348,8 +359,8 @@ void check_seen(const Tried& tried, std::uint64_t runs) {
 TEST_CASE("random programs do what an obvious interpreter does") {
   constexpr std::uint64_t kEvery = 3;
   Tried tried;
-  try_programs(kCells[0], 1'000, 220, tried, kEvery);
-  try_programs(kCells[1], 2'000, 60, tried, kEvery);
+  try_programs(kCells[0], 1'000, 256, tried, kEvery);
+  try_programs(kCells[1], 2'000, 24, tried, kEvery);
   try_programs(kCells[2], 3'000, 12, tried, kEvery);
   try_programs(kCells[3], 4'000, 8, tried, kEvery);
   check_seen(tried, 300);

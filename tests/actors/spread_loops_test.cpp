@@ -11,19 +11,18 @@ using namespace troupe::test::loops;
 TEST_CASE("loops alternate between processes, and what they leave is used there") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
+    Graph g;
+    PlacedSession s(g, place);
     for (const LoopExample& example : loop_examples()) {
-      CAPTURE(example.name);
-      Random random(3);
-      Graph alone;
-      Session one(alone, one_thread());
-      const std::vector<Tensor> expected = one.run(example.make(alone, {kTask0, kTask0, kTask0}));
-      Graph g;
-      std::vector<Output> made = example.make(g, {place.first, place.second, place.first});
-      PlacedSession s(g, place);
+      const std::string name = example.name;
+      CAPTURE(name);
+      const std::vector<Output> alone = example.make(g, {kTask0, kTask0, kTask0});
+      const std::vector<Output> made = example.make(g, {place.first, place.second, place.first});
+      const std::vector<Tensor> expected = s->run(alone);
       for (int run = 0; run < 3; ++run) {
         const std::vector<Tensor> got = s->run(made);
         for (std::size_t k = 0; k < got.size(); ++k)
-          if (std::string_view(example.name) != "draws")
+          if (name != "draws")
             CHECK_MESSAGE(same_bits(got[k], expected[k]),
                           got[k].text() << " instead of " << expected[k].text());
       }
@@ -75,13 +74,13 @@ TEST_CASE("an endless loop over two processes ends with its run's deadline, and 
 TEST_CASE("a process with two CPU devices has cpu:0 and cpu:1, and loops over both") {
   Cluster cluster = one_thread();
   cluster.devices = {"CPU", "CPU"};
+  Graph g;
+  Session s(g, cluster);
   for (const LoopExample& example : loop_examples()) {
     const std::string name = example.name;
     CAPTURE(name);
-    Graph alone, both;
-    Session one(alone, one_thread()), two(both, cluster);
-    const std::vector<Tensor> expected = one.run(example.make(alone, {"/cpu:0", "/cpu:0", ""}));
-    const std::vector<Tensor> got = two.run(example.make(both, {"/cpu:0", "/cpu:1", "/cpu:0"}));
+    const std::vector<Tensor> expected = s.run(example.make(g, {"/cpu:0", "/cpu:0", "/cpu:0"}));
+    const std::vector<Tensor> got = s.run(example.make(g, {"/cpu:0", "/cpu:1", "/cpu:0"}));
     REQUIRE(got.size() == expected.size());
     for (std::size_t k = 0; k < got.size(); ++k)
       if (name != "draws") CHECK(same_bits(got[k], expected[k]));

@@ -213,6 +213,9 @@ TEST_CASE("a loop over several devices computes what it computes on one, in any 
   }
 }
 
+TEST_CASE("a loop over two devices that hands values back and forth") {
+  check_example("alternating");
+}
 TEST_CASE("loops over two devices nest") { check_example("nest"); }
 TEST_CASE("a branch in a loop over two devices") { check_example("branches"); }
 TEST_CASE("a loop whose condition is on another device") { check_example("a condition"); }
