@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
+#include "tests/actors/gradient_check.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -18,11 +17,6 @@ Output number(Graph& g, const char* name = "x") {
 Output whole_number(Graph& g) { return placeholder<std::int32_t>(g, PartialShape::scalar(), "n"); }
 std::vector<Output> gradients_of(Output y, const std::vector<Output>& xs) {
   return value_or_throw(gradients(std::vector{y}, xs));
-}
-Output gradient_of(Output y, Output x) {
-  Output d = gradients_of(y, {x})[0];
-  REQUIRE(!d.empty());
-  return d;
 }
 double value(const Tensor& t) { return t.item<double>(); }
 Tensor times(std::int32_t n) { return Tensor::scalar(n); }

@@ -3,70 +3,13 @@
 
 #include <cmath>
 
-#include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
+#include "tests/actors/gradient_check.hpp"
 #include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-Output gradient_of(Output y, Output x) {
-  Output d = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
-  REQUIRE(!d.empty());
-  return d;
-}
-
-const std::vector<double> kPoint{0.3, -0.7, 1.9};
-
-Tensor point(double move, std::size_t at) {
-  std::vector<double> x = kPoint;
-  x[at] += move;
-  return Tensor::of<double>({3}, x);
-}
-
-// y(x) after n iterations: dy/dx against differences of y, and the gradient of a sum of dy/dx with
-// weights, a product of the Hessian with a vector, against differences of dy/dx.
-void check(const std::function<Output(Graph&, Output n, Output x)>& make,
-           const std::vector<std::int32_t>& trips = {0, 1, 2, 5}, const Place& place = kPlaces[0]) {
-  Graph g;
-  Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
-  Output x = placeholder<double>(g, {3}, "x");
-  Output y = sum(make(g, n, x));
-  const std::vector<NodeDef> before = g.def().nodes;
-  Output dx = gradient_of(y, x);
-  Output weights = constant(g, Tensor::of<double>({3}, {0.5, -1.5, 2.0}));
-  Output ddx = gradient_of(sum(dx * weights), x);
-  for (std::size_t id = 0; id < before.size(); ++id)  // nothing that was there is changed
-    REQUIRE(g.def().nodes[id].attrs == before[id].attrs);
-  PlacedSession s(g, place);
-  auto value = s->compile({y, dx}, {}, {n, x});
-  auto second = s->compile({ddx}, {}, {n, x});
-  constexpr double kStep = 1e-5;
-  for (std::int32_t times : trips) {
-    CAPTURE(times);
-    const Tensor t = Tensor::scalar(times);
-    const Tensor got = value.run({t, point(0, 0)})[1];
-    const Tensor got2 = second.run({t, point(0, 0)})[0];
-    REQUIRE(got.elements() == 3);
-    REQUIRE(got2.elements() == 3);
-    for (std::size_t i = 0; i < 3; ++i) {
-      CAPTURE(i);
-      const auto up = value.run({t, point(kStep, i)});
-      const auto down = value.run({t, point(-kStep, i)});
-      CHECK(got.data<double>()[i] ==
-            doctest::Approx((up[0].item<double>() - down[0].item<double>()) / (2 * kStep))
-                .epsilon(1e-6)
-                .scale(1));
-      double want = 0;
-      const double w[] = {0.5, -1.5, 2.0};
-      for (std::size_t k = 0; k < 3; ++k)
-        want += w[k] * (up[1].data<double>()[k] - down[1].data<double>()[k]) / (2 * kStep);
-      CHECK(got2.data<double>()[i] == doctest::Approx(want).epsilon(1e-5).scale(1));
-    }
-  }
-}
 
 // fn, n times over, of a value that begins with `first`.
 Output repeat(Graph& g, Output n, Output first,
@@ -89,7 +32,7 @@ std::size_t count_of(const Graph& g, const std::string& op) {
 
 TEST_CASE("gradients of what a loop repeats, twice") {
   for (const Place& place : kPlaces)
-    check(
+    check_gradients(
         [](Graph& g, Output n, Output x) {
           return repeat(g, n, x, [](Output, Output v) { return sin(v) * 1.25 + v * v * 0.1; });
         },
@@ -97,13 +40,13 @@ TEST_CASE("gradients of what a loop repeats, twice") {
 }
 
 TEST_CASE("gradients of what a loop takes from around it, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     return repeat(g, n, x * 0.5, [&](Output, Output v) { return tanh(v * x) + x; });
   });
 }
 
 TEST_CASE("variables that hand values on to each other have the gradients of what they hand on") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     Output y = std::get<1>(while_loop(
         std::tuple{constant(g, 0), x, x * x, sin(x)},
         [&](Output i, Output, Output, Output) { return i < n; },
@@ -128,7 +71,7 @@ TEST_CASE("adding a value n times saves nothing, and its gradient is n") {
 }
 
 TEST_CASE("gradients through branches in a loop, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     return repeat(g, n, x, [&](Output i, Output v) {
       return cond(
           mod(i, constant(g, 2)) == 0, [&] { return exp(v * 0.3) * x; },
@@ -142,7 +85,7 @@ TEST_CASE("gradients through branches in a loop, twice") {
 }
 
 TEST_CASE("gradients through calls in a loop, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     const ValueType three{DType::f64, {3}};
     Function f =
         g.function("f", {three}, {three}, [](Function&, Output k) { return k * k * 0.5 + sin(k); });
@@ -151,7 +94,7 @@ TEST_CASE("gradients through calls in a loop, twice") {
 }
 
 TEST_CASE("gradients through loops in a loop, twice") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         return repeat(g, n, x, [&](Output i, Output v) {
           Output w = sin(v);
@@ -162,7 +105,7 @@ TEST_CASE("gradients through loops in a loop, twice") {
 }
 
 TEST_CASE("gradients through a branch in a loop in a loop, twice") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         return repeat(g, n, x, [&](Output i, Output v) {
           return repeat(g, i, v, [&](Output j, Output u) {
@@ -180,7 +123,7 @@ TEST_CASE("gradients through a branch in a loop in a loop, twice") {
 }
 
 TEST_CASE("gradients through a loop in a branch in a loop, twice") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         return repeat(g, n, x, [&](Output i, Output v) {
           return cond(
@@ -196,7 +139,7 @@ TEST_CASE("gradients through a loop in a branch in a loop, twice") {
 
 TEST_CASE("gradients through a loop in a branch, twice") {
   for (std::int32_t least : {0, 3})
-    check([least](Graph& g, Output n, Output x) {
+    check_gradients([least](Graph& g, Output n, Output x) {
       return cond(
           n > least,
           [&] { return repeat(g, n, x, [&](Output, Output v) { return sin(v) + v * x * 0.2; }); },
@@ -205,7 +148,7 @@ TEST_CASE("gradients through a loop in a branch, twice") {
 }
 
 TEST_CASE("gradients through a function with a loop, called in a loop and beside it, twice") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         const ValueType three{DType::f64, {3}};
         const ValueType times{DType::i32, PartialShape::scalar()};
@@ -218,7 +161,7 @@ TEST_CASE("gradients through a function with a loop, called in a loop and beside
 }
 
 TEST_CASE("a loop that goes down gradients has gradients itself, twice") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         return repeat(g, n, x, [&](Output, Output v) {
           Output y = sum(repeat(g, n, v, [&](Output, Output u) { return sin(u) * x + u; }));
@@ -229,7 +172,7 @@ TEST_CASE("a loop that goes down gradients has gradients itself, twice") {
 }
 
 TEST_CASE("gradients through cases and calls of what is in a body, with several results") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     auto [i, a, b] = while_loop(
         std::tuple{constant(g, 0), x, x * 0.5}, [&](Output i, Output, Output) { return i < n; },
         [&](Output i, Output a, Output b) {
@@ -250,7 +193,7 @@ TEST_CASE("gradients through cases and calls of what is in a body, with several 
 }
 
 TEST_CASE("gradients of three loops in each other") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         return repeat(g, n, x, [&](Output, Output a) {
           return repeat(g, n, a, [&](Output, Output b) {
@@ -262,7 +205,7 @@ TEST_CASE("gradients of three loops in each other") {
 }
 
 TEST_CASE("rows of a value around the loop have their gradients, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     Output rows = expand_dims(x, 1) * constant(g, Tensor::of<double>({1, 2}, {1.0, -2.0}));
     Output total =
         repeat(g, n, constant(g, Tensor::of<double>({2}, {0.5, 1})), [&](Output i, Output v) {
@@ -369,7 +312,7 @@ TEST_CASE("a Switch of the client's own in a loop has no gradient, and says so")
 }
 
 TEST_CASE("gradients of lists that a loop makes and takes, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     Output list = list_push(list_empty(g, DType::f64, {.shape = {3}}), x);
     Output all = std::get<1>(while_loop(
         std::tuple{constant(g, 0), list}, [&](Output i, Output) { return i < n; },
@@ -383,7 +326,7 @@ TEST_CASE("gradients of lists that a loop makes and takes, twice") {
 }
 
 TEST_CASE("a shape may change from iteration to iteration, and so do gradients") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         return std::get<1>(while_loop(
             std::tuple{constant(g, 0), x}, [&](Output i, Output) { return i < n; },

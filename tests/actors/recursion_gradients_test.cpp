@@ -5,8 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
+#include "tests/actors/gradient_check.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -15,62 +14,6 @@ namespace {
 
 const ValueType i32_scalar{DType::i32, PartialShape::scalar()};
 const ValueType vector{DType::f64, PartialShape{3}};
-
-Output gradient_of_call(Output y, Output x) {
-  Output d = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
-  REQUIRE(!d.empty());
-  return d;
-}
-
-Tensor call_at(double move, std::size_t at) {
-  std::vector<double> x{0.3, -0.7, 1.9};
-  x[at] += move;
-  return Tensor::of<double>({3}, x);
-}
-
-// y(n, x): dy/dx against differences of y, and the gradient of a sum of dy/dx with weights, a
-// product of the Hessian with a vector, against differences of dy/dx.
-void check(const std::function<Output(Graph&, Output n, Output x)>& make,
-           const std::vector<std::int32_t>& numbers = {0, 1, 2, 4},
-           const Place& place = kPlaces[0]) {
-  Graph g;
-  Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
-  Output x = placeholder<double>(g, {3}, "x");
-  Output y = sum(make(g, n, x));
-  const std::vector<NodeDef> before = g.def().nodes;
-  Output dx = gradient_of_call(y, x);
-  Output weights = constant(g, Tensor::of<double>({3}, {0.5, -1.5, 2.0}));
-  Output ddx = gradient_of_call(sum(dx * weights), x);
-  for (std::size_t id = 0; id < before.size(); ++id)  // nothing that was there is changed
-    REQUIRE(g.def().nodes[id].attrs == before[id].attrs);
-  PlacedSession s(g, place);
-  auto value = s->compile({y, dx}, {}, {n, x});
-  auto second = s->compile({ddx}, {}, {n, x});
-  constexpr double kStep = 1e-5;
-  for (std::int32_t number : numbers) {
-    CAPTURE(number);
-    const Tensor k = Tensor::scalar(number);
-    const Tensor got = value.run({k, call_at(0, 0)})[1];
-    const Tensor got2 = second.run({k, call_at(0, 0)})[0];
-    REQUIRE(got.elements() == 3);
-    REQUIRE(got2.elements() == 3);
-    for (std::size_t i = 0; i < 3; ++i) {
-      CAPTURE(i);
-      const auto up = value.run({k, call_at(kStep, i)});
-      const auto down = value.run({k, call_at(-kStep, i)});
-      CHECK(got.data<double>()[i] ==
-            doctest::Approx((up[0].item<double>() - down[0].item<double>()) / (2 * kStep))
-                .epsilon(1e-6)
-                .scale(1));
-      double difference = 0;
-      const double weight[] = {0.5, -1.5, 2.0};
-      for (std::size_t j = 0; j < 3; ++j)
-        difference += weight[j] * (up[1].data<double>()[j] - down[1].data<double>()[j]);
-      CHECK(got2.data<double>()[i] ==
-            doctest::Approx(difference / (2 * kStep)).epsilon(1e-5).scale(1));
-    }
-  }
-}
 
 // A binary tree: node i has the children left[i] and right[i], which come before it, or none and a
 // word of its own. The last node is the root.
@@ -130,7 +73,7 @@ std::pair<Output, Output> of_children(const Weights& w, Output hl, Output cl, Ou
 TEST_CASE("the gradient of a power that calls itself, twice") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
-    check(
+    check_gradients(
         [&](Graph& g, Output n, Output x) {
           Function power = g.function(
               "power", {i32_scalar, vector}, {vector}, [](Function& self, Output k, Output x) {
@@ -146,7 +89,7 @@ TEST_CASE("the gradient of a power that calls itself, twice") {
 
 TEST_CASE(
     "gradients of values that calls compute on their way back, and on their way down, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     Function f = g.function("f", {i32_scalar, vector, vector}, {vector},
                             [](Function& self, Output k, Output x, Output s) {
                               return cond(
@@ -158,7 +101,7 @@ TEST_CASE(
 }
 
 TEST_CASE("gradients of a tree of calls, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     Function f =
         g.function("f", {i32_scalar, vector}, {vector}, [](Function& self, Output k, Output x) {
           return cond(
@@ -170,7 +113,7 @@ TEST_CASE("gradients of a tree of calls, twice") {
 }
 
 TEST_CASE("gradients of functions that call each other, twice") {
-  check([](Graph& g, Output n, Output x) {
+  check_gradients([](Graph& g, Output n, Output x) {
     Function f =
         g.function("f", {i32_scalar, vector}, {vector}, [&](Function& f, Output k, Output x) {
           Function h =
@@ -186,7 +129,7 @@ TEST_CASE("gradients of functions that call each other, twice") {
 }
 
 TEST_CASE("gradients of calls in a loop, and of a loop in a function that calls itself, twice") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         Function f =
             g.function("f", {i32_scalar, vector}, {vector}, [](Function& self, Output k, Output x) {
@@ -206,7 +149,7 @@ TEST_CASE("gradients of calls in a loop, and of a loop in a function that calls 
 }
 
 TEST_CASE("the gradient of a call is asked for inside a function that calls itself, twice") {
-  check(
+  check_gradients(
       [](Graph& g, Output n, Output x) {
         Function cube = g.function(
             "cube", {i32_scalar, vector}, {vector}, [](Function& self, Output k, Output x) {
@@ -215,7 +158,7 @@ TEST_CASE("the gradient of a call is asked for inside a function that calls itse
             });
         Function f = g.function(
             "f", {i32_scalar, vector}, {vector}, [&](Function& self, Output k, Output x) {
-              Output d = gradient_of_call(sum(cube(k, x)), x);
+              Output d = gradient_of(sum(cube(k, x)), x);
               return cond(
                   k < 1, [&] { return identity(d); }, [&] { return d + self(k - 1, tanh(x)); });
             });
@@ -234,11 +177,11 @@ TEST_CASE("a gradient does not call again what its function called") {
         return cond(
             k < 1, [&] { return x * noise; }, [&] { return x * noise + self(k - 1, x); });
       });
-  Output y = f(n, x), dx = gradient_of_call(sum(y), x);
+  Output y = f(n, x), dx = gradient_of(sum(y), x);
   Session s(g, one_thread());
-  auto out = s.run({y, dx}, {}, {{n, Tensor::scalar(6)}, {x, call_at(0, 0)}});
+  auto out = s.run({y, dx}, {}, {{n, Tensor::scalar(6)}, {x, point()}});
   for (int i = 0; i < 3; ++i)  // y is x times a sum of numbers that were drawn once
-    CHECK(out[1].data<double>()[i] * call_at(0, 0).data<double>()[i] ==
+    CHECK(out[1].data<double>()[i] * point().data<double>()[i] ==
           doctest::Approx(out[0].data<double>()[i]).epsilon(1e-12));
 }
 
@@ -251,14 +194,14 @@ TEST_CASE("a gradient goes back over a thousand calls") {
         return cond(
             k < 1, [&] { return zeros_like(x); }, [&] { return x * x + self(k - 1, x); });
       });
-  Output dx = gradient_of_call(sum(f(n, x)), x);
+  Output dx = gradient_of(sum(f(n, x)), x);
   Session s(g, one_thread());
   auto step = s.compile({dx}, {}, {n, x});
   for (int times : {1000, 3, 10'000}) {
-    const Tensor out = step.run({Tensor::scalar(times), call_at(0, 0)})[0];
+    const Tensor out = step.run({Tensor::scalar(times), point()})[0];
     for (int i = 0; i < 3; ++i)
       CHECK(out.data<double>()[i] ==
-            doctest::Approx(2 * times * call_at(0, 0).data<double>()[i]).epsilon(1e-9));
+            doctest::Approx(2 * times * point().data<double>()[i]).epsilon(1e-9));
   }
 }
 
