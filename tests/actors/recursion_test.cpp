@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "tests/actors/replicas.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/net/raw_client.hpp"
 #include "troupe/ops/api.hpp"
@@ -287,22 +288,7 @@ TEST_CASE("random numbers in calls are others in each call, and the same again")
 }
 
 TEST_CASE("with replicas each one's data is called for") {
-  Graph g;
-  auto batches = data::digits(64).batch(8).repeat().outputs(g);
-  Output n = cast<std::int32_t>(max(batches[1]));
-  Output counted = depth(g)(n);
-  Variable calls = variable(g, "calls", Tensor::scalar(0.0f));
-  Variable maxima = variable(g, "maxima", Tensor::scalar(0.0f));
-  Op both = group(g, {assign_add(calls, cast<float>(counted)), assign_add(maxima, cast<float>(n))});
-  Cluster cluster = one_thread();
-  cluster.replicas = 2;
-  Session s(g, cluster);
-  s.init();
-  auto step = s.compile({}, {both});
-  for (int i = 0; i < 3; ++i) step.run();
-  auto out = s.run({read(calls), read(maxima)});
-  CHECK(out[0].item<float>() == out[1].item<float>());
-  CHECK(out[0].item<float>() > 0);
+  check_counts_of_replicas([](Graph& g, Output n) { return depth(g)(n); });
 }
 
 TEST_CASE("calls on a device with memory of its own give what they give on the CPU") {
