@@ -192,35 +192,32 @@ void check_orders(const Make& make, Random& random, int rounds) {
     check_same(spread.run(last_where([p](const Action& a) { return a.partition == p; })), expected);
 }
 
-void check_example(std::string_view name) {
+// Those examples whose names begin so.
+void check_examples(std::string_view name, int rounds) {
   const auto seed = std::uint64_t(std::random_device{}());
   CAPTURE(seed);
   Random random(seed);
-  for (const LoopExample& example : loop_examples())
-    if (std::string_view(example.name).starts_with(name)) check_orders(example.make, random, 100);
+  for (const LoopExample& example : loop_examples()) {
+    const std::string of = example.name;
+    CAPTURE(of);
+    if (of.starts_with(name)) check_orders(example.make, random, rounds);
+  }
 }
 
 }  // namespace
 
 TEST_CASE("a loop over several devices computes what it computes on one, in any order") {
-  const auto seed = std::uint64_t(std::random_device{}());
-  CAPTURE(seed);
-  Random random(seed);
-  for (const LoopExample& example : loop_examples()) {
-    const std::string name = example.name;
-    CAPTURE(name);
-    check_orders(example.make, random, 50);
-  }
+  check_examples("", 50);
 }
 
 TEST_CASE("a loop over two devices that hands values back and forth") {
-  check_example("alternating");
+  check_examples("alternating", 100);
 }
-TEST_CASE("loops over two devices nest") { check_example("nest"); }
-TEST_CASE("a branch in a loop over two devices") { check_example("branches"); }
-TEST_CASE("a loop whose condition is on another device") { check_example("a condition"); }
-TEST_CASE("a loop over two devices on a branch that is not taken") { check_example("dead"); }
-TEST_CASE("the gradient of a loop over two devices, twice") { check_example("slope"); }
+TEST_CASE("loops over two devices nest") { check_examples("nest", 100); }
+TEST_CASE("a branch in a loop over two devices") { check_examples("branches", 100); }
+TEST_CASE("a loop whose condition is on another device") { check_examples("a condition", 100); }
+TEST_CASE("a loop over two devices on a branch that is not taken") { check_examples("dead", 100); }
+TEST_CASE("the gradient of a loop over two devices, twice") { check_examples("slope", 100); }
 
 TEST_CASE("a loop gives the same for every window") {
   Random random(11);
@@ -395,14 +392,7 @@ TEST_CASE("every interleaving of a loop over two devices ends alike") {
 }
 
 TEST_CASE("100,000 random orders of larger loops [slow]") {
-  const auto seed = std::uint64_t(std::random_device{}());
-  CAPTURE(seed);
-  Random random(seed);
-  for (const LoopExample& example : loop_examples()) {
-    const std::string name = example.name;
-    CAPTURE(name);
-    check_orders(example.make, random, int(100'000 / loop_examples().size()) + 1);
-  }
+  check_examples("", int(100'000 / loop_examples().size()) + 1);
 }
 
 TEST_CASE("an iteration over two devices sends its values, a predicate and that it is over") {

@@ -124,6 +124,19 @@ struct StepWorld {
         1, std::move(control));
   }
 
+  // What becomes of a plan whose kernels are those of this world.
+  Expected<std::shared_ptr<const LoadedPlan>> load(std::shared_ptr<const Plan> plan) {
+    return LoadedPlan::make(
+        std::move(plan), device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
+          return std::unique_ptr<Kernel>(new LambdaKernel(kernels.at(node.name)));
+        });
+  }
+  // The same of the plan that was drafted, with a change.
+  Code code_of(const std::function<void(Plan&)>& change) {
+    auto plan = std::make_shared<Plan>(draft.finish());
+    change(*plan);
+    return load(plan).status().code();
+  }
   std::shared_ptr<const LoadedPlan> make() {
     auto made = std::make_shared<Plan>(draft.finish());
     for (PlanInfo& info : made->info)  // that the test says nothing of
@@ -131,11 +144,7 @@ struct StepWorld {
         info.resource = std::uint32_t(made->resources.size());
         made->resources.push_back({.kind = info.external->resource, .name = info.name});
       }
-    std::shared_ptr<const Plan> plan = made;
-    auto program = LoadedPlan::make(
-        plan, device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
-          return std::unique_ptr<Kernel>(new LambdaKernel(kernels.at(node.name)));
-        });
+    auto program = load(made);
     REQUIRE_MESSAGE(program.ok(), program.status().text());
     step = std::make_unique<StepState>(*program, limits);
     return *program;

@@ -340,15 +340,7 @@ TEST_CASE("what a plan says of its functions is not believed") {
     auto other = multiply(w, "g", w.out(k), w.out(x));
     w.draft.fetch(w.out(call));
     w.draft.fetch(w.out(other));
-    auto plan = std::make_shared<Plan>(w.draft.finish());
-    change(*plan);
-    return LoadedPlan::make(
-               plan, w.device,
-               [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
-                 return std::unique_ptr<Kernel>(new LambdaKernel(w.kernels.at(node.name)));
-               })
-        .status()
-        .code();
+    return w.code_of(change);
   };
   auto inner = [](Plan& p) {  // the call in f
     for (std::uint32_t i = p.frames[1].first_node;; ++i)

@@ -248,13 +248,8 @@ TEST_CASE("two frames do not share a loop") {
   auto limit = w.constant("limit", 3);
   counting(w, "a", 0, w.out(limit));
   counting(w, "b", 0, w.out(limit));
-  auto plan = std::make_shared<Plan>(w.draft.finish());
-  plan->frames[2].loop = plan->frames[1].loop;
-  auto made = LoadedPlan::make(
-      plan, w.device, [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
-        return std::unique_ptr<Kernel>(new LambdaKernel(w.kernels.at(node.name)));
-      });
-  CHECK(made.status().code() == Code::invalid_argument);
+  auto shared = [](Plan& p) { p.frames[2].loop = p.frames[1].loop; };
+  CHECK(w.code_of(shared) == Code::invalid_argument);
 }
 
 TEST_CASE("what a plan says of its frames is not believed") {
@@ -263,15 +258,7 @@ TEST_CASE("what a plan says of its frames is not believed") {
     auto limit = w.constant("limit", 3);
     auto loop = counting(w, "count", 0, w.out(limit));
     w.draft.fetch(w.out(loop));
-    auto plan = std::make_shared<Plan>(w.draft.finish());
-    change(*plan);
-    return LoadedPlan::make(
-               plan, w.device,
-               [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
-                 return std::unique_ptr<Kernel>(new LambdaKernel(w.kernels.at(node.name)));
-               })
-        .status()
-        .code();
+    return w.code_of(change);
   };
   const auto refused = Code::invalid_argument;
   CHECK(code([](Plan&) {}) == Code::ok);
