@@ -34,13 +34,7 @@ void StepState::State::run_invoke(std::uint32_t i, bool dead) {
   }
   if (Status room = room_for_call(frame); !room.ok()) return fail(i, room);
   const LoadedPlan::Node& node = nodes[i];
-  const std::uint32_t* in = program->input_slots().data() + node.first_input;
-  carried.clear();
-  for (std::uint32_t k = 0; k < node.inputs; ++k) {
-    carried.push_back(take(in[k]));
-    // An argument may be passed twice: the last one takes it.
-    if (--readers[in[k]] == 0) slots[in[k]].tensor = {};
-  }
+  carry_inputs(node);
   const std::uint64_t draw = hash_combine(draws[node.frame] ^ program->random_key(i), kCallKey);
   put_aside(i, f);
   for (std::uint32_t k = 0; k < node.inputs; ++k)
@@ -54,12 +48,7 @@ void StepState::State::run_invoke(std::uint32_t i, bool dead) {
 void StepState::State::run_return(std::uint32_t i, bool dead) {
   if (dead) return fail(i, invalid_argument("what it returns is on a branch that was not taken"));
   const LoadedPlan::Node& node = nodes[i];
-  const std::uint32_t* in = program->input_slots().data() + node.first_input;
-  carried.clear();
-  for (std::uint32_t k = 0; k < node.inputs; ++k) {
-    carried.push_back(take(in[k]));
-    if (--readers[in[k]] == 0) slots[in[k]].tensor = {};
-  }
+  carry_inputs(node);
   const std::uint32_t f = node.frame, caller = call_stack.calls.back().node;
   const PlanFrame& frame = program->plan().frames[f];
   ++nodes_done;
@@ -69,6 +58,16 @@ void StepState::State::run_return(std::uint32_t i, bool dead) {
   for (std::uint32_t k = 0; k < nodes[caller].outputs; ++k)
     slots[nodes[caller].first_slot + k] = std::move(carried[k]);
   complete(caller, false);
+}
+
+// What a call takes, or gives back. The same value may stand there twice: its last reader takes it.
+void StepState::State::carry_inputs(const LoadedPlan::Node& node) {
+  const std::uint32_t* in = program->input_slots().data() + node.first_input;
+  carried.clear();
+  for (std::uint32_t k = 0; k < node.inputs; ++k) {
+    carried.push_back(take(in[k]));
+    if (--readers[in[k]] == 0) slots[in[k]].tensor = {};
+  }
 }
 
 Status StepState::State::room_for_call(const PlanFrame& frame) const {

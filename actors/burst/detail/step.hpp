@@ -104,6 +104,7 @@ struct StepState::State {
   // calls.cpp
   void run_invoke(std::uint32_t node, bool dead);
   void run_return(std::uint32_t node, bool dead);
+  void carry_inputs(const LoadedPlan::Node& node);
   Status room_for_call(const PlanFrame& frame) const;
   void put_aside(std::uint32_t node, std::uint32_t frame);
   void put_frame_aside(const PlanFrame& frame);
