@@ -13,20 +13,14 @@ script starts itself a second time.
 """
 import json
 import os
-import subprocess
 import sys
-import time
+
+import peer
 
 
-def run_again(threads):
-    env = dict(os.environ)
-    env["MALLOC_MMAP_THRESHOLD_"] = str(4 << 30)
-    env["MALLOC_TRIM_THRESHOLD_"] = str(8 << 30)
-    env["OMP_NUM_THREADS"] = str(threads)
-    env["CUDA_VISIBLE_DEVICES"] = ""
-    env["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    env["TROUPE_TENSORFLOW_PEER"] = "tuned"
-    return subprocess.run([sys.executable] + sys.argv, env=env).returncode
+def tuned_environment(threads):
+    return dict(peer.environment(threads), CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3",
+                TROUPE_TENSORFLOW_PEER="tuned")
 
 
 def channels_of(x):
@@ -213,7 +207,7 @@ def null_step(tf, threads, mode):
 def main():
     model, threads, seconds, mode = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
     if os.environ.get("TROUPE_TENSORFLOW_PEER") != "tuned":
-        sys.exit(run_again(threads))
+        sys.exit(peer.run_again(tuned_environment(threads)))
     import tensorflow as tf
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     if mode == "graph":
@@ -221,15 +215,7 @@ def main():
         tf.compat.v1.enable_resource_variables()
     step = (null_step(tf, threads, mode) if model == "null" else
             training_step(tf, model, threads, mode))
-    for _ in range(20 if model != "null" else 1000):
-        step()
-    times = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 9:
-        begin = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - begin)
-    times.sort()
+    times = peer.timed(step, seconds, 20 if model != "null" else 1000)
     print(json.dumps({"tensorflow": tf.__version__, "model": model, "threads": threads,
                       "mode": mode, "steps": len(times), "ms": 1e3 * times[len(times) // 2],
                       "p99": 1e3 * times[int(len(times) * 0.99)]}))

@@ -20,7 +20,8 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
+
+import peer
 
 # What MKL asks to know whose processor it runs on. A library that is loaded before it answers.
 FAST_PATH = b"int mkl_serv_intel_cpu_true(void) { return 1; }\n"
@@ -52,22 +53,20 @@ def run_again(threads, plain):
         if path:
             env["LD_PRELOAD"] = ":".join(filter(None, [path, env.get("LD_PRELOAD")]))
             env["TROUPE_TORCH_MKL"] = "fast path preloaded"
-        return subprocess.run([sys.executable] + sys.argv, env=env).returncode
+        return peer.run_again(env)
 
 
 def tuned_environment(threads):
-    env = dict(os.environ)
+    env = peer.environment(threads)
     for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):  # would hide the real processor
         env.pop(name, None)
     openmp = "/usr/lib/x86_64-linux-gnu/openblas-openmp"
     if os.path.isdir(openmp):
         env["LD_LIBRARY_PATH"] = openmp
-    env["MALLOC_MMAP_THRESHOLD_"] = str(4 << 30)
-    env["MALLOC_TRIM_THRESHOLD_"] = str(8 << 30)
     with open("/proc/cpuinfo") as cpuinfo:
         if "avx512f" in cpuinfo.read():
             env["ATEN_CPU_CAPABILITY"] = "avx512"
-    env["OMP_NUM_THREADS"] = env["OPENBLAS_NUM_THREADS"] = str(threads)
+    env["OPENBLAS_NUM_THREADS"] = str(threads)
     env["TROUPE_TORCH_PEER"] = "tuned"
     return env
 
@@ -157,15 +156,7 @@ def main():
         functional.cross_entropy(net(x), y).backward()
         optimizer.step()
 
-    for _ in range(20):
-        step()
-    times = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 9:
-        begin = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - begin)
-    times.sort()
+    times = peer.timed(step, seconds, 20)
     mkl = os.environ.get("TROUPE_TORCH_MKL", "") if torch.backends.mkl.is_available() else ""
     print(json.dumps({"torch": torch.__version__, "model": model, "threads": threads,
                       "steps": len(times), "ms": 1e3 * times[len(times) // 2], "mkl": mkl}))
