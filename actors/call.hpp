@@ -49,6 +49,7 @@ class Call {
   CallResult& result() { return result_; }
 
   CallResult& wait(bool spin = true) {
+    if (done()) return result_;
     if (spin) {
       auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
       while (!done() && std::chrono::steady_clock::now() < until) {

@@ -683,7 +683,11 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
   self->attach_functor(
       [compiler = s.compiler] { caf::anon_send_exit(compiler, caf::exit_reason::user_shutdown); });
   s.options = std::move(options);
-  return {
+  return {  // looked through in this order
+      [self](RunStep& message) {
+        auto call = message.call;
+        if (Status status = begin_run(self, message); !status.ok()) fail(call, std::move(status));
+      },
       [self](PartitionDone& message) { partition_done(self, message); },
       [self](const Staged& message) {
         feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
@@ -710,10 +714,6 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       },
       [self](const ExtendSession& message) { ask(self, message); },
       [self](const CompileStep& message) { ask(self, message); },
-      [self](RunStep& message) {
-        auto call = message.call;
-        if (Status status = begin_run(self, message); !status.ok()) fail(call, std::move(status));
-      },
       [self](const CancelRun& message) {
         feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
           coordinator.cancel(message.run, message.cause, now, out);

@@ -111,19 +111,12 @@ ExecutorActor::behavior_type executor_behavior(ExecutorSelf self, ExecutorSetup 
     return std::make_shared<Outbox>(routes, attempt);
   });
   self->state.setup = std::move(setup);
-  return {
+  return {  // looked through in this order
       [self](StartPartition& m) {
         feed(self, [&](PartitionRuns& runs, auto& out) {
           runs.start(
               {m.attempt, m.random_index, m.grant, std::move(m.feeds), std::move(m.elements)}, out);
         });
-      },
-      [self](const AbortPartition& m) {
-        feed(self,
-             [&](PartitionRuns& runs, auto& out) { runs.abort(m.attempt, m.run, m.cause, out); });
-      },
-      [self](const RevokeGrant& m) {
-        feed(self, [&](PartitionRuns& runs, auto& out) { runs.revoke(m.attempt, m.run, out); });
       },
       [self](TensorArrived& m) {
         feed(self, [&](PartitionRuns& runs, auto& out) {
@@ -142,6 +135,13 @@ ExecutorActor::behavior_type executor_behavior(ExecutorSelf self, ExecutorSetup 
       },
       [self](ResourceAnswer& m) {
         feed(self, [&](PartitionRuns& runs, auto& out) { runs.answered(std::move(m), out); });
+      },
+      [self](const AbortPartition& m) {
+        feed(self,
+             [&](PartitionRuns& runs, auto& out) { runs.abort(m.attempt, m.run, m.cause, out); });
+      },
+      [self](const RevokeGrant& m) {
+        feed(self, [&](PartitionRuns& runs, auto& out) { runs.revoke(m.attempt, m.run, out); });
       },
       [self](const LiveList& m) { self->state.runs->live(m); },
   };
