@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -19,6 +21,30 @@ Status cannot_write(const std::string& path, int error) {
     return resource_exhausted(std::move(text));
   return failed_precondition(std::move(text));
 }
+
+// A pipe whose reader has left is an error of the write, not the end of the process.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_ = false;
+};
 
 }  // namespace
 
@@ -73,9 +99,12 @@ Status StepTrace::write(const Timeline& timeline) {
                              process.dropped, process.name));
   }
   const std::string text = chrome_trace(timeline);
+  const NoBrokenPipe quiet;
   const std::size_t wrote = std::fwrite(text.data(), 1, text.size(), file_.get());
-  if (wrote == text.size() && std::fclose(file_.release()) == 0) return ok_status();
-  return cannot_write(path_, errno);
+  const int error = errno;
+  const bool closed = std::fclose(file_.release()) == 0;
+  if (wrote == text.size() && closed) return ok_status();
+  return cannot_write(path_, wrote < text.size() ? error : errno);
 }
 
 }  // namespace troupe

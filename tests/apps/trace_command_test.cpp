@@ -86,6 +86,17 @@ TEST_CASE("a disk that is full when the trace is written costs nothing but the t
   CHECK(contains(full.err, "No space left"));
 }
 
+TEST_CASE("a pipe whose reader has left costs nothing but the trace") {
+  Folder folder;
+  const std::string pipe = folder.path + "/t.json";
+  REQUIRE(shell_command("mkfifo " + pipe).code == 0);
+  Ended left = shell_command("(: < " + pipe + ") & " + troupe_program() + " " + kTrain +
+                             "--steps 5 --trace " + pipe);
+  CHECK(left.code == 0);
+  CHECK(left.json()["steps"] == 5);
+  CHECK(contains(left.json()["trace_error"].get<std::string>(), "Broken pipe"));
+}
+
 TEST_CASE("a resumed run that has nothing to do leaves an empty trace") {
   Folder folder;
   const std::string file = folder.path + "/t.json";
