@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/apps/experts.hpp"
 #include "troupe/apps/resnet.hpp"
 #include "troupe/core/name.hpp"
 
@@ -29,7 +30,7 @@ struct CifarSoftmax final : ImageModel {
 }  // namespace
 
 std::vector<std::string> model_names() {
-  return {"mnist-softmax", "mnist-mlp",      "mnist-conv",
+  return {"mnist-softmax", "mnist-mlp",      "mnist-conv", "mnist-moe",
           "cifar-softmax", "cifar-resnet20", "char-lstm"};
 }
 
@@ -37,6 +38,7 @@ Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& g
   if (name == "mnist-softmax") return std::unique_ptr<ImageModel>(new Softmax(graph));
   if (name == "mnist-mlp") return std::unique_ptr<ImageModel>(new Mlp(graph));
   if (name == "mnist-conv") return std::unique_ptr<ImageModel>(new MnistConv(graph));
+  if (name == "mnist-moe") return std::unique_ptr<ImageModel>(new MixtureOfExperts(graph));
   if (name == "cifar-softmax") return std::unique_ptr<ImageModel>(new CifarSoftmax(graph));
   if (name == "cifar-resnet20") return std::unique_ptr<ImageModel>(new ResNet20(graph));
   TROUPE_TRY(known_model(name));

@@ -16,6 +16,10 @@ class ImageModel : public nn::Module {
   using Module::Module;
   virtual ~ImageModel() = default;
   virtual Output operator()(Output images) = 0;
+  // What training makes small: f32 []. The mean cross-entropy with labels i64 [N], unless told.
+  virtual Output loss(Output images, Output labels) {
+    return mean(softmax_cross_entropy((*this)(images), labels));
+  }
 };
 
 // mnist-conv with its layers in the open, for those who place them one by one.
@@ -31,6 +35,7 @@ struct MnistConv final : ImageModel {
 
 // mnist-softmax: one linear layer. mnist-mlp: 784-512-512-10 with relu. mnist-conv: two 5x5
 // convolutions of 32 and 64 channels with 2x2 pooling, 512 hidden units (LeNet's shape).
+// mnist-moe: experts.hpp.
 // cifar-softmax: one linear layer over 32x32x3; cifar-resnet20: resnet.hpp.
 // not_found with near names for anything else.
 Expected<std::unique_ptr<ImageModel>> make_model(std::string_view name, Graph& graph);

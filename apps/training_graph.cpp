@@ -51,6 +51,7 @@ struct Rule {
 };
 Rule rule_of(const std::string& example) {
   if (example == "mnist-softmax") return {.rate = 0.1};
+  if (example == "mnist-moe") return {.rate = 0.05};
   if (example == "cifar-softmax") return {.rate = 0.002};
   if (example == "cifar-resnet20") return {.rate = 0.05, .weight_decay = 1e-4};
   return {};
@@ -110,7 +111,7 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
   TROUPE_TRY(out.model, make_model(options.example, graph));
   {
     auto training = out.model->train();
-    out.loss = mean(softmax_cross_entropy((*out.model)(images), labels));
+    out.loss = out.model->loss(images, labels);
   }
   // Tested with the same variables, on all of the test set in order: its last batch may be short.
   auto [test_images, test_labels] = one_pass(graph, options, data::Split::test, 500, "test");

@@ -192,7 +192,8 @@ void add_train(CommandLine& line) {
   auto words = std::make_shared<TrainWords>();
   Command c = line.command("train", "Train a network, e.g. troupe train mnist-conv");
   c.option("example", words->train.example,
-           "mnist-softmax, mnist-mlp, mnist-conv, cifar-softmax, cifar-resnet20 or char-lstm")
+           "mnist-softmax, mnist-mlp, mnist-conv, mnist-moe, cifar-softmax, cifar-resnet20 or "
+           "char-lstm")
       .required();
   c.option("--data", words->train.data,
            "folder with MNIST's IDX files or CIFAR-10's binary ones, or a text file (default: "
