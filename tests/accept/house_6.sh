@@ -1,14 +1,9 @@
 #!/usr/bin/env bash
 # an extension of each kind is one new file and at most one line elsewhere (tests/rooms/)
 source tests/accept/lib.sh
-# ROOMS: only those patches, by name. Each begins with lines of its own:
-#   Program: troupe_test_FOLDER     that has the patch's test
-#   Cases: PATTERN                  of its test cases
-# NEXT stands for the first number that no message has.
-copy=$scratch/copy
+# ROOMS: only those patches, by name. NEXT stands for the first number that no message has.
 rooms=${ROOMS:-$(basename -as .patch tests/rooms/*.patch)}
 
-told() { sed -n "s/^$2: //p;/^diff/q" "tests/rooms/$1.patch"; }
 # created PATCH: the files that it adds. elsewhere PATCH: the lines that it adds to or takes from
 # others, but for what `troupe-gen` writes.
 created() { git apply --summary "tests/rooms/$1.patch" | awk '$1 == "create" { print $4 }'; }
@@ -21,24 +16,11 @@ elsewhere() {
 }
 next=$(git grep -hoE '^struct MessageAt<[0-9]+>' serialization/messages | wc -l)
 apply() {
-  sed "s/MessageAt<NEXT>/MessageAt<$next>/" "tests/rooms/$1.patch" |
-    patch -d "$copy" -p1 --no-backup-if-mismatch "${@:2}" >"$scratch/log" 2>&1
+  sed "s/MessageAt<NEXT>/MessageAt<$next>/" "tests/rooms/$1.patch" | change_copy "${@:2}"
 }
-build() { cmake --build "$copy/build" --target "$1" >"$scratch/log" 2>&1; }
-# Both fail loudly.
-or_show() { "$@" || { tail -n 30 "$scratch/log"; return 1; }; }
 
-# The tracked files, built for this machine's kernels and with the patches' tests alone.
-configure() {
-  local tests level
-  tests=$(for room in $rooms; do created "$room"; done | sed -n 's|^tests/.*/\(.*\)\.cpp$|/\1|p' | paste -sd '|')
-  level=$("$TROUPE" --version | sed -n 's/.*x86-64-\(v[234]\).*/\1/p')
-  mkdir "$copy"
-  git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$copy"
-  (cd "$copy" && cmake --preset release "-DTROUPE_TESTS=($tests)[.]cpp" "-DTROUPE_ISA_LEVELS=$level") \
-    >"$scratch/log" 2>&1
-}
-expect "a copy of the tree is configured" or_show configure
+tests=$(for room in $rooms; do created "$room"; done | sed -n 's|^tests/.*/\(.*\)\.cpp$|/\1|p' | paste -sd '|')
+expect "a copy of the tree is configured" or_show make_copy "($tests)[.]cpp"
 
 for room in $rooms; do
   echo "== $room: $(head -n 1 "tests/rooms/$room.patch")"
@@ -48,11 +30,11 @@ for room in $rooms; do
   lines=$(elsewhere "$room")
   expect "lines elsewhere: $lines" at_most "$lines" 1
   if or_show apply "$room"; then
-    program=$(told "$room" Program)
+    program=$(told "tests/rooms/$room.patch" Program)
     start=$SECONDS
-    expect "it builds" or_show build "$program"
+    expect "it builds" or_show build_copy "$program"
     figure "seconds" $((SECONDS - start))
-    BUILD=$copy/build expect "its tests pass" cases "${program#troupe_test_}" "$(told "$room" Cases)"
+    BUILD=$copy/build expect "its tests pass" cases "${program#troupe_test_}" "$(told "tests/rooms/$room.patch" Cases)"
     expect "it can be taken back" or_show apply "$room" -R
   else
     expect "it applies" false

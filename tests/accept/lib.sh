@@ -69,3 +69,24 @@ mnist() {
   echo "set MNIST to the directory of the four IDX files" >&2
   return 1
 }
+
+# --- a copy of the tree, which patches change ---
+# A patch begins with a line of what it does and with lines of its own:
+#   Program: troupe_test_FOLDER     that has the tests it is about
+#   Cases: PATTERN                  of its test cases
+copy=$scratch/copy
+# Each of these writes to $scratch/log. or_show COMMAND...: and fails loudly.
+or_show() { "$@" || { tail -n 30 "$scratch/log"; return 1; }; }
+told() { sed -n "s/^$2: //p;/^diff/q" "$1"; }
+# The tracked files, configured for this machine's kernels and the test files that match $1.
+make_copy() {
+  local level
+  level=$("$TROUPE" --version | sed -n 's/.*x86-64-\(v[234]\).*/\1/p')
+  mkdir "$copy"
+  git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$copy"
+  (cd "$copy" && cmake --preset release "-DTROUPE_TESTS=$1" "-DTROUPE_ISA_LEVELS=$level" "${@:2}") \
+    >"$scratch/log" 2>&1
+}
+# change_copy OPTION... < patch
+change_copy() { patch -d "$copy" -p1 --no-backup-if-mismatch "$@" >"$scratch/log" 2>&1; }
+build_copy() { cmake --build "$copy/build" --target "$1" >"$scratch/log" 2>&1; }
