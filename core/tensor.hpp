@@ -53,6 +53,13 @@ class Tensor {
   MemorySpace space() const { return buffer_.space(); }
   // Nobody else holds the buffer: it may be written or reused.
   bool unique() const { return buffer_.unique(); }
+  // The buffer alone; the tensor is nothing afterwards.
+  Buffer take_buffer() {
+    shape_ = {};
+    offset_ = 0;
+    dtype_ = DType::invalid;
+    return std::move(buffer_);
+  }
 
   const void* raw() const { return static_cast<const char*>(buffer_.data()) + offset_; }
   void* mutable_raw() { return static_cast<char*>(buffer_.data()) + offset_; }

@@ -8,6 +8,7 @@
 #include "troupe/core/hash.hpp"
 #include "troupe/core/tensor.hpp"
 #include "troupe/devices/device.hpp"
+#include "troupe/devices/spares.hpp"
 
 namespace troupe {
 
@@ -29,6 +30,14 @@ struct RandomState {
   }
 };
 
+// Where kernels run: the same for all calls of a burst.
+struct KernelPlace {
+  Device* device = nullptr;
+  Lanes* lanes = nullptr;
+  const std::atomic<bool>* cancelled = nullptr;
+  Spares* spares = nullptr;  // of host memory; null: none
+};
+
 // One call of a kernel. Made by the burst on its stack, lives for that call; no virtual functions,
 // because it is on the hot path. Inputs and outputs are slots of the step.
 class KernelContext {
@@ -40,9 +49,7 @@ class KernelContext {
     Slot* outputs = nullptr;
     std::uint16_t inputs = 0;
     std::uint16_t n_outputs = 0;
-    Device* device = nullptr;
-    Lanes* lanes = nullptr;
-    const std::atomic<bool>* cancelled = nullptr;
+    const KernelPlace* place = nullptr;
     RandomState random;
   };
   explicit KernelContext(const Setup& setup) : s_(setup) {}
@@ -59,10 +66,13 @@ class KernelContext {
   }
   // Memory of this device. resource_exhausted when there is none.
   Expected<Tensor> allocate(DType dtype, const Shape& shape) const {
-    return Tensor::make(dtype, shape, s_.device->allocator());
+    if (s_.place->spares && shape.rank() == 0)
+      if (Buffer spare = s_.place->spares->take(dtype))
+        return Tensor(dtype, shape, std::move(spare));
+    return Tensor::make(dtype, shape, s_.place->device->allocator());
   }
   Expected<Tensor> allocate_host(DType dtype, const Shape& shape) const {
-    return Tensor::make(dtype, shape, s_.device->host_allocator());
+    return Tensor::make(dtype, shape, s_.place->device->host_allocator());
   }
   // Input i itself when it may be overwritten, is memory of this device and has that dtype's size
   // and element count, under the new dtype and shape; else fresh memory. The result may alias
@@ -71,7 +81,7 @@ class KernelContext {
     const Tensor& in = input(i);
     if (in.defined() && dtype_size(in.dtype()) == dtype_size(dtype) &&
         in.dtype() != DType::string && in.elements() == shape.elements() &&
-        in.space() == s_.device->space() && may_reuse(i))
+        in.space() == s_.place->device->space() && may_reuse(i))
       return in.retyped(dtype).reshaped(shape);
     return allocate(dtype, shape);
   }
@@ -80,15 +90,15 @@ class KernelContext {
   // Splits work over lanes; the chunk count must depend on shapes alone (Lanes).
   void parallel(std::int64_t chunks, FunctionRef<void(std::int64_t)> chunk) const {
     if (chunks == 1) return chunk(0);
-    s_.lanes->parallel(chunks, chunk);
+    s_.place->lanes->parallel(chunks, chunk);
   }
   // Polled between chunks by kernels that take long: the result no longer matters.
   bool cancelled() const {
-    return s_.cancelled != nullptr && s_.cancelled->load(std::memory_order_relaxed);
+    return s_.place->cancelled != nullptr && s_.place->cancelled->load(std::memory_order_relaxed);
   }
   const RandomState& random() const { return s_.random; }
-  Device& device() const { return *s_.device; }
-  Lanes& lanes() const { return *s_.lanes; }
+  Device& device() const { return *s_.place->device; }
+  Lanes& lanes() const { return *s_.place->lanes; }
 
  private:
   Setup s_;

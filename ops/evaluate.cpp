@@ -17,14 +17,15 @@ Expected<std::vector<Tensor>> run(const OpTable& table, const NodeDef& node,
   std::vector<std::uint32_t> indices(slots.size()), readers(slots.size(), 1);
   std::iota(indices.begin(), indices.end(), 0u);
   InlineLanes inline_lanes;
+  const KernelPlace place{.device = &device,
+                          .lanes = options.lanes != nullptr ? options.lanes : &inline_lanes};
   KernelContext ctx({.slots = slots.data(),
                      .input_slots = indices.data(),
                      .readers = options.in_place ? readers.data() : nullptr,
                      .outputs = outputs.data(),
                      .inputs = std::uint16_t(slots.size()),
                      .n_outputs = std::uint16_t(outputs.size()),
-                     .device = &device,
-                     .lanes = options.lanes != nullptr ? options.lanes : &inline_lanes,
+                     .place = &place,
                      .random = options.random});
   TROUPE_TRY(kernel->compute(ctx));
   std::vector<Tensor> results;

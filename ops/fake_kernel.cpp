@@ -45,13 +45,13 @@ Status run(Kernel& cpu, const DeviceName& device, const RandomState& random,
   for (std::size_t i = 0; i < in.size(); ++i) in[i].tensor = inputs[i];
   std::vector<std::uint32_t> slots(in.size());
   std::iota(slots.begin(), slots.end(), 0u);
+  const KernelPlace place{.device = &side, .lanes = &lanes};
   KernelContext ctx({.slots = in.data(),
                      .input_slots = slots.data(),
                      .outputs = out.data(),
                      .inputs = std::uint16_t(in.size()),
                      .n_outputs = std::uint16_t(out.size()),
-                     .device = &side,
-                     .lanes = &lanes,
+                     .place = &place,
                      .random = random});
   TROUPE_TRY(cpu.compute(ctx));
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -59,6 +59,7 @@ void StepState::State::run_next(std::uint32_t i, bool dead) {
   const std::uint32_t* in = program->input_slots().data() + node.first_input;
   bool another = false;
   if (!truth(i, in[0], another)) return;
+  if (recycles && another && readers[in[0]] == 1) recycles->put(slots[in[0]].tensor);
   move_on(f, another ? nodes[frame.body].first_slot : nodes[frame.loop].first_slot);
   if (another) {
     ++iterations[f];
@@ -117,6 +118,14 @@ void StepState::State::run_kept(std::uint32_t i) {
   ++nodes_done;
 }
 
+// take(), for a reader that takes it to another slot.
+void StepState::State::take_to(std::uint32_t to, std::uint32_t from) {
+  if (--readers[from] == 0)
+    slots[to] = std::move(slots[from]);
+  else
+    slots[to] = slots[from];
+}
+
 // The next values of the frame's variables to the slots from `to` on. All other readers are done,
 // so that the last of them here leaves its slot empty.
 void StepState::State::move_on(std::uint32_t f, std::uint32_t to) {
@@ -125,7 +134,7 @@ void StepState::State::move_on(std::uint32_t f, std::uint32_t to) {
   const std::uint32_t* in = program->input_slots().data() + next.first_input + 1;
   if (program->moves_in_order(f)) {
     for (std::uint32_t v = 0; v < frame.variables; ++v)
-      if (in[v] != to + v) slots[to + v] = take(in[v]), --readers[in[v]];
+      if (in[v] != to + v) take_to(to + v, in[v]);
   } else {
     carried.clear();
     for (std::uint32_t v = 0; v < frame.variables; ++v)

@@ -58,7 +58,10 @@ StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program,
     : program(std::move(shared_program)),
       nodes(program->nodes()),
       device(program->device()),
-      limits(call_limits) {
+      limits(call_limits),
+      spares(device.allocator()),
+      recycles(program->has_loops() && !program->asynchronous() ? &spares : nullptr),
+      kernel_place{.device = &device, .cancelled = &cancelled, .spares = recycles} {
   counts.resize(program->counts().size());
   readers.resize(program->readers().size());
   slots.resize(program->readers().size());
@@ -110,7 +113,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
 BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, bool cheap) {
   BurstResult result;
   burst = &result;
-  lanes = &burst_lanes;
+  kernel_place.lanes = &burst_lanes;
   trace = burst_trace;
   yields = false;
   turn_began_ns = 0;
@@ -158,6 +161,7 @@ StepResult StepState::State::end() {
   }
   out.keys = std::move(keys);
   clear_slots();
+  spares.clear();
   if (call_stack.words.capacity() > CallStack::kKeptWords) call_stack = {};
   input.feeds.clear();
   return out;

@@ -125,8 +125,8 @@ Status apply(WriteReduction& reduction, std::vector<Tensor>& values,
   setup.outputs = slots.data() + inputs;
   setup.inputs = std::uint16_t(inputs);
   setup.n_outputs = std::uint16_t(targets);
-  setup.device = &device;
-  setup.lanes = &lanes;
+  const KernelPlace place{.device = &device, .lanes = &lanes};
+  setup.place = &place;
   KernelContext context(setup);
   TROUPE_TRY(rule.kernel->compute(context));
   for (std::size_t t = 0; t < targets; ++t)

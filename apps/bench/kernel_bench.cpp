@@ -123,7 +123,10 @@ NodeDef node_of(const Case& c, const OpInfo& op) {
 class Runner {
  public:
   Runner(const Case& c, std::unique_ptr<Kernel> kernel, int outputs, Device& device, Lanes& lanes)
-      : kernel_(std::move(kernel)), inputs_(c.inputs.size()), outputs_(std::size_t(outputs)) {
+      : kernel_(std::move(kernel)),
+        place_{.device = &device, .lanes = &lanes},
+        inputs_(c.inputs.size()),
+        outputs_(std::size_t(outputs)) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i].tensor = c.inputs[i];
       indices_.push_back(std::uint32_t(i));
@@ -133,8 +136,7 @@ class Runner {
               .outputs = outputs_.data(),
               .inputs = std::uint16_t(inputs_.size()),
               .n_outputs = std::uint16_t(outputs_.size()),
-              .device = &device,
-              .lanes = &lanes};
+              .place = &place_};
   }
 
   Status call() {
@@ -157,6 +159,7 @@ class Runner {
 
  private:
   std::unique_ptr<Kernel> kernel_;
+  const KernelPlace place_;
   std::vector<Slot> inputs_, outputs_;
   std::vector<std::uint32_t> indices_;
   KernelContext::Setup setup_;

@@ -107,13 +107,13 @@ std::optional<std::vector<Tensor>> on_fake(const OpCase& row, const NodeDef& nod
     device->copy(row.inputs[i], in[i].tensor);
   }
   InlineLanes lanes;
+  const KernelPlace place{.device = device.get(), .lanes = &lanes};
   KernelContext ctx({.slots = in.data(),
                      .input_slots = slots.data(),
                      .outputs = out.data(),
                      .inputs = std::uint16_t(in.size()),
                      .n_outputs = std::uint16_t(out.size()),
-                     .device = device.get(),
-                     .lanes = &lanes});
+                     .place = &place});
   Status issued = (*made)->compute(ctx);
   REQUIRE_MESSAGE(issued.ok(), issued.text());
   std::vector<Tensor> results;

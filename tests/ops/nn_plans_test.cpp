@@ -16,13 +16,13 @@ Tensor call(Kernel& kernel, const std::vector<Tensor>& inputs) {
     slots.push_back(std::uint32_t(i));
   }
   InlineLanes lanes;
+  const KernelPlace place{.device = &inline_device(), .lanes = &lanes};
   KernelContext ctx({.slots = in.data(),
                      .input_slots = slots.data(),
                      .outputs = out.data(),
                      .inputs = std::uint16_t(in.size()),
                      .n_outputs = 1,
-                     .device = &inline_device(),
-                     .lanes = &lanes});
+                     .place = &place});
   Status status = kernel.compute(ctx);
   return status.ok() ? out[0].tensor : Tensor();
 }

@@ -92,6 +92,7 @@ struct StepState::State {
   void run_keep(std::uint32_t node);
   void run_kept(std::uint32_t node);
   bool truth(std::uint32_t node, std::uint32_t slot, bool& value);
+  void take_to(std::uint32_t to, std::uint32_t from);
   void move_on(std::uint32_t frame, std::uint32_t to);
   void begin_iteration(std::uint32_t frame);
   void reset_frame(const PlanFrame& frame);
@@ -178,12 +179,14 @@ struct StepState::State {
   std::vector<Slot> carried;         // from one iteration to the next, into a call and out of it
   CallStack call_stack;
   const CallLimits limits;
+  Spares spares;
+  Spares* const recycles;  // these where there are loops, unless the device is asynchronous
+  KernelPlace kernel_place;
   std::size_t forget_at = 64;  // waits and issued work that a call looks through
   std::vector<Issued> issued;  // asynchronous devices: in order of issue
   std::vector<StreamView> streams;
 
   // Of the burst in flight.
-  Lanes* lanes = nullptr;
   TraceTrack* trace = nullptr;
   BurstResult* burst = nullptr;
   bool yields = false;              // the burst has had its turn
@@ -200,9 +203,7 @@ inline KernelContext StepState::State::context(std::uint32_t i) {
                         .outputs = slots.data() + node.first_slot,
                         .inputs = node.inputs,
                         .n_outputs = node.outputs,
-                        .device = &device,
-                        .lanes = lanes,
-                        .cancelled = &cancelled,
+                        .place = &kernel_place,
                         .random = {program->random_key(i), draws[node.frame]}});
 }
 
