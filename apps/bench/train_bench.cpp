@@ -148,8 +148,8 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
       TROUPE_TRY(BenchRow row, time_step(network, threads, options));
       for (const TorchPeer& peer : torch)
-        TROUPE_TRY(beside(peer, network.name, threads, seconds, row));
-      if (tensorflow) {
+        if (network.of_peers) TROUPE_TRY(beside(peer, network.name, threads, seconds, row));
+      if (tensorflow && network.of_peers) {
         TROUPE_TRY(const auto figures, tensorflow->step(network.name, threads, seconds));
         for (const TensorflowFigure& figure : figures) take(row, figure.name(), figure.ms);
       }

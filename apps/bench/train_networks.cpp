@@ -41,13 +41,15 @@ Status of_pictures(TrainStep& step, std::string_view example, const Shape& pictu
   return ok_status();
 }
 
+template <nn::OverTime over_time>
 Status char_lstm(TrainStep& step) {
   std::mt19937 random(7);
   const Shape text{50, 32};
   step.feeds = {numbers(random, text, 128), numbers(random, text, 128)};
   step.x = placeholder<std::int64_t>(step.graph, text, "characters");
   step.y = placeholder<std::int64_t>(step.graph, text, "following");
-  auto model = std::make_unique<CharLstm>(step.graph.scope("char_lstm"), CharLstm::Options{});
+  auto model = std::make_unique<CharLstm>(step.graph.scope("char_lstm"),
+                                          CharLstm::Options{.over_time = over_time});
   step.loss = mean(softmax_cross_entropy((*model)(step.x).logits, reshape(step.y, {-1})));
   keep(step, std::move(model));
   return ok_status();
@@ -66,7 +68,8 @@ const TrainNetwork kNetworks[] = {
      [](TrainStep& s) {
        return of_pictures(s, "cifar-resnet20", {64, 32, 32, 3});
      }},
-    {"char_lstm", 1e-1, char_lstm},
+    {"char_lstm", 1e-1, char_lstm<nn::OverTime::fused>},
+    {"char_lstm_unrolled", 1e-1, char_lstm<nn::OverTime::unrolled>, false},
 };
 
 }  // namespace

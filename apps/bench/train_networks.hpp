@@ -1,5 +1,5 @@
 // The networks whose training steps `troupe bench train` times: what apps/bench/torch_peer.py
-// trains, too, with the same shapes, optimizer and loss.
+// trains, too, with the same shapes, optimizer and loss, unless it is said that no peer does.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,7 @@ struct TrainNetwork {
   std::string name;                  // in rows
   double rate;                       // of SGD with momentum 0.9
   Status (*build)(TrainStep& step);  // all but `train`
+  bool of_peers = true;
 };
 
 std::span<const TrainNetwork> train_networks();
