@@ -57,10 +57,15 @@ class Buffer {
   static Buffer wrap(void* data, std::size_t bytes, MemorySpace space, void (*release)(void*),
                      void* context);
 
+  // Memory that somebody else took, which goes back to `allocator`.
+  static Buffer hand_over(void* data, std::size_t bytes, Allocator& allocator);
+
   explicit operator bool() const { return block_ != nullptr; }
   void* data() const { return block_ ? block_->data : nullptr; }
   std::size_t size() const { return block_ ? block_->size : 0; }
   MemorySpace space() const { return block_ ? block_->space : MemorySpace::host; }
+  // Where the memory goes back to; null when it is wrapped, or there is none.
+  const Allocator* allocator() const { return block_ ? block_->allocator : nullptr; }
   bool unique() const { return block_ && block_->refs.load(std::memory_order_acquire) == 1; }
   friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
 

@@ -41,6 +41,8 @@ class KernelContext {
     std::uint16_t inputs = 0;
     std::uint16_t n_outputs = 0;
     Device* device = nullptr;
+    Allocator* memory = nullptr;       // what the call allocates from; null: the device's
+    Allocator* host_memory = nullptr;  // likewise
     Lanes* lanes = nullptr;
     const std::atomic<bool>* cancelled = nullptr;
     RandomState random;
@@ -57,12 +59,16 @@ class KernelContext {
     std::uint32_t slot = s_.input_slots[i];
     return s_.readers != nullptr && s_.readers[slot] == 1 && s_.slots[slot].tensor.unique();
   }
-  // Memory of this device. resource_exhausted when there is none.
+  // Memory of this device. resource_exhausted when there is none, or when the step may not have it.
   Expected<Tensor> allocate(DType dtype, const Shape& shape) const {
-    return Tensor::make(dtype, shape, s_.device->allocator());
+    return Tensor::make(dtype, shape, allocator());
   }
   Expected<Tensor> allocate_host(DType dtype, const Shape& shape) const {
-    return Tensor::make(dtype, shape, s_.device->host_allocator());
+    return Tensor::make(dtype, shape, host_allocator());
+  }
+  Allocator& allocator() const { return s_.memory ? *s_.memory : s_.device->allocator(); }
+  Allocator& host_allocator() const {
+    return s_.host_memory ? *s_.host_memory : s_.device->host_allocator();
   }
   // Input i itself when it may be overwritten, is memory of this device and has that dtype's size
   // and element count, under the new dtype and shape; else fresh memory. The result may alias

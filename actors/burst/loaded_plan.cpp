@@ -125,6 +125,13 @@ std::uint32_t LoadedPlan::producer(std::uint32_t slot) const {
   return kNoNode;
 }
 
+bool LoadedPlan::pushes(std::uint32_t node) const {
+  const std::vector<DType>& types = plan_->info[node].def.out_types;
+  const bool makes_list = types.size() == 1 && types[0] == DType::list;
+  const Role role = nodes_[node].role;
+  return role == Role::keep || (role == Role::kernel && makes_list && nodes_[node].inputs == 2);
+}
+
 std::uint32_t LoadedPlan::frame_of_loop(std::uint32_t node) const {
   const std::vector<PlanFrame>& frames = plan_->frames;
   std::uint32_t f = nodes_[node].frame + 1;

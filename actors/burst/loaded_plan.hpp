@@ -84,6 +84,8 @@ class LoadedPlan {
   std::uint32_t frame_of_loop(std::uint32_t node) const;
   // The frame that a node of role invoke calls.
   std::uint32_t frame_of_call(std::uint32_t node) const { return plan_->info[node].calls; }
+  // It makes a list of a list and one value more.
+  bool pushes(std::uint32_t node) const;
   // Of a function: its nodes, without those of the functions in its frame, which have calls of
   // their own.
   std::uint32_t nodes_of_call(std::uint32_t frame) const { return nodes_of_call_[frame]; }

@@ -12,6 +12,10 @@ StepState::State::StreamView& StepState::State::view(std::uint32_t stream) {
   return streams.emplace_back(StreamView{.stream = stream});
 }
 
+std::uint32_t StepState::State::input_slot(std::uint32_t node, std::uint32_t k) const {
+  return program->input_slots()[nodes[node].first_input + k];
+}
+
 bool StepState::State::done(const Ticket& ticket) {
   return ticket.complete() || ticket.sequence <= view(ticket.stream).complete;
 }
@@ -99,13 +103,16 @@ void StepState::State::issue_copy(std::uint32_t i) {
   // The device reads host memory only after its own streams' work, so a host source must be there.
   if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
   const Tensor& source = slots[from].tensor;
-  auto made =
-      Tensor::make(source.dtype(), source.shape(),
-                   space == MemorySpace::host ? device.host_allocator() : device.allocator());
+  auto made = Tensor::make(source.dtype(), source.shape(), memory_in(space));
   if (!made.ok()) return fail(i, made.status());
   to.tensor = std::move(made).value();
   to.ticket = copy(i, source, to.tensor);
   finish(i, false);
+}
+
+Allocator& StepState::State::memory_in(MemorySpace space) {
+  if (space == MemorySpace::host) return host_source ? *host_source : device.host_allocator();
+  return device_source ? *device_source : device.allocator();
 }
 
 // A copy follows what the device's stream was given before, and fails with it: by another step,
@@ -131,10 +138,14 @@ Status StepState::State::place(std::uint32_t node, std::uint32_t slot, Tensor te
                       program->plan().slots[slot].space == MemorySpace::device &&
                       tensor.space() == MemorySpace::host;
   if (!upload) {
+    if (memory && tensor.defined()) {
+      TROUPE_TRY(tensor, (host_memory ? host_memory : memory)->adopt(std::move(tensor)));
+    }
     to.tensor = std::move(tensor);
     return {};
   }
-  TROUPE_TRY(to.tensor, Tensor::make(tensor.dtype(), tensor.shape(), device.allocator()));
+  TROUPE_TRY(to.tensor,
+             Tensor::make(tensor.dtype(), tensor.shape(), memory_in(MemorySpace::device)));
   to.ticket = copy(node, tensor, to.tensor);
   return {};
 }
