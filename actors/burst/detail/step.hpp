@@ -90,6 +90,7 @@ struct StepState::State {
   void run_next(std::uint32_t node, bool dead);
   void run_condition(std::uint32_t node);
   void run_keep(std::uint32_t node);
+  Expected<Slot> value_to_keep(std::uint32_t keep);
   void run_kept(std::uint32_t node);
   bool truth(std::uint32_t node, std::uint32_t slot, bool& value);
   void move_on(std::uint32_t frame, std::uint32_t to);
@@ -139,6 +140,7 @@ struct StepState::State {
   StreamView& view(std::uint32_t stream);
   std::uint32_t input_slot(std::uint32_t node, std::uint32_t k) const;
   void issue_kernel(std::uint32_t node);
+  bool park_for_memory(std::uint32_t node, const Status& failure);
   bool leaves_device(std::uint32_t slot) const;
   Expected<Slot> copy_on_host(std::uint32_t node, const Tensor& value);
   void issue_push(std::uint32_t node);
