@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "troupe/core/byte_count.hpp"
+
 namespace troupe {
 namespace {
 
@@ -43,6 +45,8 @@ Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
       TROUPE_TRY(cluster.replicas, parse_count("--replicas", *count));
     } else if (auto spec = value("--cluster")) {
       TROUPE_TRY(cluster.workers, parse_workers(*spec));
+    } else if (auto bytes = value("--step-memory")) {
+      TROUPE_TRY(cluster.step_memory, parse_byte_count("--step-memory", *bytes));
     }
   }
   if (cluster.replicas < 1) return invalid_argument("--replicas wants at least 1");

@@ -18,8 +18,13 @@ struct Cluster {
   int workers = 0;   // worker processes on this machine; 0: this process computes
   // Types, of each worker: two "CPU" are cpu:0 and cpu:1. "FAKE" is the test device.
   std::vector<std::string> devices = {"CPU"};
-  std::uint64_t fake_seed = 0;  // of the fake device's delays
-  std::string listen;           // "HOST:PORT": wait there for `wait_for` workers started elsewhere
+  std::uint64_t fake_seed = 0;    // of the fake device's delays
+  std::uint64_t fake_memory = 0;  // bytes that it has; 0: 1 GiB
+  // Bytes that a step may hold at a time in a process: what it computed and what reached it from
+  // other processes, until nobody needs it, with what its loops save. A step that wants more ends
+  // with resource_exhausted, which names who holds the most. 0: as many as there are.
+  std::uint64_t step_memory = 0;
+  std::string listen;  // "HOST:PORT": wait there for `wait_for` workers started elsewhere
   int wait_for = 0;
   std::string secret;          // shared with those workers; drawn at random for local ones
   std::string worker_program;  // for local workers; empty: this executable
@@ -32,8 +37,8 @@ struct Cluster {
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;
 
-  // --threads N, --replicas N, --cluster local:W. Other arguments are left alone;
-  // invalid_argument for a value that is none.
+  // --threads N, --replicas N, --cluster local:W, --step-memory BYTES. Other arguments are left
+  // alone; invalid_argument for a value that is none.
   static Expected<Cluster> try_from_args(int argc, char** argv);
   static Cluster from_args(int argc, char** argv) {
     return value_or_throw(try_from_args(argc, argv));

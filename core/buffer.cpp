@@ -58,6 +58,15 @@ Buffer Buffer::wrap(void* data, std::size_t bytes, MemorySpace space, void (*rel
   return Buffer(block);
 }
 
+Buffer Buffer::hand_over(void* data, std::size_t bytes, Allocator& allocator) {
+  auto* block = new Block;
+  block->space = allocator.space();
+  block->data = data;
+  block->size = bytes;
+  block->allocator = &allocator;
+  return Buffer(block);
+}
+
 void Buffer::release(Block* block) noexcept {
   if (block->destroy) block->destroy(block->data, block->size);
   if (block->together) {

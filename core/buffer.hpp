@@ -57,6 +57,9 @@ class Buffer {
   static Buffer wrap(void* data, std::size_t bytes, MemorySpace space, void (*release)(void*),
                      void* context);
 
+  // Memory that somebody else took, which goes back to `allocator`.
+  static Buffer hand_over(void* data, std::size_t bytes, Allocator& allocator);
+
   explicit operator bool() const { return block_ != nullptr; }
   void* data() const { return block_ ? block_->data : nullptr; }
   std::size_t size() const { return block_ ? block_->size : 0; }

@@ -66,6 +66,8 @@ class Device {
   // complete), with ok or the failure of the work behind the ticket.
   virtual void on_complete(Ticket ticket, std::function<void(Status)> done) = 0;
 
+  // How much memory in space() there is; 0: as much as anybody asks for.
+  virtual std::size_t memory_size() const { return 0; }
   // Bytes handed out now and at most, for limits and reports.
   virtual std::size_t bytes_in_use() const = 0;
   virtual std::size_t peak_bytes() const = 0;

@@ -36,6 +36,9 @@ struct KernelPlace {
   Lanes* lanes = nullptr;
   const std::atomic<bool>* cancelled = nullptr;
   Spares* spares = nullptr;  // of host memory; null: none
+  // What calls allocate from; null: the device's.
+  Allocator* memory = nullptr;
+  Allocator* host_memory = nullptr;
 };
 
 // One call of a kernel. Made by the burst on its stack, lives for that call; no virtual functions,
@@ -64,15 +67,21 @@ class KernelContext {
     std::uint32_t slot = s_.input_slots[i];
     return s_.readers != nullptr && s_.readers[slot] == 1 && s_.slots[slot].tensor.unique();
   }
-  // Memory of this device. resource_exhausted when there is none.
+  // Memory of this device. resource_exhausted when there is none, or when the step may not have it.
   Expected<Tensor> allocate(DType dtype, const Shape& shape) const {
     if (s_.place->spares && shape.rank() == 0)
       if (Buffer spare = s_.place->spares->take(dtype))
         return Tensor(dtype, shape, std::move(spare));
-    return Tensor::make(dtype, shape, s_.place->device->allocator());
+    return Tensor::make(dtype, shape, allocator());
   }
   Expected<Tensor> allocate_host(DType dtype, const Shape& shape) const {
-    return Tensor::make(dtype, shape, s_.place->device->host_allocator());
+    return Tensor::make(dtype, shape, host_allocator());
+  }
+  Allocator& allocator() const {
+    return s_.place->memory ? *s_.place->memory : device().allocator();
+  }
+  Allocator& host_allocator() const {
+    return s_.place->host_memory ? *s_.place->host_memory : device().host_allocator();
   }
   // Input i itself when it may be overwritten, is memory of this device and has that dtype's size
   // and element count, under the new dtype and shape; else fresh memory. The result may alias

@@ -18,6 +18,7 @@ Expected<std::unique_ptr<Device>> make_fake(const DeviceName& name,
                                             const DeviceSettings& settings) {
   FakeOptions options;
   options.seed = settings.seed;
+  if (settings.memory > 0) options.memory = settings.memory;
   return std::unique_ptr<Device>(make_fake_device(name, options));
 }
 

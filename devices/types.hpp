@@ -14,6 +14,7 @@ namespace troupe {
 struct DeviceSettings {
   int threads = 0;         // compute threads; 0: one per processor this process may use
   std::uint64_t seed = 0;  // of whatever a device draws at random
+  std::size_t memory = 0;  // bytes of a device that has memory of its own; 0: what it has
 };
 
 // All that is told of a kind of device. A new one is such a record and a folder beside cpu/.

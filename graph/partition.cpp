@@ -239,7 +239,8 @@ class Cutter {
 
 MemorySpace input_space(const OpInfo& op, const NodeDef& node, std::size_t flat, DType dtype,
                         MemorySpace device) {
-  if (device == MemorySpace::host || dtype == DType::string) return MemorySpace::host;
+  if (device == MemorySpace::host || dtype == DType::string || dtype == DType::list)
+    return MemorySpace::host;
   switch (op.def.role) {
     case Role::send:
     case Role::loop_cond:
@@ -261,7 +262,8 @@ MemorySpace input_space(const OpInfo& op, const NodeDef& node, std::size_t flat,
 
 MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat,
                          MemorySpace device) {
-  if (device == MemorySpace::host || node.out_types[flat] == DType::string)
+  const DType dtype = node.out_types[flat];
+  if (device == MemorySpace::host || dtype == DType::string || dtype == DType::list)
     return MemorySpace::host;
   switch (op.def.role) {
     case Role::placeholder:

@@ -4,58 +4,24 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "troupe/devices/fake/fake_device.hpp"
 #include "troupe/graph/known_values.hpp"
+#include "troupe/ops/detail/stream_side.hpp"
+#include "troupe/ops/fake_list_kernel.hpp"
 #include "troupe/ops/op.hpp"
 
 namespace troupe {
 namespace {
 
-// What a CPU kernel sees while it runs on the fake device's stream: heap memory, nothing else.
-class StreamSide final : public Device {
- public:
-  explicit StreamSide(const DeviceName& name) : name_(name) {}
-  const DeviceName& name() const override { return name_; }
-  MemorySpace space() const override { return MemorySpace::host; }
-  Allocator& allocator() override { return heap_allocator(); }
-  Allocator& host_allocator() override { return heap_allocator(); }
-  Stream& stream() override { return unused<Stream&>(); }
-  void launch(std::function<void(Lanes&)>) override { unused<void>(); }
-  Ticket copy(const Tensor&, Tensor) override { return unused<Ticket>(); }
-  void on_complete(Ticket, std::function<void(Status)>) override { unused<void>(); }
-  std::size_t bytes_in_use() const override { return 0; }
-  std::size_t peak_bytes() const override { return 0; }
-  void reset_peak() override {}
-
- private:
-  template <class R>
-  [[noreturn]] static R unused() {
-    TROUPE_CHECK(false, "a CPU kernel on the fake device uses memory and lanes only");
-  }
-  DeviceName name_;
-};
-
+// Results of a CPU kernel into outputs that are there.
 Status run(Kernel& cpu, const DeviceName& device, const RandomState& random,
            const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
-  StreamSide side(device);
-  InlineLanes lanes;
-  std::vector<Slot> in(inputs.size()), out(outputs.size());
-  for (std::size_t i = 0; i < in.size(); ++i) in[i].tensor = inputs[i];
-  std::vector<std::uint32_t> slots(in.size());
-  std::iota(slots.begin(), slots.end(), 0u);
-  const KernelPlace place{.device = &side, .lanes = &lanes};
-  KernelContext ctx({.slots = in.data(),
-                     .input_slots = slots.data(),
-                     .outputs = out.data(),
-                     .inputs = std::uint16_t(in.size()),
-                     .n_outputs = std::uint16_t(out.size()),
-                     .place = &place,
-                     .random = random});
-  TROUPE_TRY(cpu.compute(ctx));
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const Tensor& made = out[i].tensor;
+  detail::StreamSide side(device);
+  TROUPE_TRY(const std::vector<Tensor> results,
+             detail::compute_aside(cpu, side, random, inputs, outputs.size()));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Tensor& made = results[i];
     if (made.dtype() != outputs[i].dtype() || made.shape() != outputs[i].shape())
       return internal_error(fmt::format("output {} is {}{}, inference said {}{}", i,
                                         dtype_name(made.dtype()), made.shape().text(),
@@ -140,7 +106,7 @@ class FakeKernel final : public Kernel {
             fmt::format("the shape {} of output {} depends on values that are not "
                         "there when the work is issued",
                         shape.text(), i));
-      Allocator& memory = host_out_[i] ? ctx.device().host_allocator() : ctx.device().allocator();
+      Allocator& memory = host_out_[i] ? ctx.host_allocator() : ctx.allocator();
       TROUPE_TRY(Tensor out, Tensor::make(out_types_[i], shape.shape(), memory));
       outputs.push_back(std::move(out));
     }
@@ -170,13 +136,11 @@ class FakeKernel final : public Kernel {
 }  // namespace
 
 bool runs_on_fake(const OpInfo& op) {
-  auto is_list = [](const ArgSpec& arg) { return arg.dtype == DType::list; };
-  return op.def.shape != nullptr && op.def.shape != &unknown_shape &&
-         std::none_of(op.in.begin(), op.in.end(), is_list) &&
-         std::none_of(op.out.begin(), op.out.end(), is_list);
+  return op.def.shape != nullptr && (op.def.shape != &unknown_shape || takes_lists(op));
 }
 
 std::unique_ptr<Kernel> fake_kernel(std::unique_ptr<Kernel> cpu, const KernelSpec& spec) {
+  if (takes_lists(spec.op)) return fake_list_kernel(std::move(cpu), spec);
   return std::make_unique<FakeKernel>(std::move(cpu), spec);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "troupe/ops/fake_kernel.hpp"
+#include "troupe/ops/fake_list_kernel.hpp"
 
 namespace troupe {
 namespace {
@@ -155,8 +156,10 @@ OpTable::Entry& OpTable::Entry::cpu(KernelFactory factory, std::string_view type
   TROUPE_CHECK(added.ok(), added.text());
   if (!runs_on_fake(*table_.ops.find(op_))) return *this;
   entry.fake = true;
-  // Which live in host memory only.
-  std::erase_if(entry.types, [](DType t) { return t == DType::string || t == DType::list; });
+  // Which live in host memory only; lists do as well, with elements that need not.
+  const bool lists = takes_lists(*table_.ops.find(op_));
+  std::erase_if(entry.types,
+                [lists](DType t) { return t == DType::string || (t == DType::list && !lists); });
   added = table_.kernels.add(op_, "FAKE", std::move(entry));
   TROUPE_CHECK(added.ok(), added.text());
   return *this;

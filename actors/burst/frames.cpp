@@ -90,10 +90,19 @@ void StepState::State::run_keep(std::uint32_t i) {
   Tensor list = take(in[0]).tensor;
   if (list.dtype() != DType::list) return fail(i, invalid_argument("it is pushed onto no list"));
   if (!list.unique()) list = list_tensor(list_in(std::as_const(list)));
-  if (!call_stack.calls.empty()) call_stack.hold(slots[in[1]].tensor);
-  list_in(list).push(slots[in[1]].dead ? Tensor() : take(in[1]).tensor);
-  slots[node.first_slot] = {.tensor = std::move(list)};
+  auto value = value_to_keep(i);
+  if (!value.ok()) return fail(i, value.status());
+  list_in(list).push(std::move(value->tensor));
+  slots[node.first_slot] = {.tensor = std::move(list), .ticket = value->ticket};
   finish(i, false);
+}
+
+Expected<Slot> StepState::State::value_to_keep(std::uint32_t keep) {
+  const std::uint32_t slot = input_slot(keep, 1);
+  if (slots[slot].dead) return Slot{};
+  if (program->asynchronous() && leaves_device(slot)) return copy_on_host(keep, slots[slot].tensor);
+  if (!call_stack.calls.empty()) call_stack.hold(slots[slot].tensor);
+  return take(slot);
 }
 
 // Takes it off again. What has no value is dead.
@@ -113,7 +122,8 @@ void StepState::State::run_kept(std::uint32_t i) {
     dead_slots.push_back(taken);
   }
   if (readers[rest] != 0) slots[rest] = {.tensor = std::move(list)};
-  if (readers[taken] != 0 && value.defined()) slots[taken] = {.tensor = std::move(value)};
+  if (readers[taken] != 0 && value.defined())
+    if (Status placed = place(i, taken, std::move(value)); !placed.ok()) return fail(i, placed);
   count_down_switch(node);
   ++nodes_done;
 }

@@ -41,6 +41,7 @@ void LoadedPlan::lay_out() {
   // One read more than there are, so that no last reader takes what the client wants.
   for (const PlanFetch& fetch : p.fetches) ++readers_[fetch.slot];
   lay_out_frames();
+  made_by_kernel_.assign(p.slots.size(), false);
   for (std::uint32_t i = 0; i < p.nodes.size(); ++i) lay_out(i);
   std::sort(recvs_.begin(), recvs_.end());
   mark_conditional();
@@ -70,6 +71,12 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   // Issuing to a device is left to its lanes.
   const bool issues = asynchronous_ && (node.kernel || node.role == Role::copy);
   if (from.cheap && !issues) node.flags |= kCheap;
+  const std::uint32_t* in = plan_->input_slots.data() + node.first_input;
+  const bool passes_on = node.role == Role::switch_ || node.role == Role::merge;
+  if (node.kernel || (passes_on && made_by_kernel_[in[0]]))
+    for (std::uint32_t k = 0; k < node.outputs; ++k) made_by_kernel_[node.first_slot + k] = true;
+  if (asynchronous_ && node.kernel && pushes(i) && plan_->slots[in[1]].space == MemorySpace::device)
+    node.flags |= kPushes;
   if (node.role == Role::merge && !reads_a_feed(from)) counts_[i] |= kMergeWaits;
   if (counts_[i] == 0 && node.frame == 0) roots_.push_back(i);
   if (node.role != Role::kernel) has_external_ = true;
@@ -123,6 +130,13 @@ std::uint32_t LoadedPlan::producer(std::uint32_t slot) const {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i)
     if (slot - nodes_[i].first_slot < nodes_[i].outputs) return i;
   return kNoNode;
+}
+
+bool LoadedPlan::pushes(std::uint32_t node) const {
+  const std::vector<DType>& types = plan_->info[node].def.out_types;
+  const bool makes_list = types.size() == 1 && types[0] == DType::list;
+  const Role role = nodes_[node].role;
+  return role == Role::keep || (role == Role::kernel && makes_list && nodes_[node].inputs == 2);
 }
 
 std::uint32_t LoadedPlan::frame_of_loop(std::uint32_t node) const {

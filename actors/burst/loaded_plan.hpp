@@ -40,6 +40,7 @@ class LoadedPlan {
     kConditional = 4,  // may be dead
     kFirstRead = 8,    // its value comes with the first request for reads
     kCheap = 16,       // PlanNode::cheap
+    kPushes = 32,      // of a device with memory of its own: pushes a value there onto a list
   };
   struct Node {
     Kernel* kernel = nullptr;
@@ -84,6 +85,11 @@ class LoadedPlan {
   std::uint32_t frame_of_loop(std::uint32_t node) const;
   // The frame that a node of role invoke calls.
   std::uint32_t frame_of_call(std::uint32_t node) const { return plan_->info[node].calls; }
+  // It makes a list of a list and one value more.
+  bool pushes(std::uint32_t node) const;
+  // Of an asynchronous device: a kernel made what is in the slot, perhaps on a branch; not what was
+  // read, received or is a variable of a loop.
+  bool made_by_kernel(std::uint32_t slot) const { return made_by_kernel_[slot]; }
   // Of a function: its nodes, without those of the functions in its frame, which have calls of
   // their own.
   std::uint32_t nodes_of_call(std::uint32_t frame) const { return nodes_of_call_[frame]; }
@@ -119,6 +125,7 @@ class LoadedPlan {
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> counts_, readers_, roots_, first_reads_;
+  std::vector<bool> made_by_kernel_;                        // per slot
   std::vector<bool> in_order_;                              // per frame
   std::vector<std::uint32_t> nodes_of_call_;                // per frame
   std::vector<bool> in_function_;                           // per frame

@@ -311,7 +311,8 @@ void StepState::State::fail(std::uint32_t node, const Status& failure) {
   const bool better = status.ok() || (status.derived() && !failure.derived()) ||
                       (status.derived() == failure.derived() && node < failed_node && !aborted);
   if (better) {
-    status = node == kNoNode ? failure : program->explain(node, in_iterations(node, failure));
+    const Status told = over_limit(failure);
+    status = node == kNoNode ? told : program->explain(node, in_iterations(node, told));
     failed_node = node;
   }
   limit = node == kNoNode ? 0 : std::min(limit, node);

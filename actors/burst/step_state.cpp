@@ -83,6 +83,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   input = std::move(step_input);
   draws[0] = input.run;
   outbox = &step_outbox;
+  count_memory();
   // The reset: what a step counts down, as one copy each. Slots were emptied by their last readers.
   if (!counts.empty())
     std::memcpy(counts.data(), program->counts().data(), counts.size() * sizeof counts[0]);
@@ -164,6 +165,8 @@ StepResult StepState::State::end() {
   spares.clear();
   if (call_stack.words.capacity() > CallStack::kKeptWords) call_stack = {};
   input.feeds.clear();
+  input.memory.reset();
+  count_memory();
   return out;
 }
 

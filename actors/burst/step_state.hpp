@@ -10,6 +10,7 @@
 
 #include "troupe/actors/burst/inbox.hpp"
 #include "troupe/actors/burst/loaded_plan.hpp"
+#include "troupe/actors/burst/step_memory.hpp"
 #include "troupe/core/trace.hpp"
 #include "troupe/core/transaction.hpp"
 #include "troupe/devices/lanes.hpp"
@@ -24,6 +25,9 @@ struct StepInput {
   std::uint64_t run = 0;        // run_hash(R, k)
   std::uint64_t trace_run = 0;  // names the run in timelines
   std::vector<Tensor> feeds;    // one per Plan::feeds, in that order; in the slot's memory space
+  // What the step may hold in this process, over all its partitions; null: as much as there is. A
+  // step that wants more is resource_exhausted, and its status names the largest holders here.
+  std::shared_ptr<StepMemory> memory = nullptr;
 };
 
 // Takes the tensors that leave the partition. Called inside the burst, on its lane, the moment the

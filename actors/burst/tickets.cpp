@@ -12,19 +12,26 @@ StepState::State::StreamView& StepState::State::view(std::uint32_t stream) {
   return streams.emplace_back(StreamView{.stream = stream});
 }
 
+std::uint32_t StepState::State::input_slot(std::uint32_t node, std::uint32_t k) const {
+  return program->input_slots()[nodes[node].first_input + k];
+}
+
 bool StepState::State::done(const Ticket& ticket) {
   return ticket.complete() || ticket.sequence <= view(ticket.stream).complete;
 }
 
 // True when the node has to wait for one of its inputs (from `first_input` on, or only those in
-// host memory); it is visited again when that one is done.
+// host memory); it is visited again when that one is done. A list is there whatever becomes of its
+// elements: with `host_only` nobody waits for these.
 bool StepState::State::park_unless_done(std::uint32_t i, std::uint16_t first_input,
                                         bool host_only) {
   if (!program->asynchronous()) return false;
   const LoadedPlan::Node& node = nodes[i];
   for (std::uint32_t k = first_input; k < node.inputs; ++k) {
     std::uint32_t slot = program->input_slots()[node.first_input + k];
-    if (host_only && program->plan().slots[slot].space != MemorySpace::host) continue;
+    if (host_only && (program->plan().slots[slot].space != MemorySpace::host ||
+                      slots[slot].tensor.dtype() == DType::list))
+      continue;
     if (done(slots[slot].ticket)) continue;
     wait_for(slots[slot].ticket, i);
     return true;
@@ -45,8 +52,9 @@ void StepState::State::wait_for(Ticket ticket, std::uint32_t node) {
 }
 
 void StepState::State::issue_kernel(std::uint32_t i) {
-  if (park_unless_done(i, 0, true)) return;
   const LoadedPlan::Node& node = nodes[i];
+  if ((node.flags & LoadedPlan::kPushes) && leaves_device(input_slot(i, 1))) return issue_push(i);
+  if (park_unless_done(i, 0, true)) return;
   Stream& stream = device.stream();
   for (std::uint32_t k = 0; k < node.inputs; ++k) {
     const Ticket& ticket = slots[program->input_slots()[node.first_input + k]].ticket;
@@ -55,10 +63,62 @@ void StepState::State::issue_kernel(std::uint32_t i) {
   const Ticket before = stream.last();
   KernelContext ctx = context(i);
   Status ran = node.kernel->compute(ctx);
+  if (!ran.ok() && stream.last() == before && park_for_memory(i, ran)) return;
   if (!ran.ok()) return fail(i, ran);
   const Ticket ticket = ticket_of_outputs(node, before);
   for (std::uint32_t k = 0; k < node.outputs; ++k) slots[node.first_slot + k].ticket = ticket;
   issued_at(i, ticket, before.sequence);
+  finish(i, false);
+}
+
+// What was let go is free once the work that uses it is done: a node that finds no memory has to
+// wait as long as there is some of this step's. It is visited again when that is done.
+bool StepState::State::park_for_memory(std::uint32_t i, const Status& failure) {
+  if (failure.code() != Code::resource_exhausted) return false;
+  for (const StreamView& v : streams)
+    if (v.complete < v.last && v.failed == 0) {
+      wait_for({v.stream, v.last}, i);
+      return true;
+    }
+  return false;
+}
+
+// Is it worth moving what is in the slot to host memory, for a list to hold it there? Small values
+// take little, and what others go on holding (a variable that each iteration reads) would only be
+// there once more.
+bool StepState::State::leaves_device(std::uint32_t slot) const {
+  constexpr std::size_t kLarge = 4096;
+  constexpr double kNearlyFull = 0.7;
+  const Tensor& value = slots[slot].tensor;
+  const std::size_t memory_size = device.memory_size();
+  return memory_size > 0 && value.buffer() && value.space() == MemorySpace::device &&
+         value.bytes() >= kLarge && (value.unique() || program->made_by_kernel(slot)) &&
+         double(device.bytes_in_use()) > kNearlyFull * double(memory_size);
+}
+
+// A copy of it there. Complete when the ticket is, and then so is what came before on the device.
+Expected<Slot> StepState::State::copy_on_host(std::uint32_t node, const Tensor& value) {
+  Slot out;
+  TROUPE_TRY(out.tensor, Tensor::make(value.dtype(), value.shape(), memory_in(MemorySpace::host)));
+  out.ticket = copy(node, value, out.tensor);
+  return out;
+}
+
+// A push of a value that leaves the device. The one before has left by then, or the device would be
+// full of what is to leave it; other readers have the value where it is.
+void StepState::State::issue_push(std::uint32_t i) {
+  if (park_unless_done(i, 0, false)) return;
+  const LoadedPlan::Node& node = nodes[i];
+  const std::uint32_t slot = input_slot(i, 1);
+  auto moved = copy_on_host(i, slots[slot].tensor);
+  if (!moved.ok()) return fail(i, moved.status());
+  const Slot here = std::exchange(slots[slot], std::move(moved).value());
+  const Ticket ticket = slots[slot].ticket;
+  KernelContext ctx = context(i);
+  Status ran = node.kernel->compute(ctx);
+  slots[slot] = here;
+  if (!ran.ok()) return fail(i, ran);
+  slots[node.first_slot].ticket = ticket;
   finish(i, false);
 }
 
@@ -99,13 +159,17 @@ void StepState::State::issue_copy(std::uint32_t i) {
   // The device reads host memory only after its own streams' work, so a host source must be there.
   if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
   const Tensor& source = slots[from].tensor;
-  auto made =
-      Tensor::make(source.dtype(), source.shape(),
-                   space == MemorySpace::host ? device.host_allocator() : device.allocator());
-  if (!made.ok()) return fail(i, made.status());
+  auto made = Tensor::make(source.dtype(), source.shape(), memory_in(space));
+  if (!made.ok()) return park_for_memory(i, made.status()) ? void() : fail(i, made.status());
   to.tensor = std::move(made).value();
   to.ticket = copy(i, source, to.tensor);
   finish(i, false);
+}
+
+Allocator& StepState::State::memory_in(MemorySpace space) {
+  if (space == MemorySpace::host)
+    return kernel_place.host_memory ? *kernel_place.host_memory : device.host_allocator();
+  return kernel_place.memory ? *kernel_place.memory : device.allocator();
 }
 
 // A copy follows what the device's stream was given before, and fails with it: by another step,
@@ -131,10 +195,14 @@ Status StepState::State::place(std::uint32_t node, std::uint32_t slot, Tensor te
                       program->plan().slots[slot].space == MemorySpace::device &&
                       tensor.space() == MemorySpace::host;
   if (!upload) {
+    if (memory && tensor.defined()) {
+      TROUPE_TRY(tensor, (host_memory ? host_memory : memory)->adopt(std::move(tensor)));
+    }
     to.tensor = std::move(tensor);
     return {};
   }
-  TROUPE_TRY(to.tensor, Tensor::make(tensor.dtype(), tensor.shape(), device.allocator()));
+  TROUPE_TRY(to.tensor,
+             Tensor::make(tensor.dtype(), tensor.shape(), memory_in(MemorySpace::device)));
   to.ticket = copy(node, tensor, to.tensor);
   return {};
 }

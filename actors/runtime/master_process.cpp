@@ -303,6 +303,7 @@ Status ClusterRuntime::start() {
   job.workers = std::size_t(std::max(cluster_.workers, cluster_.wait_for));
   job.words = words_;
   job.welcome.threads = std::uint32_t(cluster_.threads);
+  job.welcome.step_memory = cluster_.step_memory;
   job.welcome.profile = numeric_profile();
   job.welcome.devices = cluster_.devices;
   job.start_within = kStartWithin;

@@ -42,6 +42,7 @@ class LocalRuntime final : public Runtime {
     worker.ops = &ops;
     worker.coordinator = master_;
     worker.trace = trace_;
+    worker.step_memory = cluster.step_memory;
     worker.master = master_;
     auto alive = std::make_shared<std::promise<void>>();
     gone_ = alive->get_future();
@@ -127,7 +128,8 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
   for (const std::string& type : cluster.devices) {
     auto text = fmt::format("/job:worker/task:{}/device:{}:{}", task, type, of_type[type]++);
     TROUPE_TRY(DeviceName name, DeviceName::parse(text));
-    TROUPE_TRY(auto device, types.make(name, {cluster.threads, cluster.fake_seed}));
+    TROUPE_TRY(auto device,
+               types.make(name, {cluster.threads, cluster.fake_seed, cluster.fake_memory}));
     devices.push_back(std::move(device));
   }
   if (devices.empty()) return invalid_argument("a worker needs a device");

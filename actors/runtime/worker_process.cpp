@@ -44,6 +44,11 @@ Status apply(const NumericProfile& profile) {
   return ops::set_cache_sizes({profile.l1, profile.l2, profile.l3});
 }
 
+// Of two limits, of which 0 is none.
+std::uint64_t smaller_limit(std::uint64_t a, std::uint64_t b) {
+  return a == 0 ? b : b == 0 ? a : std::min(a, b);
+}
+
 // The worker's actors, the hub, and the thread that carries out what Mesh decides: the one that
 // calls run(). Events of sockets come to it through one queue.
 class WorkerProcess final : public HubOwner {
@@ -190,6 +195,7 @@ Expected<std::vector<std::string>> WorkerProcess::host(const Welcome& welcome) {
   worker.coordinator = master_;
   worker.hub = &hub_;
   worker.trace = trace_;
+  worker.step_memory = smaller_limit(options_.step_memory, welcome.step_memory);
   worker.alive = alive;
   worker_ = spawn_worker(*system_, std::move(worker));
   hub_.deliver_to(worker_);

@@ -22,6 +22,7 @@ struct WorkerProcessOptions {
   std::string secret;               // 16 to 64 bytes; empty: plaintext, loopback only
   std::string job;
   std::chrono::milliseconds silence{2000};  // see Cluster
+  std::uint64_t step_memory = 0;            // of this process, where the job does not say less
   // Started by the master, on its machine. That the master has ended is seen at once whatever
   // happens; that it is silent says only that its user stopped it, for as long as he likes.
   bool child = false;

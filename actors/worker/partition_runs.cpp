@@ -44,6 +44,7 @@ void PartitionRuns::start(Start start, Outputs& out) {
   input.run = run_hash(start.attempt.snapshot, start.random_index);
   input.trace_run = start.attempt.run.n;
   input.feeds = std::move(start.feeds);
+  if (setup_.memories) input.memory = setup_.memories->of(id);
   if (Status status = step->start(std::move(input), *outbox); !status.ok())
     return refuse(id, start.attempt.run, std::move(status), out);
   Attempt& attempt = attempts_[id];

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "troupe/actors/burst/step_memories.hpp"
 #include "troupe/actors/burst/step_state.hpp"
 #include "troupe/actors/resources/request.hpp"
 #include "troupe/actors/resources/variable_store.hpp"
@@ -47,6 +48,8 @@ struct PartitionSetup {
   // For reads ordered after writes of their own run: the keys of those writes, by plan node.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
   std::shared_ptr<Trace> trace;  // null: nothing is recorded
+  // What steps of this process may hold; null: as much as there is.
+  std::shared_ptr<StepMemories> memories;
 };
 
 // The machine between the coordinator, the bursts of a partition and the resources it uses: what is

@@ -38,6 +38,7 @@ struct WorkerState {
   std::shared_ptr<StepLoader> loader;        // the compile thread's
   std::map<CompiledId, StopFlag> preparing;  // steps there
   std::map<CompiledId, LoadedStep> steps;
+  std::shared_ptr<StepMemories> memories;  // null: no limit
   WakeUp wake_up;
 };
 
@@ -130,6 +131,7 @@ Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partit
   setup.partition.writes = std::move(partition.writes);
   setup.partition.after = std::move(partition.after);
   setup.partition.trace = s.options.trace;
+  setup.partition.memories = s.memories;
   setup.routes = loading.routes;
   setup.alive = s.options.alive;
   loading.step.executors[partition.index] = spawn_executor(self->system(), std::move(setup));
@@ -336,6 +338,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device->name().text(), device,
                                         spawn_device(self->system(), *device, options.alive)};
+  if (options.step_memory > 0) s.memories = std::make_shared<StepMemories>(options.step_memory);
   s.options = std::move(options);
   return {
       [self](const LoadGraph& message) { load_graph(self, message); },

@@ -23,6 +23,7 @@ struct WorkerOptions {
   Hub* hub = nullptr;            // null: a job of one process
   bool own_threads = true;       // for what takes long; false in a simulation on one thread
   std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
+  std::uint64_t step_memory = 0;  // Cluster::step_memory
   // Held by every actor that may use a device; gone when all of them are.
   std::shared_ptr<void> alive;
 };

@@ -11,6 +11,7 @@
 #include "troupe/apps/commands/progress.hpp"
 #include "troupe/apps/models.hpp"
 #include "troupe/apps/training.hpp"
+#include "troupe/core/byte_count.hpp"
 
 namespace troupe {
 namespace {
@@ -121,7 +122,7 @@ std::string parse_every(const std::string& text, TrainOptions& options) {
 // What was typed, and the options that it makes.
 struct TrainWords {
   TrainOptions train;
-  std::string cluster = "local", every, secret_file;
+  std::string cluster = "local", every, secret_file, step_memory = "0";
   std::int64_t batch = 0;
 };
 
@@ -143,6 +144,7 @@ Status understand(TrainWords& words) {
   TROUPE_TRY(words.train.cluster.workers, Cluster::parse_workers(words.cluster));
   words.train.batch = words.batch > 0 ? words.batch : learns_text(words.train) ? 32 : 64;
   TROUPE_TRY(words.train.cluster.secret, read_secret(words.secret_file));
+  TROUPE_TRY(words.train.cluster.step_memory, parse_byte_count("--step-memory", words.step_memory));
   if (std::string odd = odd_combination(words); !odd.empty()) return invalid_argument(odd);
   if (!words.every.empty())
     if (std::string wanted = parse_every(words.every, words.train); !wanted.empty())
@@ -220,6 +222,8 @@ void add_train(CommandLine& line) {
   c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with those workers");
   c.option("--threads", words->train.cluster.threads, "compute threads of each process (0: all)")
       .within(0, 1024);
+  c.option("--step-memory", words->step_memory,
+           "bytes that a step may hold in each process, e.g. 2GiB (0: no limit)");
   c.option("--device", words->train.cluster.devices, "device types of each worker");
   c.option("--seed", words->train.seed, "of everything random");
   c.option("--checkpoint-dir", words->train.checkpoint_dir, "where checkpoints go");

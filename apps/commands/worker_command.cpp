@@ -4,12 +4,13 @@
 
 #include "troupe/actors/runtime/worker_process.hpp"
 #include "troupe/apps/commands/command_line.hpp"
+#include "troupe/core/byte_count.hpp"
 
 namespace troupe {
 namespace {
 
 struct WorkerWords {
-  std::string master, listen, secret_file;
+  std::string master, listen, secret_file, step_memory = "0";
 };
 
 Status run_worker(const WorkerWords& words) {
@@ -19,6 +20,7 @@ Status run_worker(const WorkerWords& words) {
     TROUPE_TRY(options.listen, parse_endpoint(words.listen));
   }
   TROUPE_TRY(options.secret, read_secret(words.secret_file));
+  TROUPE_TRY(options.step_memory, parse_byte_count("--step-memory", words.step_memory));
   return troupe::run_worker(options);
 }
 
@@ -30,6 +32,8 @@ void add_worker(CommandLine& line) {
   c.option("--master", words->master, "HOST:PORT of the job").required();
   c.option("--listen", words->listen, "HOST:PORT where other workers reach this one");
   c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with the master");
+  c.option("--step-memory", words->step_memory,
+           "bytes that a step may hold in this process, e.g. 2GiB (0: as the job says)");
   c.runs([words] {
     Status status = run_worker(*words);
     if (!status.ok()) fmt::print(stderr, "error: {}\n", status.text());

@@ -218,6 +218,7 @@ class Fake final : public FakeDevice {
   void on_complete(Ticket ticket, std::function<void(Status)> done) override;
   Tensor alias(const Tensor& tensor) const override;
 
+  std::size_t memory_size() const override { return shared_.options.memory; }
   std::size_t bytes_in_use() const override { return shared_.memory->bytes_in_use(); }
   std::size_t peak_bytes() const override { return shared_.memory->peak_bytes(); }
   void reset_peak() override { shared_.memory->reset_peak(); }

@@ -46,6 +46,7 @@ LoopGradient::LoopGradient(GradContext& c)
       loop_(c.node()),
       function_(functions_of(loop_)[1]),
       variables_(loop_variables(loop_)),
+      saves_values_(*loop_.attrs.at("save").get<std::string>() == "values"),
       tape_(tape_of(*c.g.root().function(function_))),
       g_(*tape_.body) {}
 
@@ -65,7 +66,8 @@ std::vector<Output> LoopGradient::run() {
                 {"body", body},
                 {"variables", std::int64_t(reverse_variables_)},
                 {"reverses", std::int64_t(reverses_)},
-                {"window", loop_.attrs.at("window")}};
+                {"window", loop_.attrs.at("window")},
+                {"save", loop_.attrs.at("save")}};
   const Op made = c_.g.add(std::move(spec));
   for (std::size_t r = 0; r < results_.size(); ++r) dx[results_[r].input] = made.output(int(r) + 1);
   return dx;
@@ -225,7 +227,9 @@ void LoopGradient::find_needed() {
     const Port p = open.back();
     open.pop_back();
     if (there.contains(p) || small_constant(g_, p)) continue;
-    const bool anew = p.node >= tape_.end ? !reads_inner_values(p.node) : is_made_again(p.node, 0);
+    const bool anew = p.node < tape_.end ? is_made_again(p.node, 0)
+                                         : !reads_inner_values(p.node) ||
+                                               is_computed_again(g_.node(p.node).inputs[0].node);
     if (!anew) {
       if (may_be_dead(p)) throw Error(kept_from_switch(g_.node(p.node)));
       from_run_.insert(p);
@@ -252,8 +256,9 @@ bool LoopGradient::may_be_dead(Port port) const {
   return false;
 }
 
-// What is the same in each iteration and costs next to nothing.
+// What is the same in each iteration and costs next to nothing; or whatever may be.
 bool LoopGradient::is_made_again(NodeId id, int depth) const {
+  if (!saves_values_) return is_computed_again(id);
   const NodeDef& node = g_.node(id);
   const OpDef& op = op_of(id);
   if (!op.cheap || op.stateful || op.role != Role::kernel || depth == kMostMadeAgain ||
@@ -261,6 +266,37 @@ bool LoopGradient::is_made_again(NodeId id, int depth) const {
     return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Port in) {
     return small_constant(g_, in) || is_invariant(in.node) || is_made_again(in.node, depth + 1);
+  });
+}
+
+// Once more does no harm: nothing is done, drawn or asked for. Elements of lists are there as long
+// as the lists are.
+bool LoopGradient::is_computed_again(NodeId id) const {
+  const NodeDef& node = g_.node(id);
+  const auto is_list = [&](Port in) { return dtype(in) == DType::list; };
+  if (saves_values_ || node.inputs.empty() ||
+      std::any_of(node.inputs.begin(), node.inputs.end(), is_list) ||
+      std::count(node.out_types.begin(), node.out_types.end(), DType::list) > 0)
+    return false;
+  return repeats_well(node);
+}
+
+// Neither the node nor what it calls does, draws or asks for anything; and it is no gradient, which
+// takes what its function saved.
+bool LoopGradient::repeats_well(const NodeDef& node) const {
+  const OpDef& op = g_.registry().find(node.op)->def;
+  if (op.role == Role::argument) return true;
+  if (op.role == Role::kernel) return !op.stateful && !op.random;
+  const auto reverses = node.attrs.find("reverses");
+  const bool goes_back =
+      reverses != node.attrs.end() && *reverses->second.get<std::int64_t>() != -1;
+  if (op.role != Role::call || goes_back) return false;
+  const std::vector<std::string> functions = functions_of(node);
+  return std::all_of(functions.begin(), functions.end(), [&](const std::string& name) {
+    const FunctionDef* function = c_.g.root().def().function(name);
+    return function != nullptr && !calls_itself(c_.g, name) &&
+           std::all_of(function->nodes.begin(), function->nodes.end(),
+                       [&](const NodeDef& inner) { return repeats_well(inner); });
   });
 }
 

@@ -80,11 +80,14 @@ OpDef call_op(std::string name, std::string selector, std::vector<std::string> a
 OpDef while_op() {
   OpDef def = call_op(
       "While", "",
-      {"cond: string", "body: string", "variables: int", "reverses: int = -1", "window: int = 10"},
+      {"cond: string", "body: string", "variables: int", "reverses: int = -1", "window: int = 10",
+       "save: string {values variables} = values"},
       "The first `variables` of the arguments, replaced by what body makes of all "
       "arguments as long as cond says so of them. Argument `reverses`, if there is one, is "
       "what a loop saved whose iterations this one goes through from the last to the "
-      "first. Over several devices up to `window` iterations are under way at once.");
+      "first. Over several devices up to `window` iterations are under way at once. Its gradient "
+      "needs values of the body: they are saved, or, with `save` variables, computed again from "
+      "those of the loop.");
   def.grad = loop_gradient;
   return def;
 }

@@ -129,13 +129,12 @@ Op detail::loop(const std::vector<Output>& first, const LoopBody& cond, const Lo
         {first[v].dtype(), options.shapes.empty() ? first[v].shape() : options.shapes[v]});
   }
   return loop(
-      first[0].graph().root(), types, [&] { return first; }, cond, body, options.window,
-      std::move(site));
+      first[0].graph().root(), types, [&] { return first; }, cond, body, options, std::move(site));
 }
 
 Op detail::loop(GraphBuilder& g, const std::vector<ValueType>& variables,
                 const std::function<std::vector<Output>()>& first, const LoopBody& cond,
-                const LoopBody& body, std::int64_t window, Site site) {
+                const LoopBody& body, const LoopOptions& options, Site site) {
   Attempts attempts(g);
   Op made;
   {
@@ -150,7 +149,8 @@ Op detail::loop(GraphBuilder& g, const std::vector<ValueType>& variables,
     call.attrs = {{"cond", names[0]},
                   {"body", names[1]},
                   {"variables", std::int64_t(variables.size())},
-                  {"window", window}};
+                  {"window", options.window},
+                  {"save", std::string(options.save == LoopSave::values ? "values" : "variables")}};
     made = g.add(std::move(call));
   }
   attempts.keep();

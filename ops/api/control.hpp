@@ -164,6 +164,11 @@ Function function(GraphBuilder& g, std::string_view name, const std::vector<Valu
       });
 }
 
+// What a loop keeps of each iteration for its gradient: the values that that needs, or its
+// variables alone, from which the gradient computes those values again. What was drawn, read,
+// dequeued or printed is kept, too: it happens once.
+enum class LoopSave : std::uint8_t { values, variables };
+
 struct LoopOptions {
   // Of the variables, where a shape changes from iteration to iteration; unless given, those of the
   // first values.
@@ -171,6 +176,7 @@ struct LoopOptions {
   // Of a loop over several devices: how many iterations may be under way at once, 1 to 1024 (the
   // paper's parallel_iterations). Results do not depend on it.
   std::int64_t window = 10;
+  LoopSave save = LoopSave::values;
 };
 
 // A variable of a loop as bodies get it: in the form of the first one.
@@ -186,7 +192,7 @@ Op loop(const std::vector<Output>& first, const LoopBody& cond, const LoopBody& 
 // The same of variables of these types, where the first values are made when the bodies are there.
 Op loop(GraphBuilder& g, const std::vector<ValueType>& variables,
         const std::function<std::vector<Output>()>& first, const LoopBody& cond,
-        const LoopBody& body, std::int64_t window, Site site);
+        const LoopBody& body, const LoopOptions& options, Site site);
 
 // Values in the form in which the first ones were given.
 template <class Variables>

@@ -101,7 +101,7 @@ detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Ou
       [&](const std::vector<Output>& v) {
         return std::vector<Output>{g.add("Less", {v[0], n}, {}, site)};
       },
-      next, options.window, site);
+      next, options, site);
   Scanned all;
   for (std::size_t s = 0; s < state.size(); ++s) all.state.push_back(loop.output(int(1 + s)));
   for (std::size_t k = 0; k < outputs; ++k)

@@ -151,7 +151,7 @@ class FusedBatchNorm final : public Kernel {
     std::fill_n(variance, n, T(0));
     if (blocks.count == 0) return ok_status();
     TROUPE_TRY(Tensor parts,
-               Tensor::zeros(dtype_of<T>, Shape{blocks.count, 2 * n}, c.device().allocator()));
+               Tensor::zeros(dtype_of<T>, Shape{blocks.count, 2 * n}, c.allocator()));
     T* part = parts.mutable_data<T>();
     c.parallel(blocks.count, [&](std::int64_t i) {
       block_statistics(x, blocks[i], n, part + i * 2 * n, part + i * 2 * n + n);
@@ -250,7 +250,7 @@ class FusedBatchNormGrad final : public Kernel {
   // dx = a dy + b (x - mean) + k, with three numbers per channel.
   Status input_gradient(const KernelContext& c, std::int64_t rows, std::int64_t n, const T* doffset,
                         const T* dscale, T* dx) const {
-    TROUPE_TRY(Tensor factors, Tensor::zeros(dtype_of<T>, Shape{3, n}, c.device().allocator()));
+    TROUPE_TRY(Tensor factors, Tensor::zeros(dtype_of<T>, Shape{3, n}, c.allocator()));
     T *a = factors.mutable_data<T>(), *b = a + n, *k = b + n;
     const T *scale = c.input(2).data<T>(), *mean = c.input(3).data<T>();
     const T *s = c.input(4).data<T>(), *dmean = c.input(5).data<T>();

@@ -161,7 +161,7 @@ class Conv2DBackpropFilter final : public Kernel {
     TROUPE_TRY(check_dy(s, dy));
     TROUPE_TRY(auto plan, plans_.get(s));
     TROUPE_TRY(Tensor df, plan->chunks.count == 0
-                              ? Tensor::zeros(dtype_of<T>, sizes, c.device().allocator())
+                              ? Tensor::zeros(dtype_of<T>, sizes, c.allocator())
                               : c.allocate(dtype_of<T>, sizes));
     if (df.elements() > 0 && plan->chunks.count > 0)
       TROUPE_TRY(plan->by_channels ? by_channels(c, *plan, x.data<T>(), dy.data<T>(), df)

@@ -15,6 +15,7 @@ struct Welcome {
   std::uint32_t threads = 0;  // lanes to use; 0: as many as cores
   NumericProfile profile;
   std::vector<std::string> devices;  // device types to make, e.g. "CPU", "FAKE"
+  std::uint64_t step_memory = 0;     // bytes that a step may hold in the process; 0: no limit
 };
 
 template <>
@@ -30,8 +31,8 @@ struct MessageAt<0> {
   static constexpr Sender kSender = Sender::master;
   static constexpr Receiver kReceiver = Receiver::membership;
   static auto fields(auto& m) {
-    auto& [process, task, threads, profile, devices] = m;
-    return std::tie(process, task, threads, profile, devices);
+    auto& [process, task, threads, profile, devices, step_memory] = m;
+    return std::tie(process, task, threads, profile, devices, step_memory);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "tests/protocol/step_fixture.hpp"
 #include "troupe/core/hash.hpp"
+#include "troupe/core/list.hpp"
 #include "troupe/devices/fake/fake_device.hpp"
 
 using namespace troupe;
@@ -405,4 +406,94 @@ TEST_CASE("calls over values of a device wait for their predicates alone, and fa
       CHECK_FALSE(result.status.ok());
     }
   }
+}
+
+namespace {
+
+// Pushes values onto lists, by kernels or by keeps.
+struct SavingWorld : FakeWorld {
+  explicit SavingWorld(FakeDevice& device) : FakeWorld(device) {}
+
+  std::uint32_t value(std::string name, std::int64_t elements, float of, std::uint32_t after) {
+    const Compute compute = [elements, of](KernelContext& c) -> Status {
+      TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{elements}));
+      c.device().stream().enqueue([of, to = device_alias(c.device(), out)]() mutable {
+        std::fill_n(to.mutable_data<float>(), to.elements(), of);
+        return ok_status();
+      });
+      c.set_output(0, std::move(out));
+      return ok_status();
+    };
+    auto node = kernel(std::move(name), {}, compute, 1, {after});
+    draft.slot(draft.out(node)).space = MemorySpace::device;
+    return node;
+  }
+  std::uint32_t push(std::string name, std::uint32_t list, std::uint32_t value, bool keep) {
+    if (keep) return role(std::move(name), Role::keep, {list, value}, 1);
+    auto node = kernel(std::move(name), {list, value}, [](KernelContext& c) {
+      List made = list_in(c.input(0));
+      made.push(c.input(1));
+      c.set_output(0, list_tensor(std::move(made)));
+      return ok_status();
+    });
+    draft.info(node).def.out_types = {DType::list};
+    return node;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("large values alone that are pushed onto a list leave a device that is nearly full") {
+  constexpr std::int64_t kLarge = 256 * 1024, kSmall = 512;  // elements: 1 MiB and 2 KiB
+  constexpr std::int64_t kTimes = 20;
+  for (const bool keep : {false, true})
+    for (const bool full : {false, true})
+      for (int streams : {1, 3}) {
+        CAPTURE(keep);
+        CAPTURE(full);
+        CAPTURE(streams);
+        const std::size_t memory = full ? std::size_t{16} << 20 : std::size_t{64} << 20;
+        auto device = fake({.streams = streams, .memory = memory});
+        SavingWorld w(*device);
+        auto out = [&](std::uint32_t node, std::uint32_t k = 0) { return w.draft.out(node, k); };
+        auto list = w.kernel("empty", {}, [](KernelContext& c) {
+          c.set_output(0, list_tensor({}));
+          return ok_status();
+        });
+        for (std::int64_t i = 0; i < kTimes; ++i) {
+          const std::string name = std::to_string(i);
+          auto large = w.value("large" + name, kLarge, float(i), list);
+          auto small = w.value("small" + name, kSmall, float(i) / 2, list);
+          list = w.push("push_large" + name, out(list), out(large), keep);
+          list = w.push("push_small" + name, out(list), out(small), keep);
+        }
+        std::vector<MemorySpace> spaces;
+        auto look = w.kernel("look", {out(list)}, [&](KernelContext& c) {
+          spaces.clear();
+          list_in(c.input(0)).for_each([&](const Tensor& t) { spaces.push_back(t.space()); });
+          c.set_output(0, c.input(0));
+          return ok_status();
+        });
+        w.draft.fetch(out(look));
+        w.make();
+        for (int again = 0; again < 2; ++again) {
+          w.start();
+          StepResult result = w.drive();
+          REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+          const List& made = list_in(std::as_const(result.fetches[0].value));
+          REQUIRE(made.size() == 2 * kTimes);
+          REQUIRE(spaces.size() == 2 * kTimes);
+          int left = 0;
+          for (std::int64_t i = 0; i < 2 * kTimes; ++i) {
+            const bool large = i % 2 == 0, host = spaces[std::size_t(i)] == MemorySpace::host;
+            if (!large) CHECK(!host);
+            left += host;
+            const Tensor& there = made.get(i);
+            const Tensor seen = device->alias(there);
+            CHECK(seen.data<float>()[seen.elements() - 1] ==
+                  (large ? float(i / 2) : float(i / 2) / 2));
+          }
+          CHECK(full ? left >= kTimes / 3 : left == 0);
+        }
+      }
 }

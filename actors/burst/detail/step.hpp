@@ -2,7 +2,7 @@
 // runs nodes, frames.cpp repeats them and keeps values for loops that go back over them, turns.cpp
 // receives what other parts of such a loop send in each iteration, calls.cpp runs functions that
 // call themselves, requests.cpp talks to the executor, tickets.cpp knows what is not done yet
-// although it was issued.
+// although it was issued, holders.cpp who holds the memory of a step that wants too much.
 #pragma once
 
 #include <utility>
@@ -90,6 +90,7 @@ struct StepState::State {
   void run_next(std::uint32_t node, bool dead);
   void run_condition(std::uint32_t node);
   void run_keep(std::uint32_t node);
+  Expected<Slot> value_to_keep(std::uint32_t keep);
   void run_kept(std::uint32_t node);
   bool truth(std::uint32_t node, std::uint32_t slot, bool& value);
   void take_to(std::uint32_t to, std::uint32_t from);
@@ -114,6 +115,13 @@ struct StepState::State {
   void leave_calls();
   void forget_waits_at_times();
 
+  // holders.cpp
+  void count_memory();
+  Status over_limit(const Status& failure);
+  std::string holders(const StepAllocator& allocator) const;
+  std::uint32_t saved_in(std::uint32_t list_slot) const;
+  std::string maker_of(std::uint32_t slot) const;
+
   // requests.cpp
   void drain();
   void handle(TensorArrival& arrival);
@@ -132,10 +140,16 @@ struct StepState::State {
   // tickets.cpp
   bool done(const Ticket& ticket);
   StreamView& view(std::uint32_t stream);
+  std::uint32_t input_slot(std::uint32_t node, std::uint32_t k) const;
   void issue_kernel(std::uint32_t node);
+  bool park_for_memory(std::uint32_t node, const Status& failure);
+  bool leaves_device(std::uint32_t slot) const;
+  Expected<Slot> copy_on_host(std::uint32_t node, const Tensor& value);
+  void issue_push(std::uint32_t node);
   Ticket ticket_of_outputs(const LoadedPlan::Node& node, Ticket before);
   bool park_unless_done(std::uint32_t node, std::uint16_t first_input, bool host_only);
   void issue_copy(std::uint32_t node);
+  Allocator& memory_in(MemorySpace space);
   Ticket copy(std::uint32_t node, const Tensor& from, const Tensor& to);
   Status place(std::uint32_t node, std::uint32_t slot, Tensor tensor);
   void issued_at(std::uint32_t node, Ticket ticket, std::uint64_t before, Ticket follows = {});
@@ -182,8 +196,9 @@ struct StepState::State {
   Spares spares;
   Spares* const recycles;  // these where there are loops, unless the device is asynchronous
   KernelPlace kernel_place;
-  std::size_t forget_at = 64;  // waits and issued work that a call looks through
-  std::vector<Issued> issued;  // asynchronous devices: in order of issue
+  StepAllocatorPtr memory, host_memory;  // that a limit holds for; else null. A CPU has one
+  std::size_t forget_at = 64;            // waits and issued work that a call looks through
+  std::vector<Issued> issued;            // asynchronous devices: in order of issue
   std::vector<StreamView> streams;
 
   // Of the burst in flight.

@@ -51,6 +51,8 @@ class LoopGradient {
   void find_needed();
   bool may_be_dead(Port port) const;
   bool is_made_again(NodeId id, int depth) const;
+  bool is_computed_again(NodeId id) const;
+  bool repeats_well(const NodeDef& node) const;
 
   void list_arguments();
   void add_lists();
@@ -77,6 +79,7 @@ class LoopGradient {
   const NodeDef loop_;
   const std::string function_;  // the body
   const std::size_t variables_;
+  const bool saves_values_;
   Tape tape_;
   GraphBuilder& g_;  // of the tape
   std::vector<Inner> inner_;

@@ -1,0 +1,147 @@
+// A step that wants more memory than it may hold: who holds it.
+#include <algorithm>
+#include <unordered_set>
+
+#include "troupe/actors/burst/detail/step.hpp"
+#include "troupe/core/byte_count.hpp"
+#include "troupe/core/list.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t kMostTold = 5;
+constexpr int kDeepestList = 64;
+
+struct Holder {
+  std::uint32_t slot = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t values = 0;  // of a list; 0: it is a tensor
+};
+
+// Adds up what values hold, each buffer once.
+class Census {
+ public:
+  explicit Census(const StepAllocator& allocator) : allocator_(allocator) {}
+
+  void visit(std::uint32_t slot, const Tensor& value) {
+    Holder holder{.slot = slot};
+    if (value.dtype() == DType::list) holder.values = std::uint64_t(list_in(value).size());
+    holder.bytes = bytes_of(value, 0);
+    if (holder.bytes > 0) holders_.push_back(holder);
+  }
+  std::vector<Holder> largest() {
+    std::stable_sort(holders_.begin(), holders_.end(),
+                     [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+    if (holders_.size() > kMostTold) holders_.resize(kMostTold);
+    return std::move(holders_);
+  }
+
+ private:
+  std::uint64_t bytes_of(const Tensor& value, int depth) {
+    if (!value.buffer()) return 0;
+    if (value.dtype() != DType::list) {
+      const bool counted = allocator_.counts(value.buffer());
+      return counted && seen_.insert(value.buffer().data()).second ? value.buffer().size() : 0;
+    }
+    std::uint64_t bytes = 0;
+    if (depth < kDeepestList)
+      list_in(value).for_each(
+          [&](const Tensor& element) { bytes += bytes_of(element, depth + 1); });
+    return bytes;
+  }
+
+  const StepAllocator& allocator_;
+  std::unordered_set<const void*> seen_;
+  std::vector<Holder> holders_;
+};
+
+}  // namespace
+
+// From now on what the step takes counts.
+void StepState::State::count_memory() {
+  memory.reset(), host_memory.reset();
+  if (input.memory) {
+    memory.reset(new StepAllocator(device.allocator(), input.memory));
+    if (program->asynchronous())
+      host_memory.reset(new StepAllocator(device.host_allocator(), input.memory));
+  }
+  kernel_place.memory = memory ? memory.get() : nullptr;
+  kernel_place.host_memory = host_memory ? host_memory.get() : memory.get();
+}
+
+// What is said of a node that was refused memory.
+Status StepState::State::over_limit(const Status& failure) {
+  if (!memory || failure.code() != Code::resource_exhausted) return failure;
+  std::uint64_t refused = memory->take_refusal();
+  if (refused == 0 && host_memory) refused = host_memory->take_refusal();
+  if (refused == 0) return failure;
+  const StepMemory& all = memory->memory();
+  return resource_exhausted(
+      "the step holds " + byte_count_text(all.used()) + " in this process and wants " +
+      byte_count_text(refused) + " more, where it may hold " + byte_count_text(all.limit()) +
+      " (step_memory); on this device the most is held by " + holders(*memory));
+}
+
+// Of lists first: what a loop saved stays longer than the slot that it was made in.
+std::string StepState::State::holders(const StepAllocator& allocator) const {
+  Census census(allocator);
+  const auto visit_all = [&](bool lists) {
+    const auto visit = [&](std::uint32_t slot, const Tensor& value) {
+      if (value.buffer() && (value.dtype() == DType::list) == lists) census.visit(slot, value);
+    };
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) visit(slot, slots[slot].tensor);
+    for (const auto& [slot, value] : call_stack.slots) visit(slot, value.tensor);
+    for (std::size_t i = 0; i < carried.size(); ++i) visit(kNoNode, carried[i].tensor);
+  };
+  visit_all(true);
+  visit_all(false);
+  std::string text;
+  for (const Holder& holder : census.largest()) {
+    if (!text.empty()) text += ", ";
+    text += byte_count_text(holder.bytes) + " by ";
+    const std::uint32_t saved = holder.values > 0 ? saved_in(holder.slot) : kNoNode;
+    if (holder.values > 0) text += std::to_string(holder.values) + " values ";
+    if (holder.values > 0) text += saved == kNoNode ? "in the list " : "that were saved of ";
+    text += maker_of(saved == kNoNode ? holder.slot : saved);
+  }
+  return text.empty() ? "nobody" : text;
+}
+
+// The slot whose values a list holds, one for each iteration or call: found by going back from the
+// list to where somebody pushes onto it. kNoNode: nobody does.
+std::uint32_t StepState::State::saved_in(std::uint32_t list) const {
+  const Plan& plan = program->plan();
+  std::unordered_set<std::uint32_t> seen;
+  for (;;) {
+    const bool again = !seen.insert(list).second;
+    const std::uint32_t i = list == kNoNode ? kNoNode : program->producer(list);
+    if (i == kNoNode) return kNoNode;
+    const LoadedPlan::Node& node = nodes[i];
+    const std::uint32_t k = list - node.first_slot;
+    if (node.role == Role::loop_body) {
+      // Of a loop that takes values off the list the next one leads back here.
+      const PlanFrame& frame = plan.frames[node.frame];
+      const bool given = again || k >= frame.variables;
+      list = given ? input_slot(frame.loop, 1 + k) : input_slot(frame.next, 1 + k);
+    } else if (again || node.inputs == 0) {
+      return kNoNode;
+    } else if (program->pushes(i)) {
+      return input_slot(i, 1);
+    } else {
+      const bool loop = node.role == Role::loop;
+      list =
+          loop ? input_slot(plan.frames[program->frame_of_loop(i)].next, 1 + k) : input_slot(i, 0);
+    }
+  }
+}
+
+// "'net/conv' (Conv2D, net.cpp:12)".
+std::string StepState::State::maker_of(std::uint32_t slot) const {
+  const std::uint32_t node = slot == kNoNode ? kNoNode : program->producer(slot);
+  if (node == kNoNode) return "what is on its way";
+  const PlanInfo& info = program->plan().info[node];
+  const std::string site = info.def.site.known() ? ", " + info.def.site.text() : "";
+  return "'" + info.name + "' (" + info.def.op + site + ")";
+}
+
+}  // namespace troupe
