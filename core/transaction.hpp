@@ -54,6 +54,13 @@ struct DatasetPlace {
   friend bool operator==(const DatasetPlace&, const DatasetPlace&) = default;
 };
 
+// What a run is given of a dataset of which it takes as many elements as it likes: all that nobody
+// has used, the last entry of `given` and what is behind it included. The i-th of these.
+inline std::uint64_t element_number(const std::vector<std::uint64_t>& given, std::uint64_t i) {
+  const std::uint64_t last = given.size() - 1;
+  return i < last ? given[i] : given.back() + (i - last);
+}
+
 // Where a job stands between two runs.
 struct JobPlace {
   CommitNumber decided = 0;            // the last commit
@@ -205,6 +212,8 @@ struct PartitionDone {
   std::vector<ResourceWrites> writes;
   Uses uses;
   CommitNumber fast_committed = 0;
+  // Of each dataset, as START named them, how many of the elements it has come to use.
+  std::vector<std::uint64_t> elements;
 };
 
 }  // namespace troupe

@@ -93,8 +93,9 @@ struct External {
   bool fills = false;
 };
 
-// How the contributions of logical replicas to one write become one.
-enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2 };
+// How the contributions of logical replicas to one write become one. `each`: they do not, the rule
+// is applied to one after the other, and their operands need not be of one shape.
+enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2, each = 3 };
 
 // The definition. Written with designated initialisers:
 //   {.name = "MatMul", .in = {"a", "b"}, .out = {"product"}, .types = "f32 f64",

@@ -177,8 +177,11 @@ void Coordinator::admit(Instant now, Outputs& out) {
   }));
   if (active >= options_.max_active) return;
   for (const RunId& id : runs_where([](const Run& r) { return r.phase == Phase::queued; })) {
-    if (active++ >= options_.max_active) return;
-    start(runs_.at(id), false, now, out);
+    if (active >= options_.max_active) return;
+    Run& run = runs_.at(id);
+    if (!places_.free(run.step->datasets)) continue;
+    ++active;
+    start(run, false, now, out);
   }
 }
 
@@ -236,6 +239,17 @@ std::uint64_t Coordinator::pick_random_index(const Run& run) const {
 void Coordinator::take_elements(Run& run) {
   if (run.with_place) run.place = {decided_, places_.places()};
   if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
+}
+
+// By dataset of the step; partitions that use one together count its elements alike.
+std::vector<std::uint64_t> Coordinator::used_elements(const Run& run) {
+  std::vector<std::uint64_t> used(run.step->datasets.size(), 0);
+  for (const auto& [p, done] : run.done) {
+    const std::vector<std::uint32_t>& datasets = run.step->partitions[p].datasets;
+    for (std::size_t i = 0; i < datasets.size() && i < done.elements.size(); ++i)
+      used[datasets[i]] = std::max(used[datasets[i]], done.elements[i]);
+  }
+  return used;
 }
 
 void Coordinator::send_starts(const Run& run, Outputs& out) const {
@@ -337,7 +351,8 @@ void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, In
 void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instant now,
                          Outputs& out) {
   Answer reply{run.id, std::move(status), {}, committed, {}};
-  places_.end(run.step->datasets, run.elements, reply.status.ok() || committed != 0);
+  places_.end(run.step->datasets, run.elements, reply.status.ok() || committed != 0,
+              used_elements(run));
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     for (auto& [p, done] : run.done)

@@ -74,7 +74,8 @@ std::string step_name(const RunId& run);
 // A run that others have overtaken `patience` times has the numbers to itself until it is over, or
 // waits for a queue: it is done once more at most for each run before it that is in that place.
 //
-// A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces).
+// A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces),
+// and waits for that while another one holds such a dataset as a whole.
 class Coordinator {
  public:
   struct Options {
@@ -288,6 +289,7 @@ class Coordinator {
   void start(Run& run, bool keep_marks, Instant now, Outputs& out);
   bool may_grant(const Run& run) const;
   void take_elements(Run& run);
+  static std::vector<std::uint64_t> used_elements(const Run& run);
   void send_starts(const Run& run, Outputs& out) const;
   std::uint64_t pick_random_index(const Run& run) const;
   void all_done(Run& run, Instant now, Outputs& out);

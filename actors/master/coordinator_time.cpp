@@ -162,6 +162,8 @@ std::string Coordinator::text() const {
       text += ", " + std::to_string(run.done.size()) + " of " +
               std::to_string(run.step->partitions.size()) + " partitions done";
     if (run.waiting) text += ", waits for a queue";
+    if (run.phase == Phase::queued && !places_.free(run.step->datasets))
+      text += ", waits for the run whose loops take elements of its dataset";
     if (run.conflicts > 0) text += ", overtaken " + std::to_string(run.conflicts) + " times";
     if (run.grant != 0) text += ", holds number " + std::to_string(run.grant);
     text += "\n";

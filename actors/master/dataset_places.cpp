@@ -1,5 +1,6 @@
 #include "troupe/actors/master/dataset_places.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace troupe {
@@ -15,11 +16,24 @@ void trim(std::uint64_t& next, std::set<std::uint64_t>& left) {
 
 }  // namespace
 
+bool DatasetPlaces::free(const std::vector<Share>& shares) const {
+  return std::none_of(shares.begin(), shares.end(), [&](const Share& share) {
+    const auto place = places_.find(share.dataset);
+    return place != places_.end() && place->second.open;
+  });
+}
+
 DatasetPlaces::Elements DatasetPlaces::take(const std::vector<Share>& shares) {
   Elements taken;
   for (const Share& share : shares) {
     Place& place = places_[share.dataset];
     auto& elements = taken.emplace_back();
+    if (share.open) {
+      place.open = true;
+      elements.assign(place.left.begin(), place.left.end());
+      elements.push_back(place.next);
+      continue;
+    }
     while (elements.size() < share.elements)
       elements.push_back(place.left.empty() ? place.next++
                                             : place.left.extract(place.left.begin()).value());
@@ -28,13 +42,27 @@ DatasetPlaces::Elements DatasetPlaces::take(const std::vector<Share>& shares) {
   return taken;
 }
 
-void DatasetPlaces::end(const std::vector<Share>& shares, const Elements& elements, bool used) {
+void DatasetPlaces::end(const std::vector<Share>& shares, const Elements& elements, bool used,
+                        const std::vector<std::uint64_t>& counts) {
   for (std::size_t i = 0; i < elements.size(); ++i) {
     Place& place = places_[shares[i].dataset];
-    for (std::uint64_t element : elements[i])
-      if (place.held.erase(element) > 0 && !used) place.left.insert(element);
-    trim(place.next, place.left);
+    if (shares[i].open) {
+      place.open = false;
+      if (used && i < counts.size()) use(place, elements[i], counts[i]);
+    } else {
+      for (std::uint64_t element : elements[i])
+        if (place.held.erase(element) > 0 && !used) place.left.insert(element);
+    }
+    if (!place.open) trim(place.next, place.left);
   }
+}
+
+// Others have left some meanwhile, and taken none.
+void DatasetPlaces::use(Place& place, const std::vector<std::uint64_t>& given,
+                        std::uint64_t count) {
+  const std::uint64_t again = std::min<std::uint64_t>(count, given.size() - 1);
+  for (std::uint64_t i = 0; i < again; ++i) place.left.erase(given[i]);
+  place.next += count - again;
 }
 
 std::vector<DatasetPlace> DatasetPlaces::places() const {
@@ -65,7 +93,7 @@ Status DatasetPlaces::rewind(const std::vector<Share>& shares) {
   if (shares.empty()) return invalid_argument("the step reads no dataset");
   for (const Share& share : shares) {
     auto place = places_.find(share.dataset);
-    if (place != places_.end() && !place->second.held.empty())
+    if (place != places_.end() && (place->second.open || !place->second.held.empty()))
       return failed_precondition("dataset '" + share.dataset.name +
                                  "' cannot begin anew: a run is reading it");
   }
@@ -75,7 +103,7 @@ Status DatasetPlaces::rewind(const std::vector<Share>& shares) {
 
 std::size_t DatasetPlaces::held() const {
   std::size_t n = 0;
-  for (const auto& [dataset, place] : places_) n += place.held.size();
+  for (const auto& [dataset, place] : places_) n += place.held.size() + (place.open ? 1 : 0);
   return n;
 }
 

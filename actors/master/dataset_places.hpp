@@ -24,19 +24,27 @@ namespace troupe {
 //   - runs that one client issues one after the other, each after the end of the one before, use
 //     0, 1, 2, ... in order. One that fails past the end of a finite dataset changes nothing: the
 //     next one fails there, too.
+// A run whose loops take elements holds the whole dataset until it is over, since only then it is
+// known how many it has used: those that nobody has, from the lowest on. Runs that take elements
+// of that dataset start after it.
 class DatasetPlaces {
  public:
   // What runs of a step take.
   struct Share {
     DatasetName dataset;
     std::uint32_t elements = 1;  // one for each replica
+    bool open = false;           // as many as it likes, in rounds of so many
   };
-  // Per share, the numbers of its elements, ascending.
+  // Per share, the numbers of its elements, ascending; of an open one see element_number.
   using Elements = std::vector<std::vector<std::uint64_t>>;
 
+  // No run holds one of them as a whole.
+  bool free(const std::vector<Share>& shares) const;
+  // REQUIRES: they are free.
   Elements take(const std::vector<Share>& shares);
-  // The run that took them is over.
-  void end(const std::vector<Share>& shares, const Elements& elements, bool used);
+  // The run that took them is over. `used`: it ended well, having used so many of each open share.
+  void end(const std::vector<Share>& shares, const Elements& elements, bool used,
+           const std::vector<std::uint64_t>& counts = {});
 
   // Counting only what runs that ended well have used. Datasets at their beginning are left out.
   std::vector<DatasetPlace> places() const;
@@ -49,13 +57,15 @@ class DatasetPlaces {
   // a run that is under way has taken elements of one; invalid_argument when there are none.
   Status rewind(const std::vector<Share>& shares);
 
-  std::size_t held() const;  // elements that runs under way have taken
+  std::size_t held() const;  // elements that runs under way have taken; a whole dataset is one
 
  private:
   struct Place {
     std::uint64_t next = 0;              // all below are used, held or left
     std::set<std::uint64_t> left, held;  // by failed runs; by runs under way
+    bool open = false;                   // a run holds `left` and all from `next` on
   };
+  static void use(Place& place, const std::vector<std::uint64_t>& given, std::uint64_t count);
   std::map<DatasetName, Place> places_;
 };
 

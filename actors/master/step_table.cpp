@@ -52,11 +52,12 @@ bool fast_path(const CompiledGraph& graph) {
 }
 
 // The dataset's place among those of the step. One that several partitions read is one.
-std::uint32_t share(StepShape& shape, const ResourceRef& resource, std::uint32_t elements) {
+std::uint32_t share(StepShape& shape, const ResourceRef& resource, const DatasetRead& read) {
   const DatasetName name{resource.container, resource.name};
   auto at = std::find_if(shape.datasets.begin(), shape.datasets.end(),
                          [&](const auto& known) { return known.dataset == name; });
-  if (at == shape.datasets.end()) at = shape.datasets.insert(at, {name, elements});
+  if (at == shape.datasets.end()) at = shape.datasets.insert(at, {name, read.elements});
+  at->open = at->open || read.open;
   return std::uint32_t(at - shape.datasets.begin());
 }
 
@@ -88,6 +89,26 @@ Status check_fetch(const StepShape::Fetch& wanted, const std::vector<Fetched>& f
   return ok_status();
 }
 
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;  // of a dataset
+
+// How many elements it has used of each dataset: of those of a run's own all, of others whole
+// rounds.
+Status check_elements(const StepShape& step, const StepShape::Partition& partition,
+                      const std::vector<std::uint64_t>& used) {
+  if (used.size() != partition.datasets.size())
+    return internal_error(fmt::format("elements of {} datasets instead of {}", used.size(),
+                                      partition.datasets.size()));
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const DatasetPlaces::Share& share = step.datasets[partition.datasets[i]];
+    const bool possible = share.open ? used[i] % share.elements == 0 && used[i] <= kMostElements
+                                     : used[i] == share.elements;
+    if (!possible)
+      return internal_error(
+          fmt::format("{} elements of dataset '{}' used", used[i], share.dataset.name));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Status check_done(const StepShape& step, const PartitionDone& message) {
@@ -104,6 +125,7 @@ Status check_done(const StepShape& step, const PartitionDone& message) {
       return internal_error(fmt::format("resource {} is named twice", resource.index));
   }
   if (!message.status.ok()) return ok_status();
+  TROUPE_TRY(check_elements(step, partition, message.elements));
   for (const StepShape::Fetch& fetch : partition.fetches)
     TROUPE_TRY(check_fetch(fetch, message.fetches));
   if (message.fetches.size() != partition.fetches.size())
@@ -132,8 +154,7 @@ std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
       partition.fetches.push_back(fetch_of(graph.plans[p], fetch));
     shape->may_write |= graph.plans[p].writes;
     for (const DatasetRead& read : dataset_reads(graph.plans[p]))
-      partition.datasets.push_back(
-          share(*shape, graph.plans[p].resources[read.resource], read.elements));
+      partition.datasets.push_back(share(*shape, graph.plans[p].resources[read.resource], read));
   }
   shape->fast_path = fast_path(graph);
   return shape;

@@ -66,7 +66,7 @@ Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Tensor
 }
 
 bool joins(const WriteReduction& reduction) {
-  return reduction.contributions.size() > 1 && reduction.rule->combine != Combine::first;
+  return reduction.contributions.size() > 1 && joins_operands(reduction.rule->combine);
 }
 
 Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& device, Lanes& lanes) {
@@ -84,6 +84,14 @@ Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& dev
   return operands;
 }
 
+// The operands of each time that the rule is applied.
+Expected<std::vector<std::vector<Tensor>>> applications_of(WriteReduction& reduction,
+                                                           Device& device, Lanes& lanes) {
+  if (reduction.rule->combine == Combine::each) return std::move(reduction.contributions);
+  TROUPE_TRY(std::vector<Tensor> operands, operands_of(reduction, device, lanes));
+  return std::vector<std::vector<Tensor>>{std::move(operands)};
+}
+
 // What an update is about to change while somebody else may look at it moves to its room. Without
 // any the kernel makes a copy; in a device's memory that is what the room is given back for.
 void make_own(Tensor& value, bool& may_overwrite, Tensor& room) {
@@ -96,11 +104,10 @@ void make_own(Tensor& value, bool& may_overwrite, Tensor& room) {
   may_overwrite = true;
 }
 
-Status apply(WriteReduction& reduction, std::vector<Tensor>& values,
-             std::vector<bool>& may_overwrite, std::vector<Tensor>& room, Device& device,
-             Lanes& lanes) {
+Status apply(const WriteReduction& reduction, std::vector<Tensor> operands,
+             std::vector<Tensor>& values, std::vector<bool>& may_overwrite,
+             std::vector<Tensor>& room, Device& device, Lanes& lanes) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
-  TROUPE_TRY(std::vector<Tensor> operands, operands_of(reduction, device, lanes));
   if (!assigns(rule))
     for (std::uint32_t t : reduction.targets) {
       bool own = may_overwrite[t];
@@ -140,7 +147,11 @@ Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targe
   auto check = [&](std::size_t input, DType is, std::string_view variable) -> Status {
     const ArgSpec& arg = rule.op_info->in[input];
     const bool fixed = arg.kind == ArgSpec::Kind::fixed && arg.dtype != DType::resource;
-    const DType wanted = fixed ? arg.dtype : rule.op_info->held_by(arg, rule.attrs);
+    const auto own = rule.attrs.find(arg.type_attr);  // of an operand
+    const bool has_own = arg.kind == ArgSpec::Kind::attr && own != rule.attrs.end();
+    const DType wanted = fixed     ? arg.dtype
+                         : has_own ? *own->second.get<DType>()
+                                   : rule.op_info->held_by(arg, rule.attrs);
     if (is == wanted) return ok_status();
     return invalid_argument(
         fmt::format("node '{}': the {} of {} must be {}, not {}{}", rule.node, arg.name, rule.op,
@@ -192,7 +203,9 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
     inputs.push_back(
         {DType::resource, target.initialised ? PartialShape(target.shape) : target.declared});
   }
-  for (const Tensor& operand : write.operands) inputs.push_back({operand.dtype(), operand.shape()});
+  for (const Tensor& operand : write.operands)
+    inputs.push_back({operand.dtype(), operand.shape(),
+                      operand.space() == MemorySpace::host ? &operand : nullptr});
   if (inputs.size() != rule.op_info->in.size())
     return internal_error(fmt::format("node '{}': {} takes {} inputs, not {}", rule.node, rule.op,
                                       rule.op_info->in.size(), inputs.size()));
@@ -209,7 +222,8 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
     targets.front().shape = value.shape();
   } else {
     for (std::size_t o = 0; o < write.operands.size(); ++o)
-      if (rule.reduced[o] && write.operands[o].shape() != first.shape)
+      if (rule.reduced[o] && rule.combine != Combine::each &&
+          write.operands[o].shape() != first.shape)
         return invalid_argument(
             fmt::format("node '{}': the {} of variable {} must be {}{}, not {}{}", rule.node,
                         rule.op_info->in[targets.size() + o].name, first.name,
@@ -252,9 +266,12 @@ Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& devic
     room.push_back(std::move(v.room));
   }
   for (WriteReduction& reduction : task.reductions) {
-    TROUPE_TRY(apply(reduction, values, may_overwrite, room, device, lanes));
-    // What a rule made belongs to this task alone.
-    for (std::uint32_t t : reduction.targets) may_overwrite[t] = true;
+    TROUPE_TRY(auto applications, applications_of(reduction, device, lanes));
+    for (std::vector<Tensor>& operands : applications) {
+      TROUPE_TRY(apply(reduction, std::move(operands), values, may_overwrite, room, device, lanes));
+      // What a rule made belongs to this task alone.
+      for (std::uint32_t t : reduction.targets) may_overwrite[t] = true;
+    }
   }
   return values;
 }

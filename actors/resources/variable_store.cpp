@@ -99,7 +99,7 @@ Status VariableStore::check_contribution(const LoggedWrite& write, const Attempt
     for (std::size_t i = 0; same && i < first.size(); ++i)
       same =
           first[i].dtype() == write.operands[i].dtype() &&
-          (write.rule->combine == Combine::first || first[i].shape() == write.operands[i].shape());
+          (!joins_operands(write.rule->combine) || first[i].shape() == write.operands[i].shape());
     if (!same) return invalid_argument("the replicas' contributions differ in type or shape");
   }
   return ok_status();

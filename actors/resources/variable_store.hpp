@@ -30,6 +30,10 @@ struct UpdateRule {
   std::vector<std::string> targets;  // the variables it changes, in the op's order, distinct
 };
 
+inline bool joins_operands(Combine combine) {
+  return combine == Combine::sum || combine == Combine::mean;
+}
+
 // One contribution: (rule, gradient or rows or value) under its key.
 struct LoggedWrite {
   WriteKey key;

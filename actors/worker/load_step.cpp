@@ -56,8 +56,10 @@ std::vector<DatasetRead> dataset_reads(const Plan& plan) {
     if (plan.resources[r].kind == "dataset") reads.push_back({r, 1});
   for (const PlanInfo& info : plan.info)
     for (DatasetRead& read : reads) {
+      if (info.resource != read.resource) continue;
+      if (info.external && info.external->verb == "at") read.open = true;
       auto replicas = info.def.attrs.find("replicas");
-      if (info.resource != read.resource || replicas == info.def.attrs.end()) continue;
+      if (replicas == info.def.attrs.end()) continue;
       if (const std::int64_t* n = replicas->second.get<std::int64_t>())
         read.elements = std::max(read.elements, std::uint32_t(std::max<std::int64_t>(1, *n)));
     }

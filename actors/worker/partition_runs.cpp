@@ -51,6 +51,8 @@ void PartitionRuns::start(Start start, Outputs& out) {
   attempt.info = start.attempt;
   attempt.grant = start.grant;
   attempt.elements = std::move(start.elements);
+  for (const DatasetRead& read : setup_.datasets)
+    attempt.used.push_back(read.open ? 0 : read.elements);
   attempt.step = std::move(step);
   attempt.outbox = std::move(outbox);
   if (line()) attempt.began_ns = Trace::now_ns();
@@ -62,9 +64,9 @@ void PartitionRuns::start(Start start, Outputs& out) {
 }
 
 Status PartitionRuns::check_elements(const Start& start) const {
-  const bool fit = std::equal(
-      setup_.datasets.begin(), setup_.datasets.end(), start.elements.begin(), start.elements.end(),
-      [](const DatasetRead& read, const auto& given) { return read.elements == given.size(); });
+  const bool fit = std::equal(setup_.datasets.begin(), setup_.datasets.end(),
+                              start.elements.begin(), start.elements.end(),
+                              [](const DatasetRead&, const auto& given) { return !given.empty(); });
   if (fit) return ok_status();
   return invalid_argument("the step was not started with the elements that its datasets give");
 }
@@ -131,6 +133,7 @@ void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult res
   for (const auto& [id, mine] : writes) done.writes.push_back(mine);
   done.uses = std::move(attempt.uses);
   done.fast_committed = attempt.committed;
+  done.elements = std::move(attempt.used);
   if (attempt.began_ns != 0 && line())
     line()->record({.kind = Span::Kind::run, .name = "partition", .run = attempt.info.run.n},
                    attempt.began_ns, Trace::now_ns());
@@ -292,7 +295,7 @@ ResourceRequest PartitionRuns::request_of(const Attempt& attempt, std::uint32_t 
   return request;
 }
 
-ResourceRequest::Item PartitionRuns::item_of(const Attempt& attempt, RequestItem& item) const {
+ResourceRequest::Item PartitionRuns::item_of(Attempt& attempt, RequestItem& item) const {
   const Plan& plan = setup_.program->plan();
   ResourceRequest::Item out;
   out.node = &plan.info[item.node];
@@ -305,18 +308,25 @@ ResourceRequest::Item PartitionRuns::item_of(const Attempt& attempt, RequestItem
     out.key.replica = write->second.replica;
   }
   out.key.iterations.assign(item.tag.iterations().begin(), item.tag.iterations().end());
-  give_element(attempt, out);
+  give_element(attempt, item, out);
   out.operands = std::move(item.operands);
   return out;
 }
 
-// Of a dataset: the element that START gave this node's replica.
-void PartitionRuns::give_element(const Attempt& attempt, ResourceRequest::Item& item) const {
+// Of a dataset: of the elements that START gave this node's replica the only one, or, in a loop,
+// the one of the round that the node is told.
+void PartitionRuns::give_element(Attempt& attempt, const RequestItem& asked,
+                                 ResourceRequest::Item& item) const {
   for (std::size_t d = 0; d < setup_.datasets.size(); ++d) {
-    if (setup_.datasets[d].resource != item.node->resource) continue;
-    const auto& elements = attempt.elements[d];
-    item.position = elements[elements.size() > 1 ? item.replica() : 0];
-    item.elements = elements.size();
+    const DatasetRead& read = setup_.datasets[d];
+    if (read.resource != item.node->resource) continue;
+    const bool in_rounds = !asked.operands.empty();
+    const std::uint64_t round =
+        in_rounds ? std::uint64_t(asked.operands[0].item<std::int64_t>()) : 0;
+    const std::uint64_t replica = read.elements > 1 ? item.replica() : 0;
+    item.position = element_number(attempt.elements[d], round * read.elements + replica);
+    item.elements = read.elements;
+    attempt.used[d] = std::max(attempt.used[d], (round + 1) * read.elements);
   }
 }
 

@@ -36,6 +36,7 @@ struct WriteInfo {
 struct DatasetRead {
   std::uint32_t resource = 0;
   std::uint32_t elements = 1;  // that a run takes: one for each replica
+  bool open = false;           // as many as its loops ask for, in rounds of so many
 };
 
 // What all attempts at a partition share. Immutable.
@@ -130,6 +131,7 @@ class PartitionRuns {
     AttemptInfo info;
     CommitNumber grant = 0;
     std::vector<std::vector<std::uint64_t>> elements;
+    std::vector<std::uint64_t> used;  // of these, how many
     std::shared_ptr<StepState> step;
     std::shared_ptr<StepOutbox> outbox;
     bool bursting = false;
@@ -158,8 +160,8 @@ class PartitionRuns {
   void committed(Attempt& attempt, ResourceAnswer answer, Outputs& out);
   void ask(Attempt& attempt, StepRequest request, Outputs& out);
   ResourceRequest request_of(const Attempt& attempt, std::uint32_t id) const;
-  ResourceRequest::Item item_of(const Attempt& attempt, RequestItem& item) const;
-  void give_element(const Attempt& attempt, ResourceRequest::Item& item) const;
+  ResourceRequest::Item item_of(Attempt& attempt, RequestItem& item) const;
+  void give_element(Attempt& attempt, const RequestItem& asked, ResourceRequest::Item& item) const;
   void note_use(Attempt& attempt, const RequestItem& item) const;
   void note_answer(Attempt& attempt, const ResourceAnswer& answer) const;
   void commit_held(Attempt& attempt, Outputs& out);

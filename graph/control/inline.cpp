@@ -12,6 +12,8 @@ namespace {
 // Nodes, edges and every 64 bytes of names that inlining may make: functions that call each other
 // twice a level would fill any memory.
 constexpr std::size_t kMostWork = std::size_t{1} << 20;
+// Where that is not enough, functions that would take as much are called.
+constexpr std::size_t kMostCopied = std::size_t{1} << 12;
 // Calls in bodies in bodies.
 constexpr std::size_t kDeepest = 200;
 
@@ -23,6 +25,7 @@ constexpr std::size_t kDeepestAsking = 8;
 Inliner::Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out)
     : functions_(functions), recursion_(find_recursion(functions, ops)), ops_(ops), out_(out) {
   for (const FunctionDef& f : functions_) by_name_.emplace(f.name, &f);
+  called_.assign(functions_.size(), false);
   frames_.emplace_back();
 }
 
@@ -85,6 +88,40 @@ Status Inliner::in_budget(std::size_t more, const std::string& what) {
   if (work_ <= kMostWork) return ok_status();
   return resource_exhausted("with " + what + " the step has more than " +
                             std::to_string(kMostWork) + " nodes and edges of functions");
+}
+
+void Inliner::choose_calls(const std::vector<NodeDef>& nodes) {
+  std::vector<std::size_t> copied = sizes(kMostWork);
+  std::size_t all = 0;
+  for (const NodeDef& node : nodes)
+    if (role_of(node, ops_) == Role::call) all += size_of(node, copied);
+  if (all > kMostWork / 2) sizes(kMostCopied);
+}
+
+// By function, with those in it that are not called. Those that take more are called where they can
+// be.
+std::vector<std::size_t> Inliner::sizes(std::size_t most) {
+  std::vector<std::size_t> out(functions_.size(), 1);
+  for (std::size_t f : recursion_.inner_first) {
+    for (const NodeDef& node : functions_[f].nodes) {
+      out[f] += 1 + node.inputs.size() + node.control.size();
+      if (role_of(node, ops_) == Role::call) out[f] += size_of(node, out);
+    }
+    out[f] = std::min(out[f], 2 * kMostWork);
+    if (most < kMostWork && out[f] > most && recursion_.stays_in_place[f]) called_[f] = true;
+  }
+  return out;
+}
+
+std::size_t Inliner::size_of(const NodeDef& call, const std::vector<std::size_t>& sizes) const {
+  std::size_t size = 0;
+  for (const std::string& name : functions_of(call)) {
+    const auto at = by_name_.find(name);
+    if (at == by_name_.end()) continue;
+    const auto f = std::size_t(at->second - functions_.data());
+    size += call.op == "Call" && (called_[f] || recursion_.calls_itself[f]) ? 1 : sizes[f];
+  }
+  return size;
 }
 
 // What a body takes: its nodes and edges, and names that grow with each level.
@@ -207,11 +244,11 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
   }
   if (op.role == Role::external && region_)
     return in_node(unimplemented(body.op + " in " + called(*in.function) +
-                                 ", which is called by itself: variables, queues, datasets and "
-                                 "files are asked for outside; pass values"),
+                                 ", which is called by itself: queues, datasets and files are "
+                                 "asked for outside; pass values"),
                    body);
   if (op.role == Role::external && place.frame != 0) TROUPE_TRY(check_in_loop(body, place));
-  if (op.external.resource == "dataset" && place.pivot != kNoNode)
+  if (op.external.resource == "dataset" && place.pivot != kNoNode && body.op != kElementAtOp)
     return in_node(unimplemented("elements of a dataset are taken whether or not a branch is; take "
                                  "them outside of it"),
                    body);
@@ -254,9 +291,10 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
 
 // A loop asks queues, one iteration after the other; its number is a part of the request.
 Status Inliner::check_in_loop(const NodeDef& node, const Place& place) const {
+  if (node.op == kElementAtOp) return ok_status();
   if (op_of(node, ops_).def.external.resource != "queue")
-    return in_node(unimplemented(node.op + " in a loop: what asks for datasets or files stands "
-                                           "outside of loops"),
+    return in_node(unimplemented(node.op + " in a loop: what asks for files stands outside of "
+                                           "loops"),
                    node);
   std::size_t depth = 0;
   for (std::uint32_t f = place.frame; f != 0; f = frames_[f].parent) ++depth;

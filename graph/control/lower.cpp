@@ -33,6 +33,7 @@ class Lowering {
 
   Status run() {
     const auto& nodes = step_.graph.nodes;
+    inliner_.choose_calls(nodes);
     for (NodeId id = 0; id < nodes.size(); ++id) {
       const Role role = role_of(nodes[id], ops_);
       is_switch_[id] = role == Role::switch_;

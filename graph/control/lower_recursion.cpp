@@ -8,7 +8,8 @@
 namespace troupe::detail {
 
 bool Inliner::stays(const FunctionDef& f, const std::vector<Value>& inputs) const {
-  return recursion_.calls_itself[std::size_t(&f - functions_.data())] ||
+  const auto at = std::size_t(&f - functions_.data());
+  return recursion_.calls_itself[at] || called_[at] ||
          std::any_of(inputs.begin(), inputs.end(), [&](const Value& v) {
            return v.run != kNoRun && member_of_run(v.run) != nullptr;
          });
@@ -72,26 +73,35 @@ Lowered Inliner::call_of(RecursiveFunction& member, NodeId made, const Place& in
   return out;
 }
 
-// Values are handed on from call to call; a handle is not, since nothing asks for what it is of.
+// A handle on a resource, which is the same in all calls that reach it, and not handed on: nothing
+// in them asks for what it is of.
+bool Inliner::is_bound(const Value& value) const {
+  return value.run == kNoRun && is_handle(role_of(out_.graph().nodes[value.port.node], ops_));
+}
+
 Status Inliner::check_passed(const NodeDef& call, const FunctionDef& f,
                              const std::vector<Value>& inputs) const {
   if (inputs.size() != f.arguments.size())
     return in_node(invalid_argument(called(f) + " takes " + std::to_string(f.arguments.size()) +
                                     " arguments, not " + std::to_string(inputs.size())),
                    call);
-  for (const Value& value : inputs) {
-    if (value.run != kNoRun) {
-      if (member_of_run(value.run)) continue;
-      return in_node(invalid_argument("what another kind of call saved is passed to " + called(f)),
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Value& value = inputs[i];
+    const NodeDef& argument = f.nodes[f.arguments[i]];
+    if (is_bound(value) && argument.op == kArgumentOp) {
+      const NodeDef& source = out_.graph().nodes[value.port.node];
+      return in_node(unimplemented(called(f) + ": its argument '" + argument.name +
+                                   "' takes values, not the handle '" + source.name + "' (" +
+                                   source.site.text() + ")"),
                      call);
     }
-    const NodeDef& source = out_.graph().nodes[value.port.node];
-    if (is_handle(role_of(source, ops_)))
+    if (!is_bound(value) && argument.op != kArgumentOp)
       return in_node(
-          unimplemented(called(f) + " calls itself, so it takes values, not the handle '" +
-                        source.name + "' (" + source.site.text() +
-                        "); read it outside and pass its value"),
+          invalid_argument(called(f) + ": argument '" + argument.name + "' must be a handle"),
           call);
+    if (value.run == kNoRun || member_of_run(value.run)) continue;
+    return in_node(invalid_argument("what another kind of call saved is passed to " + called(f)),
+                   call);
   }
   return ok_status();
 }
@@ -115,10 +125,13 @@ Status Inliner::check_device(const NodeDef& node) {
 Expected<RecursiveFunction*> Inliner::member_of(Region& region, const FunctionDef& f,
                                                 const std::vector<Value>& inputs,
                                                 const std::vector<Value>& passed) {
-  std::vector<std::uint32_t> handles;
-  for (const Value& value : inputs)
-    if (value.run != kNoRun) handles.push_back(value.run);
-  auto [known, fresh] = region.known.try_emplace({&f, handles}, nullptr);
+  std::vector<std::uint32_t> handles, all;
+  std::vector<Value> bound;
+  for (const Value& value : inputs) {
+    if (value.run != kNoRun) handles.push_back(value.run), all.push_back(value.run);
+    if (is_bound(value)) bound.push_back(value), all.push_back(value.port.node);
+  }
+  auto [known, fresh] = region.known.try_emplace({&f, all}, nullptr);
   if (!fresh) return known->second;
   RecursiveFunction& member = members_.emplace_back();
   known->second = &member;
@@ -139,6 +152,7 @@ Expected<RecursiveFunction*> Inliner::member_of(Region& region, const FunctionDe
     frame.reverses = member.reverses->frame;
   }
   member.handles = std::move(handles);
+  member.bound = std::move(bound);
   TROUPE_TRY(begin_function(region, member, passed));
   return &member;
 }
@@ -155,6 +169,7 @@ Status Inliner::begin_function(Region& region, RecursiveFunction& member,
   begin.attrs.emplace("name", Attr(f.name + " (" + f.site.text() + ")"));
   std::size_t handles = 0;
   for (NodeId id : f.arguments) {
+    if (f.nodes[id].op != kArgumentOp) continue;
     const bool handle = f.nodes[id].out_types[0] == DType::resource;
     if (handle && ++handles < member.handles.size()) continue;
     begin.out_types.push_back(handle ? DType::list : f.nodes[id].out_types[0]);
@@ -183,10 +198,14 @@ Status Inliner::begin_function(Region& region, RecursiveFunction& member,
 Status Inliner::lower_member(RecursiveFunction& member) {
   const FunctionDef& f = *member.function;
   std::vector<Value> arguments;
-  std::size_t handles = 0;
+  std::size_t handles = 0, bound = 0;
   std::uint32_t output = 0;
   for (NodeId id : f.arguments) {
     Value& argument = arguments.emplace_back();
+    if (f.nodes[id].op != kArgumentOp) {
+      argument = member.bound[bound++];
+      continue;
+    }
     const bool handle = f.nodes[id].out_types[0] == DType::resource;
     if (handle) argument.run = member.handles[handles++];
     if (handle && handles < member.handles.size()) continue;

@@ -30,7 +30,7 @@ Expected<std::vector<Value>> Inliner::passed(const NodeDef& call, const std::vec
   std::vector<Value> out;
   for (Value value : inputs) {
     if (value.run == kNoRun) {
-      out.push_back(value);
+      if (!is_bound(value)) out.push_back(value);
       continue;
     }
     if (--handles > 0) continue;

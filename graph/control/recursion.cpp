@@ -16,6 +16,8 @@ class CycleSearch {
       : calls_(functions.size()), seen_(functions.size(), kUnseen), low_(functions.size()) {
     out_.calls_itself.assign(functions.size(), false);
     out_.has_effects.assign(functions.size(), false);
+    out_.stays_in_place.assign(functions.size(), true);
+    devices_.assign(functions.size(), {});
     on_stack_.assign(functions.size(), false);
     std::unordered_map<std::string_view, std::size_t> by_name;
     for (std::size_t f = 0; f < functions.size(); ++f) by_name.emplace(functions[f].name, f);
@@ -23,6 +25,8 @@ class CycleSearch {
       for (const NodeDef& node : functions[f].nodes) {
         const OpDef& op = op_of(node, ops).def;
         if (has_effect(op)) out_.has_effects[f] = true;
+        if (op.role == Role::external) out_.stays_in_place[f] = false;
+        come_to(f, node.device);
         if (op.role != Role::call) continue;
         for (const std::string& name : functions_of(node))
           if (auto at = by_name.find(name); at != by_name.end()) calls_[f].push_back(at->second);
@@ -72,6 +76,13 @@ class CycleSearch {
     path_.push_back({f});
   }
 
+  // Nodes that name no device are where the call is.
+  void come_to(std::size_t f, const std::string& device) {
+    if (device.empty()) return;
+    if (!devices_[f].empty() && devices_[f] != device) out_.stays_in_place[f] = false;
+    devices_[f] = device;
+  }
+
   // `first` and what is above it call each other; what they call else is known already.
   void close(std::size_t first) {
     const auto begin = std::find(stack_.rbegin(), stack_.rend(), first).base() - 1;
@@ -79,9 +90,12 @@ class CycleSearch {
     bool effects = false;
     for (auto f = begin; f != stack_.end(); ++f) {
       on_stack_[*f] = false;
+      out_.inner_first.push_back(*f);
       effects = effects || out_.has_effects[*f];
       for (std::size_t called : calls_[*f]) {
         effects = effects || out_.has_effects[called];
+        if (!out_.stays_in_place[called]) out_.stays_in_place[*f] = false;
+        come_to(*f, devices_[called]);
         if (called == *f) out_.calls_itself[*f] = true;
       }
     }
@@ -93,6 +107,7 @@ class CycleSearch {
   }
 
   std::vector<std::vector<std::size_t>> calls_;
+  std::vector<std::string> devices_;  // by function: one that its nodes name
   std::vector<std::size_t> seen_, low_, stack_;
   std::vector<bool> on_stack_;
   std::vector<Visit> path_;

@@ -21,6 +21,8 @@ namespace troupe {
 struct Recursion {
   std::vector<bool> calls_itself;  // or is called by one that it calls; by branches and loops, too
   std::vector<bool> has_effects;   // in a run, of its own or of what it calls
+  std::vector<bool> stays_in_place;  // its nodes, and those of what it calls, compute on one device
+  std::vector<std::size_t> inner_first;  // functions behind those that they call
 };
 Recursion find_recursion(const std::vector<FunctionDef>& functions, const OpRegistry& ops);
 

@@ -25,6 +25,9 @@ namespace troupe {
 // value. Among the nodes around it the loop is one that reads and writes: it comes after the
 // writes before it, and what uses the variable behind it comes after that write.
 //
+// Elements of a dataset are state, too: how many of them the run has taken so far is one more
+// variable of the loop, which begins with those taken outside of loops and in the loop before it.
+//
 // Functions become other functions, of names with "@"; names of nodes in them stay, so that
 // gradients find their values.
 Status thread_state(StepGraph& step, const Target& target);
@@ -37,6 +40,11 @@ inline std::string_view original_function(std::string_view name) {
 // The op that does to values what that write does to variables: its inputs are some of the write's,
 // by their names, values for handles.
 inline std::string rule_on_values(std::string_view write) { return "_" + std::string(write); }
+
+// NextElement in a loop: the loop counts the elements that it has taken, and asks for the one
+// behind them. What counts.
+inline constexpr std::string_view kElementAtOp = "_ElementAt";
+inline constexpr std::string_view kNextCountOp = "_NextElement";
 
 // Attribute of reads and writes that are made for a loop: they are where the variable is, whatever
 // the call around them says.

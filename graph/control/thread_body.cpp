@@ -8,8 +8,8 @@ namespace troupe::detail {
 
 class BodyThreading {
  public:
-  BodyThreading(StateThreading& all, const FunctionDef& f, const std::vector<std::string>& bound,
-                const StateThreading::InLoop& in)
+  BodyThreading(StateThreading& all, const FunctionDef& f, const std::string& name,
+                const std::vector<std::string>& bound, const StateThreading::InLoop& in)
       : all_(all),
         ops_(all.ops_),
         f_(f),
@@ -17,11 +17,12 @@ class BodyThreading {
         keys_(all.users.keys_of(f, bound)),
         dead_(behind_switches()),
         before_(f.nodes),
-        out_(f.nodes) {}
+        out_(f.nodes) {
+    made_.name = name;
+    made_.site = f.site;
+  }
 
   Expected<FunctionDef> run() {
-    made_.name = all_.fresh_name(f_);
-    made_.site = f_.site;
     take_state();
     for (NodeId id = 0; id < f_.nodes.size(); ++id) TROUPE_TRY(thread(id));
     list_arguments();
@@ -120,9 +121,10 @@ class BodyThreading {
     if (!item.empty()) return read(id, item);
     const VariableUses uses = all_.users.of(node, keys_);
     if (!uses.writes.empty() && dead_[id])
-      return in_node(unimplemented("it writes variables in a loop, on one side of a Switch; use "
-                                   "cond there"),
+      return in_node(unimplemented("it changes state in a loop, on one side of a Switch; use cond "
+                                   "there"),
                      node);
+    if (all_.users.takes_element(node)) return take(id, *uses.writes.begin());
     if (op.is(External::Order::write) && !uses.writes.empty()) return write(id, op, uses);
     if (uses.writes.empty() && uses.reads.empty()) {
       out_.replace(id, out_.moved(id));
@@ -185,6 +187,25 @@ class BodyThreading {
     return ok_status();
   }
 
+  // Element by element.
+  Status take(NodeId id, const std::string& dataset) {
+    const Port taken = versions_.at(dataset).back().value;
+    NodeDef node = out_.moved(id);
+    node.op = kElementAtOp;
+    node.inputs.push_back(taken);
+    NodeDef count;
+    count.name = node.name + "/count";
+    count.op = kNextCountOp;
+    count.site = node.site;
+    count.inputs = {taken};
+    count.out_types = {DType::i64};
+    count.out_shapes = {PartialShape::scalar()};
+    out_.replace(id, std::move(node));
+    before_.write(id, dataset);
+    change(dataset, {{out_.append(std::move(count)), 0}, {}, false});
+    return ok_status();
+  }
+
   void change(const std::string& key, Version now) {
     std::vector<Version>& versions = versions_.at(key);
     if (now.flag.node == kNoNode && versions[0].flag.node != kNoNode) now.flag = yes();
@@ -221,6 +242,8 @@ class BodyThreading {
     for (const std::string& name : functions_of(from)) {
       TROUPE_TRY(const FunctionDef* f, all_.function(name, from));
       if (loop) in.place = names.empty() ? StatePlace::condition : StatePlace::body;
+      if (in.place == StatePlace::condition)
+        TROUPE_TRY(all_.check_condition(all_.users.of(*f, all_.users.bound(from, keys_))));
       TROUPE_TRY(ThreadedFunction inner, all_.inside(*f, all_.users.bound(from, keys_), in));
       names.push_back(inner.name);
       needed.insert(inner.needs.begin(), inner.needs.end());
@@ -299,12 +322,17 @@ Expected<ThreadedFunction> StateThreading::inside(const FunctionDef& f,
     what.insert(what.end(), list->begin(), list->end());
   }
   if (const auto at = inside_.find(what); at != inside_.end()) return at->second;
-  BodyThreading threading(*this, f, bound, in);
+  const std::string name = fresh_name(f);
+  if (users.calls_itself(f)) {  // which finds this then, as if it looked at all that it is given
+    const std::set<std::string> all(in.state.written.begin(), in.state.written.end());
+    inside_.emplace(what, ThreadedFunction{name, all, all});
+  }
+  BodyThreading threading(*this, f, name, bound, in);
   auto made = threading.run();
   if (!made.ok()) return made.status().in("in function '" + f.name + "'");
-  ThreadedFunction out{made->name, threading.needs, threading.passes};
+  ThreadedFunction out{name, threading.needs, threading.passes};
   made_.push_back(std::move(made).value());
-  inside_.emplace(std::move(what), out);
+  inside_.insert_or_assign(std::move(what), out);
   return out;
 }
 

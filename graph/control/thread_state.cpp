@@ -25,7 +25,10 @@ Tensor none_of(DType dtype) {
   return value_or_throw(Tensor::zeros(dtype, Shape{}));
 }
 
-DType dtype_of_variable(const NodeDef& handle) { return *handle.attrs.at("T").get<DType>(); }
+DType dtype_of_variable(const NodeDef& handle) {
+  const auto at = handle.attrs.find("T");
+  return at == handle.attrs.end() ? DType::i64 : *at->second.get<DType>();
+}
 
 void name_functions(NodeDef& call, const std::vector<std::string>& names) {
   auto set = [&](const char* attr, Attr value) {
@@ -68,6 +71,13 @@ Expected<const FunctionDef*> StateThreading::function(const std::string& name,
   return in_node(invalid_argument("there is no function '" + name + "'"), call);
 }
 
+Status StateThreading::check_condition(const VariableUses& uses) const {
+  if (uses.writes.empty()) return ok_status();
+  return in_node(unimplemented("the condition of a loop writes no variables and takes no elements "
+                               "of datasets; its body does"),
+                 users.writer(*uses.writes.begin()));
+}
+
 StateSignature StateThreading::signature_of(const VariableUses& uses) const {
   StateSignature state;
   state.written.assign(uses.writes.begin(), uses.writes.end());
@@ -98,7 +108,8 @@ class OutsideThreading {
   Status visit(NodeId id) {
     before_.visit(id);
     const VariableUses uses = all_.users.of(nodes_[id], keys_);
-    if (nodes_[id].op == "While" && uses.loops) return loop(id, uses);
+    const bool repeats = nodes_[id].op == "While" || all_.users.is_recursive(nodes_[id]);
+    if (repeats && uses.loops) return loop(id, uses);
     NodeDef node = out_.moved(id);
     if (uses.loops) TROUPE_TRY(call(id, uses, node));
     for (NodeId c : nodes_[id].control)
@@ -128,6 +139,12 @@ class OutsideThreading {
 
   // A call of functions with loops in them.
   Status call(NodeId id, const VariableUses& uses, NodeDef& node) {
+    for (const std::string& key : uses.in_loops)
+      if (all_.users.is_dataset(key))
+        return in_node(unimplemented("it takes elements of a dataset in a loop that stands in the "
+                                     "branch or function of '" +
+                                     nodes_[id].name + "'; such a loop stands outside of both"),
+                       all_.users.writer(key));
     std::vector<std::string> names;
     for (const std::string& name : functions_of(nodes_[id])) {
       TROUPE_TRY(const FunctionDef* f, all_.function(name, nodes_[id]));
@@ -146,7 +163,7 @@ class OutsideThreading {
         node.control.push_back(at->second.back());
   }
 
-  // --- a loop ---
+  // --- a loop, or a call of a function that calls itself ---
 
   Status loop(NodeId id, const VariableUses& uses) {
     const NodeDef& from = nodes_[id];
@@ -158,44 +175,53 @@ class OutsideThreading {
     for (const std::string& key : uses.writes) before_.come_after_all(id, key);
     const std::vector<std::string> functions = functions_of(from);
     const std::vector<std::string> bound = all_.users.bound(from, keys_);
-    TROUPE_TRY(const FunctionDef* cond, all_.function(functions[0], from));
-    TROUPE_TRY(const FunctionDef* body, all_.function(functions[1], from));
-    TROUPE_TRY(check(uses, all_.users.of(*cond, bound)));
+    const bool is_loop = from.op == "While";
+    TROUPE_TRY(const FunctionDef* cond, all_.function(functions.front(), from));
+    TROUPE_TRY(const FunctionDef* body, all_.function(functions.back(), from));
+    if (is_loop) TROUPE_TRY(all_.check_condition(all_.users.of(*cond, bound)));
+    TROUPE_TRY(check(uses));
 
-    const std::set<std::string>& always = all_.users.of(*body, bound).always;
+    const auto is_dataset = [&](const std::string& key) { return all_.users.is_dataset(key); };
+    std::set<std::string> always = all_.users.of(*body, bound).always;
+    std::erase_if(always, is_dataset);
     all_.flagged_.clear();
     std::set_difference(uses.writes.begin(), uses.writes.end(), always.begin(), always.end(),
                         std::inserter(all_.flagged_, all_.flagged_.end()));
-    StateThreading::InLoop in{all_.signature_of(uses), StatePlace::condition, loop_variables(from),
-                              !always.empty()};
-    TROUPE_TRY(ThreadedFunction first, all_.inside(*cond, bound, in));
-    in.place = StatePlace::body;
-    TROUPE_TRY(ThreadedFunction repeated, all_.inside(*body, bound, in));
+    std::erase_if(all_.flagged_, is_dataset);
+    StateThreading::InLoop in;
+    in.state = all_.signature_of(uses);
+    if (is_loop) {
+      in.place = StatePlace::condition;
+      in.variables = loop_variables(from);
+      in.ran = !always.empty();
+    }
+    TROUPE_TRY(const ThreadedFunction first, all_.inside(*cond, bound, in));
+    if (is_loop) in.place = StatePlace::body;
+    TROUPE_TRY(const ThreadedFunction repeated, all_.inside(*body, bound, in));
 
     NodeDef node = out_.moved(id);
     name_functions(node, {first.name, repeated.name});
     come_after_writes(node, uses.writes);
     std::vector<Port> begin, around;
     for (const std::string& key : in.state.written)
-      begin.push_back(first.needs.contains(key)      ? read(id, key, node.control)
+      begin.push_back(is_dataset(key)                ? taken_before(from, key)
+                      : first.needs.contains(key)    ? read(id, key, node.control)
                       : repeated.needs.contains(key) ? handles_.at(key)
                                                      : nothing(from, key));
     const std::size_t flags = in.state.flagged.size() + (in.ran ? 1 : 0);
-    for (std::size_t k = 0; k < flags; ++k) begin.push_back(no(from));
+    for (std::size_t k = 0; k < flags; ++k) begin.push_back(truth(from, false));
     for (const std::string& item : in.state.read) around.push_back(read(id, item, {}));
     const auto own = std::uint32_t(node.out_types.size() - 1);
     add_state_to(node, in.variables, begin, around, out_);
     const NodeId made = out_.replace(id, std::move(node));
     out_.map_port({id, own}, {made, own + std::uint32_t(begin.size())});
+    for (std::uint32_t k = 0; k < in.state.written.size(); ++k)
+      if (is_dataset(in.state.written[k])) taken_[in.state.written[k]] = {made, own + k};
     write_behind(id, made, own, in.state, always);
     return ok_status();
   }
 
-  Status check(const VariableUses& uses, const VariableUses& of_condition) const {
-    if (!of_condition.writes.empty())
-      return in_node(unimplemented("the condition of a loop writes no variables; write them in its "
-                                   "body"),
-                     all_.users.writer(*of_condition.writes.begin()));
+  Status check(const VariableUses& uses) const {
     for (const std::string& item : uses.reads)
       if (!all_.users.is_value(item) && uses.writes.contains(key_of(item)))
         return in_node(unimplemented("it asks this of a variable in a loop that writes it"),
@@ -238,8 +264,23 @@ class OutsideThreading {
     return {out_.append(std::move(node)), 0};
   }
 
-  Port no(const NodeDef& loop) {
-    return {out_.append(scalar_constant(loop.name + "/no", Tensor::scalar(false), loop.site)), 0};
+  // How many elements of the dataset the run has taken before the loop.
+  Port taken_before(const NodeDef& loop, const std::string& dataset) {
+    if (const auto at = taken_.find(dataset); at != taken_.end()) return at->second;
+    const std::int64_t outside = is_taken_outside(dataset) ? 1 : 0;
+    return {out_.append(scalar_constant(loop.name + "/taken", Tensor::scalar(outside), loop.site)),
+            0};
+  }
+  // All that take one outside of loops take the same one.
+  bool is_taken_outside(const std::string& dataset) {
+    for (const NodeDef& node : nodes_)
+      if (node.op != "While" && all_.users.of(node, keys_).writes.contains(dataset)) return true;
+    return false;
+  }
+
+  Port truth(const NodeDef& loop, bool is) {
+    const std::string name = loop.name + (is ? "/yes" : "/no");
+    return {out_.append(scalar_constant(name, Tensor::scalar(is), loop.site)), 0};
   }
 
   // --- behind it ---
@@ -259,8 +300,9 @@ class OutsideThreading {
                         state.written.begin());
       write_if(id, {made, own + values + j}, {state.flagged[j]}, {{made, own + k}});
     }
-    if (!all.empty())
-      write_if(id, {made, own + values + std::uint32_t(state.flagged.size())}, all, of_all);
+    if (all.empty()) return;
+    const Port ran{made, own + values + std::uint32_t(state.flagged.size())};
+    write_if(id, nodes_[id].op == "While" ? ran : truth(nodes_[id], true), all, of_all);
   }
 
   void write_if(NodeId loop, Port when, const std::vector<std::string>& keys,
@@ -296,6 +338,7 @@ class OutsideThreading {
   std::map<std::string, std::vector<NodeId>> writers_;  // likewise, in the order of WritesBefore
   std::map<NodeId, std::vector<NodeId>> behind_;        // loop -> writes behind it
   std::set<NodeId> writes_behind_;
+  std::map<std::string, Port> taken_;  // of datasets: how many, behind the last loop
 };
 
 Status StateThreading::outside(const std::vector<NodeDef>& nodes, const Keys& keys,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/graph/control/recursion.hpp"
+
 namespace troupe::detail {
 
 void VariableUses::add(const VariableUses& other) {
@@ -14,7 +16,17 @@ void VariableUses::add(const VariableUses& other) {
 
 VariableUsers::VariableUsers(const std::vector<FunctionDef>& functions, const OpRegistry& ops)
     : ops_(ops) {
-  for (const FunctionDef& f : functions) by_name_.emplace(f.name, &f);
+  const Recursion recursion = find_recursion(functions, ops);
+  for (std::size_t f = 0; f < functions.size(); ++f) {
+    by_name_.emplace(functions[f].name, &functions[f]);
+    if (recursion.calls_itself[f]) recursive_.insert(&functions[f]);
+  }
+}
+
+bool VariableUsers::is_recursive(const NodeDef& call) const {
+  if (call.op != "Call") return false;
+  const FunctionDef* f = function(functions_of(call)[0]);
+  return f && calls_itself(*f);
 }
 
 const FunctionDef* VariableUsers::function(const std::string& name) const {
@@ -26,7 +38,8 @@ Keys VariableUsers::keys_of(const std::vector<NodeDef>& nodes) const {
   Keys keys(nodes.size());
   for (NodeId id = 0; id < nodes.size(); ++id) {
     const OpDef& op = op_of(nodes[id], ops_).def;
-    if (is_handle(op.role) && op.external.resource == "variable")
+    const std::string& kind = op.external.resource;
+    if (is_handle(op.role) && (kind == "variable" || kind == "dataset"))
       keys[id] = resource_key(nodes[id], ops_);
   }
   return keys;
@@ -47,14 +60,30 @@ std::vector<std::string> VariableUsers::bound(const NodeDef& call, const Keys& k
 }
 
 const VariableUses& VariableUsers::of(const FunctionDef& f, const std::vector<std::string>& bound) {
-  auto [at, fresh] = known_.try_emplace({&f, bound});
-  VariableUses& known = at->second;  // of a function that calls itself: nothing as yet
+  const auto [at, fresh] = known_.try_emplace({&f, bound});
+  VariableUses& known = at->second;  // of one that is being looked at: as far as it is known
   if (!fresh) return known;
-  VariableUses uses;
   const Keys keys = keys_of(f, bound);
-  if (std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return !key.empty(); }))
+  if (std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); }))
+    return known;
+  const bool repeats = calls_itself(f);
+  if (repeats) open_.insert(at->first);
+  for (bool changed = true; changed;) {
+    VariableUses uses;
     for (const NodeDef& node : f.nodes) uses.add(of(node, keys));
-  return known = std::move(uses);
+    changed = repeats && !(uses == known);
+    known = std::move(uses);
+    if (repeats) forget_what_depends();
+  }
+  open_.erase(at->first);
+  return known;
+}
+
+// On a function whose uses are not all known yet.
+void VariableUsers::forget_what_depends() {
+  std::erase_if(known_, [&](const auto& entry) {
+    return calls_itself(*entry.first.first) && !open_.contains(entry.first);
+  });
 }
 
 VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys) {
@@ -64,9 +93,10 @@ VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys) {
     readers_.try_emplace(item, &node);
     items_.try_emplace(item, keys[node.inputs[0].node]);
     uses.reads.insert(std::move(item));
-  } else if (op.is(External::Order::write)) {
+  } else if (op.is(External::Order::write) || takes_element(node)) {
     for (Port in : node.inputs)
       if (const std::string& key = keys[in.node]; !key.empty()) {
+        if (takes_element(node)) datasets_.insert(key);
         writers_.try_emplace(key, &node);
         items_.try_emplace(key, key);
         uses.writes.insert(key);
@@ -86,13 +116,18 @@ VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys) {
         if (first || before.contains(key)) uses.always.insert(key);
       first = false;
     }
-    if (node.op == "While") {
-      uses.always.clear();  // it may have no iteration
+    if (node.op == "While") uses.always.clear();  // it may have no iteration
+    if (node.op == "While" || is_recursive(node)) {
       uses.in_loops = uses.writes;
       uses.loops = !uses.reads.empty() || !uses.writes.empty();
     }
   }
   return uses;
+}
+
+bool VariableUsers::takes_element(const NodeDef& node) const {
+  const External& external = op_of(node, ops_).def.external;
+  return external.resource == "dataset" && external.verb == "next";
 }
 
 std::string VariableUsers::item_of(const NodeDef& node, const Keys& keys) const {

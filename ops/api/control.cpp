@@ -216,9 +216,8 @@ Function detail::make_function(
       Function self(g.root(), body.name());
       throw_if_error(body.returns(make(self, values)));
       more = body.to_hand_on();
-      const bool can = std::all_of(more.begin(), more.end(), [&](const Output& o) {
-        return o.dtype() != DType::resource && o.node() < before;
-      });
+      const bool can =
+          std::all_of(more.begin(), more.end(), [&](const Output& o) { return o.node() < before; });
       if (more.empty() || !can) {
         value_or_throw(body.finish());
         return self;

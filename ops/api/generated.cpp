@@ -1210,6 +1210,33 @@ Output scale_rows(Output x, Output scale, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Op scatter_add(Output var, Output indices, Output rows, const ScatterAddOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ScatterAdd"};
+  node.inputs = {var, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op scatter_sub(Output var, Output indices, Output rows, const ScatterSubOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ScatterSub"};
+  node.inputs = {var, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op scatter_update(Output var, Output indices, Output rows, const ScatterUpdateOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ScatterUpdate"};
+  node.inputs = {var, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Output select(Output condition, Output a, Output b, Site site) {
   NodeSpec node{.op = "Select"};
   node.inputs = {condition, a, b};

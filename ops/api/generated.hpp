@@ -663,7 +663,8 @@ Output mul(Output a, Output b, Site site = Site::here());
 // Neg: y = -x. Integers wrap around.
 Output neg(Output x, Site site = Site::here());
 
-// NextElement: The dataset's element of this run and replica; out_of_range past the end.
+// NextElement: The dataset's element of this run and replica; out_of_range past the end. In a loop
+// the next one each time.
 std::vector<Output> next_element(Output handle, std::vector<PartialShape> shapes,
     std::vector<DType> types, Site site = Site::here());
 
@@ -860,6 +861,30 @@ Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::stri
 
 // ScaleRows: y[i, ...] = x[i, ...] * scale[i]: the gradient of a loss per row.
 Output scale_rows(Output x, Output scale, Site site = Site::here());
+
+struct ScatterAddOptions {
+  std::int64_t replicas = 1;
+};
+// ScatterAdd: var[indices[i], ...] += rows[i, ...], one after the other, those of each replica in
+// turn. An index outside is an error.
+Op scatter_add(Output var, Output indices, Output rows, const ScatterAddOptions& options = {},
+    Site site = Site::here());
+
+struct ScatterSubOptions {
+  std::int64_t replicas = 1;
+};
+// ScatterSub: var[indices[i], ...] -= rows[i, ...], one after the other, those of each replica in
+// turn. An index outside is an error.
+Op scatter_sub(Output var, Output indices, Output rows, const ScatterSubOptions& options = {},
+    Site site = Site::here());
+
+struct ScatterUpdateOptions {
+  std::int64_t replicas = 1;
+};
+// ScatterUpdate: var[indices[i], ...] = rows[i, ...]: of several rows for one place the last one
+// stays, and of several replicas that of the last one. An index outside is an error.
+Op scatter_update(Output var, Output indices, Output rows,
+    const ScatterUpdateOptions& options = {}, Site site = Site::here());
 
 // Select: a where the condition holds, else b. All three broadcast.
 Output select(Output condition, Output a, Output b, Site site = Site::here());

@@ -47,6 +47,11 @@ Op write_node(const char* op, const Variable& v, const Output& value, Site site)
   return add_node({.op = op, .inputs = {v.handle(), value}, .site = std::move(site)});
 }
 
+Op write_rows(const char* op, const Variable& v, const Output& indices, const Output& rows,
+              Site site) {
+  return add_node({.op = op, .inputs = {v.handle(), indices, rows}, .site = std::move(site)});
+}
+
 }  // namespace
 
 Output Variable::value() const {
@@ -93,6 +98,15 @@ Op assign_add(const Variable& v, Output value, Site site) {
 }
 Op assign_sub(const Variable& v, Output value, Site site) {
   return write_node("AssignSub", v, value, std::move(site));
+}
+Op scatter_add(const Variable& v, Output indices, Output rows, Site site) {
+  return write_rows("ScatterAdd", v, indices, rows, std::move(site));
+}
+Op scatter_sub(const Variable& v, Output indices, Output rows, Site site) {
+  return write_rows("ScatterSub", v, indices, rows, std::move(site));
+}
+Op scatter_update(const Variable& v, Output indices, Output rows, Site site) {
+  return write_rows("ScatterUpdate", v, indices, rows, std::move(site));
 }
 
 std::vector<Variable> distinct(const std::vector<Variable>& variables) {

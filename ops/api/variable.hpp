@@ -47,6 +47,10 @@ Output read(const Variable& v, const std::vector<Op>& after = {}, Site site = Si
 Op assign(const Variable& v, Output value, Site site = Site::here());
 Op assign_add(const Variable& v, Output value, Site site = Site::here());
 Op assign_sub(const Variable& v, Output value, Site site = Site::here());
+// Of some rows: the ones that `indices` name, one after the other.
+Op scatter_add(const Variable& v, Output indices, Output rows, Site site = Site::here());
+Op scatter_sub(const Variable& v, Output indices, Output rows, Site site = Site::here());
+Op scatter_update(const Variable& v, Output indices, Output rows, Site site = Site::here());
 
 // The first of those that are one variable: the same, or of one name and container.
 std::vector<Variable> distinct(const std::vector<Variable>& variables);

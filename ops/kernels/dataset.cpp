@@ -1,5 +1,6 @@
 // Dataset, DataPipeline and NextElement: input pipelines. The element of a run is a function of its
 // number alone (ops/data/pipeline.hpp); reading files and handing out numbers is the runtime's.
+#include "troupe/graph/control/state.hpp"
 #include "troupe/ops/data/stage_kind.hpp"
 #include "troupe/ops/op.hpp"
 
@@ -45,6 +46,11 @@ Status element_shape(InferenceContext& c) {
   return ok_status();
 }
 
+Status count_one_more(KernelContext& c) {
+  c.set_output(0, Tensor::scalar<std::int64_t>(*c.input(0).data<std::int64_t>() + 1));
+  return ok_status();
+}
+
 }  // namespace
 
 TROUPE_OPS(dataset) {
@@ -87,5 +93,27 @@ TROUPE_OPS(dataset) {
          .stateful = true,
          .role = Role::external,
          .external = {.resource = "dataset", .verb = "next", .per_replica = true},
-         .doc = "The dataset's element of this run and replica; out_of_range past the end."});
+         .doc = "The dataset's element of this run and replica; out_of_range past the end. In a "
+                "loop the next one each time."});
+  r.add({.name = std::string(kElementAtOp),
+         .in = {"handle: resource", "count: i64"},
+         .out = {"values: types..."},
+         .attrs = {"shapes: list(shape)"},
+         .shape = element_shape,
+         .no_gradient = "the elements come from outside",
+         .host = {"count", "values"},
+         .stateful = true,
+         .role = Role::external,
+         .external = {.resource = "dataset", .verb = "at", .per_replica = true},
+         .doc = "The dataset's element of this replica behind the first `count` of this run: "
+                "NextElement in a loop, which counts them."});
+  r.add({.name = std::string(kNextCountOp),
+         .in = {"count: i64"},
+         .out = {"next: i64"},
+         .shape = scalar_shape,
+         .no_gradient = "a count",
+         .host = {"count", "next"},
+         .cheap = true,
+         .doc = "What NextElement does to the count of the elements that a loop has taken."})
+      .cpu(kernel<count_one_more>);
 }

@@ -37,10 +37,11 @@ inline Expected<PartialShape> append(const PartialShape& a, const PartialShape& 
   return PartialShape::make(dims);
 }
 
-// sums[indices[i]] += rows[i], in the order of i. Lanes share the columns, so that every sum is
-// one lane's and its order is fixed. REQUIRES: indices that were checked.
-template <class T>
-void scatter_add(KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums) {
+// sums[indices[i]] = f(sums[indices[i]], rows[i]), in the order of i. Lanes share the columns, so
+// that every sum is one lane's and its order is fixed. REQUIRES: indices that were checked.
+template <class T, class F>
+void scatter(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums,
+             F f) {
   const std::int64_t row = sums.shape().elements(1, sums.rank());
   T* to = sums.mutable_data<T>();
   const Chunks columns = Chunks::of_step(row, 256);
@@ -48,10 +49,15 @@ void scatter_add(KernelContext& ctx, const Tensor& data, const Tensor& indices, 
     ctx.parallel(columns.count, [&](std::int64_t c) {
       with_indices(indices, [&, r = columns[c], from = data.data<T>()](const auto* at) {
         for (std::int64_t i = 0; i < indices.elements(); ++i)
-          each(r.size(), [sum = to + at[i] * row + r.begin, add = from + i * row + r.begin](
-                             std::int64_t k) { sum[k] = T(sum[k] + add[k]); });
+          each(r.size(), [=, sum = to + at[i] * row + r.begin, add = from + i * row + r.begin](
+                             std::int64_t k) { sum[k] = f(sum[k], add[k]); });
       });
     });
+}
+template <class T>
+void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& indices,
+                 Tensor& sums) {
+  scatter<T>(ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); });
 }
 // Output = zeros with input 0 added at the indices of input 1.
 template <class T>

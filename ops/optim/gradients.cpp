@@ -1,5 +1,7 @@
 #include "troupe/ops/optim/gradients.hpp"
 
+#include <optional>
+
 #include "troupe/graph/gradients.hpp"
 #include "troupe/ops/api/moving_average.hpp"
 
@@ -30,7 +32,10 @@ Gradients over_replicas(Gradients gradients, Site site) {
   if (gradients.joined) return gradients;
   for (Gradient& gradient : gradients.each) {
     GraphBuilder& g = gradient.value.graph();
-    auto beside = g.with_colocation(gradient.variable.name());
+    // A body does not know where the variable is.
+    std::optional<GraphBuilder::Guard> beside;
+    if (&g.innermost() == &gradient.variable.handle().graph())
+      beside.emplace(g.with_colocation(gradient.variable.name()));
     gradient.value =
         g.add(NodeSpec{.op = "ReplicaMean", .inputs = {gradient.value}, .site = site}).output();
   }

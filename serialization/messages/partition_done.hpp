@@ -28,8 +28,9 @@ struct MessageAt<9> {
   static constexpr Receiver kReceiver = Receiver::actor;
   static constexpr bool kShortWork = true;
   static auto fields(auto& m) {
-    auto& [attempt, run, partition, status, fetches, writes, uses, fast_committed] = m;
-    return std::tie(attempt, run, partition, status, fetches, writes, uses, fast_committed);
+    auto& [attempt, run, partition, status, fetches, writes, uses, fast_committed, elements] = m;
+    return std::tie(attempt, run, partition, status, fetches, writes, uses, fast_committed,
+                    elements);
   }
 };
 

@@ -18,7 +18,7 @@ struct StartPartition {
   CommitNumber grant = 0;          // fast path, or 0
   std::vector<Tensor> feeds;       // in the order of Plan::feeds
   // Of each dataset that the plan reads, in the order of its resources, the elements of this run:
-  // one for each replica.
+  // one for each replica, or as many as it likes (element_number).
   std::vector<std::vector<std::uint64_t>> elements;
 };
 

@@ -3,6 +3,7 @@
 
 #include "tests/actors/sessions.hpp"
 #include "troupe/ops/api.hpp"
+#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -48,4 +49,31 @@ TEST_CASE("a loop reads a variable of another device") {
   s->init();
   CHECK(s->run({around})[0].item<double>() == 6);
   CHECK(s->run({named})[0].item<double>() == 6);
+}
+
+TEST_CASE("gradients are accumulated in a loop") {
+  auto trained = [](bool in_loop) {
+    Graph g;
+    Variable w = variable(g, "w", Tensor::of<float>({2}, {0.5f, -0.25f}));
+    auto step = [&] {
+      return optim::Sgd{.lr = 0.05}.apply(optim::accumulate(optim::gradients(sum(w * w * w)), 2));
+    };
+    Session s(g, one_thread());
+    if (in_loop) {
+      Output loop = while_loop(
+          constant(g, 0), [](Output i) { return i < 5; },
+          [&](Output i) {
+            step();
+            return i + 1;
+          });
+      s.init();
+      s.run({loop});
+    } else {
+      Op once = step();
+      s.init();
+      for (int i = 0; i < 5; ++i) s.run({}, {once});
+    }
+    return s.run({read(w)})[0];
+  };
+  CHECK(Tensor::same(trained(true), trained(false)));
 }

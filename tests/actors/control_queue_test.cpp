@@ -3,7 +3,6 @@
 
 #include "tests/actors/sessions.hpp"
 #include "troupe/ops/api.hpp"
-#include "troupe/ops/data/data.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -108,21 +107,4 @@ TEST_CASE("a queue is closed behind a loop that fills it") {
   s.run({}, {close});
   CHECK(numbers.take(s, 3) == std::vector<float>{0, 1, 2});
   CHECK(s.try_run({numbers.one}).status().code() == Code::out_of_range);
-}
-
-TEST_CASE("elements of a dataset are not taken in a loop as yet") {
-  Graph g;
-  Output last = while_loop(
-      constant(g, 0), [](Output i) { return i < 2; },
-      [&](Output i) {
-        auto [x, y] = data::digits().batch(2).repeat().outputs(g);
-        auto later = g.with_control({Op(y)});
-        return i + 1;
-      });
-  Session s(g, one_thread());
-  s.init();
-  auto refused = s.try_run({last});
-  REQUIRE(!refused.ok());
-  CHECK_MESSAGE(refused.status().text().find("stands outside of loops") != std::string::npos,
-                refused.status().text());
 }

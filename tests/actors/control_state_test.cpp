@@ -354,13 +354,17 @@ TEST_CASE("replicas do not write together in a loop of their own") {
 TEST_CASE("what a loop cannot do with variables is refused with the line") {
   Graph g;
   Variable v = variable(g, "v", Tensor::scalar(0.0));
-  Output in_condition = while_loop(
-      constant(g, 0),
-      [&](Output i) {
-        assign_add(v, constant(g, 1.0));
-        return i < 2;
-      },
-      [&](Output i) { return i + 1; });
+  auto counting = [&] {
+    return while_loop(
+        constant(g, 0),
+        [&](Output i) {
+          assign_add(v, constant(g, 1.0));
+          return i < 2;
+        },
+        [&](Output i) { return i + 1; });
+  };
+  Output in_condition = counting();
+  Output in_inner_condition = repeat(g, constant(g, 2), [&](Output) { counting(); });
   Output on_a_side = repeat(g, constant(g, 2), [&](Output i) {
     Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {cast<double>(i), i < 1}});
     assign(v, sides.output(0));
@@ -368,6 +372,7 @@ TEST_CASE("what a loop cannot do with variables is refused with the line") {
   Session s(g, one_thread());
   s.init();
   for (auto& [loop, why] : {std::pair{in_condition, "the condition of a loop writes no variables"},
+                            {in_inner_condition, "the condition of a loop writes no variables"},
                             {on_a_side, "on one side of a Switch; use cond"}}) {
     auto refused = s.try_run({loop});
     REQUIRE(!refused.ok());

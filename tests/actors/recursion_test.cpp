@@ -379,35 +379,44 @@ TEST_CASE("values around functions that call each other go from call to call") {
   }
 }
 
-TEST_CASE("what a function that calls itself does not do is refused with the line") {
+TEST_CASE("a function that is too large to be copied is called") {
+  constexpr int kLevels = 21;
   Graph g;
-  Variable w = variable(g, "w", Tensor::scalar(3.0f));
-  auto text = [&](auto&& make) {
-    try {
-      Output y = make();
-      Session s(g, one_thread());
-      s.init();
-      s.run({y});
-    } catch (const Error& error) {
-      return error.status().text();
-    }
-    return std::string();
-  };
-  const std::string reads = text([&] {
-    return g.function("reads", {f32_scalar}, {f32_scalar}, [&](Function& self, Output k) {
-      return cond(
-          k < 1.0f, [&] { return identity(k); }, [&] { return read(w) * self(k - 1.0f); });
-    })(constant(g, 3.0f));
-  });
-  CHECK_MESSAGE(contains(reads, "pass its value as an argument"), reads);
-  CHECK_MESSAGE(contains(reads, "recursion_test.cpp:"), reads);
-  const std::string writes = text([&] {
-    return g.function("writes", {f32_scalar}, {f32_scalar}, [&](Function& self, Output k) {
-      auto first = g.with_control({assign_add(w, k)});
-      return cond(
-          k < 1.0f, [&] { return identity(k); }, [&] { return self(k - 1.0f); });
-    })(constant(g, 3.0f));
-  });
-  CHECK_MESSAGE(contains(writes, "pass its value as an argument"), writes);
-  CHECK_MESSAGE(contains(writes, "recursion_test.cpp:"), writes);
+  Output w = placeholder<double>(g, PartialShape::scalar(), "w");
+  Function last =
+      g.function("leaf", {f64_scalar}, {f64_scalar}, [&](Function&, Output x) { return x + w; });
+  Function small = last;
+  for (int level = 0; level < kLevels; ++level) {
+    last = g.function("level", {f64_scalar}, {f64_scalar},
+                      [&](Function&, Output x) { return last(last(x)); });
+    if (level == 2) small = last;
+  }
+  Output y = last(constant(g, 1.0)), few = small(constant(g, 1.0));
+  Session s(g, one_thread());
+  const double copies = std::ldexp(1.0, kLevels);
+  auto out = s.run({y, few}, {}, {{w, Tensor::scalar(0.5)}});
+  CHECK(out[0].item<double>() == 1 + copies * 0.5);
+  CHECK(out[1].item<double>() == 1 + 8 * 0.5);
+  Output twice = std::get<1>(while_loop(
+      std::tuple{constant(g, 0), constant(g, 0.0)}, [](Output i, Output) { return i < 2; },
+      [&](Output i, Output sum) {
+        return std::tuple{i + 1, last(sum)};
+      }));
+  CHECK(s.run({twice}, {}, {{w, Tensor::scalar(0.5)}})[0].item<double>() == copies);
+}
+
+TEST_CASE("a function that is too large to be copied is refused where it cannot be called") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(1.0));
+  Function last = g.function("leaf", {f64_scalar}, {f64_scalar},
+                             [&](Function&, Output x) { return x + read(v); });
+  for (int level = 0; level < 21; ++level)
+    last = g.function("level", {f64_scalar}, {f64_scalar},
+                      [&](Function&, Output x) { return last(last(x)); });
+  Output y = last(constant(g, 1.0));
+  Session s(g, one_thread());
+  s.init();
+  const Status refused = s.try_run({y}).status();
+  CHECK(refused.code() == Code::resource_exhausted);
+  CHECK_MESSAGE(contains(refused.text(), "nodes and edges of functions"), refused.text());
 }

@@ -740,3 +740,30 @@ TEST_CASE_FIXTURE(Outside, "a shard that does not apply in time is lost") {
   CHECK(answer(0).status.code() == Code::unavailable);
   CHECK(answer(0).committed == 1);  // it was decided
 }
+
+TEST_CASE_FIXTURE(Fixture, "a run waits while loops of another one take elements of its dataset") {
+  auto reader = [&](bool open) {
+    auto s = shape({1});
+    s->datasets = {{{"", "data"}, 1, open}};
+    s->partitions.back().datasets = {0};
+    return s;
+  };
+  run(0, reader(true));
+  run(1, reader(false));
+  run(2, reader(true));
+  run(3, shape({2}));
+  const auto starts = [&] { return all<Coordinator::StartAttempt>(); };
+  REQUIRE(starts().size() == 2);
+  CHECK(starts()[0].elements == DatasetPlaces::Elements{{0}});
+  CHECK(starts()[1].attempt.run == RunId{7, 3});
+  CHECK(coordinator.text().find("waits for the run whose loops") != std::string::npos);
+  auto d = done(started(0), 0);
+  d.elements = {3};
+  out.clear();
+  send(d);
+  REQUIRE(starts().size() == 2);
+  CHECK(starts()[0].attempt.run == RunId{7, 1});
+  CHECK(starts()[0].elements == DatasetPlaces::Elements{{3}});
+  CHECK(starts()[1].attempt.run == RunId{7, 2});
+  CHECK(starts()[1].elements == DatasetPlaces::Elements{{4}});
+}

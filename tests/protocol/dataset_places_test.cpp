@@ -86,3 +86,42 @@ TEST_CASE("rewinding what a step reads waits for nobody: it is refused while a r
   CHECK(places.take(kBoth) == Elements{{0, 1}, {0}});
   CHECK(places.rewind(Shares{}).code() == Code::invalid_argument);
 }
+
+TEST_CASE("a run whose loops take elements holds the dataset until it is known how many it used") {
+  const Shares open = {{kData, 2, true}};
+  DatasetPlaces places;
+  Elements first = places.take(kTwo), second = places.take(kOne);
+  places.end(kTwo, first, false);
+  CHECK(places.free(open));
+  Elements loops = places.take(open);
+  CHECK(loops == Elements{{0, 1, 3}});
+  CHECK(element_number(loops[0], 1) == 1);
+  CHECK(element_number(loops[0], 2) == 3);
+  CHECK(element_number(loops[0], 5) == 6);
+  CHECK_FALSE(places.free(open));
+  CHECK_FALSE(places.free(kBoth));
+  CHECK(places.free({{kOtherData, 1}}));
+  CHECK(places.held() == 2);
+  CHECK(places.rewind(kOne).code() == Code::failed_precondition);
+  places.end(kOne, second, false);  // what it leaves is not what the other one was given
+  CHECK(places.places().empty());
+  places.end(open, loops, true, {4});  // 0, 1, 3, 4
+  CHECK(places.free(kBoth));
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 5, {2}}});
+  CHECK(places.take(kTwo) == Elements{{2, 5}});
+}
+
+TEST_CASE("a run whose loops took elements and that fails, or took none, leaves all of them") {
+  const Shares open = {{kData, 3, true}};
+  DatasetPlaces places;
+  for (auto [used, count] : {std::pair{false, 6}, {true, 0}, {true, 0}}) {
+    Elements loops = places.take(open);
+    CHECK(loops == Elements{{0}});
+    places.end(open, loops, used, {std::uint64_t(count)});
+    CHECK(places.places().empty());
+  }
+  places.end(open, places.take(open), true, {3});
+  CHECK(places.places() == std::vector<DatasetPlace>{{kData, 3, {}}});
+  CHECK(places.take(kOne) == Elements{{3}});
+  CHECK(places.held() == 1);
+}

@@ -16,6 +16,7 @@ void Simulation::start(int id, const Coordinator::StartAttempt& m) {
   e.grant = m.grant;
   e.program = &programs_.at(m.attempt.run);
   e.elements = m.elements;
+  e.used.assign(m.elements.size(), e.program->parts.size());
   e.trace = {11 + m.partition, m.attempt.snapshot, m.random_index, {}, {}};
   if (auto parked = p.parked.find(key); parked != p.parked.end()) {
     e.arrived = std::move(parked->second);
@@ -94,8 +95,7 @@ void Simulation::advance(int id, Execution& e) {
         ++e.pc;
         continue;
       case OpKind::element:
-        e.trace.elements.push_back(e.elements[std::size_t(op.target)][e.part]);
-        acc = mix(acc, e.trace.elements.back());
+        take_elements(e, op);
         ++e.pc;
         continue;
       case OpKind::send: {
@@ -306,6 +306,21 @@ void Simulation::resource_reply(int id, const ResourceReply& reply) {
   advance(id, *e);
 }
 
+void Simulation::take_elements(Execution& e, const Op& op) {
+  const auto d = std::size_t(op.target);
+  const auto& given = e.elements[d];
+  auto see = [&](u64 x) {
+    e.trace.elements.push_back(x);
+    e.trace.acc = mix(e.trace.acc, x);
+  };
+  const auto dataset = e.program->shape->partitions[e.part].datasets[d];
+  if (!e.program->shape->datasets[dataset].open) return see(given[e.part]);
+  const u64 rounds = mix(e.attempt.id.a, e.part) % 4;
+  see(rounds);
+  for (u64 r = 0; r < rounds; ++r) see(element_number(given, r * e.program->parts.size() + e.part));
+  e.used[d] = rounds * e.program->parts.size();
+}
+
 void Simulation::report(int id, Execution& e, Status status) {
   PartitionDone done;
   done.attempt = e.attempt.id;
@@ -315,6 +330,7 @@ void Simulation::report(int id, Execution& e, Status status) {
   if (e.granted_write && status.ok()) done.fast_committed = e.grant;
   for (auto& [resource, n] : e.keys) done.writes.push_back({resource, n, resource.index == 2});
   auto list = [](const std::set<u64>& s) { return std::vector<u64>(s.begin(), s.end()); };
+  done.elements = e.used;
   done.uses = {list(e.reads), list(e.updates), list(e.own_dequeues), list(e.enqueues)};
   const auto& elements = e.trace.elements;
   std::vector<u64> fetch{e.trace.acc, e.trace.snapshot, e.trace.random_index, elements.size()};

@@ -21,6 +21,13 @@ std::string describe(const Program& p, const Trace& t) {
   return text + "]";
 }
 
+// How many entries of a trace the next of these ops has made.
+u64 elements_seen(const Program& p, std::size_t part, const Op& op, const std::vector<u64>& trace,
+                  std::size_t at) {
+  const auto dataset = p.shape->partitions[part].datasets[std::size_t(op.target)];
+  return p.shape->datasets[dataset].open ? 1 + trace.at(at) : 1;
+}
+
 void Simulation::observe(const Coordinator::Answer& answer) {
   auto known = outcomes_.find(answer.run);
   const bool over = known != outcomes_.end();
@@ -54,19 +61,20 @@ void Simulation::observe(const Coordinator::StartAttempt& start) {
   auto [holder, fresh] = holders_.try_emplace(run);
   if (fresh)
     for (const auto& share : p.shape->datasets) {
-      auto free = [&](u64 element) {
-        for (const auto& [other, h] : holders_) {
-          const auto& theirs = programs_.at(other).shape->datasets;
-          for (std::size_t d = 0; d < h.elements.size(); ++d)
-            if (theirs[d].dataset == share.dataset &&
-                std::count(h.elements[d].begin(), h.elements[d].end(), element) > 0)
-              return false;
+      std::set<u64> taken = used_[std::size_t(share.dataset.name[1] - '0')];
+      for (const auto& [other, h] : holders_) {
+        const auto& theirs = programs_.at(other).shape->datasets;
+        for (std::size_t d = 0; d < h.elements.size(); ++d) {
+          if (theirs[d].dataset != share.dataset) continue;
+          if (theirs[d].open) return fail("a run started while another holds its dataset");
+          taken.insert(h.elements[d].begin(), h.elements[d].end());
         }
-        return used_[std::size_t(share.dataset.name[1] - '0')].count(element) == 0;
-      };
+      }
+      const u64 end = taken.empty() ? 0 : *taken.rbegin() + 1;
       std::vector<u64> elements;
-      for (u64 e = 0; elements.size() < share.elements; ++e)
-        if (free(e)) elements.push_back(e);
+      for (u64 e = 0; share.open ? e < end : elements.size() < share.elements; ++e)
+        if (taken.count(e) == 0) elements.push_back(e);
+      if (share.open) elements.push_back(end);
       holder->second.elements.push_back(std::move(elements));
     }
   if (holder->second.attempt != start.attempt.id) {
@@ -80,6 +88,13 @@ void Simulation::observe(const Coordinator::StartAttempt& start) {
       return fail("a run was not given the elements that are its own");
 }
 
+void Simulation::use(const Program& p, std::size_t dataset, const std::vector<u64>& given,
+                     u64 count) {
+  for (u64 i = 0; i < count; ++i)
+    used_[std::size_t(p.shape->datasets[dataset].dataset.name[1] - '0')].insert(
+        element_number(given, i));
+}
+
 // Those of a run that ended well are used, others are free again.
 void Simulation::use_elements(const Coordinator::Answer& answer, const std::vector<Trace>& traces) {
   auto holder = holders_.extract(answer.run);
@@ -87,13 +102,18 @@ void Simulation::use_elements(const Coordinator::Answer& answer, const std::vect
   const Program& p = programs_.at(answer.run);
   const Holder& held = holder.mapped();
   for (std::size_t d = 0; d < held.elements.size(); ++d)
-    used_[std::size_t(p.shape->datasets[d].dataset.name[1] - '0')].insert(held.elements[d].begin(),
-                                                                          held.elements[d].end());
+    if (!p.shape->datasets[d].open) use(p, d, held.elements[d], p.parts.size());
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const auto& mine = p.shape->partitions[i].datasets;
-    for (std::size_t k = 0; k < traces[i].elements.size(); ++k)
-      if (traces[i].elements[k] != held.elements[mine[k]][i])
-        return fail("a run used an element that was not its own");
+    std::size_t at = 0;
+    for (std::uint32_t d : mine) {
+      const bool open = p.shape->datasets[d].open;
+      const u64 rounds = open ? traces[i].elements.at(at++) : 1;
+      for (u64 r = 0; r < rounds; ++r)
+        if (traces[i].elements.at(at++) != element_number(held.elements[d], r * p.parts.size() + i))
+          return fail("a run used an element that was not its own");
+      if (open) use(p, d, held.elements[d], rounds * p.parts.size());
+    }
   }
   if (p.shape->may_write) return;
   if (answer.place.decided != held.place.decided || answer.place.datasets != held.place.datasets)
@@ -235,7 +255,8 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
             a = mix(a, mix(traces[i].snapshot + 1, traces[i].random_index));
             break;
           case OpKind::element:
-            a = mix(a, traces[i].elements.at(elements[i]++));
+            for (u64 n = elements_seen(p, i, op, traces[i].elements, elements[i]); n > 0; --n)
+              a = mix(a, traces[i].elements.at(elements[i]++));
             break;
           case OpKind::send:
             wire[(i + 1) % parts].push_back(mix(a, 5));

@@ -143,7 +143,7 @@ Program Simulation::make_program(int session, int n) {
   p.shape->may_write = role != 1;
   p.parts.resize(std::size_t(parts));
   for (int d = 0; d < kDatasets; ++d)
-    if (chance(250)) add_dataset(p, d);
+    if (chance(250)) add_dataset(p, d, role <= 2 && chance(300));
   for (int i = 0; i < parts; ++i) {
     auto& ops = p.parts[std::size_t(i)];
     auto add = [&](OpKind k, int target = 0) { ops.push_back({k, target}); };
@@ -183,10 +183,11 @@ Program Simulation::make_program(int session, int n) {
   return p;
 }
 
-// Some of the partitions use the dataset, each an element of its own.
-void Simulation::add_dataset(Program& p, int dataset) {
+// Some of the partitions use the dataset, each an element of its own; of an open one as many as it
+// likes, in this attempt.
+void Simulation::add_dataset(Program& p, int dataset, bool open) {
   const auto index = std::uint32_t(p.shape->datasets.size());
-  p.shape->datasets.push_back({dataset_name(dataset), std::uint32_t(p.parts.size())});
+  p.shape->datasets.push_back({dataset_name(dataset), std::uint32_t(p.parts.size()), open});
   for (std::size_t i = 0; i < p.parts.size(); ++i) {
     if (chance(300)) continue;
     auto& datasets = p.shape->partitions[i].datasets;

@@ -70,7 +70,7 @@ enum class OpKind : std::uint8_t {
   enqueue,
   dequeue,
   size,
-  element,  // of a dataset, its own one of as many as there are partitions
+  element,  // of a dataset, its own one of as many as there are partitions; or some, if it is open
   publish,  // to a board, which is outside of the job
   poison,   // a write that is refused
   work,     // takes `target` ms
@@ -103,7 +103,7 @@ struct World {
 struct Trace {
   u64 acc = 0, snapshot = 0, random_index = 0;
   std::vector<u64> taken;
-  std::vector<u64> elements;  // of datasets, in its order
+  std::vector<u64> elements;  // of datasets, in its order; those of an open one behind their number
 };
 
 inline constexpr std::uint32_t kSharedNode = 50;
@@ -202,7 +202,8 @@ class Simulation {
   void send(int from, int to, std::function<void()> what);  // local: in order, once
 
   Program make_program(int session, int n);
-  void add_dataset(Program& p, int dataset);
+  void take_elements(Execution& e, const Op& op);
+  void add_dataset(Program& p, int dataset, bool open);
   Program make_race_program(int session);
   void add_queue_program(Program& p, int role, bool first_queue);
   void make_clients();
@@ -235,6 +236,7 @@ class Simulation {
   void answered(int session, const Coordinator::Answer& answer);
   void observe(const Coordinator::Answer& answer);
   void observe(const Coordinator::StartAttempt& start);
+  void use(const Program& p, std::size_t dataset, const std::vector<u64>& given, u64 count);
   void use_elements(const Coordinator::Answer& answer, const std::vector<Trace>& traces);
   JobPlace place_by_rule(CommitNumber decided) const;
   bool clients_done() const;
@@ -267,7 +269,8 @@ class Simulation {
   bool strict_fifo_ = true, lose_last_ = false, last_lost_ = false, all_closed_ = false;
   std::map<CommitNumber, Decided> history_;
   std::vector<Decided> read_only_;
-  // Elements of datasets, by a simple rule: each run takes the lowest that no other has.
+  // Elements of datasets, by a simple rule: each run takes the lowest that no other has. Of an open
+  // one those, and where behind them nobody has any.
   std::array<std::set<u64>, kDatasets> used_;
   struct Holder {
     AttemptId attempt;
@@ -289,6 +292,7 @@ struct Simulation::Execution {
   u64 random_index = 0;
   CommitNumber grant = 0;
   DatasetPlaces::Elements elements;
+  std::vector<u64> used;  // of these, how many
   const Program* program = nullptr;
   std::size_t pc = 0;
   Trace trace;

@@ -95,6 +95,7 @@ struct LoopFrame {
 struct RecursiveFunction {
   const FunctionDef* function = nullptr;
   std::vector<std::uint32_t> handles;  // of a gradient function: the runs that it is passed
+  std::vector<Value> bound;            // handles on resources, which are not handed on
   std::uint32_t number = 0;            // in its region
   std::uint32_t frame = 0;
   std::uint32_t run = 0;  // what it leaves
@@ -117,6 +118,7 @@ struct Region {
   Place inside;       // of the call; of nodes it has the loop
   DeviceName device;  // all that its nodes say of theirs
   std::vector<RecursiveFunction*> members;
+  // By what they are passed of handles.
   std::map<std::pair<const FunctionDef*, std::vector<std::uint32_t>>, RecursiveFunction*> known;
 };
 
@@ -131,6 +133,9 @@ class Inliner {
   Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out);
 
   void take_name(const std::string& name) { names_.insert(name); }
+  // Before anything is lowered: where copies of functions would be too many for these nodes, large
+  // functions are called, like those that call themselves.
+  void choose_calls(const std::vector<NodeDef>& nodes);
   // `inputs`: of the call. `wants_done`: somebody comes after it.
   Expected<Lowered> lower(const NodeDef& call, const std::vector<Value>& inputs, Place place,
                           bool wants_done);
@@ -170,6 +175,9 @@ class Inliner {
   Expected<Lowered> lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
                                const Place& place, const Place& inside);
 
+  std::vector<std::size_t> sizes(std::size_t most);
+  std::size_t size_of(const NodeDef& call, const std::vector<std::size_t>& sizes) const;
+
   // lower_recursion.cpp
   bool stays(const FunctionDef& f, const std::vector<Value>& inputs) const;
   Expected<Lowered> lower_recursive(const NodeDef& call, const FunctionDef& f,
@@ -185,6 +193,7 @@ class Inliner {
   Status lower_member(RecursiveFunction& member);
   void end_function(Region& region, RecursiveFunction& member);
   Status check_device(const NodeDef& node);
+  bool is_bound(const Value& value) const;
   Status check_passed(const NodeDef& call, const FunctionDef& f,
                       const std::vector<Value>& inputs) const;
 
@@ -251,6 +260,7 @@ class Inliner {
 
   const std::vector<FunctionDef>& functions_;
   const Recursion recursion_;
+  std::vector<bool> called_;  // by function: too large to be copied
   const OpRegistry& ops_;
   Rewriter& out_;
   Region* region_ = nullptr;               // that is being lowered

@@ -110,6 +110,7 @@ class StateThreading {
   Expected<ThreadedFunction> inside(const FunctionDef& f, const std::vector<std::string>& bound,
                                     const InLoop& in);
   Expected<const FunctionDef*> function(const std::string& name, const NodeDef& call) const;
+  Status check_condition(const VariableUses& uses) const;
   StateSignature signature_of(const VariableUses& uses) const;
   std::string fresh_name(const FunctionDef& f);
   std::string write_function(const std::vector<std::string>& keys, bool writes);
@@ -130,7 +131,7 @@ void add_state_to(NodeDef& call, std::size_t variables, const std::vector<Port>&
                   const std::vector<Port>& last, const NodeCopies& copies);
 // A value that nobody looks at.
 Tensor none_of(DType dtype);
-// The dtype of the variable behind a handle.
+// The dtype of the variable behind a handle; of a dataset, that of how many elements were taken.
 DType dtype_of_variable(const NodeDef& handle);
 
 }  // namespace troupe::detail

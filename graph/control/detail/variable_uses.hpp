@@ -1,4 +1,5 @@
-// Which variables functions read and write.
+// Which variables functions read and write, and of which datasets they take elements. That counts
+// as a write, of how many were taken.
 #pragma once
 
 #include <map>
@@ -12,7 +13,7 @@
 
 namespace troupe::detail {
 
-// By node, the resource_key of the variable that it is a handle on; "": none.
+// By node, the resource_key of the variable or dataset that it is a handle on; "": none.
 using Keys = std::vector<std::string>;
 
 // What something reads of variables, and what it writes.
@@ -24,6 +25,7 @@ struct VariableUses {
   bool loops = false;              // some of it is in a loop
 
   void add(const VariableUses& other);
+  friend bool operator==(const VariableUses&, const VariableUses&) = default;
 };
 
 // An item is what a read sees: the value of a variable, whose name is the variable's key, or
@@ -42,6 +44,10 @@ class VariableUsers {
   const VariableUses& of(const FunctionDef& f, const std::vector<std::string>& bound);
   VariableUses of(const NodeDef& node, const Keys& keys);
 
+  // A call of a function that calls itself: state goes through it as through a loop.
+  bool is_recursive(const NodeDef& call) const;
+  bool calls_itself(const FunctionDef& f) const { return recursive_.contains(&f); }
+
   // The item that a read sees; "": it reads no variable.
   std::string item_of(const NodeDef& node, const Keys& keys) const;
   // A node that reads it.
@@ -50,14 +56,23 @@ class VariableUsers {
   // The variable of an item.
   const std::string& key_of(const std::string& item) const { return items_.at(item); }
   bool is_value(const std::string& item) const { return key_of(item) == item; }
+  // Does the key name a dataset? Of those that were found to be used.
+  bool is_dataset(const std::string& key) const { return datasets_.contains(key); }
+  bool takes_element(const NodeDef& node) const;
   // A node that writes it.
   const NodeDef& writer(const std::string& key) const { return *writers_.at(key); }
 
  private:
+  void forget_what_depends();
+
   const OpRegistry& ops_;
   std::unordered_map<std::string_view, const FunctionDef*> by_name_;
-  std::map<std::pair<const FunctionDef*, std::vector<std::string>>, VariableUses> known_;
+  using Bound = std::pair<const FunctionDef*, std::vector<std::string>>;
+  std::map<Bound, VariableUses> known_;
+  std::set<Bound> open_;  // functions that call themselves, while they are looked at
+  std::set<const FunctionDef*> recursive_;
   std::map<std::string, const NodeDef*> readers_, writers_;
+  std::set<std::string> datasets_;
   std::map<std::string, std::string> items_;  // item -> key; of each variable its own key, too
 };
 
