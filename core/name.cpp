@@ -233,7 +233,10 @@ std::strong_ordering operator<=>(const DeviceName& a, const DeviceName& b) {
 
 std::string quoted(std::string_view name) {
   constexpr std::size_t kMost = 80;
-  return "'" + std::string(name.substr(0, kMost)) + (name.size() > kMost ? "...'" : "'");
+  std::string shown(name.substr(0, kMost));
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';  // errors are one line
+  return "'" + shown + (name.size() > kMost ? "...'" : "'");
 }
 
 std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& known,

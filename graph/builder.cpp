@@ -230,6 +230,7 @@ Status GraphBuilder::explain(const Status& status, const NodeSpec& spec, const S
 }
 
 Status GraphBuilder::close_loop(NodeId merge, int index, Output value) {
+  if (GraphBuilder& body = innermost(); &body != this) return body.close_loop(merge, index, value);
   if (merge >= def_.nodes.size()) return invalid_argument("close_loop: there is no such node");
   NodeDef& node = def_.nodes[merge];
   auto refuse = [&](const std::string& why) {

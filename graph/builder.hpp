@@ -114,7 +114,8 @@ class GraphBuilder {
   Output add(std::string_view op, std::initializer_list<Output> inputs, AttrMap attrs = {},
              Site site = {});
 
-  // Sets input `index` of a Merge to `value` (from a NextIteration), closing a loop.
+  // Sets input `index` of a Merge to `value` (from a NextIteration), closing a loop. Of the body
+  // under construction, where there is one.
   Status close_loop(NodeId merge, int index, Output value);
 
   const NodeDef& node(NodeId id) const { return def_.nodes[id]; }

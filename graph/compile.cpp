@@ -5,9 +5,11 @@
 
 #include "troupe/graph/control/frames.hpp"
 #include "troupe/graph/control/lower.hpp"
+#include "troupe/graph/control/raise.hpp"
 #include "troupe/graph/control/recursion.hpp"
 #include "troupe/graph/control/spread.hpp"
 #include "troupe/graph/control/state.hpp"
+#include "troupe/graph/detail/back_edge.hpp"
 #include "troupe/graph/make_plan.hpp"
 #include "troupe/graph/partition.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -28,6 +30,7 @@ struct Stage {
 // What happens between "the ports that the client named" and "one device after another".
 constexpr Stage kStages[] = {
     {"prune", prune},          // what fetches and targets need
+    {"raise", raise_loops},    // While in the place of cycles
     {"state", thread_state},   // values in the place of variables that loops use
     {"lower", lower},          // functions in the place of calls
     {"fold", fold, true},      // compute now what depends on constants alone
@@ -46,15 +49,15 @@ Status check(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
     const NodeDef& node = nodes[id];
     auto op = ops.lookup(node.op);
     if (!op.ok()) return in_node(op.status(), node);
-    if (is_loop_role((*op)->def.role))
-      return in_node(unimplemented("loops are not compiled into plans"), node);
     if (!names.insert(node.name).second)
       return in_node(invalid_argument("two nodes have this name"), node);
     if (node.out_types.size() != node.out_shapes.size())
       return in_node(invalid_argument("as many shapes as dtypes are wanted"), node);
-    for (Port in : node.inputs)
-      if (in.node >= id || in.index >= nodes[in.node].out_types.size())
+    for (Port in : node.inputs) {
+      const bool known = in.node < nodes.size() && in.index < nodes[in.node].out_types.size();
+      if (!known || (in.node >= id && !detail::is_back_edge(nodes[in.node], node, ops)))
         return in_node(invalid_argument("an input names no output of an earlier node"), node);
+    }
     for (NodeId c : node.control)
       if (c >= id) return in_node(invalid_argument("a control input names no earlier node"), node);
   }

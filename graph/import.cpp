@@ -18,7 +18,6 @@ namespace {
 constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
 // Inputs and outputs of all nodes.
 constexpr std::size_t kMaxGraphPorts = std::size_t{1} << 25;
-constexpr std::size_t kMaxSiteFile = 4096;
 
 // What nodes take in memory beside the contents of tensors, and what may be made of them: types
 // and shapes of outputs, defaults, values that are known. A few bytes can ask for much of that.
@@ -105,11 +104,9 @@ class GraphImport::Extension {
 
   Status name(NodeId id) {
     const NodeDef& n = node(id);
-    if (n.site.file.size() > kMaxSiteFile ||
-        std::any_of(n.site.file.begin(), n.site.file.end(),
-                    [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) {
+    if (Status s = detail::check_site(n.site); !s.ok()) {
       node(id).site = {};  // or the error would show it
-      return invalid_argument("the site's file name is not printable");
+      return s;
     }
     if (!valid_node_name(n.name)) return invalid_argument(quoted(n.name) + " is no node name");
     made_.given += bytes_of(n);
@@ -244,8 +241,11 @@ class GraphImport::Extension {
     std::reverse(path.begin(), path.end());
     constexpr std::size_t kMostShown = 8;
     std::string text;
+    auto shown = [&](NodeId id) {
+      return quoted(node(id).name) + " (" + node(id).site.text() + ")";
+    };
     for (std::size_t i = 0; i < std::min(path.size(), kMostShown); ++i)
-      text += quoted(node(path[i]).name) + " -> ";
+      text += shown(path[i]) + " -> ";
     text += path.size() > kMostShown ? "..." : quoted(node(path[0]).name);
     return invalid_argument(std::to_string(path.size()) + " nodes in a cycle: " + text +
                             "; only Merge nodes can have back edges, from NextIteration")

@@ -3,10 +3,11 @@
 namespace troupe {
 namespace {
 
-std::vector<bool> find(const GraphDef& graph, const OpRegistry& ops, bool through_merges) {
-  std::vector<bool> dead(graph.nodes.size(), false), is_switch(graph.nodes.size(), false);
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const NodeDef& node = graph.nodes[id];
+std::vector<bool> find(const std::vector<NodeDef>& nodes, const OpRegistry& ops,
+                       bool through_merges) {
+  std::vector<bool> dead(nodes.size(), false), is_switch(nodes.size(), false);
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const NodeDef& node = nodes[id];
     const Role role = role_of(node, ops);
     is_switch[id] = role == Role::switch_ || role == Role::kept;
     if (role == Role::control_trigger) continue;
@@ -27,11 +28,17 @@ std::vector<bool> find(const GraphDef& graph, const OpRegistry& ops, bool throug
 
 }  // namespace
 
-std::vector<bool> find_conditional(const GraphDef& graph, const OpRegistry& ops) {
-  return find(graph, ops, false);
+std::vector<bool> find_conditional(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
+  return find(nodes, ops, false);
 }
-std::vector<bool> find_ever_dead(const GraphDef& graph, const OpRegistry& ops) {
-  return find(graph, ops, true);
+std::vector<bool> find_dying(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
+  std::vector<bool> dying = find(nodes, ops, false);
+  for (NodeId id = 0; id < nodes.size(); ++id)
+    dying[id] = dying[id] || role_of(nodes[id], ops) == Role::switch_;
+  return dying;
+}
+std::vector<bool> find_ever_dead(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
+  return find(nodes, ops, true);
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "troupe/graph/control/ops.hpp"
+#include "troupe/graph/detail/node_check.hpp"
 #include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/import.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -90,10 +91,11 @@ Status GraphImport::add_functions(std::vector<FunctionDef> functions) {
     return invalid_argument("the graph has more than " + std::to_string(kMostFunctions) +
                             " functions");
   for (FunctionDef& f : functions) {
+    TROUPE_TRY(detail::check_site(f.site));
     if (!valid_node_name(f.name))
-      return invalid_argument(quoted(f.name) + " is no name of a function");
+      return invalid_argument(quoted(f.name) + " is no name of a function").at(f.site);
     if (!functions_.emplace(f.name, graph_.functions.size()).second)
-      return invalid_argument("two functions are both named " + quoted(f.name));
+      return invalid_argument("two functions are both named " + quoted(f.name)).at(f.site);
     graph_.functions.push_back(std::move(f));
   }
   for (std::size_t i = first; i < graph_.functions.size(); ++i) {

@@ -9,11 +9,6 @@
 namespace troupe::detail {
 namespace {
 
-// Nodes, edges and every 64 bytes of names that inlining may make: functions that call each other
-// twice a level would fill any memory.
-constexpr std::size_t kMostWork = std::size_t{1} << 20;
-// Where that is not enough, functions that would take as much are called.
-constexpr std::size_t kMostCopied = std::size_t{1} << 12;
 // Calls in bodies in bodies.
 constexpr std::size_t kDeepest = 200;
 
@@ -50,12 +45,13 @@ void Inliner::anchor(NodeDef& node, const std::vector<Value>& inputs, const Plac
   if (!waits) node.control.insert(node.control.end(), place.control.begin(), place.control.end());
 }
 
-NodeId Inliner::pivot_of(const std::string& name, const std::vector<Value>& values,
-                         const NodeDef& like) {
+NodeId Inliner::pivot_of(const NodeDef& call, const std::vector<Value>& values, Place inside) {
   NodeId last = kNoNode;
-  Place inside{.prefix = name + "/", .device = like.device, .colocate = like.colocate};
+  inside.prefix += call.name + "/";
+  inside.device = call.device;
+  inside.colocate = call.colocate;
   for (const Value& v : values) {
-    NodeDef node = identity(like, "pivot", v.port, inside);
+    NodeDef node = identity(call, "pivot", v.port, inside);
     if (last != kNoNode) node.control.push_back(last);
     last = append(std::move(node));
   }
@@ -85,43 +81,12 @@ Expected<const FunctionDef*> Inliner::enter(const std::string& name, const NodeD
 
 Status Inliner::in_budget(std::size_t more, const std::string& what) {
   work_ += more;
-  if (work_ <= kMostWork) return ok_status();
+  return work_ <= most_work_ ? ok_status() : too_much(what);
+}
+
+Status Inliner::too_much(const std::string& what) const {
   return resource_exhausted("with " + what + " the step has more than " +
-                            std::to_string(kMostWork) + " nodes and edges of functions");
-}
-
-void Inliner::choose_calls(const std::vector<NodeDef>& nodes) {
-  std::vector<std::size_t> copied = sizes(kMostWork);
-  std::size_t all = 0;
-  for (const NodeDef& node : nodes)
-    if (role_of(node, ops_) == Role::call) all += size_of(node, copied);
-  if (all > kMostWork / 2) sizes(kMostCopied);
-}
-
-// By function, with those in it that are not called. Those that take more are called where they can
-// be.
-std::vector<std::size_t> Inliner::sizes(std::size_t most) {
-  std::vector<std::size_t> out(functions_.size(), 1);
-  for (std::size_t f : recursion_.inner_first) {
-    for (const NodeDef& node : functions_[f].nodes) {
-      out[f] += 1 + node.inputs.size() + node.control.size();
-      if (role_of(node, ops_) == Role::call) out[f] += size_of(node, out);
-    }
-    out[f] = std::min(out[f], 2 * kMostWork);
-    if (most < kMostWork && out[f] > most && recursion_.stays_in_place[f]) called_[f] = true;
-  }
-  return out;
-}
-
-std::size_t Inliner::size_of(const NodeDef& call, const std::vector<std::size_t>& sizes) const {
-  std::size_t size = 0;
-  for (const std::string& name : functions_of(call)) {
-    const auto at = by_name_.find(name);
-    if (at == by_name_.end()) continue;
-    const auto f = std::size_t(at->second - functions_.data());
-    size += call.op == "Call" && (called_[f] || recursion_.calls_itself[f]) ? 1 : sizes[f];
-  }
-  return size;
+                            std::to_string(most_work_) + " nodes and edges of functions");
 }
 
 // What a body takes: its nodes and edges, and names that grow with each level.
@@ -285,7 +250,10 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
   for (std::uint32_t k = 0; k < body.out_types.size(); ++k)
     in.values[id].push_back({{made, k}, free || joins ? kNoNode : place.pivot, !free});
   in.nodes[id] = {made};
-  if (has_effect(op)) in.effects.push_back(made);
+  if (has_effect(op))
+    in.effects.push_back(dying_in(*in.function)[id]
+                             ? over(body.name, {made}, out_.graph().nodes[made], place)
+                             : made);
   return ok_status();
 }
 
@@ -318,18 +286,41 @@ void Inliner::come_after_last(NodeDef& node, const Place& place) const {
 
 Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done) {
   const NodeDef& body = in.function->nodes[id];
-  std::vector<Value> inputs;
-  for (Port p : body.inputs) inputs.push_back(in.values[p.node][p.index]);
+  const std::vector<bool>& may_die = dying_in(*in.function);
+  std::vector<Value> inputs, dying;
+  for (Port p : body.inputs) {
+    inputs.push_back(in.values[p.node][p.index]);
+    if (may_die[p.node] && inputs.back().run == kNoRun) dying.push_back(inputs.back());
+  }
   NodeDef call = body;
   call.control = control_of(in, body);
   locate(call, in, place);
   Place here = place;
   if (!body.device.empty()) here.loop.clear();
+  if (!dying.empty()) here.pivot = pivot_of(call, dying, here);
   TROUPE_TRY(Lowered lowered, lower(call, std::move(inputs), std::move(here), wants_done));
   in.values[id] = std::move(lowered.outputs);
   in.nodes[id] = std::move(lowered.done);
+  if (!dying.empty() && !lowered.effects.empty())
+    lowered.effects = {over(body.name, std::move(lowered.effects), call, place)};
   in.effects.insert(in.effects.end(), lowered.effects.begin(), lowered.effects.end());
   return ok_status();
+}
+
+// Of effects that a Switch of the client's own may leave dead: that nothing more comes of them.
+NodeId Inliner::over(const std::string& name, std::vector<NodeId> effects, const NodeDef& like,
+                     const Place& place) {
+  NodeDef trigger = made(name + "/over", "ControlTrigger", like, place);
+  trigger.device = like.device;
+  trigger.colocate = like.colocate;
+  trigger.control = std::move(effects);
+  return append(std::move(trigger));
+}
+
+const std::vector<bool>& Inliner::dying_in(const FunctionDef& f) {
+  auto [at, fresh] = dying_.try_emplace(&f);
+  if (fresh) at->second = find_dying(f.nodes, ops_);
+  return at->second;
 }
 
 NodeId Inliner::find(const FunctionDef& f, const std::string& name) {

@@ -19,8 +19,7 @@ class Lowering {
       : step_(step),
         ops_(*target.ops),
         functions_(std::move(step.graph.functions)),
-        conditional_(find_conditional(step.graph, ops_)),
-        is_switch_(step.graph.nodes.size(), false),
+        dying_(find_dying(step.graph.nodes, ops_)),
         followed_(step.graph.nodes.size(), false),
         out_(step),
         inliner_(functions_, ops_, out_) {
@@ -33,10 +32,9 @@ class Lowering {
 
   Status run() {
     const auto& nodes = step_.graph.nodes;
-    inliner_.choose_calls(nodes);
+    TROUPE_TRY(inliner_.check_size(nodes));
     for (NodeId id = 0; id < nodes.size(); ++id) {
       const Role role = role_of(nodes[id], ops_);
-      is_switch_[id] = role == Role::switch_;
       if (role == Role::call) {
         TROUPE_TRY(lower_call(id));
       } else if (role == Role::saved && nodes[id].op != kSavedOp) {
@@ -65,20 +63,18 @@ class Lowering {
   }
 
  private:
-  // What a Switch of the graph's own leaves dead takes a whole call with it.
-  bool may_die(NodeId id) const { return conditional_[id] || is_switch_[id]; }
-
   Status lower_call(NodeId id) {
     NodeDef call = step_.graph.nodes[id];
     std::vector<Value> inputs, dying;
     for (Port in : call.inputs) {
       auto run = runs_.find(in);
       inputs.push_back(run == runs_.end() ? Value{.port = out_.port(in)} : run->second);
-      if (run == runs_.end() && may_die(in.node)) dying.push_back(inputs.back());
+      // What a Switch of the graph's own leaves dead takes the whole call with it.
+      if (run == runs_.end() && dying_[in.node]) dying.push_back(inputs.back());
     }
     for (NodeId& c : call.control) c = out_.node(c);
     Place place;
-    if (!dying.empty()) place.pivot = inliner_.pivot_of(call.name, dying, call);
+    if (!dying.empty()) place.pivot = inliner_.pivot_of(call, dying, place);
     TROUPE_TRY(Lowered lowered, inliner_.lower(call, inputs, place, followed_[id]));
     for (std::uint32_t k = 0; k < lowered.outputs.size(); ++k) {
       if (k == saved_port(call))
@@ -166,8 +162,7 @@ class Lowering {
   StepGraph& step_;
   const OpRegistry& ops_;
   const std::vector<FunctionDef> functions_;
-  const std::vector<bool> conditional_;
-  std::vector<bool> is_switch_;
+  const std::vector<bool> dying_;
   std::vector<bool> followed_;  // somebody comes after it
   Rewriter out_;
   Inliner inliner_;

@@ -7,8 +7,7 @@
 namespace troupe {
 namespace {
 
-const std::string kValues =
-    "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string list";
+const std::string kValues(kValueTypes);
 // What goes into a body: values, and handles.
 const std::string kPassed = kValues + " resource";
 
@@ -179,6 +178,7 @@ std::vector<OpDef> control_ops() {
                  .no_gradient = "a number of iterations",
                  .role = Role::saved,
                  .doc = "How many iterations a loop had."});
+  for (OpDef& op : loop_ops()) ops.push_back(std::move(op));
   return ops;
 }
 

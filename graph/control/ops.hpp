@@ -18,9 +18,15 @@ inline constexpr std::string_view kSavedOp = "Saved";
 inline constexpr std::string_view kSavedListOp = "SavedList";
 inline constexpr std::string_view kSavedTripsOp = "SavedTrips";
 
+// What goes into a body, handles aside.
+inline constexpr std::string_view kValueTypes =
+    "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string list";
+
 // For a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument; Saved,
-// SavedList, SavedTrips.
+// SavedList, SavedTrips; and loop_ops().
 std::vector<OpDef> control_ops();
+// Enter, Leave, Exit, NextIteration, LoopCond.
+std::vector<OpDef> loop_ops();
 
 // The functions that a node of role `call` may run: the one of Call; of If those for false and
 // true; the branches of Case, of which one its predicate or index says. Those of While: its

@@ -2,6 +2,14 @@
 
 namespace troupe::detail {
 
+bool is_back_edge(const NodeDef& from, const NodeDef& to, const OpRegistry& ops) {
+  auto is = [&](const NodeDef& node, Role role) {
+    const OpInfo* op = ops.find(node.op);
+    return op && op->def.role == role;
+  };
+  return is(to, Role::merge) && is(from, Role::next_iteration);
+}
+
 Status check_back_edge(const NodeDef& merge, DType dtype, const PartialShape& shape) {
   auto differs = [&](const std::string& before, const std::string& after) {
     return invalid_argument("loop variable '" + merge.name + "' enters " + before + " but is " +

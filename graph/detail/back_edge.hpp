@@ -3,9 +3,11 @@
 #pragma once
 
 #include "troupe/core/status.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "troupe/graph/op_registry.hpp"
 
 namespace troupe::detail {
+
+bool is_back_edge(const NodeDef& from, const NodeDef& to, const OpRegistry& ops);
 
 // invalid_argument unless a value of this dtype and shape may be the next one of the loop variable
 // that `merge` starts. The body was built on what entered, so one iteration may not say less.

@@ -212,6 +212,15 @@ std::string input_label(const OpInfo& op, const AttrMap& attrs, int i) {
   return "input " + std::to_string(i);
 }
 
+Status check_site(const Site& site) {
+  constexpr std::size_t kMaxFile = 4096;
+  const bool printable = std::none_of(site.file.begin(), site.file.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  if (printable && site.file.size() <= kMaxFile) return ok_status();
+  return invalid_argument("the site's file name is not printable");
+}
+
 Status check_handle(const OpInfo& op, const NodeDef& node, int i, const NodeDef& handle) {
   if (std::size_t(i) >= op.in.size() || op.in[std::size_t(i)].dtype != DType::resource)
     return ok_status();

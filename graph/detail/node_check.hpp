@@ -28,6 +28,9 @@ std::string input_label(const OpInfo& op, const AttrMap& attrs, int i);
 Status check_node(const OpInfo& op, NodeDef& node, std::span<const InferenceContext::Input> inputs,
                   FunctionRef<std::string(int)> producer);
 
+// Errors show it: its file's name is text, and not long.
+Status check_site(const Site& site);
+
 // That input `i` of `node`, the handle made by node `handle`, stands for values of the dtypes that
 // the op works on. invalid_argument names both nodes and both types.
 Status check_handle(const OpInfo& op, const NodeDef& node, int i, const NodeDef& handle);

@@ -161,7 +161,7 @@ NodeDef trigger_after(const Rewriter& out, NodeId from) {
 
 void add_control(StepGraph& step, const std::map<NodeId, std::vector<NodeId>>& added,
                  const OpRegistry& ops) {
-  const std::vector<bool> dead = find_ever_dead(step.graph, ops);
+  const std::vector<bool> dead = find_ever_dead(step.graph.nodes, ops);
   const std::size_t nodes = step.graph.nodes.size();
   Rewriter out(step);
   std::map<NodeId, NodeId> triggers;

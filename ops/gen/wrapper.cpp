@@ -8,6 +8,8 @@
 #include <cmath>
 #include <vector>
 
+#include "troupe/graph/passes/pass.hpp"
+
 namespace troupe::gen {
 
 namespace {
@@ -266,7 +268,8 @@ bool has_wrapper(const OpInfo& op) {
     if (op.def.name == by_hand) return false;
   const Role role = op.def.role;
   if (role == Role::call || role == Role::argument || role == Role::saved ||
-      role == Role::switch_ || role == Role::merge || role == Role::control_trigger)
+      role == Role::switch_ || role == Role::merge || role == Role::control_trigger ||
+      is_loop_role(role))
     return false;
   return op.def.role != Role::send && op.def.role != Role::recv && op.def.role != Role::copy &&
          !op.def.name.starts_with('_');

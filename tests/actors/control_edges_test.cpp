@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/actors/sessions.hpp"
+#include "tests/graph/paper_loop.hpp"
 #include "troupe/ops/api.hpp"
 
 using namespace troupe;
@@ -154,19 +155,70 @@ TEST_CASE("Switch and Merge of the client's own stand in the body of a loop") {
     CAPTURE(place.name);
     Graph g;
     Output n = whole_number(g);
-    Output y = repeat(g, n, constant(g, 1.0f), [&](Output v) {
+    auto body = [&](Output v) {
       Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {v, v < 10.0f}});
-      return g
-          .add(NodeSpec{.op = "Merge",
-                        .inputs = {sides.output(0) - 8.0f, sides.output(1) * 2.0f + 1.0f}})
-          .output();
-    });
+      return g.add("Merge", {sides.output(0) - 8.0f, sides.output(1) * 2.0f + 1.0f});
+    };
+    Output y = repeat(g, n, constant(g, 1.0f), body);
+    // And in a loop of the client's own.
+    PaperLoop loop(g, "paper");
+    Output round = loop.variable(constant(g, 0)), most = loop.constant(n);
+    loop.variable(constant(g, 1.0f));
+    loop.again(round < most);
+    loop.next(0, loop.passed(0) + 1);
+    loop.next(1, body(loop.passed(1)));
+    Output z = loop.last(1);
     PlacedSession s(g, place);
-    auto step = s->compile({y}, {}, {n});
+    auto step = s->compile({y, z}, {}, {n});
     for (std::int32_t trips : {0, 1, 3, 4, 9}) {
       float wanted = 1;
       for (int i = 0; i < trips; ++i) wanted = wanted < 10 ? wanted * 2 + 1 : wanted - 8;
-      CHECK(first(step.run({Tensor::scalar(trips)})) == wanted);
+      auto got = step.run({Tensor::scalar(trips)});
+      CHECK(got[0].item<float>() == wanted);
+      CHECK(got[1].item<float>() == wanted);
+    }
+  }
+}
+
+// One side is a call that must not happen on the other; in a loop of either kind.
+TEST_CASE("a call, a loop or a branch on one side of a Switch in a loop dies with it") {
+  Graph g;
+  Output n = whole_number(g), never = constant(g, false);
+  Function f = g.function("f", {f32_scalar}, {f32_scalar}, [&](Function&, Output x) {
+    auto checked = g.with_control({assert_(never, {.message = "the wrong side"})});
+    return identity(x);
+  });
+  const std::function<Output(Output)> calls[] = {
+      [&](Output x) {
+        Op checked = assert_(x < 0.0f, {.message = "the wrong side"});
+        return g.add(NodeSpec{.op = "Identity", .inputs = {x}, .control = {checked}}).output();
+      },
+      [&](Output x) { return f(x); },
+      [&](Output x) {
+        return cond(
+            never, [&] { return x; }, [&] { return f(x); });
+      },
+      [&](Output x) {
+        return while_loop(
+            x, [&](Output v) { return f(v) < 0.0f; }, [&](Output v) { return f(v); });
+      }};
+  auto body = [&](Output v, const std::function<Output(Output)>& call) {
+    Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {v, v < 0.0f}});
+    return g.add("Merge", {sides.output(0) + 1.0f, call(sides.output(1))});
+  };
+  for (const auto& call : calls) {
+    Output by_builder = repeat(g, n, constant(g, 0.0f), [&](Output v) { return body(v, call); });
+    PaperLoop loop(g, "paper");
+    Output i = loop.variable(constant(g, 0)), most = loop.constant(n);
+    loop.variable(constant(g, 0.0f));
+    loop.again(i < most);
+    loop.next(0, loop.passed(0) + 1);
+    loop.next(1, body(loop.passed(1), call));
+    Output raised = loop.last(1);
+    Session s(g, one_thread());
+    for (Output y : {by_builder, raised}) {
+      auto step = s.compile({y}, {}, {n});
+      CHECK(first(step.run({Tensor::scalar(4)})) == 4);
     }
   }
 }

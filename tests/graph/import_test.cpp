@@ -157,8 +157,11 @@ TEST_CASE("each fault of a graph is named with its node and line") {
       [](GraphDef& g) {
         g.nodes[1].inputs[0] = {2, 0};
       },
-      "2 nodes in a cycle: 'Add' -> 'Square' -> 'Add'; only Merge nodes can have back edges");
-  has([](GraphDef& g) { g.nodes[1].control = {1}; }, "1 nodes in a cycle: 'Square' -> 'Square'");
+      "2 nodes in a cycle: 'Add' (small.cpp:2) -> 'Square' (small.cpp:2) -> 'Add'; only Merge "
+      "nodes "
+      "can have back edges");
+  has([](GraphDef& g) { g.nodes[1].control = {1}; },
+      "1 nodes in a cycle: 'Square' (small.cpp:2) -> 'Square'");
   has([](GraphDef& g) { g.nodes[1].site.file = "a\nb"; }, "not printable", "invalid_argument");
   has([](GraphDef& g) { g.nodes[0].op = "ReadVariable"; }, "has no attribute 'T'");
 }

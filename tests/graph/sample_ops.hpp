@@ -206,11 +206,6 @@ inline OpRegistry registry() {
        .attrs = {"mode: string {even odd} = even", "strides: list(int) = [1,1]",
                  "rate: float = 0.5"}});
   for (OpDef& def : control_ops()) add(std::move(def));
-  add({.name = "NextIteration",
-       .in = {"x"},
-       .out = {"y"},
-       .shape = same_shape,
-       .role = Role::next_iteration});
   add({.name = "SquarePlus",
        .in = {"a", "b"},
        .out = {"y"},

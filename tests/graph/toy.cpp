@@ -128,8 +128,6 @@ Status add_all(OpRegistry& r) {
                      .stateful = true,
                      .role = Role::external,
                      .external = {.resource = "dataset", .verb = "next", .per_replica = true}}));
-  TROUPE_TRY(
-      kernel({.name = "Enter", .in = {"x"}, .out = {"y"}, .types = "f32", .role = Role::enter}));
   TROUPE_TRY(kernel({.name = "AssignBoth",
                      .in = {"first: resource", "second: resource", "value"},
                      .types = "f32",

@@ -132,15 +132,16 @@ class Inliner {
  public:
   Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out);
 
+  // Before anything is lowered: says how much may become of the calls among these nodes. Where
+  // copies of functions would be too many, large ones are called, like those that call themselves;
+  // resource_exhausted, where what is left is still too much.
+  Status check_size(const std::vector<NodeDef>& nodes);
   void take_name(const std::string& name) { names_.insert(name); }
-  // Before anything is lowered: where copies of functions would be too many for these nodes, large
-  // functions are called, like those that call themselves.
-  void choose_calls(const std::vector<NodeDef>& nodes);
   // `inputs`: of the call. `wants_done`: somebody comes after it.
   Expected<Lowered> lower(const NodeDef& call, const std::vector<Value>& inputs, Place place,
                           bool wants_done);
   // A node that is dead where one of these values is; for what takes nothing from them.
-  NodeId pivot_of(const std::string& name, const std::vector<Value>& values, const NodeDef& like);
+  NodeId pivot_of(const NodeDef& call, const std::vector<Value>& values, Place inside);
   // A node of role `saved`: `handle` is what a call saved.
   Expected<Value> saved(const NodeDef& node, const Value& handle, std::uint32_t frame);
   // Loops that got more variables: where each output of their beginnings is now, by that node.
@@ -174,9 +175,6 @@ class Inliner {
                                    const Place& place, const Place& inside, bool wants_done);
   Expected<Lowered> lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
                                const Place& place, const Place& inside);
-
-  std::vector<std::size_t> sizes(std::size_t most);
-  std::size_t size_of(const NodeDef& call, const std::vector<std::size_t>& sizes) const;
 
   // lower_recursion.cpp
   bool stays(const FunctionDef& f, const std::vector<Value>& inputs) const;
@@ -255,7 +253,11 @@ class Inliner {
   NodeId maker_of_list(const NodeDef& node) const;
   void locate(NodeDef& node, const Inlined& in, const Place& place);
   std::vector<NodeId> control_of(const Inlined& in, const NodeDef& node) const;
+  const std::vector<bool>& dying_in(const FunctionDef& f);
+  NodeId over(const std::string& name, std::vector<NodeId> effects, const NodeDef& like,
+              const Place& place);
   Status in_budget(std::size_t more, const std::string& what);
+  Status too_much(const std::string& what) const;
   static std::size_t work_of(const FunctionDef& f, const Place& place);
 
   const std::vector<FunctionDef>& functions_;
@@ -270,12 +272,13 @@ class Inliner {
   std::unordered_map<std::string_view, const FunctionDef*> by_name_;
   std::unordered_set<std::string> names_;
   std::unordered_map<const FunctionDef*, std::unordered_map<std::string_view, NodeId>> nodes_of_;
+  std::unordered_map<const FunctionDef*, std::vector<bool>> dying_;  // by node of a body
   std::vector<std::vector<Inlined>> runs_;  // of calls that were lowered: their branches
   std::deque<LoopFrame> frames_;
   std::vector<const FunctionDef*> open_;  // that are being inlined, outermost first
   // By selector, pivot around them and number of branches.
   std::map<std::tuple<Port, NodeId, std::size_t>, Pivots> pivots_;
-  std::size_t work_ = 0;
+  std::size_t most_work_ = 0, work_ = 0;  // nodes, edges and every 64 bytes of names
 };
 
 }  // namespace troupe::detail

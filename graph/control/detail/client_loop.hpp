@@ -1,0 +1,58 @@
+// A loop of a client's own, in the paper's words, taken apart.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "troupe/core/status.hpp"
+#include "troupe/graph/passes/pass.hpp"
+
+namespace troupe::detail {
+
+// Frames in the paper's sense: what is behind the Enters of one name that stand in one frame.
+// Number 0 is around all of them.
+struct ClientFrames {
+  struct Frame {
+    std::string name;
+    std::uint32_t parent = 0;
+    std::vector<NodeId> nodes;
+  };
+  std::vector<Frame> frames;
+  std::vector<std::uint32_t> of_node;  // Enter and Leave are inside
+};
+
+// Constants and handles are the same in every frame.
+bool is_everywhere(const NodeDef& node, const OpRegistry& ops);
+// invalid_argument, naming the node and both of its inputs, where one takes from two frames.
+Expected<ClientFrames> find_client_frames(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
+
+// The nodes of one frame by what they are in its loop. Plain ones are of the condition or the body.
+struct ClientLoop {
+  struct Variable {
+    NodeId enter, merge, next;
+  };
+  std::uint32_t frame = 0;
+  NodeId cond = kNoNode;  // the LoopCond
+  std::vector<Variable> variables;
+  std::vector<NodeId> enters, switches, leaves;
+  std::vector<NodeId> condition, body;
+  std::vector<NodeId> waited_for;  // of the condition, what others of the loop come after
+  bool condition_writes = false;
+  std::int64_t window = 0;
+};
+
+// The nodes of frame `f`, each behind what it takes of them. Loops in it are single nodes by now.
+// invalid_argument, naming the nodes of the frame with their lines, where that is no loop.
+Expected<ClientLoop> read_client_loop(const std::vector<NodeDef>& nodes, const ClientFrames& frames,
+                                      std::uint32_t f, const OpRegistry& ops);
+
+// Behind what they take of each other, but for back edges; the smallest number first. The error
+// names those of a cycle.
+Expected<std::vector<NodeId>> in_order(const std::vector<NodeDef>& nodes, std::vector<NodeId> some,
+                                       const OpRegistry& ops);
+
+// "'a' (a.cpp:3), 'b' (a.cpp:4)", of a few.
+std::string nodes_text(const std::vector<NodeDef>& nodes, const std::vector<NodeId>& some);
+
+}  // namespace troupe::detail
