@@ -58,6 +58,11 @@ NodeId Inliner::pivot_of(const NodeDef& call, const std::vector<Value>& values, 
   return last;
 }
 
+NodeId Inliner::node_of(const NodeDef& call, const Value& value) {
+  Place inside{.prefix = call.name + "/", .device = call.device, .colocate = call.colocate};
+  return append(identity(call, "result", value.port, inside));
+}
+
 // --- functions ---
 
 Expected<const FunctionDef*> Inliner::enter(const std::string& name, const NodeDef& call,

@@ -1,6 +1,7 @@
 #include "troupe/graph/control/lower.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "troupe/graph/control/conditional.hpp"
 #include "troupe/graph/control/detail/inline.hpp"
@@ -21,6 +22,7 @@ class Lowering {
         functions_(std::move(step.graph.functions)),
         dying_(find_dying(step.graph.nodes, ops_)),
         followed_(step.graph.nodes.size(), false),
+        fetched_(step.fetches.begin(), step.fetches.end()),
         out_(step),
         inliner_(functions_, ops_, out_) {
     for (const NodeDef& node : step.graph.nodes) {
@@ -77,6 +79,10 @@ class Lowering {
     if (!dying.empty()) place.pivot = inliner_.pivot_of(call, dying, place);
     TROUPE_TRY(Lowered lowered, inliner_.lower(call, inputs, place, followed_[id]));
     for (std::uint32_t k = 0; k < lowered.outputs.size(); ++k) {
+      // What is fed is no node of a plan, which a fetch is.
+      if (fetched_.contains({id, k}) &&
+          out_.graph().nodes[lowered.outputs[k].port.node].op == kFeedOp)
+        lowered.outputs[k].port = {inliner_.node_of(call, lowered.outputs[k]), 0};
       if (k == saved_port(call))
         runs_.emplace(Port{id, k}, lowered.outputs[k]);
       else
@@ -164,6 +170,7 @@ class Lowering {
   const std::vector<FunctionDef> functions_;
   const std::vector<bool> dying_;
   std::vector<bool> followed_;  // somebody comes after it
+  const std::set<Port> fetched_;
   Rewriter out_;
   Inliner inliner_;
   std::map<Port, Value> runs_;  // of the old `saved` ports

@@ -237,6 +237,24 @@ TEST_CASE("a call becomes the nodes of its function, named after the call") {
   CHECK(named(step.graph, "square_1/Mul").inputs[0].node == step.graph.find("square/Mul"));
 }
 
+TEST_CASE("a call that returns what is fed is fetched as a node of its own") {
+  GraphBuilder g(sample::ops());
+  {
+    Body body(g, "same", {kHere, 30});
+    Output x = value_or_throw(body.argument({DType::f32, PartialShape::scalar()}, "x"));
+    throw_if_error(body.returns({x}));
+    throw_if_error(body.finish().status());
+  }
+  call(g, "same", {scalar(g, "a")});
+  CompileRequest request;
+  request.feeds = {{"a", 0, false}};
+  request.fetches = {{"same", 0, false}};
+  auto compiled = compile(g.def(), request, target_of(sample::ops()));
+  REQUIRE_MESSAGE(compiled.ok(), compiled.status().text());
+  REQUIRE(compiled->plans.size() == 1);
+  CHECK(compiled->plans[0].nodes.size() == 1);
+}
+
 TEST_CASE("what a call comes after, its nodes come after") {
   GraphBuilder g(sample::ops());
   square(g);

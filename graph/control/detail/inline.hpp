@@ -142,6 +142,8 @@ class Inliner {
                           bool wants_done);
   // A node that is dead where one of these values is; for what takes nothing from them.
   NodeId pivot_of(const NodeDef& call, const std::vector<Value>& values, Place inside);
+  // A node of its own that has the value.
+  NodeId node_of(const NodeDef& call, const Value& value);
   // A node of role `saved`: `handle` is what a call saved.
   Expected<Value> saved(const NodeDef& node, const Value& handle, std::uint32_t frame);
   // Loops that got more variables: where each output of their beginnings is now, by that node.

@@ -1,0 +1,134 @@
+// Programs from outside that nobody means: graphs with functions and cycles, changed at random as
+// values or as bytes, go through everything that takes them, up to the plans that an executor
+// loads. Each is refused by a node and its line, or compiles; none brings the process down, hangs
+// or grows.
+#include <doctest/doctest.h>
+
+#include <malloc.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+
+#include "tests/protocol/hostile_programs.hpp"
+#include "tests/resident.hpp"
+#include "troupe/graph/compile.hpp"
+#include "troupe/ops/op.hpp"
+
+namespace troupe::test {
+namespace {
+
+Target target_here() {
+  Target target;
+  target.ops = &ops::builtin().ops;
+  target.devices.push_back({*DeviceName::parse("/job:w/task:0/cpu:0")});
+  target.devices.push_back({*DeviceName::parse("/job:w/task:1/cpu:0")});
+  return target;
+}
+
+// All feeds, and some of the nodes.
+CompileRequest request_for(const GraphDef& graph, Random& random) {
+  CompileRequest request;
+  for (const NodeDef& node : graph.nodes)
+    if (node.op == "Placeholder") request.feeds.push_back({node.name, 0, false});
+  for (int k = 0; k < 4; ++k) {
+    const NodeDef& node = graph.nodes[random.below(graph.nodes.size())];
+    if (node.op == "Placeholder") continue;
+    if (node.out_types.empty() || random.below(2))
+      request.targets.push_back(node.name);
+    else
+      request.fetches.push_back({node.name, int(random.below(node.out_types.size())), false});
+  }
+  if (!graph.nodes.empty()) request.targets.push_back(graph.nodes.back().name);
+  request.replicas = 1 + std::int32_t(random.below(2));
+  return request;
+}
+
+struct Ends {
+  std::uint64_t no_message = 0, not_imported = 0, not_compiled = 0, compiled = 0;
+  std::uint64_t growth = 0;  // bytes
+  double longest = 0;        // seconds
+  std::uint64_t longest_seed = 0;
+};
+
+// One line that names a node or a function and the line that it was made on, unless that was
+// changed, too. Limits of whole graphs and of requests name none.
+void check_refusal(const Status& refused, bool through_bytes) {
+  const std::string text = refused.text();
+  CAPTURE(text);
+  CHECK(!refused.message().empty());
+  CHECK(refused.code() != Code::internal);
+  CHECK(text.find('\n') == text.npos);
+  CHECK(text.size() < 8'000);
+  const bool whole = through_bytes || refused.code() == Code::resource_exhausted ||
+                     text.find("the graph ") != text.npos ||
+                     text.find("nothing to run") != text.npos ||
+                     text.find("fetch '") != text.npos || text.find("target '") != text.npos;
+  CHECK((whole || text.find(kHostileFile) != text.npos));
+}
+
+void run_one(std::uint64_t seed, const HostilePrograms& programs, Ends& ends) {
+  CAPTURE(seed);
+  Random random(seed);
+  auto [graph, through_bytes] = programs.draw(random);
+  if (!graph.ok()) {
+    CHECK(!graph.status().message().empty());
+    ++ends.no_message;
+    return;
+  }
+  auto imported = import_graph(std::move(*graph), ops::builtin().ops);
+  if (!imported.ok()) {
+    check_refusal(imported.status(), through_bytes);
+    ++ends.not_imported;
+    return;
+  }
+  if (imported->nodes.empty()) return;
+  auto compiled = compile(*imported, request_for(*imported, random), target_here());
+  if (!compiled.ok()) {
+    check_refusal(compiled.status(), through_bytes);
+    ++ends.not_compiled;
+    return;
+  }
+  ++ends.compiled;
+}
+
+void bombard(std::uint64_t first, std::uint64_t programs) {
+  constexpr std::uint64_t kOfOnePool = 4096;
+  std::optional<HostilePrograms> pool;
+  Ends ends;
+  using Clock = std::chrono::steady_clock;
+  const std::uint64_t before = testing::resident_bytes();
+  for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+    if (!pool || seed % kOfOnePool == 0) pool.emplace(seed / kOfOnePool);
+    const auto start = Clock::now();
+    run_one(seed, *pool, ends);
+    const double took = std::chrono::duration<double>(Clock::now() - start).count();
+    if (took > ends.longest) ends.longest = took, ends.longest_seed = seed;
+    if (seed % 256 != 0 && seed + 1 != first + programs) continue;
+    malloc_trim(0);  // what was freed is no growth
+    const std::uint64_t now = testing::resident_bytes();
+    ends.growth = std::max(ends.growth, now - std::min(before, now));
+  }
+  MESSAGE("hostile programs: " << programs << " from seed " << first << ": unreadable "
+                               << ends.no_message << ", refused " << ends.not_imported
+                               << ", not compiled " << ends.not_compiled << ", compiled "
+                               << ends.compiled << "; longest " << ends.longest << " s (seed "
+                               << ends.longest_seed << "), growth MiB: " << (ends.growth >> 20));
+  CHECK(ends.compiled > programs / 50);
+  CHECK(ends.not_imported > programs / 20);
+  CHECK(ends.not_compiled > programs / 100);
+  CHECK(ends.growth <= std::uint64_t{64} << 20);
+}
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+}  // namespace
+
+TEST_CASE("hostile programs are refused by a node and its line, or compile") {
+  bombard(number_from("TROUPE_SEED", 1), number_from("TROUPE_PROGRAMS", 300));
+}
+
+}  // namespace troupe::test
