@@ -74,6 +74,13 @@ Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view nam
       .output();
 }
 
+bool is_first_of_variable(const Output& x, std::set<std::string>& known) {
+  const GraphBuilder& g = x.graph();
+  const NodeDef& node = g.node(x.node());
+  const bool handle = is_handle(op_of(node, g.registry()).def.role);
+  return !handle || known.insert(resource_key(node, g.registry())).second;
+}
+
 Differentiating::Differentiating(FunctionRecord& record) : record_(record) {
   if (record.differentiating)
     throw Error(unimplemented("function '" + record.body->body()->function +
@@ -94,8 +101,10 @@ void differentiate(Tape& tape, const GradContext& c, std::size_t first_argument)
     tape.dy.push_back(add_argument(g, {c.dy[k].dtype(), c.dy[k].shape()}, "dy"));
     ys.emplace_back(&g, tape.outputs[k]);
   }
+  std::set<std::string> variables;
   for (std::size_t i = 0; i < tape.inputs.size(); ++i)
-    if (c.wanted[first_argument + i]) xs.push_back(tape.input(i)), of.push_back(i);
+    if (c.wanted[first_argument + i] && is_first_of_variable(tape.input(i), variables))
+      xs.push_back(tape.input(i)), of.push_back(i);
   const auto dx = value_or_throw(gradients(ys, xs, tape.dy));
   tape.dx.resize(tape.inputs.size());
   for (std::size_t k = 0; k < of.size(); ++k) tape.dx[of[k]] = dx[k];

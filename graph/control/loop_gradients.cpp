@@ -191,8 +191,10 @@ void LoopGradient::differentiate() {
       xs.push_back(tape_.input(v));
     }
   for (Inner& inner : inner_) inner.dy = dy_of(inner.value, type_of(inner.value).shape);
+  std::set<std::string> variables;
   for (std::size_t i = variables_; i < tape_.inputs.size(); ++i)
-    if ((c_.wanted[i] && carries_gradient(dtype(tape_.inputs[i]))) || takes_variable(i)) {
+    if ((c_.wanted[i] && carries_gradient(dtype(tape_.inputs[i]))) ||
+        (takes_variable(i) && is_first_of_variable(tape_.input(i), variables))) {
       results_.push_back({i, {}, {}});
       xs.push_back(tape_.input(i));
     }

@@ -88,13 +88,6 @@ Status Inliner::check_passed(const NodeDef& call, const FunctionDef& f,
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = inputs[i];
     const NodeDef& argument = f.nodes[f.arguments[i]];
-    if (is_bound(value) && argument.op == kArgumentOp) {
-      const NodeDef& source = out_.graph().nodes[value.port.node];
-      return in_node(unimplemented(called(f) + ": its argument '" + argument.name +
-                                   "' takes values, not the handle '" + source.name + "' (" +
-                                   source.site.text() + ")"),
-                     call);
-    }
     if (!is_bound(value) && argument.op != kArgumentOp)
       return in_node(
           invalid_argument(called(f) + ": argument '" + argument.name + "' must be a handle"),
@@ -126,10 +119,11 @@ Expected<RecursiveFunction*> Inliner::member_of(Region& region, const FunctionDe
                                                 const std::vector<Value>& inputs,
                                                 const std::vector<Value>& passed) {
   std::vector<std::uint32_t> handles, all;
-  std::vector<Value> bound;
-  for (const Value& value : inputs) {
+  std::map<NodeId, Value> bound;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Value& value = inputs[i];
     if (value.run != kNoRun) handles.push_back(value.run), all.push_back(value.run);
-    if (is_bound(value)) bound.push_back(value), all.push_back(value.port.node);
+    if (is_bound(value)) bound.emplace(f.arguments[i], value), all.push_back(value.port.node);
   }
   auto [known, fresh] = region.known.try_emplace({&f, all}, nullptr);
   if (!fresh) return known->second;
@@ -169,7 +163,7 @@ Status Inliner::begin_function(Region& region, RecursiveFunction& member,
   begin.attrs.emplace("name", Attr(f.name + " (" + f.site.text() + ")"));
   std::size_t handles = 0;
   for (NodeId id : f.arguments) {
-    if (f.nodes[id].op != kArgumentOp) continue;
+    if (member.bound.contains(id)) continue;
     const bool handle = f.nodes[id].out_types[0] == DType::resource;
     if (handle && ++handles < member.handles.size()) continue;
     begin.out_types.push_back(handle ? DType::list : f.nodes[id].out_types[0]);
@@ -198,12 +192,12 @@ Status Inliner::begin_function(Region& region, RecursiveFunction& member,
 Status Inliner::lower_member(RecursiveFunction& member) {
   const FunctionDef& f = *member.function;
   std::vector<Value> arguments;
-  std::size_t handles = 0, bound = 0;
+  std::size_t handles = 0;
   std::uint32_t output = 0;
   for (NodeId id : f.arguments) {
     Value& argument = arguments.emplace_back();
-    if (f.nodes[id].op != kArgumentOp) {
-      argument = member.bound[bound++];
+    if (const auto bound = member.bound.find(id); bound != member.bound.end()) {
+      argument = bound->second;
       continue;
     }
     const bool handle = f.nodes[id].out_types[0] == DType::resource;

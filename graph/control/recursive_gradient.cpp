@@ -86,6 +86,21 @@ Output in_shape_of(GraphBuilder& g, const Output& x, const Output& dx) {
   return g.add(std::move(spec)).output();
 }
 
+bool is_handle_on_variable(const Output& x) {
+  const OpDef& op = op_of(x.graph().node(x.node()), x.graph().registry()).def;
+  return is_handle(op.role) && op.external.resource == "variable";
+}
+
+Status of_variable(const NodeDef& call, const Output& handle) {
+  return unimplemented("gradients: '" + call.name +
+                       "' is a call of a function that calls itself and "
+                       "reads or writes '" +
+                       handle.name() +
+                       "'; pass the variable's value as an "
+                       "argument")
+      .at(call.site);
+}
+
 }  // namespace
 
 bool calls_itself(GraphBuilder& g, const std::string& function) {
@@ -114,6 +129,8 @@ std::vector<Output> recursive_gradient(GradContext& c) {
   const std::string function = functions_of(node)[0];
   FunctionRecord& record = *root.function(function);
   std::vector<Output> dx(c.x.size());
+  for (std::size_t i = record.handles; i < c.x.size(); ++i)
+    if (c.wanted[i] && is_handle_on_variable(c.x[i])) throw Error(of_variable(node, c.x[i]));
   std::vector<std::size_t> results;
   for (std::size_t i = record.handles; i < c.x.size(); ++i)
     if (carries_gradient(c.x[i].dtype())) results.push_back(i);

@@ -51,6 +51,42 @@ TEST_CASE("a loop reads a variable of another device") {
   CHECK(s->run({named})[0].item<double>() == 6);
 }
 
+TEST_CASE("two handles of one variable have one gradient, in branches, loops and functions, too") {
+  Graph g;
+  Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  Variable v = variable(g, "v", Tensor::scalar(3.0));
+  AttrMap attrs = g.node(v.handle().node()).attrs;
+  attrs.insert_or_assign("shared_name", std::string("v"));
+  const Output again = g.add(NodeSpec{.op = "Variable", .attrs = attrs, .name = "again"}).output();
+  auto product = [&] {
+    return read(v) * g.add("ReadVariable", {again}, {{"T", DType::f64}}) * read(v);
+  };
+  Function f = g.function("f", {}, {f64_scalar}, [&](Function&) { return product(); });
+  const Output ys[] = {
+      product(), f.call({})[0], cond(p, product, [&] { return constant(g, 1.0); }),
+      std::get<1>(while_loop(
+          std::tuple{constant(g, 0), constant(g, 0.0)}, [](Output i, Output) { return i < 2; },
+          [&](Output i, Output sum) {
+            return std::tuple{i + 1, sum + 0.5 * product()};
+          })),
+      std::get<1>(while_loop(
+          std::tuple{constant(g, 0), constant(g, 0.0)}, [](Output i, Output) { return i < 2; },
+          [&](Output i, Output sum) {
+            return std::tuple{i + 1, sum + cond(i < 1, product, [&] { return constant(g, 0.0); })};
+          }))};
+  Session s(g, one_thread());
+  s.init();
+  for (const Output& y : ys) {
+    CAPTURE(y.name());
+    for (const std::vector<Output>& xs :
+         {std::vector{v.handle()}, {again}, {v.handle(), again}, {again, v.handle()}}) {
+      const std::vector<Output> slopes = value_or_throw(gradients(std::vector{y}, xs));
+      for (const Output& slope : slopes)
+        CHECK(s.run({slope}, {}, {{p, Tensor::scalar(true)}})[0].item<double>() == 27);
+    }
+  }
+}
+
 TEST_CASE("gradients are accumulated in a loop") {
   auto trained = [](bool in_loop) {
     Graph g;

@@ -131,6 +131,37 @@ TEST_CASE("a call whose branch is not taken writes nothing, and one that fails n
   CHECK(now(s, v) == 6);
 }
 
+TEST_CASE("gradients go through calls that read and write variables, but not to these") {
+  Graph g;
+  Output k = number(g), x = number(g, "x");
+  Variable v = variable(g, "v", Tensor::scalar(2.0));
+  Function power = g.function("power", {f64_scalar, f64_scalar}, {f64_scalar},
+                              [&](Function& self, const std::vector<Output>& a) {
+                                return std::vector{cond(
+                                    a[0] > 0.0,
+                                    [&] {
+                                      Output before = read(v);
+                                      Op add = assign_add(v, constant(g, 1.0));
+                                      auto behind = g.with_control({add});
+                                      return self.call({a[0] - 1.0, a[1] * before})[0];
+                                    },
+                                    [&] { return a[1] * a[1]; })};
+                              });
+  Output y = power.call({k, x})[0];
+  Output slope = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
+  const Status refused = gradients(std::vector{y}, std::vector{v.handle()}).status();
+  CHECK(refused.code() == Code::unimplemented);
+  CHECK_MESSAGE(refused.text().find("pass the variable's value") != std::string::npos,
+                refused.text());
+  CHECK(refused.text().find("recursion_state_test.cpp") != std::string::npos);
+  Session s(g, one_thread());
+  s.init();
+  auto out = s.run({y, slope}, {}, {{k, Tensor::scalar(3.0)}, {x, Tensor::scalar(0.5)}});
+  CHECK(out[0].item<double>() == 24 * 24 * 0.25);
+  CHECK(out[1].item<double>() == 24 * 24);
+  CHECK(now(s, v) == 5);
+}
+
 TEST_CASE("what asks for queues in a function that calls itself is refused with the line") {
   Graph g;
   Output queue = queue_on(g, "");

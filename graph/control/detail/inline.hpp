@@ -95,7 +95,7 @@ struct LoopFrame {
 struct RecursiveFunction {
   const FunctionDef* function = nullptr;
   std::vector<std::uint32_t> handles;  // of a gradient function: the runs that it is passed
-  std::vector<Value> bound;            // handles on resources, which are not handed on
+  std::map<NodeId, Value> bound;       // handles on resources, by argument: not handed on
   std::uint32_t number = 0;            // in its region
   std::uint32_t frame = 0;
   std::uint32_t run = 0;  // what it leaves

@@ -27,6 +27,10 @@ struct Tape {
 Tape tape_of(const FunctionRecord& record);
 Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name);
 
+// Of several handles on one variable the first one gets the gradient of all, since those around the
+// call are added up. Of anything else true.
+bool is_first_of_variable(const Output& x, std::set<std::string>& known);
+
 // While a function is differentiated; one that calls itself would be for ever.
 class Differentiating {
  public:
