@@ -76,10 +76,11 @@ Status StepState::State::over_limit(const Status& failure) {
   if (refused == 0 && host_memory) refused = host_memory->take_refusal();
   if (refused == 0) return failure;
   const StepMemory& all = memory->memory();
+  const std::string most = holders(*memory);
   return resource_exhausted(
       "the step holds " + byte_count_text(all.used()) + " in this process and wants " +
       byte_count_text(refused) + " more, where it may hold " + byte_count_text(all.limit()) +
-      " (step_memory); on this device the most is held by " + holders(*memory));
+      " (step_memory)" + (most.empty() ? "" : "; the most is held by " + most));
 }
 
 // Of lists first: what a loop saved stays longer than the slot that it was made in.
@@ -104,7 +105,7 @@ std::string StepState::State::holders(const StepAllocator& allocator) const {
     if (holder.values > 0) text += saved == kNoNode ? "in the list " : "that were saved of ";
     text += maker_of(saved == kNoNode ? holder.slot : saved);
   }
-  return text.empty() ? "nobody" : text;
+  return text;
 }
 
 // The slot whose values a list holds, one for each iteration or call: found by going back from the

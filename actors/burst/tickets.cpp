@@ -160,7 +160,10 @@ void StepState::State::issue_copy(std::uint32_t i) {
   if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
   const Tensor& source = slots[from].tensor;
   auto made = Tensor::make(source.dtype(), source.shape(), memory_in(space));
-  if (!made.ok()) return park_for_memory(i, made.status()) ? void() : fail(i, made.status());
+  if (!made.ok()) {
+    if (!park_for_memory(i, made.status())) fail(i, made.status());
+    return;
+  }
   to.tensor = std::move(made).value();
   to.ticket = copy(i, source, to.tensor);
   finish(i, false);

@@ -141,8 +141,7 @@ TEST_CASE("a loop over a device with memory of its own and the CPU has its gradi
   const std::vector<Tensor> want = compute(make("/cpu:0"), {.device = ""}, true);
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);
-    const std::vector<Tensor> got =
-        compute(make("/fake:0"), {.device = "", .seed = seed}, true);
+    const std::vector<Tensor> got = compute(make("/fake:0"), {.device = "", .seed = seed}, true);
     REQUIRE(got.size() == want.size());
     for (std::size_t i = 0; i < want.size(); ++i)
       CHECK_MESSAGE(same_bits(got[i], want[i]), got[i].text(), " is not ", want[i].text());

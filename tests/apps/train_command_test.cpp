@@ -187,3 +187,18 @@ TEST_CASE("a character LSTM that gets no better ends before its steps") {
   CHECK(json["steps"] == 3);
   CHECK(json["best_step"] == 1);
 }
+
+TEST_CASE(
+    "a step that would take more memory than it may ends the command, which says who held it") {
+  for (const char* cluster : {"local", "local:1"}) {
+    INFO(cluster);
+    const std::string train = std::string("train mnist-mlp --steps 2 --examples 256 --cluster ") +
+                              cluster + " --output json --step-memory ";
+    const Ended refused = troupe_command(train + "200KiB");
+    INFO(refused.out);
+    CHECK(refused.code == 1);
+    CHECK(contains(refused.out, "\"code\":\"resource_exhausted\""));
+    CHECK(contains(refused.out, "where it may hold 200 KiB (step_memory)"));
+    CHECK(troupe_command(train + "1GiB").code == 0);
+  }
+}

@@ -161,8 +161,7 @@ TEST_CASE("partitions of a step in one process count together") {
   const Status second = run(b).status;
   CHECK(second.code() == Code::resource_exhausted);
   CHECK_MESSAGE(contains(second.text(), "holds 150 KiB in this process"), second.text());
-  CHECK_MESSAGE(contains(second.text(), "on this device the most is held by nobody"),
-                second.text());
+  CHECK_MESSAGE(!contains(second.text(), "held by"), second.text());  // not here
   first = {};
   CHECK(memory->used() == 0);
   CHECK(run(b).status.ok());
