@@ -41,6 +41,15 @@ class InlinedSize {
     return sizes_[f] = size;
   }
 
+  // It calls a function that is called rather than copied.
+  bool calls_one(std::size_t f) const {
+    const auto& nodes = functions_[f].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](const NodeDef& node) {
+      const auto at = node.op == "Call" ? by_name_.find(functions_of(node)[0]) : by_name_.end();
+      return at != by_name_.end() && called_[at->second];
+    });
+  }
+
   // Of a call. What recurses is there once, and is called. Of a loop the condition stands before
   // it, too.
   std::size_t of(const NodeDef& call) const {
@@ -86,8 +95,9 @@ Status Inliner::check_size(const std::vector<NodeDef>& nodes) {
   };
   for (std::size_t f : recursion_.inner_first) sizes.measure(f);
   if (all(most_work_ / 2))
-    for (std::size_t f : recursion_.inner_first)
-      called_[f] = sizes.measure(f) > kMostCopied && recursion_.stays_in_place[f];
+    for (std::size_t f : recursion_.inner_first)  // those around, too: each place has its own
+      called_[f] =
+          (sizes.measure(f) > kMostCopied || sizes.calls_one(f)) && recursion_.stays_in_place[f];
   const NodeDef* node = all(most_work_);
   if (!node) return ok_status();
   const auto first = by_name_.find(functions_of(*node).front());
