@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "troupe/core/ids.hpp"
@@ -52,8 +53,7 @@ class Call {
     if (done()) return result_;
     if (spin) {
       auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
-      while (!done() && std::chrono::steady_clock::now() < until) {
-      }
+      while (!done() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     }
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [&] { return done(); });
