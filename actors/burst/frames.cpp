@@ -110,20 +110,26 @@ void StepState::State::run_kept(std::uint32_t i) {
   const LoadedPlan::Node& node = nodes[i];
   const std::uint32_t in = program->input_slots()[node.first_input];
   if (park_unless_done(i, 0, false)) return;
-  Tensor list = take(in).tensor;
-  if (list.dtype() != DType::list || list_in(std::as_const(list)).empty())
+  const Tensor& given = slots[in].tensor;
+  if (given.dtype() != DType::list || list_in(given).empty())
     return fail(i, invalid_argument("there is no list to take a value off"));
-  if (!list.unique()) list = list_tensor(list_in(std::as_const(list)));
-  Tensor value = list_in(list).pop();
-  release_inputs(node);
   const std::uint32_t rest = node.first_slot, taken = rest + 1;
-  if (!value.defined()) {
+  Tensor value = list_in(given).get(list_in(given).size() - 1);
+  const bool dead = !value.defined();
+  if (readers[taken] != 0 && !dead)
+    if (Status placed = place(i, taken, std::move(value)); !placed.ok()) {
+      if (!park_for_memory(i, placed)) fail(i, placed);
+      return;
+    }
+  Tensor list = take(in).tensor;
+  if (!list.unique()) list = list_tensor(list_in(std::as_const(list)));
+  list_in(list).pop();
+  release_inputs(node);
+  if (dead) {
     slots[taken].dead = true;
     dead_slots.push_back(taken);
   }
   if (readers[rest] != 0) slots[rest] = {.tensor = std::move(list)};
-  if (readers[taken] != 0 && value.defined())
-    if (Status placed = place(i, taken, std::move(value)); !placed.ok()) return fail(i, placed);
   count_down_switch(node);
   ++nodes_done;
 }
