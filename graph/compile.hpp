@@ -79,8 +79,8 @@ struct Target {
 // Called after each stage with its name and a printable graph; for `troupe graph` and dumps.
 using StageObserver = std::function<void(std::string_view stage, const GraphDef&)>;
 
-// check -> feeds and fetches -> prune -> lower -> fold -> cse -> prune -> order of writes ->
-// replicate -> place -> partition -> plan; compile.cpp lists them.
+// check -> feeds and fetches -> prune -> raise -> state -> lower -> fold -> cse -> prune -> order of
+// writes -> replicate -> place -> spread -> partition -> plan; compile.cpp lists them.
 // Errors name the node and the line that created it.
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer = {});
