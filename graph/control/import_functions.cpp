@@ -42,6 +42,11 @@ Status check_signature(const FunctionDef& f, const OpRegistry& ops) {
     return invalid_argument("says of " + std::to_string(f.results.size()) + " results " +
                             std::to_string(f.result_types.size()) + " types and " +
                             std::to_string(f.result_shapes.size()) + " shapes");
+  // Which output of it there is, is known when the body is.
+  for (std::size_t i = 0; i < f.results.size(); ++i)
+    if (f.results[i].node >= f.nodes.size())
+      return invalid_argument("result " + std::to_string(i) +
+                              " is no output of a node of the body");
   return ok_status();
 }
 

@@ -566,6 +566,36 @@ TEST_CASE("a function from outside that is not what it says is refused, and the 
   refused([](FunctionDef& f) { f.arguments.pop_back(); }, "none of the function's arguments");
 }
 
+TEST_CASE("results that are no nodes are refused before others look at them") {
+  GraphBuilder g(sample::ops());
+  auto made = [&](const char* name, auto build) {
+    Body body(g, name, {kHere, 30});
+    Output x = value_or_throw(body.argument({DType::f32, PartialShape::scalar()}, "x"));
+    throw_if_error(body.returns({build(body, x)}));
+    return value_or_throw(body.finish());
+  };
+  made("one", [&](Body&, Output x) { return g.add("Square", {x}); });
+  made("other", [&](Body&, Output x) { return g.add("Neg", {x}); });
+  made("outer", [&](Body& body, Output x) {
+    Output p = value_or_throw(body.argument({DType::bool_, PartialShape::scalar()}, "p"));
+    return g
+        .add(NodeSpec{.op = "If",
+                      .inputs = {p, x},
+                      .attrs = {{"else_branch", "one"}, {"then_branch", "other"}}})
+        .output(0);
+  });
+  GraphDef graph = g.def();
+  REQUIRE(graph.functions.back().name == "outer");
+  std::rotate(graph.functions.begin(), graph.functions.end() - 1, graph.functions.end());
+  REQUIRE(import_graph(graph, sample::ops()).ok());
+  FunctionDef& other = graph.functions[2];
+  other.results[0].node = 1'000'000;
+  other.result_types[0] = DType::i32;  // as no other branch
+  const Status s = import_graph(graph, sample::ops()).status();
+  CHECK(s.code() == Code::invalid_argument);
+  CHECK_MESSAGE(has(s.text(), "result 0 is no output of a node"), s.text());
+}
+
 TEST_CASE("a loop whose condition is its body is looked at like any other") {
   GraphBuilder g(sample::ops());
   Output a = scalar(g, "a");
