@@ -1,12 +1,18 @@
 // How much memory a process takes.
 #pragma once
 
+#include <malloc.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <string>
 
 #include "troupe/devices/detail/poison.hpp"
+#if defined(TROUPE_POISON)
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes();
+#endif
 
 namespace troupe::testing {
 
@@ -33,6 +39,16 @@ inline std::uint64_t resident_bytes(const std::string& process = "self") {
       resident += kilobytes * 1024;
   }
   return resident;
+}
+
+// What this process holds and has not freed. AddressSanitizer does not give back what was freed.
+inline std::uint64_t held_bytes() {
+#if defined(TROUPE_POISON)
+  return __sanitizer_get_current_allocated_bytes();
+#else
+  malloc_trim(0);
+  return resident_bytes();
+#endif
 }
 
 }  // namespace troupe::testing

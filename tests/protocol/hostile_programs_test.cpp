@@ -4,8 +4,6 @@
 // or grows.
 #include <doctest/doctest.h>
 
-#include <malloc.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -97,7 +95,7 @@ void bombard(std::uint64_t first, std::uint64_t programs) {
   std::optional<HostilePrograms> pool;
   Ends ends;
   using Clock = std::chrono::steady_clock;
-  const std::uint64_t before = testing::resident_bytes();
+  const std::uint64_t before = testing::held_bytes();
   for (std::uint64_t seed = first; seed < first + programs; ++seed) {
     if (!pool || seed % kOfOnePool == 0) pool.emplace(seed / kOfOnePool);
     const auto start = Clock::now();
@@ -105,8 +103,7 @@ void bombard(std::uint64_t first, std::uint64_t programs) {
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     if (took > ends.longest) ends.longest = took, ends.longest_seed = seed;
     if (seed % 256 != 0 && seed + 1 != first + programs) continue;
-    malloc_trim(0);  // what was freed is no growth
-    const std::uint64_t now = testing::resident_bytes();
+    const std::uint64_t now = testing::held_bytes();
     ends.growth = std::max(ends.growth, now - std::min(before, now));
   }
   MESSAGE("hostile programs: " << programs << " from seed " << first << ": unreadable "
