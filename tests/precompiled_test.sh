@@ -24,3 +24,9 @@ precompile one 'const char* changed();'
 precompile other 'const char* changed_otherwise();'
 echo 'const char* use() { return changed_otherwise(); }' >use.cpp
 "$cxx" -include all.hpp -Winvalid-pch -Werror -fsyntax-only use.cpp
+
+# Nor are headers the same that differ by a comment: who includes one of them once more has it twice.
+precompile one $'#pragma once\n// before\nstruct Once {};'
+precompile one $'#pragma once\n// after it\nstruct Once {};'
+printf '#include "part.hpp"\nOnce once;\n' >use.cpp
+"$cxx" -include all.hpp -Winvalid-pch -Werror -fsyntax-only use.cpp
