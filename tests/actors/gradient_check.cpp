@@ -44,6 +44,16 @@ Output gradient_of(Output y, Output x) {
   return d;
 }
 
+Output loop_of(Graph& g, Output n, Output first,
+               const std::function<Output(Output i, Output v)>& body, const LoopOptions& options) {
+  return std::get<1>(while_loop(
+      std::tuple{constant(g, 0), first}, [&](Output i, Output) { return i < n; },
+      [&](Output i, Output v) {
+        return std::tuple{i + 1, body(i, v)};
+      },
+      options));
+}
+
 Tensor point(double move, std::size_t at) {
   std::vector<double> x{0.3, -0.7, 1.9};
   x[at] += move;

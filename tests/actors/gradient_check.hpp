@@ -12,6 +12,11 @@ namespace troupe::test {
 // dy/dx, which must exist.
 Output gradient_of(Output y, Output x);
 
+// body(i, v), n times over, of a value that begins with `first`.
+Output loop_of(Graph& g, Output n, Output first,
+               const std::function<Output(Output i, Output v)>& body,
+               const LoopOptions& options = {});
+
 // The three numbers at which gradients are checked, one of them moved.
 Tensor point(double move = 0, std::size_t at = 0);
 

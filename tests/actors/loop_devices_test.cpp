@@ -1,12 +1,12 @@
 // Loops and their gradients on a device with memory of its own: what they save is there, too.
 #include <doctest/doctest.h>
 
-#include <cstring>
-
+#include "tests/actors/gradient_check.hpp"
 #include "troupe/actors/client/session.hpp"
 #include "troupe/troupe.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
@@ -28,22 +28,6 @@ Cluster cluster_for(const Where& where) {
   return cluster;
 }
 
-Output loop_of(Graph& g, Output n, Output first, const std::function<Output(Output, Output)>& body,
-               const LoopOptions& options = {}) {
-  return std::get<1>(while_loop(
-      std::tuple{constant(g, 0), first}, [&](Output i, Output) { return i < n; },
-      [&](Output i, Output v) {
-        return std::tuple{i + 1, body(i, v)};
-      },
-      options));
-}
-
-Output slope(Output y, Output x) {
-  Output d = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
-  REQUIRE(!d.empty());
-  return d;
-}
-
 // y, dy/dx and, where asked for, the product of the Hessian with a vector.
 std::vector<Tensor> compute(const Make& make, const Where& where, bool twice) {
   Graph g(3);
@@ -51,10 +35,10 @@ std::vector<Tensor> compute(const Make& make, const Where& where, bool twice) {
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<float>(g, {3}, "x");
   Output y = sum(make(g, n, x));
-  std::vector<Output> fetches{y, slope(y, x)};
+  std::vector<Output> fetches{y, gradient_of(y, x)};
   if (twice)
     fetches.push_back(
-        slope(sum(fetches[1] * constant(g, Tensor::of<float>({3}, {0.5, -1.5, 2.0}))), x));
+        gradient_of(sum(fetches[1] * constant(g, Tensor::of<float>({3}, {0.5, -1.5, 2.0}))), x));
   Session s(g, cluster_for(where));
   auto step = s.compile(fetches, {}, {n, x});
   std::vector<Tensor> all;
@@ -62,11 +46,6 @@ std::vector<Tensor> compute(const Make& make, const Where& where, bool twice) {
     for (Tensor& t : step.run({Tensor::scalar(trips), Tensor::of<float>({3}, {0.3f, -0.7f, 1.9f})}))
       all.push_back(std::move(t));
   return all;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 void compare(const char* name, const Make& make, bool twice = true) {
@@ -78,7 +57,7 @@ void compare(const char* name, const Make& make, bool twice = true) {
     REQUIRE(got.size() == want.size());
     for (std::size_t i = 0; i < want.size(); ++i) {
       CAPTURE(i);
-      CHECK_MESSAGE(same_bits(got[i], want[i]), got[i].text(), " is not ", want[i].text());
+      CHECK_MESSAGE(Tensor::same(got[i], want[i]), got[i].text(), " is not ", want[i].text());
     }
   }
 }
@@ -144,7 +123,7 @@ TEST_CASE("a loop over a device with memory of its own and the CPU has its gradi
     const std::vector<Tensor> got = compute(make("/fake:0"), {.device = "", .seed = seed}, true);
     REQUIRE(got.size() == want.size());
     for (std::size_t i = 0; i < want.size(); ++i)
-      CHECK_MESSAGE(same_bits(got[i], want[i]), got[i].text(), " is not ", want[i].text());
+      CHECK_MESSAGE(Tensor::same(got[i], want[i]), got[i].text(), " is not ", want[i].text());
   }
 }
 
@@ -161,7 +140,7 @@ TEST_CASE("values that a loop saved leave a device that is nearly full") {
       return cond(
           mod(i, constant(g, 3)) != 0, [&] { return sin(w) * w; }, [&] { return w + 0.1f; });
     }));
-    Output dx = slope(y, x);
+    Output dx = gradient_of(y, x);
     Session s(g, cluster_for({.memory = memory}));
     auto step = s.compile({y, dx}, {}, {n, x});
     Tensor fed = value_or_throw(Tensor::make(DType::f32, {kElements}));
@@ -180,7 +159,7 @@ TEST_CASE("values that a loop saved leave a device that is nearly full") {
     REQUIRE(got.size() == want.size());
     for (std::size_t i = 0; i < want.size(); ++i) {
       CAPTURE(i);
-      CHECK(same_bits(got[i], want[i]));
+      CHECK(Tensor::same(got[i], want[i]));
     }
   }
 }

@@ -11,16 +11,6 @@ using namespace troupe::test;
 
 namespace {
 
-// fn, n times over, of a value that begins with `first`.
-Output repeat(Graph& g, Output n, Output first,
-              const std::function<Output(Output i, Output v)>& fn) {
-  return std::get<1>(while_loop(
-      std::tuple{constant(g, 0), first}, [&](Output i, Output) { return i < n; },
-      [&](Output i, Output v) {
-        return std::tuple{i + 1, fn(i, v)};
-      }));
-}
-
 // By op, how many nodes the step has after a stage of compiling.
 std::size_t count_of(const Graph& g, const std::string& op) {
   std::size_t n = 0;
@@ -34,14 +24,14 @@ TEST_CASE("gradients of what a loop repeats, twice") {
   for (const Place& place : kPlaces)
     check_gradients(
         [](Graph& g, Output n, Output x) {
-          return repeat(g, n, x, [](Output, Output v) { return sin(v) * 1.25 + v * v * 0.1; });
+          return loop_of(g, n, x, [](Output, Output v) { return sin(v) * 1.25 + v * v * 0.1; });
         },
         {0, 1, 2, 5}, place);
 }
 
 TEST_CASE("gradients of what a loop takes from around it, twice") {
   check_gradients([](Graph& g, Output n, Output x) {
-    return repeat(g, n, x * 0.5, [&](Output, Output v) { return tanh(v * x) + x; });
+    return loop_of(g, n, x * 0.5, [&](Output, Output v) { return tanh(v * x) + x; });
   });
 }
 
@@ -61,7 +51,7 @@ TEST_CASE("adding a value n times saves nothing, and its gradient is n") {
   Graph g;
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<double>(g, PartialShape::scalar(), "x");
-  Output y = repeat(g, n, x * 0.0, [&](Output, Output v) { return v + x; });
+  Output y = loop_of(g, n, x * 0.0, [&](Output, Output v) { return v + x; });
   Output dx = gradient_of(y, x);
   CHECK(count_of(g, "SavedList") == 0);
   Session s(g, one_thread());
@@ -72,7 +62,7 @@ TEST_CASE("adding a value n times saves nothing, and its gradient is n") {
 
 TEST_CASE("gradients through branches in a loop, twice") {
   check_gradients([](Graph& g, Output n, Output x) {
-    return repeat(g, n, x, [&](Output i, Output v) {
+    return loop_of(g, n, x, [&](Output i, Output v) {
       return cond(
           mod(i, constant(g, 2)) == 0, [&] { return exp(v * 0.3) * x; },
           [&] {
@@ -89,16 +79,16 @@ TEST_CASE("gradients through calls in a loop, twice") {
     const ValueType three{DType::f64, {3}};
     Function f =
         g.function("f", {three}, {three}, [](Function&, Output k) { return k * k * 0.5 + sin(k); });
-    return repeat(g, n, x, [&](Output, Output v) { return f(v) * 0.5 + f(x); });
+    return loop_of(g, n, x, [&](Output, Output v) { return f(v) * 0.5 + f(x); });
   });
 }
 
 TEST_CASE("gradients through loops in a loop, twice") {
   check_gradients(
       [](Graph& g, Output n, Output x) {
-        return repeat(g, n, x, [&](Output i, Output v) {
+        return loop_of(g, n, x, [&](Output i, Output v) {
           Output w = sin(v);
-          return repeat(g, i, w, [&](Output, Output u) { return tanh(u * w) + x * u * 0.1; });
+          return loop_of(g, i, w, [&](Output, Output u) { return tanh(u * w) + x * u * 0.1; });
         });
       },
       {0, 1, 3});
@@ -107,8 +97,8 @@ TEST_CASE("gradients through loops in a loop, twice") {
 TEST_CASE("gradients through a branch in a loop in a loop, twice") {
   check_gradients(
       [](Graph& g, Output n, Output x) {
-        return repeat(g, n, x, [&](Output i, Output v) {
-          return repeat(g, i, v, [&](Output j, Output u) {
+        return loop_of(g, n, x, [&](Output i, Output v) {
+          return loop_of(g, i, v, [&](Output j, Output u) {
             return cond(
                 mod(i + j, constant(g, 2)) == 0,
                 [&] {
@@ -125,11 +115,11 @@ TEST_CASE("gradients through a branch in a loop in a loop, twice") {
 TEST_CASE("gradients through a loop in a branch in a loop, twice") {
   check_gradients(
       [](Graph& g, Output n, Output x) {
-        return repeat(g, n, x, [&](Output i, Output v) {
+        return loop_of(g, n, x, [&](Output i, Output v) {
           return cond(
               mod(i, constant(g, 2)) == 1,
               [&] {
-                return repeat(g, i, v, [&](Output, Output u) { return sin(u) * x + v * 0.5; });
+                return loop_of(g, i, v, [&](Output, Output u) { return sin(u) * x + v * 0.5; });
               },
               [&] { return v * v; });
         });
@@ -142,7 +132,7 @@ TEST_CASE("gradients through a loop in a branch, twice") {
     check_gradients([least](Graph& g, Output n, Output x) {
       return cond(
           n > least,
-          [&] { return repeat(g, n, x, [&](Output, Output v) { return sin(v) + v * x * 0.2; }); },
+          [&] { return loop_of(g, n, x, [&](Output, Output v) { return sin(v) + v * x * 0.2; }); },
           [&] { return x * x * x; });
     });
 }
@@ -153,9 +143,9 @@ TEST_CASE("gradients through a function with a loop, called in a loop and beside
         const ValueType three{DType::f64, {3}};
         const ValueType times{DType::i32, PartialShape::scalar()};
         Function f = function(g, "f", {times, three}, {three}, [&](Function&, Output k, Output v) {
-          return repeat(g, k, v, [&](Output, Output u) { return sin(u) + u * v * 0.2; });
+          return loop_of(g, k, v, [&](Output, Output u) { return sin(u) + u * v * 0.2; });
         });
-        return repeat(g, n, x, [&](Output i, Output v) { return f(i, v) * 0.8 + f(n, x) * 0.1; });
+        return loop_of(g, n, x, [&](Output i, Output v) { return f(i, v) * 0.8 + f(n, x) * 0.1; });
       },
       {0, 1, 3});
 }
@@ -163,8 +153,8 @@ TEST_CASE("gradients through a function with a loop, called in a loop and beside
 TEST_CASE("a loop that goes down gradients has gradients itself, twice") {
   check_gradients(
       [](Graph& g, Output n, Output x) {
-        return repeat(g, n, x, [&](Output, Output v) {
-          Output y = sum(repeat(g, n, v, [&](Output, Output u) { return sin(u) * x + u; }));
+        return loop_of(g, n, x, [&](Output, Output v) {
+          Output y = sum(loop_of(g, n, v, [&](Output, Output u) { return sin(u) * x + u; }));
           return v - gradient_of(y, v) * 0.05;
         });
       },
@@ -195,9 +185,9 @@ TEST_CASE("gradients through cases and calls of what is in a body, with several 
 TEST_CASE("gradients of three loops in each other") {
   check_gradients(
       [](Graph& g, Output n, Output x) {
-        return repeat(g, n, x, [&](Output, Output a) {
-          return repeat(g, n, a, [&](Output, Output b) {
-            return repeat(g, n, b * 0.7, [&](Output, Output c) { return sin(c) + a * b * 0.1; });
+        return loop_of(g, n, x, [&](Output, Output a) {
+          return loop_of(g, n, a, [&](Output, Output b) {
+            return loop_of(g, n, b * 0.7, [&](Output, Output c) { return sin(c) + a * b * 0.1; });
           });
         });
       },
@@ -208,7 +198,7 @@ TEST_CASE("rows of a value around the loop have their gradients, twice") {
   check_gradients([](Graph& g, Output n, Output x) {
     Output rows = expand_dims(x, 1) * constant(g, Tensor::of<double>({1, 2}, {1.0, -2.0}));
     Output total =
-        repeat(g, n, constant(g, Tensor::of<double>({2}, {0.5, 1})), [&](Output i, Output v) {
+        loop_of(g, n, constant(g, Tensor::of<double>({2}, {0.5, 1})), [&](Output i, Output v) {
           Output at = mod(i, constant(g, 3));
           Output row = squeeze(slice(rows, pack({at, constant(g, 0)}),
                                      constant(g, Tensor::of<std::int32_t>({2}, {1, 2}))));
@@ -222,7 +212,7 @@ TEST_CASE("gradients that are asked for after a step was run leave it as it was"
   Graph g;
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<double>(g, PartialShape::scalar(), "x");
-  Output y = repeat(g, n, x, [](Output, Output v) { return v * v; });
+  Output y = loop_of(g, n, x, [](Output, Output v) { return v * v; });
   Session s(g, one_thread());
   auto before = s.compile({y}, {}, {n, x});
   const Tensor three = Tensor::scalar(std::int32_t{3});
@@ -239,7 +229,7 @@ TEST_CASE("what a loop drew and printed is not done again for its gradient") {
   Graph g(5);
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<double>(g, PartialShape::scalar(), "x");
-  Output y = repeat(g, n, x, [](Output, Output v) { return random_uniform_like(v) * v; });
+  Output y = loop_of(g, n, x, [](Output, Output v) { return random_uniform_like(v) * v; });
   Output dx = gradient_of(y, x);
   Session s(g, one_thread());
   auto step = s.compile({y, dx}, {}, {n, x});
@@ -256,7 +246,7 @@ TEST_CASE("an optimizer trains variables that a loop reads") {
     Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
     Variable w = variable_on(g, place.second, "w", Tensor::scalar(0.5));
     // w^4 + ... towards 2
-    Output y = repeat(g, n, constant(g, 1.0), [&](Output, Output v) { return v * read(w) + 0.1; });
+    Output y = loop_of(g, n, constant(g, 1.0), [&](Output, Output v) { return v * read(w) + 0.1; });
     Output loss = (y - 2.0) * (y - 2.0);
     Op train = optim::Sgd{.lr = 0.02}.minimize(loss, {w});
     PlacedSession s(g, place);
@@ -300,7 +290,7 @@ TEST_CASE("a Switch of the client's own in a loop has no gradient, and says so")
   Graph g;
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<double>(g, PartialShape::scalar(), "x");
-  Output y = repeat(g, n, x, [&](Output i, Output v) {
+  Output y = loop_of(g, n, x, [&](Output i, Output v) {
     Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {v, i > 2}, .site = Site::here()});
     Output a = sides.output(0) * sides.output(0), b = sides.output(1) * 2.0;
     return g.add(NodeSpec{.op = "Merge", .inputs = {a, b}}).output();

@@ -1,11 +1,9 @@
 // Loops that keep their variables alone for their gradients, and compute other values again.
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <map>
 
-#include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
+#include "tests/actors/gradient_check.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -16,29 +14,13 @@ using Body = std::function<Output(Output i, Output v)>;
 using MakeLoop = std::function<Output(Graph&, Output n, Output x, const LoopOptions&)>;
 
 Output times(Graph& g, Output n, Output first, const LoopOptions& options, const Body& body) {
-  return std::get<1>(while_loop(
-      std::tuple{constant(g, 0), first}, [&](Output i, Output) { return i < n; },
-      [&](Output i, Output v) {
-        return std::tuple{i + 1, body(i, v)};
-      },
-      options));
-}
-
-Output slope(Output y, Output x) {
-  Output d = value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
-  REQUIRE(!d.empty());
-  return d;
+  return loop_of(g, n, first, body, options);
 }
 
 std::size_t saved_lists(const Graph& g) {
   std::size_t n = 0;
   for (const NodeDef& node : g.def().nodes) n += node.op == "SavedList";
   return n;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 // Gradients of gradients add up the same terms, but not in the same order.
@@ -56,8 +38,8 @@ std::vector<Tensor> results(const MakeLoop& make, LoopSave save, const Place& pl
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<double>(g, {3}, "x");
   Output y = sum(make(g, n, x, {.save = save}));
-  Output dx = slope(y, x);
-  Output ddx = slope(sum(dx * constant(g, Tensor::of<double>({3}, {0.5, -1.5, 2.0}))), x);
+  Output dx = gradient_of(y, x);
+  Output ddx = gradient_of(sum(dx * constant(g, Tensor::of<double>({3}, {0.5, -1.5, 2.0}))), x);
   PlacedSession s(g, place);
   auto step = s->compile({y, dx, ddx}, {}, {n, x});
   std::vector<Tensor> all;
@@ -78,7 +60,7 @@ void compare(const char* name, const MakeLoop& make, const Place& place = kPlace
     if (i % 3 == 2)
       check_near<double>(got[i], want[i]);
     else
-      CHECK_MESSAGE(same_bits(got[i], want[i]), got[i].text(), " is not ", want[i].text());
+      CHECK_MESSAGE(Tensor::same(got[i], want[i]), got[i].text(), " is not ", want[i].text());
   }
 }
 
@@ -150,7 +132,7 @@ TEST_CASE("a loop that computes its values again has the gradients of one that s
           [](Graph& g, Output n, Output x, const LoopOptions& options) {
             return times(g, mod(n, constant(g, 3)), x, options, [&](Output, Output v) {
               Output y = sum(times(g, n, v, options, [&](Output, Output u) { return sin(u) * x; }));
-              return v - slope(y, v) * 0.05;
+              return v - gradient_of(y, v) * 0.05;
             });
           });
   compare("rows", [](Graph& g, Output n, Output x, const LoopOptions& options) {
@@ -191,8 +173,8 @@ TEST_CASE("a loop that computes its values again has its effects once") {
       enqueue(to, {told});
       return tanh(told * drawn) * a + sin(taken * a) * read(reads);
     });
-    Output dx = slope(y, x);
-    Output ddx = slope(dx, x);
+    Output dx = gradient_of(y, x);
+    Output ddx = gradient_of(dx, x);
     Session s(g, one_thread());
     s.init();
     for (float f : {0.25f, -1.5f, 2.0f, 0.75f, 3.0f}) s.run({}, {put}, {{fed, Tensor::scalar(f)}});
@@ -211,7 +193,7 @@ TEST_CASE("a loop that computes its values again has its effects once") {
   for (std::size_t i = 0; i < want.size(); ++i) {
     CAPTURE(i);
     if (i != 2)
-      CHECK_MESSAGE(same_bits(got[i], want[i]), got[i].text(), " is not ", want[i].text());
+      CHECK_MESSAGE(Tensor::same(got[i], want[i]), got[i].text(), " is not ", want[i].text());
   }
   CHECK(got[3].item<std::int64_t>() == 1);  // of five
   CHECK(got[4].item<std::int64_t>() == 4);
@@ -229,7 +211,7 @@ TEST_CASE("what draws, prints, reads or asks is in a loop's gradient nowhere") {
     return print(tanh(sin(a) * drawn)) * read(v, {more});
   });
   const std::size_t functions = g.def().functions.size();
-  slope(slope(y, x), x);
+  gradient_of(gradient_of(y, x), x);
   REQUIRE(g.def().functions.size() > functions);
   std::map<std::string, int> ops;
   for (std::size_t f = functions; f < g.def().functions.size(); ++f)
@@ -249,7 +231,7 @@ TEST_CASE("a loop that computes its values again holds its variables alone") {
       for (int k = 0; k < 6; ++k) w = tanh(w * x);
       return w;
     }));
-    Output dx = slope(y, x);
+    Output dx = gradient_of(y, x);
     CHECK(saved_lists(g) == (save == LoopSave::values ? 7 : 1));
     Session s(g, one_thread());
     auto step = s.compile({sum(dx)}, {}, {x});
