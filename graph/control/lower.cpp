@@ -5,6 +5,7 @@
 
 #include "troupe/graph/control/conditional.hpp"
 #include "troupe/graph/control/detail/inline.hpp"
+#include "troupe/graph/detail/reorder.hpp"
 
 namespace troupe {
 namespace {
@@ -117,15 +118,7 @@ class Lowering {
       return invalid_argument("a loop goes back over one that depends on it");
     std::vector<NodeId> place(nodes.size());
     for (NodeId to = 0; to < order.size(); ++to) place[order[to]] = to;
-    std::vector<NodeDef> settled;
-    settled.reserve(nodes.size());
-    for (NodeId from : order) {
-      NodeDef& node = settled.emplace_back(std::move(nodes[from]));
-      for (Port& in : node.inputs) in.node = place[in.node];
-      for (NodeId& c : node.control) c = place[c];
-      std::sort(node.control.begin(), node.control.end());
-    }
-    nodes = std::move(settled);
+    detail::reorder(nodes, order, place);
     for (Port& fetch : step_.fetches) fetch.node = place[fetch.node];
     for (NodeId& target : step_.targets) target = place[target];
     return ok_status();

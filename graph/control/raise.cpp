@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/graph/control/detail/raised_loop.hpp"
+#include "troupe/graph/detail/reorder.hpp"
 
 namespace troupe {
 namespace {
@@ -32,7 +33,7 @@ class Raising {
     TROUPE_TRY(auto order, detail::in_order(nodes_, std::move(frames_.frames[0].nodes), ops_));
     std::vector<NodeId> place(nodes_.size(), kNoNode);
     for (NodeId to = 0; to < order.size(); ++to) place[order[to]] = to;
-    keep(order, place);
+    detail::reorder(nodes_, order, place);
     for (Port& value : values) value.node = place[value.node];
     for (NodeId& id : followed) id = place[id];
     return ok_status();
@@ -74,18 +75,6 @@ class Raising {
       frames_.frames[around].nodes.push_back(id);
     }
     return ok_status();
-  }
-
-  void keep(const std::vector<NodeId>& order, const std::vector<NodeId>& place) {
-    std::vector<NodeDef> kept;
-    kept.reserve(order.size());
-    for (NodeId from : order) {
-      NodeDef& node = kept.emplace_back(std::move(nodes_[from]));
-      for (Port& in : node.inputs) in.node = place[in.node];
-      for (NodeId& c : node.control) c = place[c];
-      std::sort(node.control.begin(), node.control.end());
-    }
-    nodes_ = std::move(kept);
   }
 
   std::vector<NodeDef>& nodes_;
