@@ -59,7 +59,8 @@ void StepState::State::run_next(std::uint32_t i, bool dead) {
   const std::uint32_t* in = program->input_slots().data() + node.first_input;
   bool another = false;
   if (!truth(i, in[0], another)) return;
-  if (recycles && another && readers[in[0]] == 1) recycles->put(slots[in[0]].tensor);
+  if (kernel_place.spares && another && readers[in[0]] == 1)
+    kernel_place.spares->put(slots[in[0]].tensor);
   move_on(f, another ? nodes[frame.body].first_slot : nodes[frame.loop].first_slot);
   if (another) {
     ++iterations[f];

@@ -299,8 +299,8 @@ void StepState::State::release_inputs(const LoadedPlan::Node& node) {
       __builtin_prefetch(slot + sizeof(Tensor) - 1, 1);
     }
     if (--readers[in[k]] != 0) continue;
-    if (recycles)
-      recycles->put(slots[in[k]].tensor);
+    if (kernel_place.spares)
+      kernel_place.spares->put(slots[in[k]].tensor);
     else
       slots[in[k]].tensor = {};
   }

@@ -60,8 +60,9 @@ StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program,
       device(program->device()),
       limits(call_limits),
       spares(device.allocator()),
-      recycles(program->has_loops() && !program->asynchronous() ? &spares : nullptr),
-      kernel_place{.device = &device, .cancelled = &cancelled, .spares = recycles} {
+      kernel_place{.device = &device,
+                   .cancelled = &cancelled,
+                   .spares = program->has_loops() && !program->asynchronous() ? &spares : nullptr} {
   counts.resize(program->counts().size());
   readers.resize(program->readers().size());
   slots.resize(program->readers().size());

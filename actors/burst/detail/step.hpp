@@ -194,8 +194,7 @@ struct StepState::State {
   CallStack call_stack;
   const CallLimits limits;
   Spares spares;
-  Spares* const recycles;  // these where there are loops, unless the device is asynchronous
-  KernelPlace kernel_place;
+  KernelPlace kernel_place;  // with spares where there are loops, unless the device is asynchronous
   StepAllocatorPtr memory, host_memory;  // that a limit holds for; else null. A CPU has one
   std::size_t forget_at = 64;            // waits and issued work that a call looks through
   std::vector<Issued> issued;            // asynchronous devices: in order of issue
