@@ -36,7 +36,12 @@ class Borrowed final : public caf::execution_unit {
     while (!ready_.empty()) {
       caf::scheduled_actor* actor = ready_.front();
       ready_.pop_front();
-      handle_one(*actor);
+      if (left_ == 0) {
+        system().scheduler().enqueue(actor);
+      } else {
+        --left_;
+        handle_one(*actor);
+      }
     }
   }
 
@@ -62,6 +67,7 @@ class Borrowed final : public caf::execution_unit {
   }
 
   std::deque<caf::scheduled_actor*> ready_;
+  std::size_t left_ = kInlineMessages;
 };
 
 thread_local Borrowed* Borrowed::current = nullptr;

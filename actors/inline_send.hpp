@@ -6,6 +6,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/mailbox_element.hpp>
+#include <cstddef>
 #include <cstdint>
 
 namespace troupe {
@@ -18,6 +19,10 @@ inline constexpr const char* kWorker = "worker";
 inline constexpr const char* kExecutor = "executor";
 inline constexpr const char* kDevice = "device";
 inline constexpr const char* kProxy = "proxy";
+
+// So many messages of one call at most; CAF's threads take the rest. Two that answer each other for
+// as long as a loop runs must not keep a thread that came to send a message.
+inline constexpr std::size_t kInlineMessages = 64;
 
 // Messages that threads of this process have handled this way, for those who count messages.
 std::uint64_t inline_messages();

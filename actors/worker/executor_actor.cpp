@@ -21,9 +21,10 @@ class Outbox final : public StepOutbox {
   void send(ChannelId channel, const Tag& tag, Tensor tensor, bool dead) override {
     const auto& route = routes_.routes.at(channel);
     if (route.local) {
-      caf::anon_send(route.local, TensorArrived{routes_.compiled, route.partition, attempt_,
-                                                channel, tag, std::move(tensor), dead});
-      return;
+      TensorArrived message{
+          routes_.compiled, route.partition, attempt_, channel, tag, std::move(tensor), dead};
+      if (routes_.handle_inline) return send_inline(route.local, std::move(message));
+      return caf::anon_send(route.local, std::move(message));
     }
     TensorTag header;
     header.compiled = routes_.compiled;

@@ -22,6 +22,9 @@ struct ChannelRoutes {
   };
   CompiledId compiled = 0;
   Hub* hub = nullptr;  // null: every route is local
+  // Whoever sends to an executor of this process handles the message as well (send_inline): cheap
+  // nodes there cost less than waking a thread for them. Not in a simulation, which picks the order.
+  bool handle_inline = false;
   std::unordered_map<ChannelId, Route> routes;
 };
 

@@ -229,6 +229,7 @@ Status load_step(WorkerSelf self, CompiledId compiled, PreparedStep& prepared) {
   Loading loading;
   loading.routes->compiled = compiled;
   loading.routes->hub = s.options.hub;
+  loading.routes->handle_inline = s.options.own_threads;
   Status status;
   for (PreparedStep::Partition& partition : prepared.partitions)
     if (status.ok()) status = load_partition(self, compiled, partition, loading);

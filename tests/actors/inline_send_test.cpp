@@ -127,6 +127,32 @@ TEST_CASE("only the message that woke an actor is handled inline") {
   actor = nullptr;
 }
 
+TEST_CASE("actors that answer each other for long leave the sender's thread after so many messages") {
+  constexpr CompiledId kLast = 3 * kInlineMessages;
+  Record record;
+  System system;
+  Ticker here, there;
+  const auto answer = [&](Ticker& other) {
+    return [&](CompiledId id) {
+      record.note(id);
+      if (id < kLast) send_inline(other, UnloadStep{id + 1});
+    };
+  };
+  here = ticker<Short>(system, answer(there));
+  there = ticker<Short>(system, answer(here));
+  settle(here);
+  settle(there);
+  send_inline(here, UnloadStep{1});
+  auto all = record.wait_for(kLast);
+  for (CompiledId i = 0; i < kLast; ++i) {
+    CHECK(all[i].first == i + 1);
+    CHECK((all[i].second == std::this_thread::get_id()) == (i < kInlineMessages));
+  }
+  settle(here);
+  settle(there);
+  here = there = nullptr;
+}
+
 TEST_CASE("messages of many threads arrive once each, in the order of each sender") {
   constexpr int kThreads = 4;
   constexpr CompiledId kEach = 20'000;
