@@ -17,10 +17,25 @@ bool structural(Role role) {
     case Role::control_trigger:
     case Role::keep:
     case Role::kept:
+    case Role::loop_cond:
+    case Role::loop_next:
       return true;
     default:
       return false;
   }
+}
+
+// For elementwise ops, of which few elements take less than handing the node to a lane does. What a
+// string costs nobody knows before.
+bool is_small(const GraphDef& graph, const NodeDef& node) {
+  constexpr std::int64_t kFewElements = 16;
+  for (std::size_t k = 0; k < node.out_types.size(); ++k)
+    if (node.out_types[k] == DType::string || !node.out_shapes[k].fully_known() ||
+        node.out_shapes[k].shape().elements() > kFewElements)
+      return false;
+  return std::none_of(node.inputs.begin(), node.inputs.end(), [&](const Port& from) {
+    return graph.nodes[from.node].out_types[from.index] == DType::string;
+  });
 }
 
 std::int64_t int_attr(const NodeDef& node, std::string_view name, std::int64_t otherwise) {
@@ -219,12 +234,14 @@ class Flattener {
     node.outputs = std::uint16_t(ends(m) ? 0 : def.out_types.size());
     node.frame = std::uint16_t(plan_frame_[frame_of(m)]);
     node.role = op.def.role;
-    node.cheap = op.def.cheap || structural(op.def.role);
+    node.cheap =
+        op.def.cheap || structural(op.def.role) || (op.def.elementwise && is_small(graph_, def));
     PlanInfo info = describe(def, op);
     if (m.loop) {
       const Frames::Frame& frame = frames_.frames[frames_.of_node[m.id]];
       const NodeId next = frame.next;
       node.role = frame.is_function() ? Role::invoke : Role::loop;
+      node.cheap = !frame.is_function();
       if (frame.is_function()) info.calls = plan_frame_[frames_.of_node[m.id]];
       node.first_slot = first_slot_[next];
       node.outputs = std::uint16_t(graph_.nodes[next].out_types.size());

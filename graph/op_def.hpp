@@ -133,6 +133,7 @@ struct OpDef {
   bool random = false;       // draws from KernelContext::random(); implies stateful
   bool commutative = false;  // of two inputs, for CSE
   bool cheap = false;        // a few hundred nanoseconds at most: may run on an actor's thread
+  bool elementwise = false;  // an output element takes an element of each input: small is cheap
   bool contraction = false;  // an output element may read as many elements as an input has
   // Of an op whose output is zero but for a part: the op that adds it to a first input more, which
   // it overwrites where nobody else needs it. Loops sum up gradients with it.

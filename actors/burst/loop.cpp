@@ -9,12 +9,12 @@ namespace troupe {
 bool StepState::State::loop(bool cheap) {
   const LoadedPlan::Node* const all = nodes.data();
   const LoadedPlan::Edge* const edges = program->edges().data();
-  const std::size_t stop = cheap ? ready_begin + kCheapNodes : ready.size();
+  std::size_t left = kCheapNodes;
   for (;;) {
     if (!inbox.empty()) drain();
     if (ready_begin == ready_end) return false;
     const std::uint32_t entry = ready[ready_begin];
-    if (cheap && (ready_begin == stop || costly(entry))) return true;
+    if (cheap && (left-- == 0 || costly(entry))) return true;
     ++ready_begin;
     if (entry >= limit || !(all[entry].flags & LoadedPlan::kOrdinary) || trace) {
       visit(entry);

@@ -318,6 +318,7 @@ OpDef binary(std::string name, GradFn grad, std::string doc, ValueFn value = nul
           .value = value,
           .grad = grad,
           .no_gradient = grad == nullptr ? "constant between its steps" : "",
+          .elementwise = true,
           .doc = std::move(doc) + " The inputs broadcast."};
 }
 OpDef commutative(OpDef def) {
@@ -378,6 +379,7 @@ TROUPE_OPS(division_and_powers) {
          .types = kFloats,
          .shape = pow_grad_shape,
          .grad = pow_grad_base_grad,
+         .elementwise = true,
          .doc = "da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's)."})
       .cpu(elementwise<PowGradBase>);
   r.add({.name = "PowGradExponent",
@@ -386,6 +388,7 @@ TROUPE_OPS(division_and_powers) {
          .types = kFloats,
          .shape = pow_grad_shape,
          .grad = pow_grad_exponent_grad,
+         .elementwise = true,
          .doc = "db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's)."})
       .cpu(elementwise<PowGradExponent>);
 }

@@ -86,6 +86,7 @@ TROUPE_OPS(cast) {
          .shape = same_shape,
          .value = same_ints,
          .grad = cast_grad,
+         .elementwise = true,
          .doc = "The values of x in another type. Floats become integers towards zero, values out "
                 "of range the nearest end of it, NaN 0; integers keep their low bits; everything "
                 "but 0 becomes true. No gradient flows through integers and bool."})

@@ -55,6 +55,7 @@ OpDef comparison(std::string name, std::string doc) {
           .types = kNumbers,
           .shape = broadcast_shape,
           .no_gradient = "a truth value",
+          .elementwise = true,
           .doc = std::move(doc) + " The inputs broadcast."};
 }
 OpDef equality(std::string name, std::string doc) {
@@ -140,6 +141,7 @@ TROUPE_OPS(select) {
          .types = kAllTypes,
          .shape = select_shape,
          .grad = select_grad,
+         .elementwise = true,
          .doc = "a where the condition holds, else b. All three broadcast."})
       .cpu(kernel<choose>);
 }

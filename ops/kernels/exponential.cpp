@@ -87,6 +87,7 @@ OpDef function(std::string name, GradFn grad, std::string doc) {
           .types = kFloats,
           .shape = same_shape,
           .grad = grad,
+          .elementwise = true,
           .doc = std::move(doc)};
 }
 OpDef gradient_of(std::string name, GradFn grad, std::string doc) {

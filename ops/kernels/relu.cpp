@@ -128,6 +128,7 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
          .types = "f32 f64",
          .shape = same_shape,
          .grad = grad,
+         .elementwise = true,
          .doc = std::move(doc)})
       .cpu(float_function<Forward<F>>);
   r.add({.name = name + "Grad",
@@ -136,6 +137,7 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
          .types = "f32 f64",
          .shape = same_shape,
          .grad = grad_grad,
+         .elementwise = true,
          .doc = "The gradient of " + name + ", given its output y."})
       .cpu(float_function<Backward<F>>);
 }

@@ -47,6 +47,7 @@ TROUPE_OPS(softsign) {
          .types = kFloats,
          .shape = same_shape,
          .grad = softsign_grad,
+         .elementwise = true,
          .doc = "y = x / (1 + |x|). Saturates like tanh, with heavier tails."})
       .cpu(elementwise<Softsign>);
   r.add({.name = "SoftsignGrad",
@@ -55,6 +56,7 @@ TROUPE_OPS(softsign) {
          .types = kFloats,
          .shape = same_shape,
          .grad = softsign_grad_grad,
+         .elementwise = true,
          .doc = "dx = dy / (1 + |x|)^2: the gradient of Softsign."})
       .cpu(elementwise<SoftsignGrad>);
 }

@@ -189,6 +189,7 @@ OpDef unary(std::string name, std::string types, GradFn grad, std::string doc) {
           .shape = same_shape,
           .grad = grad,
           .no_gradient = grad == nullptr ? "constant between its steps" : "",
+          .elementwise = true,
           .doc = std::move(doc)};
 }
 // The gradient of `of` with respect to its input, in terms of dy and of x or y.
@@ -199,6 +200,7 @@ OpDef unary_grad(std::string name, std::string in, GradFn grad, std::string doc)
           .types = kFloats,
           .shape = same_shape,
           .grad = grad,
+          .elementwise = true,
           .doc = std::move(doc)};
 }
 

@@ -68,6 +68,29 @@ TEST_CASE("a loop counts, step after step, also from where it need not begin") {
   }
 }
 
+TEST_CASE("a cheap burst ends after so many nodes of a loop, and the next one goes on from there") {
+  constexpr std::size_t kIterations = 10'000;
+  LoopWorld w;
+  auto bound = w.constant("limit", float(kIterations));
+  auto loop = counting(w, "count", 0, w.out(bound));
+  auto last = w.sum("last", {w.out(loop)});
+  w.draft.fetch(w.out(last));
+  for (std::uint32_t node = 0; node <= last; ++node) w.draft.node(node).cheap = true;
+  w.make();
+  w.start();
+  std::size_t bursts = 0;
+  BurstResult burst;
+  do {
+    burst = w.step->run_cheap(w.lanes);
+    ++bursts;
+  } while (burst.more);
+  REQUIRE(burst.finished);
+  CHECK(w.fetched(w.step->result()) == float(kIterations));
+  // Of an iteration the addition, the comparison and what ends it.
+  CHECK(bursts >= 3 * kIterations / StepState::kCheapNodes);
+  CHECK(bursts <= 4 * kIterations / StepState::kCheapNodes);
+}
+
 TEST_CASE("variables move on all at once") {
   LoopWorld w;  // (a, b, c, i) -> (b, a, a, i + 1), four times
   auto a = w.constant("a", 1), b = w.constant("b", 2), c = w.constant("c", 3),
