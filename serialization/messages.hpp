@@ -78,10 +78,17 @@ using MessageRules = MessageAt<detail::number_of<M>()>;
 template <Sender sender>
 using ToActors = decltype(detail::to_actors<sender>(std::make_index_sequence<kMessages>{}));
 
+namespace detail {
+
+template <class M, class Variant>
+inline constexpr bool is_one_of = false;
+template <class M, class... Ms>
+inline constexpr bool is_one_of<M, std::variant<Ms...>> = (std::is_same_v<M, Ms> || ...);
+
+}  // namespace detail
+
 // One of the messages.
 template <class M>
-concept Crosses = []<class... Ms>(std::variant<Ms...>*) {
-  return (std::is_same_v<M, Ms> || ...);
-}(static_cast<WireMessage*>(nullptr));
+concept Crosses = detail::is_one_of<M, WireMessage>;
 
 }  // namespace troupe
