@@ -94,7 +94,6 @@ TEST_CASE("a read after the branches sees what those replicas wrote that took th
     TwoReplicas r(place);
     Variable v = variable_on(r.g, place.second, "v", Tensor::scalar(100.0f));
     Output lr = constant(r.g, 1.0f);
-    Output inside;
     Op made = cond(
         r.own > 0.0f,
         [&] {

@@ -151,8 +151,9 @@ Output rows(Graph& g) { return list_unstack(constant(g, any({3, 2}))); }
 }  // namespace
 
 TEST_CASE("gradients of ops on lists are differences, twice") {
-  for (const auto& [name, make] : cases())
+  for (const auto& [title, make] : cases())
     for (bool known : {true, false}) {
+      const char* name = title;  // clang 14: no lambda captures a structured binding
       CAPTURE(name);
       CAPTURE(known);
       check_gradients(make, known);

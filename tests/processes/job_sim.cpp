@@ -363,7 +363,8 @@ void JobSim::add_impostor() {
 }
 
 void JobSim::check_links() {
-  for (const auto& [ends, when] : broke_) {
+  for (const auto& [ends, broke] : broke_) {
+    const auto when = broke;  // clang 14: no lambda captures a structured binding
     auto alive = [&](ProcessId p) { return !died_.contains(p) || died_[p] > when + kLinkAnswer; };
     if (now_ < when + kLinkAnswer || (leaving_ && now_ < when + kLinkAnswer)) continue;
     if (alive(ends.first) && alive(ends.second) && !lost_.contains(ends.first) &&

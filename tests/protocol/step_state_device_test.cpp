@@ -493,7 +493,7 @@ TEST_CASE("large values alone that are pushed onto a list leave a device that is
             CHECK(seen.data<float>()[seen.elements() - 1] ==
                   (large ? float(i / 2) : float(i / 2) / 2));
           }
-          CHECK(full ? left >= kTimes / 3 : left == 0);
+          CHECK((full ? left >= kTimes / 3 : left == 0));
         }
       }
 }
