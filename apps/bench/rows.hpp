@@ -52,9 +52,10 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 //   two_processes, there_and_back   the same of two worker processes
 Expected<std::vector<BenchRow>> bench_spread_loops(const BenchOptions& options);
 
-// Rows soak.{local,two_process}.{cpu_per_step,resident}: the last tenth of 200,000 training steps
-// beside the first, CPU time in us and memory in bytes of all processes of the job. Nothing may
-// grow. Takes a minute or two; runs only when it is named.
+// Rows soak.{local,two_process}.{cpu_per_step,resident}: the last tenth of 200,000 training steps,
+// CPU time in us and memory in bytes of all processes. Nothing may grow: the time stands beside
+// that of another job's first steps, taken in turns, the memory beside that of the first tenth.
+// Takes some minutes; runs only when it is named.
 Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 
 // Rows train.{mlp,lenet,resnet20,char_lstm}.t{1,2} in ms a step, with the params_sha256 after the

@@ -5,8 +5,13 @@ source tests/accept/lib.sh
 of() { jq -r --arg n "$1" --arg f "$2" 'map(select(.name == $n)) | .[0][$f] // empty' "$scratch/rows"; }
 for family in soak.local soak.two_process; do
   figure "$family.cpu_per_step, us" "$(of $family.cpu_per_step peer_value) -> $(of $family.cpu_per_step value)"
-  expect "$family: CPU time at most 1.05 of the first tenth ($(of $family.cpu_per_step ratio))" \
+  figure "$family.cpu_per_step of its own first tenth, us" "$(of $family.cpu_per_step first_tenth)"
+  # Measured at the same time, in turns: a shared machine is a third slower for a minute at times.
+  expect "$family: CPU time at most 1.05 of a job's that begins ($(of $family.cpu_per_step ratio))" \
     at_most "$(of $family.cpu_per_step ratio)" 1.05
+  # What the process has in common may not grow either.
+  expect "$family: CPU time at most 1.5 of the first tenth" \
+    at_most "$(of $family.cpu_per_step value)" "$(awk -v f="$(of $family.cpu_per_step first_tenth)" 'BEGIN { print 1.5 * f }')"
   figure "$family.resident, bytes" "$(of $family.resident peer_value) -> $(of $family.resident value)"
   expect "$family: memory at most 1.02 of the first tenth ($(of $family.resident ratio))" \
     at_most "$(of $family.resident ratio)" 1.02
