@@ -79,11 +79,6 @@ class Job {
   Status end() { return session_.try_close(); }
 
  private:
-  struct Regression : nn::Module {
-    using Module::Module;
-    nn::Linear out{*this, "out", 16, 4};
-  };
-
   explicit Job(const Cluster& cluster) : session_(graph_, cluster) {}
   Op minimize() {
     Output error = net_.out(random_standard_normal(graph_, {8, 16})) - 1.0f;
