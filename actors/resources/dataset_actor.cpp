@@ -14,8 +14,9 @@
 
 namespace troupe {
 
-Expected<Pipeline> open_local_dataset(const NodeDef& dataset) {
-  return open_dataset(dataset, [](const std::string& path) { return open_local_file(path); });
+Expected<Pipeline> open_local_dataset(const NodeDef& dataset, ExampleFunctions functions) {
+  return open_dataset(
+      dataset, [](const std::string& path) { return open_local_file(path); }, functions);
 }
 
 namespace {
@@ -25,6 +26,7 @@ constexpr std::int64_t kMostPrefetch = 1024;
 
 struct DatasetState {
   NodeDef def;
+  std::vector<ExampleFunctionPtr> functions;
   std::optional<Expected<Pipeline>> pipeline;  // once opened
   std::optional<ReadAhead> read_ahead;
   // Elements made ahead, by position. A position is asked for once in the common case, so an
@@ -37,7 +39,7 @@ using DatasetSelf = DatasetActor::stateful_pointer<DatasetState>;
 
 // A file that was not there may be by now.
 Expected<Pipeline>& opened(DatasetState& s) {
-  if (!s.pipeline || !s.pipeline->ok()) s.pipeline.emplace(open_local_dataset(s.def));
+  if (!s.pipeline || !s.pipeline->ok()) s.pipeline.emplace(open_local_dataset(s.def, s.functions));
   return *s.pipeline;
 }
 
@@ -90,12 +92,14 @@ void make_ahead(DatasetSelf self) {
   if (ok && s.read_ahead->next(s.ahead.size())) tick_soon(self);
 }
 
-DatasetActor::behavior_type dataset_behavior(DatasetSelf self, NodeDef def) {
+DatasetActor::behavior_type dataset_behavior(DatasetSelf self, NodeDef def,
+                                             std::vector<ExampleFunctionPtr> functions) {
   std::int64_t most = 0;
   if (auto it = def.attrs.find("prefetch"); it != def.attrs.end())
     most = std::clamp<std::int64_t>(*it->second.get<std::int64_t>(), 0, kMostPrefetch);
   self->state.read_ahead.emplace(std::uint64_t(most));
   self->state.def = std::move(def);
+  self->state.functions = std::move(functions);
   return {
       [self](const ResourceCall& message) { serve(self, message); },
       [self](const Tick&) { make_ahead(self); },
@@ -104,12 +108,13 @@ DatasetActor::behavior_type dataset_behavior(DatasetSelf self, NodeDef def) {
 
 }  // namespace
 
-DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset, bool own_thread) {
+DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset,
+                           std::vector<ExampleFunctionPtr> functions, bool own_thread) {
   constexpr char kName[] = "dataset";
-  return own_thread
-             ? spawn_actor<DatasetActor, caf::detached>(system, kName, dataset_behavior,
-                                                        std::move(dataset))
-             : spawn_actor<DatasetActor>(system, kName, dataset_behavior, std::move(dataset));
+  return own_thread ? spawn_actor<DatasetActor, caf::detached>(
+                          system, kName, dataset_behavior, std::move(dataset), std::move(functions))
+                    : spawn_actor<DatasetActor>(system, kName, dataset_behavior, std::move(dataset),
+                                                std::move(functions));
 }
 
 }  // namespace troupe

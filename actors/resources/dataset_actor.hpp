@@ -4,17 +4,19 @@
 #include <caf/fwd.hpp>
 
 #include "troupe/actors/interfaces.hpp"
+#include "troupe/ops/data/example_function.hpp"
 #include "troupe/ops/data/pipeline.hpp"
 
 namespace troupe {
 
 // The pipeline that the Dataset node describes, over files of this machine (open_dataset).
-Expected<Pipeline> open_local_dataset(const NodeDef& dataset);
+Expected<Pipeline> open_local_dataset(const NodeDef& dataset, ExampleFunctions functions = {});
 
 // Serves elements by position, and makes the next `prefetch` ones of each replica while nobody
 // asks. Opens its files when it is first asked; an error there is the answer, and the next request
 // tries again. Reading and decoding take long: on a thread of its own, but for a simulation on one
 // thread.
-DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset, bool own_thread);
+DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset,
+                           std::vector<ExampleFunctionPtr> functions, bool own_thread);
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "troupe/actors/worker/dataset_functions.hpp"
 #include "troupe/actors/worker/partition_runs.hpp"
 #include "troupe/core/ids.hpp"
 #include "troupe/graph/import.hpp"
@@ -49,7 +50,8 @@ struct PreparedStep {
     std::shared_ptr<const LoadedPlan> program;
     std::unordered_map<std::uint32_t, WriteInfo> writes;
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
-    std::vector<FeedSpec> feeds;  // in the order of Plan::feeds
+    std::vector<FeedSpec> feeds;                          // in the order of Plan::feeds
+    std::map<std::uint32_t, DatasetFunctions> functions;  // by index among the plan's resources
   };
   Status status;
   std::vector<Partition> partitions;  // of this process
@@ -80,7 +82,7 @@ class StepLoader {
   };
   Status grow(Loaded& loaded, const LoadGraph& message);
   Status prepare(const LoadStep& message, std::function<bool()> stopped, PreparedStep& out);
-  Expected<PreparedStep::Partition> prepare(Plan plan);
+  Expected<PreparedStep::Partition> prepare(Plan plan, const GraphDef& graph);
 
   const ProcessId process_;
   const OpTable& ops_;

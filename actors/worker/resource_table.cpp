@@ -32,7 +32,6 @@ void end(const Actor& actor) {
 Expected<ResourceTable::Found> ResourceTable::find(const ResourceRef& ref, const Place& place,
                                                    const WorkerActor& worker,
                                                    caf::actor_system& system, Declared& declared) {
-  if (ref.kind == "dataset") return dataset(ref, system);
   auto found = ref.kind == "variable" ? variable(ref, place, worker, system, declared)
                                       : made(ref, place, worker, system);
   if (found.ok()) return found;
@@ -58,15 +57,20 @@ Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, c
   return Found{c.id, c.actor, false};
 }
 
-ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref, caf::actor_system& system) {
+ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref, DatasetFunctions functions,
+                                            caf::actor_system& system) {
   NodeDef described = ref.def;  // wherever it is read
   described.device.clear();
-  const std::uint64_t key =
-      hash_text(ref.name, hash_text(ref.container, hash_of_computation(described)));
+  const std::uint64_t key = hash_text(
+      ref.name,
+      hash_text(ref.container, hash_combine(hash_of_computation(described), functions.hash)));
   auto it = datasets_.find(key);
-  if (it == datasets_.end())
-    it = datasets_.emplace(key, spawn_dataset(system, ref.def, own_threads_)).first;
-  return {{}, it->second, false};
+  if (it == datasets_.end()) {
+    DatasetActor actor =
+        spawn_dataset(system, ref.def, std::move(functions.functions), own_threads_);
+    it = datasets_.emplace(key, Dataset{std::move(actor), std::move(functions.stop)}).first;
+  }
+  return {{}, it->second.actor, false};
 }
 
 Expected<ResourceTable::Found> ResourceTable::made(const ResourceRef& ref, const Place& place,
@@ -107,7 +111,10 @@ std::vector<ResourceId> ResourceTable::drop(const std::vector<std::string>& cont
 
 void ResourceTable::end_all() {
   for (const auto& [_, participant] : participants_) end(participant);
-  for (const auto& [_, dataset] : datasets_) end(dataset);
+  for (const auto& [_, dataset] : datasets_) {
+    dataset.stop->stop();
+    end(dataset.actor);
+  }
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/interfaces.hpp"
 #include "troupe/actors/resources/resource.hpp"
+#include "troupe/actors/worker/dataset_functions.hpp"
 #include "troupe/devices/device.hpp"
 
 namespace troupe {
@@ -36,8 +37,10 @@ class ResourceTable {
   ResourceTable(ProcessId process, std::shared_ptr<void> alive, bool own_threads)
       : process_(process), alive_(std::move(alive)), own_threads_(own_threads) {}
 
-  // not_found for a kind that the process does not have, invalid_argument when the node does not
-  // describe one of its kind, or another than one of that name; both with the node.
+  // A dataset is the one of its name with all that its node and functions say, on every device.
+  Found dataset(const ResourceRef& ref, DatasetFunctions functions, caf::actor_system& system);
+  // Anything else. not_found for a kind that the process does not have, invalid_argument when the
+  // node does not describe one of its kind, or another than one of that name; both with the node.
   Expected<Found> find(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
                        caf::actor_system& system, Declared& declared);
 
@@ -59,11 +62,14 @@ class ResourceTable {
     ResourceId id;
     VariablesActor actor;
   };
+  struct Dataset {
+    DatasetActor actor;
+    std::shared_ptr<FunctionStop> stop;
+  };
   using Key = std::pair<std::string, std::string>;  // device, container
 
   Expected<Found> variable(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
                            caf::actor_system& system, Declared& declared);
-  Found dataset(const ResourceRef& ref, caf::actor_system& system);
   Expected<Found> made(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
                        caf::actor_system& system);
   ResourceId next_id() { return {process_, next_++}; }
@@ -74,7 +80,7 @@ class ResourceTable {
   std::uint32_t next_ = 0;
   std::map<Key, Container> containers_;
   std::map<std::pair<Key, std::string>, Made> made_;  // and kind and name
-  std::map<std::uint64_t, DatasetActor> datasets_;    // by a hash of everything they are
+  std::map<std::uint64_t, Dataset> datasets_;         // by a hash of everything they are
   std::map<std::uint32_t, ResourceActor> participants_;
 };
 

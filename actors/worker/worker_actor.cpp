@@ -93,12 +93,17 @@ void drop_containers(WorkerSelf self, const std::vector<std::string>& names) {
 }
 
 // Finds or makes what the plan names.
-Status resolve(WorkerSelf self, const Plan& plan, ResourceTable::Declared& declared,
-               ExecutorSetup& setup) {
+Status resolve(WorkerSelf self, PreparedStep::Partition& partition,
+               ResourceTable::Declared& declared, ExecutorSetup& setup) {
   auto& s = self->state;
-  for (const ResourceRef& ref : plan.resources) {
-    TROUPE_TRY(auto found, s.resources->find(ref, s.devices.at(plan.device), WorkerActor(self),
-                                             self->system(), declared));
+  const Plan& plan = partition.program->plan();
+  for (std::uint32_t r = 0; r < plan.resources.size(); ++r) {
+    const ResourceRef& ref = plan.resources[r];
+    TROUPE_TRY(auto found,
+               ref.kind == "dataset"
+                   ? s.resources->dataset(ref, std::move(partition.functions[r]), self->system())
+                   : s.resources->find(ref, s.devices.at(plan.device), WorkerActor(self),
+                                       self->system(), declared));
     setup.resources.push_back(found.actor);
     setup.partition.resources.push_back(
         {found.id, ref.name, conflict_key(s.options.process, ref, plan.device), found.outside});
@@ -125,7 +130,7 @@ Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partit
   if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
   setup.device = s.devices.at(plan.device).lanes;
   setup.coordinator = s.options.coordinator;
-  TROUPE_TRY(resolve(self, plan, loading.declared, setup));
+  TROUPE_TRY(resolve(self, partition, loading.declared, setup));
   setup.partition.datasets = dataset_reads(plan);
   setup.partition.program = std::move(partition.program);
   setup.partition.writes = std::move(partition.writes);

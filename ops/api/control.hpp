@@ -45,6 +45,7 @@ class Function {
   Function(GraphBuilder& graph, std::string name) : graph_(&graph), name_(std::move(name)) {}
 
   const std::string& name() const { return name_; }
+  GraphBuilder& graph() const { return *graph_; }
   // A call: its results, in order. Throws Error for other arguments than were declared.
   std::vector<Output> call(const std::vector<Output>& arguments, Site site = Site::here()) const;
   Op call_op(const std::vector<Output>& arguments, Site site = Site::here()) const;

@@ -346,6 +346,7 @@ Output data_pipeline(GraphBuilder& g, std::vector<std::string> stages, Tensor te
   node.attrs.emplace("stages", std::move(stages));
   node.attrs.emplace("files", options.files);
   node.attrs.emplace("tensors", std::move(tensors));
+  node.attrs.emplace("functions", options.functions);
   node.attrs.emplace("prefetch", options.prefetch);
   node.attrs.emplace("container", options.container);
   node.attrs.emplace("shared_name", options.shared_name);

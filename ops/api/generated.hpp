@@ -280,13 +280,15 @@ Output cos(Output x, Site site = Site::here());
 
 struct DataPipelineOptions {
   std::vector<std::string> files = {};
+  std::vector<std::string> functions = {};
   std::int64_t prefetch = 0;
   std::string container = "";
   std::string shared_name = "";
 };
 // DataPipeline: A handle on an input pipeline: `stages` over sources, in words, each over those
 // before it that none has taken (ops/data/examples.hpp); sources take `files` and `tensors`, as
-// bytes, in their order. `prefetch` elements are made ahead.
+// bytes, in their order, and each `map` one of `functions`, which are the graph's. `prefetch`
+// elements are made ahead.
 Output data_pipeline(GraphBuilder& g, std::vector<std::string> stages, Tensor tensors,
     const DataPipelineOptions& options = {}, Site site = Site::here());
 

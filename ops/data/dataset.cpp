@@ -83,11 +83,7 @@ Expected<Described> describe_pipeline(const NodeDef& def) {
 
 // The graph was built on the declared dtypes and shapes, so elements must have them.
 Status check_declared(const NodeDef& def, const Signature& declared, const Signature& held) {
-  bool alike = declared.size() == held.size();
-  for (std::size_t i = 0; alike && i < held.size(); ++i)
-    alike = held[i].dtype == declared[i].dtype &&
-            PartialShape::merge(held[i].shape, declared[i].shape).ok();
-  if (alike) return ok_status();
+  if (may_fit(declared, held)) return ok_status();
   return invalid_argument("dataset '" + def.name + "' declares elements of " +
                           signature_text(declared) + ", but its files hold " +
                           signature_text(held));
@@ -95,17 +91,24 @@ Status check_declared(const NodeDef& def, const Signature& declared, const Signa
 
 }  // namespace
 
-Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open) {
+Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open, ExampleFunctions functions) {
   TROUPE_TRY(Described described,
              def.op == "DataPipeline" ? describe_pipeline(def) : describe_dataset(def));
   const Tensor& tensors = described.tensors;
   StageOpening opening(
       open, described.files,
-      tensors.defined() ? tensors.span<std::string>() : std::span<const std::string>());
+      tensors.defined() ? tensors.span<std::string>() : std::span<const std::string>(), functions);
   TROUPE_TRY(StagePtr last, open_stages(described.stages, opening));
   if (last->count() == 0) return invalid_argument("a pipeline needs at least one example");
   TROUPE_TRY(check_declared(def, described.declared, last->signature()));
   return Pipeline(std::move(last), std::move(described.declared));
+}
+
+std::vector<std::string> functions_of_dataset(const NodeDef& def) {
+  const auto found = def.attrs.find("functions");
+  const auto* names =
+      found == def.attrs.end() ? nullptr : found->second.get<std::vector<std::string>>();
+  return names ? *names : std::vector<std::string>();
 }
 
 }  // namespace troupe

@@ -4,13 +4,18 @@
 
 #include "troupe/graph/graph.hpp"
 #include "troupe/ops/data/data_file.hpp"
+#include "troupe/ops/data/example_function.hpp"
 #include "troupe/ops/data/pipeline.hpp"
 
 namespace troupe {
 
 // The pipeline of a Dataset or DataPipeline node. A file that is not there is looked for with ".gz"
-// appended. Errors name the file. invalid_argument when the files hold other elements than the node
-// declares, or none.
-Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open);
+// appended. `functions` are those that the node names, in that order. Errors name the file.
+// invalid_argument when the files hold other elements than the node declares, or none.
+Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open,
+                                ExampleFunctions functions = {});
+
+// The names of the functions of the graph that the stages of such a node call.
+std::vector<std::string> functions_of_dataset(const NodeDef& def);
 
 }  // namespace troupe

@@ -66,6 +66,70 @@ Examples Examples::batch(std::int64_t size, Remainder remainder) const {
 
 namespace {
 
+Status bad_function(const std::string& name, const std::string& why) {
+  return invalid_argument("map: function '" + name + "' " + why);
+}
+
+// It is called where there is no graph.
+Status check_alone(const BodyState& body, std::size_t results) {
+  if (results == 0) return bad_function(body.function, "returns nothing");
+  if (!body.captured.empty())
+    return bad_function(body.function, "uses '" + Op(body.captured[0]).name() +
+                                           "' of the graph around it, and is given elements alone");
+  if (!body.waits.empty())
+    return bad_function(body.function,
+                        "comes after '" + body.waits[0].name() + "' of the graph around it");
+  return ok_status();
+}
+
+}  // namespace
+
+Examples Examples::map(const Function& f, Site site) const {
+  const FunctionRecord* record = f.graph().function(f.name());
+  if (!record || !record->body->body()->finished)
+    throw Error(bad_function(f.name(), "is not made yet").at(site));
+  if (Status s = check_alone(*record->body->body(), record->results.size()); !s.ok())
+    throw Error(s.at(site));
+  const FunctionDef& def = f.graph().root().def().functions[record->position];
+  std::vector<std::string> results;
+  for (std::size_t i = 0; i < def.results.size(); ++i) {
+    results.emplace_back(dtype_name(def.result_types[i]));
+    results.push_back(shape_word(def.result_shapes[i]));
+  }
+  Examples mapped = with(stage("map", std::move(results)));
+  mapped.functions_.push_back(f);
+  // Told by the line that maps, rather than by that which asks for outputs.
+  if (const auto made = mapped.signature(); !made.ok()) throw Error(made.status().at(site));
+  return mapped;
+}
+
+Output Examples::one_of(std::size_t wanted, const std::vector<Output>& values, std::size_t i) {
+  if (values.size() != wanted)
+    throw Error(
+        invalid_argument(fmt::format("map: the function takes {} values, and examples have "
+                                     "{}",
+                                     wanted, values.size())));
+  return values[i];
+}
+
+Examples Examples::map_by(GraphBuilder& g,
+                          const std::function<std::vector<Output>(const std::vector<Output>&)>& f,
+                          Site site) const {
+  const auto elements = signature();
+  if (!elements.ok()) throw Error(elements.status().in("describing a dataset").at(site));
+  Body body(g, "map", site);
+  std::vector<Output> values;
+  for (const Component& component : *elements)
+    values.push_back(value_or_throw(body.argument({component.dtype, component.shape}, "element")));
+  throw_if_error(body.returns(f(values)));
+  if (Status s = check_alone(*body.graph().body(), body.results().size()); !s.ok())
+    throw Error(s.at(site));
+  value_or_throw(body.finish());
+  return map(Function(g.root(), body.name()), std::move(site));
+}
+
+namespace {
+
 // A shape and a value for each component; those that are not given are the components' own.
 void append_paddings(std::vector<std::string>& arguments, const Paddings& paddings,
                      const Expected<Signature>& input) {
@@ -124,6 +188,14 @@ std::vector<Output> Examples::outputs(GraphBuilder& g, std::string_view name, Si
   const std::vector<std::string> stages = stages_with(g.def().seed);
   auto elements = pipeline_signature(stages);
   if (!elements.ok()) throw Error(elements.status().in("describing a dataset").at(site));
+  std::vector<std::string> functions;
+  for (const Function& f : functions_) {
+    if (&f.graph().root() != &g.root())
+      throw Error(invalid_argument("function '" + f.name() + "' of a map is of another graph")
+                      .in("describing a dataset")
+                      .at(site));
+    functions.push_back(f.name());
+  }
   std::vector<DType> types;
   std::vector<PartialShape> shapes;
   for (const Component& component : *elements) {
@@ -132,11 +204,14 @@ std::vector<Output> Examples::outputs(GraphBuilder& g, std::string_view name, Si
   }
   Tensor bytes = value_or_throw(Tensor::make(DType::string, Shape{std::int64_t(tensors_.size())}));
   std::transform(tensors_.begin(), tensors_.end(), bytes.mutable_data<std::string>(), tensor_bytes);
-  const Op dataset = g.add(NodeSpec{
-      .op = "DataPipeline",
-      .attrs = {{"stages", stages}, {"files", files_}, {"tensors", bytes}, {"prefetch", prefetch_}},
-      .name = std::string(name),
-      .site = site});
+  const Op dataset = g.add(NodeSpec{.op = "DataPipeline",
+                                    .attrs = {{"stages", stages},
+                                              {"files", files_},
+                                              {"tensors", bytes},
+                                              {"functions", functions},
+                                              {"prefetch", prefetch_}},
+                                    .name = std::string(name),
+                                    .site = site});
   const Op next = g.add(NodeSpec{.op = "NextElement",
                                  .inputs = {dataset.output()},
                                  .attrs = {{"types", types}, {"shapes", shapes}},
@@ -161,6 +236,7 @@ Examples interleave(const std::vector<Examples>& inputs) {
     all.stages_.insert(all.stages_.end(), input.stages_.begin(), input.stages_.end());
     all.files_.insert(all.files_.end(), input.files_.begin(), input.files_.end());
     all.tensors_.insert(all.tensors_.end(), input.tensors_.begin(), input.tensors_.end());
+    all.functions_.insert(all.functions_.end(), input.functions_.begin(), input.functions_.end());
   }
   return all.with(stage("interleave", {std::to_string(inputs.size())}));
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "troupe/graph/builder.hpp"
+#include "troupe/ops/api/control.hpp"
 #include "troupe/ops/data/source.hpp"
 #include "troupe/ops/data/stack.hpp"
 #include "troupe/ops/data/vocabulary.hpp"
@@ -37,7 +39,7 @@ using Paddings = std::vector<Padding>;
 // IDX files find it at once; over a shuffle, buckets, CSV and lines it takes a walk over what is
 // before it.
 //
-// outputs() throws Error for arguments that are out of range.
+// outputs() throws Error for arguments that are out of range, and for functions of another graph.
 class Examples {
  public:
   // The first ones only; all but the first ones.
@@ -51,6 +53,25 @@ class Examples {
   Examples shuffle(std::int64_t window, std::optional<std::uint64_t> seed = {}) const;
   // That many passes; -1: for ever.
   Examples repeat(std::int64_t passes = -1) const;
+  // What a function of the graph makes of each example, or of each batch behind a batch: it takes
+  // the components and returns those of the new example, of other dtypes and shapes if it likes. It
+  // runs on the CPU of the process that reads the dataset, one example after another, ahead of the
+  // step where elements are made ahead. It may hold branches, loops and calls. What it draws at
+  // random is a function of the example's place in its pass and of the pass, and so is the same
+  // whoever asks, and another one in each pass.
+  //
+  // Throws Error when it uses anything but the elements: values around it, variables, queues.
+  Examples map(const Function& f, Site site = Site::here()) const;
+  //   .map(g, [](Output picture, Output label) { return std::pair{picture / 255.f, label}; })
+  template <class F>
+  Examples map(GraphBuilder& g, F&& f, Site site = Site::here()) const {
+    return map_by(
+        g,
+        [&](const std::vector<Output>& values) {
+          return troupe::detail::results_of(called_with(f, values));
+        },
+        std::move(site));
+  }
   // [size, ...]; invalid_argument while running when shapes differ.
   Examples batch(std::int64_t size, Remainder remainder = Remainder::keep) const;
   Examples padded_batch(std::int64_t size, const Paddings& paddings = {},
@@ -86,6 +107,22 @@ class Examples {
 
  private:
   friend Examples interleave(const std::vector<Examples>& inputs);
+  // As many of the values as it takes; a vector: all of them.
+  template <class F>
+  static auto called_with(F& f, const std::vector<Output>& v) {
+    if constexpr (std::is_invocable_v<F&, const std::vector<Output>&>)
+      return f(v);
+    else if constexpr (std::is_invocable_v<F&, Output>)
+      return f(one_of(1, v, 0));
+    else if constexpr (std::is_invocable_v<F&, Output, Output>)
+      return f(one_of(2, v, 0), one_of(2, v, 1));
+    else
+      return f(one_of(3, v, 0), one_of(3, v, 1), one_of(3, v, 2));
+  }
+  static Output one_of(std::size_t wanted, const std::vector<Output>& values, std::size_t i);
+  Examples map_by(GraphBuilder& g,
+                  const std::function<std::vector<Output>(const std::vector<Output>&)>& f,
+                  Site site) const;
   Examples with(std::string stage) const;
   std::vector<Output> checked_outputs(std::size_t n, GraphBuilder& g, std::string_view name,
                                       Site site) const;
@@ -93,6 +130,7 @@ class Examples {
 
   std::vector<std::string> stages_, files_;
   std::vector<Tensor> tensors_;
+  std::vector<Function> functions_;
   std::int64_t prefetch_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "troupe/ops/data/source.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 std::string signature_text(const Signature& signature) {
@@ -8,6 +10,13 @@ std::string signature_text(const Signature& signature) {
     out += (out.empty() ? "" : ", ") + std::string(dtype_name(component.dtype)) +
            component.shape.text();
   return out;
+}
+
+bool may_fit(const Signature& a, const Signature& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const Component& one, const Component& other) {
+        return one.dtype == other.dtype && PartialShape::merge(one.shape, other.shape).ok();
+      });
 }
 
 bool fits(const Signature& signature, const std::vector<Tensor>& values) {

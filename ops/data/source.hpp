@@ -21,6 +21,8 @@ struct Component {
 };
 using Signature = std::vector<Component>;
 std::string signature_text(const Signature& signature);  // "f32[28,28,1], i64[]"
+// Whether something can be of both.
+bool may_fit(const Signature& a, const Signature& b);
 // Whether these tensors are of that signature.
 bool fits(const Signature& signature, const std::vector<Tensor>& values);
 

@@ -9,17 +9,17 @@ namespace troupe {
 // One of each file in sources/ and stages/.
 StageKind cifar10_source(), csv_source(), digits_source(), idx_source(), lines_source(),
     shapes_source(), tales_source(), tensors_source(), text_source();
-StageKind batch_stage(), bucket_stage(), interleave_stage(), padded_batch_stage(), repeat_stage(),
-    shard_stage(), shuffle_stage(), skip_stage(), take_stage();
+StageKind batch_stage(), bucket_stage(), interleave_stage(), map_stage(), padded_batch_stage(),
+    repeat_stage(), shard_stage(), shuffle_stage(), skip_stage(), take_stage();
 
 namespace {
 
 const std::vector<StageKind>& kinds() {
   static const std::vector<StageKind> all = {
-      cifar10_source(), csv_source(),       digits_source(),      idx_source(),   lines_source(),
-      shapes_source(),  tales_source(),     tensors_source(),     text_source(),  batch_stage(),
-      bucket_stage(),   interleave_stage(), padded_batch_stage(), repeat_stage(), shard_stage(),
-      shuffle_stage(),  skip_stage(),       take_stage()};
+      cifar10_source(), csv_source(),       digits_source(),  idx_source(),         lines_source(),
+      shapes_source(),  tales_source(),     tensors_source(), text_source(),        batch_stage(),
+      bucket_stage(),   interleave_stage(), map_stage(),      padded_batch_stage(), repeat_stage(),
+      shard_stage(),    shuffle_stage(),    skip_stage(),     take_stage()};
   return all;
 }
 
@@ -136,6 +136,12 @@ Expected<std::string_view> StageOpening::next_tensor() {
   return std::string_view(tensors_[tensor_++]);
 }
 
+Expected<ExampleFunctionPtr> StageOpening::next_function() {
+  if (function_ == functions_.size())
+    return invalid_argument("the pipeline has fewer functions than its stages want");
+  return functions_[function_++];
+}
+
 Expected<Signature> pipeline_signature(const std::vector<std::string>& stages) {
   return fold<Signature>(
       stages, [](const StageKind& kind, const StageText& stage, std::vector<Signature> inputs) {
@@ -155,7 +161,8 @@ Expected<StagePtr> open_stages(const std::vector<std::string>& stages, StageOpen
             return kind.open(stage, std::move(signature), std::move(inputs), opening);
           }));
   if (!opening.all_taken())
-    return invalid_argument("the pipeline has files or tensors that none of its sources takes");
+    return invalid_argument(
+        "the pipeline has files, tensors or functions that none of its stages takes");
   return opened;
 }
 

@@ -6,30 +6,35 @@
 #include <vector>
 
 #include "troupe/ops/data/data_file.hpp"
+#include "troupe/ops/data/example_function.hpp"
 #include "troupe/ops/data/stage.hpp"
 #include "troupe/ops/data/stage_text.hpp"
 
 namespace troupe {
 
-// What stages are opened with: the files and tensors of the node, each source taking its own, in
-// order.
+// What stages are opened with: the files, tensors and functions of the node, each source or stage
+// taking its own, in order.
 class StageOpening {
  public:
   StageOpening(OpenDataFile open, const std::vector<std::string>& files,
-               std::span<const std::string> tensors)
-      : open_(open), files_(files), tensors_(tensors) {}
+               std::span<const std::string> tensors, ExampleFunctions functions)
+      : open_(open), files_(files), tensors_(tensors), functions_(functions) {}
 
   // The next of the files, or the packed one beside it where that is all there is.
   Expected<DataFilePtr> next_file();
   // The bytes of the next tensor.
   Expected<std::string_view> next_tensor();
-  bool all_taken() const { return file_ == files_.size() && tensor_ == tensors_.size(); }
+  Expected<ExampleFunctionPtr> next_function();
+  bool all_taken() const {
+    return file_ == files_.size() && tensor_ == tensors_.size() && function_ == functions_.size();
+  }
 
  private:
   OpenDataFile open_;
   const std::vector<std::string>& files_;
   std::span<const std::string> tensors_;
-  std::size_t file_ = 0, tensor_ = 0;
+  ExampleFunctions functions_;
+  std::size_t file_ = 0, tensor_ = 0, function_ = 0;
 };
 
 // A kind of source or stage. `signature` reads no file: what its arguments and inputs say; it

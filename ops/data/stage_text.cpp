@@ -123,6 +123,14 @@ Expected<double> StageText::real(std::size_t i) const {
   return parsed<double>(*this, i, "a number");
 }
 
+Expected<DType> StageText::dtype(std::size_t i) const {
+  TROUPE_TRY(const std::string word, this->word(i));
+  const auto named = parse_dtype(word);
+  if (!named || dtype_size(*named) == 0)
+    return invalid_argument("stage '" + text() + "': '" + word + "' is no dtype of tensors");
+  return *named;
+}
+
 Expected<PartialShape> StageText::shape(std::size_t i) const {
   TROUPE_TRY(const std::string word, this->word(i));
   const auto wrong = [&] {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/core/dtype.hpp"
 #include "troupe/core/shape.hpp"
 #include "troupe/core/status.hpp"
 
@@ -25,6 +26,7 @@ struct StageText {
   Expected<std::int64_t> number(std::size_t i, std::int64_t least) const;
   Expected<std::uint64_t> seed(std::size_t i) const;
   Expected<double> real(std::size_t i) const;
+  Expected<DType> dtype(std::size_t i) const;         // "f32": of tensors, so no resource or list
   Expected<PartialShape> shape(std::size_t i) const;  // "[28,?]", or "?" for any
   Status takes(std::size_t least, std::size_t most) const;
 };

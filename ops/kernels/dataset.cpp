@@ -74,7 +74,8 @@ TROUPE_OPS(dataset) {
   r.add({.name = "DataPipeline",
          .out = {"handle: resource"},
          .attrs = {"stages: list(string)", "files: list(string) = []", "tensors: tensor",
-                   "prefetch: int = 0", "container: string = ", "shared_name: string = "},
+                   "functions: list(string) = []", "prefetch: int = 0",
+                   "container: string = ", "shared_name: string = "},
          .shape = pipeline_shape,
          .no_gradient = "a handle",
          .stateful = true,
@@ -82,7 +83,8 @@ TROUPE_OPS(dataset) {
          .external = {.resource = "dataset"},
          .doc = "A handle on an input pipeline: `stages` over sources, in words, each over those "
                 "before it that none has taken (ops/data/examples.hpp); sources take `files` and "
-                "`tensors`, as bytes, in their order. `prefetch` elements are made ahead."});
+                "`tensors`, as bytes, in their order, and each `map` one of `functions`, which are "
+                "the graph's. `prefetch` elements are made ahead."});
   r.add({.name = "NextElement",
          .in = {"handle: resource"},
          .out = {"values: types..."},

@@ -38,12 +38,17 @@ class DataDirectory {
   std::string path_;
 };
 
-// The pipeline as a worker opens it.
+// The pipeline as a worker opens it. `functions` stand for those of the graph.
+inline Expected<Pipeline> open_examples(const data::Examples& examples, Graph& g,
+                                        ExampleFunctions functions = {}) {
+  const Output first = examples.outputs(g)[0];
+  return open_dataset(
+      g.node(g.node(first.node()).inputs[0].node),
+      [](const std::string& path) { return open_local_file(path); }, functions);
+}
 inline Expected<Pipeline> open_examples(const data::Examples& examples) {
   Graph g(7);
-  const Output first = examples.outputs(g)[0];
-  return open_dataset(g.node(g.node(first.node()).inputs[0].node),
-                      [](const std::string& path) { return open_local_file(path); });
+  return open_examples(examples, g);
 }
 
 }  // namespace troupe::test

@@ -36,6 +36,27 @@ struct Both {
   Passes passes;
   std::size_t rank = 1;
   bool alike = true;  // all examples have one shape
+  std::vector<ExampleFunctionPtr> functions = {};
+};
+
+// What `map` does in these pipelines: 2 x + d, where d is drawn.
+std::int64_t mapped(std::int64_t x, std::uint64_t draw) { return 2 * x + std::int64_t(draw % 5); }
+
+class Mapped final : public ExampleFunction {
+ public:
+  explicit Mapped(Signature signature) : signature_(std::move(signature)) {}
+  const Signature& arguments() const override { return signature_; }
+  const Signature& results() const override { return signature_; }
+  Expected<std::vector<Tensor>> call(std::vector<Tensor> values, std::uint64_t draw) override {
+    Tensor out = Tensor::make(DType::i64, values[0].shape()).value();
+    std::transform(
+        values[0].data<std::int64_t>(), values[0].data<std::int64_t>() + values[0].elements(),
+        out.mutable_data<std::int64_t>(), [draw](std::int64_t x) { return mapped(x, draw); });
+    return std::vector{out};
+  }
+
+ private:
+  Signature signature_;
 };
 
 Arrays shuffled(Arrays all, std::uint64_t window, std::uint64_t seed, std::uint64_t pass) {
@@ -104,6 +125,8 @@ class Generator {
  public:
   Generator(std::uint64_t seed, const DataDirectory& files) : random_(seed), files_(files) {}
 
+  Graph graph;  // of the functions
+
   Both pipeline() {
     Both both = flip() ? tensors() : lines();
     for (std::uint64_t n = random_.below(5); n > 0; --n) both = stage(std::move(both));
@@ -150,7 +173,7 @@ class Generator {
 
   Both stage(Both below) {
     const Passes f = below.passes;
-    switch (random_.below(8)) {
+    switch (random_.below(9)) {
       case 0: {
         const std::int64_t n = up_to(30);
         below.examples = below.examples.take(n);
@@ -207,6 +230,8 @@ class Generator {
         return interleaved(std::move(below));
       case 6:
         return batch(std::move(below));
+      case 7:
+        return map(std::move(below));
       default:
         return bucket(std::move(below));
     }
@@ -219,7 +244,11 @@ class Generator {
       if (other.rank == below.rank) inputs.push_back(std::move(other));
     }
     std::vector<data::Examples> examples;
-    for (const Both& input : inputs) examples.push_back(input.examples);
+    std::vector<ExampleFunctionPtr> functions;
+    for (const Both& input : inputs) {
+      examples.push_back(input.examples);
+      functions.insert(functions.end(), input.functions.begin(), input.functions.end());
+    }
     return {data::interleave(examples),
             [inputs](std::uint64_t p) {
               std::vector<Arrays> all;
@@ -234,7 +263,20 @@ class Generator {
                   if (i < one.size()) out.push_back(one[i]);
               return out;
             },
-            below.rank, false};
+            below.rank, false, std::move(functions)};
+  }
+
+  Both map(Both below) {
+    const Passes f = below.passes;
+    below.functions.push_back(std::make_shared<Mapped>(below.examples.signature().value()));
+    below.examples = below.examples.map(graph, [](Output x) { return 2 * x; });
+    below.passes = [=](std::uint64_t p) {
+      Arrays all = f(p);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        for (std::int64_t& x : all[i].elements) x = mapped(x, hash_combine(mix64(p), i));
+      return all;
+    };
+    return below;
   }
 
   Both batch(Both below) {
@@ -305,7 +347,7 @@ TEST_CASE("random pipelines give what eager ones do, asked in order or not") {
     Generator generator(seed, files);
     const Both both = generator.pipeline();
     const Arrays all = both.passes(0);
-    auto ordered = open_examples(both.examples);
+    auto ordered = open_examples(both.examples, generator.graph, both.functions);
     if (!ordered.ok()) {
       // Nothing to give, which shows when it is opened where the number of examples is known.
       CHECK(all.empty());
@@ -315,7 +357,7 @@ TEST_CASE("random pipelines give what eager ones do, asked in order or not") {
     elements += int(all.size());
     for (std::size_t e = 0; e < all.size(); ++e) CHECK(element_of(*ordered, e) == all[e]);
     check_end(*ordered, all.size());
-    auto jumping = open_examples(both.examples).value();
+    auto jumping = open_examples(both.examples, generator.graph, both.functions).value();
     Random random(seed);
     for (std::size_t i = 0; i < 2 * all.size(); ++i) {
       const std::size_t e = random.below(all.size());
@@ -331,11 +373,12 @@ TEST_CASE("a random pipeline that never ends gives pass after pass") {
   const DataDirectory files;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
-    const Both both = Generator(seed, files).pipeline();
+    Generator generator(seed, files);
+    const Both both = generator.pipeline();
     Arrays all;
     for (std::uint64_t pass = 0; pass < 4; ++pass)
       for (Array& a : both.passes(pass)) all.push_back(std::move(a));
-    auto pipeline = open_examples(both.examples.repeat());
+    auto pipeline = open_examples(both.examples.repeat(), generator.graph, both.functions);
     if (!pipeline.ok() || all.empty()) {
       CHECK(all.empty());
       continue;
@@ -493,7 +536,7 @@ TEST_CASE("a batch of examples that differ in shape is refused, and padding that
 TEST_CASE("stages made of random words are refused or opened, and nothing else") {
   const auto names = words_of(
       "tensors digits text lines csv cifar10 idx take skip shard batch bucket interleave "
-      "padded_batch shuffle repeat nothing");
+      "padded_batch shuffle repeat map nothing");
   const auto values = words_of(
       "0 1 2 3 0 1 2 3 -1 1e9 0.5 keep drop header i64 f32 string skip [2] [?] ? [] \"\" \",\" "
       "[9223372036854775807,2] 9223372036854775807 18446744073709551615");
@@ -501,6 +544,8 @@ TEST_CASE("stages made of random words are refused or opened, and nothing else")
   auto open = [](const std::string& path) -> Expected<DataFilePtr> {
     return memory_file(path, "1,2\n3,4\n");
   };
+  const std::vector<ExampleFunctionPtr> functions = {
+      std::make_shared<Mapped>(Signature{{DType::i64, PartialShape::scalar()}})};
   int opened = 0, described = 0;
   for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
     INFO("seed " << seed);
@@ -516,8 +561,8 @@ TEST_CASE("stages made of random words are refused or opened, and nothing else")
     const auto signature = pipeline_signature(stages);
     described += signature.ok();
     const std::vector<std::string> files(random.below(4) == 0 ? 1 : 0, "file");
-    StageOpening opening(open, files,
-                         bytes.span<std::string>().first(random.below(4) == 0 ? 0 : 1));
+    StageOpening opening(open, files, bytes.span<std::string>().first(random.below(4) == 0 ? 0 : 1),
+                         ExampleFunctions(functions).first(random.below(4) == 0 ? 1 : 0));
     const auto stage = open_stages(stages, opening);
     opened += stage.ok();
     if (!signature.ok()) CHECK(stage.status().code() != Code::ok);

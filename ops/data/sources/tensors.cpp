@@ -85,21 +85,12 @@ class TensorsSource final : public Source {
   std::vector<Tensor> tensors_;
 };
 
-Expected<DType> dtype_argument(const StageText& stage, std::size_t i) {
-  TROUPE_TRY(const std::string name, stage.word(i));
-  for (int value = 1; value < 256; ++value)
-    if (valid_dtype(std::uint8_t(value)) && dtype_name(DType(value)) == name &&
-        dtype_size(DType(value)) > 0)
-      return DType(value);
-  return invalid_argument("stage '" + stage.text() + "': '" + name + "' is no dtype of tensors");
-}
-
 // What the tensors are; all have as many examples.
 Expected<std::vector<std::pair<DType, Shape>>> tensor_types(const StageText& stage) {
   TROUPE_TRY(stage.takes(2, 128));
   std::vector<std::pair<DType, Shape>> types;
   for (std::size_t i = 0; i + 1 < stage.arguments.size(); i += 2) {
-    TROUPE_TRY(const DType dtype, dtype_argument(stage, i));
+    TROUPE_TRY(const DType dtype, stage.dtype(i));
     TROUPE_TRY(const PartialShape shape, stage.shape(i + 1));
     if (!shape.fully_known() || shape.rank() == 0)
       return invalid_argument("a component needs its examples in dimension 0");
