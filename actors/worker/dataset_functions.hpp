@@ -1,19 +1,57 @@
-// The functions that the stages of a dataset call, compiled for this process.
+// The functions of the graph that the stages of datasets call, compiled for this process.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/burst/step_state.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/ops/compile_host.hpp"
+#include "troupe/graph/compile.hpp"
 #include "troupe/ops/data/example_function.hpp"
+#include "troupe/ops/op.hpp"
 
 namespace troupe {
 
-// Ends what runs, from another thread: a dataset computes on a thread of its own, which is waited
-// for at the end.
+// Immutable: any number of datasets call it, each with a step of its own. Its device has no
+// threads: it computes on that of the caller.
+struct LoadedFunction {
+  Signature arguments, results;
+  std::uint64_t hash = 0;  // of all that it computes
+  std::shared_ptr<Device> device;
+  std::shared_ptr<const LoadedPlan> program;
+};
+using LoadedFunctions = std::vector<std::shared_ptr<const LoadedFunction>>;
+
+// Those of one graph, each compiled once. Owned by the compile thread.
+class FunctionLoader {
+ public:
+  // Those that the dataset's node names, in that order. `target` says how the step is compiled that
+  // reads the dataset; whatever devices nodes of the functions name, they run on the CPU.
+  // not_found for one that the graph lacks, invalid_argument for one that wants more than elements
+  // or asks for anything outside of itself, resource_exhausted when all of them are too large.
+  // REQUIRES: what was loaded before was of the same graph, which has only grown.
+  Expected<LoadedFunctions> load(const GraphDef& graph, const NodeDef& dataset,
+                                 const Target& target, const OpTable& ops);
+
+ private:
+  const FunctionDef* find(const GraphDef& graph, const std::string& name);
+  std::vector<FunctionDef> with_callees(const GraphDef& graph, const FunctionDef& f,
+                                        const OpRegistry& ops);
+  Expected<std::shared_ptr<const LoadedFunction>> load(const GraphDef& graph, const FunctionDef& f,
+                                                       const Target& target, const OpTable& ops);
+
+  std::unordered_map<std::string, std::size_t> positions_;  // in the graph, by name
+  // By name and the passes that are switched off.
+  std::map<std::pair<std::string, std::vector<std::string>>, std::shared_ptr<const LoadedFunction>>
+      loaded_;
+  std::size_t nodes_ = 0;  // of all plans
+};
+
+// Ends what a dataset computes, from another thread: its own is waited for at the end.
 class FunctionStop {
  public:
   void stop();  // once and for all
@@ -27,17 +65,9 @@ class FunctionStop {
   bool stopped_ = false;
 };
 
-// Of one dataset. The functions run on devices of their own, on the thread that calls them.
-struct DatasetFunctions {
-  std::vector<ExampleFunctionPtr> functions;
-  // Of all that they compute: two datasets alike but for that are two.
-  std::uint64_t hash = 0;
-  std::shared_ptr<FunctionStop> stop = std::make_shared<FunctionStop>();
-};
-
-// Those that the dataset's node names. not_found for one that the graph lacks, invalid_argument for
-// one that wants more than elements, or asks for anything outside of itself; both with the node.
-Expected<DatasetFunctions> load_dataset_functions(const GraphDef& graph, const NodeDef& dataset,
-                                                  const CompileHost& host, const OpTable& ops);
+// For one dataset. `step_memory`: bytes that each call may hold; 0: as many as there are.
+std::vector<ExampleFunctionPtr> callable(const LoadedFunctions& functions,
+                                         const std::shared_ptr<FunctionStop>& stop,
+                                         std::uint64_t step_memory);
 
 }  // namespace troupe

@@ -142,7 +142,7 @@ Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stoppe
     out.owner.push_back(process_of[plan.device]);
     if (out.owner.back() != process_) continue;
     if (!devices_.contains(plan.device)) return not_found("there is no device " + plan.device);
-    TROUPE_TRY(PreparedStep::Partition partition, prepare(std::move(plan), nodes));
+    TROUPE_TRY(PreparedStep::Partition partition, prepare(std::move(plan), graph->second, target));
     partition.index = p;
     for (const PlanFeed& feed : partition.program->plan().feeds)
       if (check_) partition.feeds.push_back(feeds[feed.feed]);
@@ -152,12 +152,14 @@ Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stoppe
   return ok_status();
 }
 
-Expected<PreparedStep::Partition> StepLoader::prepare(Plan plan, const GraphDef& graph) {
+Expected<PreparedStep::Partition> StepLoader::prepare(Plan plan, Loaded& loaded,
+                                                      const Target& target) {
   Device& device = *devices_.at(plan.device);
   PreparedStep::Partition out;
   for (std::uint32_t r = 0; r < plan.resources.size(); ++r) {
     if (plan.resources[r].kind != "dataset") continue;
-    TROUPE_TRY(out.functions[r], load_dataset_functions(graph, plan.resources[r].def, host_, ops_));
+    TROUPE_TRY(out.functions[r],
+               loaded.functions.load(loaded.graph(), plan.resources[r].def, target, ops_));
   }
   TROUPE_TRY(out.program,
              LoadedPlan::make(std::make_shared<const Plan>(std::move(plan)), device,

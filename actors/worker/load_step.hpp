@@ -50,8 +50,8 @@ struct PreparedStep {
     std::shared_ptr<const LoadedPlan> program;
     std::unordered_map<std::uint32_t, WriteInfo> writes;
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
-    std::vector<FeedSpec> feeds;                          // in the order of Plan::feeds
-    std::map<std::uint32_t, DatasetFunctions> functions;  // by index among the plan's resources
+    std::vector<FeedSpec> feeds;                         // in the order of Plan::feeds
+    std::map<std::uint32_t, LoadedFunctions> functions;  // of datasets, by Plan::resources
   };
   Status status;
   std::vector<Partition> partitions;  // of this process
@@ -78,11 +78,12 @@ class StepLoader {
     std::unique_ptr<GraphImport> import;  // of a checked graph
     GraphDef trusted;
     Status status;
+    FunctionLoader functions;
     const GraphDef& graph() const { return import ? import->graph() : trusted; }
   };
   Status grow(Loaded& loaded, const LoadGraph& message);
   Status prepare(const LoadStep& message, std::function<bool()> stopped, PreparedStep& out);
-  Expected<PreparedStep::Partition> prepare(Plan plan, const GraphDef& graph);
+  Expected<PreparedStep::Partition> prepare(Plan plan, Loaded& loaded, const Target& target);
 
   const ProcessId process_;
   const OpTable& ops_;

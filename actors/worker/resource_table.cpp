@@ -57,20 +57,43 @@ Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, c
   return Found{c.id, c.actor, false};
 }
 
-ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref, DatasetFunctions functions,
+// Its thread may be in a function that does not end.
+class ResourceTable::Dataset {
+ public:
+  Dataset(DatasetActor actor, std::shared_ptr<FunctionStop> stop)
+      : actor_(std::move(actor)), stop_(std::move(stop)) {}
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+  ~Dataset() { end(); }
+
+  const DatasetActor& actor() const { return actor_; }
+  void end() {
+    stop_->stop();
+    troupe::end(actor_);
+  }
+
+ private:
+  const DatasetActor actor_;
+  const std::shared_ptr<FunctionStop> stop_;
+};
+
+ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref,
+                                            const LoadedFunctions& functions,
                                             caf::actor_system& system) {
   NodeDef described = ref.def;  // wherever it is read
   described.device.clear();
-  const std::uint64_t key = hash_text(
-      ref.name,
-      hash_text(ref.container, hash_combine(hash_of_computation(described), functions.hash)));
-  auto it = datasets_.find(key);
-  if (it == datasets_.end()) {
-    DatasetActor actor =
-        spawn_dataset(system, ref.def, std::move(functions.functions), own_threads_);
-    it = datasets_.emplace(key, Dataset{std::move(actor), std::move(functions.stop)}).first;
+  std::uint64_t key = hash_text(ref.name, hash_text(ref.container, hash_of_computation(described)));
+  for (const auto& function : functions) key = hash_combine(key, function->hash);
+  auto found = datasets_[key].lock();
+  if (!found) {
+    std::erase_if(datasets_, [](const auto& entry) { return entry.second.expired(); });
+    auto stop = std::make_shared<FunctionStop>();
+    auto actor =
+        spawn_dataset(system, ref.def, callable(functions, stop, step_memory_), own_threads_);
+    found = std::make_shared<Dataset>(std::move(actor), std::move(stop));
+    datasets_[key] = found;
   }
-  return {{}, it->second.actor, false};
+  return {{}, found->actor(), false, found};
 }
 
 Expected<ResourceTable::Found> ResourceTable::made(const ResourceRef& ref, const Place& place,
@@ -111,10 +134,8 @@ std::vector<ResourceId> ResourceTable::drop(const std::vector<std::string>& cont
 
 void ResourceTable::end_all() {
   for (const auto& [_, participant] : participants_) end(participant);
-  for (const auto& [_, dataset] : datasets_) {
-    dataset.stop->stop();
-    end(dataset.actor);
-  }
+  for (const auto& [_, dataset] : datasets_)
+    if (auto running = dataset.lock()) running->end();
 }
 
 }  // namespace troupe

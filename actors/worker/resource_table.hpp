@@ -28,17 +28,23 @@ class ResourceTable {
   struct Found {
     ResourceId id;  // of a dataset: none
     ServiceActor actor;
-    bool outside = false;  // ResourceKind::outside
+    bool outside = false;             // ResourceKind::outside
+    std::shared_ptr<void> held = {};  // of a dataset, which ends with the last who has it
   };
   // Variables that a step declares, by container.
   using Declared = std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>;
 
-  // `own_threads`: for datasets, which read files.
-  ResourceTable(ProcessId process, std::shared_ptr<void> alive, bool own_threads)
-      : process_(process), alive_(std::move(alive)), own_threads_(own_threads) {}
+  // `own_threads`: for datasets, which read files. `step_memory`: of what their functions hold.
+  ResourceTable(ProcessId process, std::shared_ptr<void> alive, bool own_threads,
+                std::uint64_t step_memory)
+      : process_(process),
+        alive_(std::move(alive)),
+        own_threads_(own_threads),
+        step_memory_(step_memory) {}
 
   // A dataset is the one of its name with all that its node and functions say, on every device.
-  Found dataset(const ResourceRef& ref, DatasetFunctions functions, caf::actor_system& system);
+  Found dataset(const ResourceRef& ref, const LoadedFunctions& functions,
+                caf::actor_system& system);
   // Anything else. not_found for a kind that the process does not have, invalid_argument when the
   // node does not describe one of its kind, or another than one of that name; both with the node.
   Expected<Found> find(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
@@ -62,10 +68,7 @@ class ResourceTable {
     ResourceId id;
     VariablesActor actor;
   };
-  struct Dataset {
-    DatasetActor actor;
-    std::shared_ptr<FunctionStop> stop;
-  };
+  class Dataset;
   using Key = std::pair<std::string, std::string>;  // device, container
 
   Expected<Found> variable(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
@@ -77,10 +80,11 @@ class ResourceTable {
   const ProcessId process_;
   const std::shared_ptr<void> alive_;
   const bool own_threads_;
+  const std::uint64_t step_memory_;
   std::uint32_t next_ = 0;
   std::map<Key, Container> containers_;
-  std::map<std::pair<Key, std::string>, Made> made_;  // and kind and name
-  std::map<std::uint64_t, Dataset> datasets_;         // by a hash of everything they are
+  std::map<std::pair<Key, std::string>, Made> made_;          // and kind and name
+  std::map<std::uint64_t, std::weak_ptr<Dataset>> datasets_;  // by a hash of all that they are
   std::map<std::uint32_t, ResourceActor> participants_;
 };
 

@@ -26,6 +26,7 @@ namespace {
 struct LoadedStep {
   std::map<std::uint32_t, ExecutorActor> executors;      // by partition
   std::map<std::uint32_t, std::vector<FeedSpec>> feeds;  // in the order of Plan::feeds
+  std::vector<std::shared_ptr<void>> held;               // ResourceTable::Found
 };
 
 struct WorkerState {
@@ -92,25 +93,6 @@ void drop_containers(WorkerSelf self, const std::vector<std::string>& names) {
   carry_out(self, out);
 }
 
-// Finds or makes what the plan names.
-Status resolve(WorkerSelf self, PreparedStep::Partition& partition,
-               ResourceTable::Declared& declared, ExecutorSetup& setup) {
-  auto& s = self->state;
-  const Plan& plan = partition.program->plan();
-  for (std::uint32_t r = 0; r < plan.resources.size(); ++r) {
-    const ResourceRef& ref = plan.resources[r];
-    TROUPE_TRY(auto found,
-               ref.kind == "dataset"
-                   ? s.resources->dataset(ref, std::move(partition.functions[r]), self->system())
-                   : s.resources->find(ref, s.devices.at(plan.device), WorkerActor(self),
-                                       self->system(), declared));
-    setup.resources.push_back(found.actor);
-    setup.partition.resources.push_back(
-        {found.id, ref.name, conflict_key(s.options.process, ref, plan.device), found.outside});
-  }
-  return ok_status();
-}
-
 // Loading.
 
 struct Loading {
@@ -119,6 +101,26 @@ struct Loading {
   ResourceTable::Declared declared;
   std::vector<InboundChannel> inbound;
 };
+
+// Finds or makes what the plan names.
+Status resolve(WorkerSelf self, PreparedStep::Partition& partition, Loading& loading,
+               ExecutorSetup& setup) {
+  auto& s = self->state;
+  const Plan& plan = partition.program->plan();
+  for (std::uint32_t r = 0; r < plan.resources.size(); ++r) {
+    const ResourceRef& ref = plan.resources[r];
+    TROUPE_TRY(auto found,
+               ref.kind == "dataset"
+                   ? s.resources->dataset(ref, partition.functions[r], self->system())
+                   : s.resources->find(ref, s.devices.at(plan.device), WorkerActor(self),
+                                       self->system(), loading.declared));
+    setup.resources.push_back(found.actor);
+    setup.partition.resources.push_back(
+        {found.id, ref.name, conflict_key(s.options.process, ref, plan.device), found.outside});
+    if (found.held) loading.step.held.push_back(std::move(found.held));
+  }
+  return ok_status();
+}
 
 Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partition& partition,
                       Loading& loading) {
@@ -130,7 +132,7 @@ Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partit
   if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
   setup.device = s.devices.at(plan.device).lanes;
   setup.coordinator = s.options.coordinator;
-  TROUPE_TRY(resolve(self, partition, loading.declared, setup));
+  TROUPE_TRY(resolve(self, partition, loading, setup));
   setup.partition.datasets = dataset_reads(plan);
   setup.partition.program = std::move(partition.program);
   setup.partition.writes = std::move(partition.writes);
@@ -340,7 +342,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
   s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,
                                           options.hub != nullptr);
   s.compiler = spawn_compiler(self->system(), options.own_threads);
-  s.resources.emplace(options.process, options.alive, options.own_threads);
+  s.resources.emplace(options.process, options.alive, options.own_threads, options.step_memory);
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device->name().text(), device,
                                         spawn_device(self->system(), *device, options.alive)};

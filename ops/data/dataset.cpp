@@ -1,5 +1,7 @@
 #include "troupe/ops/data/dataset.hpp"
 
+#include "troupe/core/hash.hpp"
+#include "troupe/graph/passes/pass.hpp"
 #include "troupe/ops/data/stage_kind.hpp"
 
 namespace troupe {
@@ -97,7 +99,8 @@ Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open, ExampleFu
   const Tensor& tensors = described.tensors;
   StageOpening opening(
       open, described.files,
-      tensors.defined() ? tensors.span<std::string>() : std::span<const std::string>(), functions);
+      tensors.defined() ? tensors.span<std::string>() : std::span<const std::string>(), functions,
+      hash_text(resource_name(def)));
   TROUPE_TRY(StagePtr last, open_stages(described.stages, opening));
   if (last->count() == 0) return invalid_argument("a pipeline needs at least one example");
   TROUPE_TRY(check_declared(def, described.declared, last->signature()));

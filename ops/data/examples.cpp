@@ -91,25 +91,34 @@ Examples Examples::map(const Function& f, Site site) const {
   if (Status s = check_alone(*record->body->body(), record->results.size()); !s.ok())
     throw Error(s.at(site));
   const FunctionDef& def = f.graph().root().def().functions[record->position];
+  const auto given = signature();
+  if (!given.ok()) throw Error(given.status().in("describing a dataset").at(site));
+  Signature takes;
+  for (NodeId id : def.arguments)
+    takes.push_back({def.nodes[id].out_types[0], def.nodes[id].out_shapes[0]});
+  if (!may_fit(takes, *given))
+    throw Error(bad_function(f.name(), "takes " + signature_text(takes) + ", and examples are " +
+                                           signature_text(*given))
+                    .at(site));
   std::vector<std::string> results;
   for (std::size_t i = 0; i < def.results.size(); ++i) {
     results.emplace_back(dtype_name(def.result_types[i]));
     results.push_back(shape_word(def.result_shapes[i]));
   }
   Examples mapped = with(stage("map", std::move(results)));
-  mapped.functions_.push_back(f);
+  mapped.functions_.push_back({f.name(), &f.graph().root()});
   // Told by the line that maps, rather than by that which asks for outputs.
   if (const auto made = mapped.signature(); !made.ok()) throw Error(made.status().at(site));
   return mapped;
 }
 
-Output Examples::one_of(std::size_t wanted, const std::vector<Output>& values, std::size_t i) {
-  if (values.size() != wanted)
-    throw Error(
-        invalid_argument(fmt::format("map: the function takes {} values, and examples have "
-                                     "{}",
-                                     wanted, values.size())));
-  return values[i];
+Output Examples::one_of(const std::vector<Output>& values, std::size_t wanted, std::size_t i,
+                        const Site& site) {
+  if (values.size() == wanted) return values[i];
+  throw Error(
+      invalid_argument(fmt::format("map: the function takes {} values, and examples have {}",
+                                   wanted, values.size()))
+          .at(site));
 }
 
 Examples Examples::map_by(GraphBuilder& g,
@@ -189,12 +198,12 @@ std::vector<Output> Examples::outputs(GraphBuilder& g, std::string_view name, Si
   auto elements = pipeline_signature(stages);
   if (!elements.ok()) throw Error(elements.status().in("describing a dataset").at(site));
   std::vector<std::string> functions;
-  for (const Function& f : functions_) {
-    if (&f.graph().root() != &g.root())
-      throw Error(invalid_argument("function '" + f.name() + "' of a map is of another graph")
+  for (const Mapped& f : functions_) {
+    if (f.graph != &g.root() || !g.function(f.function))
+      throw Error(invalid_argument("function '" + f.function + "' of a map is of another graph")
                       .in("describing a dataset")
                       .at(site));
-    functions.push_back(f.name());
+    functions.push_back(f.function);
   }
   std::vector<DType> types;
   std::vector<PartialShape> shapes;

@@ -56,11 +56,13 @@ class Examples {
   // What a function of the graph makes of each example, or of each batch behind a batch: it takes
   // the components and returns those of the new example, of other dtypes and shapes if it likes. It
   // runs on the CPU of the process that reads the dataset, one example after another, ahead of the
-  // step where elements are made ahead. It may hold branches, loops and calls. What it draws at
-  // random is a function of the example's place in its pass and of the pass, and so is the same
-  // whoever asks, and another one in each pass.
+  // step where elements are made ahead, and may hold branches, loops and calls. What it draws at
+  // random is a function of the dataset's name, of the stage, of the pass and of the example's
+  // place in it: the same whoever asks, and another one in each pass. A shuffle behind it holds
+  // what it has made, one before it places in the source.
   //
-  // Throws Error when it uses anything but the elements: values around it, variables, queues.
+  // Throws Error when it takes other components, or uses anything but them: values around it,
+  // variables, queues. outputs() is then for that graph alone.
   Examples map(const Function& f, Site site = Site::here()) const;
   //   .map(g, [](Output picture, Output label) { return std::pair{picture / 255.f, label}; })
   template <class F>
@@ -68,9 +70,9 @@ class Examples {
     return map_by(
         g,
         [&](const std::vector<Output>& values) {
-          return troupe::detail::results_of(called_with(f, values));
+          return troupe::detail::results_of(called_with(f, values, site));
         },
-        std::move(site));
+        site);
   }
   // [size, ...]; invalid_argument while running when shapes differ.
   Examples batch(std::int64_t size, Remainder remainder = Remainder::keep) const;
@@ -109,17 +111,19 @@ class Examples {
   friend Examples interleave(const std::vector<Examples>& inputs);
   // As many of the values as it takes; a vector: all of them.
   template <class F>
-  static auto called_with(F& f, const std::vector<Output>& v) {
+  static auto called_with(F& f, const std::vector<Output>& v, const Site& site) {
+    const auto one = [&](std::size_t wanted, std::size_t i) { return one_of(v, wanted, i, site); };
     if constexpr (std::is_invocable_v<F&, const std::vector<Output>&>)
       return f(v);
     else if constexpr (std::is_invocable_v<F&, Output>)
-      return f(one_of(1, v, 0));
+      return f(one(1, 0));
     else if constexpr (std::is_invocable_v<F&, Output, Output>)
-      return f(one_of(2, v, 0), one_of(2, v, 1));
+      return f(one(2, 0), one(2, 1));
     else
-      return f(one_of(3, v, 0), one_of(3, v, 1), one_of(3, v, 2));
+      return f(one(3, 0), one(3, 1), one(3, 2));
   }
-  static Output one_of(std::size_t wanted, const std::vector<Output>& values, std::size_t i);
+  static Output one_of(const std::vector<Output>& values, std::size_t wanted, std::size_t i,
+                       const Site& site);
   Examples map_by(GraphBuilder& g,
                   const std::function<std::vector<Output>(const std::vector<Output>&)>& f,
                   Site site) const;
@@ -130,7 +134,11 @@ class Examples {
 
   std::vector<std::string> stages_, files_;
   std::vector<Tensor> tensors_;
-  std::vector<Function> functions_;
+  struct Mapped {
+    std::string function;
+    const GraphBuilder* graph;  // to compare: it may be gone
+  };
+  std::vector<Mapped> functions_;
   std::int64_t prefetch_ = 0;
 };
 

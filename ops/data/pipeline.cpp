@@ -28,19 +28,25 @@ std::optional<std::uint64_t> Pipeline::elements() const {
 Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t number) {
   if (auto end = elements(); end && number >= *end) return dataset_ended(*end);
   if (auto kept = kept_.extract(number); !kept.empty()) return checked(number, kept.mapped());
-  if (Status status = seek(number); !status.ok()) {
-    pass_.reset();
-    return status;
-  }
+  TROUPE_TRY(seek(number));
   if (!pass_) return dataset_ended(*end_);
-  auto next = pass_->next();
-  if (next.ok() && !*next) end_ = position_;
-  if (!next.ok() || !*next) {
-    pass_.reset();
-    return next.ok() ? dataset_ended(*end_) : next.status();
+  TROUPE_TRY(const auto next, advance());
+  if (!next) return dataset_ended(*end_);
+  return checked(number, *next);
+}
+
+// The element at the position, and beyond it. The pass is left where there is none: at the end,
+// after an error, and when an exception says that there is no memory, since who knows where it is.
+Expected<std::optional<Example>> Pipeline::advance() {
+  std::unique_ptr<Pass> pass = std::move(pass_);
+  TROUPE_TRY(auto next, pass->next());
+  if (!next) {
+    end_ = position_;
+    return next;
   }
+  pass_ = std::move(pass);
   ++position_;
-  return checked(number, **next);
+  return next;
 }
 
 Expected<std::vector<Tensor>> Pipeline::checked(std::uint64_t number,
@@ -81,21 +87,22 @@ Status Pipeline::seek(std::uint64_t number) {
 void Pipeline::keep_until(std::uint64_t number) {
   if (!pass_ || last_->direct() || position_ > number || number - position_ > kMostKept) return;
   while (position_ < number) {
-    auto next = pass_->next();
-    if (next.ok() && !*next) end_ = position_;
-    if (!next.ok() || !*next) return pass_.reset();
-    kept_.insert_or_assign(position_++, std::move(**next));
+    const std::uint64_t at = position_;
+    auto next = advance();
+    if (!next.ok() || !*next) return;
+    kept_.insert_or_assign(at, std::move(**next));
   }
   while (kept_.size() > kMostKept) kept_.erase(kept_.begin());
 }
 
 Status Pipeline::skip_to(std::uint64_t number) {
-  TROUPE_TRY(const std::uint64_t passed, pass_->skip(number - position_));
+  std::unique_ptr<Pass> pass = std::move(pass_);  // as in advance()
+  TROUPE_TRY(const std::uint64_t passed, pass->skip(number - position_));
   position_ += passed;
-  if (position_ < number) {
+  if (position_ < number)
     end_ = position_;
-    pass_.reset();
-  }
+  else
+    pass_ = std::move(pass);
   return ok_status();
 }
 

@@ -36,6 +36,7 @@ class Pipeline {
 
  private:
   Status seek(std::uint64_t number);
+  Expected<std::optional<Example>> advance();
   Status skip_to(std::uint64_t number);
   void keep_until(std::uint64_t number);
   Expected<std::vector<Tensor>> checked(std::uint64_t number, const Example& element) const;

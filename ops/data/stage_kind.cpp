@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "troupe/core/hash.hpp"
+
 namespace troupe {
 
 // One of each file in sources/ and stages/.
@@ -136,10 +138,11 @@ Expected<std::string_view> StageOpening::next_tensor() {
   return std::string_view(tensors_[tensor_++]);
 }
 
-Expected<ExampleFunctionPtr> StageOpening::next_function() {
+Expected<StageOpening::Function> StageOpening::next_function() {
   if (function_ == functions_.size())
     return invalid_argument("the pipeline has fewer functions than its stages want");
-  return functions_[function_++];
+  const std::uint64_t draws = hash_combine(seed_, function_);
+  return Function{functions_[function_++], draws};
 }
 
 Expected<Signature> pipeline_signature(const std::vector<std::string>& stages) {

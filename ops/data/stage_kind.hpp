@@ -13,18 +13,23 @@
 namespace troupe {
 
 // What stages are opened with: the files, tensors and functions of the node, each source or stage
-// taking its own, in order.
+// taking its own, in order. `seed`: of what functions draw, of this dataset alone.
 class StageOpening {
  public:
   StageOpening(OpenDataFile open, const std::vector<std::string>& files,
-               std::span<const std::string> tensors, ExampleFunctions functions)
-      : open_(open), files_(files), tensors_(tensors), functions_(functions) {}
+               std::span<const std::string> tensors, ExampleFunctions functions, std::uint64_t seed)
+      : open_(open), files_(files), tensors_(tensors), functions_(functions), seed_(seed) {}
 
   // The next of the files, or the packed one beside it where that is all there is.
   Expected<DataFilePtr> next_file();
   // The bytes of the next tensor.
   Expected<std::string_view> next_tensor();
-  Expected<ExampleFunctionPtr> next_function();
+  // The next of the functions, and what keys that which it draws in this stage alone.
+  struct Function {
+    ExampleFunctionPtr call;
+    std::uint64_t draws = 0;
+  };
+  Expected<Function> next_function();
   bool all_taken() const {
     return file_ == files_.size() && tensor_ == tensors_.size() && function_ == functions_.size();
   }
@@ -34,6 +39,7 @@ class StageOpening {
   const std::vector<std::string>& files_;
   std::span<const std::string> tensors_;
   ExampleFunctions functions_;
+  std::uint64_t seed_;
   std::size_t file_ = 0, tensor_ = 0, function_ = 0;
 };
 

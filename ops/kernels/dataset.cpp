@@ -1,5 +1,7 @@
 // Dataset, DataPipeline and NextElement: input pipelines. The element of a run is a function of its
 // number alone (ops/data/pipeline.hpp); reading files and handing out numbers is the runtime's.
+#include <algorithm>
+
 #include "troupe/graph/control/state.hpp"
 #include "troupe/ops/data/stage_kind.hpp"
 #include "troupe/ops/op.hpp"
@@ -29,6 +31,13 @@ Status pipeline_shape(InferenceContext& c) {
   for (const Component& component : elements)
     if (component.dtype == DType::invalid)
       return invalid_argument("the stages do not say what elements consist of");
+  const auto* functions = c.attrs().find("functions")->second.get<std::vector<std::string>>();
+  const auto maps = std::count_if(stages->begin(), stages->end(), [](const std::string& stage) {
+    return stage.starts_with("map ");
+  });
+  if (std::size_t(maps) != functions->size())
+    return invalid_argument(std::to_string(functions->size()) + " functions for " +
+                            std::to_string(maps) + " maps");
   const Tensor* tensors = c.attrs().find("tensors")->second.get<Tensor>();
   if (tensors->dtype() != DType::string)
     return invalid_argument("`tensors` must be strings of bytes");

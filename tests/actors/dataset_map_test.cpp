@@ -1,9 +1,12 @@
 // Functions of the graph in input pipelines: what they compute, draw, and how they fail.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <deque>
 #include <set>
 
 #include "tests/actors/sessions.hpp"
+#include "tests/actors/world.hpp"
 #include "troupe/ops/api.hpp"
 #include "troupe/ops/data/data.hpp"
 
@@ -182,33 +185,47 @@ TEST_CASE("an element that a map fails on fails its run by node and line; others
     INFO(place.name);
     Graph g;
     auto here = g.with_device(place.second);
-    Output x =
-        count_to(5)
-            .map(g,
-                 [](Output i) {
-                   return gather(constant(i.graph(), Tensor::of<float>({3}, {10, 11, 12})), i);
-                 })
-            .prefetch(2)
-            .outputs<1>(g)[0];
+    Output x = count_to(5)
+                   .map(g,
+                        [](Output i) {
+                          assert_(i != 2, {.message = "it is two"});
+                          return i;
+                        })
+                   .prefetch(2)
+                   .outputs<1>(g)[0];
     PlacedSession s(g, place);
     auto step = s->compile({x});
-    for (int i = 0; i < 3; ++i) CHECK(step.run()[0].item<float>() == float(10 + i));
+    auto next = [&] { return step.run()[0].item<std::int64_t>(); };
+    CHECK(next() == 0);
+    CHECK(next() == 1);
     for (int again = 0; again < 2; ++again) {
       const std::string text = step.try_run().status().text();
-      CHECK(has(text, "Gather"));
+      CHECK(has(text, "it is two"));
+      CHECK(has(text, "Assert"));
       CHECK(has(text, "dataset_map_test.cpp:"));
-      CHECK(has(text, "3"));
     }
     step.rewind();
-    CHECK(step.run()[0].item<float>() == 10);
+    CHECK(next() == 0);
   }
+  // Behind the one that fails.
+  Graph g;
+  Output x = count_to(5)
+                 .map(g,
+                      [](Output i) {
+                        assert_(i != 2, {.message = "it is two"});
+                        return i;
+                      })
+                 .skip(3)
+                 .outputs<1>(g)[0];
+  Session s(g, one_thread());
+  CHECK(s.run({x})[0].item<std::int64_t>() == 3);
 }
 
 TEST_CASE("a map is refused, with the line, where its function wants more than elements") {
   Graph g, other;
   const data::Examples rows = count_to(3);
   Output around = placeholder<std::int64_t>(g, PartialShape::scalar(), "around");
-  CHECK(has(thrown_by([&] { rows.map(g, [&](Output x) { return x + around; }); }), "around"));
+  CHECK(has(thrown_by([&] { rows.map(g, [&](Output x) { return x + around; }); }), "'around'"));
   Variable v = variable(g, "v", Tensor::scalar(std::int64_t{1}));
   const std::string text = thrown_by([&] { rows.map(g, [&](Output x) { return x + v.value(); }); });
   CHECK(has(text, "'v"));
@@ -221,15 +238,19 @@ TEST_CASE("a map is refused, with the line, where its function wants more than e
                   .outputs(g);
             }),
             "another graph"));
+  CHECK(has(thrown_by([&] { rows.map(g, [](Output x, Output y) { return x + y; }); }), ".cpp:"));
   CHECK(has(thrown_by([&] { rows.map(g, [](Output x, Output y) { return x + y; }); }), "2 values"));
+  Function two = g.function("two", {i64_scalar, i64_scalar}, {i64_scalar},
+                            [](Function&, Output a, Output b) { return a + b; });
+  CHECK(has(thrown_by([&] { rows.map(two); }), "takes i64[], i64[], and examples are i64[]"));
   CHECK(has(thrown_by([&] { rows.map(g, [](Output) { return std::vector<Output>(); }); }),
             "returns nothing"));
-  CHECK(g.def().functions.size() == 1);  // that of the interleave: nothing is left of the others
+  CHECK(g.def().functions.size() == 2);  // that of the interleave, and `two`
   Session s(g, one_thread());
   CHECK(s.run({rows.outputs<1>(g)[0]})[0].item<std::int64_t>() == 0);
 }
 
-TEST_CASE("a function that is no map of the dataset, or none, is refused when a step is compiled") {
+TEST_CASE("a function that is no map of the dataset, or none, is refused by node and line") {
   Graph g;
   Output q = fifo_queue(g, {DType::i64});
   Function two = g.function("two", {i64_scalar, i64_scalar}, {i64_scalar},
@@ -242,35 +263,121 @@ TEST_CASE("a function that is no map of the dataset, or none, is refused when a 
                  [](Function&, Output x) {
                    return restore(x, {"a"}, {DType::i64}, {.shapes = {PartialShape::scalar()}});
                  });
-  auto dataset = [&](const std::string& stage, std::vector<std::string> functions, Tensor rows) {
-    const std::string bytes(static_cast<const char*>(rows.raw()), rows.bytes());
-    Op handle =
-        g.add(NodeSpec{.op = "DataPipeline",
-                       .attrs = {{"stages", std::vector<std::string>{"tensors i64 [1]", stage}},
-                                 {"tensors", Tensor::of<std::string>({1}, {bytes})},
-                                 {"functions", functions}},
-                       .name = "wrong",
-                       .site = Site::here()});
-    return g
-        .add(NodeSpec{.op = "NextElement",
-                      .inputs = {handle.output()},
-                      .attrs = {{"types", std::vector<DType>{DType::i64}},
-                                {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}},
-                      .site = Site::here()})
-        .output();
-  };
-  const Tensor one = Tensor::of<std::int64_t>({1}, {1});
+  Function half = g.function("half", {i64_scalar}, {f32_scalar},
+                             [](Function&, Output x) { return cast<float>(x) / 2.0f; });
   auto refused = [&](const std::string& stage, std::vector<std::string> functions) {
-    Output x = dataset(stage, std::move(functions), one);
-    Session s(g, one_thread());
-    return s.try_run({x}).status().text();
+    return thrown_by([&] {
+      const Tensor one = Tensor::of<std::int64_t>({1}, {1});
+      const std::string bytes(static_cast<const char*>(one.raw()), one.bytes());
+      Op handle =
+          g.add(NodeSpec{.op = "DataPipeline",
+                         .attrs = {{"stages", std::vector<std::string>{"tensors i64 [1]", stage}},
+                                   {"tensors", Tensor::of<std::string>({1}, {bytes})},
+                                   {"functions", functions}},
+                         .name = "wrong",
+                         .site = Site::here()});
+      Output x =
+          g.add(NodeSpec{.op = "NextElement",
+                         .inputs = {handle.output()},
+                         .attrs = {{"types", std::vector<DType>{DType::i64}},
+                                   {"shapes", std::vector<PartialShape>{PartialShape::scalar()}}},
+                         .site = Site::here()})
+              .output();
+      Session s(g, one_thread());
+      s.run({x});
+    });
   };
-  CHECK(has(refused("map i64 []", {"none"}), "there is no function 'none'"));
-  CHECK(has(refused("map i64 []", {"takes"}), "elements alone"));
-  CHECK(has(refused("map i64 []", {"two"}), "takes"));
-  CHECK(has(refused("map i64 []", {}), "fewer functions"));
-  CHECK(has(refused("map i64 []", {"file"}), "outside"));
-  CHECK(has(refused("take 1", {"two"}), "none of its stages"));
+  auto named = [&](const std::string& text, const char* part) {
+    return has(text, part) && has(text, "'wrong") && has(text, "dataset_map_test.cpp:");
+  };
+  CHECK(named(refused("map i64 []", {"none"}), "there is no function 'none'"));
+  CHECK(named(refused("map i64 []", {"takes"}), "elements alone"));
+  CHECK(named(refused("map i64 []", {"file"}), "outside"));
+  CHECK(has(refused("map i64 []", {}), ".cpp:"));
+  CHECK(has(refused("map i64 []", {}), "DataPipeline: 0 functions for 1 maps"));
+  CHECK(has(refused("take 1", {"two"}), "DataPipeline: 1 functions for 0 maps"));
+  // What a function takes and returns shows when the dataset is opened.
+  CHECK(has(refused("map i64 []", {"two"}), "a map takes i64[], i64[], and examples are i64[]"));
+  CHECK(has(refused("map i64 []", {"half"}), "a map returns f32[], not i64[]"));
+}
+
+TEST_CASE("datasets that differ in what their functions call alone are two") {
+  World world(1, 2);
+  Graph graphs[2];
+  std::deque<Client> clients;
+  for (std::int64_t c : {0, 1}) {
+    Graph& g = graphs[c];
+    Function inner = g.function("inner", {i64_scalar}, {i64_scalar},
+                                [c](Function&, Output x) { return x + 10 * (c + 1); });
+    Output x = count_to(3).map(g, [&](Output i) { return inner(i); }).outputs<1>(g)[0];
+    clients.emplace_back(world.master(), std::uint64_t(c + 1), g).compile("x", {x}, {}).run("x");
+  }
+  REQUIRE(world.run({&clients[0], &clients[1]}).ok());
+  for (std::int64_t c : {0, 1}) {
+    const auto got = clients[std::size_t(c)].fetched()[0][0].item<std::int64_t>();
+    CHECK(got / 10 == c + 1);
+  }
+}
+
+TEST_CASE("a function of a map calls itself, keeps to the step's memory, and came by extending") {
+  Cluster cluster = one_thread();
+  cluster.step_memory = 64 << 20;
+  Graph g;
+  Output first = count_to(4).outputs<1>(g, "first")[0];
+  Session s(g, cluster);
+  CHECK(s.run({first})[0].item<std::int64_t>() == 0);
+  Function factorial =
+      g.function("factorial", {i64_scalar}, {i64_scalar}, [](Function& self, Output n) {
+        return cond(
+            n <= 1, [&] { return n * 0 + 1; }, [&] { return n * self(n - 1); });
+      });
+  Output x = count_to(4).skip(3).map(factorial).outputs<1>(g, "second")[0];
+  CHECK(s.run({x})[0].item<std::int64_t>() == 6);
+  Output large =
+      count_to(4)
+          .map(g,
+               [](Output i) {
+                 return sum(cast<float>(i) * random_uniform(i.graph(), PartialShape{64 << 20}));
+               })
+          .outputs<1>(g, "third")[0];
+  const Status refused = s.try_run({large}).status();
+  CHECK_MESSAGE(refused.code() == Code::resource_exhausted, refused.text());
+}
+
+TEST_CASE("a kernel of a map that throws fails the run, and elements keep their places") {
+  static const OpTable table = [] {
+    OpTable all = ops::builtin();
+    all.add({.name = "ThrowOnce",
+             .in = {"x: i64"},
+             .out = {"y: i64"},
+             .shape = same_shape,
+             .stateful = true})
+        .cpu(kernel<[](KernelContext& c) -> Status {
+          static std::atomic<int> calls = 0;
+          if (++calls == 2) throw std::bad_alloc();
+          c.set_output(0, c.input(0));
+          return ok_status();
+        }>);
+    return all;
+  }();
+  World world(1, 2, table);
+  GraphBuilder g(table.ops);
+  Output x =
+      count_to(4).map(g, [](Output i) { return i.graph().add("ThrowOnce", {i}); }).outputs<1>(g)[0];
+  Client client(world.master(), 1, g);
+  client.compile("x", {x}, {});
+  for (int i = 0; i < 5; ++i) client.try_run("x", kNever);
+  REQUIRE(world.run({&client}).ok());
+  std::vector<std::int64_t> got;
+  for (std::size_t i = 0; i < 5; ++i) {
+    if (i == 1) {
+      CHECK(client.ended()[i].code() == Code::resource_exhausted);
+    } else {
+      REQUIRE_MESSAGE(client.ended()[i].ok(), client.ended()[i].text());
+      got.push_back(client.fetched()[i][0].item<std::int64_t>());
+    }
+  }
+  CHECK(got == std::vector<std::int64_t>{0, 1, 2, 3});
 }
 
 TEST_CASE("a map that does not end ends with the session") {

@@ -40,8 +40,9 @@ class DataDirectory {
 
 // The pipeline as a worker opens it. `functions` stand for those of the graph.
 inline Expected<Pipeline> open_examples(const data::Examples& examples, Graph& g,
-                                        ExampleFunctions functions = {}) {
-  const Output first = examples.outputs(g)[0];
+                                        ExampleFunctions functions = {},
+                                        std::string_view name = "data") {
+  const Output first = examples.outputs(g, name)[0];
   return open_dataset(
       g.node(g.node(first.node()).inputs[0].node),
       [](const std::string& path) { return open_local_file(path); }, functions);

@@ -13,12 +13,13 @@ namespace {
 // on whatever way, sees the same.
 class MapPass final : public Pass {
  public:
-  MapPass(std::unique_ptr<Pass> input, ExampleFunctionPtr function, std::uint64_t number)
-      : input_(std::move(input)), function_(std::move(function)), number_(number) {}
+  // `draws`: of the pass.
+  MapPass(std::unique_ptr<Pass> input, ExampleFunctionPtr function, std::uint64_t draws)
+      : input_(std::move(input)), function_(std::move(function)), draws_(draws) {}
   MapPass(const MapPass& other)
       : input_(other.input_->clone()),
         function_(other.function_),
-        number_(other.number_),
+        draws_(other.draws_),
         place_(other.place_) {}
 
   Expected<std::optional<Example>> next() override {
@@ -26,7 +27,7 @@ class MapPass final : public Pass {
     if (!example) return std::optional<Example>();
     TROUPE_TRY(std::vector<Tensor> values, values_of(*example));
     if (!fits(function_->arguments(), values)) return refused(values);
-    TROUPE_TRY(values, function_->call(std::move(values), hash_combine(mix64(number_), place_++)));
+    TROUPE_TRY(values, function_->call(std::move(values), hash_combine(draws_, place_++)));
     return std::optional(Example{nullptr, 0, std::move(values)});
   }
   // What is passed over is not computed.
@@ -48,23 +49,24 @@ class MapPass final : public Pass {
 
   std::unique_ptr<Pass> input_;
   ExampleFunctionPtr function_;
-  std::uint64_t number_, place_ = 0;
+  std::uint64_t draws_, place_ = 0;
 };
 
 class MapStage final : public Stage {
  public:
-  MapStage(StagePtr input, ExampleFunctionPtr function, Signature results)
+  MapStage(StagePtr input, StageOpening::Function function, Signature results)
       : Stage(std::move(results)), input_(std::move(input)), function_(std::move(function)) {}
   std::optional<std::uint64_t> count() const override { return input_->count(); }
   bool direct() const override { return input_->direct(); }
   bool steady() const override { return input_->steady(); }
   std::unique_ptr<Pass> pass(std::uint64_t number) const override {
-    return std::make_unique<MapPass>(input_->pass(number), function_, number);
+    return std::make_unique<MapPass>(input_->pass(number), function_.call,
+                                     hash_combine(function_.draws, number));
   }
 
  private:
   StagePtr input_;
-  ExampleFunctionPtr function_;
+  StageOpening::Function function_;
 };
 
 Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
@@ -80,15 +82,15 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
 
 // The words are what the graph was built on.
 Expected<StagePtr> open(const StageText&, Signature results, Stages inputs, StageOpening& opening) {
-  TROUPE_TRY(ExampleFunctionPtr function, opening.next_function());
-  if (function->results() != results)
-    return invalid_argument("the function of a `map` returns " +
-                            signature_text(function->results()) + ", not " +
+  TROUPE_TRY(StageOpening::Function function, opening.next_function());
+  const Signature &takes = function.call->arguments(), &returns = function.call->results();
+  const Signature& given = inputs[0]->signature();
+  if (returns != results)
+    return invalid_argument("the function of a map returns " + signature_text(returns) + ", not " +
                             signature_text(results));
-  if (!may_fit(function->arguments(), inputs[0]->signature()))
-    return invalid_argument("the function of a `map` takes " +
-                            signature_text(function->arguments()) + ", and examples are " +
-                            signature_text(inputs[0]->signature()));
+  if (!may_fit(takes, given))
+    return invalid_argument("the function of a map takes " + signature_text(takes) +
+                            ", and examples are " + signature_text(given));
   return StagePtr(
       std::make_unique<MapStage>(std::move(inputs[0]), std::move(function), std::move(results)));
 }
