@@ -31,6 +31,20 @@ Expected<std::vector<BenchRow>> channel_rows(const BenchOptions& options) {
   return rows;
 }
 
+// A loop beside TensorFlow's fastest mode.
+Status beside(const TensorflowPeer& peer, const BenchOptions& options, bool two_devices,
+              BenchRow& row) {
+  constexpr std::string_view kLoops = "executor.loop.";
+  if (!row.name.starts_with(kLoops)) return ok_status();
+  TROUPE_TRY(const auto figures, peer.loop(std::string_view(row.name).substr(kLoops.size()),
+                                           two_devices, 0.2 * options.rounds));
+  const TensorflowFigure& fastest = figures.front();
+  row.peer = fastest.name();
+  row.peer_value = 1e6 * fastest.ms / fastest.units;
+  row.ratio = row.value / row.peer_value;
+  return ok_status();
+}
+
 Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
   ExecutorBench bench;
   bench.rounds = options.rounds;
@@ -41,8 +55,13 @@ Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
     TROUPE_TRY(auto measured, group(*device, bench));
     for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
   }
+  const std::size_t alone = rows.size();
   TROUPE_TRY(auto spread, bench_spread_loops(options));
   rows.insert(rows.end(), spread.begin(), spread.end());
+  if (options.peer != "tensorflow") return rows;
+  TROUPE_TRY(const TensorflowPeer peer, TensorflowPeer::find());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    TROUPE_TRY(beside(peer, options, i >= alone, rows[i]));
   return rows;
 }
 
@@ -90,13 +109,14 @@ bool chosen(const BenchOptions& options, std::string_view group, bool by_name = 
 
 // Before minutes are spent on the other groups.
 Status check_peer(const BenchOptions& options) {
-  const bool train = chosen(options, "train"), step = chosen(options, "step");
+  const bool train = chosen(options, "train");
+  const bool others = chosen(options, "step") || chosen(options, "executor");
   if (options.peer == "torch" && !train)
     return invalid_argument("--peer torch is of the group train, which was not chosen");
   if (options.peer == "torch") return TorchPeer::find().status();
-  if (options.peer == "tensorflow" && !train && !step)
+  if (options.peer == "tensorflow" && !train && !others)
     return invalid_argument(
-        "--peer tensorflow is of the groups train and step, of which none was chosen");
+        "--peer tensorflow is of the groups executor, step and train, of which none was chosen");
   if (options.peer == "tensorflow") return TensorflowPeer::find().status();
   return ok_status();
 }

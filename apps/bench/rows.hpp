@@ -15,7 +15,8 @@ struct BenchOptions {
   std::vector<std::string>
       groups;        // executor, step, channel, kernels, train, soak; empty: all but the last
   std::string only;  // rows whose name contains this
-  std::string peer;  // "torch" or "tensorflow": run that peer in the same call
+  std::string
+      peer;  // "torch" or "tensorflow": run that peer in the same call, where it has the row
   int rounds = 5;
   // Of the rows train.*: one for each number of threads, on this cluster.
   std::vector<int> threads = {1, 2};

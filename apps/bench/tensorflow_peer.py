@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Times one step of a small network in TensorFlow, for `troupe bench --peer tensorflow`.
+"""Times one step of a small network, or a loop, in TensorFlow, for `troupe bench --peer tensorflow`.
 
 usage: tensorflow_peer.py MODEL THREADS SECONDS MODE
-       MODEL: mlp, lenet, resnet20, char_lstm: a training step; null: ten nodes that do nothing
+       MODEL: mlp, lenet, resnet20, char_lstm: a training step; null: ten nodes that do nothing;
+              loop.NAME: one of tensorflow_loops.py
        MODE:  graph (a session of version 1, made callable), function (tf.function)
-prints one line of JSON: {"tensorflow": version, "model": ..., "mode": ..., "ms": median, "p99": ...}
+prints one line of JSON: {"tensorflow": version, "model": ..., "mode": ..., "ms": median, "p99": ...,
+"units": iterations or nodes of a loop, else 1}
 
 TensorFlow is set up as well as it can be on a CPU: in graph mode the session runs in the caller's
 thread (inter_op_parallelism_threads = -1), freed memory is kept by malloc rather than given back to
@@ -16,6 +18,7 @@ import os
 import sys
 
 import peer
+import tensorflow_loops
 
 
 def tuned_environment(threads):
@@ -213,12 +216,23 @@ def main():
     if mode == "graph":
         tf.compat.v1.disable_v2_behavior()
         tf.compat.v1.enable_resource_variables()
-    step = (null_step(tf, threads, mode) if model == "null" else
-            training_step(tf, model, threads, mode))
-    times = peer.timed(step, seconds, 20 if model != "null" else 1000)
+    units, end = 1, lambda: None
+    if model.startswith("loop."):
+        name = model[len("loop."):]
+        units = tensorflow_loops.LOOPS[name][0]
+        step, end = tensorflow_loops.step_of(tf, name, mode)
+        first = 2
+    elif model == "null":
+        step, first = null_step(tf, threads, mode), 1000
+    else:
+        step, first = training_step(tf, model, threads, mode), 20
+    try:
+        times = peer.timed(step, seconds, first)
+    finally:
+        end()
     print(json.dumps({"tensorflow": tf.__version__, "model": model, "threads": threads,
                       "mode": mode, "steps": len(times), "ms": 1e3 * times[len(times) // 2],
-                      "p99": 1e3 * times[int(len(times) * 0.99)]}))
+                      "p99": 1e3 * times[int(len(times) * 0.99)], "units": units}))
 
 
 if __name__ == "__main__":

@@ -39,14 +39,14 @@ TEST_CASE("without TensorFlow the benchmark beside it says so, and how to get it
   TemporaryDir dir;
   dir.write("tensorflow.py", "raise ImportError('for a test')\n");
   const std::string bench = "PYTHONPATH=" + dir.path() + " " + troupe_program() + " bench ";
-  for (const char* group : {"train", "step"}) {
+  for (const char* group : {"train", "step", "executor"}) {
     Ended text = shell_command(bench + group + " --peer tensorflow");
     CHECK(text.code == 1);
     CHECK_MESSAGE(contains(last_line(text.err), "tensorflow-cpu"), text.err);
   }
   Ended other = shell_command(bench + "channel --peer tensorflow");
   CHECK(other.code == 2);
-  CHECK_MESSAGE(contains(other.err, "of the groups train and step"), other.err);
+  CHECK_MESSAGE(contains(other.err, "of the groups executor, step and train"), other.err);
 }
 
 TEST_CASE("a library that tells MKL to take its fast path is made with a C compiler") {
