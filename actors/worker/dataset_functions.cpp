@@ -141,10 +141,8 @@ Expected<Plan> compile_alone(Program program, Target target, const OpTable& ops)
 }  // namespace
 
 const FunctionDef* FunctionLoader::find(const GraphDef& graph, const std::string& name) {
-  while (positions_.size() < graph.functions.size()) {
-    const std::size_t next = positions_.size();
-    positions_.emplace(graph.functions[next].name, next);
-  }
+  for (; indexed_ < graph.functions.size(); ++indexed_)
+    positions_.emplace(graph.functions[indexed_].name, indexed_);
   const auto at = positions_.find(name);
   return at == positions_.end() ? nullptr : &graph.functions[at->second];
 }

@@ -45,6 +45,7 @@ class FunctionLoader {
                                                        const Target& target, const OpTable& ops);
 
   std::unordered_map<std::string, std::size_t> positions_;  // in the graph, by name
+  std::size_t indexed_ = 0;                                 // functions of it that are there
   // By name and the passes that are switched off.
   std::map<std::pair<std::string, std::vector<std::string>>, std::shared_ptr<const LoadedFunction>>
       loaded_;
