@@ -60,8 +60,8 @@ Output zeros_of_variable(GraphBuilder& g, const Output& handle, DType dtype) {
     const DType type = value.dtype();
     return g.add("Const", {}, {{"T", type}, {"value", std::move(value)}});
   };
-  const auto dims = handle.shape().shape().dims();
-  const std::vector<std::int64_t> list(dims.begin(), dims.end());
+  const Shape shape = handle.shape().shape();
+  const std::vector<std::int64_t> list(shape.dims().begin(), shape.dims().end());
   return g.add("Fill", {constant(Tensor::of<std::int64_t>({std::int64_t(list.size())}, list)),
                         constant(value_or_throw(Tensor::zeros(dtype, Shape{})))});
 }

@@ -334,6 +334,7 @@ World::World(std::uint64_t seed, int workers, const OpTable& ops)
 }
 
 World::~World() {
+  hold_compilers_ = false;  // what is held does not end
   // An actor that does not end would keep its system's destructor waiting for ever: rather leak.
   if (system_ && !shut_down().ok()) (void)system_.release();
 }
