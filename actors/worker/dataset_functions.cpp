@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "troupe/actors/worker/load_plan.hpp"
 #include "troupe/core/hash.hpp"
 #include "troupe/devices/cpu/cpu_device.hpp"
 #include "troupe/graph/control/ops.hpp"
@@ -187,12 +188,7 @@ Expected<std::shared_ptr<const LoadedFunction>> FunctionLoader::load(const Graph
     return resource_exhausted("functions of datasets of more than " + std::to_string(kMostNodes) +
                               " nodes");
   made->device = make_inline_device(device_name());
-  TROUPE_TRY(made->program,
-             LoadedPlan::make(std::make_shared<const Plan>(std::move(plan)), *made->device,
-                              [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
-                                TROUPE_TRY(const OpInfo* op, ops.ops.lookup(node.def.op));
-                                return ops.kernels.make(node.def, *op, *device_name().type);
-                              }));
+  TROUPE_TRY(made->program, load_plan(std::move(plan), *made->device, ops));
   known = std::move(made);
   return known;
 }

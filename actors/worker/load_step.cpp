@@ -6,6 +6,7 @@
 #include <map>
 
 #include "troupe/actors/resources/update_rules.hpp"
+#include "troupe/actors/worker/load_plan.hpp"
 #include "troupe/graph/passes/pass.hpp"
 
 namespace troupe {
@@ -161,12 +162,7 @@ Expected<PreparedStep::Partition> StepLoader::prepare(Plan plan, Loaded& loaded,
     TROUPE_TRY(out.functions[r],
                loaded.functions.load(loaded.graph(), plan.resources[r].def, target, ops_));
   }
-  TROUPE_TRY(out.program,
-             LoadedPlan::make(std::make_shared<const Plan>(std::move(plan)), device,
-                              [&](const PlanInfo& node) -> Expected<std::unique_ptr<Kernel>> {
-                                TROUPE_TRY(const OpInfo* op, ops_.ops.lookup(node.def.op));
-                                return ops_.kernels.make(node.def, *op, *device.name().type);
-                              }));
+  TROUPE_TRY(out.program, load_plan(std::move(plan), device, ops_));
   TROUPE_TRY(out.writes, write_infos(out.program->plan(), ops_, device));
   out.after = reads_after(out.program->plan(), out.writes);
   return out;

@@ -181,18 +181,15 @@ TEST_CASE("what a map's function asserts holds, whether or not a result needs it
 }
 
 TEST_CASE("an element that a map fails on fails its run by node and line; others are there") {
+  const auto not_two = [](Output i) {
+    assert_(i != 2, {.message = "it is two"});
+    return i;
+  };
   for (const Place& place : kPlaces) {
     INFO(place.name);
     Graph g;
     auto here = g.with_device(place.second);
-    Output x = count_to(5)
-                   .map(g,
-                        [](Output i) {
-                          assert_(i != 2, {.message = "it is two"});
-                          return i;
-                        })
-                   .prefetch(2)
-                   .outputs<1>(g)[0];
+    Output x = count_to(5).map(g, not_two).prefetch(2).outputs<1>(g)[0];
     PlacedSession s(g, place);
     auto step = s->compile({x});
     auto next = [&] { return step.run()[0].item<std::int64_t>(); };
@@ -209,14 +206,7 @@ TEST_CASE("an element that a map fails on fails its run by node and line; others
   }
   // Behind the one that fails.
   Graph g;
-  Output x = count_to(5)
-                 .map(g,
-                      [](Output i) {
-                        assert_(i != 2, {.message = "it is two"});
-                        return i;
-                      })
-                 .skip(3)
-                 .outputs<1>(g)[0];
+  Output x = count_to(5).map(g, not_two).skip(3).outputs<1>(g)[0];
   Session s(g, one_thread());
   CHECK(s.run({x})[0].item<std::int64_t>() == 3);
 }

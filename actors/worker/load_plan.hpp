@@ -1,0 +1,15 @@
+// A plan of this process with its kernels.
+#pragma once
+
+#include <memory>
+
+#include "troupe/actors/burst/loaded_plan.hpp"
+#include "troupe/ops/op.hpp"
+
+namespace troupe {
+
+// With the kernels that the table has for the device, which outlives it. Errors name the node.
+Expected<std::shared_ptr<const LoadedPlan>> load_plan(Plan plan, Device& device,
+                                                      const OpTable& ops);
+
+}  // namespace troupe
