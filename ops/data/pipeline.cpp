@@ -53,10 +53,9 @@ Expected<std::vector<Tensor>> Pipeline::checked(std::uint64_t number,
                                                 const Example& element) const {
   TROUPE_TRY(std::vector<Tensor> values, values_of(element));
   if (fits(declared_, values)) return values;
-  Signature found;
-  for (const Tensor& value : values) found.push_back({value.dtype(), value.shape()});
-  return invalid_argument("element " + std::to_string(number) + " is " + signature_text(found) +
-                          ", not " + signature_text(declared_));
+  return invalid_argument("element " + std::to_string(number) + " is " +
+                          signature_text(signature_of(values)) + ", not " +
+                          signature_text(declared_));
 }
 
 // Leaves the pass before that element; none, and the end known, when there is no such element.

@@ -12,6 +12,12 @@ std::string signature_text(const Signature& signature) {
   return out;
 }
 
+Signature signature_of(const std::vector<Tensor>& values) {
+  Signature signature;
+  for (const Tensor& value : values) signature.push_back({value.dtype(), value.shape()});
+  return signature;
+}
+
 bool may_fit(const Signature& a, const Signature& b) {
   return std::equal(
       a.begin(), a.end(), b.begin(), b.end(), [](const Component& one, const Component& other) {

@@ -21,6 +21,7 @@ struct Component {
 };
 using Signature = std::vector<Component>;
 std::string signature_text(const Signature& signature);  // "f32[28,28,1], i64[]"
+Signature signature_of(const std::vector<Tensor>& values);
 // Whether something can be of both.
 bool may_fit(const Signature& a, const Signature& b);
 // Whether these tensors are of that signature.

@@ -53,7 +53,7 @@ Expected<Tensor> tensor_of(DType dtype, const Shape& shape, std::string_view byt
   return tensor;
 }
 
-Signature signature_of(const std::vector<Tensor>& tensors) {
+Signature signature_of_rows(const std::vector<Tensor>& tensors) {
   Signature signature;
   for (const Tensor& t : tensors)
     signature.push_back({t.dtype(), Shape(t.shape().dims().subspan(1))});
@@ -63,7 +63,7 @@ Signature signature_of(const std::vector<Tensor>& tensors) {
 class TensorsSource final : public Source {
  public:
   explicit TensorsSource(std::vector<Tensor> tensors)
-      : Source(signature_of(tensors)), tensors_(std::move(tensors)) {}
+      : Source(signature_of_rows(tensors)), tensors_(std::move(tensors)) {}
   std::optional<std::uint64_t> count() const override { return std::uint64_t(tensors_[0].dim(0)); }
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
               std::int64_t row) const override {

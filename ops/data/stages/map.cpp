@@ -41,10 +41,8 @@ class MapPass final : public Pass {
 
  private:
   Status refused(const std::vector<Tensor>& values) const {
-    Signature found;
-    for (const Tensor& value : values) found.push_back({value.dtype(), value.shape()});
-    return invalid_argument("an example is " + signature_text(found) + ", and the function takes " +
-                            signature_text(function_->arguments()));
+    return invalid_argument("an example is " + signature_text(signature_of(values)) +
+                            ", and the function takes " + signature_text(function_->arguments()));
   }
 
   std::unique_ptr<Pass> input_;
