@@ -14,7 +14,8 @@ namespace {
 std::atomic<std::uint64_t> handled{0};
 
 bool is_short(const caf::scheduled_actor& actor) {
-  constexpr std::array<std::string_view, 5> names = {kMaster, kWorker, kExecutor, kDevice, kProxy};
+  constexpr std::array<std::string_view, 6> names = {kMaster, kWorker,    kExecutor,
+                                                     kDevice, kVariables, kProxy};
   return std::find(names.begin(), names.end(), actor.name()) != names.end();
 }
 

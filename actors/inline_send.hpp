@@ -12,12 +12,13 @@
 namespace troupe {
 
 // Names of the actors that only move messages, as their states have them (`name`). No message of a
-// step keeps them longer than a few microseconds, with nothing to wait for. Those that compute,
-// decode or touch files (variables, datasets, files) have other names, or none.
+// step keeps them longer than a few microseconds, with nothing to wait for: variables are updated
+// on lanes. Those that compute, decode or touch files (datasets, files) have other names, or none.
 inline constexpr const char* kMaster = "master";
 inline constexpr const char* kWorker = "worker";
 inline constexpr const char* kExecutor = "executor";
 inline constexpr const char* kDevice = "device";
+inline constexpr const char* kVariables = "variables";
 inline constexpr const char* kProxy = "proxy";
 
 // So many messages of one call at most; CAF's threads take the rest. Two that answer each other for

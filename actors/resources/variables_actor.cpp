@@ -5,6 +5,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <optional>
 
+#include "troupe/actors/inline_send.hpp"
 #include "troupe/actors/resources/asked.hpp"
 #include "troupe/actors/resources/update_rules.hpp"
 #include "troupe/actors/spawn.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 // The store is the machine; the actor carries its outputs. Tasks run on the device's lanes.
 struct VariablesState {
+  static constexpr const char* name = kVariables;
   std::optional<OpRules> rules;
   std::optional<VariableStore> store;
   ResourceId id;
@@ -34,7 +36,9 @@ void run_task(VariablesSelf self, VariableStore::Task task) {
     std::uint64_t id = shared->id;
     auto values = std::make_shared<Expected<std::vector<Tensor>>>(
         apply_task(std::move(*shared), *device, lanes));
-    device->on_complete(device->stream().last(), [me, id, values](Status status) {
+    const Ticket last = device->stream().last();
+    if (last.complete()) return send_inline(me, TaskApplied{id, values});
+    device->on_complete(last, [me, id, values](Status status) {
       if (!status.ok()) *values = status;
       caf::anon_send(me, TaskApplied{id, values});
     });
@@ -141,7 +145,7 @@ VariablesActor::behavior_type variables_behavior(VariablesSelf self, std::string
 VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
                                Device& device, DeviceActor lanes, WorkerActor worker,
                                std::shared_ptr<void> alive) {
-  return spawn_actor<VariablesActor>(system, "variables", variables_behavior, std::move(name), id,
+  return spawn_actor<VariablesActor>(system, kVariables, variables_behavior, std::move(name), id,
                                      &device, std::move(lanes), std::move(worker),
                                      std::move(alive));
 }

@@ -71,7 +71,8 @@ void carry_out(ExecutorSelf self, PartitionRuns::Burst& burst) {
       line->record({.kind = Span::Kind::wait, .name = "wait for a lane"}, queued_ns,
                    Trace::now_ns());
     BurstResult result = burst.step->run(lanes, trace ? &trace->here() : nullptr);
-    caf::anon_send(me, BurstDone{burst.attempt, std::make_shared<BurstResult>(std::move(result))});
+    // Here, on the lane: what follows is short, or else the next burst, which then finds it awake.
+    send_inline(me, BurstDone{burst.attempt, std::make_shared<BurstResult>(std::move(result))});
   };
   self->send(setup.device, RunOnLanes{std::move(work)});
 }

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "tests/actors/actor_system.hpp"
+#include "tests/actors/sessions.hpp"
 #include "troupe/actors/interfaces.hpp"
+#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -186,4 +188,23 @@ TEST_CASE("an actor that has ended drops what is sent inline") {
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   while (system.running() > 0) std::this_thread::yield();
   send_inline(actor, UnloadStep{1});
+}
+
+// The threads of CAF's sleep meanwhile: the client, or the lane, handles what leads to the work and
+// what follows it.
+TEST_CASE("a step that computes and writes wakes no thread but its lane's and its client's") {
+  constexpr int kSteps = 50;
+  Graph g;
+  Variable w = variable(g, "w", Tensor::zeros(DType::f32, Shape{256, 256}).value());
+  Op step = assign_add(w, mat_mul(w.value(), w.value()));
+  Session session(g, test::one_thread());
+  session.init();
+  session.run({}, {step});
+  std::uint64_t most = 0;
+  for (int i = 0; i < kSteps; ++i) {
+    const std::uint64_t before = inline_messages();
+    session.run({}, {step});
+    most = std::max(most, inline_messages() - before);
+  }
+  CHECK(most > 8);  // those before the work, its end, the commit, the update, the answer
 }
