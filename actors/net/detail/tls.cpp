@@ -233,8 +233,9 @@ bool TlsStream::may_hold_input() const {
 
 // Room for one record, so that OpenSSL never meets a full buffer. A failure shows in flush().
 bool TlsStream::make_room() {
-  if (out_.size() + kRecord + kOverhead > kOutRoom) (void)flush();
-  return out_.size() + kRecord + kOverhead <= kOutRoom;
+  const auto full = [&] { return out_.size() - sent_ + kRecord + kOverhead > kOutRoom; };
+  if (full()) (void)flush();
+  return !full();
 }
 
 Expected<std::size_t> TlsStream::put(std::span<const std::byte> record) {
@@ -278,16 +279,19 @@ Expected<std::size_t> TlsStream::write(std::span<const iovec> pieces) {
 }
 
 Expected<bool> TlsStream::flush() {
-  std::size_t sent = 0;
-  while (sent < out_.size()) {
-    ssize_t n = ::send(fd_, out_.data() + sent, out_.size() - sent, MSG_NOSIGNAL);
+  while (unsent()) {
+    ssize_t n = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (n < 0) return errno_status("send", errno);
-    sent += std::size_t(n);
+    sent_ += std::size_t(n);
   }
-  out_.erase(out_.begin(), out_.begin() + std::ptrdiff_t(sent));
-  return out_.empty();
+  // What is left moves to the front seldom: once for as many bytes as it may have.
+  if (!unsent() || sent_ >= kOutRoom) {
+    out_.erase(out_.begin(), out_.begin() + std::ptrdiff_t(sent_));
+    sent_ = 0;
+  }
+  return !unsent();
 }
 
 }  // namespace troupe

@@ -53,7 +53,7 @@ class TlsStream {
   Expected<std::size_t> write(std::span<const iovec> pieces);
   // Sends what write() left behind; false: some is left.
   Expected<bool> flush();
-  bool unsent() const { return !out_.empty(); }
+  bool unsent() const { return sent_ < out_.size(); }
   bool may_hold_input() const;  // read() might succeed although the socket has nothing
 
  private:
@@ -73,7 +73,8 @@ class TlsStream {
   int read_error_ = 0;
   bool end_of_input_ = false;
   std::uint64_t records_ = 0;
-  std::vector<std::byte> out_;
+  std::vector<std::byte> out_;    // of which the first sent_ bytes are sent
+  std::size_t sent_ = 0;
   std::vector<std::byte> small_;  // pieces that share a record
 };
 
