@@ -89,9 +89,9 @@ class TransportHandler {
   // One message, in the order sent. The buffer holds exactly its bytes.
   virtual void control(PeerId peer, Buffer message) = 0;
   // Memory of at least header.bytes for a tensor whose bytes are about to come, before any of
-  // them is read; 0 bytes may be granted with an empty Buffer. Check the credit and the size
-  // here: this is the only place where a peer's claim turns into memory. An empty Buffer for a
-  // tensor that has bytes: nobody wants it. They are read and dropped, tensor() is not called.
+  // them is read; 0 bytes may be granted with an empty Buffer. Check the size here: this is the
+  // only place where a peer's claim turns into memory. An empty Buffer for a tensor that has
+  // bytes: nobody wants it. They are read and dropped, tensor() is not called.
   virtual Expected<Buffer> accept_tensor(PeerId peer, const TensorHeader& header) = 0;
   // All bytes are there, checksums agreed. Tensors may overtake each other.
   virtual void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) = 0;
@@ -152,7 +152,8 @@ class Transport {
   // resource_exhausted: longer than the peer accepts.
   virtual Status send_control(PeerId peer, std::span<const ByteView> pieces) = 0;
   // Queues header.bytes bytes of `bytes` from `offset`; the buffer is held, not copied, until they
-  // are sent. It never refuses for lack of room: credits are the caller's, see queued_bytes().
+  // are sent. It never refuses for lack of room: how much is queued is the caller's to
+  // bound, see queued_bytes().
   virtual Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
                              std::size_t offset) = 0;
   // Tensor bytes accepted by send_tensor and not yet taken by the operating system; control
