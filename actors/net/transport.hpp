@@ -152,8 +152,8 @@ class Transport {
   // resource_exhausted: longer than the peer accepts.
   virtual Status send_control(PeerId peer, std::span<const ByteView> pieces) = 0;
   // Queues header.bytes bytes of `bytes` from `offset`; the buffer is held, not copied, until they
-  // are sent. It never refuses for lack of room: how much is queued is the caller's to
-  // bound, see queued_bytes().
+  // are sent. It never refuses for lack of room: the caller bounds what is queued, see
+  // queued_bytes().
   virtual Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
                              std::size_t offset) = 0;
   // Tensor bytes accepted by send_tensor and not yet taken by the operating system; control

@@ -286,7 +286,8 @@ Expected<bool> TlsStream::flush() {
     if (n < 0) return errno_status("send", errno);
     sent_ += std::size_t(n);
   }
-  // What is left moves to the front seldom: once for as many bytes as it may have.
+  // What is left, less than kOutRoom, moves to the front only after as many bytes were sent: the
+  // buffer holds about twice that at most.
   if (!unsent() || sent_ >= kOutRoom) {
     out_.erase(out_.begin(), out_.begin() + std::ptrdiff_t(sent_));
     sent_ = 0;
