@@ -21,16 +21,18 @@ measure() {
   done
 }
 # For each row: how much slower the new build is than the old one, and one build than itself. What
-# else a machine does only slows a row down, so its fastest round counts. Rates (units like GFLOP/s)
+# is slower is so in its fastest round and in its middle one: what else a machine does slows rounds
+# down, and where threads wait to be woken a single round is fast by luck. Rates (units like GFLOP/s)
 # are the better the larger they are.
 compare() {
   jq -n -r --slurpfile old <(cat "$scratch"/old.*) --slurpfile new <(cat "$scratch"/new.*) \
     --slurpfile again <(cat "$scratch"/again.*) '
     def rate: .unit | test("/s");
-    def fastest: if .[0] | rate then map(.value) | max else map(.value) | min end;
-    def rows: add | group_by(.name) |
-      map({key: .[0].name, value: {unit: .[0].unit, v: fastest}}) | from_entries;
-    def slower($a; $b): if $a | rate then $a.v / $b.v else $b.v / $a.v end;
+    def rows: add | group_by(.name) | map((map(.value) | sort) as $values |
+      {key: .[0].name, value: {unit: .[0].unit, middle: $values[length / 2 | floor],
+        v: (if .[0] | rate then $values[-1] else $values[0] end)}}) | from_entries;
+    def slower($a; $b): if $a | rate then [$a.v / $b.v, $a.middle / $b.middle]
+      else [$b.v / $a.v, $b.middle / $a.middle] end | min;
     ($old | rows) as $o | ($new | rows) as $n | ($again | rows) as $a |
     $o | keys[] | select($n[.] and $a[.] and $o[.].v > 0 and $n[.].v > 0 and $a[.].v > 0) |
     [., $o[.].v, $n[.].v, slower($o[.]; $n[.]), slower($o[.]; $a[.])] | @tsv' >"$scratch/table"
