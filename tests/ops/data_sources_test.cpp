@@ -294,6 +294,19 @@ TEST_CASE("pictures in stages of one's own are those of the fixed order") {
              "examples of [2,3], not of [3,2]"));
 }
 
+TEST_CASE("a packed IDX file of another shape is refused before it is unpacked") {
+  const DataDirectory files;
+  std::string packed = gzip(std::string("\0\0\x08\x02\0\2\0\0\0\0\0\2", 12) +
+                            std::string(std::size_t{2} << 17, '\5'));
+  packed.back() ^= 1;  // whoever unpacks all of it finds it damaged
+  files.write("pairs", packed);
+  const auto error = [&](const char* source) {
+    return open_examples(data::Examples::of(source, {files.path("pairs")})).status();
+  };
+  CHECK(says(error("idx [3]"), "examples of [2], not of [3]"));
+  CHECK(says(error("idx [2]"), "gzip"));
+}
+
 TEST_CASE("digits of a set that is too large to keep are drawn as they are read") {
   auto pipeline = open_examples(data::digits(1'000'000).examples().skip(999'998).batch(4)).value();
   const Values drawn = digit_set(1, 999'998, 2).value(), read = pipeline.element(0).value();

@@ -59,12 +59,18 @@ Expected<std::string> start_of(DataFilePtr file) {
   return start;
 }
 
-Expected<IdxFile> open_idx(DataFilePtr file) {
+Shape example_of(const Shape& all) { return Shape(all.dims().subspan(1)); }
+
+Expected<IdxFile> open_idx(DataFilePtr file, const PartialShape& wanted) {
   TROUPE_TRY(const std::string start, start_of(file));
   IdxFile idx{file, 0, {}};
   auto shape = parse_header(start);
   if (!shape.ok()) return in_file(shape.status(), *file);
   idx.shape = *shape;
+  const Shape example = example_of(idx.shape);
+  if (wanted.known_rank() && !wanted.accepts(example))
+    return in_file(invalid_argument("examples of " + example.text() + ", not of " + wanted.text()),
+                   *file);
   idx.header = 4 + 4 * std::uint64_t(idx.shape.rank());
   const auto bytes = std::uint64_t(idx.shape.elements());
   TROUPE_TRY(const bool packed, is_gzip(*file));
@@ -87,11 +93,9 @@ Component component_of(const PartialShape& example) {
   return {DType::f32, {example.dim(0), example.dim(1), 1}};
 }
 
-PartialShape example_shape(const IdxFile& file) { return Shape(file.shape.dims().subspan(1)); }
-
 Signature signature_of(const std::vector<IdxFile>& files) {
   Signature signature;
-  for (const IdxFile& file : files) signature.push_back(component_of(example_shape(file)));
+  for (const IdxFile& file : files) signature.push_back(component_of(example_of(file.shape)));
   return signature;
 }
 
@@ -138,12 +142,8 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
   std::vector<IdxFile> files;
   for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
     TROUPE_TRY(DataFilePtr file, opening.next_file());
-    TROUPE_TRY(IdxFile idx, open_idx(file));
     TROUPE_TRY(const PartialShape wanted, stage.shape(i));
-    if (wanted.known_rank() && !wanted.accepts(Shape(idx.shape.dims().subspan(1))))
-      return in_file(invalid_argument("examples of " + example_shape(idx).text() + ", not of " +
-                                      wanted.text()),
-                     *file);
+    TROUPE_TRY(IdxFile idx, open_idx(file, wanted));
     if (!files.empty() && idx.shape.dim(0) != files[0].shape.dim(0))
       return in_file(invalid_argument("components differ in length: " + files[0].shape.text() +
                                       " and " + idx.shape.text()),
