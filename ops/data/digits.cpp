@@ -192,6 +192,8 @@ class Paper {
   float& at(int x, int y) { return ink_[std::size_t(y) * kDigitSide + std::size_t(x)]; }
 
  private:
+  static double fading(double left, double soft) { return std::clamp(left / soft, 0.0, 1.0); }
+
   void segment(Point a, Point b, double radius, double soft, double ink) {
     const double reach = radius + soft;
     auto pixel = [](double v) { return int(std::clamp(std::floor(v), -1.0, 28.0)); };
@@ -200,13 +202,16 @@ class Paper {
               top = std::max(0, pixel(std::min(a.y, b.y) - reach)),
               bottom = std::min(kDigitSide - 1, pixel(std::max(a.y, b.y) + reach) + 1);
     const double dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
+    // Most pixels are surely beyond the line's reach, or surely within its width: by more than
+    // rounding could turn, so that no root is needed to know.
+    const double beyond = reach * reach * (1 + 1e-9), within = radius * radius * (1 - 1e-9);
     for (int y = top; y <= bottom; ++y) {
       for (int x = left; x <= right; ++x) {
-        const double px = x - a.x, py = y - a.y;
-        const double t = length2 > 0 ? std::clamp((px * dx + py * dy) / length2, 0.0, 1.0) : 0;
-        const double ex = px - t * dx, ey = py - t * dy;
-        const double distance = std::sqrt(ex * ex + ey * ey);
-        const double cover = std::clamp((reach - distance) / soft, 0.0, 1.0);
+        const double px = x - a.x, py = y - a.y, along = px * dx + py * dy;
+        const double t = along <= 0 ? 0 : along >= length2 ? 1 : along / length2;
+        const double ex = px - t * dx, ey = py - t * dy, distance2 = ex * ex + ey * ey;
+        if (distance2 >= beyond) continue;
+        const double cover = distance2 <= within ? 1 : fading(reach - std::sqrt(distance2), soft);
         at(x, y) = std::max(at(x, y), float(ink * cover));
       }
     }
