@@ -27,7 +27,7 @@ timed() {
 timed demo 300
 grep -E 'accuracy' "$scratch/demo.log" | tail -n 1 || true
 timed test 450
-seconds=$(sed -n 's/^Total Test time (real) = *\([0-9.]*\) sec/\1/p' "$scratch/test.log")
+seconds=$(test_seconds "$scratch/test.log")
 figure "fast tests, seconds" "$seconds"
 expect "fast tests within 60 s" at_most "$seconds" 60
 conclude

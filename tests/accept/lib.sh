@@ -20,6 +20,8 @@ conclude() {
   echo PASS
 }
 now_ms() { date +%s%3N; }
+# test_seconds LOG: what the tests took, of what `./dev test` printed.
+test_seconds() { sed -n 's/^Total Test time (real) = *\([0-9.]*\) sec/\1/p' "$1"; }
 # field NAME < json: one value of a result document.
 field() { jq -r --arg name "$1" '.[$name] // empty'; }
 # cases FOLDER PATTERN: runs the test cases of tests/FOLDER whose names match, slow ones too, from
