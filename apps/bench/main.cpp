@@ -36,11 +36,10 @@ Status beside(const TensorflowPeer& peer, const BenchOptions& options, bool two_
               BenchRow& row) {
   constexpr std::string_view kLoops = "executor.loop.";
   if (!row.name.starts_with(kLoops)) return ok_status();
-  TROUPE_TRY(const auto figures, peer.loop(std::string_view(row.name).substr(kLoops.size()),
-                                           two_devices, 0.2 * options.rounds));
-  const TensorflowFigure& fastest = figures.front();
-  row.peer = fastest.name();
-  row.peer_value = 1e6 * fastest.ms / fastest.units;
+  TROUPE_TRY(auto loops, peer.loop(std::string_view(row.name).substr(kLoops.size()), two_devices));
+  TROUPE_TRY(const PeerFigure best, fastest(std::move(loops), 0.2 * options.rounds));
+  row.peer = best.name;
+  row.peer_value = 1e6 * best.ms / best.units;
   row.ratio = row.value / row.peer_value;
   return ok_status();
 }

@@ -1,4 +1,5 @@
 """What the scripts share that time a step of a peer."""
+import json
 import os
 import subprocess
 import sys
@@ -17,10 +18,23 @@ def run_again(env):
     return subprocess.run([sys.executable] + sys.argv, env=env).returncode
 
 
-def timed(step, seconds, first):
-    """The seconds of each step, in their order by size, after `first` ones that do not count."""
+def say(figures):
+    print(json.dumps(figures), flush=True)
+
+
+def time_rounds(step, first, about):
+    """After `first` steps that do not count says what stands ready; then a round for each line of
+    input, which is the seconds that it takes."""
     for _ in range(first):
         step()
+    say(about)
+    for line in sys.stdin:
+        times = timed(step, float(line))
+        say({"ms": 1e3 * times[len(times) // 2], "p99": 1e3 * times[int(len(times) * 0.99)]})
+
+
+def timed(step, seconds):
+    """The seconds of each step, in their order by size."""
     times = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 9:

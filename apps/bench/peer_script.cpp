@@ -1,11 +1,18 @@
 #include "troupe/apps/bench/peer_script.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 namespace troupe {
 namespace {
@@ -37,16 +44,73 @@ Expected<std::string> output_of(const std::string& command) {
   return output;
 }
 
-Expected<nlohmann::json> run_peer_script(const std::string& python, std::string_view script,
-                                         const std::string& arguments,
-                                         std::initializer_list<const char*> keys) {
-  TROUPE_TRY(std::string path, find_script(script));
-  TROUPE_TRY(std::string text, output_of(fmt::format("{} '{}' {}", python, path, arguments)));
+Expected<PeerScript> PeerScript::start(const std::string& python, std::string_view script,
+                                       const std::vector<std::string>& arguments) {
+  TROUPE_TRY(const std::string path, find_script(script));
+  std::vector<std::string> words = {python, path};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return unavailable(fmt::format("cannot talk to {}: {}", script, std::strerror(errno)));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (int standard : {STDIN_FILENO, STDOUT_FILENO})
+    posix_spawn_file_actions_adddup2(&actions, ends[1], standard);
+  pid_t process = 0;
+  const int error = posix_spawnp(&process, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (error != 0) {
+    close(ends[0]);
+    return unavailable(fmt::format("cannot start {}: {}", python, std::strerror(error)));
+  }
+  PeerScript started(fmt::format("{}", fmt::join(words, " ")), process, fdopen(ends[0], "r"));
+  TROUPE_TRY(started.about_, started.next_line());
+  return started;
+}
+
+// At the end of its input a script ends by itself.
+PeerScript::~PeerScript() {
+  if (!both_ways_) return;
+  both_ways_.reset();
+  waitpid(process_, nullptr, 0);
+}
+
+Expected<PeerScript::Round> PeerScript::round(double seconds) {
+  const std::string line = fmt::format("{:.3f}\n", seconds);
+  if (send(fileno(both_ways_.get()), line.data(), line.size(), MSG_NOSIGNAL) < 0)
+    return failed_precondition(fmt::format("'{}' has ended", command_));
+  TROUPE_TRY(const nlohmann::json said, next_line());
+  if (!said.contains("ms") || !said.contains("p99"))
+    return internal_error(fmt::format("'{}' printed no figure: {}", command_, said.dump()));
+  return Round{said["ms"].get<double>(), said["p99"].get<double>()};
+}
+
+Expected<nlohmann::json> PeerScript::next_line() {
+  char* line = nullptr;
+  std::size_t capacity = 0;
+  const ssize_t size = getline(&line, &capacity, both_ways_.get());
+  const std::string text(line, line + std::max<ssize_t>(size, 0));
+  std::free(line);
+  if (size < 0) return failed_precondition(fmt::format("'{}' ended early", command_));
   auto json = nlohmann::json::parse(text, nullptr, false);
-  bool whole = json.is_object();
-  for (const char* key : keys) whole = whole && json.contains(key);
-  if (!whole) return internal_error(fmt::format("{} printed no figure: {}", script, text));
+  if (!json.is_object())
+    return internal_error(fmt::format("'{}' printed no line of JSON: {}", command_, text));
   return json;
+}
+
+Expected<PeerFigure> fastest(std::vector<PeerStep> steps, double seconds) {
+  std::vector<PeerFigure> figures;
+  for (PeerStep& step : steps) {
+    TROUPE_TRY(const PeerScript::Round round, step.script.round(seconds));
+    figures.push_back({step.name, round.ms, round.p99_ms, step.units});
+  }
+  return *std::min_element(figures.begin(), figures.end(),
+                           [](const auto& a, const auto& b) { return a.ms < b.ms; });
 }
 
 }  // namespace troupe

@@ -1,9 +1,14 @@
 // Scripts of ours that time a peer in Python, each figure in a process of its own.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <sys/types.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "troupe/core/status.hpp"
 
@@ -12,10 +17,55 @@ namespace troupe {
 // What a command prints; failed_precondition when it fails.
 Expected<std::string> output_of(const std::string& command);
 
-// The line of JSON that a script of apps/bench prints. internal when it prints something else, or
-// lacks one of the keys.
-Expected<nlohmann::json> run_peer_script(const std::string& python, std::string_view script,
-                                         const std::string& arguments,
-                                         std::initializer_list<const char*> keys);
+// A script of apps/bench that has made a step, a training step or a loop, and waits to be asked how
+// long it takes. It prints a line of JSON when it is ready, and one for each round. Its process
+// ends with this.
+class PeerScript {
+ public:
+  // Returns when it is ready. failed_precondition when it ends before; internal when it prints
+  // something else.
+  static Expected<PeerScript> start(const std::string& python, std::string_view script,
+                                    const std::vector<std::string>& arguments);
+  PeerScript(PeerScript&&) = default;
+  PeerScript& operator=(PeerScript&&) = delete;
+  ~PeerScript();
+
+  // What it said of itself.
+  const nlohmann::json& about() const { return about_; }
+
+  struct Round {
+    double ms = 0, p99_ms = 0;  // of a step; the median
+  };
+  Expected<Round> round(double seconds);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  PeerScript(std::string command, pid_t process, std::FILE* both_ways)
+      : command_(std::move(command)), process_(process), both_ways_(both_ways) {}
+  Expected<nlohmann::json> next_line();
+
+  std::string command_;
+  pid_t process_;
+  std::unique_ptr<std::FILE, Close> both_ways_;  // empty when moved from
+  nlohmann::json about_;
+};
+
+// A step of a peer, ready to be timed.
+struct PeerStep {
+  std::string name;  // of the peer, its version and how it computes
+  double units = 1;  // of a loop: iterations or nodes of a step
+  PeerScript script;
+};
+
+struct PeerFigure {
+  std::string name;
+  double ms = 0, p99_ms = 0, units = 1;
+};
+
+// The fastest of them, each timed once. REQUIRES: at least one.
+Expected<PeerFigure> fastest(std::vector<PeerStep> steps, double seconds);
 
 }  // namespace troupe

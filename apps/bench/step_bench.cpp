@@ -87,13 +87,13 @@ Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster clust
 // p50 and p99 of a step back to back, in TensorFlow's fastest mode.
 Status beside(const TensorflowPeer& peer, const BenchOptions& options,
               std::vector<BenchRow>& rows) {
-  TROUPE_TRY(const auto figures, peer.step("null", 1, 0.5 * options.rounds));
-  const TensorflowFigure& fastest = figures.front();
+  TROUPE_TRY(auto steps, peer.step("null", 1));
+  TROUPE_TRY(const PeerFigure best, fastest(std::move(steps), 0.5 * options.rounds));
   for (BenchRow& row : rows) {
     const bool p50 = row.name.ends_with("local.p50"), p99 = row.name.ends_with("local.p99");
     if (!p50 && !p99) continue;
-    row.peer = fastest.name();
-    row.peer_value = 1e3 * (p50 ? fastest.ms : fastest.p99_ms);
+    row.peer = best.name;
+    row.peer_value = 1e3 * (p50 ? best.ms : best.p99_ms);
     row.ratio = row.value / row.peer_value;
   }
   return ok_status();

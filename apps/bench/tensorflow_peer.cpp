@@ -1,12 +1,5 @@
 #include "troupe/apps/bench/tensorflow_peer.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
-#include "troupe/apps/bench/peer_script.hpp"
-
 namespace troupe {
 
 Expected<TensorflowPeer> TensorflowPeer::find() {
@@ -16,34 +9,27 @@ Expected<TensorflowPeer> TensorflowPeer::find() {
   return not_found("no python3 here can import tensorflow; the package tensorflow-cpu has it");
 }
 
-Expected<std::vector<TensorflowFigure>> TensorflowPeer::figures(
-    const std::string& model, int threads, double seconds,
-    std::initializer_list<const char*> modes) const {
-  std::vector<TensorflowFigure> figures;
+Expected<std::vector<PeerStep>> TensorflowPeer::ready(
+    const std::string& model, int threads, std::initializer_list<const char*> modes) const {
+  std::vector<PeerStep> steps;
   for (const char* mode : modes) {
-    TROUPE_TRY(const nlohmann::json json,
-               run_peer_script(python_, "tensorflow_peer.py",
-                               fmt::format("{} {} {:.2f} {}", model, threads, seconds, mode),
-                               {"tensorflow", "ms", "p99", "units"}));
-    figures.push_back({json["tensorflow"].get<std::string>(), mode, json["ms"].get<double>(),
-                       json["p99"].get<double>(), json["units"].get<double>()});
+    TROUPE_TRY(PeerScript script, PeerScript::start(python_, "tensorflow_peer.py",
+                                                    {model, std::to_string(threads), mode}));
+    const nlohmann::json about = script.about();
+    steps.push_back({"tensorflow " + about.value("tensorflow", "") + ", " + mode,
+                     about.value("units", 1.0), std::move(script)});
   }
-  std::stable_sort(figures.begin(), figures.end(),
-                   [](const auto& a, const auto& b) { return a.ms < b.ms; });
-  return figures;
+  return steps;
 }
 
-Expected<std::vector<TensorflowFigure>> TensorflowPeer::step(std::string_view model, int threads,
-                                                             double seconds) const {
-  return figures(std::string(model), threads, seconds, {"graph", "function"});
+Expected<std::vector<PeerStep>> TensorflowPeer::step(std::string_view model, int threads) const {
+  return ready(std::string(model), threads, {"graph", "function"});
 }
 
-Expected<std::vector<TensorflowFigure>> TensorflowPeer::loop(std::string_view name,
-                                                             bool two_devices,
-                                                             double seconds) const {
+Expected<std::vector<PeerStep>> TensorflowPeer::loop(std::string_view name,
+                                                     bool two_devices) const {
   const std::string model = "loop." + std::string(name);
-  return two_devices ? figures(model, 1, seconds, {"graph"})
-                     : figures(model, 1, seconds, {"graph", "function"});
+  return two_devices ? ready(model, 1, {"graph"}) : ready(model, 1, {"graph", "function"});
 }
 
 }  // namespace troupe

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Times one step of a small network, or a loop, in TensorFlow, for `troupe bench --peer tensorflow`.
 
-usage: tensorflow_peer.py MODEL THREADS SECONDS MODE
+usage: tensorflow_peer.py MODEL THREADS MODE
        MODEL: mlp, lenet, resnet20, char_lstm: a training step; null: ten nodes that do nothing;
               loop.NAME: one of tensorflow_loops.py
        MODE:  graph (a session of version 1, made callable), function (tf.function)
-prints one line of JSON: {"tensorflow": version, "model": ..., "mode": ..., "ms": median, "p99": ...,
-"units": iterations or nodes of a loop, else 1}
+prints a line of JSON when it is ready: {"tensorflow": version, "units": iterations or nodes of a
+loop, else 1}, and one for each line of its input, which is the seconds of a round: {"ms": median,
+"p99": ...}
 
 TensorFlow is set up as well as it can be on a CPU: in graph mode the session runs in the caller's
 thread (inter_op_parallelism_threads = -1), freed memory is kept by malloc rather than given back to
 the kernel at each step. The latter must be in the environment before the process begins, so the
 script starts itself a second time.
 """
-import json
 import os
 import sys
 
@@ -208,7 +208,7 @@ def null_step(tf, threads, mode):
 
 
 def main():
-    model, threads, seconds, mode = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+    model, threads, mode = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     if os.environ.get("TROUPE_TENSORFLOW_PEER") != "tuned":
         sys.exit(peer.run_again(tuned_environment(threads)))
     import tensorflow as tf
@@ -227,12 +227,9 @@ def main():
     else:
         step, first = training_step(tf, model, threads, mode), 20
     try:
-        times = peer.timed(step, seconds, first)
+        peer.time_rounds(step, first, {"tensorflow": tf.__version__, "units": units})
     finally:
         end()
-    print(json.dumps({"tensorflow": tf.__version__, "model": model, "threads": threads,
-                      "mode": mode, "steps": len(times), "ms": 1e3 * times[len(times) // 2],
-                      "p99": 1e3 * times[int(len(times) * 0.99)], "units": units}))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "troupe/apps/bench/peer_script.hpp"
+#include "troupe/core/log.hpp"
 
 namespace troupe {
 
@@ -23,15 +21,24 @@ Expected<std::vector<TorchPeer>> TorchPeer::find() {
   return found;
 }
 
-Expected<TorchFigure> TorchPeer::step(const std::string& model, int threads, double seconds,
-                                      bool plain) const {
-  TROUPE_TRY(const nlohmann::json json,
-             run_peer_script(
-                 python_, "torch_peer.py",
-                 fmt::format("{} {} {:.2f}{}", model, threads, seconds, plain ? " --plain" : ""),
-                 {"torch", "ms"}));
-  return TorchFigure{json["torch"].get<std::string>(), json["ms"].get<double>(),
-                     json.value("mkl", std::string())};
+Expected<std::vector<PeerStep>> TorchPeer::step(std::string_view model, int threads) const {
+  std::vector<PeerStep> steps;
+  auto start = [&](std::vector<std::string> arguments) -> Expected<std::string> {
+    TROUPE_TRY(PeerScript script, PeerScript::start(python_, "torch_peer.py", arguments));
+    const std::string version = script.about().value("torch", "");
+    const std::string mkl = script.about().value("mkl", "");
+    const std::string name = "torch " + version + (mkl.empty() ? "" : ", MKL's " + mkl);
+    steps.push_back({name, 1, std::move(script)});
+    return mkl;
+  };
+  const std::vector<std::string> arguments = {std::string(model), std::to_string(threads)};
+  TROUPE_TRY(const std::string mkl, start(arguments));
+  if (mkl == "slow path")
+    TROUPE_LOG(warning, "bench",
+               steps[0].name + ": slower than it could be, for want of a C compiler (cc)");
+  else if (!mkl.empty())
+    TROUPE_TRY(start({arguments[0], arguments[1], "--plain"}));
+  return steps;
 }
 
 }  // namespace troupe

@@ -2,20 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
+#include "troupe/apps/bench/peer_script.hpp"
 
 namespace troupe {
-
-struct TorchFigure {
-  std::string version;
-  double ms = 0;  // median of a training step
-  // Of a PyTorch that computes with MKL on a processor that is not Intel's: "slow path", or "fast
-  // path preloaded" where a C compiler made the library that takes it. Else empty.
-  std::string mkl;
-  std::string name() const { return "torch " + version + (mkl.empty() ? "" : ", MKL's " + mkl); }
-};
 
 // A python3 with torch on this machine; found once, used for all figures.
 class TorchPeer {
@@ -23,10 +15,10 @@ class TorchPeer {
   // /usr/bin/python3 (Debian's python3-torch), then python3 of the PATH when its torch is another
   // one. not_found when neither can import torch.
   static Expected<std::vector<TorchPeer>> find();
-  // One step of a network of train_networks(), timed for that long. `plain`: as it is, MKL's slow
-  // path included.
-  Expected<TorchFigure> step(const std::string& model, int threads, double seconds,
-                             bool plain = false) const;
+  // A training step of one of train_networks(), ready to be timed: tuned, and beside it as it is
+  // where PyTorch computes with MKL on a processor that is not Intel's, and tuned means the path
+  // that MKL would not take there by itself.
+  Expected<std::vector<PeerStep>> step(std::string_view model, int threads) const;
 
  private:
   explicit TorchPeer(std::string python) : python_(std::move(python)) {}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Times one training step of a small network in PyTorch, for `troupe bench train --peer torch`.
 
-usage: torch_peer.py MODEL THREADS SECONDS [--plain]      MODEL: mlp, lenet, resnet20,
-                                                     char_lstm
-prints one line of JSON: {"torch": version, "model": ..., "threads": ..., "ms": median, "mkl": ...}
+usage: torch_peer.py MODEL THREADS [--plain]      MODEL: mlp, lenet, resnet20, char_lstm
+prints a line of JSON when it is ready: {"torch": version, "mkl": ...}, and one for each line of its
+input, which is the seconds of a round: {"ms": median, "p99": ...}
 
 "mkl" is "" where nothing is to be said. PyTorch from PyPI computes with MKL, which takes its slow
 path on processors that are not Intel's. There it is told otherwise by a preloaded library of one
@@ -15,7 +15,6 @@ malloc rather than given back to the kernel at each step, AVX-512 where the proc
 images with the channels last. All of that must be in the environment before torch is loaded, so
 the script starts itself a second time.
 """
-import json
 import os
 import subprocess
 import sys
@@ -139,7 +138,7 @@ MODELS = {"mlp": mlp, "lenet": lenet, "resnet20": resnet20, "char_lstm": char_ls
 
 
 def main():
-    model, threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    model, threads = sys.argv[1], int(sys.argv[2])
     if os.environ.get("TROUPE_TORCH_PEER") != "tuned":
         sys.exit(run_again(threads, "--plain" in sys.argv))
     import torch
@@ -156,10 +155,8 @@ def main():
         functional.cross_entropy(net(x), y).backward()
         optimizer.step()
 
-    times = peer.timed(step, seconds, 20)
     mkl = os.environ.get("TROUPE_TORCH_MKL", "") if torch.backends.mkl.is_available() else ""
-    print(json.dumps({"torch": torch.__version__, "model": model, "threads": threads,
-                      "steps": len(times), "ms": 1e3 * times[len(times) // 2], "mkl": mkl}))
+    peer.time_rounds(step, 20, {"torch": torch.__version__, "mkl": mkl})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <optional>
 
 #include "troupe/apps/bench/rows.hpp"
@@ -9,7 +11,6 @@
 #include "troupe/apps/bench/torch_peer.hpp"
 #include "troupe/apps/bench/train_networks.hpp"
 #include "troupe/apps/compile_here.hpp"
-#include "troupe/core/log.hpp"
 #include "troupe/graph/make_plan.hpp"
 #include "troupe/serialization/digest.hpp"
 
@@ -30,8 +31,41 @@ Expected<std::string> digest(TrainStep& step, Session& session) {
   return params_sha256(std::move(parameters));
 }
 
-Expected<BenchRow> time_step(const TrainNetwork& network, int threads,
-                             const BenchOptions& options) {
+// The median of the steps of one round.
+Expected<double> time_round(const CompiledStep& compiled, const TrainStep& step) {
+  std::vector<double> times;
+  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(kSecondsPerRound));
+  while (Clock::now() < end || times.size() < 9) {
+    const auto begin = Clock::now();
+    TROUPE_TRY(compiled.try_run(step.feeds));
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  return median(std::move(times));
+}
+
+void compare(BenchRow& row, std::string peer, double peer_value) {
+  row.peer = std::move(peer);
+  row.peer_value = peer_value;
+  row.ratio = row.value / peer_value;
+}
+
+// With the fastest of them; the others are told.
+void compare(BenchRow& row, const std::vector<PeerStep>& peers,
+             std::vector<std::vector<double>> rounds) {
+  std::multimap<double, std::string> by_ms;
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    by_ms.emplace(median(std::move(rounds[i])), peers[i].name);
+  for (const auto& [ms, name] : by_ms)
+    if (row.peer.empty())
+      compare(row, name, ms);
+    else
+      row.details["ms of " + name] = fmt::format("{:.4f}", ms);
+}
+
+// Rounds of ours and of the peers in turns: what else a machine does meanwhile is done to all.
+Expected<BenchRow> time_step(const TrainNetwork& network, int threads, const BenchOptions& options,
+                             std::vector<PeerStep> peers) {
   TROUPE_TRY(auto step, make_train_step(network));
   Cluster cluster = options.cluster;
   cluster.threads = threads;
@@ -43,48 +77,20 @@ Expected<BenchRow> time_step(const TrainNetwork& network, int threads,
   BenchRow row{fmt::format("train.{}.t{}", network.name, threads), 0, "ms"};
   TROUPE_TRY(row.details["params_sha256"], digest(*step, session));
 
-  std::vector<double> times;
-  Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(kSecondsPerRound * options.rounds));
-  while (Clock::now() < end || times.size() < 9) {
-    auto begin = Clock::now();
-    TROUPE_TRY(compiled.try_run(step->feeds));
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  std::vector<double> ours;
+  std::vector<std::vector<double>> theirs(peers.size());
+  for (int round = 0; round < options.rounds; ++round) {
+    TROUPE_TRY(const double ms, time_round(compiled, *step));
+    ours.push_back(ms);
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      TROUPE_TRY(const PeerScript::Round timed, peers[i].script.round(kSecondsPerRound));
+      theirs[i].push_back(timed.ms);
+    }
   }
-  row.value = median(times);
-  row.details["steps"] = std::to_string(times.size());
+  row.value = median(std::move(ours));
+  compare(row, peers, std::move(theirs));
   TROUPE_TRY(session.try_close());
   return row;
-}
-
-void compare(BenchRow& row, std::string peer, double peer_value) {
-  row.peer = std::move(peer);
-  row.peer_value = peer_value;
-  row.ratio = row.value / peer_value;
-}
-
-// The first is what the row is compared with, the others are told.
-void take(BenchRow& row, const std::string& peer, double ms) {
-  if (row.peer.empty())
-    compare(row, peer, ms);
-  else
-    row.details["ms of " + peer] = fmt::format("{:.4f}", ms);
-}
-
-Status beside(const TorchPeer& peer, const std::string& network, int threads, double seconds,
-              BenchRow& row) {
-  TROUPE_TRY(const TorchFigure figure, peer.step(network, threads, seconds));
-  take(row, figure.name(), figure.ms);
-  if (figure.mkl.empty()) return ok_status();
-  if (figure.mkl == "slow path") {
-    TROUPE_LOG(warning, "bench",
-               figure.name() + ": slower than it could be, for want of a C compiler (cc)");
-    return ok_status();
-  }
-  TROUPE_TRY(const TorchFigure plain, peer.step(network, threads, seconds, true));
-  take(row, plain.name(), plain.ms);
-  return ok_status();
 }
 
 CompileRequest request_of(const TrainStep& step) {
@@ -141,18 +147,24 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
   if (options.peer == "tensorflow") {
     TROUPE_TRY(tensorflow, TensorflowPeer::find());
   }
-  const double seconds = kSecondsPerRound * options.rounds;
+  auto peers_of = [&](const TrainNetwork& network, int threads) -> Expected<std::vector<PeerStep>> {
+    std::vector<PeerStep> peers;
+    if (!network.of_peers) return peers;
+    for (const TorchPeer& peer : torch) {
+      TROUPE_TRY(auto steps, peer.step(network.name, threads));
+      std::move(steps.begin(), steps.end(), std::back_inserter(peers));
+    }
+    if (tensorflow) {
+      TROUPE_TRY(peers, tensorflow->step(network.name, threads));
+    }
+    return peers;
+  };
   std::vector<BenchRow> rows;
   for (const TrainNetwork& network : train_networks()) {
     for (int threads : options.threads) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
-      TROUPE_TRY(BenchRow row, time_step(network, threads, options));
-      for (const TorchPeer& peer : torch)
-        if (network.of_peers) TROUPE_TRY(beside(peer, network.name, threads, seconds, row));
-      if (tensorflow && network.of_peers) {
-        TROUPE_TRY(const auto figures, tensorflow->step(network.name, threads, seconds));
-        for (const TensorflowFigure& figure : figures) take(row, figure.name(), figure.ms);
-      }
+      TROUPE_TRY(auto peers, peers_of(network, threads));
+      TROUPE_TRY(BenchRow row, time_step(network, threads, options, std::move(peers)));
       rows.push_back(std::move(row));
     }
   }

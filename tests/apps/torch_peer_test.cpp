@@ -1,6 +1,10 @@
 // PyTorch and TensorFlow as yardsticks, where they are not there, and where MKL would slow it down.
 #include <doctest/doctest.h>
 
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "tests/apps/command.hpp"
 #include "tests/serialization/temporary.hpp"
 
@@ -66,10 +70,10 @@ TEST_CASE("a library that tells MKL to take its fast path is made with a C compi
   CHECK_MESSAGE(made.code == 0, made.err);
 }
 
-TEST_CASE("a figure of PyTorch with MKL names the path that MKL took") {
-  // As much of PyTorch as the script asks for.
-  TemporaryDir dir;
-  dir.write("torch.py", R"(
+namespace {
+
+// As much of PyTorch as the script asks for.
+constexpr const char* kTorch = R"(
 import sys, types
 class Any:
     def __init__(self, *a, **k): pass
@@ -85,18 +89,67 @@ me.nn = Module("torch.nn")
 me.nn.functional = Module("torch.nn.functional")
 me.backends = types.SimpleNamespace(mkl=types.SimpleNamespace(is_available=lambda: True))
 me.__path__ = []
+me.__file__ = __file__
 sys.modules["torch"] = me
 sys.modules["torch.nn"] = me.nn
 sys.modules["torch.nn.functional"] = me.nn.functional
-)");
-  const std::string run = "PYTHONPATH=" + dir.path() + " python3 " + source_dir() +
-                          "/apps/bench/torch_peer.py mlp 1 0.01";
+)";
+
+std::vector<nlohmann::json> lines_of(const Ended& ended) {
+  std::istringstream text(ended.out);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a figure of PyTorch with MKL names the path that MKL took") {
+  TemporaryDir dir;
+  dir.write("torch.py", kTorch);
+  const std::string run = "echo 0.01 | PYTHONPATH=" + dir.path() + " python3 " + source_dir() +
+                          "/apps/bench/torch_peer.py mlp 1";
   Ended plain = shell_command(run + " --plain"), tuned = shell_command(run);
   REQUIRE_MESSAGE(plain.code == 0, plain.err);
   REQUIRE_MESSAGE(tuned.code == 0, tuned.err);
   const bool intel = shell_command("grep -q GenuineIntel /proc/cpuinfo").code == 0;
   const bool cc = shell_command("command -v cc").code == 0;
-  CHECK(plain.json()["torch"] == "9.9");
-  CHECK(plain.json()["mkl"] == (intel ? "" : "slow path"));
-  CHECK(tuned.json()["mkl"] == (intel ? "" : cc ? "fast path preloaded" : "slow path"));
+  CHECK(lines_of(plain).at(0)["torch"] == "9.9");
+  CHECK(lines_of(plain).at(0)["mkl"] == (intel ? "" : "slow path"));
+  CHECK(lines_of(tuned).at(0)["mkl"] == (intel ? "" : cc ? "fast path preloaded" : "slow path"));
+}
+
+TEST_CASE("a peer's script times as many rounds as it is asked for") {
+  TemporaryDir dir;
+  dir.write("torch.py", kTorch);
+  Ended ended = shell_command("printf '0.01\\n0.02\\n0.01\\n' | PYTHONPATH=" + dir.path() +
+                              " python3 " + source_dir() + "/apps/bench/torch_peer.py mlp 1");
+  REQUIRE_MESSAGE(ended.code == 0, ended.err);
+  const auto lines = lines_of(ended);
+  REQUIRE(lines.size() == 4);
+  for (std::size_t i = 1; i < lines.size(); ++i) CHECK(lines[i]["ms"] <= lines[i]["p99"]);
+}
+
+TEST_CASE("a training step stands beside the fastest peer [slow]") {
+  TemporaryDir dir;
+  dir.write("torch.py", kTorch);
+  Ended ended = shell_command("PYTHONPATH=" + dir.path() + " " + troupe_program() +
+                              " bench train --only train.mlp.t1 --threads 1 --peer torch " +
+                              "--rounds 3 --quiet --output json");
+  REQUIRE_MESSAGE(ended.code == 0, ended.err);
+  const auto row = ended.json().at(0);
+  CHECK(contains(row["peer"], "torch 9.9"));
+  CHECK(row["ratio"].get<double>() == row["value"].get<double>() / row["peer_value"].get<double>());
+  for (const auto& [key, value] : row.items())
+    if (contains(key, "ms of "))
+      CHECK(row["peer_value"].get<double>() <= std::stod(value.get<std::string>()) + 1e-4);
+}
+
+TEST_CASE("a peer's script that fails ends the benchmark with its command") {
+  TemporaryDir dir;  // with a torch that can be imported, and no more
+  dir.write("torch.py", "import sys\nsys.modules['torch.nn'] = sys.modules['torch']\n");
+  Ended ended = shell_command("PYTHONPATH=" + dir.path() + " " + troupe_program() +
+                              " bench train --only train.mlp.t1 --threads 1 --peer torch");
+  CHECK(ended.code == 1);
+  CHECK_MESSAGE(contains(last_line(ended.err), "torch_peer.py mlp 1' ended early"), ended.err);
 }
