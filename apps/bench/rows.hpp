@@ -29,7 +29,7 @@ struct BenchRow {
   std::string unit;
   std::string peer = {};  // what it is compared with; empty: nothing
   double peer_value = 0;
-  double ratio = 0;                                 // value / peer_value
+  double ratio = 0;                                 // value / peer_value; of train.* see below
   std::map<std::string, std::string> details = {};  // of the value, in JSON only
 };
 
@@ -61,8 +61,9 @@ Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 
 // Rows train.{mlp,lenet,resnet20,char_lstm}.t{1,2} in ms a step, with the params_sha256 after the
 // steps before the clock starts, and train.lenet.peak_bytes beside the bound that `troupe graph`
-// prints. With options.peer the same models run there, each in turn with ours; not_found when no
-// python3 here can import it.
+// prints. With options.peer the same models run there, a round of each in turn with ours: beside
+// the fastest the ratio is the median of those of the rounds. not_found when no python3 here can
+// import it.
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);
 
 }  // namespace troupe

@@ -10,7 +10,8 @@ loop, else 1}, and one for each line of its input, which is the seconds of a rou
 "p99": ...}
 
 TensorFlow is set up as well as it can be on a CPU: in graph mode the session runs in the caller's
-thread (inter_op_parallelism_threads = -1), freed memory is kept by malloc rather than given back to
+thread (inter_op_parallelism_threads = -1), a function runs its ops on as many threads as there are
+(with one it would still take two CPUs, for ops beside each other), freed memory is kept by malloc rather than given back to
 the kernel at each step. The latter must be in the environment before the process begins, so the
 script starts itself a second time.
 """
@@ -213,6 +214,7 @@ def main():
         sys.exit(peer.run_again(tuned_environment(threads)))
     import tensorflow as tf
     tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
     if mode == "graph":
         tf.compat.v1.disable_v2_behavior()
         tf.compat.v1.enable_resource_variables()
