@@ -10,10 +10,10 @@ loop, else 1}, and one for each line of its input, which is the seconds of a rou
 "p99": ...}
 
 TensorFlow is set up as well as it can be on a CPU: in graph mode the session runs in the caller's
-thread (inter_op_parallelism_threads = -1), a function runs its ops on as many threads as there are
-(with one it would still take two CPUs, for ops beside each other), freed memory is kept by malloc rather than given back to
-the kernel at each step. The latter must be in the environment before the process begins, so the
-script starts itself a second time.
+thread (inter_op_parallelism_threads = -1), a function has as many threads as are asked for (with one
+it would still take two CPUs, for ops beside each other), freed memory is kept by malloc rather than
+given back to the kernel at each step. The latter must be in the environment before the process
+begins, so the script starts itself a second time.
 """
 import os
 import sys
