@@ -22,6 +22,7 @@
 
 #include "troupe/actors/net/pool.hpp"
 #include "troupe/actors/net/tcp.hpp"
+#include "troupe/apps/bench/statistics.hpp"
 
 namespace troupe {
 namespace {
@@ -32,10 +33,6 @@ constexpr std::uint64_t kMark = 8u << 20;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 double quantile(std::vector<double>& sorted, double q) {
   return sorted[std::min(sorted.size() - 1, std::size_t(q * double(sorted.size())))];
@@ -426,6 +423,13 @@ ChannelRow row(std::string name, double value, std::string unit, std::string pee
           std::move(peer), peer_value, peer_value > 0 ? value / peer_value : 0};
 }
 
+// Of rounds in turns.
+ChannelRow throughput(std::string name, const std::vector<double>& gbs, std::string peer,
+                      const std::vector<double>& peer_gbs) {
+  return {std::move(name), median(gbs),      "GB/s",
+          std::move(peer), median(peer_gbs), median_ratio(gbs, peer_gbs)};
+}
+
 }  // namespace
 
 Expected<std::vector<ChannelRow>> bench_channel(const ChannelBench& options) {
@@ -466,11 +470,9 @@ Expected<std::vector<ChannelRow>> bench_channel(const ChannelBench& options) {
       if (i < 0) continue;
       raw_gbs.push_back(r), ours_gbs.push_back(o), tls_gbs.push_back(t);
     }
-    double plain_value = median(ours_gbs);
-    if (size.bytes == 1u << 20) one_mib = plain_value;
-    if (wanted(tcp_name))
-      rows.push_back(row(tcp_name, plain_value, "GB/s", "raw socket", median(raw_gbs)));
-    if (with_tls) rows.push_back(row(tls_name, median(tls_gbs), "GB/s", "plain", plain_value));
+    if (size.bytes == 1u << 20) one_mib = median(ours_gbs);
+    if (wanted(tcp_name)) rows.push_back(throughput(tcp_name, ours_gbs, "raw socket", raw_gbs));
+    if (with_tls) rows.push_back(throughput(tls_name, tls_gbs, "plain", ours_gbs));
   }
 
   int pings = std::max(100, int(4000 * options.scale));

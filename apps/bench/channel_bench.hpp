@@ -8,7 +8,8 @@
 
 namespace troupe {
 
-// One line of a benchmark's answer. ratio = value / peer_value, 0 where there is no peer.
+// One line of a benchmark's answer. The ratio of what was measured in turns with its peer is the
+// median of those of the rounds, else value / peer_value; 0 where there is no peer.
 struct ChannelRow {
   std::string name;
   double value = 0;

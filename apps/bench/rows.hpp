@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/cluster.hpp"
+#include "troupe/apps/bench/statistics.hpp"
 #include "troupe/core/status.hpp"
 
 namespace troupe {
@@ -35,10 +36,6 @@ struct BenchRow {
 
 // A row is wanted when its name contains `options.only`.
 bool wanted(const BenchOptions& options, const std::string& name);
-// The middle one; of an even count the lower of the two. REQUIRES: at least one.
-double median(std::vector<double> values);
-// The smallest value that at least `share` of the values do not exceed. REQUIRES: at least one.
-double percentile(std::vector<double> values, double share);
 
 // Rows step.{local,two_process}.{p50,p99,cold_p50} in us: a step of ten nodes that do nothing,
 // through Session. p50 and p99 back to back; cold: each after a pause in which all threads fall

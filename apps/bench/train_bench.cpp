@@ -49,8 +49,7 @@ std::string text_of(const std::vector<double>& rounds) {
   return fmt::format("{:.4f}", fmt::join(rounds, " "));
 }
 
-// With the fastest of them, round by round: a phase in which the machine is slow is in both sides
-// of a ratio. The others are told.
+// With the fastest of them; the others are told.
 void compare(BenchRow& row, const std::vector<double>& ours, const std::vector<PeerStep>& peers,
              const std::vector<std::vector<double>>& theirs) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -59,9 +58,7 @@ void compare(BenchRow& row, const std::vector<double>& ours, const std::vector<P
     if (!row.peer.empty() && row.peer_value <= ms) continue;
     row.peer = peers[i].name;
     row.peer_value = ms;
-    std::vector<double> ratios;
-    for (std::size_t r = 0; r < ours.size(); ++r) ratios.push_back(ours[r] / theirs[i][r]);
-    row.ratio = median(std::move(ratios));
+    row.ratio = median_ratio(ours, theirs[i]);
   }
 }
 
