@@ -56,19 +56,24 @@ Expected<PeerScript> PeerScript::start(const std::string& python, std::string_vi
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return unavailable(fmt::format("cannot talk to {}: {}", script, std::strerror(errno)));
+  File both_ways(fdopen(ends[0], "r")), complaints(std::tmpfile());
+  if (!both_ways || !complaints) {
+    close(ends[1]);
+    return unavailable(fmt::format("cannot talk to {}: {}", script, std::strerror(errno)));
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   for (int standard : {STDIN_FILENO, STDOUT_FILENO})
     posix_spawn_file_actions_adddup2(&actions, ends[1], standard);
+  posix_spawn_file_actions_adddup2(&actions, fileno(complaints.get()), STDERR_FILENO);
   pid_t process = 0;
   const int error = posix_spawnp(&process, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  if (error != 0) {
-    close(ends[0]);
+  if (error != 0)
     return unavailable(fmt::format("cannot start {}: {}", python, std::strerror(error)));
-  }
-  PeerScript started(fmt::format("{}", fmt::join(words, " ")), process, fdopen(ends[0], "r"));
+  PeerScript started(fmt::format("{}", fmt::join(words, " ")), process, std::move(both_ways),
+                     std::move(complaints));
   TROUPE_TRY(started.about_, started.next_line());
   return started;
 }
@@ -82,8 +87,7 @@ PeerScript::~PeerScript() {
 
 Expected<PeerScript::Round> PeerScript::round(double seconds) {
   const std::string line = fmt::format("{:.3f}\n", seconds);
-  if (send(fileno(both_ways_.get()), line.data(), line.size(), MSG_NOSIGNAL) < 0)
-    return failed_precondition(fmt::format("'{}' has ended", command_));
+  if (send(fileno(both_ways_.get()), line.data(), line.size(), MSG_NOSIGNAL) < 0) return ended();
   TROUPE_TRY(const nlohmann::json said, next_line());
   if (!said.contains("ms") || !said.contains("p99"))
     return internal_error(fmt::format("'{}' printed no figure: {}", command_, said.dump()));
@@ -96,11 +100,23 @@ Expected<nlohmann::json> PeerScript::next_line() {
   const ssize_t size = getline(&line, &capacity, both_ways_.get());
   const std::string text(line, line + std::max<ssize_t>(size, 0));
   std::free(line);
-  if (size < 0) return failed_precondition(fmt::format("'{}' ended early", command_));
+  if (size < 0) return ended();
   auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object())
     return internal_error(fmt::format("'{}' printed no line of JSON: {}", command_, text));
   return json;
+}
+
+// With the last line that it complained with.
+Status PeerScript::ended() const {
+  std::rewind(complaints_.get());
+  std::string last;
+  char piece[4096];
+  while (std::fgets(piece, sizeof piece, complaints_.get()) != nullptr)
+    if (std::string_view line = piece; line.find_first_not_of(" \n") != line.npos) last = line;
+  while (last.ends_with('\n')) last.pop_back();
+  return failed_precondition(
+      fmt::format("'{}' ended early{}{}", command_, last.empty() ? "" : ": ", last));
 }
 
 Expected<PeerFigure> fastest(std::vector<PeerStep> steps, double seconds) {

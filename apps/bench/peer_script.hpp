@@ -18,8 +18,8 @@ namespace troupe {
 Expected<std::string> output_of(const std::string& command);
 
 // A script of apps/bench that has made a step, a training step or a loop, and waits to be asked how
-// long it takes. It prints a line of JSON when it is ready, and one for each round. Its process
-// ends with this.
+// long it takes. It prints a line of JSON when it is ready, and one for each round; what it says
+// besides is told only when it fails. Its process ends with this.
 class PeerScript {
  public:
   // Returns when it is ready. failed_precondition when it ends before; internal when it prints
@@ -43,13 +43,20 @@ class PeerScript {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
-  PeerScript(std::string command, pid_t process, std::FILE* both_ways)
-      : command_(std::move(command)), process_(process), both_ways_(both_ways) {}
+  using File = std::unique_ptr<std::FILE, Close>;
+
+  PeerScript(std::string command, pid_t process, File both_ways, File complaints)
+      : command_(std::move(command)),
+        process_(process),
+        both_ways_(std::move(both_ways)),
+        complaints_(std::move(complaints)) {}
   Expected<nlohmann::json> next_line();
+  Status ended() const;
 
   std::string command_;
   pid_t process_;
-  std::unique_ptr<std::FILE, Close> both_ways_;  // empty when moved from
+  File both_ways_;   // empty when moved from
+  File complaints_;  // its standard error
   nlohmann::json about_;
 };
 

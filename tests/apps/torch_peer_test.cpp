@@ -168,5 +168,6 @@ TEST_CASE("a peer's script that fails ends the benchmark with its command") {
   Ended ended = shell_command("PYTHONPATH=" + dir.path() + " " + troupe_program() +
                               " bench train --only train.mlp.t1 --threads 1 --peer torch");
   CHECK(ended.code == 1);
-  CHECK_MESSAGE(contains(last_line(ended.err), "torch_peer.py mlp 1' ended early"), ended.err);
+  CHECK_MESSAGE(contains(last_line(ended.err), "torch_peer.py mlp 1' ended early: "), ended.err);
+  CHECK_MESSAGE(contains(last_line(ended.err), "Error: "), ended.err);  // of Python
 }
