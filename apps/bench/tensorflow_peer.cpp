@@ -1,5 +1,7 @@
 #include "troupe/apps/bench/tensorflow_peer.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
 
 Expected<TensorflowPeer> TensorflowPeer::find() {
