@@ -12,13 +12,15 @@ namespace troupe {
 struct CpuOptions {
   int threads = 0;             // lanes; 0: one per processor this process may use
   std::size_t memory_cap = 0;  // bytes handed out at a time; 0: no limit
-  // Runs first on every lane, for libraries with settings per thread (omp_set_num_threads(1)).
+  // Runs first on every lane, for libraries with settings per thread. With one, no thread that
+  // lends itself takes a lane's place.
   std::function<void()> on_lane_start;
 };
 
-// Lanes are threads of its own, memory is a recycling arena, the stream is synchronous: work runs
-// before enqueue returns, and only a failure leaves a ticket whose sequence is not 0. Its
-// destructor runs all bursts launched before and must not run on a lane.
+// Lanes are threads of its own, or such that lend themselves (LentThread); memory is a recycling
+// arena, the stream is synchronous: work runs before enqueue returns, and only a failure leaves a
+// ticket whose sequence is not 0. Its destructor runs all bursts launched before and must not run
+// on a lane.
 std::unique_ptr<Device> make_cpu_device(DeviceName name, CpuOptions options = {});
 
 // No threads: launch runs the burst before it returns, and the chunks of kernels run in order. A

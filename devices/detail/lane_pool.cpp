@@ -7,6 +7,7 @@
 #include <string>
 
 #include "troupe/core/check.hpp"
+#include "troupe/core/float_environment.hpp"
 #include "troupe/devices/detail/spin.hpp"
 
 namespace troupe::detail {
@@ -33,20 +34,26 @@ LanePool::LanePool(int lanes, std::function<void()> on_start) : on_start_(std::m
 
 LanePool::~LanePool() {
   stopping_.store(true);
-  news_.fetch_add(1);
-  news_.notify_all();
+  announce(count());
+  {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [&] { return lent_ == 0; });
+  }
   for (auto& lane : lanes_) lane->thread_.join();
   TROUPE_CHECK(bursts_.empty(), "a launched burst runs, also while shutting down");
 }
 
 void LanePool::launch(std::function<void(Lanes&)> burst) {
+  LentThread* const thread = LentThread::current;
+  bool lent = false;
   {
     std::lock_guard lock(mutex_);
-    bursts_.push_back(std::move(burst));
+    bursts_.push_back({std::move(burst), thread});
     queued_.fetch_add(1);
     unfinished_.fetch_add(1);
+    lent = thread && lend_lane(*thread);
   }
-  announce(1);
+  if (!lent) announce(1);
 }
 
 void LanePool::drain() {
@@ -55,6 +62,7 @@ void LanePool::drain() {
 
 void LanePool::run(Lane& lane) {
   pthread_setname_np(pthread_self(), ("lane " + std::to_string(lane.index_)).c_str());
+  const FloatEnvironment not_that_of_who_made_the_pool;
   if (on_start_) on_start_();
   for (std::int64_t idle_since = 0;;) {
     // Read before looking for work: what comes after the look changes it, and nobody sleeps on it.
@@ -66,17 +74,18 @@ void LanePool::run(Lane& lane) {
     }
     if (stopping) return;
     if (idle_since == 0) idle_since = now();
-    rest(seen, idle_since);
+    rest(lane, seen, idle_since);
   }
 }
 
-bool LanePool::run_burst(Lane& lane) {
+// The oldest; with `own` only if that thread launched it.
+bool LanePool::run_burst(Lane& lane, const LentThread* own) {
   if (queued_.load() == 0) return false;
   std::function<void(Lanes&)> burst;
   {
     std::lock_guard lock(mutex_);
-    if (bursts_.empty()) return false;
-    burst = std::move(bursts_.front());
+    if (bursts_.empty() || (own && bursts_.front().from != own)) return false;
+    burst = std::move(bursts_.front().burst);
     bursts_.pop_front();
     queued_.fetch_sub(1);
     running_.fetch_add(1);
@@ -143,19 +152,18 @@ void LanePool::Lane::parallel(std::int64_t chunks, FunctionRef<void(std::int64_t
   await_helpers(job_);
 }
 
-// Wakes up to `work` sleepers. A lane counts itself as sleeping, then sleeps only if news_ is what
-// it was before it looked for work; here news_ changes first, then the sleepers are counted.
+// Wakes up to `work` sleepers. A lane says that it sleeps, then does so only if news_ is what it
+// was before it looked for work; here news_ changes first, then sleepers are looked for.
 void LanePool::announce(int work) {
   news_.fetch_add(1);
-  const int sleeping = sleeping_.load();
-  if (sleeping == 0) return;
-  if (work >= sleeping)
-    news_.notify_all();
-  else
-    for (int i = 0; i < work; ++i) news_.notify_one();
+  if (sleeping_.load() == 0) return;
+  for (auto& lane : lanes_) {
+    if (work == 0) return;
+    if (wake(*lane)) --work;
+  }
 }
 
-void LanePool::rest(std::uint32_t seen, std::int64_t idle_since) {
+void LanePool::rest(Lane& lane, std::uint32_t seen, std::int64_t idle_since) {
   while (running_.load(std::memory_order_relaxed) != 0 && now() - idle_since < kSpinNanoseconds) {
     for (int i = 0; i < 16; ++i) {
       if (news_.load(std::memory_order_relaxed) != seen) return;
@@ -163,8 +171,66 @@ void LanePool::rest(std::uint32_t seen, std::int64_t idle_since) {
     }
   }
   sleeping_.fetch_add(1);
-  news_.wait(seen);
+  lane.state_.store(State::asleep);
+  if (news_.load() != seen && take(lane, State::awake)) return;
+  for (State s; (s = lane.state_.load()) != State::awake;) lane.state_.wait(s);
+}
+
+// One that sleeps; of several who try, one does.
+bool LanePool::take(Lane& lane, State to) {
+  State asleep = State::asleep;
+  if (!lane.state_.compare_exchange_strong(asleep, to)) return false;
   sleeping_.fetch_sub(1);
+  return true;
+}
+
+bool LanePool::wake(Lane& lane) {
+  if (!take(lane, State::awake)) return false;
+  lane.state_.notify_one();
+  return true;
+}
+
+// ------------------------------------------------------------------ threads that lend themselves
+
+// REQUIRES: mutex_ is held. True for a thread that now has a lane and will look what is queued.
+bool LanePool::lend_lane(LentThread& thread) {
+  if (thread.pool_ || on_start_ || queued_.load() != 1) return false;
+  for (auto& lane : lanes_) {
+    if (!take(*lane, State::lent)) continue;
+    ++lent_;
+    thread.pool_ = this;
+    thread.lane_ = lane->index_;
+    return true;
+  }
+  return false;
+}
+
+// The only lane takes what comes. Of several, this one leaves others' bursts to the rest: the
+// thread would still be in one of them when its own answer is there.
+void LanePool::work(const LentThread& thread, FunctionRef<bool()> done) {
+  const FloatEnvironment as_on_a_lane;
+  const LentThread* const own = count() == 1 ? nullptr : &thread;
+  Lane& lane = *lanes_[std::size_t(thread.lane_)];
+  for (std::int64_t idle_since = 0; !done();) {
+    if (help_any(lane) || run_burst(lane, own)) {
+      idle_since = 0;
+      continue;
+    }
+    if (idle_since == 0) idle_since = now();
+    if (queued_.load() != 0 || now() - idle_since >= kSpinNanoseconds) return;
+    std::this_thread::yield();
+  }
+}
+
+// Whatever came meanwhile woke other lanes at most: this one looks, too, if there is anything. The
+// pool may go as soon as the lock is released.
+void LanePool::give_back(const LentThread& thread) {
+  Lane& lane = *lanes_[std::size_t(thread.lane_)];
+  std::lock_guard lock(mutex_);
+  sleeping_.fetch_add(1);
+  lane.state_.store(State::asleep);
+  if (queued_.load() != 0 || running_.load() != 0 || stopping_.load()) wake(lane);
+  if (--lent_ == 0) returned_.notify_all();
 }
 
 }  // namespace troupe::detail

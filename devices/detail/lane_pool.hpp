@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -11,14 +12,16 @@
 #include <vector>
 
 #include "troupe/devices/lanes.hpp"
+#include "troupe/devices/lent_thread.hpp"
 
 namespace troupe::detail {
 
 // N threads. A free lane first takes chunks of kernels that other lanes are running, then the
 // oldest burst. While a burst runs, idle lanes spin for at most 50 us after they last found
 // work, because the next kernel is nearer than a wake-up (about 55 us); then, and when nothing
-// runs, they sleep. Owned by a device. launch may be called from any thread; the destructor runs
-// every burst launched before it, also those that these launch, and must not run on a lane.
+// runs, they sleep. While one sleeps, a LentThread may take its place. Owned by a device. launch
+// may be called from any thread; the destructor runs every burst launched before it, also those
+// that these launch, and must not run on a lane.
 class LanePool {
  public:
   // `on_start` runs first on every lane.
@@ -29,6 +32,11 @@ class LanePool {
 
   void launch(std::function<void(Lanes&)> burst);
   int count() const { return int(lanes_.size()); }
+
+  // Of LentThread, which has a lane of this pool.
+  void work(const LentThread& thread, FunctionRef<bool()> done);
+  void give_back(const LentThread& thread);
+
   // No burst is queued or running. drain() waits for that.
   bool idle() const { return unfinished_.load() == 0; }
   void drain();
@@ -44,6 +52,11 @@ class LanePool {
     alignas(64) std::atomic<std::int64_t> next{0};
     std::atomic<int> helpers{0};
   };
+  struct Launched {
+    std::function<void(Lanes&)> burst;
+    const LentThread* from = nullptr;  // which runs it, unless a lane comes first
+  };
+  enum class State : int { awake, asleep, lent };
   class Lane final : public Lanes {
    public:
     Lane(LanePool& pool, int index) : pool_(pool), index_(index) {}
@@ -55,6 +68,7 @@ class LanePool {
     LanePool& pool_;
     const int index_;
     Job job_;
+    std::atomic<State> state_{State::awake};  // what its own thread sleeps on
     std::thread thread_;
   };
 
@@ -63,21 +77,26 @@ class LanePool {
   static bool help(Job& job);
   static void work_on(Job& job);
   static void await_helpers(Job& job);
-  bool run_burst(Lane& lane);
+  bool run_burst(Lane& lane, const LentThread* own = nullptr);
   void announce(int work);
-  void rest(std::uint32_t seen, std::int64_t idle_since);
+  void rest(Lane& lane, std::uint32_t seen, std::int64_t idle_since);
+  bool take(Lane& lane, State to);
+  bool wake(Lane& lane);
+  bool lend_lane(LentThread& thread);
 
   const std::function<void()> on_start_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::mutex mutex_;
-  std::deque<std::function<void(Lanes&)>> bursts_;  // guarded by mutex_
-  std::atomic<int> queued_{0};                      // its size, for a look without the lock
-  std::atomic<int> running_{0};                     // bursts on lanes now
-  std::atomic<int> unfinished_{0};                  // both
+  std::deque<Launched> bursts_;       // guarded by mutex_
+  int lent_ = 0;                      // lanes; guarded by mutex_
+  std::condition_variable returned_;  // none is lent
+  std::atomic<int> queued_{0};        // size of bursts_, for a look without the lock
+  std::atomic<int> running_{0};       // bursts on lanes now
+  std::atomic<int> unfinished_{0};    // both
   std::atomic<bool> stopping_{false};
-  // Grows with every burst and every open job: what idle lanes watch and sleep on.
+  // Grows with every burst and every open job: what idle lanes watch.
   alignas(64) std::atomic<std::uint32_t> news_{0};
-  std::atomic<int> sleeping_{0};
+  std::atomic<int> sleeping_{0};  // lanes whose state says so
 };
 
 }  // namespace troupe::detail

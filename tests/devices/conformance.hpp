@@ -70,6 +70,12 @@ inline DeviceName device_name(const std::string& type) {
   return DeviceName::parse("/job:test/task:0/" + type + ":0").value();
 }
 
+inline std::unique_ptr<Device> cpu_of(int threads) {
+  CpuOptions options;
+  options.threads = threads;
+  return make_cpu_device(device_name("cpu"), options);
+}
+
 struct Maker {
   std::string text;
   std::function<std::unique_ptr<Device>()> make;

@@ -11,17 +11,8 @@
 #include "tests/devices/conformance.hpp"
 
 using namespace troupe;
+using conformance::cpu_of;
 using conformance::device_name;
-
-namespace {
-
-std::unique_ptr<Device> cpu_of(int threads) {
-  CpuOptions options;
-  options.threads = threads;
-  return make_cpu_device(device_name("cpu"), options);
-}
-
-}  // namespace
 
 TEST_CASE("every lane runs the start hook, first and once") {
   std::mutex mutex;
