@@ -19,6 +19,11 @@ bool is_short(const caf::scheduled_actor& actor) {
   return std::find(names.begin(), names.end(), actor.name()) != names.end();
 }
 
+// All that it gets is work for its lanes, of which a step may have several pieces at once.
+bool only_passes_on(const caf::scheduled_actor& actor) {
+  return std::string_view(actor.name()) == kDevice;
+}
+
 // CAF's view of the calling thread while it lends itself.
 class Borrowed final : public caf::execution_unit {
  public:
@@ -51,13 +56,14 @@ class Borrowed final : public caf::execution_unit {
 
  private:
   // An actor that becomes ready handles the message that made it so first. What came after that
-  // one may be anything, and is left to CAF.
+  // one may be anything, and is left to CAF; a device goes on in its turn.
   void handle_one(caf::scheduled_actor& actor) {
     handled.fetch_add(1, std::memory_order_relaxed);
     switch (actor.resume(this, 1)) {
       case caf::resumable::resume_later:
         actor.context(nullptr);
         if (actor.mailbox().try_block()) break;
+        if (only_passes_on(actor)) return ready_.push_back(&actor);
         return system().scheduler().enqueue(&actor);  // takes the reference along
       case caf::resumable::awaiting_message:
       case caf::resumable::done:

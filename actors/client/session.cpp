@@ -16,6 +16,7 @@
 #include "troupe/actors/master/run_numbers.hpp"
 #include "troupe/actors/runtime/runtime.hpp"
 #include "troupe/core/hash.hpp"
+#include "troupe/devices/lent_thread.hpp"
 #include "troupe/graph/control/body.hpp"
 #include "troupe/graph/node_hash.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -243,8 +244,8 @@ struct Run {
            !core.committed.compare_exchange_weak(seen, result.committed)) {
     }
   }
-  CallResult& wait() {
-    CallResult& result = call->wait();
+  CallResult& wait(bool spin = true) {
+    CallResult& result = call->wait(spin);
     if (!noted.exchange(true)) note(*core, id.n, result);
     return result;
   }
@@ -306,8 +307,10 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
+    LentThread here;  // with nothing to do until the run is over
     start(step, feeds, options, run);
-    CallResult& result = run.wait();
+    const bool waited = here.work([&] { return run.call->done(); });
+    CallResult& result = run.wait(!waited);
     if (result.status.ok()) return std::move(result);
     // The least recently used steps are unloaded when many are compiled: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;

@@ -61,7 +61,8 @@ class CompiledStep {
   CompiledStep() = default;
 
   // `feeds` in the order given to compile; dtypes and shapes must be what the graph says of these
-  // ports. Returns the fetches in order.
+  // ports. Returns the fetches in order. This thread computes meanwhile, where a compute thread of
+  // the process sleeps; its floating-point environment does not matter. start() leaves all to them.
   Expected<std::vector<Tensor>> try_run(std::vector<Tensor> feeds = {},
                                         const RunOptions& options = {}) const;
   std::vector<Tensor> run(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const {

@@ -26,6 +26,9 @@ using Heard = std::function<void(CompiledId)>;
 struct Short {
   static constexpr const char* name = kExecutor;
 };
+struct Passes {
+  static constexpr const char* name = kDevice;
+};
 struct Long {
   static constexpr const char* name = "an actor that computes";
 };
@@ -129,7 +132,23 @@ TEST_CASE("only the message that woke an actor is handled inline") {
   actor = nullptr;
 }
 
-TEST_CASE("actors that answer each other for long leave the sender's thread after so many messages") {
+TEST_CASE("of a device, which only passes work on, all messages are handled inline") {
+  Record record;
+  System system;
+  auto device = ticker<Passes>(system, [&](CompiledId id) { record.note(id); });
+  auto sender = ticker<Short>(system, [&](CompiledId) {
+    for (CompiledId i = 1; i <= 3; ++i) send_inline(device, UnloadStep{i});
+  });
+  settle(device);
+  settle(sender);
+  send_inline(sender, UnloadStep{1});
+  const auto all = record.wait_for(0);
+  REQUIRE(all.size() == 3);
+  for (CompiledId i = 0; i < 3; ++i) CHECK(all[i] == std::pair{i + 1, std::this_thread::get_id()});
+}
+
+TEST_CASE(
+    "actors that answer each other for long leave the sender's thread after so many messages") {
   constexpr CompiledId kLast = 3 * kInlineMessages;
   Record record;
   System system;
