@@ -1,5 +1,5 @@
 # oneDNN: DNNL::dnnl. Debian's own config file asks for OpenCL, which nothing here uses. libgomp
-# comes with it because every thread that runs a primitive calls omp_set_num_threads(1).
+# comes with it because every call of a primitive is made with omp_set_num_threads(1).
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 include(FindPackageHandleStandardArgs)

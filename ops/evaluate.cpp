@@ -4,12 +4,15 @@
 
 #include <numeric>
 
+#include "troupe/core/float_environment.hpp"
+
 namespace troupe {
 namespace {
 
 Expected<std::vector<Tensor>> run(const OpTable& table, const NodeDef& node,
                                   std::vector<Tensor> inputs, Device& device,
                                   const EvaluateOptions& options) {
+  const FloatEnvironment kernels_own;
   TROUPE_TRY(auto* op, table.ops.lookup(node.op));
   TROUPE_TRY(auto kernel, table.kernels.make(node, *op, "CPU"));
   std::vector<Slot> slots(inputs.size()), outputs(node.out_types.size());

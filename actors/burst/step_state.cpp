@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "troupe/actors/burst/detail/step.hpp"
+#include "troupe/core/float_environment.hpp"
 #include "troupe/core/hash.hpp"
 
 namespace troupe {
@@ -113,6 +114,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
 }
 
 BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, bool cheap) {
+  const FloatEnvironment kernels_own;
   BurstResult result;
   burst = &result;
   kernel_place.lanes = &burst_lanes;

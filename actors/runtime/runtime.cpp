@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <caf/send.hpp>
+#include <caf/thread_hook.hpp>
+#include <cfenv>
 #include <map>
 #include <thread>
 
@@ -94,10 +96,18 @@ class LocalRuntime final : public Runtime {
   std::future<void> gone_;
 };
 
+// Threads start with the floating-point environment of whoever started them.
+class DefaultArithmetic final : public caf::thread_hook {
+  void init(caf::actor_system&) override {}
+  void thread_started() override { std::fesetenv(FE_DFL_ENV); }
+  void thread_terminates() override {}
+};
+
 }  // namespace
 
 std::unique_ptr<caf::actor_system_config> actor_config() {
   auto config = std::make_unique<caf::actor_system_config>();
+  config->add_thread_hook<DefaultArithmetic>();
   config->set("scheduler.policy", caf::atom("sharing"));
   config->set("scheduler.max-threads", kActorThreads);
   config->set("scheduler.max-throughput", std::size_t{300});

@@ -7,19 +7,30 @@
 #include <utility>
 
 // Declared here rather than through <omp.h>, which wants -fopenmp of some compilers.
-extern "C" void omp_set_num_threads(int);
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int);
+}
 
 namespace troupe::onednn {
 namespace {
 
 // The OpenMP thread count is a setting of each thread, and a new thread starts with all cores. With
-// one, libgomp forms no team and calls run inline.
-void become_single_threaded() {
-  thread_local bool done = false;
-  if (done) return;
-  omp_set_num_threads(1);
-  done = true;
-}
+// one, libgomp forms no team and calls run inline. What a client set for its thread is its own.
+class SingleThreaded {
+ public:
+  SingleThreaded() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~SingleThreaded() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+  SingleThreaded(const SingleThreaded&) = delete;
+  SingleThreaded& operator=(const SingleThreaded&) = delete;
+
+ private:
+  const int before_;
+};
 
 const dnnl::engine& engine() {
   static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
@@ -34,7 +45,7 @@ const dnnl::stream& stream() {
 // Runs `work`, which may throw what oneDNN throws: the only place of ours that catches it.
 template <class F>
 Status guarded(const char* what, F&& work) {
-  become_single_threaded();
+  const SingleThreaded here;
   try {
     work();
     return ok_status();
@@ -138,7 +149,7 @@ Status limit_isa(int level) {
 Status sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
              const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
              float* c, std::int64_t ldc) {
-  become_single_threaded();
+  const SingleThreaded here;
   dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f,
                                     a, lda, b, ldb, beta, c, ldc);
   if (status == dnnl_success) return ok_status();
