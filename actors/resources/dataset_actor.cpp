@@ -10,6 +10,7 @@
 
 #include "troupe/actors/resources/read_ahead.hpp"
 #include "troupe/actors/spawn.hpp"
+#include "troupe/core/float_environment.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
 namespace troupe {
@@ -50,6 +51,7 @@ void tick_soon(DatasetSelf self) {
 }
 
 Expected<std::vector<Tensor>> make(Pipeline& pipeline, std::uint64_t position) try {
+  const FloatEnvironment as_in_kernels;
   return pipeline.element(position);
 } catch (const std::bad_alloc&) {
   return resource_exhausted("no memory for an element of a dataset");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/core/float_environment.hpp"
 #include "troupe/devices/arena.hpp"
 #include "troupe/devices/detail/host_copy.hpp"
 #include "troupe/devices/detail/lane_pool.hpp"
@@ -128,6 +129,7 @@ void FakeStream::on_complete(std::uint64_t sequence, std::function<void(Status)>
 }
 
 void FakeStream::run() {
+  const FloatEnvironment not_that_of_who_made_the_device;
   std::unique_lock lock(shared_.mutex);
   for (;;) {
     shared_.changed.wait(lock, [&] { return !items_.empty() || shared_.stopping; });
