@@ -36,8 +36,14 @@ using ExecutorActor =
 // One device: runs what it is given on the device's lanes, in order. `work` reports by itself.
 struct RunOnLanes {
   std::function<void(Lanes&)> work;
+  RunId run;  // whose step it is; of none when n is 0
 };
 using DeviceActor = caf::typed_actor<caf::reacts_to<RunOnLanes>>;
+
+// What bursts of a run are called on lanes, and its client waits for (LentThread).
+inline std::uint64_t burst_name(const RunId& run) {
+  return run.n == 0 ? 0 : std::hash<RunId>{}(run) | 1;
+}
 
 // What executors of this process ask. Reply: ResourceAnswer.
 struct ResourceCall {

@@ -1,10 +1,13 @@
 #include "troupe/devices/lent_thread.hpp"
 
+#include <utility>
+
 #include "troupe/devices/detail/lane_pool.hpp"
 
 namespace troupe {
 
 thread_local LentThread* LentThread::current = nullptr;
+thread_local std::uint64_t NamedBursts::current = 0;
 
 LentThread::LentThread() : outer_(current) { current = this; }
 
@@ -15,9 +18,9 @@ LentThread::~LentThread() {
 
 bool LentThread::work(FunctionRef<bool()> done) {
   if (!pool_) return false;
-  pool_->work(*this, done);
+  const bool idle = pool_->work(*this, done);
   give_back();
-  return true;
+  return idle;
 }
 
 void LentThread::give_back() {
@@ -25,5 +28,8 @@ void LentThread::give_back() {
   pool_->give_back(*this);
   pool_ = nullptr;
 }
+
+NamedBursts::NamedBursts(std::uint64_t name) : outer_(std::exchange(current, name)) {}
+NamedBursts::~NamedBursts() { current = outer_; }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include <caf/send.hpp>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <shared_mutex>
 #include <unordered_set>
@@ -279,7 +280,8 @@ Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>
   return ok_status();
 }
 
-void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run) {
+void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
+           LentThread* waiter = nullptr) {
   run.core = step.core;
   if (Status status = check_feeds(step.feeds, feeds); !status.ok()) {
     run.call = std::make_shared<Call>();
@@ -292,6 +294,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
     run.id = {core.id, core.numbers.next()};
     message.acknowledged = core.numbers.acknowledged();
   }
+  if (waiter) waiter->wait_for(burst_name(run.id));
   message.run = run.id;
   message.compiled = step.id.load();
   message.feeds = std::move(feeds);
@@ -307,9 +310,11 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
-    LentThread here;  // with nothing to do until the run is over
-    start(step, feeds, options, run);
-    const bool waited = here.work([&] { return run.call->done(); });
+    // With nothing to do until the run is over, unless it has to be back before a kernel is.
+    std::optional<LentThread> here;
+    if (options.timeout.count() <= 0) here.emplace();
+    start(step, feeds, options, run, here ? &*here : nullptr);
+    const bool waited = here && here->work([&] { return run.call->done(); });
     CallResult& result = run.wait(!waited);
     if (result.status.ok()) return std::move(result);
     // The least recently used steps are unloaded when many are compiled: compile it again.

@@ -61,8 +61,10 @@ class CompiledStep {
   CompiledStep() = default;
 
   // `feeds` in the order given to compile; dtypes and shapes must be what the graph says of these
-  // ports. Returns the fetches in order. This thread computes meanwhile, where a compute thread of
-  // the process sleeps; its floating-point environment does not matter. start() leaves all to them.
+  // ports. Returns the fetches in order. Where a compute thread of the process sleeps, this one
+  // computes in its place: kernels then run on its stack, and a run that others end (close(),
+  // reset()) is over for it with the kernel that it is in. Its floating-point environment changes
+  // nothing. With a timeout, and after start(), nothing is computed here.
   Expected<std::vector<Tensor>> try_run(std::vector<Tensor> feeds = {},
                                         const RunOptions& options = {}) const;
   std::vector<Tensor> run(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const {

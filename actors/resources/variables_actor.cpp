@@ -43,7 +43,7 @@ void run_task(VariablesSelf self, VariableStore::Task task) {
       caf::anon_send(me, TaskApplied{id, values});
     });
   };
-  self->send(s.lanes, RunOnLanes{std::move(work)});
+  self->send(s.lanes, RunOnLanes{std::move(work), {}});
 }
 
 void carry_out(VariablesSelf self, VariableStore::Outputs& out) {

@@ -5,6 +5,7 @@
 
 #include "troupe/actors/inline_send.hpp"
 #include "troupe/actors/spawn.hpp"
+#include "troupe/devices/lent_thread.hpp"
 
 namespace troupe {
 namespace {
@@ -20,7 +21,10 @@ DeviceActor::behavior_type device_behavior(DeviceActor::stateful_pointer<DeviceS
                                            Device* device, std::shared_ptr<void> alive) {
   self->state.device = device;
   self->state.alive = std::move(alive);
-  return {[self](RunOnLanes& message) { self->state.device->launch(std::move(message.work)); }};
+  return {[self](RunOnLanes& message) {
+    const NamedBursts of_the_run(burst_name(message.run));
+    self->state.device->launch(std::move(message.work));
+  }};
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ void carry_out(ExecutorSelf self, PartitionRuns::Burst& burst) {
     // Here, on the lane: what follows is short, or else the next burst, which then finds it awake.
     send_inline(me, BurstDone{burst.attempt, std::make_shared<BurstResult>(std::move(result))});
   };
-  self->send(setup.device, RunOnLanes{std::move(work)});
+  self->send(setup.device, RunOnLanes{std::move(work), burst.run});
 }
 
 void carry_out(ExecutorSelf self, PartitionRuns::Await& await) {

@@ -160,7 +160,7 @@ void PartitionRuns::burst(const AttemptId& id, Attempt& attempt, Outputs& out) {
 
 void PartitionRuns::burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out) {
   attempt.bursting = true;
-  out.push_back(Burst{id, attempt.step, attempt.outbox});
+  out.push_back(Burst{id, attempt.info.run, attempt.step, attempt.outbox});
 }
 
 void PartitionRuns::burst_done(const AttemptId& id, BurstResult result, Outputs& out) {

@@ -85,6 +85,7 @@ class PartitionRuns {
   // Run step->run(lanes) on a lane, then burst_done(). Both pointers live until then.
   struct Burst {
     AttemptId attempt;
+    RunId run;
     std::shared_ptr<StepState> step;
     std::shared_ptr<StepOutbox> outbox;
   };

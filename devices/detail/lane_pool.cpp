@@ -48,10 +48,10 @@ void LanePool::launch(std::function<void(Lanes&)> burst) {
   bool lent = false;
   {
     std::lock_guard lock(mutex_);
-    bursts_.push_back({std::move(burst), thread});
+    bursts_.push_back({std::move(burst), NamedBursts::current, thread});
     queued_.fetch_add(1);
     unfinished_.fetch_add(1);
-    lent = thread && lend_lane(*thread);
+    lent = thread && bursts_.back().is_for(*thread) && lend_lane(*thread);
   }
   if (!lent) announce(1);
 }
@@ -78,13 +78,13 @@ void LanePool::run(Lane& lane) {
   }
 }
 
-// The oldest; with `own` only if that thread launched it.
-bool LanePool::run_burst(Lane& lane, const LentThread* own) {
+// The oldest; or none, when it is not for the one thread.
+bool LanePool::run_burst(Lane& lane, const LentThread* only_for) {
   if (queued_.load() == 0) return false;
   std::function<void(Lanes&)> burst;
   {
     std::lock_guard lock(mutex_);
-    if (bursts_.empty() || (own && bursts_.front().from != own)) return false;
+    if (bursts_.empty() || (only_for && !bursts_.front().is_for(*only_for))) return false;
     burst = std::move(bursts_.front().burst);
     bursts_.pop_front();
     queued_.fetch_sub(1);
@@ -97,33 +97,43 @@ bool LanePool::run_burst(Lane& lane, const LentThread* own) {
   return true;
 }
 
-bool LanePool::help_any(const Lane& lane) {
+bool LanePool::help_any(const Lane& lane, Done done) {
   const int n = count();
   for (int i = 1; i < n; ++i)
-    if (help(lanes_[std::size_t((lane.index_ + i) % n)]->job_)) return true;
+    if (help(lanes_[std::size_t((lane.index_ + i) % n)]->job_, done)) return true;
   return false;
 }
 
 // The owner closes the job, then waits until there are no helpers; a helper counts itself, then
 // looks whether the job is open. All four are sequentially consistent: either the owner sees the
 // helper and waits, or the helper sees the job closed and leaves.
-bool LanePool::help(Job& job) {
+bool LanePool::help(Job& job, Done done) {
   if (!job.open.load(std::memory_order_relaxed) ||
       job.next.load(std::memory_order_relaxed) >= job.chunks.load(std::memory_order_relaxed))
     return false;  // the usual case, without writing to the owner's cache line
   job.helpers.fetch_add(1);
   const bool open = job.open.load();
-  if (open) work_on(job);
+  if (open) work_on(job, done);
   if (job.helpers.fetch_sub(1) == 1) job.helpers.notify_all();
   return open;
 }
 
-void LanePool::work_on(Job& job) {
+void LanePool::work_on(Job& job, Done done) {
   const std::int64_t chunks = job.chunks.load(std::memory_order_relaxed);
   inside_chunk = true;
-  for (std::int64_t i; (i = job.next.fetch_add(1, std::memory_order_relaxed)) < chunks;)
+  while (!done || !(*done)()) {
+    const std::int64_t i = job.next.fetch_add(1, std::memory_order_relaxed);
+    if (i >= chunks) break;
     (*job.chunk)(i);
+  }
   inside_chunk = false;
+}
+
+bool LanePool::has_chunks_left() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) {
+    const Job& job = lane->job_;
+    return job.open.load() && job.next.load() < job.chunks.load();
+  });
 }
 
 void LanePool::await_helpers(Job& job) {
@@ -147,7 +157,7 @@ void LanePool::Lane::parallel(std::int64_t chunks, FunctionRef<void(std::int64_t
   job_.next.store(0, std::memory_order_relaxed);
   job_.open.store(true);
   pool_.announce(int(std::min<std::int64_t>(chunks - 1, pool_.count())));
-  work_on(job_);
+  work_on(job_, nullptr);
   job_.open.store(false);
   await_helpers(job_);
 }
@@ -205,31 +215,34 @@ bool LanePool::lend_lane(LentThread& thread) {
   return false;
 }
 
-// The only lane takes what comes. Of several, this one leaves others' bursts to the rest: the
-// thread would still be in one of them when its own answer is there.
-void LanePool::work(const LentThread& thread, FunctionRef<bool()> done) {
+// Others' bursts are left to their own threads and to the lane's: this thread would still be in one
+// of them when its answer is there. A kernel that waits for a step helps nobody meanwhile: the
+// chunk that it is in may be the next one of the job that it came from.
+bool LanePool::work(const LentThread& thread, FunctionRef<bool()> done) noexcept {
   const FloatEnvironment as_on_a_lane;
-  const LentThread* const own = count() == 1 ? nullptr : &thread;
   Lane& lane = *lanes_[std::size_t(thread.lane_)];
   for (std::int64_t idle_since = 0; !done();) {
-    if (help_any(lane) || run_burst(lane, own)) {
+    if ((!inside_chunk && help_any(lane, &done)) || run_burst(lane, &thread)) {
       idle_since = 0;
       continue;
     }
+    if (queued_.load() != 0) return false;
     if (idle_since == 0) idle_since = now();
-    if (queued_.load() != 0 || now() - idle_since >= kSpinNanoseconds) return;
+    if (now() - idle_since >= kSpinNanoseconds) return true;
     std::this_thread::yield();
   }
+  return false;
 }
 
-// Whatever came meanwhile woke other lanes at most: this one looks, too, if there is anything. The
-// pool may go as soon as the lock is released.
+// Whatever came meanwhile woke other lanes at most: this one looks, too, if there is anything. As
+// in rest(), it says that it sleeps first and looks afterwards. The pool may go as soon as the lock
+// is released.
 void LanePool::give_back(const LentThread& thread) {
   Lane& lane = *lanes_[std::size_t(thread.lane_)];
   std::lock_guard lock(mutex_);
   sleeping_.fetch_add(1);
   lane.state_.store(State::asleep);
-  if (queued_.load() != 0 || running_.load() != 0 || stopping_.load()) wake(lane);
+  if (queued_.load() != 0 || stopping_.load() || has_chunks_left()) wake(lane);
   if (--lent_ == 0) returned_.notify_all();
 }
 

@@ -33,8 +33,9 @@ class LanePool {
   void launch(std::function<void(Lanes&)> burst);
   int count() const { return int(lanes_.size()); }
 
-  // Of LentThread, which has a lane of this pool.
-  void work(const LentThread& thread, FunctionRef<bool()> done);
+  // Of LentThread, which has a lane of this pool. What a burst throws ends the process, as on the
+  // lane's own thread. False when it left before it had been idle for long.
+  bool work(const LentThread& thread, FunctionRef<bool()> done) noexcept;
   void give_back(const LentThread& thread);
 
   // No burst is queued or running. drain() waits for that.
@@ -54,8 +55,13 @@ class LanePool {
   };
   struct Launched {
     std::function<void(Lanes&)> burst;
-    const LentThread* from = nullptr;  // which runs it, unless a lane comes first
+    std::uint64_t name = 0;
+    const LentThread* from = nullptr;
+    bool is_for(const LentThread& thread) const {
+      return name != 0 ? name == thread.waits_for_ : from == &thread;
+    }
   };
+  using Done = const FunctionRef<bool()>*;  // null: never
   enum class State : int { awake, asleep, lent };
   class Lane final : public Lanes {
    public:
@@ -73,11 +79,12 @@ class LanePool {
   };
 
   void run(Lane& lane);
-  bool help_any(const Lane& lane);
-  static bool help(Job& job);
-  static void work_on(Job& job);
+  bool help_any(const Lane& lane, Done done = nullptr);
+  static bool help(Job& job, Done done);
+  static void work_on(Job& job, Done done);
+  bool has_chunks_left() const;
   static void await_helpers(Job& job);
-  bool run_burst(Lane& lane, const LentThread* own = nullptr);
+  bool run_burst(Lane& lane, const LentThread* only_for = nullptr);
   void announce(int work);
   void rest(Lane& lane, std::uint32_t seen, std::int64_t idle_since);
   bool take(Lane& lane, State to);

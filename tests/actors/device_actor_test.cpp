@@ -54,7 +54,7 @@ TEST_CASE("the device stays until its actor is done with it, not only until the 
   System system;
   DeviceActor actor =
       system.make([&](caf::actor_system& s) { return spawn_device(s, device, alive); });
-  caf::anon_send(actor, RunOnLanes{[last = std::exchange(alive, nullptr)](Lanes&) {}});
+  caf::anon_send(actor, RunOnLanes{[last = std::exchange(alive, nullptr)](Lanes&) {}, {}});
   CHECK(stays.get_future().get());
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
