@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "troupe/apps/bench/channel_bench.hpp"
 #include "troupe/apps/bench/executor_bench.hpp"
 #include "troupe/apps/bench/kernel_bench.hpp"
 #include "troupe/apps/bench/loop_bench.hpp"
+#include "troupe/apps/bench/peer_rounds.hpp"
 #include "troupe/apps/bench/rows.hpp"
 #include "troupe/apps/bench/tensorflow_peer.hpp"
 #include "troupe/apps/bench/torch_peer.hpp"
@@ -31,20 +33,8 @@ Expected<std::vector<BenchRow>> channel_rows(const BenchOptions& options) {
   return rows;
 }
 
-// A loop beside TensorFlow's fastest mode.
-Status beside(const TensorflowPeer& peer, const BenchOptions& options, bool two_devices,
-              BenchRow& row) {
-  constexpr std::string_view kLoops = "executor.loop.";
-  if (!row.name.starts_with(kLoops)) return ok_status();
-  TROUPE_TRY(auto loops, peer.loop(std::string_view(row.name).substr(kLoops.size()), two_devices));
-  TROUPE_TRY(const PeerFigure best, fastest(std::move(loops), 0.2 * options.rounds));
-  row.peer = best.name;
-  row.peer_value = 1e6 * best.ms / best.units;
-  row.ratio = row.value / row.peer_value;
-  return ok_status();
-}
-
-Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
+// On one device.
+Expected<std::vector<BenchRow>> rows_of_one_device(const BenchOptions& options) {
   ExecutorBench bench;
   bench.rounds = options.rounds;
   bench.only = options.only;
@@ -54,13 +44,46 @@ Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
     TROUPE_TRY(auto measured, group(*device, bench));
     for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
   }
-  const std::size_t alone = rows.size();
-  TROUPE_TRY(auto spread, bench_spread_loops(options));
-  rows.insert(rows.end(), spread.begin(), spread.end());
-  if (options.peer != "tensorflow") return rows;
-  TROUPE_TRY(const TensorflowPeer peer, TensorflowPeer::find());
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    TROUPE_TRY(beside(peer, options, i >= alone, rows[i]));
+  return rows;
+}
+
+using Rows = Expected<std::vector<BenchRow>> (*)(const BenchOptions&);
+
+// Measures a loop anew, a round of ours and of each of TensorFlow's modes in turn.
+Status in_turns(const TensorflowPeer& peer, const BenchOptions& options, Rows measure,
+                bool two_devices, BenchRow& row) {
+  constexpr std::string_view kLoops = "executor.loop.";
+  if (!row.name.starts_with(kLoops)) return ok_status();
+  TROUPE_TRY(auto loops, peer.loop(std::string_view(row.name).substr(kLoops.size()), two_devices));
+  PeerRounds peers(std::move(loops));
+  BenchOptions once = options;
+  once.only = row.name;
+  once.rounds = 1;
+  std::vector<double> ours;
+  for (int round = 0; round < options.rounds; ++round) {
+    TROUPE_TRY(const auto measured, measure(once));
+    for (const BenchRow& mine : measured)
+      if (mine.name == row.name) ours.push_back(mine.value);
+    TROUPE_TRY(peers.take(0.2));
+  }
+  peers.compare(row, ours,
+                [](const PeerScript::Round& r, double units) { return 1e6 * r.ms / units; });
+  return ok_status();
+}
+
+Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
+  std::optional<TensorflowPeer> peer;
+  if (options.peer == "tensorflow") {
+    TROUPE_TRY(peer, TensorflowPeer::find());
+  }
+  std::vector<BenchRow> rows;
+  for (Rows measure : {Rows{rows_of_one_device}, Rows{bench_spread_loops}}) {
+    TROUPE_TRY(auto measured, measure(options));
+    for (BenchRow& row : measured) {
+      if (peer) TROUPE_TRY(in_turns(*peer, options, measure, measure == bench_spread_loops, row));
+      rows.push_back(std::move(row));
+    }
+  }
   return rows;
 }
 

@@ -119,14 +119,4 @@ Status PeerScript::ended() const {
       fmt::format("'{}' ended early{}{}", command_, last.empty() ? "" : ": ", last));
 }
 
-Expected<PeerFigure> fastest(std::vector<PeerStep> steps, double seconds) {
-  std::vector<PeerFigure> figures;
-  for (PeerStep& step : steps) {
-    TROUPE_TRY(const PeerScript::Round round, step.script.round(seconds));
-    figures.push_back({step.name, round.ms, round.p99_ms, step.units});
-  }
-  return *std::min_element(figures.begin(), figures.end(),
-                           [](const auto& a, const auto& b) { return a.ms < b.ms; });
-}
-
 }  // namespace troupe

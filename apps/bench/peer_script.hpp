@@ -67,12 +67,4 @@ struct PeerStep {
   PeerScript script;
 };
 
-struct PeerFigure {
-  std::string name;
-  double ms = 0, p99_ms = 0, units = 1;
-};
-
-// The fastest of them, each timed once. REQUIRES: at least one.
-Expected<PeerFigure> fastest(std::vector<PeerStep> steps, double seconds);
-
 }  // namespace troupe

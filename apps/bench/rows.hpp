@@ -40,7 +40,7 @@ bool wanted(const BenchOptions& options, const std::string& name);
 // Rows step.{local,two_process}.{p50,p99,cold_p50} in us: a step of ten nodes that do nothing,
 // through Session. p50 and p99 back to back; cold: each after a pause in which all threads fall
 // asleep. step.*.messages: what actors of the client's process handle for one of them. With
-// options.peer "tensorflow" p50 and p99 in one process stand beside its own.
+// options.peer "tensorflow" p50 and p99 in one process stand beside its own, in turns.
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 
 // Rows executor.loop.* in ns/iteration of the wall clock, of a loop over two devices that counts on

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "troupe/apps/bench/message_count.hpp"
+#include "troupe/apps/bench/peer_rounds.hpp"
 #include "troupe/apps/bench/rows.hpp"
 #include "troupe/apps/bench/tensorflow_peer.hpp"
 #include "troupe/troupe.hpp"
@@ -16,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kNodes = 10;
 constexpr int kStepsPerRound = 2'000;
 constexpr int kColdStepsPerRound = 40;
+constexpr double kPeersSeconds = 0.1;  // of a round
 // Lanes spin for 50 us and CAF's workers back off within a few ms: after this all of them sleep.
 constexpr std::chrono::milliseconds kPause{20};
 
@@ -53,7 +55,7 @@ Expected<BenchRow> count_messages(const std::string& family, const Cluster& clus
 }
 
 Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster cluster,
-                                        const BenchOptions& options) {
+                                        const BenchOptions& options, PeerRounds peers) {
   Graph graph;
   Op last = null_chain(graph);
   Session session(graph, std::move(cluster));
@@ -69,6 +71,7 @@ Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster clust
     }
     p50.push_back(percentile(steps, 0.50));
     p99.push_back(percentile(steps, 0.99));
+    TROUPE_TRY(peers.take(kPeersSeconds));
   }
   if (wanted(options, family + ".cold_p50")) {
     for (int i = 0; i < options.rounds * kColdStepsPerRound; ++i) {
@@ -78,25 +81,11 @@ Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster clust
     }
   }
   TROUPE_TRY(session.try_close());
-  std::vector<BenchRow> rows = {{family + ".p50", median(p50), "us"},
-                                {family + ".p99", median(p99), "us"}};
+  std::vector<BenchRow> rows = {{family + ".p50", 0, "us"}, {family + ".p99", 0, "us"}};
+  peers.compare(rows[0], p50, [](const PeerScript::Round& r, double) { return 1e3 * r.ms; });
+  peers.compare(rows[1], p99, [](const PeerScript::Round& r, double) { return 1e3 * r.p99_ms; });
   if (!cold.empty()) rows.push_back({family + ".cold_p50", median(cold), "us"});
   return rows;
-}
-
-// p50 and p99 of a step back to back, in TensorFlow's fastest mode.
-Status beside(const TensorflowPeer& peer, const BenchOptions& options,
-              std::vector<BenchRow>& rows) {
-  TROUPE_TRY(auto steps, peer.step("null", 1));
-  TROUPE_TRY(const PeerFigure best, fastest(std::move(steps), 0.5 * options.rounds));
-  for (BenchRow& row : rows) {
-    const bool p50 = row.name.ends_with("local.p50"), p99 = row.name.ends_with("local.p99");
-    if (!p50 && !p99) continue;
-    row.peer = best.name;
-    row.peer_value = 1e3 * (p50 ? best.ms : best.p99_ms);
-    row.ratio = row.value / row.peer_value;
-  }
-  return ok_status();
 }
 
 }  // namespace
@@ -116,8 +105,12 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
     for (const char* figure : {".p50", ".p99", ".cold_p50"})
       any |= wanted(options, family + figure);
     if (any) {
-      TROUPE_TRY(auto measured, measure(family, cluster, options));
-      if (tensorflow && family == "step.local") TROUPE_TRY(beside(*tensorflow, options, measured));
+      PeerRounds peers;
+      if (tensorflow && family == "step.local") {
+        TROUPE_TRY(auto steps, tensorflow->step("null", 1));
+        peers = PeerRounds(std::move(steps));
+      }
+      TROUPE_TRY(auto measured, measure(family, cluster, options, std::move(peers)));
       for (BenchRow& row : measured)
         if (wanted(options, row.name)) rows.push_back(std::move(row));
     }

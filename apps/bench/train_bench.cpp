@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <optional>
 
+#include "troupe/apps/bench/peer_rounds.hpp"
 #include "troupe/apps/bench/rows.hpp"
 #include "troupe/apps/bench/tensorflow_peer.hpp"
 #include "troupe/apps/bench/torch_peer.hpp"
@@ -44,27 +44,8 @@ Expected<double> time_round(const CompiledStep& compiled, const TrainStep& step)
   return median(std::move(times));
 }
 
-// A figure of each round.
-std::string text_of(const std::vector<double>& rounds) {
-  return fmt::format("{:.4f}", fmt::join(rounds, " "));
-}
-
-// With the fastest of them; the others are told.
-void compare(BenchRow& row, const std::vector<double>& ours, const std::vector<PeerStep>& peers,
-             const std::vector<std::vector<double>>& theirs) {
-  for (std::size_t i = 0; i < peers.size(); ++i) {
-    const double ms = median(theirs[i]);
-    row.details["rounds of " + peers[i].name] = text_of(theirs[i]);
-    if (!row.peer.empty() && row.peer_value <= ms) continue;
-    row.peer = peers[i].name;
-    row.peer_value = ms;
-    row.ratio = median_ratio(ours, theirs[i]);
-  }
-}
-
-// Rounds of ours and of the peers in turns: what else a machine does meanwhile is done to all.
 Expected<BenchRow> time_step(const TrainNetwork& network, int threads, const BenchOptions& options,
-                             std::vector<PeerStep> peers) {
+                             PeerRounds peers) {
   TROUPE_TRY(auto step, make_train_step(network));
   Cluster cluster = options.cluster;
   cluster.threads = threads;
@@ -77,18 +58,12 @@ Expected<BenchRow> time_step(const TrainNetwork& network, int threads, const Ben
   TROUPE_TRY(row.details["params_sha256"], digest(*step, session));
 
   std::vector<double> ours;
-  std::vector<std::vector<double>> theirs(peers.size());
   for (int round = 0; round < options.rounds; ++round) {
     TROUPE_TRY(const double ms, time_round(compiled, *step));
     ours.push_back(ms);
-    for (std::size_t i = 0; i < peers.size(); ++i) {
-      TROUPE_TRY(const PeerScript::Round timed, peers[i].script.round(kSecondsPerRound));
-      theirs[i].push_back(timed.ms);
-    }
+    TROUPE_TRY(peers.take(kSecondsPerRound));
   }
-  row.value = median(ours);
-  row.details["rounds"] = text_of(ours);
-  compare(row, ours, peers, theirs);
+  peers.compare(row, ours, [](const PeerScript::Round& round, double) { return round.ms; });
   TROUPE_TRY(session.try_close());
   return row;
 }
@@ -166,7 +141,7 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
     for (int threads : options.threads) {
       if (!wanted(options, fmt::format("train.{}.t{}", network.name, threads))) continue;
       TROUPE_TRY(auto peers, peers_of(network, threads));
-      TROUPE_TRY(BenchRow row, time_step(network, threads, options, std::move(peers)));
+      TROUPE_TRY(BenchRow row, time_step(network, threads, options, PeerRounds(std::move(peers))));
       rows.push_back(std::move(row));
     }
   }

@@ -1,0 +1,33 @@
+// A row beside its peers, measured in turns: what else a machine does meanwhile is done to all.
+#pragma once
+
+#include <vector>
+
+#include "troupe/apps/bench/peer_script.hpp"
+#include "troupe/apps/bench/rows.hpp"
+#include "troupe/core/function_ref.hpp"
+
+namespace troupe {
+
+// The peers of a row, which take a round each after each one of ours.
+class PeerRounds {
+ public:
+  PeerRounds() = default;  // nobody
+  explicit PeerRounds(std::vector<PeerStep> peers)
+      : peers_(std::move(peers)), rounds_(peers_.size()) {}
+
+  Status take(double seconds);
+
+  // Of a peer's round, in the unit of the row; `units` as in PeerStep.
+  using Figure = FunctionRef<double(const PeerScript::Round&, double units)>;
+  // Puts the fastest of them beside `ours`, a figure for each round taken, whose median is the
+  // row's value: the ratio is the median of those of the rounds. Of all of them the rounds are in
+  // the row's details.
+  void compare(BenchRow& row, const std::vector<double>& ours, Figure figure) const;
+
+ private:
+  std::vector<PeerStep> peers_;
+  std::vector<std::vector<PeerScript::Round>> rounds_;  // of each
+};
+
+}  // namespace troupe
