@@ -36,8 +36,8 @@ void enqueue_inline(caf::actor_system& system, caf::abstract_actor& to, caf::mai
 // here, before this returns, and so do those of the actors named above that it sends to, and so
 // on; whoever is busy, or has another name, gets its message from CAF's own threads. Of what waits
 // behind that message only a device's are handled here, too: they are work to pass on to lanes.
-// Messages keep their order either way. Not from a thread that must not block on `to` (holding a lock that its
-// behavior takes). Within such a call it only adds to what the outer one runs.
+// Messages keep their order either way. Not from a thread that must not block on `to` (holding a
+// lock that its behavior takes). Within such a call it only adds to what the outer one runs.
 template <class Actor, class Message>
 void send_inline(const Actor& to, Message message) {
   using Signatures = typename Actor::signatures;

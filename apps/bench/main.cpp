@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "troupe/apps/bench/channel_bench.hpp"
 #include "troupe/apps/bench/executor_bench.hpp"
@@ -33,35 +34,33 @@ Expected<std::vector<BenchRow>> channel_rows(const BenchOptions& options) {
   return rows;
 }
 
-// On one device.
-Expected<std::vector<BenchRow>> rows_of_one_device(const BenchOptions& options) {
+using OnOneDevice = Expected<std::vector<ExecutorRow>> (*)(Device&, const ExecutorBench&);
+
+template <OnOneDevice measure>
+Expected<std::vector<BenchRow>> on_one_device(const BenchOptions& options) {
   ExecutorBench bench;
   bench.rounds = options.rounds;
   bench.only = options.only;
   auto device = make_inline_device(DeviceName{"worker", 0, "CPU", 0});
+  TROUPE_TRY(auto measured, measure(*device, bench));
   std::vector<BenchRow> rows;
-  for (auto* group : {bench_executor, bench_loops}) {
-    TROUPE_TRY(auto measured, group(*device, bench));
-    for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
-  }
+  for (const ExecutorRow& row : measured) rows.push_back({row.name, row.value, row.unit});
   return rows;
 }
 
 using Rows = Expected<std::vector<BenchRow>> (*)(const BenchOptions&);
 
-// Measures a loop anew, a round of ours and of each of TensorFlow's modes in turn.
-Status in_turns(const TensorflowPeer& peer, const BenchOptions& options, Rows measure,
-                bool two_devices, BenchRow& row) {
+// A loop: rounds of ours and of each of TensorFlow's modes in turn.
+Status in_turns(const TensorflowPeer& peer, BenchOptions options, Rows measure, bool two_devices,
+                BenchRow& row) {
   constexpr std::string_view kLoops = "executor.loop.";
-  if (!row.name.starts_with(kLoops)) return ok_status();
   TROUPE_TRY(auto loops, peer.loop(std::string_view(row.name).substr(kLoops.size()), two_devices));
   PeerRounds peers(std::move(loops));
-  BenchOptions once = options;
-  once.only = row.name;
-  once.rounds = 1;
+  const int rounds = std::exchange(options.rounds, 1);
+  options.only = row.name;
   std::vector<double> ours;
-  for (int round = 0; round < options.rounds; ++round) {
-    TROUPE_TRY(const auto measured, measure(once));
+  for (int round = 0; round < rounds; ++round) {
+    TROUPE_TRY(const auto measured, measure(options));
     for (const BenchRow& mine : measured)
       if (mine.name == row.name) ours.push_back(mine.value);
     TROUPE_TRY(peers.take(0.2));
@@ -73,13 +72,15 @@ Status in_turns(const TensorflowPeer& peer, const BenchOptions& options, Rows me
 
 Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
   std::optional<TensorflowPeer> peer;
+  BenchOptions first = options;
   if (options.peer == "tensorflow") {
     TROUPE_TRY(peer, TensorflowPeer::find());
+    first.rounds = 1;  // which tells what loops there are; those that count come in turns
   }
-  std::vector<BenchRow> rows;
-  for (Rows measure : {Rows{rows_of_one_device}, Rows{bench_spread_loops}}) {
-    TROUPE_TRY(auto measured, measure(options));
-    for (BenchRow& row : measured) {
+  TROUPE_TRY(auto rows, on_one_device<bench_executor>(options));
+  for (Rows measure : {Rows{on_one_device<bench_loops>}, Rows{bench_spread_loops}}) {
+    TROUPE_TRY(auto loops, measure(first));
+    for (BenchRow& row : loops) {
       if (peer) TROUPE_TRY(in_turns(*peer, options, measure, measure == bench_spread_loops, row));
       rows.push_back(std::move(row));
     }

@@ -74,28 +74,36 @@ TEST_CASE("a library that tells MKL to take its fast path is made with a C compi
 
 namespace {
 
-// As much of PyTorch as the script asks for.
-constexpr const char* kTorch = R"(
+// A module of Python of that name, version 9.9, in which everything is there and does nothing.
+std::string python_module(const std::string& name, const std::string& more = "") {
+  return R"(
 import sys, types
 class Any:
     def __init__(self, *a, **k): pass
-    def __call__(self, *a, **k): return self
+    def __call__(self, *a, **k): return sum(range(2000)) and self
     def __getattr__(self, name): return Any()
+    def __getitem__(self, i): return Any()
+    def __iter__(self): return iter((Any(), Any()))
+    def __enter__(self): return self
+    def __exit__(self, *a): return False
 class Module(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"): raise AttributeError(name)
         return Any()
-me = Module("torch")
-me.__version__ = "9.9"
+me = Module(")" +
+         name + "\")\nme.__version__ = \"9.9\"\nsys.modules[\"" + name + "\"] = me\n" + more;
+}
+
+// As much of PyTorch as the script asks for.
+const std::string kTorch = python_module("torch", R"(
 me.nn = Module("torch.nn")
 me.nn.functional = Module("torch.nn.functional")
 me.backends = types.SimpleNamespace(mkl=types.SimpleNamespace(is_available=lambda: True))
 me.__path__ = []
 me.__file__ = __file__
-sys.modules["torch"] = me
 sys.modules["torch.nn"] = me.nn
 sys.modules["torch.nn.functional"] = me.nn.functional
-)";
+)");
 
 std::vector<nlohmann::json> lines_of(const Ended& ended) {
   std::istringstream text(ended.out);
@@ -162,26 +170,6 @@ int check_beside_the_fastest(const nlohmann::json& row) {
   return peers;
 }
 
-// As much of TensorFlow as the script asks for.
-constexpr const char* kTensorflow = R"(
-import sys, types
-class Any:
-    def __init__(self, *a, **k): pass
-    def __call__(self, *a, **k): return sum(range(2000)) and self
-    def __getattr__(self, name): return Any()
-    def __getitem__(self, i): return Any()
-    def __iter__(self): return iter((Any(), Any()))
-    def __enter__(self): return self
-    def __exit__(self, *a): return False
-class Module(types.ModuleType):
-    def __getattr__(self, name):
-        if name.startswith("__"): raise AttributeError(name)
-        return Any()
-me = Module("tensorflow")
-me.__version__ = "9.9"
-sys.modules["tensorflow"] = me
-)";
-
 }  // namespace
 
 TEST_CASE("a training step stands beside the fastest peer [slow]") {
@@ -198,7 +186,7 @@ TEST_CASE("a training step stands beside the fastest peer [slow]") {
 
 TEST_CASE("a step and a loop stand beside the fastest mode of a peer, in turns") {
   TemporaryDir dir;
-  dir.write("tensorflow.py", kTensorflow);
+  dir.write("tensorflow.py", python_module("tensorflow"));
   for (const char* row : {"step --only step.local.p50", "executor --only executor.loop.count"}) {
     CAPTURE(row);
     Ended ended = shell_command("PYTHONPATH=" + dir.path() + " " + troupe_program() + " bench " +
