@@ -78,7 +78,9 @@ Expected<Output> GraphBuilder::capture(const Output& value) {
   } else {
     TROUPE_TRY(op, registry_.lookup(kArgumentOp));
     node.op = kArgumentOp;
-    node.attrs = {{"T", value.dtype()}, {"shape", value.shape()}};
+    // Who moves the node with this body to a gradient function may know less of shapes.
+    if (value.graph().is_tape()) node.out_shapes = {PartialShape::unknown()};
+    node.attrs = {{"T", value.dtype()}, {"shape", node.out_shapes[0]}};
   }
   if (!valid_node_name(node.name)) node.name = "arguments/value";
   TROUPE_TRY(Op made, append(*op, std::move(node), {}));

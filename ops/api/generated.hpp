@@ -336,6 +336,10 @@ Output elu_grad(Output dy, Output y, Site site = Site::here());
 // full; cancelled once it is closed.
 Op enqueue(Output handle, const std::vector<Output>& values, Site site = Site::here());
 
+// EnsureShape: y = x; fails the run where x has another shape than `shape`, of which dimensions may
+// be unknown. When the graph is built, y is known to have it.
+Output ensure_shape(Output x, PartialShape shape, Site site = Site::here());
+
 // Equal: y = a == b; a NaN equals nothing. The inputs broadcast.
 Output equal(Output a, Output b, Site site = Site::here());
 
@@ -573,7 +577,7 @@ struct LstmSequenceOutputs {
 };
 // LstmSequence: LstmCell over x [steps,batch,4 hidden], from the state h0 and c0 [batch,hidden]:
 // each step's r is the product of the h before it and r [hidden,4 hidden]. The outputs are those of
-// all steps.
+// all steps. With steps = -1 as many as x has.
 LstmSequenceOutputs lstm_sequence(Output x, Output h0, Output c0, Output r, std::int64_t steps,
     Site site = Site::here());
 

@@ -11,6 +11,11 @@ Output number(GraphBuilder& g, std::int64_t value) {
   return g.add("Const", {}, {{"T", DType::i64}, {"value", Tensor::scalar(value)}});
 }
 
+// Where nodes beside x are added: a body that is open, or the body that is differentiated.
+GraphBuilder& builder_of(const Output& x) {
+  return x.graph().is_tape() ? x.graph() : x.graph().root();
+}
+
 // The first dimension of all of them, as far as it is known. Throws where they differ.
 std::int64_t known_length(const std::vector<Output>& xs, const Site& site) {
   std::int64_t length = PartialShape::kUnknown;
@@ -41,15 +46,15 @@ Output length_of(const std::vector<Output>& xs, const std::vector<Output>& lists
                  const Site& site) {
   Output length = list_length(lists[0], site);
   if (xs.size() == 1 || all_known(xs)) return length;
+  GraphBuilder& g = builder_of(length);
   std::vector<Op> equal;
   for (std::size_t k = 1; k < lists.size(); ++k) {
-    GraphBuilder& g = length.graph().root();
     Output same = g.add("Equal", {length, list_length(lists[k], site)}, {}, site);
     NodeSpec check{.op = "Assert", .inputs = {same}, .site = site};
     check.attrs = {{"message", std::string("scan: the tensors have different numbers of slices")}};
     equal.push_back(g.add(std::move(check)));
   }
-  auto checked = length.graph().root().with_control(std::move(equal));
+  auto checked = g.with_control(std::move(equal));
   return identity(length, site);
 }
 
@@ -64,7 +69,7 @@ detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Ou
                                  " shapes for a state of " + std::to_string(state.size()))
                     .at(site));
   const std::int64_t length = known_length(xs, site);
-  GraphBuilder& g = xs[0].graph().root();
+  GraphBuilder& g = builder_of(xs[0]);
   std::vector<Output> lists;
   for (const Output& x : xs) lists.push_back(list_unstack(x, site));
   const Output n = length_of(xs, lists, site);

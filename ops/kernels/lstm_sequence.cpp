@@ -2,6 +2,8 @@
 // each keeps its part of the recurrent matrix, packed once, in its own cache.
 #include "troupe/devices/chunks.hpp"
 #include "troupe/graph/gradients.hpp"
+#include "troupe/graph/slicing.hpp"
+#include "troupe/ops/api/scan.hpp"
 #include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/lstm.hpp"
 #include "troupe/ops/kernels/packed_product.hpp"
@@ -12,6 +14,8 @@ using namespace troupe;
 
 namespace {
 
+constexpr std::int64_t kAnySteps = -1;  // as many as there are in a run
+
 // What the arguments say of the sizes, together.
 struct SequenceShapes {
   std::int64_t time;
@@ -19,6 +23,7 @@ struct SequenceShapes {
 
   static Expected<SequenceShapes> of(const InferenceContext& c) {
     const std::int64_t steps = c.int_attr("steps");
+    if (steps == kAnySteps) return SequenceShapes{PartialShape::kUnknown};
     if (steps < 1) return invalid_argument("a sequence has at least one step");
     return SequenceShapes{steps};
   }
@@ -36,6 +41,7 @@ struct SequenceShapes {
     const bool has_gates = of == &SequenceShapes::gates || of == &SequenceShapes::weights;
     if (has_gates && shape.known(last) && shape[last] % 4 != 0)
       return invalid_argument("gates " + shape.text() + " are not four of each unit");
+    if (shape.rank() == 3 && shape.known(0)) time = shape[0];
     if (shape.known(last)) hidden = has_gates ? shape[last] / 4 : shape[last];
     if (of == &SequenceShapes::weights) {
       if (shape.known(0)) hidden = shape[0];
@@ -131,6 +137,61 @@ struct Unrolled {
   }
 };
 
+// The same as loops, for any number of steps.
+struct Looped {
+  static Output product(Output a, Output b, bool transpose_a, bool transpose_b) {
+    return a.graph().add("MatMul", {a, b},
+                         {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+  }
+  // Of a state: a body that is differentiated may know less of it later.
+  static LoopOptions any_shapes() { return {.shapes = {2, PartialShape::unknown()}}; }
+  static Output reversed(Output x) {
+    return x.graph().add("Reverse", {x}, {{"axes", std::vector<std::int64_t>{0}}});
+  }
+  // The state before each step.
+  static Output before(Output first, Output all) {
+    GraphBuilder& g = all.graph();
+    const Output row = g.add("ExpandDims", {first}, {{"axis", std::int64_t{0}}});
+    const Output both = g.add("Concat", {row, all}, {{"axis", std::int64_t{0}}});
+    return both[range(std::nullopt, -1)];
+  }
+  // All steps below each other.
+  static Output rows(Output x) {
+    GraphBuilder& g = x.graph();
+    const Output shape = g.add("Shape", {x});
+    const Output last = shape[range(-1, std::nullopt)];
+    const Output wanted = g.add("Concat", {i64_const(g, {-1}), last}, {{"axis", std::int64_t{0}}});
+    return g.add("Reshape", {x, wanted});
+  }
+
+  static std::vector<Output> forward(const std::vector<Output>& x) {
+    const auto step = [&](const std::vector<Output>& state, const std::vector<Output>& part) {
+      const Output r = product(state[0], x[3], false, false);
+      const Op cell =
+          part[0].graph().add(NodeSpec{.op = "LstmCell", .inputs = {part[0], r, state[1]}});
+      return detail::Scanned{{cell.output(0), cell.output(1)}, cell.outputs()};
+    };
+    return detail::scan({x[0]}, {x[1], x[2]}, 3, step, any_shapes(), {}).stacked;
+  }
+
+  static std::vector<Output> backward(const std::vector<Output>& x) {
+    std::vector<Output> parts{x[0], x[1], x[2], before(x[6], x[4]), x[4]};
+    for (Output& part : parts) part = reversed(part);
+    const auto step = [&](const std::vector<Output>& state, const std::vector<Output>& part) {
+      const Op cell = part[0].graph().add(NodeSpec{
+          .op = "LstmCellGrad",
+          .inputs = {plus(part[0], state[0]), plus(part[1], state[1]), part[2], part[3], part[4]}});
+      const Output slopes = cell.output(0);
+      return detail::Scanned{{product(slopes, x[7], false, true), cell.output(1)}, {slopes}};
+    };
+    const Output zero = x[5].graph().add("ZerosLike", {x[5]});
+    const auto made = detail::scan(parts, {zero, zero}, 1, step, any_shapes(), {});
+    const Output dx = reversed(made.stacked[0]);
+    return {dx, made.state[0], made.state[1],
+            product(rows(before(x[5], x[3])), rows(dx), true, false)};
+  }
+};
+
 std::vector<Output> gradients_of(std::vector<Output> ys, GradContext& c) {
   auto made = gradients(ys, c.x, c.dy, c.x);
   if (!made.ok()) throw Error(made.status());
@@ -142,7 +203,8 @@ std::vector<Output> gradients_of(std::vector<Output> ys, GradContext& c) {
 std::vector<Output> sequence_grad(GradContext& c) {
   const std::int64_t steps = c.int_attr("steps");
   if (c.g.node(c.dy[2].node()).op != "ZerosLike")
-    return gradients_of(Unrolled{c.g, steps}.forward(c.x), c);
+    return gradients_of(
+        steps == kAnySteps ? Looped::forward(c.x) : Unrolled{c.g, steps}.forward(c.x), c);
   return c.g
       .add(NodeSpec{.op = "LstmSequenceGrad",
                     .inputs = {c.dy[0], c.dy[1], c.y[2], c.y[0], c.y[1], c.x[1], c.x[2], c.x[3]},
@@ -151,7 +213,9 @@ std::vector<Output> sequence_grad(GradContext& c) {
 }
 
 std::vector<Output> sequence_grad_grad(GradContext& c) {
-  return gradients_of(Unrolled{c.g, c.int_attr("steps")}.backward(c.x), c);
+  const std::int64_t steps = c.int_attr("steps");
+  return gradients_of(
+      steps == kAnySteps ? Looped::backward(c.x) : Unrolled{c.g, steps}.backward(c.x), c);
 }
 
 // Ranges of units of which a step's product is at least 8 MFLOP: lanes meet at each step. A power
@@ -208,7 +272,8 @@ Expected<Sizes> sizes_of(const KernelContext& c, std::string_view op, std::int64
                          std::initializer_list<int> sequences, std::initializer_list<int> states,
                          int weights) {
   const Shape& g = c.input(gates).shape();
-  if (g.rank() != 3 || g[0] != steps || g[2] % 4 != 0) return wrong_shapes(c, op);
+  const bool of_length = g.rank() == 3 && (steps == kAnySteps || g[0] == steps);
+  if (!of_length || g[2] % 4 != 0) return wrong_shapes(c, op);
   const Sizes s{g[0], g[1], g[2] / 4};
   bool fit = c.input(weights).shape() == Shape{s.hidden, 4 * s.hidden};
   for (int i : sequences) fit = fit && c.input(i).shape() == Shape{s.steps, s.batch, s.hidden};
@@ -309,7 +374,10 @@ class LstmSequenceGrad final : public Kernel {
     TROUPE_TRY(Tensor dr, c.allocate(dtype_of<T>, c.input(7).shape()));
     if (s.gates() > 0)
       TROUPE_TRY(run(c, s, dx.mutable_data<T>(), dh0.mutable_data<T>(), dc0.mutable_data<T>()));
-    TROUPE_TRY(weight_gradient(c, s, dx.data<T>(), dr.mutable_data<T>()));
+    if (s.steps > 0)
+      TROUPE_TRY(weight_gradient(c, s, dx.data<T>(), dr.mutable_data<T>()));
+    else
+      std::fill_n(dr.mutable_data<T>(), dr.elements(), T(0));
     c.set_output(0, std::move(dx));
     c.set_output(1, std::move(dh0));
     c.set_output(2, std::move(dc0));
@@ -333,6 +401,7 @@ class LstmSequenceGrad final : public Kernel {
         return ok_status();
       }));
     }
+    if (s.steps == 0) return ok_status();
     return parallel_chunks(c, part_count, [&](std::int64_t k) {
       return send_back(parts[std::size_t(k)], pieces, dx, dh);
     });
@@ -415,7 +484,7 @@ TROUPE_OPS(lstm_sequence) {
          .contraction = true,
          .doc = "LstmCell over x [steps,batch,4 hidden], from the state h0 and c0 [batch,hidden]: "
                 "each step's r is the product of the h before it and r [hidden,4 hidden]. The "
-                "outputs are those of all steps."})
+                "outputs are those of all steps. With steps = -1 as many as x has."})
       .cpu(float_kernel<LstmSequence>);
   r.add({.name = "LstmSequenceGrad",
          .in = {"dh", "dnext", "gates", "h", "next", "h0", "c0", "r"},

@@ -32,7 +32,8 @@ const AddCases steps([] {
 const AddCases sequences([] {
   const Tensor h0 = any({2, 3}), c0 = any({2, 3}, -0.5, 1.5), r = any({3, 12});
   const Tensor states = any({4, 2, 3}), gates = any({4, 2, 12}, 0.1, 0.9);
-  const AttrMap four{{"steps", std::int64_t{4}}};
+  const AttrMap four{{"steps", std::int64_t{4}}}, any_number{{"steps", std::int64_t{-1}}};
+  const auto none = [](Shape shape) { return Tensor::zeros(DType::f64, shape).value(); };
   return Cases{
       {.op = "LstmSequence",
        .inputs = {any({4, 2, 12}, -2, 2), h0, c0, r},
@@ -45,6 +46,8 @@ const AddCases sequences([] {
       {.op = "LstmSequence",
        .inputs = {any({4, 0, 12}), any({0, 3}), any({0, 3}), r},
        .attrs = four},
+      {.op = "LstmSequence", .inputs = {any({4, 2, 12}), h0, c0, r}, .attrs = any_number},
+      {.op = "LstmSequence", .inputs = {any({0, 2, 12}), h0, c0, r}, .attrs = any_number},
       {.op = "LstmSequence", .inputs = {any({3, 2, 12}), h0, c0, r}, .attrs = four, .error = "3"},
       {.op = "LstmSequence",
        .inputs = {any({4, 2, 12}), h0, c0, any({3, 8})},
@@ -59,6 +62,14 @@ const AddCases sequences([] {
                   c0, r},
        .attrs = four,
        .differentiate = {0, 1, 2, 3, 4, 5, 6, 7}},
+      {.op = "LstmSequenceGrad",
+       .inputs = {states, states, gates, states, states, h0, c0, r},
+       .attrs = any_number},
+      {.op = "LstmSequenceGrad",
+       .inputs = {any({0, 2, 3}), any({0, 2, 3}), any({0, 2, 12}), any({0, 2, 3}), any({0, 2, 3}),
+                  h0, c0, r},
+       .attrs = any_number,
+       .want = {any({0, 2, 12}), none({2, 3}), none({2, 3}), none({3, 12})}},
       {.op = "LstmSequenceGrad",
        .inputs = {states, states, gates, states, states, h0, c0, any({3, 3})},
        .attrs = four,
