@@ -4,6 +4,7 @@
 #include "troupe/ops/api/constant.hpp"
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/api/operators.hpp"
+#include "troupe/ops/api/scan.hpp"
 #include "troupe/ops/nn/initial.hpp"
 #include "troupe/ops/nn/shapes.hpp"
 
@@ -22,9 +23,16 @@ Output zero_rows(Output x, std::int64_t hidden, DType dtype, const Site& site) {
   return fill(dims, constant(g, value_or_throw(scalar_of(dtype, std::int64_t{0})), site), site);
 }
 
+std::int64_t time_of(Output sequence) { return sequence.shape()[0]; }
+
 template <class Cell>
-typename Cell::Sequence unroll(const Cell& cell, Output input_parts, std::int64_t time,
-                               typename Cell::State state, const Site& site) {
+typename Cell::Sequence unroll(const Cell& cell, Output input_parts, typename Cell::State state,
+                               const Site& site) {
+  const std::int64_t time = time_of(input_parts);
+  if (time < 1)
+    throw Error(invalid_argument("an unrolled sequence has a known number of steps, at least 1; "
+                                 "over_time = loop goes through any number")
+                    .at(site));
   std::vector<Output> h;
   for (const Output& part : unpack(input_parts, time, {}, site)) {
     state = cell.step(part, state, site);
@@ -33,7 +41,58 @@ typename Cell::Sequence unroll(const Cell& cell, Output input_parts, std::int64_
   return {pack(h, {}, site), state};
 }
 
-Output last_of(Output sequence, const Site& site) { return sequence[Index(-1, site)]; }
+std::vector<Output> values_of(const LstmCell::State& state) { return {state.h, state.c}; }
+std::vector<Output> values_of(const GruCell::State& state) { return {state.h}; }
+LstmCell::State state_of(const LstmCell&, const std::vector<Output>& v) { return {v[0], v[1]}; }
+GruCell::State state_of(const GruCell&, const std::vector<Output>& v) { return {v[0]}; }
+
+std::string typed(DType dtype, const PartialShape& shape) {
+  return std::string(dtype_name(dtype)) + shape.text();
+}
+
+// Throws Error unless these can be a state of the sequence.
+void check_state(Output input_parts, const std::vector<Output>& state, std::int64_t hidden,
+                 const Site& site) {
+  const PartialShape wanted{input_parts.shape()[1], hidden};
+  const DType dtype = input_parts.dtype();
+  for (const Output& value : state) {
+    if (!value.empty() && value.dtype() == dtype && PartialShape::merge(value.shape(), wanted).ok())
+      continue;
+    const std::string is = value.empty() ? "empty" : typed(value.dtype(), value.shape());
+    throw Error(
+        invalid_argument("a state of the sequence is " + typed(dtype, wanted) + ", not " + is)
+            .at(site));
+  }
+}
+
+// In each step: the batch is known where those of the sequence and of the first state are.
+PartialShape state_shape(Output input_parts, Output first, std::int64_t hidden) {
+  const bool known = first.shape().known_rank() && first.shape().known(0);
+  return {known ? input_parts.shape()[1] : PartialShape::kUnknown, hidden};
+}
+
+template <class Cell>
+typename Cell::Sequence loop(const Cell& cell, std::int64_t hidden, Output input_parts,
+                             const typename Cell::State& first, const Site& site) {
+  const std::vector<Output> values = values_of(first);
+  const PartialShape shape = state_shape(input_parts, values[0], hidden);
+  auto [last, h] = scan(
+      input_parts, values,
+      [&](const std::vector<Output>& before, Output part) {
+        const auto state = cell.step(part, state_of(cell, before), site);
+        return std::pair{values_of(state), state.h};
+      },
+      {.shapes = {values.size(), shape}}, site);
+  return {h, state_of(cell, last)};
+}
+
+// The last of the states of a sequence; `first` of one that may have no steps.
+Output last_of(Output sequence, Output first, const Site& site) {
+  if (time_of(sequence) < 1)
+    sequence = concat({expand_dims(first, 0, site), sequence[range(-1, std::nullopt, 1, site)]},
+                      {.axis = 0}, site);
+  return sequence[Index(-1, site)];
+}
 
 // 0 but for the second of four quarters.
 Tensor lstm_bias(std::int64_t hidden, double forget, DType dtype) {
@@ -80,12 +139,15 @@ LstmCell::State LstmCell::step(Output input_part, const State& state, const Site
   return {y.h, y.next};
 }
 
-LstmCell::Sequence LstmCell::steps(Output input_parts, std::int64_t time, const State& first,
-                                   const Site& site) const {
-  if (over_time_ == OverTime::unrolled) return unroll(*this, input_parts, time, first, site);
+LstmCell::Sequence LstmCell::steps(Output input_parts, const State& first, const Site& site) const {
+  check_state(input_parts, values_of(first), hidden_, site);
+  if (over_time_ == OverTime::loop) return loop(*this, hidden_, input_parts, first, site);
+  if (over_time_ == OverTime::unrolled) return unroll(*this, input_parts, first, site);
   auto inside = scope().enter();
-  const LstmSequenceOutputs y = lstm_sequence(input_parts, first.h, first.c, r_, time, site);
-  return {y.h, {last_of(y.h, site), last_of(y.next, site)}};
+  const std::int64_t time = time_of(input_parts);
+  const LstmSequenceOutputs y =
+      lstm_sequence(input_parts, first.h, first.c, r_, time < 1 ? -1 : time, site);
+  return {y.h, {last_of(y.h, first.h, site), last_of(y.next, first.c, site)}};
 }
 
 LstmCell::State LstmCell::operator()(Output x, const State& state, Site site) const {
@@ -100,7 +162,7 @@ LstmCell::State LstmCell::zero_state(Output x, Site site) const {
 
 GruCell::GruCell(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
                  const RecurrentOptions& options, Site site)
-    : Module(parent, name), hidden_(hidden) {
+    : Module(parent, name), hidden_(hidden), over_time_(options.over_time) {
   check_recurrent("GRU", in, hidden, options.dtype, site);
   auto inside = scope().enter();
   const auto weights = [&](std::int64_t rows) {
@@ -125,9 +187,12 @@ GruCell::State GruCell::step(Output input_part, const State& state, const Site& 
   return {add(fresh, mul(keep, sub(state.h, fresh, site), site), site)};
 }
 
-GruCell::Sequence GruCell::steps(Output input_parts, std::int64_t time, const State& first,
-                                 const Site& site) const {
-  return unroll(*this, input_parts, time, first, site);
+GruCell::Sequence GruCell::steps(Output input_parts, const State& first, const Site& site) const {
+  check_state(input_parts, values_of(first), hidden_, site);
+  const bool in_loop =
+      over_time_ == OverTime::fused ? time_of(input_parts) < 1 : over_time_ == OverTime::loop;
+  return in_loop ? loop(*this, hidden_, input_parts, first, site)
+                 : unroll(*this, input_parts, first, site);
 }
 
 GruCell::State GruCell::operator()(Output x, const State& state, Site site) const {
@@ -151,9 +216,7 @@ typename Recurrent<Cell>::Sequence Recurrent<Cell>::operator()(Output x, const S
   if (!x.shape().known_rank() || x.shape().rank() != 3)
     throw Error(
         invalid_argument("a sequence is [time, batch, in], not " + x.shape().text()).at(site));
-  const std::int64_t time = known_dimension(x, 0, "the time", site);
-  if (time < 1) throw Error(invalid_argument("a sequence has at least one step").at(site));
-  return cell_.steps(cell_.input_part(x, site), time, first, site);
+  return cell_.steps(cell_.input_part(x, site), first, site);
 }
 
 template <class Cell>

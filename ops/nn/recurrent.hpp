@@ -2,7 +2,8 @@
 //
 // A cell is one step of time. Its matrices hold all gates side by side, so that a step is one
 // product with the input and one with the state; a layer makes the first for all steps at once.
-// The steps of a sequence are one node, or unrolled: one part of the graph for each.
+// The steps of a sequence are one node, or a part of the graph for each, or a loop. How many there
+// are may be known only in a run: as many as its tensor has, none among them.
 #pragma once
 
 #include <vector>
@@ -11,10 +12,11 @@
 
 namespace troupe::nn {
 
-// How a layer goes through a sequence. Both compute the same, up to rounding.
+// How a layer goes through a sequence. All compute the same, up to rounding.
 enum class OverTime {
-  fused,     // one node for all steps, where there is one: of an LSTM
-  unrolled,  // a part of the graph for each step
+  fused,     // one node for all steps, of an LSTM; a GRU is unrolled, or a loop of unknown time
+  unrolled,  // a part of the graph for each step: their number is known, and at least 1
+  loop,      // a loop over the steps (scan)
 };
 
 struct RecurrentOptions {
@@ -44,10 +46,10 @@ class LstmCell : public Module {
   // Zeros for the batch of x [..., batch, in].
   State zero_state(Output x, Site site = Site::here()) const;
 
-  // x W + b for x [..., in], and the step, or all `time` steps, that follow.
+  // x W + b for x [..., in], and the step, or all steps of [time, batch, 4 hidden], that follow.
   Output input_part(Output x, const Site& site) const;
   State step(Output input_part, const State& state, const Site& site) const;
-  Sequence steps(Output input_parts, std::int64_t time, const State& first, const Site& site) const;
+  Sequence steps(Output input_parts, const State& first, const Site& site) const;
 
  private:
   std::int64_t hidden_;
@@ -76,10 +78,11 @@ class GruCell : public Module {
 
   Output input_part(Output x, const Site& site) const;
   State step(Output input_part, const State& state, const Site& site) const;
-  Sequence steps(Output input_parts, std::int64_t time, const State& first, const Site& site) const;
+  Sequence steps(Output input_parts, const State& first, const Site& site) const;
 
  private:
   std::int64_t hidden_;
+  OverTime over_time_;
   Variable w_, r_, b_, c_;
 };
 
@@ -96,8 +99,8 @@ class Recurrent : public Module {
   Recurrent(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
             const RecurrentOptions& options = {}, Site site = Site::here());
 
-  // x [time, batch, in]; `time` must be known and at least 1. From a state of zeros, or from
-  // `first`.
+  // x [time, batch, in], where time and batch may be unknown (-1). From a state of zeros, or from
+  // `first`, which is also the last one of no steps.
   Sequence operator()(Output x, Site site = Site::here()) const;
   Sequence operator()(Output x, const State& first, Site site = Site::here()) const;
   // The same of a list in the order of time, each [batch, in].

@@ -203,17 +203,20 @@ TEST_CASE("a sequence of unknown batch, a list of steps and single steps give th
   Subject<nn::Lstm> s(std::int64_t{3}, std::int64_t{2}, nn::RecurrentOptions{.dtype = kF64});
   const Tensor value = tensor({4, 2, 3}, draw(1, 24));
   Output x = constant(s.g, value), open = placeholder<double>(s.g, {4, -1, 3});
-  const auto whole = s.layer(x), unknown = s.layer(open);
+  Output any = placeholder<double>(s.g, {-1, -1, 3});
+  const auto whole = s.layer(x), unknown = s.layer(open), of_any = s.layer(any);
   const auto listed = s.layer(unpack(x, 4));
   nn::LstmCell::State state = s.layer.cell().zero_state(x);
   for (Output step : unpack(x, 4)) state = s.layer.cell()(step, state);
   auto got = s.run.run({whole.h, unknown.h, pack(listed.h), whole.last.h, listed.last.h, state.h,
-                        whole.last.c, state.c},
-                       {}, {{open.node(), value}});
+                        whole.last.c, state.c, of_any.h, of_any.last.h, of_any.last.c},
+                       {}, {{open.node(), value}, {any.node(), value}});
   CHECK(unknown.h.shape() == PartialShape{4, -1, 2});
   for (std::size_t i : {1, 2}) CHECK(Tensor::same(got[0], got[i]));
   for (std::size_t i : {4, 5}) CHECK(Tensor::same(got[3], got[i]));
   CHECK(Tensor::same(got[6], got[7]));
+  CHECK(of_any.h.shape() == PartialShape{-1, -1, 2});
+  for (std::size_t i : {0, 3, 6}) CHECK(Tensor::same(got[8 + i / 3], got[i]));
 }
 
 TEST_CASE("a sequence goes on from the state in which another ended") {
@@ -249,11 +252,14 @@ TEST_CASE("a last dimension of another size is refused, not stretched") {
   CHECK(norm(open).shape() == PartialShape{2, 5});
 }
 
-TEST_CASE("a sequence of unknown length or rank is refused where it is used") {
+TEST_CASE("a sequence of unknown rank, or unrolled of unknown length, is refused") {
   Graph g;
   Root root{g.scope("net")};
   nn::Lstm lstm{root, "lstm", 3, 2};
-  CHECK_THROWS_AS(lstm(placeholder<float>(g, {-1, 2, 3})), Error);
+  nn::Gru unrolled{root, "unrolled", 3, 2, {.over_time = nn::OverTime::unrolled}};
+  CHECK_THROWS_AS(unrolled(placeholder<float>(g, {-1, 2, 3})), Error);
+  CHECK_THROWS_AS(unrolled(placeholder<float>(g, {0, 2, 3})), Error);
+  CHECK_THROWS_AS(lstm(placeholder<float>(g, PartialShape::unknown())), Error);
   CHECK_THROWS_AS(lstm(placeholder<float>(g, {2, 3})), Error);
   CHECK_THROWS_AS(lstm(std::vector<Output>{}), Error);
   CHECK_THROWS_AS((nn::Lstm{root, "none", 0, 2}), Error);
