@@ -26,7 +26,8 @@ class CharLstm : public nn::Module {
   };
   CharLstm(Scope scope, const Options& options);
 
-  // Of the numbers of characters, i64 [time, batch], where time is known.
+  // Of the numbers of characters, i64 [time, batch]; time is known, unless layers go through it in
+  // one node or a loop.
   Guess operator()(Output characters) const;  // from the beginning of a text
   Guess operator()(Output characters, const State& first) const;
   std::vector<std::int64_t> layer_units() const {

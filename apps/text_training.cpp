@@ -37,8 +37,8 @@ Output losses(const CharLstm& model, Output x, Output y) {
   return softmax_cross_entropy(model(by_time(x)).logits, reshape(by_time(y), {-1}));
 }
 
-CharLstm::Options sizes(const Text& text) {
-  return {.characters = text.vocabulary.size(), .dropout = 0.2};
+CharLstm::Options network(const Text& text, const TrainOptions& options) {
+  return {.characters = text.vocabulary.size(), .dropout = 0.2, .over_time = options.over_time};
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ Expected<TextTraining> build_text_training(Graph& graph, const TrainOptions& opt
                     .batch(options.batch, data::Remainder::drop)
                     .prefetch(2 * options.cluster.replicas)
                     .outputs<2>(graph);
-  out.model = std::make_unique<CharLstm>(graph.scope("char_lstm"), sizes(text));
+  out.model = std::make_unique<CharLstm>(graph.scope("char_lstm"), network(text, options));
   {
     auto training = out.model->train();
     out.loss = mean(losses(*out.model, x, y));

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/cluster.hpp"
 #include "troupe/core/status.hpp"
+#include "troupe/ops/nn/recurrent.hpp"
 
 namespace troupe {
 
@@ -25,7 +26,8 @@ struct TrainOptions {
   double learning_rate = 0;  // 0: the example's own
   std::uint64_t seed = 1;
   std::int64_t validate_steps = 500;  // of text
-  int patience = 0;           // ends after so many tests in a row that were no better; 0: goes on
+  int patience = 0;  // ends after so many tests in a row that were no better; 0: goes on
+  nn::OverTime over_time = nn::OverTime::fused;  // of layers that go through text
   std::int64_t sample = 400;  // characters that a network for text writes at the end
   Cluster cluster;
   std::string checkpoint_dir;

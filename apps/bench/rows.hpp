@@ -56,11 +56,11 @@ Expected<std::vector<BenchRow>> bench_spread_loops(const BenchOptions& options);
 // Takes some minutes; runs only when it is named.
 Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 
-// Rows train.{mlp,lenet,resnet20,char_lstm}.t{1,2} in ms a step, with the params_sha256 after the
-// steps before the clock starts, and train.lenet.peak_bytes beside the bound that `troupe graph`
-// prints. With options.peer the same models run there, a round of each in turn with ours: beside
-// the fastest the ratio is the median of those of the rounds. not_found when no python3 here can
-// import it.
+// Rows train.{mlp,lenet,resnet20,char_lstm,char_lstm_unrolled,char_lstm_loop}.t{1,2} in ms a step,
+// with the params_sha256 after the steps before the clock starts, and train.lenet.peak_bytes beside
+// the bound that `troupe graph` prints. With options.peer the same models run there, a round of
+// each in turn with ours: beside the fastest the ratio is the median of those of the rounds.
+// not_found when no python3 here can import it.
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);
 
 }  // namespace troupe

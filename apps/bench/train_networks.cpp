@@ -70,6 +70,7 @@ const TrainNetwork kNetworks[] = {
      }},
     {"char_lstm", 1e-1, char_lstm<nn::OverTime::fused>},
     {"char_lstm_unrolled", 1e-1, char_lstm<nn::OverTime::unrolled>, false},
+    {"char_lstm_loop", 1e-1, char_lstm<nn::OverTime::loop>, false},
 };
 
 }  // namespace

@@ -119,10 +119,14 @@ std::string parse_every(const std::string& text, TrainOptions& options) {
   return {};
 }
 
+constexpr std::pair<const char*, nn::OverTime> kOverTime[] = {{"fused", nn::OverTime::fused},
+                                                              {"unrolled", nn::OverTime::unrolled},
+                                                              {"loop", nn::OverTime::loop}};
+
 // What was typed, and the options that it makes.
 struct TrainWords {
   TrainOptions train;
-  std::string cluster = "local", every, secret_file, step_memory = "0";
+  std::string cluster = "local", every, secret_file, step_memory = "0", over_time = "fused";
   std::int64_t batch = 0;
 };
 
@@ -143,6 +147,8 @@ std::string odd_combination(const TrainWords& words) {
 Status understand(TrainWords& words) {
   TROUPE_TRY(words.train.cluster.workers, Cluster::parse_workers(words.cluster));
   words.train.batch = words.batch > 0 ? words.batch : learns_text(words.train) ? 32 : 64;
+  for (const auto& [word, way] : kOverTime)
+    if (words.over_time == word) words.train.over_time = way;
   TROUPE_TRY(words.train.cluster.secret, read_secret(words.secret_file));
   TROUPE_TRY(words.train.cluster.step_memory, parse_byte_count("--step-memory", words.step_memory));
   if (std::string odd = odd_combination(words); !odd.empty()) return invalid_argument(odd);
@@ -213,6 +219,9 @@ void add_train(CommandLine& line) {
   c.option("--patience", words->train.patience,
            "tests in a row that are no better, after which char-lstm ends (0: goes on)")
       .within(0, 1'000'000);
+  c.option("--over-time", words->over_time,
+           "the steps of char-lstm's layers: one node, a part of the graph for each, or a loop")
+      .one_of({"fused", "unrolled", "loop"});
   c.option("--replicas", words->train.cluster.replicas, "data parallel copies of the step")
       .within(1, 1024);
   c.option("--cluster", words->cluster, "local, or local:W for W worker processes");

@@ -36,6 +36,9 @@ if [[ ${ONLY:-bench} == bench ]]; then
     fused=$(of train.char_lstm.$threads value) unrolled=$(of train.char_lstm_unrolled.$threads value)
     expect "an LSTM in one node at most 1.05 of an unrolled one ($fused, $unrolled ms)" \
       at_most "$(awk -v a="$fused" -v b="$unrolled" 'BEGIN { print a / b }')" 1.05
+    loop=$(of train.char_lstm_loop.$threads value)
+    expect "an LSTM in a loop at most 1.05 of an unrolled one ($loop, $unrolled ms)" \
+      at_most "$(awk -v a="$loop" -v b="$unrolled" 'BEGIN { print a / b }')" 1.05
   done
 fi
 conclude

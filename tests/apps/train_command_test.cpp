@@ -176,6 +176,25 @@ TEST_CASE("a character LSTM is tested while it learns, and writes of what it has
   }
 }
 
+TEST_CASE("a character LSTM goes through text in one node, step by step or in a loop") {
+  Folder folder;
+  const std::string file = folder.path + "/text";
+  std::ofstream(file) << some_text();
+  const std::string train =
+      "train char-lstm --data " + file + " --steps 2 --batch 2 --output json --over-time ";
+  const auto fused = troupe_command(train + "fused").json();
+  REQUIRE(fused.is_object());
+  for (const char* way : {"unrolled", "loop"}) {
+    CAPTURE(way);
+    const auto other = troupe_command(train + way).json();
+    REQUIRE(other.is_object());
+    CHECK(other["loss"].get<double>() == doctest::Approx(fused["loss"].get<double>()));
+    CHECK(other["validation_loss"].get<double>() ==
+          doctest::Approx(fused["validation_loss"].get<double>()));
+  }
+  CHECK(troupe_command(train + "backwards").code == 2);
+}
+
 TEST_CASE("a character LSTM that gets no better ends before its steps") {
   Folder folder;
   const std::string file = folder.path + "/text";
