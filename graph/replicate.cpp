@@ -131,6 +131,7 @@ class Copier {
         found_(find_per_replica(step.graph, frames, ops_)),
         per_replica_(found_.copied),
         tasks_(tasks_of(target)),
+        own_lists_(find_own_lists()),
         copies_(step.graph.nodes.size()),
         out_(step) {}
 
@@ -145,10 +146,11 @@ class Copier {
     for (NodeId id = 0; id < nodes.size(); ++id) {
       if (!per_replica_[id]) {
         TROUPE_TRY(single(id));
+        if (own_lists_[id]) TROUPE_TRY(copy(id));
         continue;
       }
       ++copied;
-      for (std::int32_t r = 0; r < n_; ++r) TROUPE_TRY(copy(id, r));
+      TROUPE_TRY(copy(id));
       out_.map(id, copies_[id].front());  // a reader that is single gets replica 0's
     }
     const std::vector<NodeId> alike = fed_alike(step_.graph, ops_, per_replica_);
@@ -172,6 +174,23 @@ class Copier {
   }
 
  private:
+  // A list stays in its process: one that is the same for all replicas, such as the empty one in
+  // which a loop begins, each of them makes by itself. What is pushed onto it is made once.
+  std::vector<bool> find_own_lists() const {
+    const auto& nodes = step_.graph.nodes;
+    std::vector<bool> own(nodes.size(), false);
+    for (NodeId id = tasks_.size() > 1 ? NodeId(nodes.size()) : 0; id-- > 0;) {
+      if (!per_replica_[id] && !own[id]) continue;
+      for (Port in : nodes[id].inputs) {
+        const OpDef& op = op_of(nodes[in.node], ops_).def;
+        if (nodes[in.node].out_types[in.index] == DType::list && op.role == Role::kernel &&
+            !op.stateful)
+          own[in.node] = !per_replica_[in.node];
+      }
+    }
+    return own;
+  }
+
   std::size_t size_of_copies() const {
     std::size_t size = 0;
     const auto& nodes = step_.graph.nodes;
@@ -179,7 +198,7 @@ class Copier {
       if (joins(op_of(nodes[id], ops_)))
         size += std::size_t(std::count_if(nodes[id].inputs.begin(), nodes[id].inputs.end(),
                                           [&](Port in) { return per_replica_[in.node]; }));
-      if (!per_replica_[id]) continue;
+      if (!per_replica_[id] && !own_lists_[id]) continue;
       size += 1 + nodes[id].inputs.size();
       for (NodeId c : nodes[id].control) {
         const bool all = per_replica_[c] && op_of(nodes[c], ops_).is(External::Order::write);
@@ -256,6 +275,11 @@ class Copier {
     return ok_status();
   }
 
+  Status copy(NodeId id) {
+    for (std::int32_t r = 0; r < n_; ++r) TROUPE_TRY(copy(id, r));
+    return ok_status();
+  }
+
   Status copy(NodeId id, std::int32_t replica) {
     NodeDef node = step_.graph.nodes[id];
     if (auto write = node.attrs.find(kBehindLoopAttr); write != node.attrs.end())
@@ -264,8 +288,9 @@ class Copier {
                                       "outside of loops"),
                      named(node, *write->second.get<std::string>()));
     for (Port& in : node.inputs)
-      in = per_replica_[in.node] ? Port{copies_[in.node][std::size_t(replica)], in.index}
-                                 : out_.port(in);
+      in = per_replica_[in.node] || own_lists_[in.node]
+               ? Port{copies_[in.node][std::size_t(replica)], in.index}
+               : out_.port(in);
     node.control = control(node, replica);
     node.replica = replica;
     node.name = replica_name(node.name, replica);
@@ -383,6 +408,7 @@ class Copier {
   const std::vector<bool>& per_replica_;
   std::map<NodeId, NodeId> triggers_;  // after all copies of an old node
   const std::vector<std::string> tasks_;
+  const std::vector<bool> own_lists_;  // of a single node, what each replica has as well
   std::vector<std::vector<NodeId>> copies_;
   std::unordered_map<std::string_view, NodeId> ids_;  // by name
   Rewriter out_;

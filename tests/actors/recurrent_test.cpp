@@ -5,6 +5,7 @@
 #include "tests/actors/sessions.hpp"
 #include "troupe/ops/api.hpp"
 #include "troupe/ops/nn/nn.hpp"
+#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -275,5 +276,30 @@ TEST_CASE("a state of another batch than the sequence fails the run, by the line
     const std::string error =
         step.try_run({drawn({2, 3, kIn}, 1), drawn({2, kUnits}, 1)}).status().text();
     check_says(error, "Lstm");
+  }
+}
+
+TEST_CASE("replicas in several processes train layers in loops of their own to the same bits") {
+  std::vector<Tensor> want;
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g{3};
+    auto batches = data::digits(64).batch(4).repeat().outputs(g);
+    const Output rows = transpose(reshape(batches[0], {4, 28, 28}), {.perm = {1, 0, 2}});
+    struct Root : nn::Module {
+      using Module::Module;
+    } root{g.scope("net")};
+    nn::Gru gru{root, "gru", 28, kUnits, {.over_time = nn::OverTime::loop}};
+    const Output loss = mean(square(gru(rows).last.h - 1.0f));
+    const Op train = optim::Sgd{.lr = 0.5}.minimize(loss);
+    PlacedSession session(g, place);
+    session->init();
+    const auto step = session->compile({}, {train}, {}, {.replicas = 2});
+    for (int i = 0; i < 2; ++i) step.run();
+    std::vector<Tensor> got;
+    for (const Variable& v : root.parameters()) got.push_back(session->run({read(v)})[0]);
+    if (want.empty()) want = got;
+    REQUIRE(got.size() == want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(Tensor::same(got[i], want[i]));
   }
 }
