@@ -292,6 +292,7 @@ class Coordinator {
   static std::vector<std::uint64_t> used_elements(const Run& run);
   void send_starts(const Run& run, Outputs& out) const;
   std::uint64_t pick_random_index(const Run& run) const;
+  void use_up_random_index(const Run& run);
   void all_done(Run& run, Instant now, Outputs& out);
   void done_while_aborting(Run& run, const PartitionDone& message, Instant now, Outputs& out);
   void give_numbers(Instant now, Outputs& out);
@@ -327,6 +328,10 @@ class Coordinator {
   std::map<ProcessId, Member> members_;
   std::map<std::uint64_t, Session> sessions_;
   std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
+  // Random indices of this snapshot that were drawn from and committed nothing: all below the
+  // first, and some above.
+  std::uint64_t used_up_below_ = 0;
+  std::set<std::uint64_t> used_up_;
   std::uint64_t round_ = 0;  // of PREPARE
   AccumulatingClock round_clock_;
   Instant round_within_{}, round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};

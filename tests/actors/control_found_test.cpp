@@ -1,6 +1,9 @@
 // What random programs (random_control_test.cpp) have found, at its smallest.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <set>
+
 #include "tests/actors/sessions.hpp"
 #include "troupe/ops/api.hpp"
 #include "troupe/ops/optim/optim.hpp"
@@ -112,4 +115,33 @@ TEST_CASE("gradients are accumulated in a loop") {
     return s.run({read(w)})[0];
   };
   CHECK(Tensor::same(trained(true), trained(false)));
+}
+
+TEST_CASE("a run that might have written, and has not, is not drawn again") {
+  for (const Place& place : kPlaces) {
+    INFO(place.name);
+    Graph g;
+    Variable v = variable_on(g, place.second, "v", Tensor::scalar(0.0f));
+    Output u = random_uniform(g, PartialShape::scalar());
+    Output wrote = cond(
+        u > 0.9f,
+        [&] {
+          assign_add(v, constant(g, 1.0f));
+          return constant(g, 1);
+        },
+        [&] { return constant(g, 0); });
+    PlacedSession s(g, place);
+    s->init();
+    std::set<float> drawn;
+    constexpr int kRuns = 200;
+    int writes = 0;
+    for (int k = 0; k < kRuns; ++k) {
+      const float x = s->run({u, wrote})[0].item<float>();
+      drawn.insert(x);
+      writes += x > 0.9f;
+    }
+    CHECK(drawn.size() > kRuns - 3);
+    CHECK(writes > 0);
+    CHECK(s->run({read(v)})[0].item<float>() == float(writes));
+  }
 }
