@@ -273,7 +273,9 @@ class Flattener {
     if (op.def.role == Role::invoke)
       info.calls = plan_frame_[frames_.called_by(m.id, function_number(def))];
     for (NodeId c : def.control) {
-      if (ends(m) && op_of(graph_.nodes[c], ops_).def.role == Role::function_return) continue;
+      const bool among_functions = op.def.role == Role::function_return &&
+                                   op_of(graph_.nodes[c], ops_).def.role == Role::function_return;
+      if (ends(m) && among_functions) continue;  // each ends in a frame of its own
       successors_[numbering_.source(c)].push_back({number, true});
       ++pending;
     }

@@ -117,6 +117,27 @@ TEST_CASE("gradients are accumulated in a loop") {
   CHECK(Tensor::same(trained(true), trained(false)));
 }
 
+TEST_CASE("a loop waits for a call of a function that calls itself, whose results nobody wants") {
+  Graph g;
+  Output n = placeholder<std::int64_t>(g, PartialShape::scalar(), "n");
+  Variable v = variable(g, "v", Tensor::scalar(std::int64_t{0}));
+  Function count = g.function("count", {i64_scalar}, {i64_scalar}, [&](Function& self, Output k) {
+    assign_add(v, k);
+    return cond(
+        k > 0, [&] { return self(k - 1); }, [&] { return k; });
+  });
+  Output last = while_loop(
+      n * 0, [&](Output i) { return i < n; },
+      [&](Output i) {
+        count(i);
+        return i + 1;
+      });
+  Session s(g, one_thread());
+  s.init();
+  CHECK(s.run({last}, {}, {{n, Tensor::scalar(std::int64_t{4})}})[0].item<std::int64_t>() == 4);
+  CHECK(s.run({read(v)})[0].item<std::int64_t>() == 0 + 1 + 3 + 6);
+}
+
 TEST_CASE("a run that might have written, and has not, is not drawn again") {
   for (const Place& place : kPlaces) {
     INFO(place.name);
