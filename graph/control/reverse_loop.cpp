@@ -1,6 +1,7 @@
 // The loop that goes backwards: its arguments, its condition and its body.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "troupe/graph/control/detail/loop_gradient.hpp"
 #include "troupe/graph/detail/value_type.hpp"
@@ -47,7 +48,8 @@ void LoopGradient::list_arguments() {
   add_invariants();
   // Who moves the loop to a gradient function may know less of shapes.
   if (c_.g.is_tape())
-    for (Argument& argument : arguments_) argument.type.shape = PartialShape::unknown();
+    for (Argument& argument : arguments_)
+      argument.known = std::exchange(argument.type.shape, PartialShape::unknown());
 }
 
 void LoopGradient::add_lists() {
@@ -154,6 +156,10 @@ std::vector<Output> LoopGradient::build_body(Body& body) const {
   std::map<NodeId, Op> moved;
   std::vector<Output> next(reverse_variables_);
   next[kToGo] = g.add("Sub", {values[kToGo], i64_constant(g, 1)});
+  // Functions of the body count on the shapes of their arguments.
+  const bool calls_again = std::any_of(moved_.begin(), moved_.end(), [&](NodeId id) {
+    return id < tape_.end && op_of(id).role == Role::call;
+  });
   for (std::size_t a = kToGo + 1; a < arguments_.size(); ++a) {
     const Argument& argument = arguments_[a];
     Output value = values[a];
@@ -165,6 +171,9 @@ std::vector<Output> LoopGradient::build_body(Body& body) const {
                  .name = "saved"});
       next[a] = popped.output(0);
       value = popped.output(1);
+    } else if (calls_again && value.dtype() != DType::resource && value.dtype() != DType::list &&
+               argument.known.known_rank()) {
+      value = g.add("EnsureShape", {value}, {{"shape", argument.known}});
     }
     here.emplace(argument.stands_for, value);
   }

@@ -414,6 +414,14 @@ Op enqueue(Output handle, const std::vector<Output>& values, Site site) {
   return add_node(std::move(node));
 }
 
+Output ensure_shape(Output x, PartialShape shape, Site site) {
+  NodeSpec node{.op = "EnsureShape"};
+  node.inputs = {x};
+  node.attrs.emplace("shape", std::move(shape));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output equal(Output a, Output b, Site site) {
   NodeSpec node{.op = "Equal"};
   node.inputs = {a, b};

@@ -1,4 +1,4 @@
-// Ops that watch: Assert, Print, CheckNumerics.
+// Ops that watch: Assert, Print, CheckNumerics, EnsureShape.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -56,6 +56,23 @@ std::vector<Output> check_gradient(GradContext& c) {
       c.g.add("CheckNumerics", {c.dy[0]}, {{"message", c.string_attr("message") + " (gradient)"}})};
 }
 
+Status ensured_shape(InferenceContext& c) {
+  TROUPE_TRY(const PartialShape shape, PartialShape::merge(c.shape_attr("shape"), c.shape(0)));
+  c.set(0, shape);
+  return ok_status();
+}
+struct EnsureShape final : Kernel {
+  explicit EnsureShape(const KernelSpec& s) : wanted(s.shape_attr("shape")) {}
+  Status compute(KernelContext& ctx) override {
+    const Shape& shape = ctx.input(0).shape();
+    if (!PartialShape::merge(wanted, PartialShape(shape)).ok())
+      return invalid_argument("the shape is " + shape.text() + ", and should be " + wanted.text());
+    ctx.set_output(0, ctx.input(0));
+    return ok_status();
+  }
+  PartialShape wanted;
+};
+
 }  // namespace
 
 TROUPE_OPS(debug) {
@@ -87,4 +104,15 @@ TROUPE_OPS(debug) {
          .grad = check_gradient,
          .doc = "y = x; fails the run where x holds an infinity or a NaN, and names the first."})
       .cpu(typed_kernel<CheckNumerics, Floats>);
+  r.add({.name = "EnsureShape",
+         .in = {"x"},
+         .out = {"y"},
+         .types = kAllTypes,
+         .attrs = {"shape: shape"},
+         .shape = ensured_shape,
+         .grad = pass_gradient,
+         .cheap = true,
+         .doc = "y = x; fails the run where x has another shape than `shape`, of which dimensions "
+                "may be unknown. When the graph is built, y is known to have it."})
+      .cpu(make_kernel<EnsureShape>);
 }

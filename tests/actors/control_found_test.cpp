@@ -138,6 +138,38 @@ TEST_CASE("a loop waits for a call of a function that calls itself, whose result
   CHECK(s.run({read(v)})[0].item<std::int64_t>() == 0 + 1 + 3 + 6);
 }
 
+TEST_CASE(
+    "a loop in a loop that computes its values again has its shapes in a third one's gradient") {
+  Graph g;
+  Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+  Output xs = placeholder<double>(g, {-1}, "xs");
+  auto times = [&](Output n, Output first, LoopOptions options, auto body) {
+    return std::get<1>(while_loop(
+        std::tuple{constant(g, 0), first}, [&](Output i, Output) { return i < n; },
+        [&](Output i, Output y) {
+          return std::tuple{i + 1, body(y)};
+        },
+        options));
+  };
+  Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
+  Output y = times(n, x, {}, [&](Output y) {
+    return times(n, y, {.save = LoopSave::variables}, [&](Output y) {
+      return times(n, y, {}, [&](Output y) { return sum(xs * y) * 0.5; });
+    });
+  });
+  const std::vector<Output> slopes = value_or_throw(gradients(std::vector{y}, std::vector{x, xs}));
+  Session s(g, one_thread());
+  const auto got = s.run({y, slopes[0], slopes[1]}, {},
+                         {{n, Tensor::scalar(2)},
+                          {x, Tensor::scalar(3.0)},
+                          {xs, Tensor::of<double>({2}, {1.0, 2.0})}});
+  const double half = 1.5;  // of the sum of xs
+  CHECK(got[0].item<double>() == doctest::Approx(3 * std::pow(half, 8)));
+  CHECK(got[1].item<double>() == doctest::Approx(std::pow(half, 8)));
+  for (int k = 0; k < 2; ++k)
+    CHECK(got[2].data<double>()[k] == doctest::Approx(3 * 8 * std::pow(half, 7) * 0.5));
+}
+
 TEST_CASE("a run that might have written, and has not, is not drawn again") {
   for (const Place& place : kPlaces) {
     INFO(place.name);

@@ -346,6 +346,14 @@ const AddCases watchers([] {
        .inputs = {bad},
        .attrs = {{"message", "logits"}},
        .error = "logits: element 1"},
+      {.op = "EnsureShape",
+       .inputs = {any({2, 3})},
+       .attrs = {{"shape", PartialShape{PartialShape::kUnknown, 3}}},
+       .differentiate = {0}},
+      {.op = "EnsureShape",
+       .inputs = {any({2, 3})},
+       .attrs = {{"shape", PartialShape{3, PartialShape::kUnknown}}},
+       .error = "[2,3]"},
   };
 });
 

@@ -41,6 +41,7 @@ class LoopGradient {
     Output passed;
     Port stands_for;    // on the tape
     ValueType element;  // of a list whose last element is what it stands for
+    PartialShape known = PartialShape::unknown();  // of what its type does not tell the shape
   };
 
   void name_inner_values();
