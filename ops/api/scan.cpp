@@ -109,6 +109,8 @@ detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Ou
       next, options, site);
   Scanned all;
   for (std::size_t s = 0; s < state.size(); ++s) all.state.push_back(loop.output(int(1 + s)));
+  // What comes after them comes after what the loop did on other devices, too.
+  auto behind = g.with_control({loop});
   for (std::size_t k = 0; k < outputs; ++k)
     all.stacked.push_back(list_stack(loop.output(int(first_list + k)), made[k].dtype,
                                      {.shape = made[k].shape, .length = length}, site));

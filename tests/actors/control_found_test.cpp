@@ -198,3 +198,34 @@ TEST_CASE("a run that might have written, and has not, is not drawn again") {
     CHECK(s->run({read(v)})[0].item<float>() == float(writes));
   }
 }
+
+TEST_CASE("what comes after a map comes after what its function did on another device") {
+  Graph g;
+  Output xs = placeholder<double>(g, {-1}, "xs");
+  auto on = [&](const char* device, auto make) {
+    auto there = g.with_device(device);
+    return make();
+  };
+  auto [queue, one] = on("/cpu:1", [&] {
+    Output queue = fifo_queue(g, {DType::f64}, {.shapes = {PartialShape::scalar()}});
+    return std::pair{queue, dequeue(queue, {DType::f64}, {.shapes = {PartialShape::scalar()}})[0]};
+  });
+  auto put = [&, queue = queue](Output x) {
+    return on("/cpu:1", [&] { return enqueue(queue, {x}); });
+  };
+  Output mapped = on("/cpu:0", [&] {
+    return map(xs, [&](Output x) {
+      put(x);
+      return x;
+    });
+  });
+  auto later = g.with_control({Op(mapped)});
+  Op last = put(constant(g, -1.0));
+  Cluster cluster = one_thread();
+  cluster.devices = {"CPU", "CPU"};
+  Session s(g, cluster);
+  for (int k = 0; k < 50; ++k) {
+    s.run({}, {last}, {{xs, Tensor::of<double>({2}, {1.0, 2.0})}});
+    for (double x : {1.0, 2.0, -1.0}) CHECK(s.run({one})[0].item<double>() == x);
+  }
+}
