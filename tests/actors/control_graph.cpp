@@ -9,6 +9,7 @@ namespace {
 struct Value {
   Output output;
   std::string name;  // in the text
+  std::string device;
 };
 using Values = Scope<Value>;
 
@@ -20,8 +21,11 @@ struct Writer {
 // What statements see.
 struct Around {
   Values scope;
-  Writer writers[kStates];  // the last one of each, if there was any
-  std::size_t functions = 0;  // that may be called
+  Writer writers[kResources];  // the last one of each, if there was any
+  std::size_t functions = 0;   // that may be called
+  bool in_function = false;
+  const troupe::Function* self = nullptr;  // of a function that calls itself
+  Value depth;                             // that it may go yet
 };
 
 TensorArray array(const Output& list) {
@@ -29,12 +33,26 @@ TensorArray array(const Output& list) {
 }
 Output position(const Output& i, const Output& n) { return mod(i, cast<std::int32_t>(n)); }
 Output squash(const Output& x) { return x / (1.0 + x * x); }
+// x, once it is said what was drawn.
+Output drawn(const Output& x, const std::string& message) {
+  GraphBuilder& g = x.graph();
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
+  Output u = random_uniform(g, PartialShape::scalar(), {.dtype = DType::f64});
+  Output told = print(cast<std::int64_t>(u * double(kMost)), {.message = message});
+  return x + cast<double>(told / constant(g, kMost));
+}
 
 constexpr const char* kPreamble = R"(auto array = [](Output list) {
   return TensorArray(list, DType::f64, {.element = PartialShape::scalar()});
 };
 auto position = [](Output i, Output n) { return mod(i, cast<std::int32_t>(n)); };
 auto squash = [](Output x) { return x / (1.0 + x * x); };
+auto drawn = [&](Output x, const char* message) {
+  const std::int64_t most = std::int64_t{1} << 53;
+  Output u = random_uniform(g, PartialShape::scalar(), {.dtype = DType::f64});
+  Output told = print(cast<std::int64_t>(u * double(most)), {.message = message});
+  return x + cast<double>(told / constant(g, most));
+};
 auto on = [&](const char* device, auto make) {
   auto there = g.with_device(device);
   return make();
@@ -62,9 +80,8 @@ const char* value_type_text(Type type) {
 
 class Builder {
  public:
-  Builder(Graph& g, const Program& program, const std::vector<std::string>& devices,
-          std::string& text)
-      : g_(g), program_(program), devices_(devices), text_(text) {}
+  Builder(Graph& g, const Program& program, const Placement& placement, std::string& text)
+      : g_(g), program_(program), placement_(placement), numbers_(numbered(program)), text_(text) {}
 
   Built build(const Variables& first) {
     text_ = kPreamble;
@@ -104,19 +121,16 @@ class Builder {
 
   // --- devices ---
 
-  // Weights are where lists are, and so are loops that read one.
-  std::string device_of_weights() const { return devices_.size() == 1 ? "" : devices_[0]; }
-  std::string device_of_state(int k) const {
-    return devices_.size() == 1 ? "" : devices_[std::size_t(k) % devices_.size()];
+  std::string device(std::size_t k) const {
+    return placement_.devices.size() == 1 ? "" : placement_.devices[k];
+  }
+  std::string home() const { return device(0); }
+  std::string device_of_resource(int resource) const {
+    return device(control::device_of_resource(resource, placement_));
   }
   std::string device_of(const Statement& s, const Around& around) const {
-    if (s.kind == Kind::read_weight) return device_of_weights();
-    if (s.kind == Kind::read_state || is_effect(s.kind)) return device_of_state(s.value % kStates);
-    if (devices_.size() == 1) return "";
-    if (uses_lists(program_, around.functions, s) ||
-        (is_loop(s.kind) && uses_variables(program_, around.functions, s)))
-      return devices_[0];
-    return devices_[s.device % devices_.size()];
+    return device(
+        control::device_of(program_, around.functions, s, around.in_function, placement_));
   }
   static std::string placed(const std::string& device, const std::string& expression) {
     return device.empty() ? expression
@@ -140,28 +154,27 @@ class Builder {
     }
     const std::string name = fresh("v");
     line("Output " + name + " = " + placed(device, filled(form, names)) + ";");
-    return {on(device, [&] { return make(outputs); }), name};
+    return {on(device, [&] { return make(outputs); }), name, device};
   }
 
   // --- the program ---
 
   void begin(const Variables& first) {
-    const std::string home = devices_.size() == 1 ? "" : devices_[0];
     auto feed = [&](Type type, const std::string& name) {
       const ValueType is = value_type(type);
       line("Output " + name + " = placeholder<" +
            (is.dtype == DType::f64 ? "double" : "std::int32_t") + ">(g, " +
            (type == Type::vector ? "{-1}" : "PartialShape::scalar()") + ", \"" + name + "\");");
-      Output made = on(home, [&] { return placeholder(g_, is.dtype, is.shape, name); });
+      Output made = on(home(), [&] { return placeholder(g_, is.dtype, is.shape, name); });
       made_.feeds.push_back(made);
-      made_.also_needed.push_back(on(home, [&] { return identity(made); }));
-      return Value{made, name};
+      made_.also_needed.push_back(on(home(), [&] { return identity(made); }));
+      return Value{made, name, home()};
     };
     auto declare = [&](std::vector<Variable>& all, bool states, const char* prefix,
                        const double* values, int n) {
       for (int k = 0; k < n; ++k) {
         const std::string name = prefix + std::to_string(k);
-        const std::string device = states ? device_of_state(k) : device_of_weights();
+        const std::string device = states ? device_of_resource(k) : home();
         line("Variable " + name + " = " +
              placed(device, "variable(g, \"" + name + "\", Tensor::scalar(" +
                                 number_text(values[k]) + "))") +
@@ -171,19 +184,60 @@ class Builder {
     };
     declare(made_.weights, false, "weight", first.weights, kWeights);
     declare(made_.states, true, "state", first.states, kStates);
+    declare_queues();
     for (int w = 0; w < kWeights; ++w)
       inputs_.add(Type::number, {made_.weights[std::size_t(w)].value(),
-                                 "weight" + std::to_string(w) + ".value()"});
+                                 "weight" + std::to_string(w) + ".value()", home()});
     for (const char* name : {"x0", "x1"}) inputs_.add(Type::number, feed(Type::number, name));
     for (const char* name : {"n0", "n1"}) inputs_.add(Type::integer, feed(Type::integer, name));
     inputs_.add(Type::vector, feed(Type::vector, "xs"));
     const Value& x0 = inputs_.pick(Type::number, 1);
     inputs_.add(
         Type::list,
-        value(home, "array(list_empty(g, DType::f64, {.shape = PartialShape::scalar()})).push(%0)",
-              {x0}, [&](const auto& o) {
+        value(home(),
+              "array(list_empty(g, DType::f64, {.shape = PartialShape::scalar()})).push(%0)", {x0},
+              [&](const auto& o) {
                 return TensorArray(g_, DType::f64, {.element = PartialShape::scalar()}).push(o[0]);
               }));
+  }
+
+  void declare_queues() {
+    auto declare = [&](int resource, const char* name) {
+      line(std::string("Output ") + name + " = " +
+           placed(device_of_resource(resource),
+                  "fifo_queue(g, {DType::f64}, {.shapes = {PartialShape::scalar()}, "
+                  ".capacity = 100'000})") +
+           ";");
+      return on(device_of_resource(resource), [&] {
+        return fifo_queue(g_, {DType::f64},
+                          {.shapes = {PartialShape::scalar()}, .capacity = 100'000});
+      });
+    };
+    puts_ = declare(kPuts, "puts");
+    takes_ = declare(kTakes, "takes");
+    on(device_of_resource(kPuts), [&] {
+      made_.put_count = queue_size(puts_);
+      made_.put_one = taken_from(puts_);
+    });
+    on(device_of_resource(kTakes), [&] {
+      made_.waiting = queue_size(takes_);
+      made_.take_one = taken_from(takes_);
+      made_.added = placeholder<double>(g_, PartialShape::scalar(), "added");
+      made_.add = enqueue(takes_, {made_.added});
+    });
+  }
+  static Output taken_from(const Output& queue) {
+    return dequeue(queue, {DType::f64}, {.shapes = {PartialShape::scalar()}})[0];
+  }
+
+  // What is made, its text for itself: the client's functions decide which body is made first.
+  template <class Make>
+  auto aside(std::string& text, const Make& make) {
+    std::string before = std::move(text_);
+    text_.clear();
+    auto result = make();
+    text = std::exchange(text_, std::move(before));
+    return result;
   }
 
   void define(const Function& f) {
@@ -199,36 +253,46 @@ class Builder {
       gives_text.push_back(value_type_text(type));
     }
     const std::string arguments = fresh("a");
+    std::string text;  // the last time: the body of one that calls itself may be made twice
+    auto make = [&](troupe::Function& self, const std::vector<Output>& values) {
+      return aside(text, [&] {
+        Around inside{.scope = inputs_, .functions = defined_.size(), .in_function = true};
+        for (std::size_t k = 0; k < values.size(); ++k)
+          inside.scope.add(f.takes[k], {values[k], arguments + "[" + std::to_string(k) + "]", ""});
+        indent_ += 2;
+        if (calls_itself(f)) {
+          inside.self = &self;
+          const std::string form = "mod(%0, constant(g, " + std::to_string(kDeepest) + "))";
+          inside.depth = value(home(), form, {{values[0], arguments + "[0]", ""}},
+                               [&](const auto& o) { return mod(o[0], constant(g_, kDeepest)); });
+        }
+        indent_ -= 2;
+        return body(f.body, f.gives, inside);
+      });
+    };
+    defined_.push_back(g_.function(name, takes, gives, make));
     line("Function " + name + " = g.function(\"" + name + "\", {" + joined(takes_text) + "}, {" +
-         joined(gives_text) + "}, [&](Function&, const Values& " + arguments + ") {");
-    defined_.push_back(
-        g_.function(name, takes, gives, [&](troupe::Function&, const std::vector<Output>& values) {
-          Around inside{.scope = inputs_, .functions = defined_.size()};
-          for (std::size_t k = 0; k < values.size(); ++k)
-            inside.scope.add(f.takes[k], {values[k], arguments + "[" + std::to_string(k) + "]"});
-          return body(f.body, f.gives, inside);
-        }));
-    line("});");
+         joined(gives_text) + "}, [&](Function& self, const Values& " + arguments + ") {\n" + text +
+         "});");
   }
 
   void finish(Around& around) {
-    const std::string home = devices_.size() == 1 ? "" : devices_[0];
     std::vector<Value> parts;
     for (std::size_t r = 0; r < kMainResults.size(); ++r) {
       Value made = around.scope.pick(kMainResults[r], program_.main.results[r]);
       if (kMainResults[r] == Type::list)
-        made = value(home, "array(%0).stack()", {made},
+        made = value(home(), "array(%0).stack()", {made},
                      [](const auto& o) { return array(o[0]).stack(); });
-      made = value(home, "identity(%0)", {made}, [](const auto& o) { return identity(o[0]); });
+      made = value(home(), "identity(%0)", {made}, [](const auto& o) { return identity(o[0]); });
       made_.results.push_back(made.output);
       if (kMainResults[r] == Type::integer) continue;
       if (value_type(kMainResults[r]).shape != PartialShape::scalar())
-        made = value(home, "sum(%0)", {made}, [](const auto& o) { return sum(o[0]); });
+        made = value(home(), "sum(%0)", {made}, [](const auto& o) { return sum(o[0]); });
       parts.push_back(made);
     }
     Value y = parts[0];
     for (std::size_t k = 1; k < parts.size(); ++k)
-      y = value(home, "%0 + %1", {y, parts[k]}, [](const auto& o) { return o[0] + o[1]; });
+      y = value(home(), "%0 + %1", {y, parts[k]}, [](const auto& o) { return o[0] + o[1]; });
     line("// y is " + y.name);
     made_.y = y.output;
   }
@@ -254,16 +318,6 @@ class Builder {
     indent_ -= 2;
     return results;
   }
-  // The same, its text for itself: the client's functions decide which body is made first.
-  template <class Make>
-  auto aside(std::string& text, const Make& make) {
-    std::string before = std::move(text_);
-    text_.clear();
-    auto result = make();
-    text = std::exchange(text_, std::move(before));
-    return result;
-  }
-
   void run(const Statement& s, Around& around) {
     switch (s.kind) {
       case Kind::branch:
@@ -277,9 +331,19 @@ class Builder {
         return scan(s, around);
       case Kind::call:
         return call(s, around);
+      case Kind::recur:
+        return recur(s, around);
       case Kind::assign:
       case Kind::assign_add:
         return write(s, around);
+      case Kind::put:
+        return put(s, around);
+      case Kind::take:
+        return take(s, around);
+      case Kind::print:
+      case Kind::draw:
+        around.scope.add(Type::number, simple(s, around));
+        return wrote(s, Op(around.scope.pick(Type::number, 0).output), "", around);
       default:
         around.scope.add(signature(s.kind).gives, simple(s, around));
     }
@@ -291,6 +355,8 @@ class Builder {
     for (std::size_t k = 0; k < is.takes.size(); ++k)
       operands.push_back(around.scope.pick(is.takes[k], s.pick(k)));
     const std::string device = device_of(s, around);
+    for (std::size_t k = 0; k < operands.size(); ++k)
+      made_.lists_on_channels |= is.takes[k] == Type::list && operands[k].device != device;
     auto make = [&](const std::string& form,
                     const std::function<Output(const std::vector<Output>&)>& f) {
       return value(device, form, operands, f);
@@ -326,6 +392,16 @@ class Builder {
       }
       case Kind::read_state:
         return read_state(s, around, device);
+      case Kind::print: {
+        const std::string message = message_of(numbers_.at(&s), false);
+        return make("print(%0, {.message = \"" + message + "\"})",
+                    [&](const auto& o) { return print(o[0], {.message = message}); });
+      }
+      case Kind::draw: {
+        const std::string message = message_of(numbers_.at(&s), true);
+        return make("drawn(%0, \"" + message + "\")",
+                    [&](const auto& o) { return drawn(o[0], message); });
+      }
       case Kind::sum:
         return make("mod(%0 + %1, constant(g, 16))",
                     [&](const auto& o) { return mod(o[0] + o[1], constant(g_, 16)); });
@@ -399,23 +475,45 @@ class Builder {
     wrote(s, op, name, around);
   }
 
-  // The writes that are before it. With gradients the order in which they were made does not do
+  void put(const Statement& s, Around& around) {
+    const Value& x = around.scope.pick(Type::number, s.pick(0));
+    const std::string name = fresh("op"), device = device_of(s, around);
+    line("Op " + name + " = " + placed(device, "enqueue(puts, {" + x.name + "})") + ";");
+    const Op op = on(device, [&] {
+      auto later = g_.with_control(before(s, around));
+      return enqueue(puts_, {x.output});
+    });
+    wrote(s, op, name, around);
+  }
+
+  void take(const Statement& s, Around& around) {
+    const std::string device = device_of(s, around);
+    const Value taken =
+        value(device, "dequeue(takes, {DType::f64}, {.shapes = {PartialShape::scalar()}})[0]", {},
+              [&](const auto&) {
+                auto later = g_.with_control(before(s, around));
+                return taken_from(takes_);
+              });
+    around.scope.add(Type::number, taken);
+    wrote(s, Op(taken.output), taken.name, around);
+  }
+
+  // The effects that are before it. With gradients the order in which they were made does not do
   // (control_found_test.cpp).
   std::vector<Op> before(const Statement& s, const Around& around) const {
     std::vector<Op> all;
-    for (int k = 0; k < kStates; ++k)
-      if (!around.writers[k].op.empty() && writes(program_, around.functions, s, k))
+    for (int k = 0; k < kResources; ++k)
+      if (!around.writers[k].op.empty() && changes(program_, around.functions, s, k))
         all.push_back(around.writers[k].op);
     return all;
   }
   void wrote(const Statement& s, const Op& op, const std::string& name, Around& around) {
-    bool any = false;
-    for (int k = 0; k < kStates; ++k)
-      if (writes(program_, around.functions, s, k)) {
-        around.writers[k] = {op, name};
-        any = true;
-      }
-    if (any && indent_ == 0) made_.effects.push_back(op);
+    for (int k = 0; k < kResources; ++k) {
+      if (!changes(program_, around.functions, s, k)) continue;
+      around.writers[k] = {op, name};
+      made_.uses_queues |= k >= kStates;
+    }
+    if (indent_ == 0 && has_effects(program_, around.functions, s)) made_.effects.push_back(op);
   }
 
   Value predicate(const Statement& s, const Around& around, const std::string& device) {
@@ -432,7 +530,8 @@ class Builder {
   void returned(const Statement& s, const std::vector<Type>& types,
                 const std::vector<Output>& results, const std::string& name, Around& around) {
     for (std::size_t r = 0; r < types.size(); ++r)
-      around.scope.add(types[r], {results[r], name + "[" + std::to_string(r) + "]"});
+      around.scope.add(types[r],
+                       {results[r], name + "[" + std::to_string(r) + "]", device_of(s, around)});
     wrote(s, Op(results[0]), name + "[0]", around);
   }
   std::string lambda(const std::string& arguments, const std::string& text) const {
@@ -472,9 +571,10 @@ class Builder {
   }
 
   static void add(Around& inside, const std::vector<Type>& types, const std::vector<Output>& values,
-                  std::size_t from, const std::string& name) {
+                  std::size_t from, const std::string& name, const std::string& device) {
     for (std::size_t v = 0; v < types.size(); ++v)
-      inside.scope.add(types[v], {values[from + v], name + "[" + std::to_string(from + v) + "]"});
+      inside.scope.add(types[v],
+                       {values[from + v], name + "[" + std::to_string(from + v) + "]", device});
   }
 
   struct First {
@@ -483,8 +583,14 @@ class Builder {
     LoopOptions options;
     std::vector<std::string> shapes;
   };
+  static std::string options_text(const First& first) {
+    const bool saves = first.options.save == LoopSave::values;
+    return "{.shapes = {" + joined(first.shapes) + "}" +
+           (saves ? "" : ", .save = LoopSave::variables") + "}";
+  }
   First first_values(const Statement& s, std::size_t from, const Around& around) const {
     First all;
+    if (s.device >= 6) all.options.save = LoopSave::variables;
     for (std::size_t v = 0; v < s.types.size(); ++v) {
       const Value& value = around.scope.pick(s.types[v], s.pick(from + v));
       all.outputs.push_back(value.output);
@@ -506,8 +612,8 @@ class Builder {
     First first = first_values(s, 2, around);
     auto inside = [&](const std::vector<Output>& v) {
       Around all = around;
-      all.scope.add(Type::integer, {v[0], variables + "[0]"});
-      add(all, s.types, v, 1, variables);
+      all.scope.add(Type::integer, {v[0], variables + "[0]", device});
+      add(all, s.types, v, 1, variables, device);
       return all;
     };
     std::string condition, text;
@@ -547,11 +653,11 @@ class Builder {
     const std::string arguments = "const Values& " + variables;
     line("Values " + name + " = " +
          placed(device, "while_loop(" + values_text(first.names) + ", [&](" + arguments +
-                            ") { return " + condition + "; }, " + lambda(arguments, text) +
-                            ", {.shapes = {" + joined(first.shapes) + "}})") +
+                            ") { return " + condition + "; }, " + lambda(arguments, text) + ", " +
+                            options_text(first) + ")") +
          ";");
-    around.scope.add(Type::integer, {last[0], name + "[0]"});
-    add(around, s.types, last, 1, name);
+    around.scope.add(Type::integer, {last[0], name + "[0]", device});
+    add(around, s.types, last, 1, name, device);
     wrote(s, Op(last[0]), name + "[0]", around);
   }
 
@@ -566,8 +672,8 @@ class Builder {
     auto results = [&](const std::vector<Output>& state, const Output& x) {
       return aside(text, [&] {
         Around inside = around;
-        add(inside, s.types, state, 0, variables);
-        inside.scope.add(Type::number, {x, slice});
+        add(inside, s.types, state, 0, variables, device);
+        inside.scope.add(Type::number, {x, slice, device});
         auto returned = [&](Names names) {
           if (s.kind == Kind::map) return names[0];
           const std::string out = names.back();
@@ -588,14 +694,14 @@ class Builder {
            ";");
     };
     const std::string state = ", Values{" + joined(first.names) + "}";
-    const std::string options = ", {.shapes = {" + joined(first.shapes) + "}}";
+    const std::string options = ", " + options_text(first);
     if (s.kind == Kind::map) {
       const Output all = on(device, [&] {
         auto later = g_.with_control(before(s, around));
         return map(xs.output, [&](const Output& x) { return results({}, x)[0]; });
       });
       finish("", "");
-      around.scope.add(Type::vector, {all, name});
+      around.scope.add(Type::vector, {all, name, device});
       wrote(s, Op(all), name, around);
     } else if (s.kind == Kind::fold) {
       const auto last = on(device, [&] {
@@ -603,7 +709,7 @@ class Builder {
         return fold(xs.output, first.outputs, results, first.options);
       });
       finish(state, options);
-      add(around, s.types, last, 0, name);
+      add(around, s.types, last, 0, name, device);
       wrote(s, Op(last[0]), name + "[0]", around);
     } else {
       const auto [last, all] = on(device, [&] {
@@ -619,8 +725,8 @@ class Builder {
             first.options);
       });
       finish(state, options);
-      add(around, s.types, last, 0, name + ".first");
-      around.scope.add(Type::vector, {all, name + ".second"});
+      add(around, s.types, last, 0, name + ".first", device);
+      around.scope.add(Type::vector, {all, name + ".second", device});
       wrote(s, Op(all), name + ".second", around);
     }
   }
@@ -649,21 +755,63 @@ class Builder {
     returned(s, f.gives, results, name, around);
   }
 
+  void recur(const Statement& s, Around& around) {
+    const Function& f = program_.functions[around.functions];
+    const std::string device = device_of(s, around), name = fresh("v");
+    std::vector<Output> inner, last;
+    std::vector<std::string> inner_names, last_names;
+    for (std::size_t k = 1; k < f.takes.size(); ++k) {
+      const Value& v = around.scope.pick(f.takes[k], s.pick(k));
+      inner.push_back(v.output);
+      inner_names.push_back(v.name);
+    }
+    for (std::size_t r = 0; r < f.gives.size(); ++r) {
+      const Value& v = around.scope.pick(f.gives[r], s.pick(4 + r));
+      last.push_back(v.output);
+      last_names.push_back(v.name);
+    }
+    const Value deeper =
+        value(device, "%0 > 0", {around.depth}, [](const auto& o) { return o[0] > 0; });
+    const std::vector<Output> results = on(device, [&] {
+      return cond(
+          deeper.output,
+          [&] {
+            auto later = g_.with_control(before(s, around));
+            std::vector<Output> arguments{around.depth.output - 1};
+            arguments.insert(arguments.end(), inner.begin(), inner.end());
+            return around.self->call(arguments);
+          },
+          [&] { return last; });
+    });
+    inner_names.insert(inner_names.begin(), around.depth.name + " - 1");
+    line("Values " + name + " = " +
+         placed(device, "cond(" + deeper.name + ", [&] { return self.call({" + joined(inner_names) +
+                            "}); }, [&] { return " + values_text(last_names) + "; })") +
+         ";");
+    returned(s, f.gives, results, name, around);
+  }
+
   Graph& g_;
   const Program& program_;
-  const std::vector<std::string>& devices_;
+  const Placement& placement_;
+  const std::unordered_map<const Statement*, int> numbers_;
   std::string& text_;
   std::size_t names_ = 0, indent_ = 0;
   Built made_;
+  Output puts_, takes_;
   Values inputs_;
   std::vector<troupe::Function> defined_;
 };
 
 }  // namespace
 
-Built build(Graph& g, const Program& program, const Variables& first,
-            const std::vector<std::string>& devices, std::string& text) {
-  return Builder(g, program, devices, text).build(first);
+std::string message_of(int number, bool drawn) {
+  return "~" + std::to_string(number) + (drawn ? "d " : " ");
+}
+
+Built build(Graph& g, const Program& program, const Variables& first, const Placement& placement,
+            std::string& text) {
+  return Builder(g, program, placement, text).build(first);
 }
 
 }  // namespace troupe::test::control

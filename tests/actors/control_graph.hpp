@@ -18,11 +18,23 @@ struct Built {
   std::vector<Op> effects;
   std::vector<Variable> weights, states;
   Output y;  // the sum of the results that are no integers
+
+  // For a client of the queues: how many elements there are to take, one of them, and one more,
+  // which is fed; how many were put, and one of them.
+  Output waiting, take_one, added, put_count, put_one;
+  Op add;
+  bool uses_queues = false;
+
+  bool lists_on_channels = false;  // an op takes a list that was made on another device
 };
 
-// The first device has what lists are made of and the feeds. One device: none is named. `text` is
-// as far as it came when this throws Error.
-Built build(Graph& g, const Program& program, const Variables& first,
-            const std::vector<std::string>& devices, std::string& text);
+// The first device has the feeds, the weights and what cannot be elsewhere. One device: none is
+// named. `text` is as far as it came when this throws Error.
+Built build(Graph& g, const Program& program, const Variables& first, const Placement& placement,
+            std::string& text);
+
+// What `print` is told to say first of what statement `number` prints; of what it draws a 'd' is
+// behind the number.
+std::string message_of(int number, bool drawn);
 
 }  // namespace troupe::test::control

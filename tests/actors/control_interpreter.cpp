@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/core/tensor.hpp"
+
 namespace troupe::test::control {
 namespace {
 
 constexpr std::size_t kMostArithmetic = 6000;
+constexpr int kMostStatements = 20'000;
 constexpr double kLargest = 1e4;
 
 struct Number {
@@ -26,6 +29,15 @@ std::int32_t modulo(std::int32_t a, std::int32_t b) { return ((a % b) + b) % b; 
 // All arithmetic, in the order in which it was done.
 class Tape {
  public:
+  struct Done {
+    std::int32_t a, b;
+    double da, db;
+    const Statement* statement;
+    Standing standing;
+    bool in_loop;
+  };
+  const Done& done(std::size_t i) const { return done_[i]; }
+
   Number input(double value) { return made(value, -1, 0, -1, 0); }
   Number add(Number a, Number b) { return made(a.value + b.value, a.at, 1, b.at, 1); }
   Number subtract(Number a, Number b) { return made(a.value - b.value, a.at, 1, b.at, -1); }
@@ -51,30 +63,35 @@ class Tape {
   std::size_t size() const { return done_.size(); }
   bool sound() const { return sound_; }
   void give_up() { sound_ = false; }
-  void enter_loop(bool in) { loops_ += in ? 1 : -1; }
-  bool in_loop(std::size_t i) const { return done_[i].in_loop; }
+  // What is done from here on.
+  void begin(const Statement* statement, const Standing& standing, bool in_loop) {
+    statement_ = statement;
+    standing_ = standing;
+    in_loop_ = in_loop;
+  }
 
  private:
-  struct Done {
-    std::int32_t a, b;
-    double da, db;
-    bool in_loop;
-  };
   Number made(double value, std::int32_t a, double da, std::int32_t b, double db) {
     if (!(std::abs(value) < kLargest) || done_.size() > kMostArithmetic) sound_ = false;
-    done_.push_back({a, b, da, db, loops_ > 0});
+    done_.push_back({a, b, da, db, statement_, standing_, in_loop_});
     return {value, std::int32_t(done_.size() - 1)};
   }
 
   std::vector<Done> done_;
   bool sound_ = true;
-  int loops_ = 0;
+  const Statement* statement_ = nullptr;
+  Standing standing_;
+  bool in_loop_ = false;
 };
 
 class Interpreter {
  public:
   Interpreter(const Program& program, Variables& variables, Fault fault)
-      : program_(program), variables_(variables), snapshot_(variables), fault_(fault) {}
+      : program_(program),
+        variables_(variables),
+        snapshot_(variables),
+        fault_(fault),
+        numbers_(numbered(program)) {}
 
   Ran run(const Inputs& inputs) {
     Number x[2], weights[kWeights];
@@ -91,6 +108,7 @@ class Interpreter {
 
     const std::vector<Value> results =
         returned(program_.main, kMainResults, inputs_, program_.functions.size());
+    tape_.begin(nullptr, {}, false);
     Number y;
     for (std::size_t r = 0; r < results.size(); ++r) {
       std::vector<double> plain;
@@ -115,7 +133,10 @@ class Interpreter {
     for (Number v : xs) ran_.xs.push_back(of_input(v));
     for (std::size_t i = 0; i < slopes.size(); ++i) {
       if (slopes[i].size > kLargest * kLargest) tape_.give_up();
-      ran_.seen.gradients_through_loops += tape_.in_loop(i) && slopes[i].size > 0;
+      const Tape::Done& done = tape_.done(i);
+      if (slopes[i].size == 0 || !done.statement) continue;
+      ran_.seen.gradients_through_loops += done.in_loop;
+      ran_.seen.differentiated.emplace(done.statement, done.standing);
     }
     ran_.sound = tape_.sound();
   }
@@ -135,6 +156,7 @@ class Interpreter {
   }
 
   void run(const Statement& s, Values& scope, std::size_t functions) {
+    if (++done_ > kMostStatements) tape_.give_up();
     switch (s.kind) {
       case Kind::branch:
       case Kind::choose:
@@ -147,10 +169,15 @@ class Interpreter {
         return scan(s, scope, functions);
       case Kind::call:
         return call(s, scope, functions);
+      case Kind::recur:
+        return recur(s, scope, functions);
       case Kind::assign:
       case Kind::assign_add:
         return write(s, scope);
+      case Kind::put:
+        return put(s, scope);
       default:
+        tape_.begin(&s, {functions, calls_ > 0}, loops_ > 0);
         scope.add(signature(s.kind).gives, simple(s, scope));
     }
   }
@@ -186,6 +213,15 @@ class Interpreter {
         return of(weights_[s.value % kWeights]);
       case Kind::read_state:
         return of(read(s.value % kStates));
+      case Kind::print:
+        return print(s, number(0));
+      case Kind::draw:
+        ran_.draws[numbers_.at(&s)] +=
+            !(branches_ > 0 && fault_ == Fault::draws_are_lost_in_branches);
+        ran_.seen.draws_in_loops += loops_ > 0;
+        return of(tape_.add(number(0), {0, -1}));
+      case Kind::take:
+        return take();
       case Kind::sum:
         return of(modulo(integer(0) + integer(1), 16));
       case Kind::product:
@@ -240,6 +276,38 @@ class Interpreter {
   }
 
   Number squashed(Number x) { return tape_.divide(x, tape_.add({1, -1}, tape_.multiply(x, x))); }
+
+  // --- effects ---
+
+  Value print(const Statement& s, Number x) {
+    std::vector<std::string>& all = ran_.prints[numbers_.at(&s)];
+    const bool again = loops_ > 0 && fault_ == Fault::prints_in_loops_happen_again;
+    all.insert(all.end(), again ? 2 : 1, Tensor::scalar(x.value).text());
+    ran_.seen.prints_in_loops += loops_ > 0;
+    return of(x);
+  }
+
+  void put(const Statement& s, const Values& scope) {
+    std::vector<double>& all = ran_.puts;
+    const bool first = fault_ == Fault::puts_overtake;
+    all.insert(first ? all.begin() : all.end(),
+               scope.pick(Type::number, s.pick(0)).numbers[0].value);
+    ran_.seen.queues_in_loops += loops_ > 0;
+  }
+
+  Value take() {
+    std::vector<double>& all = variables_.queue;
+    if (all.empty()) {
+      tape_.give_up();
+      return of(Number{});
+    }
+    const auto at = fault_ == Fault::takes_the_newest ? all.end() - 1 : all.begin();
+    const double taken = *at;
+    all.erase(at);
+    ++ran_.seen.takes;
+    ran_.seen.queues_in_loops += loops_ > 0;
+    return of(Number{taken, -1});
+  }
 
   Number read(int state) {
     ran_.seen.reads_after_writes += written_[state];
@@ -310,11 +378,11 @@ class Interpreter {
       return with_variables(scope).pick(Type::number, s.pick(1) - 1).numbers[0].value < 0.5;
     };
     if (!more()) ++ran_.seen.no_trips;
-    for (begin_loop(); more(); ++i) {
+    for (begin_loop(s, functions); more(); ++i) {
       Values around = with_variables(i + 1 < limit ? without_slopes(scope) : scope);
       variables = moved(s, variables, returned(s.blocks[0], s.types, around, functions));
     }
-    end_loop();
+    end_loop(s, i);
     scope.add(Type::integer, of(i));
     add(scope, s.types, variables);
   }
@@ -325,7 +393,7 @@ class Interpreter {
     if (s.kind != Kind::fold) types.push_back(Type::number);
     std::vector<Value> state = first_values(s, 1, scope);
     Value stacked;
-    begin_loop();
+    begin_loop(s, functions);
     for (Number slice : slices) {
       Values inside = scope;
       add(inside, s.types, state);
@@ -337,7 +405,7 @@ class Interpreter {
       }
       state = next;
     }
-    end_loop();
+    end_loop(s, int(slices.size()));
     add(scope, s.types, state);
     if (s.kind != Kind::fold) scope.add(Type::vector, stacked);
   }
@@ -346,11 +414,42 @@ class Interpreter {
     const int called = callee(s, functions);
     if (called < 0) return;
     const Function& f = program_.functions[std::size_t(called)];
-    Values inside = inputs_;
+    std::vector<Value> arguments;
     for (std::size_t k = 0; k < f.takes.size(); ++k)
-      inside.add(f.takes[k], scope.pick(f.takes[k], s.pick(k)));
+      arguments.push_back(scope.pick(f.takes[k], s.pick(k)));
     ran_.seen.calls_in_loops += loops_ > 0;
-    add(scope, f.gives, returned(f.body, f.gives, inside, std::size_t(called)));
+    add(scope, f.gives, called_with(std::size_t(called), arguments));
+  }
+
+  // The function around it by itself, unless it is deep enough.
+  void recur(const Statement& s, Values& scope, std::size_t function) {
+    const Function& f = program_.functions[function];
+    if (depth_ == 0) {
+      std::vector<Value> results;
+      for (std::size_t r = 0; r < f.gives.size(); ++r)
+        results.push_back(scope.pick(f.gives[r], s.pick(4 + r)));
+      return add(scope, f.gives, results);
+    }
+    std::vector<Value> arguments{of(depth_ - 1)};
+    for (std::size_t k = 1; k < f.takes.size(); ++k)
+      arguments.push_back(scope.pick(f.takes[k], s.pick(k)));
+    ran_.seen.deepest_call = std::max(ran_.seen.deepest_call, ++inner_calls_);
+    add(scope, f.gives, called_with(function, arguments));
+    --inner_calls_;
+  }
+
+  std::vector<Value> called_with(std::size_t function, const std::vector<Value>& arguments) {
+    const Function& f = program_.functions[function];
+    const std::int32_t before = depth_;
+    depth_ = calls_itself(f) ? modulo(arguments[0].integer, kDeepest) : 0;
+    if (depth_ > 0 && inner_calls_ == 0 && fault_ == Fault::calls_go_one_deeper) ++depth_;
+    Values inside = inputs_;
+    add(inside, f.takes, arguments);
+    ++calls_;
+    const auto results = returned(f.body, f.gives, inside, function);
+    --calls_;
+    depth_ = before;
+    return results;
   }
 
   std::vector<Value> first_values(const Statement& s, std::size_t from, const Values& scope) {
@@ -362,14 +461,22 @@ class Interpreter {
   static void add(Values& scope, const std::vector<Type>& types, const std::vector<Value>& values) {
     for (std::size_t v = 0; v < types.size(); ++v) scope.add(types[v], values[v]);
   }
-  void begin_loop() {
+  void begin_loop(const Statement& s, std::size_t functions) {
     if (loops_ == 0) before_loop_ = variables_;
+    open_.push_back(&s);
     ran_.seen.deepest_loop = std::max(ran_.seen.deepest_loop, ++loops_);
-    tape_.enter_loop(true);
+    LoopSeen& seen = ran_.seen.loops[&s];
+    seen.standing = {functions, calls_ > 0};
+    for (std::size_t k = 0; k < open_.size(); ++k) {
+      int& nested = ran_.seen.loops[open_[k]].nested;
+      nested = std::max(nested, int(open_.size() - k));
+    }
   }
-  void end_loop() {
+  void end_loop(const Statement& s, int trips) {
+    int& most = ran_.seen.loops[&s].trips;
+    most = std::max(most, trips);
+    open_.pop_back();
     --loops_;
-    tape_.enter_loop(false);
   }
 
   // --- faults ---
@@ -405,7 +512,10 @@ class Interpreter {
   Values inputs_;
   const Number* weights_ = nullptr;
   bool written_[kStates] = {};
-  int loops_ = 0, branches_ = 0;
+  const std::unordered_map<const Statement*, int> numbers_;
+  std::vector<const Statement*> open_;  // loops
+  int loops_ = 0, branches_ = 0, calls_ = 0, inner_calls_ = 0, done_ = 0;
+  std::int32_t depth_ = 0;  // that the call it is in may go
 };
 
 }  // namespace

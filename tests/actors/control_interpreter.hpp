@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "tests/actors/control_program.hpp"
@@ -15,9 +17,11 @@ struct Inputs {
   std::vector<double> xs;  // at least one
 };
 
+// What outlives a run.
 struct Variables {
   double weights[kWeights];
   double states[kStates];
+  std::vector<double> queue;  // what there is to take
 };
 
 // Mistakes that an implementation might make, made here, so that a comparison has something to
@@ -33,6 +37,11 @@ enum class Fault {
   reads_in_loops_see_what_was_before,
   invariants_count_once,  // their gradients, of the last iteration alone
   no_gradient_of_lists,
+  prints_in_loops_happen_again,
+  draws_are_lost_in_branches,
+  puts_overtake,
+  takes_the_newest,
+  calls_go_one_deeper,
 };
 inline constexpr Fault kFaults[] = {
     Fault::one_iteration_more,
@@ -44,6 +53,24 @@ inline constexpr Fault kFaults[] = {
     Fault::invariants_count_once,
     Fault::no_gradient_of_lists,
     Fault::reads_in_loops_see_what_was_before,
+    Fault::prints_in_loops_happen_again,
+    Fault::draws_are_lost_in_branches,
+    Fault::puts_overtake,
+    Fault::takes_the_newest,
+    Fault::calls_go_one_deeper,
+};
+
+// Where a statement stands.
+struct Standing {
+  std::size_t functions = 0;  // that it may call
+  bool in_function = false;
+};
+
+// What happened to a loop in a run.
+struct LoopSeen {
+  Standing standing;
+  int trips = 0;   // the most
+  int nested = 1;  // loops open at a time from this one on
 };
 
 // What happened in a run: a test that never sees some of it proves little.
@@ -60,6 +87,13 @@ struct Seen {
   int out_of_range = 0;  // of choose
   int branches_in_loops = 0;
   int gradients_through_loops = 0;  // arithmetic in loops that y depends on
+  int prints_in_loops = 0;
+  int draws_in_loops = 0;
+  int queues_in_loops = 0;
+  int takes = 0;
+  int deepest_call = 0;  // of a function by itself
+  std::map<const Statement*, LoopSeen> loops;
+  std::map<const Statement*, Standing> differentiated;  // y depends on their arithmetic
 };
 
 struct Slope {
@@ -72,10 +106,15 @@ struct Ran {
   std::vector<std::vector<double>> results;  // of main; a scalar is one
   Slope x[2], weights[kWeights];             // of the sum of the results that are no integers
   std::vector<Slope> xs;
+  // By number (numbered()): what was printed, as text, and how often it was drawn. Calls of one
+  // function follow one another in no order.
+  std::map<int, std::vector<std::string>> prints;
+  std::map<int, int> draws;
+  std::vector<double> puts;  // into the queue, in this order
   Seen seen;
 };
 
-// Writes what the program writes.
+// Writes what the program writes, and takes what it takes. What is drawn is nothing but counted.
 Ran interpret(const Program& program, const Inputs& inputs, Variables& variables,
               Fault fault = Fault::none);
 

@@ -18,37 +18,64 @@ bool any_statement(const Block& block, const std::function<bool(const Statement&
   });
 }
 
-// Of the statement, those in its blocks and those that it calls.
+// The statement, those in its blocks and those that it calls, each with how many functions it may
+// call and whether it is in one.
+using Holds = std::function<bool(const Statement&, std::size_t functions, bool in_function)>;
+
+class Reached {
+ public:
+  Reached(const Program& program, const Holds& holds) : program_(program), holds_(holds) {}
+
+  bool any(const Statement& s, std::size_t functions, bool in_function) {
+    if (holds_(s, functions, in_function)) return true;
+    for (const Block& block : s.blocks)
+      if (any(block, functions, in_function)) return true;
+    if (s.kind == Kind::call && callee(s, functions) >= 0)
+      return any_of(std::size_t(callee(s, functions)));
+    return s.kind == Kind::recur && any_of(functions);
+  }
+
+ private:
+  bool any(const Block& block, std::size_t functions, bool in_function) {
+    return std::any_of(block.statements.begin(), block.statements.end(),
+                       [&](const Statement& s) { return any(s, functions, in_function); });
+  }
+  // Once: it may call itself.
+  bool any_of(std::size_t function) {
+    return seen_.insert(function).second && any(program_.functions[function].body, function, true);
+  }
+
+  const Program& program_;
+  const Holds& holds_;
+  std::set<std::size_t> seen_;
+};
+
 bool any_reached(const Program& program, std::size_t functions, const Statement& statement,
-                 const std::function<bool(const Statement&)>& holds) {
-  auto reached = [&](const Statement& s) {
-    if (holds(s)) return true;
-    const int called = s.kind == Kind::call ? callee(s, functions) : -1;
-    if (called < 0) return false;
-    const auto& body = program.functions[std::size_t(called)].body.statements;
-    return std::any_of(body.begin(), body.end(), [&](const Statement& inner) {
-      return any_reached(program, std::size_t(called), inner, holds);
-    });
-  };
-  return reached(statement) ||
-         std::any_of(statement.blocks.begin(), statement.blocks.end(),
-                     [&](const Block& b) { return any_statement(b, reached); });
+                 const Holds& holds, bool in_function = false) {
+  return Reached(program, holds).any(statement, functions, in_function);
 }
 
 class Drawing {
  public:
-  explicit Drawing(std::uint64_t seed) : random_(seed) {}
+  Drawing(std::uint64_t seed, bool deep) : random_(seed), deep_(deep) {}
 
   Program program() {
     const std::uint64_t functions = random_.below(3);
+    const bool recursive = random_.below(3) == 0;
     for (std::uint64_t f = 0; f < functions; ++f) {
       Function function;
+      const bool itself = recursive && random_.below(3) > 0;
       function.takes = types(1, 3, false);
       function.gives = types(1, 2, false);
       callable_ = f;
-      const bool variables = random_.below(3) == 0;
-      function.body = block(Place{.depth = 1, .variables = variables, .in_function = true},
-                            function.gives, 1 + random_.below(3));
+      Place place{.depth = 1, .in_function = true, .recursive = recursive};
+      place.variables = random_.below(3) == 0;
+      if (itself) {
+        function.takes.insert(function.takes.begin(), integer);
+        place.gives = function.gives.size();
+      }
+      function.body = block(place, function.gives, 1 + random_.below(3));
+      if (itself) function.body.statements.push_back(recur(place));
       made_.functions.push_back(std::move(function));
     }
     callable_ = functions;
@@ -63,11 +90,22 @@ class Drawing {
     bool in_loop = false;
     bool variables = true;  // may be used
     bool in_function = false;
-    Place inside(bool loop) const { return {depth + 1, in_loop || loop, variables, in_function}; }
-    // What a function reads would depend on where it is called.
+    bool recursive = false;  // a function here may call itself
+    std::size_t gives = 0;   // of the function around, which calls itself; 0: it does not
+    Place inside(bool loop) const {
+      Place inner = *this;
+      ++inner.depth;
+      inner.in_loop |= loop;
+      return inner;
+    }
+    bool in_recursion() const { return in_function && recursive; }
+    // What a function reads would depend on where it is called. Queues are not for functions that
+    // call themselves.
     bool allows(Kind kind) const {
-      if (kind == Kind::read_weight) return variables && !(in_loop && in_function);
+      if (kind == Kind::read_weight)
+        return variables && !(in_loop && in_function) && !in_recursion();
       if (kind == Kind::read_state) return !in_function;
+      if (kind == Kind::put || kind == Kind::take) return variables && !in_recursion();
       return !is_effect(kind) || variables;
     }
   };
@@ -95,21 +133,25 @@ class Drawing {
   }
 
   Statement statement(Place place) {
-    Statement made = random_.below(20) < 9 && place.depth < 3 ? control(place) : simple(place);
+    const std::uint64_t controls = deep_ ? 13 : 9;
+    Statement made =
+        random_.below(20) < controls && place.depth < 3 ? control(place) : simple(place);
     made.device = unsigned(random_.below(8));
     return made;
   }
 
   Statement simple(Place place) {
     Statement made;
-    constexpr Kind kOfStates[] = {Kind::read_state, Kind::assign, Kind::assign_add};
+    constexpr Kind kWithEffects[] = {Kind::read_state, Kind::assign, Kind::assign_add, Kind::print,
+                                     Kind::draw,       Kind::put,    Kind::take};
     do
-      made.kind = random_.below(6) ? Kind(random_.below(std::uint64_t(Kind::branch)))
-                                   : kOfStates[random_.below(3)];
+      made.kind = random_.below(5) ? Kind(random_.below(std::uint64_t(Kind::branch)))
+                                   : kWithEffects[random_.below(std::size(kWithEffects))];
     while (!place.allows(made.kind));
     for (std::size_t k = 0; k < signature(made.kind).takes.size(); ++k)
       made.picks.push_back(back());
     made.value = int(random_.below(16));
+    if (place.in_recursion() && is_effect(made.kind)) made.value &= ~1;  // state0: it is at home
     return made;
   }
 
@@ -117,7 +159,8 @@ class Drawing {
     Statement made;
     for (int k = 0; k < 6; ++k) made.picks.push_back(back());
     made.value = 1 + int(random_.below(4));
-    switch (random_.below(9)) {
+    if (place.gives && random_.below(4) == 0) return recur(place);
+    switch (deep_ ? 3 + random_.below(6) : random_.below(9)) {
       case 0:
       case 1:
         return branch(std::move(made), place, Kind::branch, 2);
@@ -127,6 +170,7 @@ class Drawing {
       case 4:
       case 5:
         made.kind = Kind::loop;
+        made.value = 1 + int(random_.below(6));
         made.types = types(1, 3, true);
         if (random_.below(3)) made.picks[1] = 0;
         made.blocks = {inner(place.inside(true), made.types)};
@@ -157,8 +201,15 @@ class Drawing {
     made.value = int(random_.below(16));
     return callable_ == 0 ? simple(place) : made;
   }
+  Statement recur(Place place) {
+    Statement made;
+    made.kind = Kind::recur;
+    for (std::size_t k = 0; k < 4 + place.gives; ++k) made.picks.push_back(back());
+    return made;
+  }
 
   Random random_;
+  const bool deep_;
   Program made_;
   std::size_t callable_ = 0;
 };
@@ -232,6 +283,9 @@ const Signature& signature(Kind kind) {
       {"get", {list, integer}, number},
       {"read_weight", {}, number},
       {"read_state", {}, number},
+      {"print", {number}, number},
+      {"draw", {number}, number},
+      {"take", {}, number},
       {"sum", {integer, integer}, integer},
       {"product", {integer, integer}, integer},
       {"fixed", {}, integer},
@@ -248,24 +302,32 @@ const Signature& signature(Kind kind) {
       {"set", {list, integer, number}, list},
       {"assign", {number}, number},
       {"assign_add", {number}, number},
+      {"put", {number}, number},
   };
   return all[std::size_t(kind)];
 }
 
-bool writes(const Program& program, std::size_t functions, const Statement& statement, int state) {
-  return any_reached(program, functions, statement, [&](const Statement& s) {
-    return is_effect(s.kind) && s.value % kStates == state;
+int resource_of(const Statement& s) {
+  if (s.kind == Kind::put) return kPuts;
+  if (s.kind == Kind::take) return kTakes;
+  return is_effect(s.kind) ? s.value % kStates : -1;
+}
+
+bool changes(const Program& program, std::size_t functions, const Statement& statement,
+             int resource) {
+  return any_reached(program, functions, statement, [&](const Statement& s, std::size_t, bool) {
+    return resource_of(s) == resource;
   });
 }
 
-bool uses_variables(const Program& program, std::size_t functions, const Statement& statement) {
-  return any_reached(program, functions, statement, [](const Statement& s) {
-    return is_effect(s.kind) || s.kind == Kind::read_weight || s.kind == Kind::read_state;
+bool has_effects(const Program& program, std::size_t functions, const Statement& statement) {
+  return any_reached(program, functions, statement, [](const Statement& s, std::size_t, bool) {
+    return resource_of(s) >= 0 || s.kind == Kind::print || s.kind == Kind::draw;
   });
 }
 
 bool uses_lists(const Program& program, std::size_t functions, const Statement& statement) {
-  return any_reached(program, functions, statement, [](const Statement& s) {
+  return any_reached(program, functions, statement, [](const Statement& s, std::size_t, bool) {
     if (s.kind == Kind::scan || s.kind == Kind::map || s.kind == Kind::fold) return true;
     if (is_control(s.kind)) return std::count(s.types.begin(), s.types.end(), list) > 0;
     const Signature& simple = signature(s.kind);
@@ -277,7 +339,55 @@ bool has_loop(const Block& block) {
   return any_statement(block, [](const Statement& s) { return is_loop(s.kind); });
 }
 
-Program draw_program(std::uint64_t seed) { return Drawing(seed).program(); }
+bool calls_itself(const Function& f) {
+  return any_statement(f.body, [](const Statement& s) { return s.kind == Kind::recur; });
+}
+bool calls_itself(const Program& program) {
+  return std::any_of(program.functions.begin(), program.functions.end(),
+                     [](const Function& f) { return calls_itself(f); });
+}
+
+std::unordered_map<const Statement*, int> numbered(const Program& program) {
+  std::unordered_map<const Statement*, int> all;
+  auto number_it = [&](const Statement& s) {
+    all.emplace(&s, int(all.size()));
+    return false;
+  };
+  any_statement(program.main, number_it);
+  for (const Function& f : program.functions) any_statement(f.body, number_it);
+  return all;
+}
+
+std::size_t device_of_resource(int resource, const Placement& placement) {
+  return std::size_t(resource) % placement.devices.size();
+}
+
+std::size_t device_of(const Program& program, std::size_t functions, const Statement& s,
+                      bool in_function, const Placement& placement) {
+  if (s.kind == Kind::read_weight) return 0;
+  if (s.kind == Kind::read_state) return device_of_resource(s.value % kStates, placement);
+  if (const int resource = resource_of(s); resource >= 0)
+    return device_of_resource(resource, placement);
+  // Functions that call themselves run on one device, with all that they call.
+  const bool with_recursion = calls_itself(program) && (in_function || s.kind == Kind::call);
+  const bool at_home =
+      with_recursion || (!placement.lists_travel && uses_lists(program, functions, s));
+  return at_home ? 0 : s.device % placement.devices.size();
+}
+
+std::set<std::size_t> devices_of(const Program& program, std::size_t functions,
+                                 const Statement& statement, bool in_function,
+                                 const Placement& placement) {
+  std::set<std::size_t> all;
+  auto insert = [&](const Statement& s, std::size_t may_call, bool there) {
+    all.insert(device_of(program, may_call, s, there, placement));
+    return false;
+  };
+  any_reached(program, functions, statement, insert, in_function);
+  return all;
+}
+
+Program draw_program(std::uint64_t seed, bool deep) { return Drawing(seed, deep).program(); }
 
 bool make_smaller(Program& program, int n) { return Smaller(n)(program); }
 

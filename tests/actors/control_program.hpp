@@ -1,11 +1,13 @@
-// Programs of branches, loops, calls, lists and writes as data. One is drawn from a seed, built
+// Programs of branches, loops, calls, lists and effects as data. One is drawn from a seed, built
 // into a graph (control_graph.hpp), interpreted (control_interpreter.hpp) and, where the two
 // differ, made smaller and printed.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe::test::control {
@@ -25,6 +27,9 @@ enum class Kind : std::uint8_t {
   get,      // of a list, likewise
   read_weight,
   read_state,
+  print,  // x, and says so
+  draw,   // x, and says what it drew
+  take,   // from a queue
   // Of one integer, in [0, 16).
   sum,
   product,
@@ -45,6 +50,7 @@ enum class Kind : std::uint8_t {
   // Effects.
   assign,
   assign_add,
+  put,  // into a queue
   // Control.
   branch,
   choose,
@@ -53,6 +59,7 @@ enum class Kind : std::uint8_t {
   map,
   fold,
   call,
+  recur,  // of the function it is in: calls that, unless it is deep enough
 };
 
 // What a kind without blocks takes, and the type of its one result.
@@ -62,7 +69,7 @@ struct Signature {
   Type gives;
 };
 const Signature& signature(Kind kind);
-inline bool is_effect(Kind kind) { return kind == Kind::assign || kind == Kind::assign_add; }
+inline bool is_effect(Kind kind) { return kind >= Kind::assign && kind <= Kind::put; }
 inline bool is_control(Kind kind) { return kind >= Kind::branch; }
 inline bool is_loop(Kind kind) { return kind >= Kind::loop && kind <= Kind::fold; }
 
@@ -88,12 +95,12 @@ struct Statement {
 };
 
 struct Function {
-  std::vector<Type> takes, gives;
+  std::vector<Type> takes, gives;  // one that calls itself takes first how deep it may go
   Block body;
 };
 
 struct Program {
-  std::vector<Function> functions;  // one calls those before it
+  std::vector<Function> functions;  // one calls those before it, and maybe itself
   Block main;
 };
 
@@ -115,18 +122,44 @@ struct Scope {
 
 constexpr int kWeights = 2;  // variables that nobody writes
 constexpr int kStates = 2;   // and those that effects write
+// What effects have an order in: the states, and the queues.
+constexpr int kPuts = kStates, kTakes = kStates + 1;
+constexpr int kResources = kStates + 2;
+constexpr int kDeepest = 4;  // calls of a function by itself end before
 
+// What a statement by itself changes; -1: nothing.
+int resource_of(const Statement& statement);
 // Of a program or the first functions of one.
-bool writes(const Program& program, std::size_t functions, const Statement& statement, int state);
-bool uses_variables(const Program& program, std::size_t functions, const Statement& statement);
+bool changes(const Program& program, std::size_t functions, const Statement& statement,
+             int resource);
+bool has_effects(const Program& program, std::size_t functions, const Statement& statement);
 bool uses_lists(const Program& program, std::size_t functions, const Statement& statement);
 bool has_loop(const Block& block);
+bool calls_itself(const Function& function);
+bool calls_itself(const Program& program);  // one of its functions does
 // The function that a call means where so many may be called; -1: none, and nothing happens.
 inline int callee(const Statement& call, std::size_t functions) {
   return functions == 0 ? -1 : int(unsigned(call.value) % functions);
 }
+// By which its prints and draws are told from others.
+std::unordered_map<const Statement*, int> numbered(const Program& program);
 
-Program draw_program(std::uint64_t seed);
+// Where a program runs.
+struct Placement {
+  std::vector<std::string> devices;
+  bool lists_travel = false;  // from device to device
+};
+// Of `devices`, which a statement names; what is in it may name others.
+std::size_t device_of(const Program& program, std::size_t functions, const Statement& statement,
+                      bool in_function, const Placement& placement);
+std::size_t device_of_resource(int resource, const Placement& placement);
+// All that it and what is in it name.
+std::set<std::size_t> devices_of(const Program& program, std::size_t functions,
+                                 const Statement& statement, bool in_function,
+                                 const Placement& placement);
+
+// `deep`: with more loops in loops.
+Program draw_program(std::uint64_t seed, bool deep = false);
 
 // The n-th program that is a little smaller; false when there are not so many.
 bool make_smaller(Program& program, int n);
