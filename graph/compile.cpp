@@ -117,10 +117,11 @@ Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& req
   TROUPE_TRY(StepGraph step, feed_and_fetch(graph, request, *target.ops));
   observe("feeds", step.graph);
   for (const Stage& stage : kStages) {
-    if (stage.optional && is_off(stage.name, target)) continue;
-    if (target.stopped && target.stopped()) return cancelled("the compile was stopped");
-    TROUPE_TRY(stage.run(step, target));
-    observe(stage.name, step.graph);
+    if (!stage.optional || !is_off(stage.name, target)) {
+      if (target.stopped && target.stopped()) return cancelled("the compile was stopped");
+      TROUPE_TRY(stage.run(step, target));
+      observe(stage.name, step.graph);
+    }
     for (const PassDef& pass : target.passes) {
       if (pass.after != stage.name || is_off(pass.name, target)) continue;
       if (Status s = pass.run(step, target); !s.ok()) return s.in("in pass " + pass.name);

@@ -52,7 +52,9 @@ struct Target;
 // have the same ones, or they would compile different plans.
 struct PassDef {
   std::string name;
-  std::string after = "cse";  // the stage it follows, one of stage_names(); "sweep" then tidies up
+  // The stage it follows, one of stage_names(), also where that is switched off. After "cse",
+  // "sweep" tidies up.
+  std::string after = "cse";
   Status (*run)(StepGraph& step, const Target& target) = nullptr;
 };
 // The stages of compile() that work on a StepGraph, in order.
@@ -72,16 +74,17 @@ struct Target {
   // Devices chosen by an earlier compile for stateful nodes: they stay, as their state does.
   std::map<std::string, DeviceName> fixed;
   std::vector<PassDef> passes;  // of the program, in the order of their adding
-  // Passes switched off by name ("cse", "fold", one of `passes`), for bisecting and tests.
+  // Passes switched off by name ("cse", "fold", one of `passes`), for bisecting and tests. Each
+  // alone: those that follow it run at their place.
   std::vector<std::string> disabled;
 };
 
 // Called after each stage with its name and a printable graph; for `troupe graph` and dumps.
 using StageObserver = std::function<void(std::string_view stage, const GraphDef&)>;
 
-// check -> feeds and fetches -> prune -> raise -> state -> lower -> fold -> cse -> prune -> order of
-// writes -> replicate -> place -> spread -> partition -> plan; compile.cpp lists them.
-// Errors name the node and the line that created it.
+// check -> feeds and fetches -> prune -> raise -> state -> lower -> fold -> cse -> prune -> order
+// of writes -> replicate -> place -> spread -> partition -> plan; compile.cpp lists them. Errors
+// name the node and the line that created it.
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer = {});
 

@@ -300,6 +300,14 @@ TEST_CASE("a pass of the program's own runs after the stage it names, unless swi
   auto without = compile(g.def, wanted, t);
   REQUIRE(without.ok());
   CHECK(with->plans[0].nodes.size() + 1 == without->plans[0].nodes.size());
+
+  t.disabled = {"refuse", "cse"};  // not what follows it
+  stages.clear();
+  REQUIRE(compile(g.def, wanted, t, [&](std::string_view stage, const GraphDef&) {
+            stages.emplace_back(stage);
+          }).ok());
+  CHECK(stages[6] == "double_negation");
+  CHECK(stages[5] == "fold");
 }
 
 TEST_CASE("a graph that breaks its contract is refused with the node's name") {
