@@ -40,9 +40,9 @@ struct NodeDef {
   std::vector<PartialShape> out_shapes;
 };
 
-// A part of a program that nodes run by its name (Call, If, Case). Closed: whatever its nodes need
-// is among them or comes in as an argument. An argument is a node: Argument, or for a resource a
-// handle like the one that it stands for. A value.
+// A part of a program that nodes run by its name (Call, If, Case, While). Closed: whatever its
+// nodes need is among them or comes in as an argument. An argument is a node: Argument, or for a
+// resource a handle like the one that it stands for. A value.
 struct FunctionDef {
   std::string name;
   std::vector<NodeDef> nodes;     // their inputs, control and colocation name nodes of this list

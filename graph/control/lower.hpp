@@ -15,6 +15,9 @@ namespace troupe {
 //
 //   Case    the same with SwitchN
 //
+//   While   nodes of `cond` --> _LoopBody --> nodes of `body`, of `cond` again --> _LoopNext
+//           (graph/control/frames.hpp); the readers of the results take those of _LoopNext
+//
 // A node of a branch that takes nothing from a Switch, say a constant or a read, has a control edge
 // from the branch's pivot, so that it is dead where the branch is not taken. Effects (writes,
 // queues, files, Print, Assert) are needed where the call is. What comes after a call comes after a

@@ -225,12 +225,14 @@ auto call_with(F& f, const Variables& first, const std::vector<Output>& values) 
 // The variables after as many iterations as `cond` is true of them before: body(body(... first)).
 // `first` is an Output, a tuple of them or a vector; cond and body take the same and return one
 // bool and, in the same form, the next values, which have the dtypes and shapes of the first ones.
-// Values around the bodies are used as they are; a variable of the graph is read once, before the
-// loop.
+// Values around the bodies are used as they are. A variable of the graph that the loop does not
+// write is read once, before the loop; of one that it writes, an iteration sees what the one before
+// left.
 //
-// A body's nodes run where the loop does, but for those that name another device. Bodies write no
-// variables and use no queues, datasets or files. Throws Error, and leaves the graph as it was,
-// where these do not agree.
+// A body's nodes run where the loop does, but for those that name another device. Bodies may write
+// variables, use queues and take elements of datasets; the condition writes no variable and takes
+// no element; neither uses files. Throws Error, and leaves the graph as it was, where dtypes,
+// shapes or numbers of values do not agree.
 template <class Variables, class Cond, class BodyFunction>
 auto while_loop(const Variables& first, Cond&& cond, BodyFunction&& body,
                 const LoopOptions& options = {}, Site site = Site::here()) {
