@@ -13,13 +13,14 @@ namespace troupe {
 
 // A description; nothing starts before a Session takes it. The default is this process, all cores.
 struct Cluster {
-  int threads = 0;   // lanes of each cpu:0; 0: one per processor
+  int threads = 0;   // lanes of each CPU device; 0: one per processor
   int replicas = 1;  // logical replicas of each compiled step (synchronous data parallel)
   int workers = 0;   // worker processes on this machine; 0: this process computes
   // Types, of each worker: two "CPU" are cpu:0 and cpu:1. "FAKE" is the test device.
   std::vector<std::string> devices = {"CPU"};
-  std::uint64_t fake_seed = 0;    // of the fake device's delays
-  std::uint64_t fake_memory = 0;  // bytes that it has; 0: 1 GiB
+  // Of fake devices where this process computes; those of worker processes have the defaults.
+  std::uint64_t fake_seed = 0;    // of their delays
+  std::uint64_t fake_memory = 0;  // bytes that each of them has; 0: 1 GiB
   // Bytes that a step may hold at a time in a process: what it computed and what reached it from
   // other processes, until nobody needs it, with what its loops save. A step that wants more ends
   // with resource_exhausted, which names who holds the most. 0: as many as there are.

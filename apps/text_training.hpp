@@ -25,9 +25,10 @@ class Writer {
 
 struct TextTraining {
   std::unique_ptr<CharLstm> model;
-  Output loss;      // nats a character, the mean over a batch
-  Output held_out;  // of the part that is held out, the next batch: its characters ...
-  Output its_loss;  // ... and the sum of their losses
+  Output loss;  // nats a character, the mean over a batch
+  // Of the part that is held out: the characters that follow those of the next batch, and the sum
+  // of their losses.
+  Output held_out, its_loss;
   Op train;
   std::unique_ptr<Writer> writer;
 };

@@ -68,7 +68,7 @@ struct TrainResult {
   std::int64_t best_step = 0;
   std::string sample;
   std::string params_sha256;
-  bool drawn = false;      // on drawn digits
+  bool drawn = false;      // on what the program draws
   bool stopped = false;    // by `stop`
   std::string checkpoint;  // the newest good one, written or resumed, or empty
   int failed_checkpoints = 0;

@@ -35,7 +35,7 @@ class Output {
   NodeId node() const { return port_.node; }
   DType dtype() const;
   const PartialShape& shape() const;
-  std::string name() const;  // "scope/MatMul:0" as PortName text
+  std::string name() const;  // PortName text: "scope/MatMul", of another port "scope/Switch:1"
   // Output `index` of the same node.
   Output sibling(int index) const { return {graph_, {port_.node, std::uint32_t(index)}}; }
   // The same port of the same graph. Not ==, which compares values in a run
@@ -123,7 +123,7 @@ class GraphBuilder {
   // The value of a port, when all of it is known while building: constants, shapes, and what is
   // computed from shapes.
   const Tensor* constant(Port port) const;
-  // kNoNode unless that variable has an initial value: the nodes that Session::init runs.
+  // The nodes that Session::init runs: the assignments of initial values, in order.
   const std::vector<NodeId>& initializers() const { return initializers_; }
   void add_initializer(NodeId assign) { initializers_.push_back(assign); }
 

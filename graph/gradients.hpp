@@ -1,4 +1,4 @@
-// Reverse-mode differentiation as graph construction (paper section 4.1; requirements A-9).
+// Reverse-mode differentiation as graph construction (paper section 4.1).
 #pragma once
 
 #include <span>

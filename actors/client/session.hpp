@@ -64,7 +64,8 @@ class CompiledStep {
   // ports. Returns the fetches in order. Where a compute thread of the process sleeps, this one
   // computes in its place: kernels then run on its stack, and a run that others end (close(),
   // reset()) is over for it with the kernel that it is in. Its floating-point environment changes
-  // nothing. With a timeout, and after start(), nothing is computed here.
+  // nothing. With a timeout, and in start(), only cheap nodes are computed here, of a few hundred
+  // nanoseconds each, 256 at most at a time.
   Expected<std::vector<Tensor>> try_run(std::vector<Tensor> feeds = {},
                                         const RunOptions& options = {}) const;
   std::vector<Tensor> run(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const {
@@ -228,20 +229,21 @@ class Session {
   Expected<JobState> try_state();
   // Writes the values of all variables that the graph reads, as of one moment, to a safetensors
   // file (https://github.com/huggingface/safetensors), which is there as a whole or not at all;
-  // what was there is replaced. invalid_argument for a variable of a dtype that the format lacks
-  // (strings and c128). Datasets and the number of commits are no part of it: they are of
-  // try_state().
+  // what was there is replaced. failed_precondition when the graph reads no variable;
+  // invalid_argument for a variable of a dtype that the format lacks (strings and c128). Datasets
+  // and the number of commits are no part of it: they are of try_state().
   void save(const std::string& path) { throw_if_error(try_save(path)); }
   Status try_save(const std::string& path);
   // Assigns the values in such a file, in one run, at any time. The file has to have each variable
   // that the graph reads, with its dtype and shape, and no other: not_found or invalid_argument
-  // names the one that does not fit, and nothing is changed. data_loss for a file that is none.
+  // names the one that does not fit, and nothing is changed. failed_precondition when neither the
+  // graph reads a variable nor the file has one. data_loss for a file that is none.
   void restore(const std::string& path) { throw_if_error(try_restore(path)); }
   Status try_restore(const std::string& path);
 
   // Puts values back under their names, as commit `committed`, and datasets where they were; one
-  // that is not named is at its beginning. Before the first run. not_found for a name that the
-  // graph does not have.
+  // that is not named is at its beginning. Before the first run. invalid_argument unless
+  // `committed` is 1 or more; not_found for a name that the graph does not have.
   void restore(const std::vector<std::pair<std::string, Tensor>>& values, CommitNumber committed,
                const std::vector<DatasetPlace>& datasets = {}) {
     throw_if_error(try_restore(values, committed, datasets));

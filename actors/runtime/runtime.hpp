@@ -44,7 +44,7 @@ class Runtime {
   virtual Timeline stop_trace() = 0;
 };
 
-// The master's side of a job of several processes (cluster_runtime.cpp).
+// The master's side of a job of several processes (master_process.cpp).
 Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster, caf::actor_system* system);
 
 }  // namespace troupe

@@ -11,7 +11,9 @@ namespace troupe {
 //   0 ok; 1 the command failed, or only its last checkpoint could not be written; 2 usage;
 //   70 internal error; 75 temporary, run it again (a worker was lost); 143 stopped by SIGTERM and
 //   130 by SIGINT: before the first step, or after a checkpoint.
-// Results go to stdout (--output json: one document), progress and errors to stderr.
+// Results go to stdout, progress, warnings and errors to stderr. With --output json there is one
+// document on stdout, of an error {"error", "code"}; of a line that cannot be parsed there is none.
+// `demo` and `worker` print text.
 int run_cli(int argc, char** argv, void (*add)(CommandLine&));
 
 }  // namespace troupe

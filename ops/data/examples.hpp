@@ -35,9 +35,9 @@ using Paddings = std::vector<Padding>;
 // of a pass. Nothing is read before a run, and what is read is read where the pipeline runs.
 //
 // Element e is a function of the stages, the files and e alone. How many a job has taken is part of
-// its state, and so a resumed job goes on with the next one. Sources in tensors, text, CIFAR-10 and
-// IDX files find it at once; over a shuffle, buckets, CSV and lines it takes a walk over what is
-// before it.
+// its state, and so a resumed job goes on with the next one. Sources in tensors, plain text,
+// CIFAR-10 and IDX files find it at once; over a shuffle, buckets, CSV, lines and text that gzip
+// has packed it takes a walk over what is before it.
 //
 // outputs() throws Error for arguments that are out of range, and for functions of another graph.
 class Examples {
