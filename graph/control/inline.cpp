@@ -249,9 +249,10 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
                      !std::all_of(inputs.begin(), inputs.end(),
                                   [&](const Value& v) { return v.pivot == place.pivot; });
   const bool queued = op.role == Role::external && place.frame != 0;
-  if (queued) come_after_last(node, place);
+  const NodeId queue = queued ? node.inputs[0].node : kNoNode;
+  if (queued) come_after_last(node, queue, place);
   const NodeId made = append(std::move(node));
-  if (queued) frames_[place.frame].last_asked[last_asked_key(made, place)] = made;
+  if (queued) frames_[place.frame].last_asked[{queue, place.pivot}] = {made};
   for (std::uint32_t k = 0; k < body.out_types.size(); ++k)
     in.values[id].push_back({{made, k}, free || joins ? kNoNode : place.pivot, !free});
   in.nodes[id] = {made};
@@ -279,14 +280,24 @@ Status Inliner::check_in_loop(const NodeDef& node, const Place& place) const {
 }
 
 // What a body asks of one queue, on one branch, it asks in the order of its nodes.
-std::pair<NodeId, NodeId> Inliner::last_asked_key(NodeId made, const Place& place) const {
-  return {out_.graph().nodes[made].inputs[0].node, place.pivot};
+void Inliner::come_after_last(NodeDef& node, NodeId queue, const Place& place) const {
+  const auto& last = frames_[place.frame].last_asked;
+  if (const auto at = last.find({queue, place.pivot}); at != last.end())
+    node.control.insert(node.control.end(), at->second.begin(), at->second.end());
 }
 
-void Inliner::come_after_last(NodeDef& node, const Place& place) const {
-  const auto& last = frames_[place.frame].last_asked;
-  if (const auto at = last.find({node.inputs[0].node, place.pivot}); at != last.end())
-    node.control.push_back(at->second);
+// Those that its branches or its loop may ask in an iteration: one of the nodes in that order. What
+// a function asks takes its own places in it.
+std::vector<NodeId> Inliner::queues_of(const NodeDef& call,
+                                       const std::vector<Value>& inputs) const {
+  std::vector<NodeId> queues;
+  if (call.op == "Call") return queues;
+  for (const Value& value : inputs) {
+    if (value.run != kNoRun) continue;
+    const OpDef& op = op_of(out_.graph().nodes[value.port.node], ops_).def;
+    if (is_handle(op.role) && op.external.resource == "queue") queues.push_back(value.port.node);
+  }
+  return queues;
 }
 
 Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done) {
@@ -303,11 +314,17 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
   Place here = place;
   if (!body.device.empty()) here.loop.clear();
   if (!dying.empty()) here.pivot = pivot_of(call, dying, here);
+  std::vector<NodeId> queues;
+  if (place.frame != 0) queues = queues_of(call, inputs);
+  for (NodeId queue : queues) come_after_last(call, queue, place);
   TROUPE_TRY(Lowered lowered, lower(call, std::move(inputs), std::move(here), wants_done));
   in.values[id] = std::move(lowered.outputs);
   in.nodes[id] = std::move(lowered.done);
   if (!dying.empty() && !lowered.effects.empty())
     lowered.effects = {over(body.name, std::move(lowered.effects), call, place)};
+  for (NodeId queue : queues)
+    if (!lowered.effects.empty())
+      frames_[place.frame].last_asked[{queue, place.pivot}] = lowered.effects;
   in.effects.insert(in.effects.end(), lowered.effects.begin(), lowered.effects.end());
   return ok_status();
 }

@@ -241,3 +241,37 @@ TEST_CASE("every interleaving of a loop over two devices ends alike") { try_all_
 TEST_CASE("every interleaving of a loop over two devices ends alike, longer ones [slow]") {
   try_all_of(true);
 }
+
+TEST_CASE("a body and a branch or a loop in it ask one queue in the order of nodes") {
+  const auto program = [](bool branch) {
+    return [branch](Graph& g, const Devices& d) {
+      Output queue = queue_on(g, d[0], "queue");
+      Output x = while_loop(
+          constant(g, 1.5), [&](Output x) { return x < 2.0; },
+          [&](Output x) {
+            enqueue(queue, {x});
+            if (branch)
+              cond(
+                  x > 1.0, [&] { enqueue(queue, {x + 10.0}); }, [&] {});
+            else
+              while_loop(
+                  x, [&](Output y) { return y < 3.0; },
+                  [&](Output y) {
+                    enqueue(queue, {y + 10.0});
+                    return y + 1.0;
+                  });
+            enqueue(queue, {x + 100.0});
+            return x + 1.0;
+          });
+      return std::vector<Output>{x};
+    };
+  };
+  Random random(1);
+  for (bool branch : {true, false}) {
+    CAPTURE(branch);
+    const Surroundings world{.queues = {{"queue", {}}}};
+    SpreadStep alone = spread_over(program(branch), kAlone, world);
+    const Outcome expected = alone.run([](const auto&) { return std::size_t{0}; });
+    for (int round = 0; round < 20; ++round) check_same(alone.run(at_random(random)), expected);
+  }
+}

@@ -86,8 +86,9 @@ struct LoopFrame {
   std::map<Port, Value> entered;  // value around it -> in an iteration
   std::map<Port, Value> taken;    // list around it -> its element in an iteration
   Value trips;                    // how many iterations it had
-  // By the handle of a queue and the branch: what asks it last in the order of nodes.
-  std::map<std::pair<NodeId, NodeId>, NodeId> last_asked;
+  // By the handle of a queue and the branch: what asks it last in the order of nodes, or the ends
+  // of the branches or the loop that do.
+  std::map<std::pair<NodeId, NodeId>, std::vector<NodeId>> last_asked;
 };
 
 // A function that stays one, since it calls itself, or goes back over one that does. What its
@@ -162,8 +163,8 @@ class Inliner {
                                     const Place& place);
   Status inline_node(Inlined& in, NodeId id, const Place& place, const std::vector<bool>& followed);
   Status check_in_loop(const NodeDef& node, const Place& place) const;
-  std::pair<NodeId, NodeId> last_asked_key(NodeId made, const Place& place) const;
-  void come_after_last(NodeDef& node, const Place& place) const;
+  void come_after_last(NodeDef& node, NodeId queue, const Place& place) const;
+  std::vector<NodeId> queues_of(const NodeDef& call, const std::vector<Value>& inputs) const;
   Status inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done);
   Status bind_arguments(Inlined& in, const std::vector<Value>& arguments);
   Expected<Value> saved_value(const NodeDef& node, const Value& handle, std::uint32_t frame);
