@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <set>
-#include <thread>
 
 #include "tests/actors/replicas.hpp"
 #include "tests/actors/sessions.hpp"
@@ -150,23 +149,6 @@ TEST_CASE("a failure in a loop names the node, its line and the iteration") {
   CHECK_MESSAGE(contains(text, "while/body/Assert"), text);
   CHECK_MESSAGE(contains(text, "loops_test.cpp"), text);
   CHECK(step.run({Tensor::scalar(20.0f)})[0].item<float>() == 20);
-}
-
-TEST_CASE("an endless loop ends with its run's deadline, and other steps go on beside it") {
-  Graph g;
-  Output x = scalar_input(g);
-  Output endless = while_loop(
-      x, [&](Output v) { return v < 10.0f; }, [&](Output v) { return v * 1.0f; });
-  Session s(g, one_thread());
-  auto step = s.compile({endless}, {}, {x});
-  auto other = s.compile({x + 1.0f}, {}, {x});
-  std::thread runs([&] {
-    Status ended =
-        step.try_run({Tensor::scalar(1.0f)}, {.timeout = std::chrono::milliseconds(300)}).status();
-    CHECK(ended.code() == Code::deadline_exceeded);
-  });
-  for (int i = 0; i < 20; ++i) CHECK(other.run({Tensor::scalar(1.0f)})[0].item<float>() == 2);
-  runs.join();
 }
 
 TEST_CASE("ten million iterations take no memory [slow]") {

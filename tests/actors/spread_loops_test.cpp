@@ -52,25 +52,6 @@ TEST_CASE("a failure on another device ends the loop everywhere, and says in whi
   }
 }
 
-TEST_CASE("an endless loop over two processes ends with its run's deadline, and with the session") {
-  const Place& place = kPlaces[1];
-  Graph g;
-  Output x = while_loop(
-      constant(g, 0.5), [&](Output x) { return x < 2.0; },
-      [&](Output x) { return on(g, place.second, [&] { return x * 1.0; }) * 1.0; });
-  Output y = constant(g, 1.0) + 1.0;
-  PlacedSession s(g, place);
-  RunOptions soon;
-  soon.timeout = std::chrono::milliseconds(50);
-  try {
-    s->run({x}, {}, {}, soon);
-    FAIL("it ended");
-  } catch (const Error& error) {
-    CHECK(error.status().code() == Code::deadline_exceeded);
-  }
-  CHECK(s->run({y})[0].item<double>() == 2);
-}
-
 TEST_CASE("a process with two CPU devices has cpu:0 and cpu:1, and loops over both") {
   Cluster cluster = one_thread();
   cluster.devices = {"CPU", "CPU"};
