@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/actors/gradient_check.hpp"
+#include "tests/actors/printed.hpp"
 #include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
@@ -226,16 +227,24 @@ TEST_CASE("gradients that are asked for after a step was run leave it as it was"
 }
 
 TEST_CASE("what a loop drew and printed is not done again for its gradient") {
+  Printed printed;
   Graph g(5);
   Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
   Output x = placeholder<double>(g, PartialShape::scalar(), "x");
-  Output y = loop_of(g, n, x, [](Output, Output v) { return random_uniform_like(v) * v; });
+  Output y = loop_of(g, n, x, [](Output, Output v) {
+    return print(random_uniform_like(v), {.message = "drew "}) * v;
+  });
   Output dx = gradient_of(y, x);
   Session s(g, one_thread());
-  auto step = s.compile({y, dx}, {}, {n, x});
-  for (int i = 0; i < 3; ++i) {
-    auto got = step.run({Tensor::scalar(std::int32_t{4}), Tensor::scalar(2.0)});
+  auto both = s.compile({y, dx}, {}, {n, x}), slope = s.compile({dx}, {}, {n, x});
+  int lines = 0;
+  for (std::int32_t times : {4, 0, 1, 7}) {
+    CAPTURE(times);
+    auto got = both.run({Tensor::scalar(times), Tensor::scalar(2.0)});
     CHECK(got[0].item<double>() == doctest::Approx(2 * got[1].item<double>()));
+    CHECK(printed.count("drew ") == (lines += times));
+    slope.run({Tensor::scalar(times), Tensor::scalar(2.0)});
+    CHECK(printed.count("drew ") == (lines += times));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/actors/gradient_check.hpp"
+#include "tests/actors/printed.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -156,6 +157,7 @@ TEST_CASE("a loop that computes its values again has the gradients of one that s
 
 TEST_CASE("a loop that computes its values again has its effects once") {
   auto run = [](LoopSave save) {
+    Printed printed;
     Graph g(5);
     Output n = placeholder<std::int32_t>(g, PartialShape::scalar(), "n");
     Output x = placeholder<float>(g, PartialShape::scalar(), "x");
@@ -169,7 +171,7 @@ TEST_CASE("a loop that computes its values again has its effects once") {
       Output taken = take_from(from);
       Output drawn = random_uniform_like(a);
       Op more = assign_add(v, drawn + taken);
-      Output told = print(sin(a) * read(v, {more}), {.message = "effects_once"});
+      Output told = print(sin(a) * read(v, {more}), {.message = "effects_once "});
       enqueue(to, {told});
       return tanh(told * drawn) * a + sin(taken * a) * read(reads);
     });
@@ -180,6 +182,7 @@ TEST_CASE("a loop that computes its values again has its effects once") {
     for (float f : {0.25f, -1.5f, 2.0f, 0.75f, 3.0f}) s.run({}, {put}, {{fed, Tensor::scalar(f)}});
     auto step = s.compile({y, dx, ddx}, {}, {n, x});
     std::vector<Tensor> all = step.run({Tensor::scalar(std::int32_t{4}), Tensor::scalar(0.8f)});
+    CHECK(printed.count("effects_once ") == 4);
     all.push_back(s.run({left})[0]);
     all.push_back(s.run({there})[0]);
     for (int k = 0; k < 4; ++k) all.push_back(s.run({take_from(to)})[0]);
