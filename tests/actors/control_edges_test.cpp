@@ -275,14 +275,23 @@ TEST_CASE("what reads a list sees it as it was, whoever pushes onto it") {
   }
 }
 
+// Whoever waits for a write reads what it left; who does not wait reads what was there before.
 TEST_CASE("control edges in a body, into it and around a loop") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
     Output n = whole_number(g);
-    Output fed = number(g);
-    Output gate = node(g, place.second, "Neg", {fed}).output();
-    // From a variable of the loop to what takes nothing.
+    Output fed = number(g), c = constant(g, 2.0f);
+    auto made = [&](const char* name) {
+      return variable_on(g, place.second, name, Tensor::scalar(0.0f));
+    };
+    Variable count = made("count"), far = made("far"), set = made("set");
+    // From a variable of the loop to what takes nothing: by a write of it, which counts iterations
+    // of all runs, and to a constant.
+    Output counted = repeat(g, n, constant(g, 0.0f), [&](Output v) {
+      auto after = g.with_control({assign_add(count, v * 0.0f + 1.0f)});
+      return read(count);
+    });
     Output twelve = repeat(g, n, constant(g, 0.0f), [&](Output v) {
       auto after = g.with_control({v});
       return constant(g, 12.0f);
@@ -291,36 +300,47 @@ TEST_CASE("control edges in a body, into it and around a loop") {
     Output jump = while_loop(
         identity(fed), [](Output v) { return v < 10.0f; },
         [&](Output v) {
-          auto after = g.with_control({v});
-          return constant(g, 12.0f);
+          auto after = g.with_control({assign_add(far, v * 0.0f + 12.0f)});
+          return read(far);
         });
-    // From outside to a node of the body, and to the loop.
-    Output inside = repeat(g, n, constant(g, 0.0f), [&](Output v) {
-      auto after = g.with_control({gate});
-      return v + 1.0f;
-    });
-    Output around, alone;
+    // From outside to the loop, to one whose body takes something else from there, too, and to a
+    // node of the body.
+    Op write = assign(set, fed);
+    Output around, taking;
     {
-      auto after = g.with_control({gate});
-      around = repeat(g, n, constant(g, 0.0f), [&](Output v) { return v + identity(gate); });
-      alone = repeat(g, n, constant(g, 0.0f), [&](Output) { return constant(g, 7.0f); });
+      auto after = g.with_control({write});
+      around = repeat(g, n, constant(g, 0.0f), [&](Output v) { return v + read(set); });
+      taking =
+          repeat(g, n, constant(g, 0.0f), [&](Output v) { return v + identity(c) * read(set); });
     }
+    Output inside = repeat(g, n, constant(g, 0.0f), [&](Output v) {
+      auto after = g.with_control({write});
+      return v + read(set);
+    });
     // From a loop to what comes after it.
     Output behind;
     {
-      auto after = g.with_control({inside});
-      behind = node(g, place.second, "Neg", {gate}).output();
+      auto after = g.with_control({counted});
+      behind = read(count);
     }
     PlacedSession s(g, place);
-    auto step = s->compile({twelve, inside, around, alone, behind, jump}, {}, {n, fed});
+    s->init();
+    auto step = s->compile({counted, twelve, around, taking, inside, behind, jump}, {}, {n, fed});
+    auto distance = s->compile({far});
+    float trips_of_all = 0, x = -2;
     for (std::int32_t trips : {0, 1, 10}) {
-      auto got = step.run({Tensor::scalar(trips), Tensor::scalar(-2.0f)});
-      CHECK(got[0].item<float>() == (trips ? 12 : 0));
-      CHECK(got[1].item<float>() == trips);
-      CHECK(got[2].item<float>() == 2 * trips);
-      CHECK(got[3].item<float>() == (trips ? 7 : 0));
-      CHECK(got[4].item<float>() == -2);
-      CHECK(got[5].item<float>() == 12);
+      CAPTURE(trips);
+      auto got = step.run({Tensor::scalar(trips), Tensor::scalar(--x)});
+      trips_of_all += float(trips);
+      CHECK(got[0].item<float>() == (trips ? trips_of_all : 0));
+      CHECK(got[1].item<float>() == (trips ? 12 : 0));
+      CHECK(got[2].item<float>() == x * float(trips));
+      CHECK(got[3].item<float>() == 2 * x * float(trips));
+      CHECK(got[4].item<float>() == x * float(trips));
+      CHECK(got[5].item<float>() == trips_of_all);
+      CHECK(got[6].item<float>() == 12);
+      CHECK(first(distance.run()) == 12);
+      s->run({}, {assign(far, constant(g, 0.0f))});
     }
   }
 }
@@ -371,6 +391,31 @@ TEST_CASE("a loop computes in place on nothing but its own") {
     }
     CHECK(Tensor::same(given, filled(2)));
   }
+}
+
+TEST_CASE("a loop computes in place where nobody else holds the value") {
+  constexpr std::int64_t kElements = 256 * 1024, kBytes = kElements * 4;
+  auto peak = [&](bool held) {
+    Graph g;
+    Output fed = placeholder<float>(g, {kElements}, "fed");
+    Output made = fed * 2.0f;
+    Output y = repeat(g, constant(g, 20), made, [](Output v) { return (v + 1.0f) * 1.0f; });
+    std::vector<Output> fetches{sum(y)};
+    if (held) fetches.push_back(made);
+    Session s(g, one_thread());
+    auto step = s.compile(fetches, {}, {fed});
+    const Tensor given = value_or_throw(Tensor::zeros(DType::f32, {kElements}));
+    CHECK(first(step.run({given})) == 20 * kElements);
+    s.memory(true);
+    CHECK(first(step.run({given})) == 20 * kElements);
+    return s.memory()[0].peak;
+  };
+  const std::uint64_t own = peak(false), beside = peak(true);
+  CAPTURE(own);
+  CAPTURE(beside);
+  CHECK(own < 2 * kBytes);
+  CHECK(beside >= own + kBytes);
+  CHECK(beside < 3 * kBytes);
 }
 
 TEST_CASE("a function of two variables sees where they are one") {
