@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -326,6 +328,8 @@ TEST_CASE("random graphs on a slow device with several streams give the host's v
 TEST_CASE("a loop over values of a device waits for its predicate alone, and fails with its work") {
   constexpr int kTrips = 40;
   for (std::uint64_t fail_at : {0, 60}) {
+    std::atomic<int> decided{0};
+    int issued = 0;
     auto device = fake({.fail_at = fail_at, .streams = 2});
     FakeWorld w(*device);
     auto zero = w.host_value("zero", 0), one = w.host_value("one", 1),
@@ -348,13 +352,33 @@ TEST_CASE("a loop over values of a device waits for its predicate alone, and fai
     for (std::uint32_t v : {0u, 1u, 3u})
       w.draft.slot(w.draft.out(body, v)).space = MemorySpace::device;
     auto i = w.later("i", {w.draft.out(body, 0), w.draft.out(body, 3)});
-    auto total = w.later("total", {w.draft.out(body, 1), w.draft.out(i)});
     auto seen = w.copy("seen", w.draft.out(i), MemorySpace::host);
-    auto again = w.kernel("again", {w.draft.out(seen), w.draft.out(body, 2)}, less);
+    auto again =
+        w.kernel("again", {w.draft.out(seen), w.draft.out(body, 2)}, [&](KernelContext& c) {
+          ++decided;
+          decided.notify_all();
+          return less(c);
+        });
+    // Whose work is not over before it is known whether there is another iteration.
+    auto total = w.kernel("total", {w.draft.out(body, 1), w.draft.out(i)}, [&](KernelContext& c) {
+      TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
+      c.device().stream().enqueue(
+          [&decided, fail_at, iteration = issued++, a = device_alias(c.device(), c.input(0)),
+           b = device_alias(c.device(), c.input(1)), to = device_alias(c.device(), out)]() mutable {
+            for (int now; fail_at == 0 && (now = decided) <= iteration;) decided.wait(now);
+            for (int k = 0; k < 4; ++k)
+              to.mutable_data<float>()[k] = a.data<float>()[k] + b.data<float>()[k];
+            return ok_status();
+          });
+      c.set_output(0, std::move(out));
+      return ok_status();
+    });
+    w.draft.slot(w.draft.out(total)).space = MemorySpace::device;
     w.draft.end_loop({w.draft.out(again), w.draft.out(i), w.draft.out(total)});
     w.make();
     w.start();
     StepResult result = w.drive();
+    CHECK(w.waits <= kTrips + 2);  // for each predicate, and at most one for each stream
     if (fail_at == 0) {
       REQUIRE_MESSAGE(result.status.ok(), result.status.text());
       CHECK(result.fetches.at(0).value.data<float>()[3] == kTrips * (kTrips + 1) / 2);
@@ -399,6 +423,7 @@ TEST_CASE("calls over values of a device wait for their predicates alone, and fa
     w.make();
     w.start();
     StepResult result = w.drive();
+    CHECK(w.waits <= kDepth + 2);  // for what each call looks at, and one for each stream
     if (fail_at == 0) {
       REQUIRE_MESSAGE(result.status.ok(), result.status.text());
       CHECK(result.fetches.at(0).value.data<float>()[3] == 2 * (kDepth + 1));
@@ -496,4 +521,56 @@ TEST_CASE("large values alone that are pushed onto a list leave a device that is
           CHECK((full ? left >= kTimes / 3 : left == 0));
         }
       }
+}
+
+TEST_CASE("a value that is pushed again and again stays on a device that is nearly full, once") {
+  constexpr std::int64_t kElements = 256 * 1024;  // 1 MiB
+  constexpr std::int64_t kTimes = 20;
+  for (const bool keep : {false, true}) {
+    CAPTURE(keep);
+    auto device = fake({.streams = 2, .memory = std::size_t{16} << 20});
+    SavingWorld w(*device);
+    auto out = [&](std::uint32_t node, std::uint32_t k = 0) { return w.draft.out(node, k); };
+    auto list = w.kernel("empty", {}, [](KernelContext& c) {
+      c.set_output(0, list_tensor({}));
+      return ok_status();
+    });
+    auto host = w.kernel("host", {}, [](KernelContext& c) -> Status {
+      c.set_output(
+          0, Tensor::of<float>(Shape{kElements}, std::vector<float>(std::size_t(kElements), 7)));
+      return ok_status();
+    });
+    auto same = w.copy("same", out(host), MemorySpace::device);
+    for (std::int64_t i = 0; i < kTimes; ++i) {
+      const std::string name = std::to_string(i);
+      auto other = w.value("other" + name, kElements, float(i), list);
+      list = w.push("push_same" + name, out(list), out(same), keep);
+      list = w.push("push_other" + name, out(list), out(other), keep);
+    }
+    std::vector<const void*> places;
+    int left = 0;
+    auto look = w.kernel("look", {out(list)}, [&](KernelContext& c) {
+      places.clear();
+      left = 0;
+      std::int64_t i = 0;
+      list_in(c.input(0)).for_each([&](const Tensor& t) {
+        if (i++ % 2 == 0)
+          places.push_back(t.space() == MemorySpace::device ? t.raw() : nullptr);
+        else
+          left += t.space() == MemorySpace::host;
+      });
+      c.set_output(0, c.input(0));
+      return ok_status();
+    });
+    w.draft.fetch(out(look));
+    w.make();
+    w.start();
+    StepResult result = w.drive();
+    REQUIRE_MESSAGE(result.status.ok(), result.status.text());
+    REQUIRE(places.size() == std::size_t(kTimes));
+    CHECK(places[0] != nullptr);
+    for (const void* place : places) CHECK(place == places[0]);
+    CHECK(left >= kTimes / 3);  // of the others, or the device would not have been full
+    CHECK(w.device.bytes_in_use() < std::size_t(16) << 20);
+  }
 }
