@@ -85,6 +85,8 @@ Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
       rows.push_back(std::move(row));
     }
   }
+  TROUPE_TRY(auto ends, bench_loop_ends(options));
+  rows.insert(rows.end(), ends.begin(), ends.end());
   return rows;
 }
 

@@ -50,6 +50,11 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 //   two_processes, there_and_back   the same of two worker processes
 Expected<std::vector<BenchRow>> bench_spread_loops(const BenchOptions& options);
 
+// Rows executor.loop.end_by_{deadline,close}, and the same with _two_processes, in ms: from the
+// deadline of a run with an endless loop, or from where another thread begins to close its session,
+// until the run returns. `worst_ms` in JSON is the largest of them.
+Expected<std::vector<BenchRow>> bench_loop_ends(const BenchOptions& options);
+
 // Rows soak.{local,two_process}.{cpu_per_step,resident}: the last tenth of 200,000 training steps,
 // CPU time in us and memory in bytes of all processes. Nothing may grow: the time stands beside
 // that of another job's first steps, taken in turns, the memory beside that of the first tenth.

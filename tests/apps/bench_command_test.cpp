@@ -49,6 +49,15 @@ TEST_CASE("the benchmark of executors prints well-formed rows") {
              {"executor.noop.1024x16", "executor.identity.1024x16"});
 }
 
+TEST_CASE("ends of endless loops are timed, and the longest of them [slow]") {
+  Ended ended = troupe_command("bench executor --rounds 1 --only end_by --output json");
+  check_rows(ended, {"executor.loop.end_by_deadline", "executor.loop.end_by_close",
+                     "executor.loop.end_by_deadline_two_processes",
+                     "executor.loop.end_by_close_two_processes"});
+  for (const json& row : ended.json())
+    CHECK(std::stod(row["worst_ms"].get<std::string>()) >= row["value"].get<double>() * 0.999);
+}
+
 TEST_CASE("the benchmark of steps prints well-formed rows") {
   check_rows(troupe_command("bench step --rounds 1 --only step.local --output json"),
              {"step.local.p50", "step.local.p99", "step.local.cold_p50"});
