@@ -90,7 +90,8 @@ class Placer {
     std::unordered_map<std::string_view, NodeId> by_name, by_group;
     std::unordered_map<std::string, NodeId> by_resource;
     by_name.reserve(graph_.nodes.size());
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) by_name.emplace(graph_.nodes[id].name, id);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      if (!is_feed(id)) by_name.emplace(graph_.nodes[id].name, id);
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const NodeDef& node = graph_.nodes[id];
       if (is_feed(id)) continue;
@@ -100,7 +101,7 @@ class Placer {
       for (Port in : node.inputs)
         if (const NodeId from = takes_along(node, in); from != kNoNode) join(id, from);
       for (const std::string& other : node.colocate) {
-        // A name that was pruned still holds its group together.
+        // A name that was pruned, or is fed, still holds its group together.
         if (auto at = by_name.find(other); at != by_name.end()) join(id, at->second);
         join(id, by_group.try_emplace(other, id).first->second);
       }

@@ -228,4 +228,24 @@ TEST_CASE("what comes after a map comes after what its function did on another d
     s.run({}, {last}, {{xs, Tensor::of<double>({2}, {1.0, 2.0})}});
     for (double x : {1.0, 2.0, -1.0}) CHECK(s.run({one})[0].item<double>() == x);
   }
+
+TEST_CASE("a function whose nodes stay with its argument is called with what is fed") {
+  const Place& place = kPlaces[1];
+  Graph g;
+  Output x = placeholder<float>(g, PartialShape::scalar(), "x");
+  Function negative = g.function("negative", {f32_scalar}, {f32_scalar}, [&](Function&, Output k) {
+    auto with = g.with_colocation(Op(k).name());
+    return abs(-k);
+  });
+  Output there = node(g, place.second, "Neg", {x}).output(), here = negative(x);
+  {
+    auto first = g.with_device(place.first);
+    here = here + negative(x);
+  }
+  PlacedSession s(g, place);
+  auto alone = s->compile({negative(x)}, {}, {x}), both = s->compile({there, here}, {}, {x});
+  CHECK(alone.run({Tensor::scalar(2.5f)})[0].item<float>() == 2.5f);
+  auto got = both.run({Tensor::scalar(2.5f)});
+  CHECK(got[0].item<float>() == -2.5f);
+  CHECK(got[1].item<float>() == 5);
 }
