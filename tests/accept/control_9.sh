@@ -29,8 +29,16 @@ total() { grep -hoE "$1" "$scratch"/said.* | grep -oE '[0-9]+' | awk '{ n += $1 
 for what in unreadable refused "not compiled" compiled; do
   figure "$what" "$(total "[,:] $what [0-9]+")"
 done
-growth=$(grep -hoE 'growth MiB: [0-9]+' "$scratch"/said.* | grep -oE '[0-9]+' | sort -n | tail -1)
+# most PATTERN: the largest of the numbers that end it, of both halves.
+most() { grep -hoE "$1" "$scratch"/said.* | grep -oE '[0-9.e+-]+$' | sort -g | tail -1; }
+growth=$(most 'growth MiB: [0-9]+')
+longest=$(most '; longest [0-9.e+-]+')
+within=$(most 'most within one MiB: [0-9]+')
 figure "growth, MiB" "$growth"
+figure "the longest program, s" "$longest"
+figure "most memory within a program, MiB" "$within"
+expect "a program takes at most 10 s" at_most "$longest" 10
+expect "and at most 512 MiB" at_most "$within" 512
 expect "at least $PROGRAMS programs" at_least "$(total 'hostile programs: [0-9]+')" "$PROGRAMS"
 expect "growth of at most 64 MiB" at_most "$growth" 64
 conclude
