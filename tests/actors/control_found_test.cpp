@@ -228,6 +228,7 @@ TEST_CASE("what comes after a map comes after what its function did on another d
     s.run({}, {last}, {{xs, Tensor::of<double>({2}, {1.0, 2.0})}});
     for (double x : {1.0, 2.0, -1.0}) CHECK(s.run({one})[0].item<double>() == x);
   }
+}
 
 TEST_CASE("a function whose nodes stay with its argument is called with what is fed") {
   const Place& place = kPlaces[1];
