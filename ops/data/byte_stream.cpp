@@ -126,4 +126,11 @@ Expected<std::string> read_content(DataFilePtr file, std::uint64_t most) {
   }
 }
 
+Expected<DataFilePtr> unpacked(DataFilePtr file, std::uint64_t most) {
+  TROUPE_TRY(const bool packed, is_gzip(*file));
+  if (!packed) return file;
+  TROUPE_TRY(std::string content, read_content(file, most));
+  return memory_file(file->name(), std::move(content));
+}
+
 }  // namespace troupe

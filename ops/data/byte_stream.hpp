@@ -44,4 +44,8 @@ class ByteStream {
 // All of a file's content, unpacked; resource_exhausted when it is more than `most` bytes.
 Expected<std::string> read_content(DataFilePtr file, std::uint64_t most);
 
+// The file, or where gzip has packed it what is in it, in memory, for who reads at any place.
+inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30;
+Expected<DataFilePtr> unpacked(DataFilePtr file, std::uint64_t most = kMostUnpacked);
+
 }  // namespace troupe

@@ -352,6 +352,13 @@ TEST_CASE("pictures of CIFAR-10 have their colours side by side, and their label
     for (int c = 0; c < 3; ++c)
       CHECK(second[3 * p + c] == float((c + 1) * 50 + 8 + (1024 * c + p) % 7) * (1.0f / 255));
   CHECK(all_of(data::cifar10(files.path(""), data::Split::test)).size() == 1);
+  // Packed, where there is no plain one.
+  const DataDirectory packed;
+  packed.write("test_batch.bin.gz", gzip(cifar_file({4, 7})));
+  auto test = open_examples(data::cifar10(packed.path(""), data::Split::test).batch(2)).value();
+  const Values both = test.element(0).value();
+  CHECK(numbers(both[1]) == std::vector<std::int64_t>{4, 7});
+  CHECK(both[0].data<float>()[1] == float(100 + 4 + 1024 % 7) * (1.0f / 255));
 }
 
 TEST_CASE("files of other sources that are not as they should be are refused by name") {
@@ -363,6 +370,9 @@ TEST_CASE("files of other sources that are not as they should be are refused by 
   };
   CHECK(says(of_cifar(cifar.substr(0, 5000)), "5000 bytes are no multiple of a record's 3073"));
   CHECK(says(of_cifar(""), "no multiple"));
+  CHECK(says(of_cifar(gzip(cifar.substr(0, 5000))), "5000 bytes are no multiple"));
+  const std::string packed_cifar = gzip(cifar);
+  CHECK(says(of_cifar(packed_cifar.substr(0, packed_cifar.size() / 2)), "test_batch.bin"));
   std::string other = cifar;
   other[3073] = 10;
   CHECK(says(of_cifar(other), "record 1 has label 10; there are 0 to 9"));

@@ -1,8 +1,10 @@
 // `cifar10 FILES`: the binary version of CIFAR-10 (https://www.cs.toronto.edu/~kriz/cifar.html),
 // file after file. A record has 3073 bytes: a label, 0 to 9, then 1024 bytes each of red, green and
-// blue, a picture of 32 x 32 row by row. Examples: f32 [32,32,3] in [0,1], i64 [].
+// blue, a picture of 32 x 32 row by row. Examples: f32 [32,32,3] in [0,1], i64 []. A plain file is
+// read where it is wanted; one packed by gzip is unpacked in memory.
 #include <algorithm>
 
+#include "troupe/ops/data/byte_stream.hpp"
 #include "troupe/ops/data/stage_kind.hpp"
 
 namespace troupe {
@@ -66,7 +68,8 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
   TROUPE_TRY(const std::int64_t n, stage.number(0, 1));
   std::vector<DataFilePtr> files;
   for (std::int64_t i = 0; i < n; ++i) {
-    TROUPE_TRY(DataFilePtr file, opening.next_file());
+    TROUPE_TRY(DataFilePtr found, opening.next_file());
+    TROUPE_TRY(DataFilePtr file, unpacked(std::move(found)));
     if (file->size() == 0 || file->size() % kRecord != 0)
       return in_file(data_loss("not a binary file of CIFAR-10: " + std::to_string(file->size()) +
                                " bytes are no multiple of a record's 3073"),

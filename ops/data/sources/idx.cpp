@@ -16,8 +16,6 @@ namespace troupe {
 
 namespace {
 
-constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30;
-
 struct IdxFile {
   DataFilePtr file;
   std::uint64_t header = 0;  // bytes
@@ -73,12 +71,7 @@ Expected<IdxFile> open_idx(DataFilePtr file, const PartialShape& wanted) {
                    *file);
   idx.header = 4 + 4 * std::uint64_t(idx.shape.rank());
   const auto bytes = std::uint64_t(idx.shape.elements());
-  TROUPE_TRY(const bool packed, is_gzip(*file));
-  if (packed) {
-    TROUPE_TRY(std::string content,
-               read_content(file, std::min(kMostUnpacked, idx.header + bytes)));
-    idx.file = memory_file(file->name(), std::move(content));
-  }
+  TROUPE_TRY(idx.file, unpacked(file, std::min(kMostUnpacked, idx.header + bytes)));
   if (idx.file->size() != idx.header + bytes)
     return in_file(data_loss("an IDX file of shape " + idx.shape.text() + " with " +
                              std::to_string(idx.file->size() - idx.header) + " bytes of data"),
