@@ -252,14 +252,14 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,
   const NodeId queue = queued ? node.inputs[0].node : kNoNode;
   if (queued) come_after_last(node, queue, place);
   const NodeId made = append(std::move(node));
-  if (queued) frames_[place.frame].last_asked[{queue, place.pivot}] = {made};
   for (std::uint32_t k = 0; k < body.out_types.size(); ++k)
     in.values[id].push_back({{made, k}, free || joins ? kNoNode : place.pivot, !free});
   in.nodes[id] = {made};
-  if (has_effect(op))
-    in.effects.push_back(dying_in(*in.function)[id]
-                             ? over(body.name, {made}, out_.graph().nodes[made], place)
-                             : made);
+  if (!queued && !has_effect(op)) return ok_status();
+  const bool may_die = dying_in(*in.function)[id];
+  const NodeId end = may_die ? over(body.name, {made}, out_.graph().nodes[made], place) : made;
+  if (queued) frames_[place.frame].last_asked[{queue, place.pivot}] = {end};
+  if (has_effect(op)) in.effects.push_back(end);
   return ok_status();
 }
 
@@ -286,12 +286,12 @@ void Inliner::come_after_last(NodeDef& node, NodeId queue, const Place& place) c
     node.control.insert(node.control.end(), at->second.begin(), at->second.end());
 }
 
-// Those that its branches or its loop may ask in an iteration: one of the nodes in that order. What
-// a function asks takes its own places in it.
-std::vector<NodeId> Inliner::queues_of(const NodeDef& call,
-                                       const std::vector<Value>& inputs) const {
+// Those that its branches or its loop may ask in an iteration, as one in that order. What a
+// function asks takes its own places in it, unless its nodes are `apart`, as those of a branch are.
+std::vector<NodeId> Inliner::queues_of(const NodeDef& call, const std::vector<Value>& inputs,
+                                       bool apart) const {
   std::vector<NodeId> queues;
-  if (call.op == "Call") return queues;
+  if (call.op == "Call" && !apart) return queues;
   for (const Value& value : inputs) {
     if (value.run != kNoRun) continue;
     const OpDef& op = op_of(out_.graph().nodes[value.port.node], ops_).def;
@@ -315,16 +315,21 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
   if (!body.device.empty()) here.loop.clear();
   if (!dying.empty()) here.pivot = pivot_of(call, dying, here);
   std::vector<NodeId> queues;
-  if (place.frame != 0) queues = queues_of(call, inputs);
+  if (place.frame != 0) queues = queues_of(call, inputs, !dying.empty());
   for (NodeId queue : queues) come_after_last(call, queue, place);
+  wants_done |= !queues.empty();
   TROUPE_TRY(Lowered lowered, lower(call, std::move(inputs), std::move(here), wants_done));
   in.values[id] = std::move(lowered.outputs);
-  in.nodes[id] = std::move(lowered.done);
-  if (!dying.empty() && !lowered.effects.empty())
-    lowered.effects = {over(body.name, std::move(lowered.effects), call, place)};
-  for (NodeId queue : queues)
-    if (!lowered.effects.empty())
-      frames_[place.frame].last_asked[{queue, place.pivot}] = lowered.effects;
+  in.nodes[id] = lowered.done;
+  const auto alive = [&](std::vector<NodeId> nodes) {
+    if (dying.empty() || nodes.empty()) return nodes;
+    return std::vector{over(body.name, std::move(nodes), call, place)};
+  };
+  lowered.effects = alive(std::move(lowered.effects));
+  if (!queues.empty()) {  // one that only looks at them has no effect
+    const auto ends = lowered.effects.empty() ? alive(std::move(lowered.done)) : lowered.effects;
+    for (NodeId queue : queues) frames_[place.frame].last_asked[{queue, place.pivot}] = ends;
+  }
   in.effects.insert(in.effects.end(), lowered.effects.begin(), lowered.effects.end());
   return ok_status();
 }

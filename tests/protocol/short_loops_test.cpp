@@ -242,35 +242,90 @@ TEST_CASE("every interleaving of a loop over two devices ends alike, longer ones
   try_all_of(true);
 }
 
-TEST_CASE("a body and a branch or a loop in it ask one queue in the order of nodes") {
-  const auto program = [](bool branch) {
-    return [branch](Graph& g, const Devices& d) {
-      Output queue = queue_on(g, d[0], "queue");
-      Output x = while_loop(
-          constant(g, 1.5), [&](Output x) { return x < 2.0; },
-          [&](Output x) {
-            enqueue(queue, {x});
-            if (branch)
-              cond(
-                  x > 1.0, [&] { enqueue(queue, {x + 10.0}); }, [&] {});
-            else
-              while_loop(
-                  x, [&](Output y) { return y < 3.0; },
-                  [&](Output y) {
-                    enqueue(queue, {y + 10.0});
-                    return y + 1.0;
-                  });
-            enqueue(queue, {x + 100.0});
-            return x + 1.0;
-          });
-      return std::vector<Output>{x};
-    };
+TEST_CASE("a body and what is in it ask one queue in the order of nodes") {
+  using Inner = std::function<Output(Graph & g, const Output& queue, const Output& x)>;
+  const auto side = [](Graph& g, const Output& x, const Output& taken) {
+    return g.add(NodeSpec{.op = "Switch", .inputs = {x, taken}}).output(1);
+  };
+  const auto nothing = [](Graph& g) { return constant(g, std::int64_t{0}); };
+  const std::pair<const char*, Inner> inners[] = {
+      {"a branch",
+       [&](Graph& g, const Output& queue, const Output& x) {
+         cond(
+             x > 1.0, [&] { enqueue(queue, {x + 10.0}); }, [&] {});
+         return nothing(g);
+       }},
+      {"a loop",
+       [&](Graph& g, const Output& queue, const Output& x) {
+         while_loop(
+             x, [&](Output y) { return y < 3.0; },
+             [&](Output y) {
+               enqueue(queue, {y + 10.0});
+               return y + 1.0;
+             });
+         return nothing(g);
+       }},
+      {"a branch that looks",
+       [&](Graph& g, const Output& queue, const Output& x) {
+         return cond(
+             x > 1.0, [&] { return queue_size(queue); }, [&] { return nothing(g); });
+       }},
+      {"a loop that looks",
+       [&](Graph& g, const Output& queue, const Output&) {
+         return while_loop(
+             nothing(g), [&](Output i) { return i < 2; },
+             [&](Output i) { return i + queue_size(queue); });
+       }},
+      {"a side that is dead, and a branch",
+       [&](Graph& g, const Output& queue, const Output& x) {
+         enqueue(queue, {side(g, x, x > 1.7)});
+         return cond(
+             x > 1.0,
+             [&] {
+               enqueue(queue, {x + 10.0});
+               return constant(g, std::int64_t{1});
+             },
+             [&] { return nothing(g); });
+       }},
+      {"a side that is dead, and a loop",
+       [&](Graph& g, const Output& queue, const Output& x) {
+         enqueue(queue, {side(g, x, x > 1.7)});
+         return while_loop(
+             nothing(g), [&](Output i) { return i < 2; },
+             [&](Output i) {
+               enqueue(queue, {x + 10.0});
+               return i + 1;
+             });
+       }},
+      {"a function on one side",
+       [&](Graph& g, const Output& queue, const Output& x) {
+         Function f = g.function("f", {f64_scalar}, {f64_scalar}, [&](Function&, Output y) {
+           enqueue(queue, {y + 10.0});
+           return y;
+         });
+         f(side(g, x, x < 1.7));
+         return nothing(g);
+       }},
   };
   Random random(1);
-  for (bool branch : {true, false}) {
-    CAPTURE(branch);
+  for (const auto& [name, inner] : inners) {
+    const std::string what = name;
+    CAPTURE(what);
+    const auto program = [&inner = inner](Graph& g, const Devices& d) {
+      Output queue = queue_on(g, d[0], "queue");
+      auto [x, n] = while_loop(
+          std::tuple{constant(g, 1.5), constant(g, std::int64_t{0})},
+          [&](Output x, Output) { return x < 2.0; },
+          [&](Output x, Output) {
+            enqueue(queue, {x});
+            Output n = inner(g, queue, x);
+            enqueue(queue, {x + 100.0});
+            return std::tuple{x + 1.0, n};
+          });
+      return std::vector<Output>{x, n};
+    };
     const Surroundings world{.queues = {{"queue", {}}}};
-    SpreadStep alone = spread_over(program(branch), kAlone, world);
+    SpreadStep alone = spread_over(program, kAlone, world);
     const Outcome expected = alone.run([](const auto&) { return std::size_t{0}; });
     for (int round = 0; round < 20; ++round) check_same(alone.run(at_random(random)), expected);
   }

@@ -263,6 +263,8 @@ void SpreadStep::answer(const Plan& plan, const StepRequest& request, const Requ
   } else if (verb == "dequeue") {
     out.push_back(take_from(name));
     effects_["queue " + name].push_back({info.name, out.back()});
+  } else if (request.external->look) {
+    out = request.external->look({.size = std::int64_t(now_.queues.at(name).elements.size())});
   } else {
     FAIL("asked for " << verb);
   }

@@ -164,7 +164,8 @@ class Inliner {
   Status inline_node(Inlined& in, NodeId id, const Place& place, const std::vector<bool>& followed);
   Status check_in_loop(const NodeDef& node, const Place& place) const;
   void come_after_last(NodeDef& node, NodeId queue, const Place& place) const;
-  std::vector<NodeId> queues_of(const NodeDef& call, const std::vector<Value>& inputs) const;
+  std::vector<NodeId> queues_of(const NodeDef& call, const std::vector<Value>& inputs,
+                                bool apart) const;
   Status inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done);
   Status bind_arguments(Inlined& in, const std::vector<Value>& arguments);
   Expected<Value> saved_value(const NodeDef& node, const Value& handle, std::uint32_t frame);
