@@ -286,6 +286,7 @@ class Flattener {
     plan_.pending.push_back(pending);
     if (pending == 0) plan_.roots.push_back(number);
     plan_.writes = plan_.writes || (info.external && info.external->commits);
+    plan_.draws = plan_.draws || op.def.random;
     plan_.nodes.push_back(node);
     plan_.info.push_back(std::move(info));
   }

@@ -131,6 +131,7 @@ struct Plan {
   std::vector<PlanFetch> fetches;
   std::vector<ResourceRef> resources;
   bool writes = false;  // has nodes that leave a key (External::commits)
+  bool draws = false;   // has nodes that draw random numbers
 };
 
 // One cross-partition edge. Its tag is (attempt, channel, turn). Outside of loops there is one

@@ -231,17 +231,9 @@ std::uint64_t Coordinator::pick_random_index(const Run& run) const {
   for (const auto& [id, other] : runs_)
     if (&other != &run && in_attempt(other) && other.attempt.snapshot == run.attempt.snapshot)
       taken.insert(other.random_index);
-  std::uint64_t k = used_up_below_;
-  while (taken.count(k) != 0 || used_up_.count(k) != 0) ++k;
+  std::uint64_t k = 0;
+  while (taken.count(k) != 0) ++k;
   return k;
-}
-
-// Of a run that might have written, and has not: the next one would draw the same, and write
-// nothing for ever.
-void Coordinator::use_up_random_index(const Run& run) {
-  if (!run.step->may_write || run.attempt.snapshot != decided_) return;
-  used_up_.insert(run.random_index);
-  while (used_up_.erase(used_up_below_) != 0) ++used_up_below_;
 }
 
 void Coordinator::take_elements(Run& run) {
@@ -308,12 +300,13 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
   bool wrote = false;
   for (const auto& [p, done] : run.done)
     for (const ResourceWrites& w : done.writes) wrote |= w.keys > 0;
-  if (wrote) {
+  // What was drawn belongs to a commit, so that the next run draws anew. One that took a branch
+  // without a write would be drawn again, and take it again, for ever.
+  if (wrote || (run.step->may_write && run.step->draws)) {
     run.phase = Phase::ready;
     return;
   }
   ++counters_.read_only;
-  use_up_random_index(run);
   answer(run, ok_status(), 0, now, out);
 }
 

@@ -34,6 +34,7 @@ struct StepShape {
   std::vector<Partition> partitions;
   std::vector<DatasetPlaces::Share> datasets;
   bool may_write = true;  // the plan has write nodes
+  bool draws = false;     // and nodes that draw random numbers
   // One partition, at most one written resource and that a variable container of the same process,
   // one write message, sent after every other node has succeeded, and no queue operation: log,
   // stage and commit may travel together.
@@ -292,7 +293,6 @@ class Coordinator {
   static std::vector<std::uint64_t> used_elements(const Run& run);
   void send_starts(const Run& run, Outputs& out) const;
   std::uint64_t pick_random_index(const Run& run) const;
-  void use_up_random_index(const Run& run);
   void all_done(Run& run, Instant now, Outputs& out);
   void done_while_aborting(Run& run, const PartitionDone& message, Instant now, Outputs& out);
   void give_numbers(Instant now, Outputs& out);
@@ -328,10 +328,6 @@ class Coordinator {
   std::map<ProcessId, Member> members_;
   std::map<std::uint64_t, Session> sessions_;
   std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
-  // Random indices of this snapshot that were drawn from and committed nothing: all below the
-  // first, and some above.
-  std::uint64_t used_up_below_ = 0;
-  std::set<std::uint64_t> used_up_;
   std::uint64_t round_ = 0;  // of PREPARE
   AccumulatingClock round_clock_;
   Instant round_within_{}, round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};

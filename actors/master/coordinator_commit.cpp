@@ -193,8 +193,6 @@ void Coordinator::expel_late_shards(Instant now, Outputs& out) {
 // The decision point. Only from here on may anybody be told of the run's results.
 void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
   ++decided_;
-  used_up_below_ = 0;
-  used_up_.clear();
   ++(fast ? counters_.fast_commits : counters_.commits);
   if (runs_.size() > 1) remember_writes(run);
   std::set<ProcessId> outside = changed_outside(run);

@@ -153,6 +153,7 @@ std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
     for (const PlanFetch& fetch : graph.plans[p].fetches)
       partition.fetches.push_back(fetch_of(graph.plans[p], fetch));
     shape->may_write |= graph.plans[p].writes;
+    shape->draws |= graph.plans[p].draws;
     for (const DatasetRead& read : dataset_reads(graph.plans[p]))
       partition.datasets.push_back(share(*shape, graph.plans[p].resources[read.resource], read));
   }

@@ -591,33 +591,24 @@ TEST_CASE_FIXTURE(Fixture, "concurrent writing runs of one snapshot draw differe
   CHECK(all<Coordinator::StartAttempt>().back().random_index == (std::uint64_t{1} << 32) + 3);
 }
 
-TEST_CASE_FIXTURE(Fixture, "runs that might have written, and have not, draw different numbers") {
-  auto drawn = [&](std::uint64_t n) {
-    const AttemptInfo a = started(n);
-    for (const auto& start : all<Coordinator::StartAttempt>())
-      if (start.attempt.id == a.id) return start.random_index;
-    return ~std::uint64_t{0};
-  };
-  auto idle = [&](std::uint64_t n) { send(done(started(n), 0)); };
-  for (std::uint64_t n : {0, 1, 2, 3}) run(n, shape({1}));
-  idle(1);
-  run(4, shape({1}));
-  CHECK(drawn(4) == 4);  // 0, 2 and 3 are still drawn from, and 1 was
-  idle(0);
-  auto failed = done(started(2), 0);
-  failed.status = internal_error("planted");
-  send(failed);
-  run(5, shape({1}));
-  CHECK(drawn(5) == 2);  // nothing came of what was drawn there
-  for (std::uint64_t n : {3, 4, 5}) idle(n);
-  run(6, shape({1}));
-  CHECK(drawn(6) == 5);
-  run(7, shape({1}));
-  commit(6);
-  CHECK(coordinator.decided() == 1);
-  idle(7);  // of the snapshot before
-  run(8, shape({1}));
-  CHECK(drawn(8) == 0);
+TEST_CASE_FIXTURE(Fixture, "a run that drew and might have written takes a number") {
+  auto draws = shape({1});
+  draws->draws = true;
+  run(0, draws);
+  send(done(started(0), 0));
+  CHECK(answers() == 0);
+  auto prepares = all<Coordinator::SendPrepare>();
+  REQUIRE(prepares.size() == 2);
+  for (const auto& p : prepares) CHECK(p.prepare.resources.empty());
+  stage(1, 1);
+  stage(2, 1);
+  CHECK(answer(0).committed == 1);
+  run(1, draws);
+  CHECK(started(1).snapshot == 1);  // which is what it draws by
+  draws->may_write = false;
+  run(2, draws);
+  send(done(started(2), 0));
+  CHECK(answer(2).committed == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run keeps its elements of a dataset when it is done again") {

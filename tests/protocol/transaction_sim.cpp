@@ -148,7 +148,10 @@ Program Simulation::make_program(int session, int n) {
     auto& ops = p.parts[std::size_t(i)];
     auto add = [&](OpKind k, int target = 0) { ops.push_back({k, target}); };
     for (int r = pick(3); r > 0; --r) add(OpKind::read, pick(kVariables));
-    if (chance(500)) add(OpKind::random);
+    if (chance(500)) {
+      add(OpKind::random);
+      p.shape->draws = true;
+    }
     if (role <= 2 && parts > 1)
       for (int r = 1; r > 0; --r) {
         add(OpKind::send);
