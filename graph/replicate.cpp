@@ -287,10 +287,10 @@ class Copier {
                                       "through by itself; what replicas make together is written "
                                       "outside of loops"),
                      named(node, *write->second.get<std::string>()));
+    const auto has_copies = [&](NodeId other) { return per_replica_[other] || own_lists_[other]; };
     for (Port& in : node.inputs)
-      in = per_replica_[in.node] || own_lists_[in.node]
-               ? Port{copies_[in.node][std::size_t(replica)], in.index}
-               : out_.port(in);
+      in = has_copies(in.node) ? Port{copies_[in.node][std::size_t(replica)], in.index}
+                               : out_.port(in);
     node.control = control(node, replica);
     node.replica = replica;
     node.name = replica_name(node.name, replica);
@@ -298,7 +298,7 @@ class Copier {
       return in_node(invalid_argument("the name is the one of a copy made for a replica"), node);
     for (std::string& other : node.colocate) {
       auto old = ids_.find(other);
-      if (old != ids_.end() && per_replica_[old->second]) other = replica_name(other, replica);
+      if (old != ids_.end() && has_copies(old->second)) other = replica_name(other, replica);
     }
     if (op_of(node, ops_).is(External::Order::write) && found_.differs[id]) note_branch(id, node);
     if (op_of(node, ops_).takes_handles())

@@ -303,3 +303,19 @@ TEST_CASE("replicas in several processes train layers in loops of their own to t
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(Tensor::same(got[i], want[i]));
   }
 }
+
+TEST_CASE("what replicas in several processes push onto a list may name the list's device") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g{3};
+    auto batches = data::digits(64).batch(4).repeat().outputs(g);
+    const Output empty = list_empty(g, DType::f32);
+    const Output list = [&] {
+      auto beside = g.with_colocation(empty.name());
+      return list_push(empty, batches[0]);
+    }();
+    const Output total = mean(list_get(list, constant(g, std::int64_t{0}), DType::f32));
+    PlacedSession session(g, place);
+    CHECK(session->compile({total}, {}, {}, {.replicas = 2}).run()[0].item<float>() > 0);
+  }
+}
