@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/api/generated.hpp"
+#include "troupe/ops/detail/scan_shapes.hpp"
 
 namespace troupe {
 namespace {
@@ -63,6 +64,12 @@ Output length_of(const std::vector<Output>& xs, const std::vector<Output>& lists
 detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Output>& state,
                              std::size_t outputs, const ScanBody& body, const LoopOptions& options,
                              Site site) {
+  return scan(xs, state, outputs, body, options, std::move(site), {});
+}
+
+detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Output>& state,
+                             std::size_t outputs, const ScanBody& body, const LoopOptions& options,
+                             Site site, const StackedShape& stacked_shape) {
   if (xs.empty()) throw Error(invalid_argument("scan: there is no tensor").at(site));
   if (!options.shapes.empty() && options.shapes.size() != state.size())
     throw Error(invalid_argument("scan: there are " + std::to_string(options.shapes.size()) +
@@ -109,11 +116,18 @@ detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Ou
       next, options, site);
   Scanned all;
   for (std::size_t s = 0; s < state.size(); ++s) all.state.push_back(loop.output(int(1 + s)));
+  std::vector<Output> shapes(outputs);  // that the graph does not know
+  for (std::size_t k = 0; k < outputs; ++k)
+    if (stacked_shape && !made[k].shape.fully_known()) shapes[k] = stacked_shape(k);
   // What comes after them comes after what the loop did on other devices, too.
   auto behind = g.with_control({loop});
-  for (std::size_t k = 0; k < outputs; ++k)
-    all.stacked.push_back(list_stack(loop.output(int(first_list + k)), made[k].dtype,
-                                     {.shape = made[k].shape, .length = length}, site));
+  for (std::size_t k = 0; k < outputs; ++k) {
+    const Output list = loop.output(int(first_list + k));
+    const auto& [dtype, row] = made[k];
+    all.stacked.push_back(shapes[k].empty()
+                              ? list_stack(list, dtype, {.shape = row, .length = length}, site)
+                              : list_unstack_grad(list, shapes[k], dtype, site));
+  }
   return all;
 }
 

@@ -3,7 +3,7 @@
 #include "troupe/devices/chunks.hpp"
 #include "troupe/graph/gradients.hpp"
 #include "troupe/graph/slicing.hpp"
-#include "troupe/ops/api/scan.hpp"
+#include "troupe/ops/detail/scan_shapes.hpp"
 #include "troupe/ops/kernels/grad.hpp"
 #include "troupe/ops/kernels/lstm.hpp"
 #include "troupe/ops/kernels/packed_product.hpp"
@@ -171,7 +171,15 @@ struct Looped {
           part[0].graph().add(NodeSpec{.op = "LstmCell", .inputs = {part[0], r, state[1]}});
       return detail::Scanned{{cell.output(0), cell.output(1)}, cell.outputs()};
     };
-    return detail::scan({x[0]}, {x[1], x[2]}, 3, step, any_shapes(), {}).stacked;
+    const auto shape_of = [&](std::size_t k) {
+      GraphBuilder& g = x[0].graph();
+      const Output gates = g.add("Shape", {x[0]});
+      if (k == 2) return gates;
+      const Output hidden = g.add("Shape", {x[3]})[range(std::nullopt, 1)];
+      return g.add(NodeSpec{.op = "Concat", .inputs = {gates[range(std::nullopt, -1)], hidden}})
+          .output();
+    };
+    return detail::scan({x[0]}, {x[1], x[2]}, 3, step, any_shapes(), {}, shape_of).stacked;
   }
 
   static std::vector<Output> backward(const std::vector<Output>& x) {
@@ -185,7 +193,8 @@ struct Looped {
       return detail::Scanned{{product(slopes, x[7], false, true), cell.output(1)}, {slopes}};
     };
     const Output zero = x[5].graph().add("ZerosLike", {x[5]});
-    const auto made = detail::scan(parts, {zero, zero}, 1, step, any_shapes(), {});
+    const auto shape_of_gates = [&](std::size_t) { return x[2].graph().add("Shape", {x[2]}); };
+    const auto made = detail::scan(parts, {zero, zero}, 1, step, any_shapes(), {}, shape_of_gates);
     const Output dx = reversed(made.stacked[0]);
     return {dx, made.state[0], made.state[1],
             product(rows(before(x[5], x[3])), rows(dx), true, false)};

@@ -4,7 +4,7 @@
 #include "troupe/ops/api/constant.hpp"
 #include "troupe/ops/api/math.hpp"
 #include "troupe/ops/api/operators.hpp"
-#include "troupe/ops/api/scan.hpp"
+#include "troupe/ops/detail/scan_shapes.hpp"
 #include "troupe/ops/nn/initial.hpp"
 #include "troupe/ops/nn/shapes.hpp"
 
@@ -76,14 +76,17 @@ typename Cell::Sequence loop(const Cell& cell, std::int64_t hidden, Output input
                              const typename Cell::State& first, const Site& site) {
   const std::vector<Output> values = values_of(first);
   const PartialShape shape = state_shape(input_parts, values[0], hidden);
-  auto [last, h] = scan(
-      input_parts, values,
-      [&](const std::vector<Output>& before, Output part) {
-        const auto state = cell.step(part, state_of(cell, before), site);
-        return std::pair{values_of(state), state.h};
-      },
-      {.shapes = {values.size(), shape}}, site);
-  return {h, state_of(cell, last)};
+  const auto step = [&](const std::vector<Output>& before, const std::vector<Output>& part) {
+    const auto state = cell.step(part[0], state_of(cell, before), site);
+    return detail::Scanned{values_of(state), {state.h}};
+  };
+  const auto shape_of_h = [&](std::size_t) {
+    const Output time = dimension(input_parts, 0, site), batch = dimension(input_parts, 1, site);
+    return pack({time, batch, constant(input_parts.graph(), hidden, site)}, {}, site);
+  };
+  const auto made = detail::scan({input_parts}, values, 1, step, {.shapes = {values.size(), shape}},
+                                 site, shape_of_h);
+  return {made.stacked[0], state_of(cell, made.state)};
 }
 
 // The last of the states of a sequence; `first` of one that may have no steps.

@@ -132,10 +132,14 @@ void check_all_ways() {
 template <class Layer>
 void check_no_steps() {
   for (const nn::OverTime over_time : {nn::OverTime::fused, nn::OverTime::loop})
-    for (std::int64_t time : {-1, 0}) {
+    for (const auto& [time, batch] : {std::pair{std::int64_t{-1}, kBatch},
+                                      {std::int64_t{0}, kBatch},
+                                      {std::int64_t{-1}, std::int64_t{-1}},
+                                      {std::int64_t{0}, std::int64_t{-1}}}) {
       CAPTURE(int(over_time));
       CAPTURE(time);
-      Program<Layer> p(over_time, {time, kBatch, kIn});
+      CAPTURE(batch);
+      Program<Layer> p(over_time, {time, batch, kIn});
       const std::vector<Tensor> got = p.run(0);
       CHECK(got[0].shape() == Shape{0, kBatch, kUnits});
       const std::size_t n = p.first.size();
