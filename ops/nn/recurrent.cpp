@@ -65,17 +65,14 @@ void check_state(Output input_parts, const std::vector<Output>& state, std::int6
   }
 }
 
-// In each step: the batch is known where those of the sequence and of the first state are.
-PartialShape state_shape(Output input_parts, Output first, std::int64_t hidden) {
-  const bool known = first.shape().known_rank() && first.shape().known(0);
-  return {known ? input_parts.shape()[1] : PartialShape::kUnknown, hidden};
-}
-
 template <class Cell>
 typename Cell::Sequence loop(const Cell& cell, std::int64_t hidden, Output input_parts,
                              const typename Cell::State& first, const Site& site) {
-  const std::vector<Output> values = values_of(first);
-  const PartialShape shape = state_shape(input_parts, values[0], hidden);
+  const PartialShape shape{input_parts.shape()[1], hidden};  // of each state
+  std::vector<Output> values = values_of(first);
+  for (Output& value : values)
+    if (value_or_throw(PartialShape::merge(value.shape(), shape)) != value.shape())
+      value = ensure_shape(value, shape, site);
   const auto step = [&](const std::vector<Output>& before, const std::vector<Output>& part) {
     const auto state = cell.step(part[0], state_of(cell, before), site);
     return detail::Scanned{values_of(state), {state.h}};

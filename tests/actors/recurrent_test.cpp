@@ -283,6 +283,45 @@ TEST_CASE("a state of another batch than the sequence fails the run, by the line
   }
 }
 
+TEST_CASE("the shape of a sequence's first state need not be known") {
+  const PartialShape known{kBatch, kUnits}, batch{kBatch, -1}, units{-1, kUnits},
+      unknown = PartialShape::unknown();
+  const auto run = [](nn::OverTime over_time, std::int64_t time, const PartialShape& first_h,
+                      const PartialShape& first_c) {
+    Graph g{3};
+    const nn::RecurrentOptions options{.over_time = over_time, .dtype = DType::f64};
+    struct Root : nn::Module {
+      using Module::Module;
+    } root{g.scope("net")};
+    nn::Lstm lstm{root, "lstm", kIn, kUnits, options};
+    nn::Gru gru{root, "gru", kIn, kUnits, options};
+    const Output x = placeholder<double>(g, {time, kBatch, kIn}, "x");
+    const Output h = placeholder<double>(g, first_h, "h"), c = placeholder<double>(g, first_c, "c");
+    const auto a = lstm(x, {h, c});
+    const auto b = gru(x, {h});
+    std::vector<Output> fetches{a.h, a.last.c, b.h, b.last.h};
+    const Output loss = parts_of(fetches);
+    for (const Output& slope : value_or_throw(gradients(std::vector{loss}, std::vector{x, h, c})))
+      fetches.push_back(slope);
+    Session session(g, one_thread());
+    session.init();
+    const Tensor fed = drawn({kBatch, kUnits}, 2);
+    return session.compile(fetches, {}, {x, h, c}).run({drawn({4, kBatch, kIn}, 1), fed, fed});
+  };
+  const std::vector<Tensor> want = run(nn::OverTime::unrolled, 4, known, known);
+  for (const auto& [h, c] : {std::pair{known, units},
+                             {units, known},
+                             {batch, batch},
+                             {unknown, known},
+                             {unknown, unknown}}) {
+    CAPTURE(h.text());
+    CAPTURE(c.text());
+    check_same(run(nn::OverTime::fused, -1, h, c), want);
+    check_same(run(nn::OverTime::loop, -1, h, c), want);
+    check_same(run(nn::OverTime::loop, 4, h, c), want);
+  }
+}
+
 TEST_CASE("replicas in several processes train layers in loops of their own to the same bits") {
   std::vector<Tensor> want;
   for (const Place& place : kPlaces) {
