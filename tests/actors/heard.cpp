@@ -4,35 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "troupe/core/check.hpp"
 
-// There where a sanitizer is.
-extern "C" void __sanitizer_set_report_fd(void*) __attribute__((weak));
-
 namespace troupe::test {
-namespace {
 
-constexpr int kStderr = 2;
-
-void report_to(int file) {
-  if (__sanitizer_set_report_fd)
-    __sanitizer_set_report_fd(reinterpret_cast<void*>(std::intptr_t(file)));
-}
-
-}  // namespace
-
-Heard::Heard() : file_(memfd_create("heard", 0)), before_(dup(kStderr)) {
-  TROUPE_CHECK(file_ >= 0 && before_ >= 0 && dup2(file_, kStderr) == kStderr, "stderr is heard");
-  report_to(before_);
-}
+Heard::Heard() : file_(memfd_create("heard", MFD_CLOEXEC)), taken_(file_) {}
 
 Heard::~Heard() {
   lines();
-  dup2(before_, kStderr);
-  report_to(kStderr);
-  close(before_);
   close(file_);
 }
 
@@ -51,7 +31,7 @@ Heard::Lines Heard::lines() {
     if (line[0] == '~' && blank != line.npos) {
       all[line.substr(0, blank + 1)].push_back(line.substr(blank + 1, line.size() - blank - 2));
     } else {
-      const ssize_t put = write(before_, line.data(), line.size());
+      const ssize_t put = write(taken_.before(), line.data(), line.size());
       TROUPE_CHECK(put == ssize_t(line.size()), "others hear it");
     }
   }

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/actors/taken_stderr.hpp"
+
 namespace troupe::test {
 
-// While one lives, what this process writes to stderr goes to it. For one at a time, and while
-// nothing ends the process: reports of sanitizers alone go where they would have gone.
+// Takes stderr while it lives.
 class Heard {
  public:
   Heard();
@@ -22,7 +23,8 @@ class Heard {
   Lines lines();
 
  private:
-  int file_, before_;
+  int file_;
+  TakenStderr taken_;
 };
 
 }  // namespace troupe::test

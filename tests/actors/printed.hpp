@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "tests/actors/taken_stderr.hpp"
 #include "troupe/core/log.hpp"
 
 namespace troupe::test {
@@ -18,16 +20,12 @@ namespace troupe::test {
 // it is read here.
 class Printed {
  public:
-  Printed() {
-    REQUIRE(::pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) == 0);
-    ::fcntl(pipe_[1], F_SETFL, 0);
-    set_log_level(LogLevel::off);
-    ::dup2(pipe_[1], STDERR_FILENO);
+  Printed() : pipe_(open_pipe()), taken_(std::in_place, pipe_[1]) {
     ::close(pipe_[1]);
+    set_log_level(LogLevel::off);
   }
   ~Printed() {
-    ::dup2(stderr_, STDERR_FILENO);
-    ::close(stderr_);
+    taken_.reset();  // nobody writes to a pipe that nobody reads
     ::close(pipe_[0]);
     set_log_level(before_);
   }
@@ -48,6 +46,12 @@ class Printed {
   }
 
  private:
+  static std::array<int, 2> open_pipe() {
+    std::array<int, 2> made{};
+    REQUIRE(::pipe2(made.data(), O_CLOEXEC | O_NONBLOCK) == 0);
+    ::fcntl(made[1], F_SETFL, 0);
+    return made;
+  }
   void read() {
     char some[4096];
     for (ssize_t n; (n = ::read(pipe_[0], some, sizeof some)) > 0;)
@@ -55,8 +59,8 @@ class Printed {
   }
 
   LogLevel before_ = log_level();
-  int stderr_ = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-  std::array<int, 2> pipe_{};
+  std::array<int, 2> pipe_;
+  std::optional<TakenStderr> taken_;
   std::string text_;
 };
 
