@@ -510,10 +510,11 @@ std::uint64_t first_with(Fault fault, std::uint64_t seed) {
 void check_seen(const Tried& tried, std::uint64_t programs, std::uint64_t each) {
   REQUIRE(tried.programs >= programs);
   CHECK(100 * tried.refused <= tried.programs);
-  for (const auto& [name, probe] : Probes::kAll) {
-    const std::uint64_t found = tried.probes.*probe;
-    MESSAGE(std::string(name) << ": " << found << " of " << tried.programs);
-    CHECK_MESSAGE(found >= each, std::string(name));
+  for (const auto& probe : Probes::kAll) {
+    const std::string name(probe.first);
+    const std::uint64_t found = tried.probes.*probe.second;
+    MESSAGE(name << ": " << found << " of " << tried.programs);
+    CHECK_MESSAGE(found >= each, name);
   }
   auto percent = [&](int count) { return 100.0 * count / double(tried.seen.size()); };
   CHECK(percent(tried.deep(3)) >= 3);

@@ -154,12 +154,17 @@ struct StepWorld {
     REQUIRE_MESSAGE(started.ok(), started.text());
   }
   BurstResult run() { return step->run(lanes); }
+  // Until it ends or waits: again where loops have had their turn, which is a matter of time.
+  BurstResult run_on() {
+    BurstResult burst;
+    do burst = run();
+    while (burst.more);
+    return burst;
+  }
   // Starts and runs a step that needs nothing from outside.
   StepResult run_whole(std::vector<Tensor> feeds = {}) {
     start(std::move(feeds));
-    BurstResult burst;
-    do burst = run();  // again where loops have had their turn
-    while (burst.more);
+    BurstResult burst = run_on();
     REQUIRE(burst.finished);
     CHECK(burst.requests.empty());
     return step->result();

@@ -153,7 +153,7 @@ TEST_CASE("partitions of a step in one process count together") {
   }
   auto run = [&](MemoryWorld& w) {
     REQUIRE(w.step->start({.run = 1, .memory = memory}, w.outbox).ok());
-    REQUIRE(w.run().finished);
+    REQUIRE(w.run_on().finished);
     return w.step->result();
   };
   StepResult first = run(a);
@@ -178,11 +178,11 @@ TEST_CASE("what reaches a step counts, unless somebody else has it, too") {
     w.make();
     w.memory = std::make_shared<StepMemory>(100 * kKiB);
     REQUIRE(w.step->start({.run = 1, .memory = w.memory}, w.outbox).ok());
-    REQUIRE(!w.run().finished);
+    REQUIRE(!w.run_on().finished);
     Tensor arrived = value_or_throw(Tensor::zeros(DType::f32, {16 * kKiB}));
     const Tensor mine = shared ? arrived : Tensor();
     w.step->deliver(3, {}, std::move(arrived));
-    REQUIRE(w.run().finished);
+    REQUIRE(w.run_on().finished);
     const Status ended = w.step->result().status;
     CHECK(ended.ok() == shared);
     if (!shared) CHECK_MESSAGE(contains(ended.text(), "64 KiB by 'recv'"), ended.text());

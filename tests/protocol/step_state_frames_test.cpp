@@ -89,12 +89,12 @@ TEST_CASE("a Merge waits for its control inputs, and for a value or the death of
           else
             w.step->deliver(2, {}, Tensor::scalar(0.0f), false);
         };
-        CHECK_FALSE(w.run().finished);
+        CHECK_FALSE(w.run_on().finished);
         deliver(late == Late::control);
-        CHECK_FALSE(w.run().finished);
+        CHECK_FALSE(w.run_on().finished);
         CHECK(after == 0);
         deliver(late == Late::value);
-        CHECK(w.run().finished);
+        CHECK(w.run_on().finished);
         CHECK(w.step->result().status.ok());
         CHECK(after == (live ? 1 : 0));
       }
@@ -116,9 +116,9 @@ TEST_CASE("a dead control input holds a Merge up, and does not kill it") {
   w.make();
   for (int again = 0; again < 2; ++again) {
     w.start();
-    CHECK_FALSE(w.run().finished);
+    CHECK_FALSE(w.run_on().finished);
     w.step->deliver(1, {}, Tensor::scalar(7.0f), false);
-    CHECK(w.run().finished);
+    CHECK(w.run_on().finished);
     StepResult result = w.step->result();
     REQUIRE_MESSAGE(result.status.ok(), result.status.text());
     CHECK(result.fetches.at(0).value.item<float>() == 3);
@@ -150,10 +150,10 @@ TEST_CASE("a loop begins when all that it takes is there, what only its body use
     iterations = 0;
     w.start();
     w.step->deliver(last == 1 ? 2 : 1, {}, Tensor::scalar(10.0f), false);
-    CHECK_FALSE(w.run().finished);
+    CHECK_FALSE(w.run_on().finished);
     CHECK(iterations == 0);
     w.step->deliver(last, {}, Tensor::scalar(10.0f), false);
-    CHECK(w.run().finished);
+    CHECK(w.run_on().finished);
     StepResult result = w.step->result();
     REQUIRE_MESSAGE(result.status.ok(), result.status.text());
     CHECK(result.fetches.at(0).value.item<float>() == 50);
@@ -187,7 +187,7 @@ TEST_CASE("a dead input takes the whole loop with it, whichever it is") {
       w.start();
       for (ChannelId c : {1, 2})
         w.step->deliver(c, {}, c == dead ? Tensor() : Tensor::scalar(2.0f), c == dead);
-      CHECK(w.run().finished);
+      CHECK(w.run_on().finished);
       StepResult result = w.step->result();
       REQUIRE_MESSAGE(result.status.ok(), result.status.text());
       for (const auto& fetched : result.fetches) CHECK(fetched.value.item<float>() == 9);
@@ -200,7 +200,7 @@ TEST_CASE("a loop that fails in the middle leaves no memory, lists included") {
     Growing w(bad);
     for (int step = 0; step < 2; ++step) {
       w.start();
-      CHECK(w.run().finished);
+      CHECK(w.run_on().finished);
       CHECK(w.step->result().status.text().find("in iteration " + std::to_string(bad)) !=
             std::string::npos);
       CHECK(w.device.bytes_in_use() == 0);
@@ -215,10 +215,7 @@ TEST_CASE("a loop that is called off leaves no memory, lists included") {
     CHECK(w.run().more);
     CHECK(w.device.bytes_in_use() > 0);
     w.step->abort(cancelled("enough"));
-    BurstResult burst;
-    do burst = w.run();
-    while (burst.more);
-    CHECK(burst.finished);
+    CHECK(w.run_on().finished);
     CHECK(w.step->result().status.code() == Code::cancelled);
     CHECK(w.device.bytes_in_use() == 0);
   }

@@ -196,7 +196,7 @@ TEST_CASE("a failure says in which iteration, and of siblings the first one's is
   w.make();
   for (int step = 0; step < 2; ++step) {
     w.start();
-    CHECK(w.run().finished);
+    CHECK(w.run_on().finished);
     const std::string text = w.step->result().status.text();
     CHECK_MESSAGE(text.find("in node 'a/fails'") != std::string::npos, text);
     CHECK_MESSAGE(text.find("in iteration 9 of 'a'") != std::string::npos, text);
@@ -217,9 +217,7 @@ TEST_CASE("an endless loop gives way to others, and ends when its step is called
   CHECK(w.run().more);
   CHECK(w.run().more);
   std::thread other([&] { w.step->abort(cancelled("enough")); });
-  BurstResult burst;
-  do burst = w.run();
-  while (burst.more);
+  const BurstResult burst = w.run_on();
   other.join();
   CHECK(burst.finished);
   CHECK(w.step->result().status.code() == Code::cancelled);
@@ -235,7 +233,7 @@ TEST_CASE("a cheap burst leaves loops to the lanes") {
   w.start();
   BurstResult burst = w.step->run_cheap(w.lanes);
   CHECK(burst.more);
-  CHECK(w.run().finished);
+  CHECK(w.run_on().finished);
   CHECK(w.fetched(w.step->result()) == 3);
 }
 
