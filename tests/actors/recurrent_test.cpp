@@ -132,10 +132,11 @@ void check_all_ways() {
 template <class Layer>
 void check_no_steps() {
   for (const nn::OverTime over_time : {nn::OverTime::fused, nn::OverTime::loop})
-    for (const auto& [time, batch] : {std::pair{std::int64_t{-1}, kBatch},
-                                      {std::int64_t{0}, kBatch},
-                                      {std::int64_t{-1}, std::int64_t{-1}},
-                                      {std::int64_t{0}, std::int64_t{-1}}}) {
+    for (const auto& sizes : {std::pair{std::int64_t{-1}, kBatch},
+                              {std::int64_t{0}, kBatch},
+                              {std::int64_t{-1}, std::int64_t{-1}},
+                              {std::int64_t{0}, std::int64_t{-1}}}) {
+      const std::int64_t time = sizes.first, batch = sizes.second;
       CAPTURE(int(over_time));
       CAPTURE(time);
       CAPTURE(batch);
@@ -309,11 +310,12 @@ TEST_CASE("the shape of a sequence's first state need not be known") {
     return session.compile(fetches, {}, {x, h, c}).run({drawn({4, kBatch, kIn}, 1), fed, fed});
   };
   const std::vector<Tensor> want = run(nn::OverTime::unrolled, 4, known, known);
-  for (const auto& [h, c] : {std::pair{known, units},
-                             {units, known},
-                             {batch, batch},
-                             {unknown, known},
-                             {unknown, unknown}}) {
+  for (const auto& first : {std::pair{known, units},
+                            {units, known},
+                            {batch, batch},
+                            {unknown, known},
+                            {unknown, unknown}}) {
+    const PartialShape &h = first.first, &c = first.second;
     CAPTURE(h.text());
     CAPTURE(c.text());
     check_same(run(nn::OverTime::fused, -1, h, c), want);
