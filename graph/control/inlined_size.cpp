@@ -9,7 +9,7 @@ namespace {
 
 // What becomes of a graph is in proportion to it.
 constexpr std::size_t kMostWork = std::size_t{1} << 20;
-constexpr std::size_t kFreeWork = std::size_t{1} << 15;
+constexpr std::size_t kFreeWork = std::size_t{1} << 14;
 constexpr std::size_t kWorkPerGiven = 64;
 // Where that is not enough, functions that would take as much are called.
 constexpr std::size_t kMostCopied = std::size_t{1} << 12;

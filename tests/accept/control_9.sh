@@ -38,7 +38,7 @@ figure "growth, MiB" "$growth"
 figure "the longest program, s" "$longest"
 figure "most memory within a program, MiB" "$within"
 expect "a program takes at most 10 s" at_most "$longest" 10
-expect "and at most 128 MiB, with what the sanitizer adds" at_most "$within" 128
+expect "and at most 64 MiB, with what the sanitizer adds" at_most "$within" 64
 expect "at least $PROGRAMS programs" at_least "$(total 'hostile programs: [0-9]+')" "$PROGRAMS"
 expect "growth of at most 64 MiB" at_most "$growth" 64
 conclude
