@@ -9,7 +9,8 @@
 namespace troupe {
 
 // An actor system that counts. Its actors run as in production, but let others run after every
-// single message, so times taken in it mean nothing. For Session's constructor that takes a system;
+// single message, so times taken in it mean nothing, and no timer ends: what has a deadline does
+// not meet it, and what is lost is not sent again. For Session's constructor that takes a system;
 // must outlive the session.
 class CountingSystem {
  public:
