@@ -229,7 +229,7 @@ void add_train(CommandLine& line) {
   c.option("--wait-for", words->train.cluster.wait_for, "workers started elsewhere")
       .within(0, 1024);
   c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with those workers");
-  c.option("--threads", words->train.cluster.threads, "compute threads of each process (0: all)")
+  c.option("--threads", words->train.cluster.threads, "compute threads of each CPU device (0: one per core)")
       .within(0, 1024);
   c.option("--step-memory", words->step_memory,
            "bytes that a step may hold in each process, e.g. 2GiB (0: no limit)");
