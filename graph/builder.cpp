@@ -159,7 +159,7 @@ Expected<Op> GraphBuilder::append(const OpInfo& op, NodeDef node,
                                   const std::vector<Output>& inputs) {
   if (def_.nodes.size() >= kNoNode) return resource_exhausted("the graph has too many nodes");
   NodeId id = NodeId(def_.nodes.size());
-  node.name = unique_name(node.name);
+  node.name = names_.take(node.name);
   auto known = known_values(op, node, known_inputs(inputs));
   for (std::uint32_t i = 0; i < known.size(); ++i)
     known_.emplace(key({id, i}), std::move(known[i]));
@@ -172,7 +172,7 @@ Expected<Op> GraphBuilder::append(const OpInfo& op, NodeDef node,
 Expected<Op> GraphBuilder::expand(const OpInfo& op, const NodeSpec& spec, const NodeDef& node) {
   Attempt attempt(*this);
   Frame inner;
-  inner.prefix = unique_name(node.name) + "/";
+  inner.prefix = names_.take(node.name) + "/";
   inner.device = node.device;
   inner.site = node.site;
   inner.colocate = node.colocate;
@@ -252,41 +252,18 @@ Status GraphBuilder::close_loop(NodeId merge, int index, Output value) {
 
 // --- names, scopes, attempts ---
 
-void GraphBuilder::set_suffix(const std::string& name, int next) {
-  auto [at, added] = next_suffix_.try_emplace(name, 0);
-  if (attempts_ > 0) name_log_.emplace_back(name, added ? -1 : at->second);
-  at->second = next;
-}
-
-std::string GraphBuilder::unique_name(const std::string& name) {
-  auto at = next_suffix_.find(name);
-  if (at == next_suffix_.end()) {
-    set_suffix(name, 1);
-    return name;
-  }
-  int n = at->second;
-  std::string out;
-  do out = name + "_" + std::to_string(n++);
-  while (next_suffix_.contains(out));
-  set_suffix(name, n);
-  set_suffix(out, 1);
-  return out;
-}
-
 GraphBuilder::Attempt::Attempt(GraphBuilder& graph, At)
     : graph_(graph),
       nodes_(graph_.def_.nodes.size()),
       initializers_(graph_.initializers_.size()),
-      names_(graph_.name_log_.size()),
+      names_(graph_.names_.begin()),
+      function_names_(graph_.function_names_.begin()),
       functions_(graph_.def_.functions.size()),
       arguments_(graph_.body_ ? graph_.body_->arguments.size() : 0),
-      waits_(graph_.body_ ? graph_.body_->waits.size() : 0) {
-  ++graph_.attempts_;
-}
+      waits_(graph_.body_ ? graph_.body_->waits.size() : 0) {}
 
 GraphBuilder::Attempt::~Attempt() {
   GraphBuilder& g = graph_;
-  --g.attempts_;
   if (!kept_) {
     for (std::size_t i = nodes_; i < g.def_.nodes.size(); ++i) {
       g.by_name_.erase(g.def_.nodes[i].name);
@@ -297,16 +274,9 @@ GraphBuilder::Attempt::~Attempt() {
     g.initializers_.resize(initializers_);
     g.forget_functions(functions_);
     if (g.body_) g.forget_arguments(arguments_, waits_);
-    for (std::size_t i = g.name_log_.size(); i-- > names_;) {
-      auto& [name, before] = g.name_log_[i];
-      if (before < 0)
-        g.next_suffix_.erase(name);
-      else
-        g.next_suffix_[name] = before;
-    }
-    g.name_log_.resize(names_);
   }
-  if (g.attempts_ == 0) g.name_log_.clear();
+  g.names_.end(names_, kept_);
+  g.function_names_.end(function_names_, kept_);
 }
 
 GraphBuilder::Guard::~Guard() {
@@ -326,7 +296,7 @@ GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name) {
   } else {
     std::string full = next.prefix + std::string(name);
     if (!valid_node_name(full)) throw Error(invalid_argument(quoted(full) + " is no scope name"));
-    next.prefix = unique_name(full) + "/";
+    next.prefix = names_.take(full) + "/";
   }
   return push(std::move(next));
 }

@@ -13,6 +13,7 @@
 #include "troupe/graph/graph.hpp"
 #include "troupe/graph/op_registry.hpp"
 #include "troupe/graph/shape_inference.hpp"
+#include "troupe/graph/unique_names.hpp"
 
 namespace troupe {
 
@@ -164,7 +165,7 @@ class GraphBuilder {
 
    private:
     GraphBuilder& graph_;
-    std::size_t nodes_, initializers_, names_, functions_, arguments_, waits_;
+    std::size_t nodes_, initializers_, names_, function_names_, functions_, arguments_, waits_;
     bool kept_ = false;
   };
 
@@ -233,17 +234,12 @@ class GraphBuilder {
   Expected<Op> append(const OpInfo& op, NodeDef node, const std::vector<Output>& inputs);
   Expected<Op> expand(const OpInfo& op, const NodeSpec& spec, const NodeDef& node);
   Status explain(const Status& status, const NodeSpec& spec, const Site& site) const;
-  std::string unique_name(const std::string& name);
-  void set_suffix(const std::string& name, int next);
 
   const OpRegistry& registry_;
   GraphDef def_;
   std::unordered_map<std::string, NodeId> by_name_;
-  // Every name in use, of nodes and of scopes, and the suffix to try next for it.
-  std::unordered_map<std::string, int> next_suffix_;
-  // What next_suffix_ held before each change (-1: nothing), while attempts are open.
-  std::vector<std::pair<std::string, int>> name_log_;
-  int attempts_ = 0;
+  UniqueNames names_;           // of nodes and of scopes
+  UniqueNames function_names_;  // of a graph: of its functions
   std::vector<Frame> frames_;
   std::vector<NodeId> initializers_;
   std::unordered_map<std::uint64_t, KnownValue> known_;  // by node << 32 | port

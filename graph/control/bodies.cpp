@@ -183,7 +183,7 @@ std::unique_ptr<GraphBuilder> GraphBuilder::clone() const {
   auto copy = std::make_unique<GraphBuilder>(registry_, def_.seed);
   copy->def_.nodes = def_.nodes;
   copy->by_name_ = by_name_;
-  copy->next_suffix_ = next_suffix_;
+  copy->names_ = names_;
   copy->known_ = known_;
   copy->body_ = std::make_unique<BodyState>();
   copy->body_->parent = &const_cast<GraphBuilder*>(this)->root();

@@ -21,13 +21,11 @@ Body::Body(GraphBuilder& g, std::string_view name, Site site, bool beside)
     : root_(g.root()), parent_(beside ? &root_ : &g.innermost()), beside_(beside) {
   if (!valid_node_name(name))
     throw Error(invalid_argument(quoted(name) + " is no name of a function").at(site));
-  name_ = name;
-  for (int n = 1; root_.functions_.contains(name_); ++n)
-    name_ = std::string(name) + "_" + std::to_string(n);
   for (GraphBuilder* around = parent_;; around = around->body_->parent) {
     attempts_.emplace_back(*around, GraphBuilder::Attempt::At{});
     if (!around->body_) break;
   }
+  name_ = root_.function_names_.take(std::string(name));
   auto record = std::make_unique<FunctionRecord>();
   record->body = std::make_unique<GraphBuilder>(root_.registry_, root_.def_.seed);
   record->position = ~std::size_t{0};

@@ -27,12 +27,7 @@ Inliner::Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& op
 // --- nodes made here ---
 
 NodeId Inliner::append(NodeDef node) {
-  if (!names_.insert(node.name).second) {
-    std::string name;
-    for (int n = 1; name.empty() || !names_.insert(name).second; ++n)
-      name = node.name + "_" + std::to_string(n);
-    node.name = std::move(name);
-  }
+  node.name = names_.take(node.name);
   return out_.append(std::move(node));
 }
 

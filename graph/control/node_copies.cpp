@@ -13,12 +13,7 @@ NodeCopies::NodeCopies(const std::vector<NodeDef>& from)
 }
 
 NodeId NodeCopies::append(NodeDef node) {
-  if (!names_.insert(node.name).second) {
-    std::string name;
-    for (int n = 1; name.empty() || !names_.insert(name).second; ++n)
-      name = node.name + "_" + std::to_string(n);
-    node.name = std::move(name);
-  }
+  node.name = names_.take(node.name);
   std::sort(node.control.begin(), node.control.end());
   node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
   made_.push_back(std::move(node));

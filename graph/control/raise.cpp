@@ -1,6 +1,7 @@
 #include "troupe/graph/control/raise.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "troupe/graph/control/detail/raised_loop.hpp"
 #include "troupe/graph/detail/reorder.hpp"

@@ -68,9 +68,7 @@ class MovedNodes {
 
   // With inputs and control in the numbers of this function.
   NodeId append(NodeDef node) {
-    const std::string wanted = node.name;
-    for (int n = 1; !names_.insert(node.name).second; ++n)
-      node.name = wanted + "_" + std::to_string(n);
+    node.name = names_.take(node.name);
     std::sort(node.control.begin(), node.control.end());
     node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
     f_.nodes.push_back(std::move(node));
@@ -120,7 +118,7 @@ class MovedNodes {
  private:
   const std::vector<NodeDef>& from_;
   FunctionDef f_;
-  std::unordered_set<std::string> names_;
+  UniqueNames names_;
   std::map<Port, Port> ports_;
   std::map<NodeId, NodeId> places_;
 };
@@ -397,12 +395,6 @@ class LoopRaiser {
 
 RaisedFunctions::RaisedFunctions(const std::vector<FunctionDef>& known) {
   for (const FunctionDef& f : known) names_.insert(f.name);
-}
-
-std::string RaisedFunctions::fresh_name(const std::string& wanted) {
-  std::string name = wanted;
-  for (int n = 1; !names_.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);
-  return name;
 }
 
 Expected<std::vector<NodeId>> raise_loop(const ClientLoop& loop, const std::string& name,

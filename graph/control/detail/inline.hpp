@@ -6,7 +6,6 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "troupe/graph/control/ops.hpp"
@@ -14,6 +13,7 @@
 #include "troupe/graph/control/state.hpp"
 #include "troupe/graph/detail/suggest.hpp"
 #include "troupe/graph/passes/pass.hpp"
+#include "troupe/graph/unique_names.hpp"
 
 namespace troupe::detail {
 
@@ -274,7 +274,7 @@ class Inliner {
   std::unordered_map<std::uint32_t, RecursiveFunction*> member_of_run_, member_in_;
   std::map<NodeId, std::uint32_t> frame_of_record_;  // by the node that has it
   std::unordered_map<std::string_view, const FunctionDef*> by_name_;
-  std::unordered_set<std::string> names_;
+  UniqueNames names_;
   std::unordered_map<const FunctionDef*, std::unordered_map<std::string_view, NodeId>> nodes_of_;
   std::unordered_map<const FunctionDef*, std::vector<bool>> dying_;  // by node of a body
   std::vector<std::vector<Inlined>> runs_;  // of calls that were lowered: their branches

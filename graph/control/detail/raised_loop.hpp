@@ -2,10 +2,10 @@
 #pragma once
 
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "troupe/graph/control/detail/client_loop.hpp"
+#include "troupe/graph/unique_names.hpp"
 
 namespace troupe::detail {
 
@@ -15,12 +15,12 @@ class RaisedFunctions {
   explicit RaisedFunctions(const std::vector<FunctionDef>& known);
 
   // Not that of any function yet.
-  std::string fresh_name(const std::string& wanted);
+  std::string fresh_name(const std::string& wanted) { return names_.take(wanted); }
   void add(FunctionDef f) { made_.push_back(std::move(f)); }
   std::vector<FunctionDef> take() { return std::move(made_); }
 
  private:
-  std::unordered_set<std::string> names_;
+  UniqueNames names_;
   std::vector<FunctionDef> made_;
 };
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "troupe/graph/control/detail/variable_uses.hpp"
+#include "troupe/graph/unique_names.hpp"
 
 namespace troupe::detail {
 
@@ -34,7 +34,7 @@ class NodeCopies {
   std::vector<NodeDef> made_;
   std::vector<NodeId> nodes_;
   std::map<Port, Port> ports_;
-  std::unordered_set<std::string> names_;
+  UniqueNames names_;
 };
 
 // The writes of each variable among some nodes, in their order, and which of them each node comes
