@@ -48,7 +48,9 @@ LoopGradient::LoopGradient(GradContext& c)
       variables_(loop_variables(loop_)),
       saves_values_(*loop_.attrs.at("save").get<std::string>() == "values"),
       tape_(tape_of(*c.g.root().function(function_))),
-      g_(*tape_.body) {}
+      g_(*tape_.body) {
+  for (std::size_t i = 0; i < tape_.inputs.size(); ++i) inputs_.emplace(tape_.inputs[i].node, i);
+}
 
 std::vector<Output> LoopGradient::run() {
   const Differentiating now(*c_.g.root().function(function_));
@@ -80,8 +82,8 @@ const OpDef& LoopGradient::op_of(NodeId id) const {
 }
 
 std::size_t LoopGradient::input_of(NodeId argument) const {
-  const auto at = std::find(tape_.inputs.begin(), tape_.inputs.end(), Port{argument, 0});
-  return std::size_t(at - tape_.inputs.begin());
+  const auto at = inputs_.find(argument);
+  return at == inputs_.end() ? tape_.inputs.size() : at->second;
 }
 
 bool LoopGradient::is_invariant(NodeId id) const {
@@ -233,7 +235,7 @@ void LoopGradient::find_needed() {
                                          : !reads_inner_values(p.node) ||
                                                is_computed_again(g_.node(p.node).inputs[0].node);
     if (!anew) {
-      if (may_be_dead(p)) throw Error(kept_from_switch(g_.node(p.node)));
+      if (may_be_dead(p.node)) throw Error(kept_from_switch(g_.node(p.node)));
       from_run_.insert(p);
     } else if (moved_.insert(p.node).second) {
       for (Port in : g_.node(p.node).inputs) open.push_back(in);
@@ -242,20 +244,18 @@ void LoopGradient::find_needed() {
 }
 
 // On one side of a Switch that the client made. Branches of functions are not among these.
-bool LoopGradient::may_be_dead(Port port) const {
-  if (op_of(port.node).role == Role::switch_) return true;
-  std::vector<bool> seen(port.node + 1, false);
-  std::vector<NodeId> open{port.node};
-  while (!open.empty()) {
-    const NodeId id = open.back();
-    open.pop_back();
-    if (seen[id] || op_of(id).role == Role::merge) continue;
-    seen[id] = true;
-    if (op_of(id).role == Role::switch_) return true;
-    for (Port in : g_.node(id).inputs) open.push_back(in.node);
-    open.insert(open.end(), g_.node(id).control.begin(), g_.node(id).control.end());
+bool LoopGradient::may_be_dead(NodeId of) {
+  for (NodeId id = NodeId(may_be_dead_.size()); id <= of; ++id) {
+    const NodeDef& node = g_.node(id);
+    const Role role = op_of(id).role;
+    may_be_dead_.push_back(role == Role::switch_ ||
+                           (role != Role::merge &&
+                            (std::any_of(node.inputs.begin(), node.inputs.end(),
+                                         [&](Port in) { return may_be_dead_[in.node]; }) ||
+                             std::any_of(node.control.begin(), node.control.end(),
+                                         [&](NodeId before) { return may_be_dead_[before]; }))));
   }
-  return false;
+  return may_be_dead_[of];
 }
 
 // What is the same in each iteration and costs next to nothing; or whatever may be.

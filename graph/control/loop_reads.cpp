@@ -1,6 +1,8 @@
 // Of the bodies of a loop: what they read of variables that stay as they are.
 #include <algorithm>
 #include <map>
+#include <set>
+#include <unordered_map>
 
 #include "troupe/graph/control/body.hpp"
 #include "troupe/graph/control/gradients.hpp"
@@ -22,22 +24,30 @@ class ReadsBefore {
       : loop_(loop), parent_(*loop[0]->parent_), before_(before) {}
 
   Status run() {
+    find_used();
+    if (used_.empty()) return ok_status();
+    find_written();
     for (Body* body : loop_) {
       GraphBuilder& g = body->graph();
+      const Users users = users_of(g);
       const std::vector<Output> captured = g.body_->captured;
+      std::unordered_map<NodeId, NodeId> replaced;  // read -> argument
       for (std::size_t k = 0; k < captured.size(); ++k) {
         const NodeId argument = g.body_->arguments[g.body_->declared + k];
-        const std::vector<NodeId> reads = free_reads(g, argument);
-        if (reads.empty() || is_written(g.node(argument)) || comes_after_write(captured[k]))
-          continue;
+        const std::vector<NodeId> reads = free_reads(g, argument, users[argument]);
+        if (reads.empty() || written_.contains(key(g, argument))) continue;
         TROUPE_TRY(Output value, read(captured[k], g.node(reads[0])));
-        replace(*body, k, value, reads);
+        for (NodeId id : reads) replaced.emplace(id, argument);
+        take_value(g, k, value);
       }
+      replace(*body, replaced);
     }
     return ok_status();
   }
 
  private:
+  using Users = std::vector<std::vector<NodeId>>;  // by node, each once
+
   static bool is_variable(const GraphBuilder& g, NodeId id) {
     const OpDef& op = op_of(g.node(id), g.registry()).def;
     return is_handle(op.role) && op.external.resource == "variable";
@@ -46,58 +56,60 @@ class ReadsBefore {
     return resource_key(g.node(handle), g.registry());
   }
 
-  // The nodes that take a handle, where all are reads of one kind that nothing comes before.
-  static std::vector<NodeId> free_reads(const GraphBuilder& g, NodeId handle) {
-    if (!is_variable(g, handle)) return {};
-    std::vector<NodeId> reads;
-    for (NodeId id = 0; id < g.def_.nodes.size(); ++id) {
-      const NodeDef& node = g.node(id);
-      if (std::none_of(node.inputs.begin(), node.inputs.end(),
-                       [&](Port in) { return in.node == handle; }))
-        continue;
-      if (!op_of(node, g.registry()).is(External::Order::read) || !node.control.empty()) return {};
-      if (!reads.empty() && g.node(reads[0]).op != node.op) return {};
-      reads.push_back(id);
-    }
-    return reads;
+  static Users users_of(const GraphBuilder& g) {
+    Users users(g.def_.nodes.size());
+    for (NodeId id = 0; id < g.def_.nodes.size(); ++id)
+      for (Port in : g.node(id).inputs)
+        if (users[in.node].empty() || users[in.node].back() != id) users[in.node].push_back(id);
+    return users;
   }
 
-  static bool writes(const GraphBuilder& g, NodeId id, const std::string& variable) {
+  // The users of a handle, where all are reads of one kind that nothing comes before.
+  static std::vector<NodeId> free_reads(const GraphBuilder& g, NodeId handle,
+                                        const std::vector<NodeId>& users) {
+    if (!is_variable(g, handle)) return {};
+    const bool free = std::all_of(users.begin(), users.end(), [&](NodeId id) {
+      const NodeDef& node = g.node(id);
+      return op_of(node, g.registry()).is(External::Order::read) && node.control.empty() &&
+             node.op == g.node(users[0]).op;
+    });
+    return free ? users : std::vector<NodeId>();
+  }
+
+  void find_used() {
+    for (const Body* body : loop_)
+      for (const Output& value : body->graph_->body_->captured)
+        if (is_variable(parent_, value.node())) used_.insert(key(parent_, value.node()));
+  }
+
+  void find_written() {
+    for (const Body* body : loop_)
+      for (NodeId id = 0; id < body->graph_->def_.nodes.size(); ++id)
+        add_written(*body->graph_, id);
+    const std::vector<bool> before = ancestors();
+    for (NodeId id = 0; id < before.size(); ++id)
+      if (before[id]) add_written(parent_, id);
+  }
+
+  void add_written(const GraphBuilder& g, NodeId id) {
     const NodeDef& node = g.node(id);
     const OpInfo& op = op_of(node, g.registry());
     const bool call = op.def.role == Role::call;
-    if (!call && !op.is(External::Order::write)) return false;
-    const GraphDef& graph = const_cast<GraphBuilder&>(g).root().def();
-    for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      if (is_variable(g, node.inputs[i].node) && key(g, node.inputs[i].node) == variable &&
-          (!call || writes_input(graph, g.registry(), node, i)))
-        return true;
-    return false;
+    if (!call && !op.is(External::Order::write)) return;
+    const GraphDef& graph = parent_.root().def();
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!is_variable(g, node.inputs[i].node)) continue;
+      std::string variable = key(g, node.inputs[i].node);
+      if (used_.contains(variable) && (!call || writes_input(graph, g.registry(), node, i)))
+        written_.insert(std::move(variable));
+    }
   }
 
-  bool is_written(const NodeDef& handle) const {
-    const std::string variable = resource_key(handle, parent_.registry());
-    return std::any_of(loop_.begin(), loop_.end(), [&](const Body* body) {
-      const GraphBuilder& g = *body->graph_;
-      for (NodeId id = 0; id < g.def_.nodes.size(); ++id)
-        if (writes(g, id, variable)) return true;
-      return false;
-    });
-  }
-
-  // Does the loop come after a write of that variable, among the nodes around it?
-  bool comes_after_write(const Output& handle) {
-    if (ancestors_.empty()) find_ancestors();
-    const std::string variable = key(parent_, handle.node());
-    for (NodeId id = 0; id < ancestors_.size(); ++id)
-      if (ancestors_[id] && writes(parent_, id, variable)) return true;
-    return false;
-  }
-
-  void find_ancestors() {
-    ancestors_.assign(parent_.def_.nodes.size() + 1, false);
+  // Of the loop, by node of the parent.
+  std::vector<bool> ancestors() const {
+    std::vector<bool> found(parent_.def_.nodes.size(), false);
     auto reach = [&](const Op& op) {
-      if (!op.empty() && &op.graph() == &parent_) ancestors_[op.node()] = true;
+      if (!op.empty() && &op.graph() == &parent_) found[op.node()] = true;
     };
     for (const Op& op : before_) reach(op);
     for (const Op& op : parent_.frame().control) reach(op);
@@ -105,12 +117,12 @@ class ReadsBefore {
       for (const Op& op : body->graph_->body_->waits) reach(op);
       for (const Output& value : body->graph_->body_->captured) reach(Op(value));
     }
-    for (NodeId id = NodeId(ancestors_.size() - 1); id-- > 0;) {
-      if (!ancestors_[id]) continue;
-      for (Port in : parent_.node(id).inputs) ancestors_[in.node] = true;
-      for (NodeId c : parent_.node(id).control) ancestors_[c] = true;
+    for (NodeId id = NodeId(found.size()); id-- > 0;) {
+      if (!found[id]) continue;
+      for (Port in : parent_.node(id).inputs) found[in.node] = true;
+      for (NodeId c : parent_.node(id).control) found[c] = true;
     }
-    ancestors_.pop_back();
+    return found;
   }
 
   Expected<Output> read(const Output& handle, const NodeDef& like) {
@@ -127,12 +139,11 @@ class ReadsBefore {
     return at->second;
   }
 
-  static void replace(Body& body, std::size_t k, const Output& value,
-                      const std::vector<NodeId>& reads) {
-    GraphBuilder& g = body.graph();
+  // The argument becomes one for the value.
+  static void take_value(GraphBuilder& g, std::size_t k, const Output& value) {
     BodyState& state = *g.body_;
     const NodeId argument = state.arguments[state.declared + k];
-    std::erase_if(state.here, [&](const auto& entry) { return entry.second == argument; });
+    state.here.erase(state.captured[k].port());
     state.here.emplace(value.port(), argument);
     state.captured[k] = value;
     NodeDef& node = g.def_.nodes[argument];
@@ -140,18 +151,21 @@ class ReadsBefore {
     node.attrs = {{"T", value.dtype()}, {"shape", value.shape()}};
     node.out_types = {value.dtype()};
     node.out_shapes = {value.shape()};
-    auto is_read = [&](NodeId id) {
-      return std::find(reads.begin(), reads.end(), id) != reads.end();
-    };
+  }
+
+  static void replace(Body& body, const std::unordered_map<NodeId, NodeId>& replaced) {
+    if (replaced.empty()) return;
+    GraphBuilder& g = body.graph();
     for (NodeDef& user : g.def_.nodes)
       for (Port& in : user.inputs)
-        if (is_read(in.node)) in = {argument, 0};
+        if (auto at = replaced.find(in.node); at != replaced.end()) in = {at->second, 0};
     for (Output& result : body.results_)
-      if (is_read(result.node())) result = Output(&g, {argument, 0});
-    for (NodeId id : reads) {  // for those that come after it
+      if (auto at = replaced.find(result.node()); at != replaced.end())
+        result = Output(&g, {at->second, 0});
+    for (const auto& [id, argument] : replaced) {  // for those that come after it
       NodeDef& read = g.def_.nodes[id];
       read.op = "Identity";
-      read.attrs = {{"T", value.dtype()}};
+      read.attrs = {{"T", g.node(argument).out_types[0]}};
       read.inputs = {{argument, 0}};
     }
   }
@@ -159,7 +173,8 @@ class ReadsBefore {
   const std::vector<Body*>& loop_;
   GraphBuilder& parent_;
   const std::vector<Op>& before_;
-  std::vector<bool> ancestors_;  // of the loop, by node of the parent
+  std::set<std::string> used_;     // variables that the loop takes
+  std::set<std::string> written_;  // of these: by the loop, or before it
   std::map<std::pair<Port, std::string>, Output> made_;
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "troupe/graph/control/detail/tape.hpp"
@@ -50,7 +51,7 @@ class LoopGradient {
   void reach(Port port);
   void differentiate();
   void find_needed();
-  bool may_be_dead(Port port) const;
+  bool may_be_dead(NodeId of);
   bool is_made_again(NodeId id, int depth) const;
   bool is_computed_again(NodeId id) const;
   bool repeats_well(const NodeDef& node) const;
@@ -82,13 +83,15 @@ class LoopGradient {
   const std::size_t variables_;
   const bool saves_values_;
   Tape tape_;
-  GraphBuilder& g_;  // of the tape
+  GraphBuilder& g_;                                 // of the tape
+  std::unordered_map<NodeId, std::size_t> inputs_;  // by node of the tape that is an argument
   std::vector<Inner> inner_;
   std::vector<bool> flows_;    // by variable: has a gradient
   std::vector<bool> reached_;  // by node of the body: on a way from such to its input
   std::vector<Result> results_;
-  std::set<NodeId> moved_;   // nodes that an iteration has
-  std::set<Port> from_run_;  // values of the body that they take
+  std::vector<bool> may_be_dead_;  // by node of the tape, of the first ones
+  std::set<NodeId> moved_;         // nodes that an iteration has
+  std::set<Port> from_run_;        // values of the body that they take
 
   std::vector<Argument> arguments_;
   std::size_t reverse_variables_ = 0, reverses_ = 0;
