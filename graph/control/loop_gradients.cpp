@@ -1,6 +1,7 @@
 // Backwards through the body of a loop.
 #include <algorithm>
 
+#include "troupe/graph/control/conditional.hpp"
 #include "troupe/graph/control/detail/loop_gradient.hpp"
 #include "troupe/graph/control/gradients.hpp"
 #include "troupe/graph/passes/pass.hpp"
@@ -222,6 +223,8 @@ void LoopGradient::differentiate() {
 
 // From the gradients back to what is there before: their arguments, and values of the body.
 void LoopGradient::find_needed() {
+  // On one side of a Switch that the client made. Branches of functions are not among these.
+  const std::vector<bool> dying = find_dying(g_.def().nodes, g_.registry());
   std::set<Port> there;
   for (const Result& result : results_) there.insert(result.argument);
   for (const Inner& inner : inner_) there.insert(inner.dy);
@@ -235,27 +238,12 @@ void LoopGradient::find_needed() {
                                          : !reads_inner_values(p.node) ||
                                                is_computed_again(g_.node(p.node).inputs[0].node);
     if (!anew) {
-      if (may_be_dead(p.node)) throw Error(kept_from_switch(g_.node(p.node)));
+      if (dying[p.node]) throw Error(kept_from_switch(g_.node(p.node)));
       from_run_.insert(p);
     } else if (moved_.insert(p.node).second) {
       for (Port in : g_.node(p.node).inputs) open.push_back(in);
     }
   }
-}
-
-// On one side of a Switch that the client made. Branches of functions are not among these.
-bool LoopGradient::may_be_dead(NodeId of) {
-  for (NodeId id = NodeId(may_be_dead_.size()); id <= of; ++id) {
-    const NodeDef& node = g_.node(id);
-    const Role role = op_of(id).role;
-    may_be_dead_.push_back(role == Role::switch_ ||
-                           (role != Role::merge &&
-                            (std::any_of(node.inputs.begin(), node.inputs.end(),
-                                         [&](Port in) { return may_be_dead_[in.node]; }) ||
-                             std::any_of(node.control.begin(), node.control.end(),
-                                         [&](NodeId before) { return may_be_dead_[before]; }))));
-  }
-  return may_be_dead_[of];
 }
 
 // What is the same in each iteration and costs next to nothing; or whatever may be.

@@ -49,7 +49,7 @@ TEST_CASE("random attempts leave the names that were kept, and none twice") {
     CAPTURE(seed);
     Random random(seed);
     UniqueNames names;
-    std::vector<std::set<std::string>> taken(1);  // by attempt that is open: what it began with
+    std::vector<std::set<std::string>> taken;  // by attempt that is open: what it began with
     std::set<std::string> now;
     std::vector<std::size_t> open;
     for (int step = 0; step < 200; ++step) {

@@ -51,7 +51,6 @@ class LoopGradient {
   void reach(Port port);
   void differentiate();
   void find_needed();
-  bool may_be_dead(NodeId of);
   bool is_made_again(NodeId id, int depth) const;
   bool is_computed_again(NodeId id) const;
   bool repeats_well(const NodeDef& node) const;
@@ -89,9 +88,8 @@ class LoopGradient {
   std::vector<bool> flows_;    // by variable: has a gradient
   std::vector<bool> reached_;  // by node of the body: on a way from such to its input
   std::vector<Result> results_;
-  std::vector<bool> may_be_dead_;  // by node of the tape, of the first ones
-  std::set<NodeId> moved_;         // nodes that an iteration has
-  std::set<Port> from_run_;        // values of the body that they take
+  std::set<NodeId> moved_;   // nodes that an iteration has
+  std::set<Port> from_run_;  // values of the body that they take
 
   std::vector<Argument> arguments_;
   std::size_t reverse_variables_ = 0, reverses_ = 0;
