@@ -1,10 +1,10 @@
-#include "troupe/actors/cluster.hpp"
+#include "actors/cluster.hpp"
 
 #include <charconv>
 #include <optional>
 #include <string_view>
 
-#include "troupe/core/byte_count.hpp"
+#include "core/byte_count.hpp"
 
 namespace troupe {
 namespace {

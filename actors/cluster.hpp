@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

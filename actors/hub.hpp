@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/serialization/messages.hpp"
-#include "troupe/serialization/tensor_tag.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "serialization/messages.hpp"
+#include "serialization/tensor_tag.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/inline_send.hpp"
+#include "actors/inline_send.hpp"
 
 #include <algorithm>
 #include <array>

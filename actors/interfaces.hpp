@@ -11,8 +11,8 @@
 #include <caf/replies_to.hpp>
 #include <caf/typed_actor.hpp>
 
-#include "troupe/actors/messages.hpp"
-#include "troupe/devices/lanes.hpp"
+#include "actors/messages.hpp"
+#include "devices/lanes.hpp"
 
 namespace troupe {
 

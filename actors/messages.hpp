@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/burst/step_state.hpp"
-#include "troupe/actors/call.hpp"
-#include "troupe/actors/resources/queue_state.hpp"
-#include "troupe/actors/resources/request.hpp"
-#include "troupe/actors/resources/variable_store.hpp"
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "actors/burst/step_state.hpp"
+#include "actors/call.hpp"
+#include "actors/resources/queue_state.hpp"
+#include "actors/resources/request.hpp"
+#include "actors/resources/variable_store.hpp"
+#include "core/transaction.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

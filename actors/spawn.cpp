@@ -1,4 +1,4 @@
-#include "troupe/actors/spawn.hpp"
+#include "actors/spawn.hpp"
 
 #include <unistd.h>
 

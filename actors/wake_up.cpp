@@ -1,4 +1,4 @@
-#include "troupe/actors/wake_up.hpp"
+#include "actors/wake_up.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "troupe/apps/char_lstm.hpp"
+#include "apps/char_lstm.hpp"
 
 #include <fmt/format.h>
 

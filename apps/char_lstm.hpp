@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include "troupe/troupe.hpp"
+#include "apps/troupe.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/apps/checkpoints.hpp"
+#include "apps/checkpoints.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "troupe/serialization/checkpoint.hpp"
+#include "serialization/checkpoint.hpp"
 
 namespace troupe {
 

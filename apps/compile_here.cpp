@@ -1,6 +1,6 @@
-#include "troupe/apps/compile_here.hpp"
+#include "apps/compile_here.hpp"
 
-#include "troupe/ops/compile_host.hpp"
+#include "ops/compile_host.hpp"
 
 namespace troupe {
 

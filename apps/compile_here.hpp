@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/graph/compile.hpp"
-#include "troupe/ops/graph_api.hpp"
+#include "graph/compile.hpp"
+#include "ops/graph_api.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/apps/experts.hpp"
+#include "apps/experts.hpp"
 
 #include <fmt/format.h>
 

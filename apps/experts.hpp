@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "troupe/apps/models.hpp"
+#include "apps/models.hpp"
 
 namespace troupe {
 

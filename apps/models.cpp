@@ -1,10 +1,10 @@
-#include "troupe/apps/models.hpp"
+#include "apps/models.hpp"
 
 #include <algorithm>
 
-#include "troupe/apps/experts.hpp"
-#include "troupe/apps/resnet.hpp"
-#include "troupe/core/name.hpp"
+#include "apps/experts.hpp"
+#include "apps/resnet.hpp"
+#include "core/name.hpp"
 
 namespace troupe {
 namespace {

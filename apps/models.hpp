@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/troupe.hpp"
+#include "apps/troupe.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/apps/resnet.hpp"
+#include "apps/resnet.hpp"
 
 #include <fmt/format.h>
 

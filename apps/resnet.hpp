@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "troupe/apps/models.hpp"
+#include "apps/models.hpp"
 
 namespace troupe {
 

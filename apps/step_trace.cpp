@@ -1,4 +1,4 @@
-#include "troupe/apps/step_trace.hpp"
+#include "apps/step_trace.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "troupe/core/log.hpp"
-#include "troupe/serialization/chrome_trace.hpp"
+#include "core/log.hpp"
+#include "serialization/chrome_trace.hpp"
 
 namespace troupe {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "troupe/actors/client/session.hpp"
-#include "troupe/core/status.hpp"
+#include "actors/client/session.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

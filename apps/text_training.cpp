@@ -1,9 +1,9 @@
-#include "troupe/apps/text_training.hpp"
+#include "apps/text_training.hpp"
 
 #include <cmath>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/ops/data/tales.hpp"
+#include "core/hash.hpp"
+#include "ops/data/tales.hpp"
 
 namespace troupe {
 namespace {

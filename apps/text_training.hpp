@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/apps/char_lstm.hpp"
-#include "troupe/apps/training.hpp"
+#include "apps/char_lstm.hpp"
+#include "apps/training.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/apps/training.hpp"
+#include "apps/training.hpp"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cmath>
 
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/apps/checkpoints.hpp"
-#include "troupe/apps/step_trace.hpp"
-#include "troupe/apps/training_graph.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/serialization/digest.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "apps/checkpoints.hpp"
+#include "apps/step_trace.hpp"
+#include "apps/training_graph.hpp"
+#include "core/log.hpp"
+#include "serialization/digest.hpp"
 
 namespace troupe {
 namespace {

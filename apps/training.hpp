@@ -8,9 +8,9 @@
 #include <limits>
 #include <string>
 
-#include "troupe/actors/cluster.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/ops/nn/recurrent.hpp"
+#include "actors/cluster.hpp"
+#include "core/status.hpp"
+#include "ops/nn/recurrent.hpp"
 
 namespace troupe {
 

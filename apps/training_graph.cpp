@@ -1,10 +1,10 @@
-#include "troupe/apps/training_graph.hpp"
+#include "apps/training_graph.hpp"
 
 #include <cmath>
 
-#include "troupe/actors/resources/dataset_actor.hpp"
-#include "troupe/ops/data/pipeline.hpp"
-#include "troupe/serialization/graph_io.hpp"
+#include "actors/resources/dataset_actor.hpp"
+#include "ops/data/pipeline.hpp"
+#include "serialization/graph_io.hpp"
 
 namespace troupe {
 

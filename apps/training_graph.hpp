@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "troupe/apps/models.hpp"
-#include "troupe/apps/text_training.hpp"
-#include "troupe/apps/training.hpp"
-#include "troupe/ops/data/data.hpp"
+#include "apps/models.hpp"
+#include "apps/text_training.hpp"
+#include "apps/training.hpp"
+#include "ops/data/data.hpp"
 
 namespace troupe {
 

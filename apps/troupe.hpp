@@ -3,9 +3,9 @@
 
 #include <fmt/core.h>
 
-#include "troupe/actors/client/session.hpp"
-#include "troupe/actors/runtime/inherited_worker.hpp"
-#include "troupe/ops/api.hpp"
+#include "actors/client/session.hpp"
+#include "actors/runtime/inherited_worker.hpp"
+#include "ops/api.hpp"
 
 namespace troupe {
 using fmt::print;

@@ -7,13 +7,10 @@ target_link_libraries(troupe_client INTERFACE troupe_actors fmt::fmt)
 set_target_properties(troupe_client PROPERTIES EXPORT_NAME troupe)
 install(TARGETS troupe_client EXPORT troupe)
 
-foreach(folder core graph devices ops serialization actors)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "detail" EXCLUDE)
-endforeach()
-install(FILES ${PROJECT_SOURCE_DIR}/apps/troupe.hpp
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
+set(headers ${PROJECT_BINARY_DIR}/generated/headers)
+install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} -DFROM=${PROJECT_SOURCE_DIR} -DTO=${headers}
+  -P ${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake COMMAND_ERROR_IS_FATAL ANY)")
+install(DIRECTORY ${headers}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 install(EXPORT troupe NAMESPACE troupe:: FILE troupeTargets.cmake DESTINATION ${package})

@@ -7,15 +7,15 @@
 set(troupe_headers_std <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <deque>
     <functional> <limits> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view>
     <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
-set(troupe_headers_core ${troupe_headers_std} <troupe/core/status.hpp> <troupe/core/tensor.hpp>)
-set(troupe_headers_graph ${troupe_headers_core} <troupe/graph/builder.hpp>)
-set(troupe_headers_ops ${troupe_headers_graph} <troupe/ops/op.hpp>)
+set(troupe_headers_core ${troupe_headers_std} <core/status.hpp> <core/tensor.hpp>)
+set(troupe_headers_graph ${troupe_headers_core} <graph/builder.hpp>)
+set(troupe_headers_ops ${troupe_headers_graph} <ops/op.hpp>)
 set(troupe_headers_actors ${troupe_headers_graph} <caf/actor_system.hpp>
-    <caf/typed_event_based_actor.hpp> <troupe/actors/interfaces.hpp>)
+    <caf/typed_event_based_actor.hpp> <actors/interfaces.hpp>)
 set(troupe_headers_commands ${troupe_headers_graph} <nlohmann/json.hpp>
-    <troupe/actors/client/session.hpp>)
+    <actors/client/session.hpp>)
 set(troupe_headers_test ${troupe_headers_graph} <doctest/doctest.h>)
-set(troupe_headers_actors_test ${troupe_headers_actors} <troupe/actors/client/session.hpp>
+set(troupe_headers_actors_test ${troupe_headers_actors} <actors/client/session.hpp>
     <doctest/doctest.h>)
 
 # troupe_precompiled_set(SET [LINK targets...] [OPTIONS flags...]): makes the headers of that set

@@ -1,13 +1,9 @@
 # One function per kind of target. They keep a folder's CMakeLists.txt to what is particular to it.
 
-# Headers are included as "troupe/core/status.hpp", in the tree as by whoever uses the library: a
-# program with folders of the same names is never in the way. Here troupe/ is a folder of links.
-set(TROUPE_INCLUDE ${PROJECT_BINARY_DIR}/include)
-file(MAKE_DIRECTORY ${TROUPE_INCLUDE}/troupe)
-foreach(folder core graph devices ops serialization actors apps)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${TROUPE_INCLUDE}/troupe/${folder} SYMBOLIC)
-endforeach()
-file(CREATE_LINK ${PROJECT_SOURCE_DIR}/apps/troupe.hpp ${TROUPE_INCLUDE}/troupe/troupe.hpp SYMBOLIC)
+# In the tree a header is included by its path: "core/status.hpp". Programs include
+# <troupe/core/status.hpp>, which exists once installed (cmake/install_headers.cmake), so that folders
+# of theirs with the same names are never in the way.
+set(TROUPE_INCLUDE ${PROJECT_SOURCE_DIR})
 
 # troupe_unity(TARGET): several of its files at once. What their headers and templates cost is then
 # paid once for all of a group. A file's group follows from its name: one more file in a folder is
@@ -74,7 +70,7 @@ endfunction()
 function(troupe_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # "tests/...", of tests alone
+  target_include_directories(${name} PRIVATE ${TROUPE_INCLUDE})
   target_link_libraries(${name} PRIVATE ${arg_LINK} fmt::fmt)
 endfunction()
 

@@ -1,5 +1,5 @@
 // Prints the x86-64 level of the machine that builds: the kernels that `troupe` needs to run here.
-#include "troupe/ops/detail/machine_level.hpp"
+#include "ops/detail/machine_level.hpp"
 
 #include <cstdio>
 

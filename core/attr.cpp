@@ -1,4 +1,4 @@
-#include "troupe/core/attr.hpp"
+#include "core/attr.hpp"
 
 #include <fmt/format.h>
 

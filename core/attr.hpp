@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/core/dtype.hpp"
-#include "troupe/core/shape.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/dtype.hpp"
+#include "core/shape.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

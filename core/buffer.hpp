@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/core/check.hpp"
+#include "core/check.hpp"
 
 #include <cstdio>
 #include <cstdlib>

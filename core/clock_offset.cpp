@@ -1,4 +1,4 @@
-#include "troupe/core/clock_offset.hpp"
+#include "core/clock_offset.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "troupe/core/dtype.hpp"
+#include "core/dtype.hpp"
 
 #include <array>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/core/list.hpp"
+#include "core/list.hpp"
 
 #include <atomic>
 #include <memory>

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/function_ref.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

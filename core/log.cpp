@@ -1,4 +1,4 @@
-#include "troupe/core/log.hpp"
+#include "core/log.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "troupe/core/name.hpp"
+#include "core/name.hpp"
 
 #include <algorithm>
 #include <charconv>

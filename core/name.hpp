@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/core/shape.hpp"
+#include "core/shape.hpp"
 
 #include <algorithm>
 #include <optional>

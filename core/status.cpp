@@ -1,4 +1,4 @@
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 #include <array>
 #include <atomic>

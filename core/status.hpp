@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/check.hpp"
-#include "troupe/core/site.hpp"
+#include "core/check.hpp"
+#include "core/site.hpp"
 
 namespace troupe {
 

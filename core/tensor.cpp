@@ -1,4 +1,4 @@
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "troupe/core/list.hpp"
+#include "core/list.hpp"
 
 namespace troupe {
 namespace {

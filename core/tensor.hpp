@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/core/buffer.hpp"
-#include "troupe/core/dtype.hpp"
-#include "troupe/core/shape.hpp"
+#include "core/buffer.hpp"
+#include "core/dtype.hpp"
+#include "core/shape.hpp"
 
 namespace troupe {
 

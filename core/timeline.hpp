@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/clock_offset.hpp"
-#include "troupe/core/ids.hpp"
+#include "core/clock_offset.hpp"
+#include "core/ids.hpp"
 
 namespace troupe {
 

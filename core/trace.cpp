@@ -1,4 +1,4 @@
-#include "troupe/core/trace.hpp"
+#include "core/trace.hpp"
 
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/timeline.hpp"
+#include "core/timeline.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/core/transaction.hpp"
+#include "core/transaction.hpp"
 
 #include <algorithm>
 #include <tuple>

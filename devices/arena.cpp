@@ -1,4 +1,4 @@
-#include "troupe/devices/arena.hpp"
+#include "devices/arena.hpp"
 
 #include <sys/mman.h>
 
@@ -7,9 +7,9 @@
 #include <new>
 #include <thread>
 
-#include "troupe/core/check.hpp"
-#include "troupe/devices/detail/poison.hpp"
-#include "troupe/devices/detail/spin.hpp"
+#include "core/check.hpp"
+#include "devices/detail/poison.hpp"
+#include "devices/detail/spin.hpp"
 
 namespace troupe {
 namespace {

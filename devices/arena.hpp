@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/core/buffer.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe {
 

@@ -5,11 +5,11 @@
 #include <functional>
 #include <memory>
 
-#include "troupe/core/buffer.hpp"
-#include "troupe/core/name.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/devices/lanes.hpp"
+#include "core/buffer.hpp"
+#include "core/name.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "devices/lanes.hpp"
 
 namespace troupe {
 

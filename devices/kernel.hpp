@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/devices/device.hpp"
-#include "troupe/devices/spares.hpp"
+#include "core/hash.hpp"
+#include "core/tensor.hpp"
+#include "devices/device.hpp"
+#include "devices/spares.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "troupe/core/function_ref.hpp"
+#include "core/function_ref.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "troupe/devices/lent_thread.hpp"
+#include "devices/lent_thread.hpp"
 
 #include <utility>
 
-#include "troupe/devices/detail/lane_pool.hpp"
+#include "devices/detail/lane_pool.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

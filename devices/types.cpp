@@ -1,9 +1,9 @@
-#include "troupe/devices/types.hpp"
+#include "devices/types.hpp"
 
 #include <fmt/format.h>
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/devices/fake/fake_device.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "devices/fake/fake_device.hpp"
 
 namespace troupe {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/devices/device.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

@@ -1,14 +1,14 @@
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 #include <algorithm>
 
-#include "troupe/core/name.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/detail/back_edge.hpp"
-#include "troupe/graph/detail/device_over.hpp"
-#include "troupe/graph/detail/node_check.hpp"
-#include "troupe/graph/known_values.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "core/name.hpp"
+#include "graph/control/body.hpp"
+#include "graph/detail/back_edge.hpp"
+#include "graph/detail/device_over.hpp"
+#include "graph/detail/node_check.hpp"
+#include "graph/known_values.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/graph/op_registry.hpp"
-#include "troupe/graph/shape_inference.hpp"
-#include "troupe/graph/unique_names.hpp"
+#include "core/status.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_registry.hpp"
+#include "graph/shape_inference.hpp"
+#include "graph/unique_names.hpp"
 
 namespace troupe {
 

@@ -1,20 +1,20 @@
-#include "troupe/graph/compile.hpp"
+#include "graph/compile.hpp"
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "troupe/graph/control/frames.hpp"
-#include "troupe/graph/control/lower.hpp"
-#include "troupe/graph/control/raise.hpp"
-#include "troupe/graph/control/recursion.hpp"
-#include "troupe/graph/control/spread.hpp"
-#include "troupe/graph/control/state.hpp"
-#include "troupe/graph/detail/back_edge.hpp"
-#include "troupe/graph/make_plan.hpp"
-#include "troupe/graph/partition.hpp"
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/graph/placement.hpp"
-#include "troupe/graph/replicate.hpp"
+#include "graph/control/frames.hpp"
+#include "graph/control/lower.hpp"
+#include "graph/control/raise.hpp"
+#include "graph/control/recursion.hpp"
+#include "graph/control/spread.hpp"
+#include "graph/control/state.hpp"
+#include "graph/detail/back_edge.hpp"
+#include "graph/make_plan.hpp"
+#include "graph/partition.hpp"
+#include "graph/passes/pass.hpp"
+#include "graph/placement.hpp"
+#include "graph/replicate.hpp"
 
 namespace troupe {
 namespace {

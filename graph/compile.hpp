@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/op_registry.hpp"
-#include "troupe/graph/plan.hpp"
+#include "core/status.hpp"
+#include "graph/op_registry.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

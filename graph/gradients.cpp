@@ -1,15 +1,15 @@
-#include "troupe/graph/gradients.hpp"
+#include "graph/gradients.hpp"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/detail/tape.hpp"
-#include "troupe/graph/control/gradients.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/detail/tape.hpp"
+#include "graph/control/gradients.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

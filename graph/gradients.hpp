@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/builder.hpp"
+#include "core/status.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/attr.hpp"
-#include "troupe/core/dtype.hpp"
-#include "troupe/core/name.hpp"
-#include "troupe/core/shape.hpp"
-#include "troupe/core/site.hpp"
+#include "core/attr.hpp"
+#include "core/dtype.hpp"
+#include "core/name.hpp"
+#include "core/shape.hpp"
+#include "core/site.hpp"
 
 namespace troupe {
 

@@ -1,15 +1,15 @@
-#include "troupe/graph/import.hpp"
+#include "graph/import.hpp"
 
 #include <algorithm>
 #include <queue>
 
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/detail/back_edge.hpp"
-#include "troupe/graph/detail/node_check.hpp"
-#include "troupe/graph/detail/suggest.hpp"
-#include "troupe/graph/known_values.hpp"
+#include "graph/compile.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/detail/back_edge.hpp"
+#include "graph/detail/node_check.hpp"
+#include "graph/detail/suggest.hpp"
+#include "graph/known_values.hpp"
 
 namespace troupe {
 

@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/graph/op_registry.hpp"
-#include "troupe/graph/shape_inference.hpp"
+#include "core/status.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_registry.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "troupe/graph/compile.hpp"
+#include "graph/compile.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/graph/known_values.hpp"
+#include "graph/known_values.hpp"
 
 #include <algorithm>
 

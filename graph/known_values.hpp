@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/graph/shape_inference.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe {
 

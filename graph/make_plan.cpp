@@ -1,9 +1,9 @@
-#include "troupe/graph/make_plan.hpp"
+#include "graph/make_plan.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/graph/control/frames.hpp"
-#include "troupe/graph/partition.hpp"
-#include "troupe/graph/plan.hpp"
+#include "graph/control/frames.hpp"
+#include "graph/partition.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

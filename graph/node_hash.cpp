@@ -1,10 +1,10 @@
-#include "troupe/graph/node_hash.hpp"
+#include "graph/node_hash.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

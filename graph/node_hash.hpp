@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "troupe/graph/graph.hpp"
+#include "graph/graph.hpp"
 
 namespace troupe {
 

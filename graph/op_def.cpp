@@ -1,6 +1,6 @@
-#include "troupe/graph/op_def.hpp"
+#include "graph/op_def.hpp"
 
-#include "troupe/graph/detail/node_check.hpp"
+#include "graph/detail/node_check.hpp"
 
 namespace troupe {
 

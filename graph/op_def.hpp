@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/graph/graph.hpp"
+#include "graph/graph.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
-#include "troupe/graph/op_registry.hpp"
+#include "graph/op_registry.hpp"
 
-#include "troupe/graph/detail/op_parser.hpp"
-#include "troupe/graph/detail/suggest.hpp"
+#include "graph/detail/op_parser.hpp"
+#include "graph/detail/suggest.hpp"
 
 namespace troupe {
 

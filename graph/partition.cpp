@@ -1,4 +1,4 @@
-#include "troupe/graph/partition.hpp"
+#include "graph/partition.hpp"
 
 #include <algorithm>
 #include <map>

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/graph/control/spread.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/spread.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/graph/placement.hpp"
+#include "graph/placement.hpp"
 
 #include <algorithm>
 #include <map>

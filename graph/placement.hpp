@@ -1,7 +1,7 @@
 // Gives every node a device.
 #pragma once
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

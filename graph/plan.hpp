@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/buffer.hpp"
-#include "troupe/core/ids.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "core/buffer.hpp"
+#include "core/ids.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe {
 

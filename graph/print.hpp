@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "troupe/graph/graph.hpp"
+#include "graph/graph.hpp"
 
 namespace troupe {
 

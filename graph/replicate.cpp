@@ -1,14 +1,14 @@
-#include "troupe/graph/replicate.hpp"
+#include "graph/replicate.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/control/frames.hpp"
-#include "troupe/graph/control/state.hpp"
-#include "troupe/graph/detail/node_check.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/control/frames.hpp"
+#include "graph/control/state.hpp"
+#include "graph/detail/node_check.hpp"
 
 namespace troupe {
 namespace {

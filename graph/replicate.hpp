@@ -1,7 +1,7 @@
 // Logical replicas: data parallel copies of what depends on a replica's own data.
 #pragma once
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "troupe/graph/shape_inference.hpp"
+#include "graph/shape_inference.hpp"
 
 #include <algorithm>
 
-#include "troupe/graph/detail/node_check.hpp"
+#include "graph/detail/node_check.hpp"
 
 namespace troupe {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/op_def.hpp"
-#include "troupe/graph/op_registry.hpp"
+#include "core/status.hpp"
+#include "graph/op_def.hpp"
+#include "graph/op_registry.hpp"
 
 namespace troupe {
 

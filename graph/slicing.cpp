@@ -1,4 +1,4 @@
-#include "troupe/graph/slicing.hpp"
+#include "graph/slicing.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 

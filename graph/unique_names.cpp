@@ -1,4 +1,4 @@
-#include "troupe/graph/unique_names.hpp"
+#include "graph/unique_names.hpp"
 
 namespace troupe {
 

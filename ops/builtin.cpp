@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "troupe/core/log.hpp"
-#include "troupe/ops/detail/machine_level.hpp"
-#include "troupe/ops/isa.hpp"
-#include "troupe/ops/op.hpp"
+#include "core/log.hpp"
+#include "ops/detail/machine_level.hpp"
+#include "ops/isa.hpp"
+#include "ops/op.hpp"
 #if TROUPE_ONEDNN
-#include "troupe/ops/onednn/onednn.hpp"
+#include "ops/onednn/onednn.hpp"
 #endif
 
 namespace troupe::ops {

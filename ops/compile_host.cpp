@@ -1,7 +1,7 @@
-#include "troupe/ops/compile_host.hpp"
+#include "ops/compile_host.hpp"
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/ops/evaluate.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "ops/evaluate.hpp"
 
 namespace troupe {
 

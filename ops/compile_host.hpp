@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "troupe/devices/device.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/device.hpp"
+#include "graph/compile.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

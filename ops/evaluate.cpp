@@ -1,10 +1,10 @@
-#include "troupe/ops/evaluate.hpp"
+#include "ops/evaluate.hpp"
 
 #include <fmt/format.h>
 
 #include <numeric>
 
-#include "troupe/core/float_environment.hpp"
+#include "core/float_environment.hpp"
 
 namespace troupe {
 namespace {

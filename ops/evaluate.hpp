@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/devices/device.hpp"
-#include "troupe/devices/kernel.hpp"
-#include "troupe/ops/op.hpp"
+#include "core/status.hpp"
+#include "devices/device.hpp"
+#include "devices/kernel.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

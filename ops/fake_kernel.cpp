@@ -1,15 +1,15 @@
-#include "troupe/ops/fake_kernel.hpp"
+#include "ops/fake_kernel.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/devices/fake/fake_device.hpp"
-#include "troupe/graph/known_values.hpp"
-#include "troupe/ops/detail/stream_side.hpp"
-#include "troupe/ops/fake_list_kernel.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/fake/fake_device.hpp"
+#include "graph/known_values.hpp"
+#include "ops/detail/stream_side.hpp"
+#include "ops/fake_list_kernel.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 namespace {

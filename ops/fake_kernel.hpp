@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "troupe/core/status.hpp"
-#include "troupe/devices/kernel.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "core/status.hpp"
+#include "devices/kernel.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/fake_list_kernel.hpp"
+#include "ops/fake_list_kernel.hpp"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "troupe/core/list.hpp"
-#include "troupe/devices/fake/fake_device.hpp"
-#include "troupe/ops/detail/stream_side.hpp"
-#include "troupe/ops/op.hpp"
+#include "core/list.hpp"
+#include "devices/fake/fake_device.hpp"
+#include "ops/detail/stream_side.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "troupe/devices/kernel.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "devices/kernel.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/graph/builder.hpp"
-#include "troupe/ops/api/control.hpp"
-#include "troupe/ops/op.hpp"
+#include "graph/builder.hpp"
+#include "ops/api/control.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "troupe/ops/fake_kernel.hpp"
-#include "troupe/ops/fake_list_kernel.hpp"
+#include "ops/fake_kernel.hpp"
+#include "ops/fake_list_kernel.hpp"
 
 namespace troupe {
 namespace {

@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/devices/kernel.hpp"
-#include "troupe/devices/types.hpp"
-#include "troupe/graph/builder.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/graph/op_registry.hpp"
-#include "troupe/graph/shape_inference.hpp"
+#include "core/status.hpp"
+#include "devices/kernel.hpp"
+#include "devices/types.hpp"
+#include "graph/builder.hpp"
+#include "graph/compile.hpp"
+#include "graph/gradients.hpp"
+#include "graph/op_registry.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe {
 

@@ -1,14 +1,14 @@
-#include "troupe/serialization/checkpoint.hpp"
+#include "serialization/checkpoint.hpp"
 
 #include <algorithm>
 #include <charconv>
 
+#include "core/log.hpp"
+#include "serialization/detail/manifest.hpp"
+#include "serialization/detail/values.hpp"
+#include "serialization/digest.hpp"
+#include "serialization/safetensors.hpp"
 #include "serialization/schema/tensors.capnp.h"
-#include "troupe/core/log.hpp"
-#include "troupe/serialization/detail/manifest.hpp"
-#include "troupe/serialization/detail/values.hpp"
-#include "troupe/serialization/digest.hpp"
-#include "troupe/serialization/safetensors.hpp"
 
 namespace troupe {
 namespace {

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/ids.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/file.hpp"
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "core/transaction.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/serialization/chrome_trace.hpp"
+#include "serialization/chrome_trace.hpp"
 
 #include <fmt/format.h>
 

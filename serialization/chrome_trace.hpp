@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "troupe/core/timeline.hpp"
+#include "core/timeline.hpp"
 
 namespace troupe {
 

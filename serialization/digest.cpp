@@ -1,10 +1,10 @@
-#include "troupe/serialization/digest.hpp"
+#include "serialization/digest.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
-#include "troupe/serialization/detail/sha256.hpp"
+#include "serialization/detail/sha256.hpp"
 
 namespace troupe {
 namespace {

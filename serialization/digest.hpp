@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

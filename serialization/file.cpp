@@ -1,4 +1,4 @@
-#include "troupe/serialization/file.hpp"
+#include "serialization/file.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

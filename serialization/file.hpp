@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/core/status.hpp"
+#include "core/function_ref.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
-#include "troupe/serialization/graph_io.hpp"
+#include "serialization/graph_io.hpp"
 
-#include "troupe/serialization/detail/graph.hpp"
-#include "troupe/serialization/detail/sha256.hpp"
+#include "serialization/detail/graph.hpp"
+#include "serialization/detail/sha256.hpp"
 
 namespace troupe {
 namespace {

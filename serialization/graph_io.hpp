@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/serialization/file.hpp"
+#include "core/status.hpp"
+#include "graph/graph.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe {
 

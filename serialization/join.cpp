@@ -1,8 +1,8 @@
-#include "troupe/serialization/join.hpp"
+#include "serialization/join.hpp"
 
+#include "serialization/detail/capnp.hpp"
 #include "serialization/schema/join.capnp.h"
-#include "troupe/serialization/detail/capnp.hpp"
-#include "troupe/serialization/wire.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "troupe/core/ids.hpp"
+#include "core/ids.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "troupe/core/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "troupe/serialization/parts.hpp"
+#include "serialization/parts.hpp"
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
-#include "troupe/serialization/strings.hpp"
+#include "serialization/strings.hpp"
 
 namespace troupe {
 

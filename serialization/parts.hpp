@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "core/status.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

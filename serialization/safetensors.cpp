@@ -1,11 +1,11 @@
-#include "troupe/serialization/safetensors.hpp"
+#include "serialization/safetensors.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
 
-#include "troupe/serialization/detail/safetensors_header.hpp"
+#include "serialization/detail/safetensors_header.hpp"
 
 namespace troupe {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/serialization/file.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/serialization/strings.hpp"
+#include "serialization/strings.hpp"
 
 #include <bit>
 #include <cstring>

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include <bit>
 #include <cstring>
 
-#include "troupe/serialization/wire.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe {
 namespace {

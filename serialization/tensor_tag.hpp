@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/core/dtype.hpp"
-#include "troupe/core/ids.hpp"
-#include "troupe/core/shape.hpp"
+#include "core/dtype.hpp"
+#include "core/ids.hpp"
+#include "core/shape.hpp"
 
 namespace troupe {
 

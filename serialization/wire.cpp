@@ -1,9 +1,9 @@
-#include "troupe/serialization/wire.hpp"
+#include "serialization/wire.hpp"
 
 #include <array>
 #include <new>
 
-#include "troupe/serialization/detail/words.hpp"
+#include "serialization/detail/words.hpp"
 
 namespace troupe {
 namespace {

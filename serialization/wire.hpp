@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/serialization/join.hpp"
-#include "troupe/serialization/messages.hpp"
-#include "troupe/serialization/tensor_tag.hpp"
+#include "core/status.hpp"
+#include "serialization/join.hpp"
+#include "serialization/messages.hpp"
+#include "serialization/tensor_tag.hpp"
 
 namespace troupe {
 

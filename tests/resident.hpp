@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "troupe/devices/detail/poison.hpp"
+#include "devices/detail/poison.hpp"
 #if defined(TROUPE_POISON)
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes();
 #endif

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/actors/burst/detail/step.hpp"
-#include "troupe/core/hash.hpp"
+#include "actors/burst/detail/step.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

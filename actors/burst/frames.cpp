@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/actors/burst/detail/step.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/core/list.hpp"
+#include "actors/burst/detail/step.hpp"
+#include "core/hash.hpp"
+#include "core/list.hpp"
 
 namespace troupe {
 namespace {

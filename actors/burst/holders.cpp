@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "troupe/actors/burst/detail/step.hpp"
-#include "troupe/core/byte_count.hpp"
-#include "troupe/core/list.hpp"
+#include "actors/burst/detail/step.hpp"
+#include "core/byte_count.hpp"
+#include "core/list.hpp"
 
 namespace troupe {
 namespace {

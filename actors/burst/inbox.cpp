@@ -1,4 +1,4 @@
-#include "troupe/actors/burst/inbox.hpp"
+#include "actors/burst/inbox.hpp"
 
 namespace troupe {
 

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/core/ids.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

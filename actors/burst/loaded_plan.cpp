@@ -1,8 +1,8 @@
-#include "troupe/actors/burst/loaded_plan.hpp"
+#include "actors/burst/loaded_plan.hpp"
 
 #include <algorithm>
 
-#include "troupe/actors/burst/detail/plan_check.hpp"
+#include "actors/burst/detail/plan_check.hpp"
 
 namespace troupe {
 

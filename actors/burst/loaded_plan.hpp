@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/devices/kernel.hpp"
-#include "troupe/graph/plan.hpp"
+#include "core/function_ref.hpp"
+#include "core/status.hpp"
+#include "devices/kernel.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

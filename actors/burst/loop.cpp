@@ -1,5 +1,5 @@
 // How a step runs its nodes: the hot loop, and the roles it handles itself but for loops.
-#include "troupe/actors/burst/detail/step.hpp"
+#include "actors/burst/detail/step.hpp"
 
 namespace troupe {
 

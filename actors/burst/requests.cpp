@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "troupe/actors/burst/detail/step.hpp"
+#include "actors/burst/detail/step.hpp"
 
 namespace troupe {
 

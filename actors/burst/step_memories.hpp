@@ -6,8 +6,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "troupe/actors/burst/step_memory.hpp"
-#include "troupe/core/transaction.hpp"
+#include "actors/burst/step_memory.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

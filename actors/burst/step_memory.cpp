@@ -1,4 +1,4 @@
-#include "troupe/actors/burst/step_memory.hpp"
+#include "actors/burst/step_memory.hpp"
 
 #include <string>
 

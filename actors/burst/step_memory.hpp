@@ -8,8 +8,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "troupe/core/buffer.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/buffer.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

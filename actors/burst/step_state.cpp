@@ -1,11 +1,11 @@
-#include "troupe/actors/burst/step_state.hpp"
+#include "actors/burst/step_state.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/actors/burst/detail/step.hpp"
-#include "troupe/core/float_environment.hpp"
-#include "troupe/core/hash.hpp"
+#include "actors/burst/detail/step.hpp"
+#include "core/float_environment.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/burst/inbox.hpp"
-#include "troupe/actors/burst/loaded_plan.hpp"
-#include "troupe/actors/burst/step_memory.hpp"
-#include "troupe/core/trace.hpp"
-#include "troupe/core/transaction.hpp"
-#include "troupe/devices/lanes.hpp"
+#include "actors/burst/inbox.hpp"
+#include "actors/burst/loaded_plan.hpp"
+#include "actors/burst/step_memory.hpp"
+#include "core/trace.hpp"
+#include "core/transaction.hpp"
+#include "devices/lanes.hpp"
 
 namespace troupe {
 

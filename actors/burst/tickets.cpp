@@ -2,7 +2,7 @@
 // stream and need no wait; what the host touches waits for its ticket, which a burst hands back.
 #include <algorithm>
 
-#include "troupe/actors/burst/detail/step.hpp"
+#include "actors/burst/detail/step.hpp"
 
 namespace troupe {
 

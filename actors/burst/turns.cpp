@@ -2,7 +2,7 @@
 // iteration. A part may be ahead of another one, so that a tensor may come before its turn.
 #include <algorithm>
 
-#include "troupe/actors/burst/detail/step.hpp"
+#include "actors/burst/detail/step.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/client/session.hpp"
+#include "actors/client/session.hpp"
 
 #include <fmt/format.h>
 
@@ -12,17 +12,17 @@
 #include <shared_mutex>
 #include <unordered_set>
 
-#include "troupe/actors/client/shipped_graph.hpp"
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/master/run_numbers.hpp"
-#include "troupe/actors/runtime/runtime.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/devices/lent_thread.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/node_hash.hpp"
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/ops/data/pipeline.hpp"
-#include "troupe/serialization/safetensors.hpp"
+#include "actors/client/shipped_graph.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/master/run_numbers.hpp"
+#include "actors/runtime/runtime.hpp"
+#include "core/hash.hpp"
+#include "devices/lent_thread.hpp"
+#include "graph/control/body.hpp"
+#include "graph/node_hash.hpp"
+#include "graph/passes/pass.hpp"
+#include "ops/data/pipeline.hpp"
+#include "serialization/safetensors.hpp"
 
 namespace troupe {
 namespace detail {

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/cluster.hpp"
-#include "troupe/core/ids.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/core/timeline.hpp"
-#include "troupe/core/transaction.hpp"
-#include "troupe/graph/builder.hpp"
+#include "actors/cluster.hpp"
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "core/timeline.hpp"
+#include "core/transaction.hpp"
+#include "graph/builder.hpp"
 
 namespace caf {
 class actor_system;

@@ -1,4 +1,4 @@
-#include "troupe/actors/client/shipped_graph.hpp"
+#include "actors/client/shipped_graph.hpp"
 
 #include <unordered_map>
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/builder.hpp"
-#include "troupe/graph/compile.hpp"
+#include "core/status.hpp"
+#include "graph/builder.hpp"
+#include "graph/compile.hpp"
 
 namespace troupe {
 

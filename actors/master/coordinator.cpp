@@ -1,4 +1,4 @@
-#include "troupe/actors/master/coordinator.hpp"
+#include "actors/master/coordinator.hpp"
 
 #include <algorithm>
 

@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/master/dataset_places.hpp"
-#include "troupe/core/accumulating_clock.hpp"
-#include "troupe/core/transaction.hpp"
+#include "actors/master/dataset_places.hpp"
+#include "core/accumulating_clock.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 // Of the coordinator: conflicts, numbers, the decision.
 #include <algorithm>
 
-#include "troupe/actors/master/coordinator.hpp"
+#include "actors/master/coordinator.hpp"
 
 namespace troupe {
 namespace {

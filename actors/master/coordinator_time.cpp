@@ -1,7 +1,7 @@
 // Of the coordinator: who waits, who waits for each other, and what happens as time passes.
 #include <algorithm>
 
-#include "troupe/actors/master/coordinator.hpp"
+#include "actors/master/coordinator.hpp"
 
 namespace troupe {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/transaction.hpp"
+#include "core/status.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

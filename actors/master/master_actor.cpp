@@ -1,4 +1,4 @@
-#include "troupe/actors/master/master_actor.hpp"
+#include "actors/master/master_actor.hpp"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@
 #include <unordered_map>
 #include <variant>
 
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/master/session_graphs.hpp"
-#include "troupe/actors/master/step_table.hpp"
-#include "troupe/actors/runtime/compiler_actor.hpp"
-#include "troupe/actors/spawn.hpp"
-#include "troupe/actors/wake_up.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/graph/replicate.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/master/session_graphs.hpp"
+#include "actors/master/step_table.hpp"
+#include "actors/runtime/compiler_actor.hpp"
+#include "actors/spawn.hpp"
+#include "actors/wake_up.hpp"
+#include "core/log.hpp"
+#include "graph/replicate.hpp"
 
 namespace troupe {
 namespace {
@@ -683,7 +683,8 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
   self->attach_functor(
       [compiler = s.compiler] { caf::anon_send_exit(compiler, caf::exit_reason::user_shutdown); });
   s.options = std::move(options);
-  return {  // looked through in this order
+  return {
+      // looked through in this order
       [self](RunStep& message) {
         auto call = message.call;
         if (Status status = begin_run(self, message); !status.ok()) fail(call, std::move(status));

@@ -4,10 +4,10 @@
 #include <caf/fwd.hpp>
 #include <cstddef>
 
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/master/coordinator.hpp"
-#include "troupe/core/trace.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/master/coordinator.hpp"
+#include "core/trace.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

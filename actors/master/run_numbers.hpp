@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/core/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "troupe/actors/master/session_graphs.hpp"
+#include "actors/master/session_graphs.hpp"
 
 #include <fmt/format.h>
 
 #include <optional>
 
-#include "troupe/graph/node_hash.hpp"
+#include "graph/node_hash.hpp"
 
 namespace troupe {
 namespace {

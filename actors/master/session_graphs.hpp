@@ -5,10 +5,10 @@
 #include <map>
 #include <memory>
 
-#include "troupe/actors/messages.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/ops/compile_host.hpp"
+#include "actors/messages.hpp"
+#include "graph/compile.hpp"
+#include "graph/import.hpp"
+#include "ops/compile_host.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "troupe/actors/master/step_table.hpp"
+#include "actors/master/step_table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "troupe/actors/worker/load_step.hpp"
+#include "actors/worker/load_step.hpp"
 
 namespace troupe {
 namespace {

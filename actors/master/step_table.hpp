@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/call.hpp"
-#include "troupe/actors/master/coordinator.hpp"
-#include "troupe/graph/compile.hpp"
+#include "actors/call.hpp"
+#include "actors/master/coordinator.hpp"
+#include "graph/compile.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/net/crc32c.hpp"
+#include "actors/net/crc32c.hpp"
 
 #include <isa-l/crc.h>
 

@@ -1,8 +1,8 @@
-#include "troupe/actors/net/frame.hpp"
+#include "actors/net/frame.hpp"
 
 #include <fmt/format.h>
 
-#include "troupe/actors/net/crc32c.hpp"
+#include "actors/net/crc32c.hpp"
 
 namespace troupe {
 namespace {

@@ -28,7 +28,7 @@
 #include <cstdint>
 #include <span>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

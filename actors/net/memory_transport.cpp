@@ -1,12 +1,12 @@
-#include "troupe/actors/net/memory_transport.hpp"
+#include "actors/net/memory_transport.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "troupe/actors/net/rx.hpp"
-#include "troupe/actors/net/tx.hpp"
+#include "actors/net/rx.hpp"
+#include "actors/net/tx.hpp"
 
 namespace troupe {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/core/hash.hpp"
+#include "actors/net/transport.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/net/pool.hpp"
+#include "actors/net/pool.hpp"
 
 #include <bit>
 #include <cstdlib>

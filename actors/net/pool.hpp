@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "troupe/core/buffer.hpp"
-#include "troupe/core/status.hpp"
+#include "core/buffer.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "troupe/actors/net/rx.hpp"
+#include "actors/net/rx.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/actors/net/crc32c.hpp"
+#include "actors/net/crc32c.hpp"
 
 namespace troupe {
 namespace {

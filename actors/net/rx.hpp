@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "troupe/actors/net/frame.hpp"
-#include "troupe/actors/net/tensor_header.hpp"
-#include "troupe/core/buffer.hpp"
-#include "troupe/core/status.hpp"
+#include "actors/net/frame.hpp"
+#include "actors/net/tensor_header.hpp"
+#include "core/buffer.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

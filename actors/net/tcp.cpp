@@ -1,10 +1,10 @@
-#include "troupe/actors/net/tcp.hpp"
+#include "actors/net/tcp.hpp"
 
 #include <sys/epoll.h>
 
 #include <fmt/format.h>
 
-#include "troupe/actors/net/detail/tcp_transport.hpp"
+#include "actors/net/detail/tcp_transport.hpp"
 
 namespace troupe {
 

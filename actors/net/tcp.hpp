@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "troupe/actors/net/transport.hpp"
+#include "actors/net/transport.hpp"
 
 namespace troupe {
 
@@ -13,10 +13,10 @@ namespace troupe {
 // Before a connection has proved itself it may send 4 KiB, for limits.handshake. At most
 // limits.strangers_per_address of one address can wait for that; then the oldest makes room for the
 // next, so that a crowd that says nothing keeps out nobody. Afterwards each side sends a heartbeat
-// over the control connection every limits.heartbeat, from which both learn how far their clocks are
-// apart; any byte counts as life. A peer that closes,
-// resets or dies is down at once, a silent one after limits.silence, to which time in which this
-// process itself stood still adds next to nothing.
+// over the control connection every limits.heartbeat, from which both learn how far their clocks
+// are apart; any byte counts as life. A peer that closes, resets or dies is down at once, a silent
+// one after limits.silence, to which time in which this process itself stood still adds next to
+// nothing.
 //
 // invalid_argument: a secret of the wrong length, certificates that cannot be used.
 // REQUIRES: the handler lives until shutdown() has returned.

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "troupe/core/check.hpp"
+#include "core/check.hpp"
 
 namespace troupe {
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "troupe/actors/net/tensor_header.hpp"
-#include "troupe/core/buffer.hpp"
-#include "troupe/core/clock_offset.hpp"
-#include "troupe/core/status.hpp"
+#include "actors/net/tensor_header.hpp"
+#include "core/buffer.hpp"
+#include "core/clock_offset.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "troupe/actors/net/tx.hpp"
+#include "actors/net/tx.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/actors/net/crc32c.hpp"
+#include "actors/net/crc32c.hpp"
 
 namespace troupe {
 

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "troupe/actors/net/frame.hpp"
-#include "troupe/actors/net/tensor_header.hpp"
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/core/buffer.hpp"
+#include "actors/net/frame.hpp"
+#include "actors/net/tensor_header.hpp"
+#include "actors/net/transport.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/processes/children.hpp"
+#include "actors/processes/children.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "troupe/core/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

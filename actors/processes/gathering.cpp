@@ -1,4 +1,4 @@
-#include "troupe/actors/processes/gathering.hpp"
+#include "actors/processes/gathering.hpp"
 
 #include <algorithm>
 #include <utility>

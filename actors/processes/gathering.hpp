@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/trace.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "core/trace.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

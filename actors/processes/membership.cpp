@@ -1,4 +1,4 @@
-#include "troupe/actors/processes/membership.hpp"
+#include "actors/processes/membership.hpp"
 
 #include <fmt/format.h>
 

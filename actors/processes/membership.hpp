@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "actors/net/transport.hpp"
+#include "core/transaction.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

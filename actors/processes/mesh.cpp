@@ -1,4 +1,4 @@
-#include "troupe/actors/processes/mesh.hpp"
+#include "actors/processes/mesh.hpp"
 
 #include <fmt/format.h>
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "actors/net/transport.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

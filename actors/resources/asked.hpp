@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "troupe/actors/interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/resources/dataset_actor.hpp"
+#include "actors/resources/dataset_actor.hpp"
 
 #include <algorithm>
 #include <caf/actor_system.hpp>
@@ -8,10 +8,10 @@
 #include <optional>
 #include <stdexcept>
 
-#include "troupe/actors/resources/read_ahead.hpp"
-#include "troupe/actors/spawn.hpp"
-#include "troupe/core/float_environment.hpp"
-#include "troupe/ops/data/dataset.hpp"
+#include "actors/resources/read_ahead.hpp"
+#include "actors/spawn.hpp"
+#include "core/float_environment.hpp"
+#include "ops/data/dataset.hpp"
 
 namespace troupe {
 

@@ -3,9 +3,9 @@
 
 #include <caf/fwd.hpp>
 
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/ops/data/example_function.hpp"
-#include "troupe/ops/data/pipeline.hpp"
+#include "actors/interfaces.hpp"
+#include "ops/data/example_function.hpp"
+#include "ops/data/pipeline.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "troupe/actors/resources/files.hpp"
+#include "actors/resources/files.hpp"
 
 #include <random>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/serialization/safetensors.hpp"
+#include "core/hash.hpp"
+#include "serialization/safetensors.hpp"
 
 namespace troupe {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "troupe/actors/resources/prompt_resource.hpp"
-#include "troupe/serialization/file.hpp"
+#include "actors/resources/prompt_resource.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe {
 

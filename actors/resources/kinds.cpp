@@ -2,9 +2,9 @@
 #include <deque>
 #include <mutex>
 
-#include "troupe/actors/resources/files.hpp"
-#include "troupe/actors/resources/queue.hpp"
-#include "troupe/actors/resources/resource.hpp"
+#include "actors/resources/files.hpp"
+#include "actors/resources/queue.hpp"
+#include "actors/resources/resource.hpp"
 
 namespace troupe {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

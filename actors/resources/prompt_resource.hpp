@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/resources/participant.hpp"
-#include "troupe/actors/resources/resource.hpp"
+#include "actors/resources/participant.hpp"
+#include "actors/resources/resource.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/resources/queue.hpp"
+#include "actors/resources/queue.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Queues as a kind of resource.
 #pragma once
 
-#include "troupe/actors/resources/queue_state.hpp"
-#include "troupe/actors/resources/resource.hpp"
+#include "actors/resources/queue_state.hpp"
+#include "actors/resources/resource.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 // Of the queue: one enqueue or dequeue, tried against the elements, marks and reservations.
 #include <algorithm>
 
-#include "troupe/actors/resources/queue_state.hpp"
+#include "actors/resources/queue_state.hpp"
 
 namespace troupe {
 

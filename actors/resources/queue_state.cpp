@@ -1,8 +1,8 @@
-#include "troupe/actors/resources/queue_state.hpp"
+#include "actors/resources/queue_state.hpp"
 
 #include <algorithm>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/resources/participant.hpp"
-#include "troupe/actors/resources/resource.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "actors/resources/participant.hpp"
+#include "actors/resources/resource.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe {
 

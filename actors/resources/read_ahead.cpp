@@ -1,4 +1,4 @@
-#include "troupe/actors/resources/read_ahead.hpp"
+#include "actors/resources/read_ahead.hpp"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/transaction.hpp"
-#include "troupe/graph/plan.hpp"
+#include "core/transaction.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

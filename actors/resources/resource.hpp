@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/resources/request.hpp"
-#include "troupe/core/transaction.hpp"
+#include "actors/resources/request.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "troupe/actors/resources/resource_actor.hpp"
+#include "actors/resources/resource_actor.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-#include "troupe/actors/resources/asked.hpp"
-#include "troupe/actors/spawn.hpp"
+#include "actors/resources/asked.hpp"
+#include "actors/spawn.hpp"
 
 namespace troupe {
 namespace {

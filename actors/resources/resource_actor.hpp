@@ -4,8 +4,8 @@
 #include <caf/fwd.hpp>
 #include <memory>
 
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/resources/resource.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/resources/resource.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/resources/update_rules.hpp"
+#include "actors/resources/update_rules.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/actors/resources/variable_store.hpp"
-#include "troupe/devices/device.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/resources/variable_store.hpp"
+#include "devices/device.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

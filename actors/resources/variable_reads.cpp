@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "troupe/actors/resources/variable_store.hpp"
+#include "actors/resources/variable_store.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "troupe/actors/resources/variable_store.hpp"
+#include "actors/resources/variable_store.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

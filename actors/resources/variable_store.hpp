@@ -12,10 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/resources/participant.hpp"
-#include "troupe/core/attr.hpp"
-#include "troupe/core/transaction.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "actors/resources/participant.hpp"
+#include "core/attr.hpp"
+#include "core/transaction.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe {
 

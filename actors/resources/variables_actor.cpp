@@ -1,15 +1,15 @@
-#include "troupe/actors/resources/variables_actor.hpp"
+#include "actors/resources/variables_actor.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <optional>
 
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/resources/asked.hpp"
-#include "troupe/actors/resources/update_rules.hpp"
-#include "troupe/actors/spawn.hpp"
-#include "troupe/core/log.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/resources/asked.hpp"
+#include "actors/resources/update_rules.hpp"
+#include "actors/spawn.hpp"
+#include "core/log.hpp"
 
 namespace troupe {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/devices/device.hpp"
+#include "actors/interfaces.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "troupe/actors/runtime/arrivals.hpp"
+#include "actors/runtime/arrivals.hpp"
 
 #include <fmt/format.h>
 
-#include "troupe/serialization/strings.hpp"
+#include "serialization/strings.hpp"
 
 namespace troupe {
 namespace {

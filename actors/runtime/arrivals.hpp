@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/hub.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "actors/hub.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "troupe/actors/runtime/compiler_actor.hpp"
+#include "actors/runtime/compiler_actor.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-#include "troupe/actors/spawn.hpp"
+#include "actors/spawn.hpp"
 
 namespace troupe {
 namespace {

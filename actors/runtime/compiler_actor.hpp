@@ -5,7 +5,7 @@
 #include <caf/fwd.hpp>
 #include <memory>
 
-#include "troupe/actors/interfaces.hpp"
+#include "actors/interfaces.hpp"
 
 namespace troupe {
 

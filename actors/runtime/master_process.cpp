@@ -6,18 +6,18 @@
 #include <random>
 #include <thread>
 
-#include "troupe/actors/master/master_actor.hpp"
-#include "troupe/actors/net/tcp.hpp"
-#include "troupe/actors/processes/children.hpp"
-#include "troupe/actors/processes/event_queue.hpp"
-#include "troupe/actors/processes/gathering.hpp"
-#include "troupe/actors/processes/membership.hpp"
-#include "troupe/actors/runtime/net_hub.hpp"
-#include "troupe/actors/runtime/registered.hpp"
-#include "troupe/actors/runtime/runtime.hpp"
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/serialization/wire.hpp"
+#include "actors/master/master_actor.hpp"
+#include "actors/net/tcp.hpp"
+#include "actors/processes/children.hpp"
+#include "actors/processes/event_queue.hpp"
+#include "actors/processes/gathering.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/runtime/net_hub.hpp"
+#include "actors/runtime/registered.hpp"
+#include "actors/runtime/runtime.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "core/log.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/actors/runtime/net_hub.hpp"
+#include "actors/runtime/net_hub.hpp"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/spawn.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/serialization/strings.hpp"
-#include "troupe/serialization/wire.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/spawn.hpp"
+#include "core/log.hpp"
+#include "serialization/strings.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe {
 namespace {

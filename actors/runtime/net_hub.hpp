@@ -9,13 +9,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "troupe/actors/hub.hpp"
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/net/pool.hpp"
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/actors/runtime/arrivals.hpp"
-#include "troupe/core/trace.hpp"
-#include "troupe/serialization/parts.hpp"
+#include "actors/hub.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/net/pool.hpp"
+#include "actors/net/transport.hpp"
+#include "actors/runtime/arrivals.hpp"
+#include "core/trace.hpp"
+#include "serialization/parts.hpp"
 
 namespace troupe {
 

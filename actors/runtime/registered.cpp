@@ -1,10 +1,10 @@
-#include "troupe/actors/runtime/registered.hpp"
+#include "actors/runtime/registered.hpp"
 
-#include "troupe/actors/resources/resource.hpp"
-#include "troupe/core/dtype.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/resources/resource.hpp"
+#include "core/dtype.hpp"
+#include "core/hash.hpp"
+#include "graph/passes/pass.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 namespace {

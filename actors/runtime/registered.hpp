@@ -1,7 +1,7 @@
 // What this program registered, as the processes of a job compare it.
 #pragma once
 
-#include "troupe/serialization/messages.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

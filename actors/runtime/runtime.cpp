@@ -1,4 +1,4 @@
-#include "troupe/actors/runtime/runtime.hpp"
+#include "actors/runtime/runtime.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 #include <map>
 #include <thread>
 
-#include "troupe/actors/master/master_actor.hpp"
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/actors/worker/worker_actor.hpp"
-#include "troupe/ops/isa.hpp"
+#include "actors/master/master_actor.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "actors/worker/worker_actor.hpp"
+#include "ops/isa.hpp"
 
 namespace troupe {
 namespace {

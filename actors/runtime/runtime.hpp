@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/actors/cluster.hpp"
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/core/trace.hpp"
-#include "troupe/devices/device.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/cluster.hpp"
+#include "actors/interfaces.hpp"
+#include "core/trace.hpp"
+#include "devices/device.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

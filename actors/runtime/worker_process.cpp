@@ -1,4 +1,4 @@
-#include "troupe/actors/runtime/worker_process.hpp"
+#include "actors/runtime/worker_process.hpp"
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
@@ -14,18 +14,18 @@
 #include <sstream>
 #include <thread>
 
-#include "troupe/actors/net/tcp.hpp"
-#include "troupe/actors/processes/event_queue.hpp"
-#include "troupe/actors/processes/gathering.hpp"
-#include "troupe/actors/processes/membership.hpp"
-#include "troupe/actors/processes/mesh.hpp"
-#include "troupe/actors/runtime/net_hub.hpp"
-#include "troupe/actors/runtime/registered.hpp"
-#include "troupe/actors/runtime/runtime.hpp"
-#include "troupe/actors/worker/worker_actor.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/ops/isa.hpp"
-#include "troupe/serialization/wire.hpp"
+#include "actors/net/tcp.hpp"
+#include "actors/processes/event_queue.hpp"
+#include "actors/processes/gathering.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/processes/mesh.hpp"
+#include "actors/runtime/net_hub.hpp"
+#include "actors/runtime/registered.hpp"
+#include "actors/runtime/runtime.hpp"
+#include "actors/worker/worker_actor.hpp"
+#include "core/log.hpp"
+#include "ops/isa.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe {
 namespace {

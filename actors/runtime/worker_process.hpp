@@ -4,10 +4,10 @@
 #include <chrono>
 #include <string>
 
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/actors/runtime/inherited_worker.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "actors/net/transport.hpp"
+#include "actors/runtime/inherited_worker.hpp"
+#include "core/status.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/supervision/restart_budget.hpp"
+#include "actors/supervision/restart_budget.hpp"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <deque>
 #include <optional>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/core/transaction.hpp"
+#include "core/hash.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

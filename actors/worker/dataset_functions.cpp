@@ -1,16 +1,16 @@
-#include "troupe/actors/worker/dataset_functions.hpp"
+#include "actors/worker/dataset_functions.hpp"
 
 #include <optional>
 #include <set>
 
-#include "troupe/actors/worker/load_plan.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/graph/node_hash.hpp"
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/ops/data/dataset.hpp"
+#include "actors/worker/load_plan.hpp"
+#include "core/hash.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/import.hpp"
+#include "graph/node_hash.hpp"
+#include "graph/passes/pass.hpp"
+#include "ops/data/dataset.hpp"
 
 namespace troupe {
 namespace {

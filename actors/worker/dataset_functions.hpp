@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/burst/step_state.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/ops/data/example_function.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/burst/step_state.hpp"
+#include "graph/compile.hpp"
+#include "ops/data/example_function.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

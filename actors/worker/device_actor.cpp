@@ -1,11 +1,11 @@
-#include "troupe/actors/worker/device_actor.hpp"
+#include "actors/worker/device_actor.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/spawn.hpp"
-#include "troupe/devices/lent_thread.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/spawn.hpp"
+#include "devices/lent_thread.hpp"
 
 namespace troupe {
 namespace {

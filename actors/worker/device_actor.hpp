@@ -4,8 +4,8 @@
 #include <caf/fwd.hpp>
 #include <memory>
 
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/devices/device.hpp"
+#include "actors/interfaces.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

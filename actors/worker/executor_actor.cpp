@@ -1,12 +1,12 @@
-#include "troupe/actors/worker/executor_actor.hpp"
+#include "actors/worker/executor_actor.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <optional>
 
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/spawn.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/spawn.hpp"
 
 namespace troupe {
 namespace {
@@ -113,7 +113,8 @@ ExecutorActor::behavior_type executor_behavior(ExecutorSelf self, ExecutorSetup 
     return std::make_shared<Outbox>(routes, attempt);
   });
   self->state.setup = std::move(setup);
-  return {  // looked through in this order
+  return {
+      // looked through in this order
       [self](StartPartition& m) {
         feed(self, [&](PartitionRuns& runs, auto& out) {
           runs.start(

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/actors/hub.hpp"
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/worker/partition_runs.hpp"
+#include "actors/hub.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/worker/partition_runs.hpp"
 
 namespace troupe {
 
@@ -23,7 +23,8 @@ struct ChannelRoutes {
   CompiledId compiled = 0;
   Hub* hub = nullptr;  // null: every route is local
   // Whoever sends to an executor of this process handles the message as well (send_inline): cheap
-  // nodes there cost less than waking a thread for them. Not in a simulation, which picks the order.
+  // nodes there cost less than waking a thread for them. Not in a simulation, which picks the
+  // order.
   bool handle_inline = false;
   std::unordered_map<ChannelId, Route> routes;
 };

@@ -1,4 +1,4 @@
-#include "troupe/actors/worker/load_plan.hpp"
+#include "actors/worker/load_plan.hpp"
 
 namespace troupe {
 

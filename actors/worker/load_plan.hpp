@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "troupe/actors/burst/loaded_plan.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/burst/loaded_plan.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

@@ -1,13 +1,13 @@
-#include "troupe/actors/worker/load_step.hpp"
+#include "actors/worker/load_step.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "troupe/actors/resources/update_rules.hpp"
-#include "troupe/actors/worker/load_plan.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "actors/resources/update_rules.hpp"
+#include "actors/worker/load_plan.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,

@@ -9,14 +9,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/actors/worker/dataset_functions.hpp"
-#include "troupe/actors/worker/partition_runs.hpp"
-#include "troupe/core/ids.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/graph/plan.hpp"
-#include "troupe/ops/compile_host.hpp"
-#include "troupe/ops/op.hpp"
-#include "troupe/serialization/messages.hpp"
+#include "actors/worker/dataset_functions.hpp"
+#include "actors/worker/partition_runs.hpp"
+#include "core/ids.hpp"
+#include "graph/import.hpp"
+#include "graph/plan.hpp"
+#include "ops/compile_host.hpp"
+#include "ops/op.hpp"
+#include "serialization/messages.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/worker/partition_runs.hpp"
+#include "actors/worker/partition_runs.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/burst/step_memories.hpp"
-#include "troupe/actors/burst/step_state.hpp"
-#include "troupe/actors/resources/request.hpp"
-#include "troupe/actors/resources/variable_store.hpp"
-#include "troupe/core/transaction.hpp"
+#include "actors/burst/step_memories.hpp"
+#include "actors/burst/step_state.hpp"
+#include "actors/resources/request.hpp"
+#include "actors/resources/variable_store.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

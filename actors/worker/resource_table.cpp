@@ -1,15 +1,15 @@
-#include "troupe/actors/worker/resource_table.hpp"
+#include "actors/worker/resource_table.hpp"
 
 #include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
 
-#include "troupe/actors/resources/dataset_actor.hpp"
-#include "troupe/actors/resources/resource_actor.hpp"
-#include "troupe/actors/resources/variables_actor.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/graph/node_hash.hpp"
+#include "actors/resources/dataset_actor.hpp"
+#include "actors/resources/resource_actor.hpp"
+#include "actors/resources/variables_actor.hpp"
+#include "core/hash.hpp"
+#include "graph/node_hash.hpp"
 
 namespace troupe {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/resources/resource.hpp"
-#include "troupe/actors/worker/dataset_functions.hpp"
-#include "troupe/devices/device.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/resources/resource.hpp"
+#include "actors/worker/dataset_functions.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

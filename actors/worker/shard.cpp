@@ -1,8 +1,8 @@
-#include "troupe/actors/worker/shard.hpp"
+#include "actors/worker/shard.hpp"
 
 #include <algorithm>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

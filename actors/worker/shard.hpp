@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/core/transaction.hpp"
+#include "core/transaction.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/worker/worker_actor.hpp"
+#include "actors/worker/worker_actor.hpp"
 
 #include <fmt/format.h>
 
@@ -9,16 +9,16 @@
 #include <map>
 #include <optional>
 
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/runtime/compiler_actor.hpp"
-#include "troupe/actors/spawn.hpp"
-#include "troupe/actors/wake_up.hpp"
-#include "troupe/actors/worker/device_actor.hpp"
-#include "troupe/actors/worker/executor_actor.hpp"
-#include "troupe/actors/worker/load_step.hpp"
-#include "troupe/actors/worker/resource_table.hpp"
-#include "troupe/actors/worker/shard.hpp"
-#include "troupe/core/log.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/runtime/compiler_actor.hpp"
+#include "actors/spawn.hpp"
+#include "actors/wake_up.hpp"
+#include "actors/worker/device_actor.hpp"
+#include "actors/worker/executor_actor.hpp"
+#include "actors/worker/load_step.hpp"
+#include "actors/worker/resource_table.hpp"
+#include "actors/worker/shard.hpp"
+#include "core/log.hpp"
 
 namespace troupe {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/hub.hpp"
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/devices/device.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/hub.hpp"
+#include "actors/interfaces.hpp"
+#include "devices/device.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 
@@ -18,11 +18,11 @@ struct WorkerOptions {
   std::uint64_t view = 1;
   std::vector<Device*> devices;  // outlive the actor; full names
   const OpTable* ops = nullptr;
-  CoordinatorActor coordinator;  // the master, or its proxy
-  MasterActor master;            // set when it is in this process
-  Hub* hub = nullptr;            // null: a job of one process
-  bool own_threads = true;       // for what takes long; false in a simulation on one thread
-  std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
+  CoordinatorActor coordinator;   // the master, or its proxy
+  MasterActor master;             // set when it is in this process
+  Hub* hub = nullptr;             // null: a job of one process
+  bool own_threads = true;        // for what takes long; false in a simulation on one thread
+  std::shared_ptr<Trace> trace;   // of this process; null: nothing is recorded
   std::uint64_t step_memory = 0;  // Cluster::step_memory
   // Held by every actor that may use a device; gone when all of them are.
   std::shared_ptr<void> alive;

@@ -1,4 +1,4 @@
-#include "troupe/apps/bench/channel_bench.hpp"
+#include "apps/bench/channel_bench.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -20,9 +20,9 @@
 #include <mutex>
 #include <thread>
 
-#include "troupe/actors/net/pool.hpp"
-#include "troupe/actors/net/tcp.hpp"
-#include "troupe/apps/bench/statistics.hpp"
+#include "actors/net/pool.hpp"
+#include "actors/net/tcp.hpp"
+#include "apps/bench/statistics.hpp"
 
 namespace troupe {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "troupe/apps/bench/executor_bench.hpp"
+#include "apps/bench/executor_bench.hpp"
 
 #include <time.h>
 
 #include <algorithm>
 
-#include "troupe/actors/burst/step_state.hpp"
-#include "troupe/apps/bench/graph_gen.hpp"
+#include "actors/burst/step_state.hpp"
+#include "apps/bench/graph_gen.hpp"
 
 namespace troupe {
 namespace {

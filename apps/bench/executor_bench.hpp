@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/burst/loaded_plan.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/devices/device.hpp"
+#include "actors/burst/loaded_plan.hpp"
+#include "core/status.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "troupe/apps/bench/graph_gen.hpp"
+#include "apps/bench/graph_gen.hpp"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "troupe/apps/bench/plan_draft.hpp"
-#include "troupe/core/hash.hpp"
+#include "apps/bench/plan_draft.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

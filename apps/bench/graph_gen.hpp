@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "troupe/graph/plan.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

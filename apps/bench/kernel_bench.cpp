@@ -1,4 +1,4 @@
-#include "troupe/apps/bench/kernel_bench.hpp"
+#include "apps/bench/kernel_bench.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <future>
 #include <memory>
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 namespace {

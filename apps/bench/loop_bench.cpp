@@ -1,6 +1,6 @@
-#include "troupe/apps/bench/loop_bench.hpp"
+#include "apps/bench/loop_bench.hpp"
 
-#include "troupe/apps/bench/plan_draft.hpp"
+#include "apps/bench/plan_draft.hpp"
 
 namespace troupe {
 namespace {

@@ -1,7 +1,7 @@
 // What an iteration of a loop costs beyond its kernels.
 #pragma once
 
-#include "troupe/apps/bench/executor_bench.hpp"
+#include "apps/bench/executor_bench.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 #include <chrono>
 #include <thread>
 
-#include "troupe/apps/bench/rows.hpp"
-#include "troupe/troupe.hpp"
+#include "apps/bench/rows.hpp"
+#include "apps/troupe.hpp"
 
 namespace troupe {
 namespace {

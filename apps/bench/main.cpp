@@ -6,17 +6,17 @@
 #include <optional>
 #include <utility>
 
-#include "troupe/apps/bench/channel_bench.hpp"
-#include "troupe/apps/bench/executor_bench.hpp"
-#include "troupe/apps/bench/kernel_bench.hpp"
-#include "troupe/apps/bench/loop_bench.hpp"
-#include "troupe/apps/bench/peer_rounds.hpp"
-#include "troupe/apps/bench/rows.hpp"
-#include "troupe/apps/bench/tensorflow_peer.hpp"
-#include "troupe/apps/bench/torch_peer.hpp"
-#include "troupe/apps/commands/cli.hpp"
-#include "troupe/core/name.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
+#include "apps/bench/channel_bench.hpp"
+#include "apps/bench/executor_bench.hpp"
+#include "apps/bench/kernel_bench.hpp"
+#include "apps/bench/loop_bench.hpp"
+#include "apps/bench/peer_rounds.hpp"
+#include "apps/bench/rows.hpp"
+#include "apps/bench/tensorflow_peer.hpp"
+#include "apps/bench/torch_peer.hpp"
+#include "apps/commands/cli.hpp"
+#include "core/name.hpp"
+#include "devices/cpu/cpu_device.hpp"
 
 namespace troupe {
 namespace {

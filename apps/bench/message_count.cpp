@@ -1,13 +1,13 @@
-#include "troupe/apps/bench/message_count.hpp"
+#include "apps/bench/message_count.hpp"
 
 #include <atomic>
 #include <caf/detail/thread_safe_actor_clock.hpp>
 #include <caf/policy/work_sharing.hpp>
 #include <caf/scheduler/coordinator.hpp>
 
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/runtime/runtime.hpp"
-#include "troupe/core/status.hpp"
+#include "actors/inline_send.hpp"
+#include "actors/runtime/runtime.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 namespace {

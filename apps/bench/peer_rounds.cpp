@@ -1,4 +1,4 @@
-#include "troupe/apps/bench/peer_rounds.hpp"
+#include "apps/bench/peer_rounds.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "troupe/apps/bench/peer_script.hpp"
-#include "troupe/apps/bench/rows.hpp"
-#include "troupe/core/function_ref.hpp"
+#include "apps/bench/peer_script.hpp"
+#include "apps/bench/rows.hpp"
+#include "core/function_ref.hpp"
 
 namespace troupe {
 

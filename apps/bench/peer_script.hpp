@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

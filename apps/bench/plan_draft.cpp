@@ -1,4 +1,4 @@
-#include "troupe/apps/bench/plan_draft.hpp"
+#include "apps/bench/plan_draft.hpp"
 
 #include <algorithm>
 

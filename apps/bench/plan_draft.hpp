@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/graph/plan.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

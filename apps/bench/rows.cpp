@@ -1,4 +1,4 @@
-#include "troupe/apps/bench/rows.hpp"
+#include "apps/bench/rows.hpp"
 
 namespace troupe {
 

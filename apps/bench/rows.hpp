@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/cluster.hpp"
-#include "troupe/apps/bench/statistics.hpp"
-#include "troupe/core/status.hpp"
+#include "actors/cluster.hpp"
+#include "apps/bench/statistics.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <sstream>
 
-#include "troupe/apps/bench/rows.hpp"
-#include "troupe/troupe.hpp"
+#include "apps/bench/rows.hpp"
+#include "apps/troupe.hpp"
 
 namespace troupe {
 namespace {

@@ -1,7 +1,7 @@
 #include <chrono>
 
-#include "troupe/apps/bench/rows.hpp"
-#include "troupe/troupe.hpp"
+#include "apps/bench/rows.hpp"
+#include "apps/troupe.hpp"
 
 namespace troupe {
 namespace {

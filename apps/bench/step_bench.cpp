@@ -3,11 +3,11 @@
 #include <optional>
 #include <thread>
 
-#include "troupe/apps/bench/message_count.hpp"
-#include "troupe/apps/bench/peer_rounds.hpp"
-#include "troupe/apps/bench/rows.hpp"
-#include "troupe/apps/bench/tensorflow_peer.hpp"
-#include "troupe/troupe.hpp"
+#include "apps/bench/message_count.hpp"
+#include "apps/bench/peer_rounds.hpp"
+#include "apps/bench/rows.hpp"
+#include "apps/bench/tensorflow_peer.hpp"
+#include "apps/troupe.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/apps/bench/tensorflow_peer.hpp"
+#include "apps/bench/tensorflow_peer.hpp"
 
 #include <fmt/format.h>
 

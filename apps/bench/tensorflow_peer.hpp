@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/apps/bench/peer_script.hpp"
+#include "apps/bench/peer_script.hpp"
 
 namespace troupe {
 

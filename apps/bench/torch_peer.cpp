@@ -1,8 +1,8 @@
-#include "troupe/apps/bench/torch_peer.hpp"
+#include "apps/bench/torch_peer.hpp"
 
 #include <fmt/format.h>
 
-#include "troupe/core/log.hpp"
+#include "core/log.hpp"
 
 namespace troupe {
 

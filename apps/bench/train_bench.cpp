@@ -5,14 +5,14 @@
 #include <iterator>
 #include <optional>
 
-#include "troupe/apps/bench/peer_rounds.hpp"
-#include "troupe/apps/bench/rows.hpp"
-#include "troupe/apps/bench/tensorflow_peer.hpp"
-#include "troupe/apps/bench/torch_peer.hpp"
-#include "troupe/apps/bench/train_networks.hpp"
-#include "troupe/apps/compile_here.hpp"
-#include "troupe/graph/make_plan.hpp"
-#include "troupe/serialization/digest.hpp"
+#include "apps/bench/peer_rounds.hpp"
+#include "apps/bench/rows.hpp"
+#include "apps/bench/tensorflow_peer.hpp"
+#include "apps/bench/torch_peer.hpp"
+#include "apps/bench/train_networks.hpp"
+#include "apps/compile_here.hpp"
+#include "graph/make_plan.hpp"
+#include "serialization/digest.hpp"
 
 namespace troupe {
 namespace {

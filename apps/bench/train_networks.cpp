@@ -1,9 +1,9 @@
-#include "troupe/apps/bench/train_networks.hpp"
+#include "apps/bench/train_networks.hpp"
 
 #include <random>
 
-#include "troupe/apps/char_lstm.hpp"
-#include "troupe/apps/models.hpp"
+#include "apps/char_lstm.hpp"
+#include "apps/models.hpp"
 
 namespace troupe {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/troupe.hpp"
+#include "apps/troupe.hpp"
 
 namespace troupe {
 

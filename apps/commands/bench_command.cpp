@@ -1,4 +1,4 @@
-#include "troupe/apps/commands/command_line.hpp"
+#include "apps/commands/command_line.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "troupe/apps/commands/command_line.hpp"
-#include "troupe/serialization/checkpoint.hpp"
+#include "apps/commands/command_line.hpp"
+#include "serialization/checkpoint.hpp"
 
 namespace troupe {
 namespace {

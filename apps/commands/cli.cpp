@@ -1,4 +1,4 @@
-#include "troupe/apps/commands/cli.hpp"
+#include "apps/commands/cli.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/ops/isa.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "ops/isa.hpp"
 
 namespace troupe {
 namespace {

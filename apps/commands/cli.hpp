@@ -1,7 +1,7 @@
 // The programs `troupe` and `troupe-bench`, which is a part of it.
 #pragma once
 
-#include "troupe/apps/commands/command_line.hpp"
+#include "apps/commands/command_line.hpp"
 
 namespace troupe {
 

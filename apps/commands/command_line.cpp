@@ -1,4 +1,4 @@
-#include "troupe/apps/commands/command_line.hpp"
+#include "apps/commands/command_line.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "troupe/core/log.hpp"
-#include "troupe/core/name.hpp"
+#include "core/log.hpp"
+#include "core/name.hpp"
 
 namespace troupe {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "troupe/apps/commands/command_line.hpp"
-#include "troupe/apps/commands/progress.hpp"
-#include "troupe/apps/training.hpp"
+#include "apps/commands/command_line.hpp"
+#include "apps/commands/progress.hpp"
+#include "apps/training.hpp"
 
 namespace troupe {
 namespace {

@@ -4,12 +4,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "troupe/apps/commands/command_line.hpp"
-#include "troupe/apps/commands/plan_text.hpp"
-#include "troupe/apps/compile_here.hpp"
-#include "troupe/apps/training_graph.hpp"
-#include "troupe/core/name.hpp"
-#include "troupe/graph/print.hpp"
+#include "apps/commands/command_line.hpp"
+#include "apps/commands/plan_text.hpp"
+#include "apps/compile_here.hpp"
+#include "apps/training_graph.hpp"
+#include "core/name.hpp"
+#include "graph/print.hpp"
 
 namespace troupe {
 namespace {

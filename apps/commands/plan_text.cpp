@@ -1,10 +1,10 @@
-#include "troupe/apps/commands/plan_text.hpp"
+#include "apps/commands/plan_text.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "troupe/graph/make_plan.hpp"
+#include "graph/make_plan.hpp"
 
 namespace troupe {
 namespace {

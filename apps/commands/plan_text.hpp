@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "troupe/graph/plan.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

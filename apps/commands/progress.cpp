@@ -1,4 +1,4 @@
-#include "troupe/apps/commands/progress.hpp"
+#include "apps/commands/progress.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "troupe/apps/training.hpp"
+#include "apps/training.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "troupe/apps/commands/command_line.hpp"
+#include "apps/commands/command_line.hpp"
 
 namespace troupe {
 

@@ -6,12 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/apps/commands/command_line.hpp"
-#include "troupe/apps/commands/progress.hpp"
-#include "troupe/apps/models.hpp"
-#include "troupe/apps/training.hpp"
-#include "troupe/core/byte_count.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "apps/commands/command_line.hpp"
+#include "apps/commands/progress.hpp"
+#include "apps/models.hpp"
+#include "apps/training.hpp"
+#include "core/byte_count.hpp"
 
 namespace troupe {
 namespace {
@@ -229,7 +229,8 @@ void add_train(CommandLine& line) {
   c.option("--wait-for", words->train.cluster.wait_for, "workers started elsewhere")
       .within(0, 1024);
   c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with those workers");
-  c.option("--threads", words->train.cluster.threads, "compute threads of each CPU device (0: one per core)")
+  c.option("--threads", words->train.cluster.threads,
+           "compute threads of each CPU device (0: one per core)")
       .within(0, 1024);
   c.option("--step-memory", words->step_memory,
            "bytes that a step may hold in each process, e.g. 2GiB (0: no limit)");

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/apps/commands/command_line.hpp"
-#include "troupe/core/byte_count.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "apps/commands/command_line.hpp"
+#include "core/byte_count.hpp"
 
 namespace troupe {
 namespace {

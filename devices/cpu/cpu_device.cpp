@@ -1,13 +1,13 @@
-#include "troupe/devices/cpu/cpu_device.hpp"
+#include "devices/cpu/cpu_device.hpp"
 
 #include <deque>
 #include <mutex>
 #include <thread>
 
-#include "troupe/devices/arena.hpp"
-#include "troupe/devices/cpu/sync_stream.hpp"
-#include "troupe/devices/detail/host_copy.hpp"
-#include "troupe/devices/detail/lane_pool.hpp"
+#include "devices/arena.hpp"
+#include "devices/cpu/sync_stream.hpp"
+#include "devices/detail/host_copy.hpp"
+#include "devices/detail/lane_pool.hpp"
 
 namespace troupe {
 namespace {

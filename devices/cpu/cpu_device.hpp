@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "troupe/devices/device.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

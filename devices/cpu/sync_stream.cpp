@@ -1,4 +1,4 @@
-#include "troupe/devices/cpu/sync_stream.hpp"
+#include "devices/cpu/sync_stream.hpp"
 
 #include <string>
 

@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "troupe/devices/device.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

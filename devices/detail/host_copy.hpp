@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe::detail {
 

@@ -1,4 +1,4 @@
-#include "troupe/devices/detail/lane_pool.hpp"
+#include "devices/detail/lane_pool.hpp"
 
 #include <pthread.h>
 
@@ -6,9 +6,9 @@
 #include <chrono>
 #include <string>
 
-#include "troupe/core/check.hpp"
-#include "troupe/core/float_environment.hpp"
-#include "troupe/devices/detail/spin.hpp"
+#include "core/check.hpp"
+#include "core/float_environment.hpp"
+#include "devices/detail/spin.hpp"
 
 namespace troupe::detail {
 namespace {

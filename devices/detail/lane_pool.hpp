@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "troupe/devices/lanes.hpp"
-#include "troupe/devices/lent_thread.hpp"
+#include "devices/lanes.hpp"
+#include "devices/lent_thread.hpp"
 
 namespace troupe::detail {
 

@@ -1,4 +1,4 @@
-#include "troupe/devices/fake/fake_device.hpp"
+#include "devices/fake/fake_device.hpp"
 
 #include <array>
 #include <condition_variable>
@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/float_environment.hpp"
-#include "troupe/devices/arena.hpp"
-#include "troupe/devices/detail/host_copy.hpp"
-#include "troupe/devices/detail/lane_pool.hpp"
-#include "troupe/devices/fake/fake_memory.hpp"
+#include "core/float_environment.hpp"
+#include "devices/arena.hpp"
+#include "devices/detail/host_copy.hpp"
+#include "devices/detail/lane_pool.hpp"
+#include "devices/fake/fake_memory.hpp"
 
 namespace troupe {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "troupe/devices/device.hpp"
+#include "devices/device.hpp"
 
 namespace troupe {
 

@@ -1,12 +1,12 @@
-#include "troupe/devices/fake/fake_memory.hpp"
+#include "devices/fake/fake_memory.hpp"
 
 #include <sys/mman.h>
 
 #include <cstring>
 #include <map>
 
-#include "troupe/core/check.hpp"
-#include "troupe/devices/detail/poison.hpp"
+#include "core/check.hpp"
+#include "devices/detail/poison.hpp"
 
 namespace troupe {
 namespace {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <mutex>
 
-#include "troupe/core/buffer.hpp"
-#include "troupe/devices/arena.hpp"
+#include "core/buffer.hpp"
+#include "devices/arena.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
 // Of a builder: what it does for bodies of functions, its own and those in it.
 #include <algorithm>
 
-#include "troupe/graph/builder.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/detail/device_over.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/builder.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/detail/device_over.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

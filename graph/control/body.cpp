@@ -1,10 +1,10 @@
-#include "troupe/graph/control/body.hpp"
+#include "graph/control/body.hpp"
 
 #include <algorithm>
 
-#include "troupe/core/name.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/detail/value_type.hpp"
+#include "core/name.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/detail/value_type.hpp"
 
 namespace troupe {
 

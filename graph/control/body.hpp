@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/graph/builder.hpp"
+#include "core/function_ref.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 // Of lowering: a call, and the Switches and Merges around branches.
 #include <algorithm>
 
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/control/detail/inline.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/control/detail/inline.hpp"
 
 namespace troupe::detail {
 

@@ -1,11 +1,11 @@
 // What a call must be for the functions that it names.
 #include <unordered_set>
 
-#include "troupe/core/name.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/detail/node_check.hpp"
-#include "troupe/graph/detail/value_type.hpp"
+#include "core/name.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/detail/node_check.hpp"
+#include "graph/detail/value_type.hpp"
 
 namespace troupe {
 

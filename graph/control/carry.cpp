@@ -9,8 +9,8 @@
 // the loop has it from.
 #include <algorithm>
 
-#include "troupe/graph/control/detail/inline.hpp"
-#include "troupe/graph/detail/node_check.hpp"
+#include "graph/control/detail/inline.hpp"
+#include "graph/detail/node_check.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "troupe/graph/control/detail/client_loop.hpp"
-#include "troupe/graph/detail/back_edge.hpp"
+#include "graph/control/detail/client_loop.hpp"
+#include "graph/detail/back_edge.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -3,8 +3,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/control/detail/client_loop.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/control/detail/client_loop.hpp"
 
 namespace troupe::detail {
 namespace {

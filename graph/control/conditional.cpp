@@ -1,4 +1,4 @@
-#include "troupe/graph/control/conditional.hpp"
+#include "graph/control/conditional.hpp"
 
 namespace troupe {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

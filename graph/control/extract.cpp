@@ -1,5 +1,5 @@
-#include "troupe/graph/control/detail/tape.hpp"
-#include "troupe/graph/control/ops.hpp"
+#include "graph/control/detail/tape.hpp"
+#include "graph/control/ops.hpp"
 
 namespace troupe {
 namespace {

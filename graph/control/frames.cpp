@@ -1,4 +1,4 @@
-#include "troupe/graph/control/frames.hpp"
+#include "graph/control/frames.hpp"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "core/status.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

@@ -1,12 +1,12 @@
-#include "troupe/graph/control/gradients.hpp"
+#include "graph/control/gradients.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/detail/tape.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/detail/tape.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 Tape tape_of(const FunctionRecord& record) {

@@ -30,7 +30,7 @@
 
 #include <vector>
 
-#include "troupe/graph/gradients.hpp"
+#include "graph/gradients.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
 // Functions from outside: each body is a graph, and holds to what the function says of itself.
 #include <algorithm>
 
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/detail/node_check.hpp"
-#include "troupe/graph/detail/suggest.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/detail/node_check.hpp"
+#include "graph/detail/suggest.hpp"
+#include "graph/import.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

@@ -1,10 +1,10 @@
-#include "troupe/graph/control/detail/inline.hpp"
+#include "graph/control/detail/inline.hpp"
 
 #include <algorithm>
 
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/detail/device_over.hpp"
-#include "troupe/graph/detail/suggest.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/detail/device_over.hpp"
+#include "graph/detail/suggest.hpp"
 
 namespace troupe::detail {
 namespace {

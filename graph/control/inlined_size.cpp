@@ -2,7 +2,7 @@
 // would fill any memory on their way to the limit.
 #include <algorithm>
 
-#include "troupe/graph/control/detail/inline.hpp"
+#include "graph/control/detail/inline.hpp"
 
 namespace troupe::detail {
 namespace {

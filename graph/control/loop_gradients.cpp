@@ -1,10 +1,10 @@
 // Backwards through the body of a loop.
 #include <algorithm>
 
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/control/detail/loop_gradient.hpp"
-#include "troupe/graph/control/gradients.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/control/detail/loop_gradient.hpp"
+#include "graph/control/gradients.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace detail {

@@ -1,8 +1,8 @@
 // The words in which a client writes a loop of its own (the paper, 4.4). Compiling makes a While of
 // them (raise.hpp): none is ever run.
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/graph/shape_inference.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/gradients.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe {
 namespace {

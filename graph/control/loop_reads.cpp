@@ -4,10 +4,10 @@
 #include <set>
 #include <unordered_map>
 
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/gradients.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/gradients.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "troupe/graph/control/lower.hpp"
+#include "graph/control/lower.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/control/detail/inline.hpp"
-#include "troupe/graph/detail/reorder.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/control/detail/inline.hpp"
+#include "graph/detail/reorder.hpp"
 
 namespace troupe {
 namespace {

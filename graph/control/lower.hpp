@@ -1,7 +1,7 @@
 // From calls of functions to plain nodes, in the paper's words (section 4.4).
 #pragma once
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

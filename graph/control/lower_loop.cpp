@@ -1,10 +1,10 @@
 // From a While to the frame that an executor repeats (graph/control/frames.hpp).
 #include <algorithm>
 
-#include "troupe/graph/control/detail/inline.hpp"
-#include "troupe/graph/control/detail/threading.hpp"
-#include "troupe/graph/detail/device_over.hpp"
-#include "troupe/graph/detail/node_check.hpp"
+#include "graph/control/detail/inline.hpp"
+#include "graph/control/detail/threading.hpp"
+#include "graph/detail/device_over.hpp"
+#include "graph/detail/node_check.hpp"
 
 namespace troupe::detail {
 namespace {

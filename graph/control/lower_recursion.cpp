@@ -2,8 +2,8 @@
 // (graph/control/recursion.hpp).
 #include <algorithm>
 
-#include "troupe/graph/control/detail/inline.hpp"
-#include "troupe/graph/detail/node_check.hpp"
+#include "graph/control/detail/inline.hpp"
+#include "graph/detail/node_check.hpp"
 
 namespace troupe::detail {
 

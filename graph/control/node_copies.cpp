@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "troupe/graph/control/detail/threading.hpp"
+#include "graph/control/detail/threading.hpp"
 
 namespace troupe::detail {
 

@@ -1,8 +1,8 @@
-#include "troupe/graph/control/ops.hpp"
+#include "graph/control/ops.hpp"
 
-#include "troupe/graph/builder.hpp"
-#include "troupe/graph/control/gradients.hpp"
-#include "troupe/graph/shape_inference.hpp"
+#include "graph/builder.hpp"
+#include "graph/control/gradients.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe {
 namespace {

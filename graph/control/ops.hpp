@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/graph/graph.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe {
 

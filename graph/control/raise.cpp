@@ -1,10 +1,10 @@
-#include "troupe/graph/control/raise.hpp"
+#include "graph/control/raise.hpp"
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "troupe/graph/control/detail/raised_loop.hpp"
-#include "troupe/graph/detail/reorder.hpp"
+#include "graph/control/detail/raised_loop.hpp"
+#include "graph/detail/reorder.hpp"
 
 namespace troupe {
 namespace {

@@ -1,7 +1,7 @@
 // From the loops that a client writes in the paper's words (section 4.4) to While.
 #pragma once
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

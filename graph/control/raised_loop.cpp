@@ -1,12 +1,12 @@
-#include "troupe/graph/control/detail/raised_loop.hpp"
+#include "graph/control/detail/raised_loop.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/control/ops.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/control/ops.hpp"
 
 namespace troupe::detail {
 namespace {

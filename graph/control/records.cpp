@@ -7,7 +7,7 @@
 //
 // Entries are of any type; the record of a call inside is one of them, so that all records of a
 // call are a tree like the calls. A value on a branch that was not taken has an empty entry.
-#include "troupe/graph/control/detail/inline.hpp"
+#include "graph/control/detail/inline.hpp"
 
 namespace troupe::detail {
 

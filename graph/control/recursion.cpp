@@ -1,8 +1,8 @@
-#include "troupe/graph/control/recursion.hpp"
+#include "graph/control/recursion.hpp"
 
 #include <algorithm>
 
-#include "troupe/graph/control/ops.hpp"
+#include "graph/control/ops.hpp"
 
 namespace troupe {
 namespace {

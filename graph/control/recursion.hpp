@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/graph/control/frames.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/frames.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

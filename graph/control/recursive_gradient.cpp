@@ -7,9 +7,9 @@
 // one, zeros where none flows.
 #include <set>
 
-#include "troupe/graph/control/detail/tape.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/detail/tape.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

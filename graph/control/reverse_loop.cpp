@@ -3,8 +3,8 @@
 #include <map>
 #include <utility>
 
-#include "troupe/graph/control/detail/loop_gradient.hpp"
-#include "troupe/graph/detail/value_type.hpp"
+#include "graph/control/detail/loop_gradient.hpp"
+#include "graph/detail/value_type.hpp"
 
 namespace troupe::detail {
 namespace {

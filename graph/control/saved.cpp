@@ -1,6 +1,6 @@
 // Of lowering: what gradient functions name of the runs of functions.
-#include "troupe/graph/control/detail/inline.hpp"
-#include "troupe/graph/control/state.hpp"
+#include "graph/control/detail/inline.hpp"
+#include "graph/control/state.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/graph/control/spread.hpp"
+#include "graph/control/spread.hpp"
 
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/graph/control/frames.hpp"
+#include "graph/control/frames.hpp"
 
 namespace troupe {
 

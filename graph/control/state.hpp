@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 // Functions that run in loops: what they read and write of variables becomes arguments and results.
 #include <algorithm>
 
-#include "troupe/graph/control/detail/threading.hpp"
-#include "troupe/graph/control/state.hpp"
+#include "graph/control/detail/threading.hpp"
+#include "graph/control/state.hpp"
 
 namespace troupe::detail {
 

@@ -1,8 +1,8 @@
 // Around loops: the values that they begin with, and the writes behind them.
 #include <algorithm>
 
-#include "troupe/graph/control/detail/threading.hpp"
-#include "troupe/graph/control/state.hpp"
+#include "graph/control/detail/threading.hpp"
+#include "graph/control/state.hpp"
 
 namespace troupe {
 namespace detail {

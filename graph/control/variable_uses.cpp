@@ -1,8 +1,8 @@
-#include "troupe/graph/control/detail/variable_uses.hpp"
+#include "graph/control/detail/variable_uses.hpp"
 
 #include <algorithm>
 
-#include "troupe/graph/control/recursion.hpp"
+#include "graph/control/recursion.hpp"
 
 namespace troupe::detail {
 

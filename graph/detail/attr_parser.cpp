@@ -1,4 +1,4 @@
-#include "troupe/graph/detail/attr_parser.hpp"
+#include "graph/detail/attr_parser.hpp"
 
 #include <algorithm>
 #include <array>

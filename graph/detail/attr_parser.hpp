@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "core/status.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe::detail {
 

@@ -1,4 +1,4 @@
-#include "troupe/graph/detail/back_edge.hpp"
+#include "graph/detail/back_edge.hpp"
 
 namespace troupe::detail {
 

@@ -2,8 +2,8 @@
 // backwards.
 #pragma once
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/op_registry.hpp"
+#include "core/status.hpp"
+#include "graph/op_registry.hpp"
 
 namespace troupe::detail {
 

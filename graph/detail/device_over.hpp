@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/core/name.hpp"
-#include "troupe/core/status.hpp"
+#include "core/name.hpp"
+#include "core/status.hpp"
 
 namespace troupe::detail {
 

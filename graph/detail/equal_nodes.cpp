@@ -1,8 +1,8 @@
-#include "troupe/graph/detail/equal_nodes.hpp"
+#include "graph/detail/equal_nodes.hpp"
 
 #include <algorithm>
 
-#include "troupe/graph/node_hash.hpp"
+#include "graph/node_hash.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/graph/graph.hpp"
+#include "graph/graph.hpp"
 
 namespace troupe::detail {
 

@@ -1,9 +1,9 @@
-#include "troupe/graph/detail/node_check.hpp"
+#include "graph/detail/node_check.hpp"
 
 #include <algorithm>
 
-#include "troupe/graph/detail/attr_parser.hpp"
-#include "troupe/graph/detail/suggest.hpp"
+#include "graph/detail/attr_parser.hpp"
+#include "graph/detail/suggest.hpp"
 
 namespace troupe::detail {
 namespace {

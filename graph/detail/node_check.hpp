@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/graph/op_def.hpp"
-#include "troupe/graph/shape_inference.hpp"
+#include "core/function_ref.hpp"
+#include "core/status.hpp"
+#include "graph/op_def.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe::detail {
 

@@ -1,9 +1,9 @@
-#include "troupe/graph/detail/op_parser.hpp"
+#include "graph/detail/op_parser.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "troupe/graph/detail/attr_parser.hpp"
+#include "graph/detail/attr_parser.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -1,8 +1,8 @@
 // From the text of a definition to its taken-apart form.
 #pragma once
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/op_def.hpp"
+#include "core/status.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe::detail {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/graph/graph.hpp"
+#include "graph/graph.hpp"
 
 namespace troupe::detail {
 

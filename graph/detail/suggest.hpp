@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/name.hpp"
+#include "core/name.hpp"
 
 namespace troupe::detail {
 

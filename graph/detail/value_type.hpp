@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "troupe/graph/control/body.hpp"
+#include "graph/control/body.hpp"
 
 namespace troupe::detail {
 

@@ -1,6 +1,6 @@
 // One node for many that compute the same (paper, section 5.1).
-#include "troupe/graph/detail/equal_nodes.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/detail/equal_nodes.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

@@ -2,7 +2,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

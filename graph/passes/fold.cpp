@@ -1,7 +1,7 @@
 // Computes what depends on constants alone, once, at compile time.
 #include <algorithm>
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

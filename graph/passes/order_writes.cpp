@@ -16,9 +16,9 @@
 #include <queue>
 #include <unordered_map>
 
-#include "troupe/graph/control/conditional.hpp"
-#include "troupe/graph/detail/node_check.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/conditional.hpp"
+#include "graph/detail/node_check.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

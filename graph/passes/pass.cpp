@@ -1,4 +1,4 @@
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 #include <algorithm>
 #include <map>

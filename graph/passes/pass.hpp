@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/graph/op_registry.hpp"
+#include "core/status.hpp"
+#include "graph/compile.hpp"
+#include "graph/graph.hpp"
+#include "graph/op_registry.hpp"
 
 namespace troupe {
 

@@ -1,5 +1,5 @@
 // Keeps what fetches and targets need, through data and control edges.
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

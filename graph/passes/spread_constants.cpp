@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {

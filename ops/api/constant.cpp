@@ -1,4 +1,4 @@
-#include "troupe/ops/api/constant.hpp"
+#include "ops/api/constant.hpp"
 
 #include <complex>
 #include <limits>

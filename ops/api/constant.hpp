@@ -6,8 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "troupe/core/tensor.hpp"
-#include "troupe/graph/builder.hpp"
+#include "core/tensor.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/api/control.hpp"
+#include "ops/api/control.hpp"
 
 #include <algorithm>
 #include <deque>

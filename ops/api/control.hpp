@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/graph/builder.hpp"
-#include "troupe/graph/control/body.hpp"
+#include "graph/builder.hpp"
+#include "graph/control/body.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 // Written by troupe-gen from the op definitions; do not edit.
 // clang-format off
-#include "troupe/ops/api/generated.hpp"
+#include "ops/api/generated.hpp"
 
-#include "troupe/ops/api/node.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe {
 

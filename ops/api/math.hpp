@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/ops/api/generated.hpp"
+#include "ops/api/generated.hpp"
 
 namespace troupe {
 

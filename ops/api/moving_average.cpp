@@ -1,7 +1,7 @@
-#include "troupe/ops/api/moving_average.hpp"
+#include "ops/api/moving_average.hpp"
 
-#include "troupe/ops/api/node.hpp"
-#include "troupe/ops/api/operators.hpp"
+#include "ops/api/node.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/api/node.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "troupe/ops/api/operators.hpp"
+#include "ops/api/operators.hpp"
 
 #include <cmath>
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/node.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "troupe/ops/api/scan.hpp"
+#include "ops/api/scan.hpp"
 
 #include <algorithm>
 
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/detail/scan_shapes.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/detail/scan_shapes.hpp"
 
 namespace troupe {
 namespace {

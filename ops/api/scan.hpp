@@ -7,7 +7,7 @@
 // Each is a while_loop, and has gradients. A slice is a part of the tensor, not a copy.
 #pragma once
 
-#include "troupe/ops/api/control.hpp"
+#include "ops/api/control.hpp"
 
 namespace troupe {
 namespace detail {

@@ -1,6 +1,6 @@
-#include "troupe/ops/api/tensor_array.hpp"
+#include "ops/api/tensor_array.hpp"
 
-#include "troupe/ops/api/generated.hpp"
+#include "ops/api/generated.hpp"
 
 namespace troupe {
 

@@ -8,7 +8,7 @@
 //   Output y = all.stack();
 #pragma once
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 

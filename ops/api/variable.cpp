@@ -1,10 +1,10 @@
-#include "troupe/ops/api/variable.hpp"
+#include "ops/api/variable.hpp"
 
 #include <set>
 
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/node.hpp"
+#include "graph/passes/pass.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 

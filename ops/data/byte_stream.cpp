@@ -1,4 +1,4 @@
-#include "troupe/ops/data/byte_stream.hpp"
+#include "ops/data/byte_stream.hpp"
 
 #include <zlib.h>
 

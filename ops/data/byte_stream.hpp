@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/ops/data/data_file.hpp"
+#include "ops/data/data_file.hpp"
 
 namespace troupe {
 

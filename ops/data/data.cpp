@@ -1,4 +1,4 @@
-#include "troupe/ops/data/data.hpp"
+#include "ops/data/data.hpp"
 
 namespace troupe::data {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/graph/builder.hpp"
-#include "troupe/ops/data/examples.hpp"
+#include "graph/builder.hpp"
+#include "ops/data/examples.hpp"
 
 namespace troupe::data {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/data/data_file.hpp"
+#include "ops/data/data_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

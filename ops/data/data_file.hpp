@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/core/status.hpp"
+#include "core/function_ref.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "troupe/ops/data/dataset.hpp"
+#include "ops/data/dataset.hpp"
 
-#include "troupe/core/hash.hpp"
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "core/hash.hpp"
+#include "graph/passes/pass.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

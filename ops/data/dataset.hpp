@@ -2,10 +2,10 @@
 // files.
 #pragma once
 
-#include "troupe/graph/graph.hpp"
-#include "troupe/ops/data/data_file.hpp"
-#include "troupe/ops/data/example_function.hpp"
-#include "troupe/ops/data/pipeline.hpp"
+#include "graph/graph.hpp"
+#include "ops/data/data_file.hpp"
+#include "ops/data/example_function.hpp"
+#include "ops/data/pipeline.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "troupe/ops/data/digits.hpp"
+#include "ops/data/digits.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 

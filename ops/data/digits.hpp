@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/ops/data/source.hpp"
+#include "ops/data/source.hpp"
 
 namespace troupe {
 

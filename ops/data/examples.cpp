@@ -1,13 +1,13 @@
-#include "troupe/ops/data/examples.hpp"
+#include "ops/data/examples.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/ops/data/sources/tensors.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
-#include "troupe/ops/data/stage_text.hpp"
+#include "core/hash.hpp"
+#include "ops/data/sources/tensors.hpp"
+#include "ops/data/stage_kind.hpp"
+#include "ops/data/stage_text.hpp"
 
 namespace troupe::data {
 

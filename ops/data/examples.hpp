@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/graph/builder.hpp"
-#include "troupe/ops/api/control.hpp"
-#include "troupe/ops/data/source.hpp"
-#include "troupe/ops/data/stack.hpp"
-#include "troupe/ops/data/vocabulary.hpp"
+#include "graph/builder.hpp"
+#include "ops/api/control.hpp"
+#include "ops/data/source.hpp"
+#include "ops/data/stack.hpp"
+#include "ops/data/vocabulary.hpp"
 
 namespace troupe::data {
 

@@ -1,9 +1,9 @@
-#include "troupe/ops/data/pipeline.hpp"
+#include "ops/data/pipeline.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-#include "troupe/ops/data/stack.hpp"
+#include "ops/data/stack.hpp"
 
 namespace troupe {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/ops/data/stage.hpp"
+#include "ops/data/stage.hpp"
 
 namespace troupe {
 

@@ -1,11 +1,11 @@
-#include "troupe/ops/data/shapes.hpp"
+#include "ops/data/shapes.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

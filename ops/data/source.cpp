@@ -1,4 +1,4 @@
-#include "troupe/ops/data/source.hpp"
+#include "ops/data/source.hpp"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

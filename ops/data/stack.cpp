@@ -1,4 +1,4 @@
-#include "troupe/ops/data/stack.hpp"
+#include "ops/data/stack.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/ops/data/stage.hpp"
+#include "ops/data/stage.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/data/stage.hpp"
+#include "ops/data/stage.hpp"
 
 namespace troupe {
 

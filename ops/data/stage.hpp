@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/ops/data/source.hpp"
+#include "ops/data/source.hpp"
 
 namespace troupe {
 

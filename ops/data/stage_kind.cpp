@@ -1,10 +1,10 @@
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/stage_kind.hpp"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/ops/data/data_file.hpp"
-#include "troupe/ops/data/example_function.hpp"
-#include "troupe/ops/data/stage.hpp"
-#include "troupe/ops/data/stage_text.hpp"
+#include "ops/data/data_file.hpp"
+#include "ops/data/example_function.hpp"
+#include "ops/data/stage.hpp"
+#include "ops/data/stage_text.hpp"
 
 namespace troupe {
 

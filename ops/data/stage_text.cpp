@@ -1,4 +1,4 @@
-#include "troupe/ops/data/stage_text.hpp"
+#include "ops/data/stage_text.hpp"
 
 #include <charconv>
 

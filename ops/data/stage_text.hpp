@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/dtype.hpp"
-#include "troupe/core/shape.hpp"
-#include "troupe/core/status.hpp"
+#include "core/dtype.hpp"
+#include "core/shape.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -1,10 +1,10 @@
-#include "troupe/ops/data/tales.hpp"
+#include "ops/data/tales.hpp"
 
 #include <array>
 #include <span>
 #include <string_view>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 namespace {

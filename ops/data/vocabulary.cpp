@@ -1,8 +1,8 @@
-#include "troupe/ops/data/vocabulary.hpp"
+#include "ops/data/vocabulary.hpp"
 
 #include <bitset>
 
-#include "troupe/ops/data/byte_stream.hpp"
+#include "ops/data/byte_stream.hpp"
 
 namespace troupe::data {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/ops/data/data_file.hpp"
+#include "core/status.hpp"
+#include "ops/data/data_file.hpp"
 
 namespace troupe::data {
 

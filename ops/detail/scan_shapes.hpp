@@ -1,7 +1,7 @@
 // A scan whose outputs are stacked to shapes that only a run knows.
 #pragma once
 
-#include "troupe/ops/api/scan.hpp"
+#include "ops/api/scan.hpp"
 
 namespace troupe::detail {
 

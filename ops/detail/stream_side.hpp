@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "troupe/devices/kernel.hpp"
+#include "devices/kernel.hpp"
 
 namespace troupe::detail {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/ops/gen/wrapper.hpp"
-#include "troupe/ops/isa.hpp"
-#include "troupe/ops/op.hpp"
+#include "ops/gen/wrapper.hpp"
+#include "ops/isa.hpp"
+#include "ops/op.hpp"
 
 namespace {
 
@@ -24,7 +24,7 @@ constexpr std::string_view kHeader =
 #include <string>
 #include <vector>
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe {
 
@@ -32,9 +32,9 @@ namespace troupe {
 constexpr std::string_view kSource =
     R"(// Written by troupe-gen from the op definitions; do not edit.
 // clang-format off
-#include "troupe/ops/api/generated.hpp"
+#include "ops/api/generated.hpp"
 
-#include "troupe/ops/api/node.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/gen/wrapper.hpp"
+#include "ops/gen/wrapper.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe::gen {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/graph/op_def.hpp"
+#include "graph/op_def.hpp"
 
 namespace troupe::gen {
 

@@ -2,7 +2,7 @@
 // the second with a decay of the variable beside them (Loshchilov and Hutter, 2019).
 #include <cmath>
 
-#include "troupe/ops/kernels/update.hpp"
+#include "ops/kernels/update.hpp"
 
 using namespace troupe;
 

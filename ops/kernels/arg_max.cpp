@@ -1,9 +1,9 @@
 // ArgMax and ArgMin: where along one dimension the extreme value first stands.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/moves.hpp"
-#include "troupe/ops/kernels/types.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/moves.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

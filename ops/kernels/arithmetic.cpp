@@ -5,8 +5,8 @@
 #include <cstring>
 #include <functional>
 
-#include "troupe/ops/kernels/elementwise.hpp"
-#include "troupe/ops/kernels/grad.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/grad.hpp"
 
 using namespace troupe;
 

@@ -1,5 +1,5 @@
 // Assign, AssignAdd, AssignSub: the plain writes.
-#include "troupe/ops/kernels/update.hpp"
+#include "ops/kernels/update.hpp"
 
 using namespace troupe;
 

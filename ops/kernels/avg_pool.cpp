@@ -1,6 +1,6 @@
 // AvgPool and its gradient. Padding does not count: the divisor is the part of the window inside.
-#include "troupe/ops/kernels/pool.hpp"
-#include "troupe/ops/op.hpp"
+#include "ops/kernels/pool.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

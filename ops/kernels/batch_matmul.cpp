@@ -1,10 +1,10 @@
 // BatchMatMul: many matrix products at once, over equal leading dimensions.
 #include <algorithm>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/gemm.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/gemm.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

@@ -3,9 +3,9 @@
 // digits where the mean is large: blocks of rows have a mean of their own.
 #include <cmath>
 
-#include "troupe/ops/kernels/columns.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/op.hpp"
+#include "ops/kernels/columns.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 
@@ -150,8 +150,7 @@ class FusedBatchNorm final : public Kernel {
     std::fill_n(mean, n, T(0));
     std::fill_n(variance, n, T(0));
     if (blocks.count == 0) return ok_status();
-    TROUPE_TRY(Tensor parts,
-               Tensor::zeros(dtype_of<T>, Shape{blocks.count, 2 * n}, c.allocator()));
+    TROUPE_TRY(Tensor parts, Tensor::zeros(dtype_of<T>, Shape{blocks.count, 2 * n}, c.allocator()));
     T* part = parts.mutable_data<T>();
     c.parallel(blocks.count, [&](std::int64_t i) {
       block_statistics(x, blocks[i], n, part + i * 2 * n, part + i * 2 * n + n);

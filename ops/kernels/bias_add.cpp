@@ -1,7 +1,7 @@
 // BiasAdd: one value per channel, the last dimension, added to every row; and its gradient.
-#include "troupe/ops/kernels/columns.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/op.hpp"
+#include "ops/kernels/columns.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,7 +1,7 @@
 // Cast: between all numeric types and bool.
 #include <limits>
 
-#include "troupe/ops/kernels/elementwise.hpp"
+#include "ops/kernels/elementwise.hpp"
 
 using namespace troupe;
 

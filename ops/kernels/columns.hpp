@@ -3,8 +3,8 @@
 // a loop.)
 #pragma once
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/typed.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/typed.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
 // Comparisons, logic, and choice between two values.
 #include <functional>
 
-#include "troupe/ops/kernels/broadcast.hpp"
-#include "troupe/ops/kernels/elementwise.hpp"
-#include "troupe/ops/kernels/grad.hpp"
+#include "ops/kernels/broadcast.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/grad.hpp"
 
 using namespace troupe;
 

@@ -1,10 +1,10 @@
 // Where tensors come from: constants, fills, placeholders.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/elementwise.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/moves.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/moves.hpp"
 
 using namespace troupe;
 

@@ -1,7 +1,7 @@
 // Calls, branches and what they are lowered to. None has a kernel: passes and executors know them.
-#include "troupe/graph/control/ops.hpp"
+#include "graph/control/ops.hpp"
 
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

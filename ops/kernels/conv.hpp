@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/im2col.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/kernels/window.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/im2col.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/kernels/window.hpp"
 
 namespace troupe {
 

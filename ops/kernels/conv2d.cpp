@@ -1,6 +1,6 @@
 // Conv2D and its two gradients: NHWC activations, HWIO filters, f32 and f64.
-#include "troupe/ops/kernels/conv.hpp"
-#include "troupe/ops/op.hpp"
+#include "ops/kernels/conv.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 
@@ -160,9 +160,8 @@ class Conv2DBackpropFilter final : public Kernel {
     TROUPE_TRY(ConvShape s, conv_shape(window_, x.shape(), sizes));
     TROUPE_TRY(check_dy(s, dy));
     TROUPE_TRY(auto plan, plans_.get(s));
-    TROUPE_TRY(Tensor df, plan->chunks.count == 0
-                              ? Tensor::zeros(dtype_of<T>, sizes, c.allocator())
-                              : c.allocate(dtype_of<T>, sizes));
+    TROUPE_TRY(Tensor df, plan->chunks.count == 0 ? Tensor::zeros(dtype_of<T>, sizes, c.allocator())
+                                                  : c.allocate(dtype_of<T>, sizes));
     if (df.elements() > 0 && plan->chunks.count > 0)
       TROUPE_TRY(plan->by_channels ? by_channels(c, *plan, x.data<T>(), dy.data<T>(), df)
                                    : by_images(c, *plan, x.data<T>(), dy.data<T>(), df));

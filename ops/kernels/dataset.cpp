@@ -2,9 +2,9 @@
 // number alone (ops/data/pipeline.hpp); reading files and handing out numbers is the runtime's.
 #include <algorithm>
 
-#include "troupe/graph/control/state.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
-#include "troupe/ops/op.hpp"
+#include "graph/control/state.hpp"
+#include "ops/data/stage_kind.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

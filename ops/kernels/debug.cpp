@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "troupe/ops/kernels/types.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 

@@ -1,9 +1,9 @@
 // What all elementwise kernels share: none of it depends on the op, little on the element type.
-#include "troupe/ops/kernels/elementwise.hpp"
+#include "ops/kernels/elementwise.hpp"
 
 #include <algorithm>
 
-#include "troupe/ops/kernels/broadcast.hpp"
+#include "ops/kernels/broadcast.hpp"
 
 namespace troupe {
 namespace {

@@ -18,8 +18,8 @@
 #include <cstring>
 #include <span>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/types.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/types.hpp"
 
 namespace troupe {
 

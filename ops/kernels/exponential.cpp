@@ -1,7 +1,7 @@
 // Exp, Log, Tanh, Sigmoid: the functions that Eigen's packets compute several times faster than
 // the C library.
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/packets.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/packets.hpp"
 
 using namespace troupe;
 namespace packet = Eigen::internal;

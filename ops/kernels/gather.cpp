@@ -1,10 +1,10 @@
 // Gather and its gradient: rows by index, and back.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/indices.hpp"
-#include "troupe/ops/kernels/moves.hpp"
-#include "troupe/ops/kernels/views.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/indices.hpp"
+#include "ops/kernels/moves.hpp"
+#include "ops/kernels/views.hpp"
 
 using namespace troupe;
 

@@ -1,11 +1,11 @@
-#include "troupe/ops/kernels/gemm.hpp"
+#include "ops/kernels/gemm.hpp"
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <type_traits>
 
 #if TROUPE_ONEDNN
-#include "troupe/ops/onednn/onednn.hpp"
+#include "ops/onednn/onednn.hpp"
 #endif
 
 namespace troupe {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

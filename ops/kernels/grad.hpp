@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/gemm.hpp"
-#include "troupe/ops/onednn/onednn.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/gemm.hpp"
+#include "ops/onednn/onednn.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/elementwise.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/elementwise.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
-#include "troupe/ops/kernels/joins.hpp"
+#include "ops/kernels/joins.hpp"
 
 #include <numeric>
 
-#include "troupe/ops/kernels/args.hpp"
+#include "ops/kernels/args.hpp"
 
 namespace troupe {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/ops/kernels/moves.hpp"
+#include "ops/kernels/moves.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 // L2Loss: half the sum of squares, for weight decay.
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/kernels/vector_math.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/kernels/vector_math.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

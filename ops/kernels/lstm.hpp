@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "troupe/ops/kernels/vector_math.hpp"
+#include "ops/kernels/vector_math.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
 // LstmCell: one step of an LSTM from what the gates are made of.
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/lstm.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/lstm.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,14 +1,14 @@
 // LstmSequence: an LSTM over all steps of a sequence. Lanes divide its units among them, so that
 // each keeps its part of the recurrent matrix, packed once, in its own cache.
-#include "troupe/devices/chunks.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/graph/slicing.hpp"
-#include "troupe/ops/detail/scan_shapes.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/lstm.hpp"
-#include "troupe/ops/kernels/packed_product.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "graph/gradients.hpp"
+#include "graph/slicing.hpp"
+#include "ops/detail/scan_shapes.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/lstm.hpp"
+#include "ops/kernels/packed_product.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/packed_product.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/packed_product.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

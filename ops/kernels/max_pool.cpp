@@ -2,8 +2,8 @@
 // gradient; the forward op keeps no index, the gradient finds it again by comparing.
 #include <limits>
 
-#include "troupe/ops/kernels/pool.hpp"
-#include "troupe/ops/op.hpp"
+#include "ops/kernels/pool.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,5 +1,5 @@
 // ApplyMomentum: gradient descent with a velocity, plain or Nesterov's.
-#include "troupe/ops/kernels/update.hpp"
+#include "ops/kernels/update.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
-#include "troupe/ops/kernels/moves.hpp"
+#include "ops/kernels/moves.hpp"
 
 #include <algorithm>
 
-#include "troupe/ops/kernels/elementwise.hpp"
+#include "ops/kernels/elementwise.hpp"
 
 namespace troupe {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <string>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/broadcast.hpp"
-#include "troupe/ops/kernels/strided.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/broadcast.hpp"
+#include "ops/kernels/strided.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

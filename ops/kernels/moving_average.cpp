@@ -1,5 +1,5 @@
 // ApplyMovingAverage: statistics of what training steps see.
-#include "troupe/ops/kernels/update.hpp"
+#include "ops/kernels/update.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
 // OneHot: a row for each index, with one element set.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/indices.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/indices.hpp"
 
 using namespace troupe;
 

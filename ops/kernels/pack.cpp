@@ -1,9 +1,9 @@
 // Pack: tensors stacked along a new dimension.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/joins.hpp"
-#include "troupe/ops/kernels/types.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/joins.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 

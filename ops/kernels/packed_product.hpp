@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/ops/kernels/gemm.hpp"
-#include "troupe/ops/op.hpp"
+#include "ops/kernels/gemm.hpp"
+#include "ops/op.hpp"
 
 #if TROUPE_ONEDNN
-#include "troupe/ops/onednn/onednn.hpp"
+#include "ops/onednn/onednn.hpp"
 #endif
 
 namespace troupe {

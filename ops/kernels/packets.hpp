@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "troupe/ops/kernels/elementwise.hpp"
+#include "ops/kernels/elementwise.hpp"
 
 namespace troupe {
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstdint>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/kernels/window.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/kernels/window.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 // FIFOQueue and its operations. None has a kernel: a handle is resolved when a step is loaded,
 // and the operations are answered by the queue's actor (actors/resources/queue_state.hpp).
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

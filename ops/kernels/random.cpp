@@ -4,7 +4,7 @@
 
 #include <numbers>
 
-#include "troupe/ops/kernels/elementwise.hpp"
+#include "ops/kernels/elementwise.hpp"
 
 using namespace troupe;
 

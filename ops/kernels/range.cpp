@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/elementwise.hpp"
-#include "troupe/ops/kernels/grad.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/grad.hpp"
 
 using namespace troupe;
 

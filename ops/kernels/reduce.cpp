@@ -1,9 +1,9 @@
 // What all reductions share: none of it depends on the reducer, little on the element type.
-#include "troupe/ops/kernels/reduce.hpp"
+#include "ops/kernels/reduce.hpp"
 
 #include <algorithm>
 
-#include "troupe/ops/kernels/moves.hpp"
+#include "ops/kernels/moves.hpp"
 
 namespace troupe {
 namespace {

@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/ops/kernels/elementwise.hpp"
+#include "ops/kernels/elementwise.hpp"
 
 namespace troupe {
 

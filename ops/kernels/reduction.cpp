@@ -3,10 +3,10 @@
 
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/moves.hpp"
-#include "troupe/ops/kernels/reduce.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/moves.hpp"
+#include "ops/kernels/reduce.hpp"
 
 using namespace troupe;
 

@@ -2,10 +2,10 @@
 // kernel may write over its input.
 #include <cmath>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

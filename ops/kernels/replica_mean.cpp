@@ -2,8 +2,8 @@
 //
 // A client's node has one input. With replicas it is not copied: it gets the input of every copy
 // (graph/replicate.hpp), and what reads it is computed once.
-#include "troupe/ops/kernels/elementwise.hpp"
-#include "troupe/ops/kernels/typed.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/typed.hpp"
 
 using namespace troupe;
 

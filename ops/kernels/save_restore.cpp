@@ -1,5 +1,5 @@
 // Save and Restore. What touches files has no kernel: the runtime carries it out.
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

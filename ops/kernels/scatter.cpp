@@ -1,9 +1,9 @@
 // ScatterAdd, ScatterSub, ScatterUpdate: writes of some rows of a variable.
-#include "troupe/ops/kernels/indices.hpp"
-#include "troupe/ops/kernels/moves.hpp"
-#include "troupe/ops/kernels/types.hpp"
-#include "troupe/ops/kernels/update.hpp"
-#include "troupe/ops/kernels/views.hpp"
+#include "ops/kernels/indices.hpp"
+#include "ops/kernels/moves.hpp"
+#include "ops/kernels/types.hpp"
+#include "ops/kernels/update.hpp"
+#include "ops/kernels/views.hpp"
 
 using namespace troupe;
 

@@ -1,5 +1,5 @@
 // ApplyGradientDescent: var -= lr * grad.
-#include "troupe/ops/kernels/update.hpp"
+#include "ops/kernels/update.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
 // Shapes as values, and ops that change nothing but a tensor's shape: they share its buffer.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/types.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 

@@ -1,10 +1,10 @@
 // Slice and its gradient: a block of a tensor.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/types.hpp"
-#include "troupe/ops/kernels/views.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/types.hpp"
+#include "ops/kernels/views.hpp"
 
 using namespace troupe;
 

@@ -1,9 +1,9 @@
 // Softmax and LogSoftmax over the last dimension, with their gradients.
-#include "troupe/devices/chunks.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/softmax_rows.hpp"
-#include "troupe/ops/kernels/typed.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/softmax_rows.hpp"
+#include "ops/kernels/typed.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

@@ -1,7 +1,7 @@
 // The softmax of one row: shared by Softmax and the cross entropies.
 #pragma once
 
-#include "troupe/ops/kernels/vector_math.hpp"
+#include "ops/kernels/vector_math.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 // The example to copy for a new op: formulas on top, then how gradients flow, then the definition,
 // from which registration, wrappers, documentation and checks follow. The tests' row is in
 // tests/ops/cases_unary.cpp.
-#include "troupe/ops/kernels/elementwise.hpp"
-#include "troupe/ops/kernels/grad.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/grad.hpp"
 
 using namespace troupe;
 

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "troupe/core/shape.hpp"
-#include "troupe/devices/chunks.hpp"
+#include "core/shape.hpp"
+#include "devices/chunks.hpp"
 
 namespace troupe {
 

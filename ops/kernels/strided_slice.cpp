@@ -7,11 +7,11 @@
 
 #include <bit>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/moves.hpp"
-#include "troupe/ops/kernels/types.hpp"
-#include "troupe/ops/kernels/views.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/moves.hpp"
+#include "ops/kernels/types.hpp"
+#include "ops/kernels/views.hpp"
 
 using namespace troupe;
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

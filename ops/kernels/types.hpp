@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

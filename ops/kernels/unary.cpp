@@ -1,6 +1,6 @@
 // Functions of one element: signs, powers and roots, rounding, tests, exponentials, trigonometry.
-#include "troupe/ops/kernels/grad.hpp"
-#include "troupe/ops/kernels/packets.hpp"
+#include "ops/kernels/grad.hpp"
+#include "ops/kernels/packets.hpp"
 
 using namespace troupe;
 using Eigen::internal::packet_traits;

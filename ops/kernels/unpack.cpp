@@ -1,9 +1,9 @@
 // Unpack: the slices of a tensor.
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/joins.hpp"
-#include "troupe/ops/kernels/types.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/joins.hpp"
+#include "ops/kernels/types.hpp"
 
 using namespace troupe;
 

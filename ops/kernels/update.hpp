@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <concepts>
 
-#include "troupe/devices/chunks.hpp"
-#include "troupe/graph/control/state.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/chunks.hpp"
+#include "graph/control/state.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 // Variable, ReadVariable, IsVariableInitialized: state that outlives a run. None has a kernel: a
 // handle is resolved when the graph is compiled, and reads are answered by the variable container.
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 

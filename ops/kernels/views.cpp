@@ -1,9 +1,9 @@
-#include "troupe/ops/kernels/views.hpp"
+#include "ops/kernels/views.hpp"
 
 #include <fmt/core.h>
 
-#include "troupe/ops/kernels/args.hpp"
-#include "troupe/ops/kernels/types.hpp"
+#include "ops/kernels/args.hpp"
+#include "ops/kernels/types.hpp"
 
 namespace troupe {
 

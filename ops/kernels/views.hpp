@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/ops/kernels/moves.hpp"
+#include "ops/kernels/moves.hpp"
 
 namespace troupe {
 

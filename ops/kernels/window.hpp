@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/ops/op.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

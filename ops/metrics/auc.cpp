@@ -1,8 +1,8 @@
-#include "troupe/ops/metrics/auc.hpp"
+#include "ops/metrics/auc.hpp"
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/math.hpp"
-#include "troupe/ops/api/operators.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/math.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe::metrics {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/ops/metrics/metric.hpp"
+#include "ops/metrics/metric.hpp"
 
 namespace troupe::metrics {
 

@@ -1,6 +1,6 @@
-#include "troupe/ops/metrics/mean.hpp"
+#include "ops/metrics/mean.hpp"
 
-#include "troupe/ops/api/math.hpp"
+#include "ops/api/math.hpp"
 
 namespace troupe::metrics {
 

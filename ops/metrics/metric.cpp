@@ -1,6 +1,6 @@
-#include "troupe/ops/metrics/metric.hpp"
+#include "ops/metrics/metric.hpp"
 
-#include "troupe/ops/api/constant.hpp"
+#include "ops/api/constant.hpp"
 
 namespace troupe::metrics {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "troupe/ops/api/variable.hpp"
-#include "troupe/ops/graph_api.hpp"
+#include "ops/api/variable.hpp"
+#include "ops/graph_api.hpp"
 
 namespace troupe::metrics {
 

@@ -1,6 +1,6 @@
 // All measures.
 #pragma once
 
-#include "troupe/ops/metrics/auc.hpp"
-#include "troupe/ops/metrics/confusion.hpp"
-#include "troupe/ops/metrics/mean.hpp"
+#include "ops/metrics/auc.hpp"
+#include "ops/metrics/confusion.hpp"
+#include "ops/metrics/mean.hpp"

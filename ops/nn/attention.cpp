@@ -1,13 +1,13 @@
-#include "troupe/ops/nn/attention.hpp"
+#include "ops/nn/attention.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/math.hpp"
-#include "troupe/ops/api/operators.hpp"
-#include "troupe/ops/nn/initial.hpp"
-#include "troupe/ops/nn/shapes.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/math.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/nn/initial.hpp"
+#include "ops/nn/shapes.hpp"
 
 namespace troupe::nn {
 

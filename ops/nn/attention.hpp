@@ -1,7 +1,7 @@
 // Attention (Vaswani et al., 2017).
 #pragma once
 
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

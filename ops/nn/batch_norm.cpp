@@ -1,9 +1,9 @@
-#include "troupe/ops/nn/batch_norm.hpp"
+#include "ops/nn/batch_norm.hpp"
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/api/moving_average.hpp"
-#include "troupe/ops/nn/initial.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/api/moving_average.hpp"
+#include "ops/nn/initial.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 // Batch normalisation (Ioffe and Szegedy, 2015).
 #pragma once
 
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

@@ -1,6 +1,6 @@
-#include "troupe/ops/nn/dropout.hpp"
+#include "ops/nn/dropout.hpp"
 
-#include "troupe/ops/api/math.hpp"
+#include "ops/api/math.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 // Dropout (Srivastava et al., 2014).
 #pragma once
 
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

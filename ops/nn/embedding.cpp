@@ -1,7 +1,7 @@
-#include "troupe/ops/nn/embedding.hpp"
+#include "ops/nn/embedding.hpp"
 
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/nn/initial.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/nn/initial.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 // A table of vectors.
 #pragma once
 
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

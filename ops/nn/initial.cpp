@@ -1,8 +1,8 @@
-#include "troupe/ops/nn/initial.hpp"
+#include "ops/nn/initial.hpp"
 
 #include <cmath>
 
-#include "troupe/ops/api/generated.hpp"
+#include "ops/api/generated.hpp"
 
 namespace troupe::nn {
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe::nn {
 

@@ -1,10 +1,10 @@
-#include "troupe/ops/nn/layer_norm.hpp"
+#include "ops/nn/layer_norm.hpp"
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/api/operators.hpp"
-#include "troupe/ops/nn/initial.hpp"
-#include "troupe/ops/nn/shapes.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/nn/initial.hpp"
+#include "ops/nn/shapes.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
 // Layer normalisation (Ba, Kiros and Hinton, 2016).
 #pragma once
 
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

@@ -1,7 +1,7 @@
-#include "troupe/ops/nn/layers.hpp"
+#include "ops/nn/layers.hpp"
 
-#include "troupe/ops/api/math.hpp"
-#include "troupe/ops/nn/initial.hpp"
+#include "ops/api/math.hpp"
+#include "ops/nn/initial.hpp"
 
 namespace troupe::nn {
 

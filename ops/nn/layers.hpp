@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/ops/nn/initial.hpp"
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/initial.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/ops/api/variable.hpp"
-#include "troupe/ops/graph_api.hpp"
+#include "ops/api/variable.hpp"
+#include "ops/graph_api.hpp"
 
 namespace troupe::nn {
 

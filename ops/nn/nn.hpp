@@ -1,11 +1,11 @@
 // All layers.
 #pragma once
 
-#include "troupe/ops/nn/attention.hpp"
-#include "troupe/ops/nn/batch_norm.hpp"
-#include "troupe/ops/nn/dropout.hpp"
-#include "troupe/ops/nn/embedding.hpp"
-#include "troupe/ops/nn/layer_norm.hpp"
-#include "troupe/ops/nn/layers.hpp"
-#include "troupe/ops/nn/recurrent.hpp"
-#include "troupe/ops/nn/sequential.hpp"
+#include "ops/nn/attention.hpp"
+#include "ops/nn/batch_norm.hpp"
+#include "ops/nn/dropout.hpp"
+#include "ops/nn/embedding.hpp"
+#include "ops/nn/layer_norm.hpp"
+#include "ops/nn/layers.hpp"
+#include "ops/nn/recurrent.hpp"
+#include "ops/nn/sequential.hpp"

@@ -1,12 +1,12 @@
-#include "troupe/ops/nn/recurrent.hpp"
+#include "ops/nn/recurrent.hpp"
 
-#include "troupe/graph/slicing.hpp"
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/math.hpp"
-#include "troupe/ops/api/operators.hpp"
-#include "troupe/ops/detail/scan_shapes.hpp"
-#include "troupe/ops/nn/initial.hpp"
-#include "troupe/ops/nn/shapes.hpp"
+#include "graph/slicing.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/math.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/detail/scan_shapes.hpp"
+#include "ops/nn/initial.hpp"
+#include "ops/nn/shapes.hpp"
 
 namespace troupe::nn {
 

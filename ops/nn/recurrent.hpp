@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/ops/nn/module.hpp"
+#include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 

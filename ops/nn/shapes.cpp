@@ -1,7 +1,7 @@
-#include "troupe/ops/nn/shapes.hpp"
+#include "ops/nn/shapes.hpp"
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/math.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/math.hpp"
 
 namespace troupe::nn {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe::nn {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/onednn/onednn.hpp"
+#include "ops/onednn/onednn.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe::onednn {
 

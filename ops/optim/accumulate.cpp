@@ -1,8 +1,8 @@
-#include "troupe/ops/optim/accumulate.hpp"
+#include "ops/optim/accumulate.hpp"
 
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/api/operators.hpp"
-#include "troupe/ops/optim/state.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/optim/state.hpp"
 
 namespace troupe::optim {
 

@@ -1,7 +1,7 @@
 // Large batches in parts.
 #pragma once
 
-#include "troupe/ops/optim/gradients.hpp"
+#include "ops/optim/gradients.hpp"
 
 namespace troupe::optim {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/optim/adam.hpp"
+#include "ops/optim/adam.hpp"
 
 namespace troupe::optim {
 

@@ -1,7 +1,7 @@
 // Steps scaled by running moments of the gradient (Kingma and Ba, 2015).
 #pragma once
 
-#include "troupe/ops/optim/optimizer.hpp"
+#include "ops/optim/optimizer.hpp"
 
 namespace troupe::optim {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/optim/adamw.hpp"
+#include "ops/optim/adamw.hpp"
 
 namespace troupe::optim {
 

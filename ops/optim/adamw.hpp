@@ -1,7 +1,7 @@
 // Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 #pragma once
 
-#include "troupe/ops/optim/optimizer.hpp"
+#include "ops/optim/optimizer.hpp"
 
 namespace troupe::optim {
 

@@ -1,7 +1,7 @@
-#include "troupe/ops/optim/clip.hpp"
+#include "ops/optim/clip.hpp"
 
-#include "troupe/ops/api/math.hpp"
-#include "troupe/ops/api/operators.hpp"
+#include "ops/api/math.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe::optim {
 

@@ -1,7 +1,7 @@
 // Bounds on gradients, between gradients() and apply(). With replicas, on the mean of theirs.
 #pragma once
 
-#include "troupe/ops/optim/gradients.hpp"
+#include "ops/optim/gradients.hpp"
 
 namespace troupe::optim {
 

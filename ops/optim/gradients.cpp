@@ -1,9 +1,9 @@
-#include "troupe/ops/optim/gradients.hpp"
+#include "ops/optim/gradients.hpp"
 
 #include <optional>
 
-#include "troupe/graph/gradients.hpp"
-#include "troupe/ops/api/moving_average.hpp"
+#include "graph/gradients.hpp"
+#include "ops/api/moving_average.hpp"
 
 namespace troupe::optim {
 

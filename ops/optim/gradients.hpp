@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "troupe/ops/api/variable.hpp"
+#include "ops/api/variable.hpp"
 
 namespace troupe::optim {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/optim/momentum.hpp"
+#include "ops/optim/momentum.hpp"
 
 namespace troupe::optim {
 

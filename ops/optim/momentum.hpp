@@ -1,7 +1,7 @@
 // Gradient descent with a velocity.
 #pragma once
 
-#include "troupe/ops/optim/optimizer.hpp"
+#include "ops/optim/optimizer.hpp"
 
 namespace troupe::optim {
 

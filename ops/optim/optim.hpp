@@ -11,12 +11,12 @@
 // commits.
 #pragma once
 
-#include "troupe/ops/optim/accumulate.hpp"
-#include "troupe/ops/optim/adam.hpp"
-#include "troupe/ops/optim/adamw.hpp"
-#include "troupe/ops/optim/clip.hpp"
-#include "troupe/ops/optim/gradients.hpp"
-#include "troupe/ops/optim/momentum.hpp"
-#include "troupe/ops/optim/optimizer.hpp"
-#include "troupe/ops/optim/schedule.hpp"
-#include "troupe/ops/optim/sgd.hpp"
+#include "ops/optim/accumulate.hpp"
+#include "ops/optim/adam.hpp"
+#include "ops/optim/adamw.hpp"
+#include "ops/optim/clip.hpp"
+#include "ops/optim/gradients.hpp"
+#include "ops/optim/momentum.hpp"
+#include "ops/optim/optimizer.hpp"
+#include "ops/optim/schedule.hpp"
+#include "ops/optim/sgd.hpp"

@@ -1,12 +1,12 @@
-#include "troupe/ops/optim/optimizer.hpp"
+#include "ops/optim/optimizer.hpp"
 
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/optim/state.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/optim/state.hpp"
 
 namespace troupe::optim {
 

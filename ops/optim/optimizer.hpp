@@ -1,9 +1,9 @@
 // What optimizers share: from gradients to the node that makes one step of training.
 #pragma once
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/ops/optim/gradients.hpp"
-#include "troupe/ops/optim/schedule.hpp"
+#include "core/function_ref.hpp"
+#include "ops/optim/gradients.hpp"
+#include "ops/optim/schedule.hpp"
 
 namespace troupe::optim {
 

@@ -1,9 +1,9 @@
-#include "troupe/ops/optim/schedule.hpp"
+#include "ops/optim/schedule.hpp"
 
 #include <cmath>
 #include <numbers>
 
-#include "troupe/ops/api/generated.hpp"
+#include "ops/api/generated.hpp"
 
 namespace troupe::optim {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "troupe/ops/api/operators.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe::optim {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/optim/sgd.hpp"
+#include "ops/optim/sgd.hpp"
 
 namespace troupe::optim {
 

@@ -1,7 +1,7 @@
 // Plain gradient descent.
 #pragma once
 
-#include "troupe/ops/optim/optimizer.hpp"
+#include "ops/optim/optimizer.hpp"
 
 namespace troupe::optim {
 

@@ -1,6 +1,6 @@
-#include "troupe/ops/optim/state.hpp"
+#include "ops/optim/state.hpp"
 
-#include "troupe/ops/api/constant.hpp"
+#include "ops/api/constant.hpp"
 
 namespace troupe::optim {
 

@@ -1,6 +1,6 @@
-#include "troupe/serialization/detail/graph.hpp"
+#include "serialization/detail/graph.hpp"
 
-#include "troupe/serialization/detail/values.hpp"
+#include "serialization/detail/values.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -1,9 +1,9 @@
 // A graph to and from schema/graph.capnp.
 #pragma once
 
+#include "graph/graph.hpp"
+#include "serialization/detail/capnp.hpp"
 #include "serialization/schema/graph.capnp.h"
-#include "troupe/graph/graph.hpp"
-#include "troupe/serialization/detail/capnp.hpp"
 
 namespace troupe::detail {
 

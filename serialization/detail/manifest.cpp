@@ -1,4 +1,4 @@
-#include "troupe/serialization/detail/manifest.hpp"
+#include "serialization/detail/manifest.hpp"
 
 #include <fmt/format.h>
 #include <isa-l/crc.h>

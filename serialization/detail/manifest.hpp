@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/core/ids.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/file.hpp"
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "core/transaction.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe::detail {
 

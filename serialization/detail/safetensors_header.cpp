@@ -1,4 +1,4 @@
-#include "troupe/serialization/detail/safetensors_header.hpp"
+#include "serialization/detail/safetensors_header.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/core/check.hpp"
+#include "core/check.hpp"
 
 namespace troupe::detail {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "troupe/serialization/detail/values.hpp"
+#include "serialization/detail/values.hpp"
 
 namespace troupe::detail {
 namespace {

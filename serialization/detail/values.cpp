@@ -1,4 +1,4 @@
-#include "troupe/serialization/detail/values.hpp"
+#include "serialization/detail/values.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "core/attr.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "serialization/detail/capnp.hpp"
 #include "serialization/schema/value.capnp.h"
-#include "troupe/core/attr.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/serialization/detail/capnp.hpp"
 
 namespace troupe::detail {
 

@@ -1,10 +1,10 @@
-#include "troupe/serialization/detail/words.hpp"
+#include "serialization/detail/words.hpp"
 
 #include <algorithm>
 
-#include "troupe/serialization/detail/graph.hpp"
-#include "troupe/serialization/detail/values.hpp"
-#include "troupe/serialization/strings.hpp"
+#include "serialization/detail/graph.hpp"
+#include "serialization/detail/values.hpp"
+#include "serialization/strings.hpp"
 
 namespace troupe::detail {
 

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/name.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/core/tensor.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/name.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "graph/graph.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe::detail {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/transaction.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/serialization/message.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "troupe/serialization/message.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "troupe/core/status.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/status.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

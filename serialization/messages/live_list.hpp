@@ -1,8 +1,8 @@
 // LiveList (core/transaction.hpp) between processes.
 #pragma once
 
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/transaction.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

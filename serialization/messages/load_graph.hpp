@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/graph.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/status.hpp"
+#include "graph/graph.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/ids.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "graph/compile.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/ids.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/ids.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 // as tensors on the data connection and are left undefined here.
 #pragma once
 
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/transaction.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/transaction.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

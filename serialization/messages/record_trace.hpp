@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/serialization/message.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "troupe/core/transaction.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/transaction.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "troupe/core/ids.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/ids.hpp"
+#include "core/status.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/core/timeline.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/status.hpp"
+#include "core/timeline.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "troupe/core/ids.hpp"
-#include "troupe/serialization/message.hpp"
+#include "core/ids.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/serialization/join.hpp"
-#include "troupe/serialization/message.hpp"
+#include "serialization/join.hpp"
+#include "serialization/message.hpp"
 
 namespace troupe {
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "troupe/actors/runtime/runtime.hpp"
+#include "actors/runtime/runtime.hpp"
 
 namespace troupe::testing {
 

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <future>
 
+#include "actors/client/session.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/tcp_workers.hpp"
-#include "troupe/actors/client/session.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

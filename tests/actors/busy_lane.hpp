@@ -9,8 +9,8 @@
 #include <array>
 #include <string>
 
+#include "core/log.hpp"
 #include "tests/actors/nodes.hpp"
-#include "troupe/core/log.hpp"
 
 namespace troupe::test {
 

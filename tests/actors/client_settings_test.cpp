@@ -6,9 +6,9 @@
 #include <cfloat>
 #include <vector>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/actors/square.hpp"
-#include "troupe/ops/api.hpp"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>

@@ -6,8 +6,8 @@
 #include <caf/actor_system_config.hpp>
 #include <thread>
 
+#include "actors/master/step_table.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/actors/master/step_table.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <thread>
 
+#include "ops/api.hpp"
+#include "ops/data/data.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/data/data.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

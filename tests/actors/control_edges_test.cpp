@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/graph/paper_loop.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "ops/optim/optim.hpp"
 #include "tests/actors/gradient_check.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "ops/api.hpp"
 #include "tests/actors/control_interpreter.hpp"
-#include "troupe/ops/api.hpp"
 
 namespace troupe::test::control {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe::test::control {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 namespace troupe::test::control {
 namespace {

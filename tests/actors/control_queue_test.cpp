@@ -1,8 +1,8 @@
 // Queues in loops: one request in each iteration, in the order of iterations.
 #include <doctest/doctest.h>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -2,9 +2,9 @@
 // shared is made of those that have a part in it.
 #include <doctest/doctest.h>
 
+#include "ops/api.hpp"
+#include "ops/optim/optim.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

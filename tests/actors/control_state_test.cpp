@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "ops/api.hpp"
+#include "ops/optim/optim.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -5,10 +5,10 @@
 #include <deque>
 #include <set>
 
+#include "ops/api.hpp"
+#include "ops/data/data.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/actors/world.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/data/data.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

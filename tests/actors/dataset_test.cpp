@@ -1,10 +1,10 @@
 // Datasets in steps of every kind: which run gets which element.
 #include <doctest/doctest.h>
 
+#include "ops/api/generated.hpp"
+#include "ops/api/math.hpp"
+#include "ops/data/data.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/api/math.hpp"
-#include "troupe/ops/data/data.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

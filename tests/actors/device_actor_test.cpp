@@ -1,4 +1,4 @@
-#include "troupe/actors/worker/device_actor.hpp"
+#include "actors/worker/device_actor.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "devices/cpu/cpu_device.hpp"
 #include "tests/actors/actor_system.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "troupe/actors/client/session.hpp"
-#include "troupe/troupe.hpp"
+#include "actors/client/session.hpp"
+#include "apps/troupe.hpp"
 
 using namespace troupe;
 

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <thread>
 
+#include "ops/api.hpp"
 #include "tests/actors/printed.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

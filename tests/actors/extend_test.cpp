@@ -6,8 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "actors/runtime/runtime.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/actors/runtime/runtime.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

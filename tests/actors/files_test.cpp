@@ -4,9 +4,9 @@
 #include <atomic>
 #include <thread>
 
+#include "serialization/safetensors.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/serialization/temporary.hpp"
-#include "troupe/serialization/safetensors.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

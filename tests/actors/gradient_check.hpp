@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
 
 namespace troupe::test {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "troupe/core/check.hpp"
+#include "core/check.hpp"
 
 namespace troupe::test {
 

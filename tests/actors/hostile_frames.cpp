@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "troupe/actors/net/crc32c.hpp"
-#include "troupe/serialization/parts.hpp"
-#include "troupe/serialization/wire.hpp"
+#include "actors/net/crc32c.hpp"
+#include "serialization/parts.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe::testing {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <functional>
 
+#include "serialization/parts.hpp"
 #include "tests/actors/hostile_job.hpp"
 #include "tests/actors/quiet.hpp"
 #include "tests/net/raw_client.hpp"
-#include "troupe/serialization/parts.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

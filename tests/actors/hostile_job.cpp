@@ -1,11 +1,11 @@
 #include "tests/actors/hostile_job.hpp"
 
+#include "actors/net/crc32c.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/optim/optim.hpp"
+#include "serialization/wire.hpp"
 #include "tests/actors/nodes.hpp"
-#include "troupe/actors/net/crc32c.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/ops/evaluate.hpp"
-#include "troupe/ops/optim/optim.hpp"
-#include "troupe/serialization/wire.hpp"
 
 namespace troupe::testing {
 using namespace troupe::test;

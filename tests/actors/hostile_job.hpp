@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "actors/runtime/worker_process.hpp"
+#include "graph/compile.hpp"
+#include "serialization/messages.hpp"
+#include "serialization/tensor_tag.hpp"
 #include "tests/actors/line.hpp"
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/serialization/messages.hpp"
-#include "troupe/serialization/tensor_tag.hpp"
 
 namespace troupe::testing {
 

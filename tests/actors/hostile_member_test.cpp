@@ -9,11 +9,11 @@
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include "actors/master/master_actor.hpp"
+#include "ops/op.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/quiet.hpp"
 #include "tests/actors/world.hpp"
-#include "troupe/actors/master/master_actor.hpp"
-#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

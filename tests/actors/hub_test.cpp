@@ -4,12 +4,12 @@
 #include <array>
 #include <future>
 
+#include "actors/inline_send.hpp"
+#include "actors/net/memory_transport.hpp"
+#include "actors/runtime/net_hub.hpp"
+#include "serialization/strings.hpp"
+#include "serialization/wire.hpp"
 #include "tests/actors/actor_system.hpp"
-#include "troupe/actors/inline_send.hpp"
-#include "troupe/actors/net/memory_transport.hpp"
-#include "troupe/actors/runtime/net_hub.hpp"
-#include "troupe/serialization/strings.hpp"
-#include "troupe/serialization/wire.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

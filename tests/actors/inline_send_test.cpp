@@ -1,4 +1,4 @@
-#include "troupe/actors/inline_send.hpp"
+#include "actors/inline_send.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "actors/interfaces.hpp"
+#include "ops/api.hpp"
 #include "tests/actors/actor_system.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

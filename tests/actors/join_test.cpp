@@ -6,16 +6,16 @@
 #include <chrono>
 #include <future>
 
+#include "actors/client/session.hpp"
+#include "actors/runtime/registered.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/graph_api.hpp"
+#include "serialization/wire.hpp"
 #include "tests/actors/line.hpp"
 #include "tests/actors/tcp_workers.hpp"
 #include "tests/net/raw_client.hpp"
 #include "tests/serialization/temporary.hpp"
-#include "troupe/actors/client/session.hpp"
-#include "troupe/actors/runtime/registered.hpp"
-#include "troupe/actors/runtime/worker_process.hpp"
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/graph_api.hpp"
-#include "troupe/serialization/wire.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "ops/api.hpp"
 #include "tests/actors/busy_lane.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/actors/square.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -15,10 +15,10 @@
 #include <optional>
 #include <string>
 
-#include "troupe/actors/net/detail/handshake.hpp"
-#include "troupe/actors/net/detail/socket.hpp"
-#include "troupe/actors/net/detail/tls.hpp"
-#include "troupe/actors/net/tx.hpp"
+#include "actors/net/detail/handshake.hpp"
+#include "actors/net/detail/socket.hpp"
+#include "actors/net/detail/tls.hpp"
+#include "actors/net/tx.hpp"
 
 namespace troupe::testing {
 

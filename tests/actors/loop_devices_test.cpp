@@ -1,9 +1,9 @@
 // Loops and their gradients on a device with memory of its own: what they save is there, too.
 #include <doctest/doctest.h>
 
+#include "actors/client/session.hpp"
+#include "apps/troupe.hpp"
 #include "tests/actors/gradient_check.hpp"
-#include "troupe/actors/client/session.hpp"
-#include "troupe/troupe.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "ops/optim/optim.hpp"
 #include "tests/actors/gradient_check.hpp"
 #include "tests/actors/printed.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/api/operators.hpp"
-#include "troupe/ops/api/variable.hpp"
-#include "troupe/ops/graph_api.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/api/variable.hpp"
+#include "ops/graph_api.hpp"
 
 namespace troupe::test {
 

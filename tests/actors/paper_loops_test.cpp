@@ -1,10 +1,10 @@
 // Loops that a client writes in the paper's words, in runs.
 #include <doctest/doctest.h>
 
+#include "ops/api.hpp"
+#include "ops/data/data.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/graph/paper_loop.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/data/data.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

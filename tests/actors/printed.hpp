@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/log.hpp"
 #include "tests/actors/taken_stderr.hpp"
-#include "troupe/core/log.hpp"
 
 namespace troupe::test {
 

@@ -1,8 +1,8 @@
 // The numeric profile: what decides bits beside the program, the same in all processes of a job.
 #include <doctest/doctest.h>
 
+#include "ops/op.hpp"
 #include "tests/actors/hostile_job.hpp"
-#include "troupe/ops/op.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -1,7 +1,7 @@
 // Tests that provoke warnings by the hundred, and check what they say elsewhere.
 #pragma once
 
-#include "troupe/core/log.hpp"
+#include "core/log.hpp"
 
 namespace troupe::test {
 

@@ -10,10 +10,10 @@
 #include <optional>
 #include <set>
 
+#include "core/hash.hpp"
 #include "tests/actors/control_graph.hpp"
 #include "tests/actors/heard.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -2,10 +2,10 @@
 // many steps as a sequence has.
 #include <doctest/doctest.h>
 
+#include "ops/api.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/optim/optim.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/nn/nn.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,8 +1,8 @@
 // Variables in functions that call themselves: each call sees what the ones before it left.
 #include <doctest/doctest.h>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -6,10 +6,10 @@
 #include <set>
 #include <thread>
 
+#include "ops/api.hpp"
 #include "tests/actors/replicas.hpp"
 #include "tests/actors/sessions.hpp"
 #include "tests/net/raw_client.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

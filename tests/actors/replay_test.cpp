@@ -1,11 +1,11 @@
 // A failure that only some schedules have comes back with its seed, event by event.
 #include <doctest/doctest.h>
 
+#include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/api/variable.hpp"
+#include "ops/graph_api.hpp"
 #include "tests/actors/world.hpp"
-#include "troupe/ops/api/constant.hpp"
-#include "troupe/ops/api/generated.hpp"
-#include "troupe/ops/api/variable.hpp"
-#include "troupe/ops/graph_api.hpp"
 
 using namespace troupe;
 using troupe::test::Client;

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "troupe/ops/api.hpp"
+#include "ops/api.hpp"
 
 namespace troupe::test {
 

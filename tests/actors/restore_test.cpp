@@ -1,8 +1,8 @@
 // Putting values of a checkpoint back, before the first run.
 #include <doctest/doctest.h>
 
+#include "actors/client/shipped_graph.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/actors/client/shipped_graph.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

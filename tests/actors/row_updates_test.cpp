@@ -1,8 +1,8 @@
 // Writes of some rows of a variable, also in loops.
 #include <doctest/doctest.h>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
+#include "ops/api/math.hpp"
+#include "serialization/safetensors.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api/math.hpp"
-#include "troupe/serialization/safetensors.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

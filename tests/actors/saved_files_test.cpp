@@ -1,9 +1,9 @@
 // The machine that saves files, over a file system that fails and crashes.
 #include <doctest/doctest.h>
 
+#include "actors/resources/files.hpp"
+#include "serialization/safetensors.hpp"
 #include "tests/serialization/faulty_files.hpp"
-#include "troupe/actors/resources/files.hpp"
-#include "troupe/serialization/safetensors.hpp"
 
 using namespace troupe;
 using troupe::testing::FaultyFiles;

@@ -1,9 +1,9 @@
 // scan, map, fold and TensorArray: what they compute, and their gradients.
 #include <doctest/doctest.h>
 
+#include "core/list.hpp"
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/core/list.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -4,10 +4,10 @@
 #include <memory>
 #include <set>
 
+#include "core/log.hpp"
+#include "ops/optim/optim.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/world.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,13 +1,13 @@
 // A session's graph at the master and its copies at the workers grow by what is new.
-#include "troupe/actors/master/session_graphs.hpp"
+#include "actors/master/session_graphs.hpp"
 
 #include <doctest/doctest.h>
 
-#include "troupe/actors/worker/load_step.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/graph/node_hash.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/graph_api.hpp"
+#include "actors/worker/load_step.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "graph/node_hash.hpp"
+#include "ops/api.hpp"
+#include "ops/graph_api.hpp"
 
 using namespace troupe;
 

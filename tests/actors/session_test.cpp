@@ -1,11 +1,11 @@
-#include "troupe/actors/client/session.hpp"
+#include "actors/client/session.hpp"
 
 #include <doctest/doctest.h>
 
 #include <thread>
 
+#include "ops/optim/optim.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "actors/client/session.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/tcp_workers.hpp"
-#include "troupe/actors/client/session.hpp"
 
 namespace troupe::test {
 

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <future>
 
+#include "actors/runtime/registered.hpp"
 #include "tests/actors/hostile_job.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/actors/runtime/registered.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -1,6 +1,6 @@
 // An actor of the runtime that ends by itself takes its process along. The cases marked skip() are
 // that process: other cases run this program again for them.
-#include "troupe/actors/spawn.hpp"
+#include "actors/spawn.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -13,9 +13,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "actors/interfaces.hpp"
 #include "tests/actors/actor_system.hpp"
 #include "tests/actors/world.hpp"
-#include "troupe/actors/interfaces.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

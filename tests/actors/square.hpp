@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/ops/api.hpp"
+#include "ops/api.hpp"
 
 namespace troupe::test {
 

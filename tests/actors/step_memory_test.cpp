@@ -1,8 +1,8 @@
 // Steps that want more memory than they may hold, in sessions.
 #include <doctest/doctest.h>
 
+#include "ops/api.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

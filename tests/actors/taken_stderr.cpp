@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "troupe/core/check.hpp"
+#include "core/check.hpp"
 
 // There where a sanitizer is.
 extern "C" void __sanitizer_set_report_fd(void*) __attribute__((weak));

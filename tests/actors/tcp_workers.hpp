@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "troupe/actors/cluster.hpp"
-#include "troupe/actors/runtime/worker_process.hpp"
+#include "actors/cluster.hpp"
+#include "actors/runtime/worker_process.hpp"
 
 namespace troupe::test {
 

@@ -2,11 +2,11 @@
 // types.
 #include <doctest/doctest.h>
 
+#include "actors/resources/update_rules.hpp"
+#include "core/log.hpp"
+#include "devices/cpu/cpu_device.hpp"
 #include "tests/actors/hostile_job.hpp"
 #include "tests/actors/sessions.hpp"
-#include "troupe/actors/resources/update_rules.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -11,14 +11,14 @@
 #include <caf/send.hpp>
 #include <cstdlib>
 
-#include "troupe/actors/master/master_actor.hpp"
-#include "troupe/actors/processes/membership.hpp"
-#include "troupe/actors/processes/mesh.hpp"
-#include "troupe/actors/runtime/compiler_actor.hpp"
-#include "troupe/actors/runtime/net_hub.hpp"
-#include "troupe/actors/worker/worker_actor.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/serialization/wire.hpp"
+#include "actors/master/master_actor.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/processes/mesh.hpp"
+#include "actors/runtime/compiler_actor.hpp"
+#include "actors/runtime/net_hub.hpp"
+#include "actors/worker/worker_actor.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe::test {
 

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/interfaces.hpp"
-#include "troupe/actors/net/memory_transport.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/graph/builder.hpp"
-#include "troupe/ops/op.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/net/memory_transport.hpp"
+#include "core/hash.hpp"
+#include "core/status.hpp"
+#include "graph/builder.hpp"
+#include "ops/op.hpp"
 
 namespace troupe::test {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "troupe/troupe.hpp"
+#include "apps/troupe.hpp"
 
 using namespace troupe;
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "apps/bench/rows.hpp"
 #include "tests/apps/command.hpp"
-#include "troupe/apps/bench/rows.hpp"
 
 using namespace troupe;
 using nlohmann::json;

@@ -1,9 +1,9 @@
-#include "troupe/apps/checkpoints.hpp"
+#include "apps/checkpoints.hpp"
 
 #include <doctest/doctest.h>
 
+#include "core/log.hpp"
 #include "tests/serialization/faulty_files.hpp"
-#include "troupe/core/log.hpp"
 
 using namespace troupe;
 using troupe::testing::FaultyFiles;

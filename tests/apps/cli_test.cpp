@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "apps/commands/command_line.hpp"
 #include "tests/apps/command.hpp"
-#include "troupe/apps/commands/command_line.hpp"
 
 TEST_CASE("a command line that means nothing is a usage error") {
   for (const char* arguments : {"",

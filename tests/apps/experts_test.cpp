@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "troupe/apps/experts.hpp"
+#include "apps/experts.hpp"
 
 using namespace troupe;
 

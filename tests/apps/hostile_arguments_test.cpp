@@ -2,11 +2,11 @@
 // answered with what was expected instead.
 #include <doctest/doctest.h>
 
+#include "actors/cluster.hpp"
+#include "actors/net/transport.hpp"
+#include "actors/runtime/worker_process.hpp"
 #include "tests/apps/command.hpp"
 #include "tests/serialization/temporary.hpp"
-#include "troupe/actors/cluster.hpp"
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/actors/runtime/worker_process.hpp"
 
 using namespace troupe;
 using testing::TemporaryDir;

@@ -2,12 +2,12 @@
 // and then works for a genuine master.
 #include <doctest/doctest.h>
 
+#include "serialization/wire.hpp"
 #include "tests/actors/hostile_frames.hpp"
 #include "tests/actors/tcp_workers.hpp"
 #include "tests/apps/running_command.hpp"
 #include "tests/net/raw_client.hpp"
 #include "tests/serialization/temporary.hpp"
-#include "troupe/serialization/wire.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "troupe/actors/burst/step_state.hpp"
-#include "troupe/apps/bench/message_count.hpp"
-#include "troupe/troupe.hpp"
+#include "actors/burst/step_state.hpp"
+#include "apps/bench/message_count.hpp"
+#include "apps/troupe.hpp"
 
 using namespace troupe;
 

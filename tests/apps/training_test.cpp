@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "troupe/troupe.hpp"
+#include "apps/troupe.hpp"
 
 using namespace troupe;
 

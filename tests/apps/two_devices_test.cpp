@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "troupe/apps/models.hpp"
+#include "apps/models.hpp"
 
 using namespace troupe;
 

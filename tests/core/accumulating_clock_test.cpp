@@ -1,8 +1,8 @@
-#include "troupe/core/accumulating_clock.hpp"
+#include "core/accumulating_clock.hpp"
 
 #include <doctest/doctest.h>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "troupe/core/buffer.hpp"
+#include "core/buffer.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "troupe/core/byte_count.hpp"
+#include "core/byte_count.hpp"
 
 #include <doctest/doctest.h>
 

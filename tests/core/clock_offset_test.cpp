@@ -1,4 +1,4 @@
-#include "troupe/core/clock_offset.hpp"
+#include "core/clock_offset.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "troupe/core/dtype.hpp"
+#include "core/dtype.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 

@@ -1,11 +1,11 @@
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 #include <doctest/doctest.h>
 
 #include <bit>
 #include <set>
 
-#include "troupe/core/ids.hpp"
+#include "core/ids.hpp"
 
 using namespace troupe;
 

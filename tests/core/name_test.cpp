@@ -1,10 +1,10 @@
-#include "troupe/core/name.hpp"
+#include "core/name.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 

@@ -1,10 +1,10 @@
-#include "troupe/core/shape.hpp"
+#include "core/shape.hpp"
 
 #include <doctest/doctest.h>
 
 #include <optional>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 

@@ -1,9 +1,9 @@
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 #include <doctest/doctest.h>
 
-#include "troupe/core/function_ref.hpp"
-#include "troupe/core/log.hpp"
+#include "core/function_ref.hpp"
+#include "core/log.hpp"
 
 using namespace troupe;
 

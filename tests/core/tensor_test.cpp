@@ -1,11 +1,11 @@
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "troupe/core/attr.hpp"
+#include "core/attr.hpp"
 
 using namespace troupe;
 

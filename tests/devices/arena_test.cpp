@@ -1,4 +1,4 @@
-#include "troupe/devices/arena.hpp"
+#include "devices/arena.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 using namespace troupe;
 

@@ -6,9 +6,9 @@
 #include <future>
 #include <vector>
 
-#include "troupe/core/tensor.hpp"
-#include "troupe/devices/arena.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
+#include "core/tensor.hpp"
+#include "devices/arena.hpp"
+#include "devices/cpu/cpu_device.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "troupe/devices/chunks.hpp"
+#include "devices/chunks.hpp"
 
 #include <doctest/doctest.h>
 

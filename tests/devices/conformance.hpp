@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/devices/device.hpp"
-#include "troupe/devices/fake/fake_device.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "devices/device.hpp"
+#include "devices/fake/fake_device.hpp"
 
 namespace troupe::conformance {
 

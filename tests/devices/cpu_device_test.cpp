@@ -1,4 +1,4 @@
-#include "troupe/devices/cpu/cpu_device.hpp"
+#include "devices/cpu/cpu_device.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "troupe/devices/fake/fake_device.hpp"
+#include "devices/fake/fake_device.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "troupe/devices/lent_thread.hpp"
+#include "devices/lent_thread.hpp"
 
 #include <doctest/doctest.h>
 

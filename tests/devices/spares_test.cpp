@@ -1,8 +1,8 @@
-#include "troupe/devices/spares.hpp"
+#include "devices/spares.hpp"
 
 #include <doctest/doctest.h>
 
-#include "troupe/devices/arena.hpp"
+#include "devices/arena.hpp"
 
 using namespace troupe;
 

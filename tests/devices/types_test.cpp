@@ -1,8 +1,8 @@
 // The table of device types.
 #include <doctest/doctest.h>
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/devices/types.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "devices/types.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 #include <doctest/doctest.h>
 

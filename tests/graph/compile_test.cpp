@@ -1,8 +1,8 @@
 // Feeds, fetches, pruning and the form of plans.
 #include <doctest/doctest.h>
 
+#include "graph/make_plan.hpp"
 #include "tests/graph/toy.hpp"
-#include "troupe/graph/make_plan.hpp"
 
 using namespace troupe;
 using namespace troupe::toy;

@@ -1,13 +1,13 @@
 // Variables in loops become values: what the loop begins with, carries, and is followed by.
-#include "troupe/graph/control/state.hpp"
+#include "graph/control/state.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 
+#include "graph/control/body.hpp"
 #include "tests/graph/sample_ops.hpp"
-#include "troupe/graph/control/body.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "troupe/graph/detail/equal_nodes.hpp"
+#include "graph/detail/equal_nodes.hpp"
 
 #include <doctest/doctest.h>
 

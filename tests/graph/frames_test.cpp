@@ -1,14 +1,14 @@
 // Loops and branches of a lowered step: what is in a frame, and what goes to which device.
-#include "troupe/graph/control/frames.hpp"
+#include "graph/control/frames.hpp"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 
+#include "graph/compile.hpp"
+#include "graph/control/body.hpp"
+#include "graph/control/lower.hpp"
 #include "tests/graph/sample_ops.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/lower.hpp"
 
 using namespace troupe;
 

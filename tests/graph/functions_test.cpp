@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <random>
 
+#include "graph/control/body.hpp"
+#include "graph/control/lower.hpp"
+#include "graph/control/recursion.hpp"
+#include "graph/import.hpp"
+#include "graph/print.hpp"
 #include "tests/graph/sample_ops.hpp"
 #include "tests/graph/toy.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/lower.hpp"
-#include "troupe/graph/control/recursion.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/graph/print.hpp"
 
 using namespace troupe;
 

@@ -1,12 +1,12 @@
-#include "troupe/graph/gradients.hpp"
+#include "graph/gradients.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <map>
 
+#include "core/hash.hpp"
 #include "tests/graph/sample_ops.hpp"
-#include "troupe/core/hash.hpp"
 
 namespace troupe {
 namespace {

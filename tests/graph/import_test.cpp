@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/hash.hpp"
+#include "graph/compile.hpp"
+#include "graph/import.hpp"
 #include "tests/graph/sample_ops.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/import.hpp"
 
 namespace troupe {
 namespace {

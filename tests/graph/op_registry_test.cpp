@@ -1,4 +1,4 @@
-#include "troupe/graph/op_registry.hpp"
+#include "graph/op_registry.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/graph/builder.hpp"
+#include "graph/builder.hpp"
 
 namespace troupe::test {
 

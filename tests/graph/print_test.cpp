@@ -1,4 +1,4 @@
-#include "troupe/graph/print.hpp"
+#include "graph/print.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,18 +1,18 @@
 // Loops of a client's own: which become a While, and what else is refused.
-#include "troupe/graph/control/raise.hpp"
+#include "graph/control/raise.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 
+#include "graph/control/body.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/gradients.hpp"
+#include "graph/import.hpp"
+#include "graph/print.hpp"
 #include "tests/graph/paper_loop.hpp"
 #include "tests/graph/sample_ops.hpp"
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/graph/print.hpp"
 
 namespace troupe::test::raising {
 namespace {

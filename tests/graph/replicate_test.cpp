@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "graph/replicate.hpp"
 #include "tests/graph/toy.hpp"
-#include "troupe/graph/replicate.hpp"
 
 using namespace troupe;
 using namespace troupe::toy;

@@ -1,11 +1,11 @@
 // A small registry for tests of graph/: enough ops to build, differentiate and break graphs.
 #pragma once
 
-#include "troupe/graph/builder.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/graph/op_registry.hpp"
-#include "troupe/graph/shape_inference.hpp"
+#include "graph/builder.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/gradients.hpp"
+#include "graph/op_registry.hpp"
+#include "graph/shape_inference.hpp"
 
 namespace troupe::sample {
 

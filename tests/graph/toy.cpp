@@ -6,7 +6,7 @@
 #include <functional>
 #include <set>
 
-#include "troupe/graph/control/ops.hpp"
+#include "graph/control/ops.hpp"
 
 namespace troupe::toy {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/graph/compile.hpp"
+#include "core/hash.hpp"
+#include "graph/compile.hpp"
 
 namespace troupe::toy {
 

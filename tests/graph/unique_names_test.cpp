@@ -1,11 +1,11 @@
-#include "troupe/graph/unique_names.hpp"
+#include "graph/unique_names.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
+#include "core/hash.hpp"
 #include "tests/graph/allocated.hpp"
-#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 

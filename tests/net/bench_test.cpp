@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "troupe/apps/bench/channel_bench.hpp"
+#include "apps/bench/channel_bench.hpp"
 
 using namespace troupe;
 

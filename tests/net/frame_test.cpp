@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "actors/net/crc32c.hpp"
 #include "tests/net/streams.hpp"
-#include "troupe/actors/net/crc32c.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -4,8 +4,8 @@
 #include <limits>
 #include <map>
 
-#include "troupe/actors/net/detail/handshake.hpp"
-#include "troupe/core/hash.hpp"
+#include "actors/net/detail/handshake.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

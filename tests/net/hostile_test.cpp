@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "actors/net/crc32c.hpp"
+#include "actors/net/tcp.hpp"
 #include "tests/net/peers.hpp"
 #include "tests/net/raw_client.hpp"
-#include "troupe/actors/net/crc32c.hpp"
-#include "troupe/actors/net/tcp.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "actors/net/memory_transport.hpp"
 #include "tests/net/peers.hpp"
-#include "troupe/actors/net/memory_transport.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

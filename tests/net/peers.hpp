@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "actors/net/pool.hpp"
+#include "actors/net/transport.hpp"
 #include "tests/net/streams.hpp"
-#include "troupe/actors/net/pool.hpp"
-#include "troupe/actors/net/transport.hpp"
 
 namespace troupe::testing {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "troupe/actors/net/pool.hpp"
+#include "actors/net/pool.hpp"
 
 using namespace troupe;
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
+#include "actors/net/detail/handshake.hpp"
+#include "actors/net/frame.hpp"
 #include "tests/net/streams.hpp"
 #include "tests/resident.hpp"
-#include "troupe/actors/net/detail/handshake.hpp"
-#include "troupe/actors/net/frame.hpp"
 
 namespace troupe::testing {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/net/rx.hpp"
-#include "troupe/actors/net/tx.hpp"
-#include "troupe/core/hash.hpp"
+#include "actors/net/rx.hpp"
+#include "actors/net/tx.hpp"
+#include "core/hash.hpp"
 
 namespace troupe::testing {
 

@@ -13,10 +13,10 @@
 #include <optional>
 #include <thread>
 
+#include "actors/net/detail/socket.hpp"
+#include "actors/net/tcp.hpp"
 #include "tests/net/peers.hpp"
 #include "tests/net/raw_client.hpp"
-#include "troupe/actors/net/detail/socket.hpp"
-#include "troupe/actors/net/tcp.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -5,11 +5,11 @@
 #include <map>
 #include <numeric>
 
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/digits.hpp"
+#include "ops/data/pipeline.hpp"
 #include "tests/ops/data_files.hpp"
 #include "tests/ops/gzip.hpp"
-#include "troupe/ops/data/byte_stream.hpp"
-#include "troupe/ops/data/digits.hpp"
-#include "troupe/ops/data/pipeline.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -8,12 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/data/dataset.hpp"
-#include "troupe/ops/evaluate.hpp"
+#include "core/hash.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "graph/passes/pass.hpp"
+#include "ops/api.hpp"
+#include "ops/data/dataset.hpp"
+#include "ops/evaluate.hpp"
 
 namespace troupe::test {
 

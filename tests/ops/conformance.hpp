@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/attr.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/core/tensor.hpp"
+#include "core/attr.hpp"
+#include "core/hash.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe::test {
 

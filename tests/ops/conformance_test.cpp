@@ -17,11 +17,11 @@
 #include <map>
 #include <set>
 
+#include "devices/cpu/cpu_device.hpp"
+#include "devices/fake/fake_device.hpp"
+#include "graph/gradients.hpp"
+#include "ops/evaluate.hpp"
 #include "tests/ops/nn_kernels.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/devices/fake/fake_device.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/ops/evaluate.hpp"
 
 namespace troupe::test {
 namespace {

@@ -3,10 +3,10 @@
 // tried are long.
 #include <doctest/doctest.h>
 
+#include "graph/compile.hpp"
+#include "graph/gradients.hpp"
+#include "ops/api.hpp"
 #include "tests/graph/allocated.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/ops/api.hpp"
 
 using namespace troupe;
 

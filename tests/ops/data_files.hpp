@@ -8,9 +8,9 @@
 #include <fstream>
 #include <string>
 
-#include "troupe/ops/data/data.hpp"
-#include "troupe/ops/data/dataset.hpp"
-#include "troupe/ops/graph_api.hpp"
+#include "ops/data/data.hpp"
+#include "ops/data/dataset.hpp"
+#include "ops/graph_api.hpp"
 
 namespace troupe::test {
 

@@ -3,12 +3,12 @@
 #include <array>
 #include <cmath>
 
+#include "core/hash.hpp"
+#include "ops/data/digits.hpp"
+#include "ops/data/shapes.hpp"
+#include "ops/data/tales.hpp"
 #include "tests/ops/data_files.hpp"
 #include "tests/ops/gzip.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/ops/data/digits.hpp"
-#include "troupe/ops/data/shapes.hpp"
-#include "troupe/ops/data/tales.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/hash.hpp"
+#include "ops/api.hpp"
+#include "ops/data/stage_kind.hpp"
 #include "tests/ops/data_files.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

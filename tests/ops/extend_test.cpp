@@ -1,8 +1,8 @@
 // What a program adds to the table beside ops.
 #include <doctest/doctest.h>
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "graph/gradients.hpp"
 #include "tests/ops/conformance.hpp"
 #include "tests/ops/nn_kernels.hpp"
-#include "troupe/graph/gradients.hpp"
 
 namespace troupe::test {
 namespace {

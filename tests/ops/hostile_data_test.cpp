@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "ops/data/dataset.hpp"
 #include "tests/ops/gzip.hpp"
-#include "troupe/ops/data/dataset.hpp"
 
 using namespace troupe;
 

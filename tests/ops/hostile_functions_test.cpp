@@ -2,11 +2,11 @@
 // refused. Nothing crashes, hangs, or takes much memory.
 #include <doctest/doctest.h>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/ops/api.hpp"
+#include "core/hash.hpp"
+#include "graph/compile.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/import.hpp"
+#include "ops/api.hpp"
 
 namespace troupe {
 namespace {

@@ -5,9 +5,9 @@
 #include <array>
 #include <limits>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/ops/op.hpp"
+#include "core/hash.hpp"
+#include "graph/compile.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 namespace {

@@ -4,11 +4,11 @@
 #include <limits>
 #include <optional>
 
+#include "graph/gradients.hpp"
+#include "graph/import.hpp"
+#include "ops/api.hpp"
+#include "ops/graph_api.hpp"
 #include "tests/ops/api_interpreter.hpp"
-#include "troupe/graph/gradients.hpp"
-#include "troupe/graph/import.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/graph_api.hpp"
 
 using namespace troupe;
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "core/list.hpp"
 #include "tests/ops/api_interpreter.hpp"
 #include "tests/ops/conformance.hpp"
-#include "troupe/core/list.hpp"
 
 namespace troupe::test {
 namespace {

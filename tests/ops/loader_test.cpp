@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "ops/isa.hpp"
 #include "tests/ops/nn_kernels.hpp"
 #include "tests/paths.hpp"
-#include "troupe/ops/isa.hpp"
 
 namespace troupe {
 namespace {

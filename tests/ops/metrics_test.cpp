@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "core/hash.hpp"
 #include "tests/ops/api_interpreter.hpp"
-#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 using troupe::test::Interpreter;

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/ops/evaluate.hpp"
-#include "troupe/ops/op.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/op.hpp"
 
 namespace troupe::test {
 

@@ -1,6 +1,6 @@
 // What a convolution node keeps between steps, and the benchmark of single kernels.
+#include "apps/bench/kernel_bench.hpp"
 #include "tests/ops/nn_kernels.hpp"
-#include "troupe/apps/bench/kernel_bench.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

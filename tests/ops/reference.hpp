@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
+#include "core/hash.hpp"
 #include "tests/ops/api_interpreter.hpp"
-#include "troupe/core/hash.hpp"
 
 namespace troupe::test {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "troupe/graph/gradients.hpp"
+#include "graph/gradients.hpp"
 #include "tests/ops/api_interpreter.hpp"
 #include "tests/ops/conformance.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include "ops/nn/nn.hpp"
+#include "ops/optim/optim.hpp"
 #include "tests/ops/reference.hpp"
-#include "troupe/ops/nn/nn.hpp"
-#include "troupe/ops/optim/optim.hpp"
 
 namespace troupe::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "troupe/actors/processes/children.hpp"
+#include "actors/processes/children.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

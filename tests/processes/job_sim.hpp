@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/processes/membership.hpp"
-#include "troupe/actors/processes/mesh.hpp"
-#include "troupe/core/hash.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/processes/mesh.hpp"
+#include "core/hash.hpp"
 
 namespace troupe::testing {
 

@@ -1,5 +1,5 @@
 // What the master makes of workers that join, answer, break off and are lost.
-#include "troupe/actors/processes/membership.hpp"
+#include "actors/processes/membership.hpp"
 
 #include <doctest/doctest.h>
 

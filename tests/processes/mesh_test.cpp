@@ -1,5 +1,5 @@
 // What a worker makes of its master, of the other workers, and of those who claim to be one.
-#include "troupe/actors/processes/mesh.hpp"
+#include "actors/processes/mesh.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/core/status.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "troupe/ops/api.hpp"
-#include "troupe/ops/compile_host.hpp"
+#include "ops/api.hpp"
+#include "ops/compile_host.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
-#include "troupe/actors/master/coordinator.hpp"
+#include "actors/master/coordinator.hpp"
 
 #include <doctest/doctest.h>
 
-#include "troupe/actors/master/run_numbers.hpp"
+#include "actors/master/run_numbers.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "troupe/actors/master/dataset_places.hpp"
+#include "actors/master/dataset_places.hpp"
 
 #include <doctest/doctest.h>
 

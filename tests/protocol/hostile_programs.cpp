@@ -3,10 +3,10 @@
 #include <limits>
 #include <optional>
 
+#include "graph/control/ops.hpp"
+#include "ops/api.hpp"
+#include "serialization/wire.hpp"
 #include "tests/graph/paper_loop.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/ops/api.hpp"
-#include "troupe/serialization/wire.hpp"
 
 namespace troupe::test {
 namespace {

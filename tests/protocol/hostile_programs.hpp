@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/core/status.hpp"
-#include "troupe/graph/graph.hpp"
+#include "core/hash.hpp"
+#include "core/status.hpp"
+#include "graph/graph.hpp"
 
 namespace troupe::test {
 

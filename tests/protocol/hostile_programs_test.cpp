@@ -11,10 +11,10 @@
 #include <optional>
 #include <set>
 
+#include "graph/compile.hpp"
+#include "ops/op.hpp"
 #include "tests/protocol/hostile_programs.hpp"
 #include "tests/resident.hpp"
-#include "troupe/graph/compile.hpp"
-#include "troupe/ops/op.hpp"
 
 namespace troupe::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/ops/api.hpp"
+#include "ops/api.hpp"
 
 namespace troupe::test::loops {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <random>
 
+#include "actors/resources/variable_store.hpp"
+#include "actors/worker/partition_runs.hpp"
 #include "tests/protocol/step_fixture.hpp"
-#include "troupe/actors/resources/variable_store.hpp"
-#include "troupe/actors/worker/partition_runs.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/resources/queue_state.hpp"
+#include "actors/resources/queue_state.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "troupe/actors/resources/read_ahead.hpp"
+#include "actors/resources/read_ahead.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 #include <vector>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 

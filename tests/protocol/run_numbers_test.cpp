@@ -1,10 +1,10 @@
-#include "troupe/actors/master/run_numbers.hpp"
+#include "actors/master/run_numbers.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/worker/shard.hpp"
+#include "actors/worker/shard.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <tuple>
 
-#include "troupe/devices/cpu/cpu_device.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "devices/cpu/cpu_device.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe::test::loops {
 namespace {

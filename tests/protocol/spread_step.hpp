@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "actors/burst/step_state.hpp"
+#include "core/hash.hpp"
+#include "ops/compile_host.hpp"
 #include "tests/protocol/loop_examples.hpp"
-#include "troupe/actors/burst/step_state.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/ops/compile_host.hpp"
 
 namespace troupe::test::loops {
 

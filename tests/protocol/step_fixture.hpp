@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/burst/step_state.hpp"
-#include "troupe/apps/bench/plan_draft.hpp"
-#include "troupe/devices/cpu/cpu_device.hpp"
+#include "actors/burst/step_state.hpp"
+#include "apps/bench/plan_draft.hpp"
+#include "devices/cpu/cpu_device.hpp"
 
 namespace troupe {
 

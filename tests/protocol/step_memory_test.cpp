@@ -1,8 +1,8 @@
 // What a step may hold, and who holds it when that is too little.
-#include "troupe/actors/burst/step_memory.hpp"
+#include "actors/burst/step_memory.hpp"
 
+#include "core/list.hpp"
 #include "tests/protocol/step_fixture.hpp"
-#include "troupe/core/list.hpp"
 
 using namespace troupe;
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "apps/bench/executor_bench.hpp"
+#include "apps/bench/graph_gen.hpp"
+#include "apps/bench/loop_bench.hpp"
 #include "tests/protocol/step_fixture.hpp"
-#include "troupe/apps/bench/executor_bench.hpp"
-#include "troupe/apps/bench/graph_gen.hpp"
-#include "troupe/apps/bench/loop_bench.hpp"
 
 using namespace troupe;
 

@@ -1,7 +1,7 @@
 #include <random>
 
+#include "core/hash.hpp"
 #include "tests/protocol/step_fixture.hpp"
-#include "troupe/core/hash.hpp"
 
 using namespace troupe;
 

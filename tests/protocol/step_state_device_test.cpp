@@ -5,10 +5,10 @@
 #include <mutex>
 #include <random>
 
+#include "core/hash.hpp"
+#include "core/list.hpp"
+#include "devices/fake/fake_device.hpp"
 #include "tests/protocol/step_fixture.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/core/list.hpp"
-#include "troupe/devices/fake/fake_device.hpp"
 
 using namespace troupe;
 

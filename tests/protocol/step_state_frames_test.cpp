@@ -1,8 +1,8 @@
 // Loops and Merges whose inputs come late, and loops that end in the middle.
 #include <doctest/doctest.h>
 
+#include "core/list.hpp"
 #include "tests/protocol/step_fixture.hpp"
-#include "troupe/core/list.hpp"
 
 using namespace troupe;
 

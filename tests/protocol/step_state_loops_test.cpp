@@ -2,9 +2,9 @@
 #include <set>
 #include <thread>
 
+#include "core/hash.hpp"
+#include "core/list.hpp"
 #include "tests/protocol/step_fixture.hpp"
-#include "troupe/core/hash.hpp"
-#include "troupe/core/list.hpp"
 
 using namespace troupe;
 

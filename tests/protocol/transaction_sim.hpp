@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/master/coordinator.hpp"
-#include "troupe/actors/master/run_numbers.hpp"
-#include "troupe/actors/resources/queue_state.hpp"
-#include "troupe/actors/resources/variable_store.hpp"
-#include "troupe/actors/worker/shard.hpp"
-#include "troupe/core/hash.hpp"
+#include "actors/master/coordinator.hpp"
+#include "actors/master/run_numbers.hpp"
+#include "actors/resources/queue_state.hpp"
+#include "actors/resources/variable_store.hpp"
+#include "actors/worker/shard.hpp"
+#include "core/hash.hpp"
 
 namespace troupe::sim {
 

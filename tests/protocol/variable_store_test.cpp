@@ -1,4 +1,4 @@
-#include "troupe/actors/resources/variable_store.hpp"
+#include "actors/resources/variable_store.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "troupe/actors/wake_up.hpp"
+#include "actors/wake_up.hpp"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

@@ -1,14 +1,14 @@
-#include "troupe/serialization/checkpoint.hpp"
+#include "serialization/checkpoint.hpp"
 
 #include <doctest/doctest.h>
 
 #include <random>
 
+#include "core/log.hpp"
+#include "serialization/detail/manifest.hpp"
 #include "tests/serialization/faulty_files.hpp"
 #include "tests/serialization/random_values.hpp"
 #include "tests/serialization/temporary.hpp"
-#include "troupe/core/log.hpp"
-#include "troupe/serialization/detail/manifest.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

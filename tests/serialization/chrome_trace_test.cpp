@@ -1,4 +1,4 @@
-#include "troupe/serialization/chrome_trace.hpp"
+#include "serialization/chrome_trace.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 using nlohmann::json;

@@ -1,4 +1,4 @@
-#include "troupe/serialization/digest.hpp"
+#include "serialization/digest.hpp"
 
 #include <doctest/doctest.h>
 

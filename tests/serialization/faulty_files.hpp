@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/serialization/file.hpp"
+#include "core/hash.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe::testing {
 

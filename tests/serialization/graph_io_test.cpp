@@ -1,4 +1,4 @@
-#include "troupe/serialization/graph_io.hpp"
+#include "serialization/graph_io.hpp"
 
 #include <doctest/doctest.h>
 

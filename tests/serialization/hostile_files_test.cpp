@@ -6,11 +6,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "serialization/checkpoint.hpp"
+#include "serialization/detail/manifest.hpp"
+#include "serialization/graph_io.hpp"
+#include "serialization/safetensors.hpp"
 #include "tests/serialization/temporary.hpp"
-#include "troupe/serialization/checkpoint.hpp"
-#include "troupe/serialization/detail/manifest.hpp"
-#include "troupe/serialization/graph_io.hpp"
-#include "troupe/serialization/safetensors.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

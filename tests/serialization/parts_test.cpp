@@ -1,8 +1,8 @@
-#include "troupe/serialization/parts.hpp"
+#include "serialization/parts.hpp"
 
 #include <doctest/doctest.h>
 
-#include "troupe/core/hash.hpp"
+#include "core/hash.hpp"
 
 using namespace troupe;
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <tuple>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/serialization/join.hpp"
-#include "troupe/serialization/messages.hpp"
-#include "troupe/serialization/tensor_tag.hpp"
+#include "core/hash.hpp"
+#include "serialization/join.hpp"
+#include "serialization/messages.hpp"
+#include "serialization/tensor_tag.hpp"
 
 namespace troupe::testing {
 

@@ -1,4 +1,4 @@
-#include "troupe/serialization/safetensors.hpp"
+#include "serialization/safetensors.hpp"
 
 #include <doctest/doctest.h>
 

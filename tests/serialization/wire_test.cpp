@@ -1,4 +1,4 @@
-#include "troupe/serialization/wire.hpp"
+#include "serialization/wire.hpp"
 
 #include <doctest/doctest.h>
 

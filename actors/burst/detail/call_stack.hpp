@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/devices/kernel.hpp"
+#include "devices/kernel.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/burst/detail/frame_check.hpp"
+#include "actors/burst/detail/frame_check.hpp"
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 // Are the frames of a plan what PlanFrame says?
 #pragma once
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/plan.hpp"
+#include "core/status.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe::detail {
 

@@ -1,11 +1,11 @@
-#include "troupe/actors/burst/detail/plan_check.hpp"
+#include "actors/burst/detail/plan_check.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "troupe/actors/burst/detail/frame_check.hpp"
-#include "troupe/actors/burst/loaded_plan.hpp"
+#include "actors/burst/detail/frame_check.hpp"
+#include "actors/burst/loaded_plan.hpp"
 
 namespace troupe::detail {
 namespace {

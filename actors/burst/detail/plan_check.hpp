@@ -1,8 +1,8 @@
 // Is a plan one that can be run without looking at it again? Plans may come from another process.
 #pragma once
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/plan.hpp"
+#include "core/status.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe::detail {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/burst/detail/call_stack.hpp"
-#include "troupe/actors/burst/step_state.hpp"
+#include "actors/burst/detail/call_stack.hpp"
+#include "actors/burst/step_state.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/net/detail/connection.hpp"
+#include "actors/net/detail/connection.hpp"
 
 #include <sys/epoll.h>
 

@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/actors/net/detail/io_shard.hpp"
-#include "troupe/actors/net/detail/socket.hpp"
-#include "troupe/actors/net/detail/tls.hpp"
-#include "troupe/actors/net/rx.hpp"
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/actors/net/tx.hpp"
+#include "actors/net/detail/io_shard.hpp"
+#include "actors/net/detail/socket.hpp"
+#include "actors/net/detail/tls.hpp"
+#include "actors/net/rx.hpp"
+#include "actors/net/transport.hpp"
+#include "actors/net/tx.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/net/detail/handshake.hpp"
+#include "actors/net/detail/handshake.hpp"
 
 #include <fmt/format.h>
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/net/frame.hpp"
-#include "troupe/actors/net/transport.hpp"
+#include "actors/net/frame.hpp"
+#include "actors/net/transport.hpp"
 
 namespace troupe {
 

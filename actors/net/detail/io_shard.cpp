@@ -1,4 +1,4 @@
-#include "troupe/actors/net/detail/io_shard.hpp"
+#include "actors/net/detail/io_shard.hpp"
 
 #include <pthread.h>
 #include <sched.h>

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/actors/net/detail/socket.hpp"
+#include "actors/net/detail/socket.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "troupe/actors/net/detail/tcp_transport.hpp"
-#include "troupe/core/log.hpp"
+#include "actors/net/detail/tcp_transport.hpp"
+#include "core/log.hpp"
 
 namespace troupe {
 namespace {

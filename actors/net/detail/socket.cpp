@@ -1,4 +1,4 @@
-#include "troupe/actors/net/detail/socket.hpp"
+#include "actors/net/detail/socket.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/net/transport.hpp"
+#include "actors/net/transport.hpp"
 
 namespace troupe {
 

@@ -13,13 +13,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/actors/net/detail/connection.hpp"
-#include "troupe/actors/net/detail/handshake.hpp"
-#include "troupe/actors/net/detail/io_shard.hpp"
-#include "troupe/actors/net/detail/tls.hpp"
-#include "troupe/actors/net/transport.hpp"
-#include "troupe/core/accumulating_clock.hpp"
-#include "troupe/core/clock_offset.hpp"
+#include "actors/net/detail/connection.hpp"
+#include "actors/net/detail/handshake.hpp"
+#include "actors/net/detail/io_shard.hpp"
+#include "actors/net/detail/tls.hpp"
+#include "actors/net/transport.hpp"
+#include "core/accumulating_clock.hpp"
+#include "core/clock_offset.hpp"
 
 namespace troupe {
 

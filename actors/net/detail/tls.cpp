@@ -1,4 +1,4 @@
-#include "troupe/actors/net/detail/tls.hpp"
+#include "actors/net/detail/tls.hpp"
 
 #include <fmt/format.h>
 #include <openssl/bio.h>
@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "troupe/actors/net/detail/socket.hpp"
+#include "actors/net/detail/socket.hpp"
 
 namespace troupe {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/net/transport.hpp"
+#include "actors/net/transport.hpp"
 
 namespace troupe {
 
@@ -73,7 +73,7 @@ class TlsStream {
   int read_error_ = 0;
   bool end_of_input_ = false;
   std::uint64_t records_ = 0;
-  std::vector<std::byte> out_;    // of which the first sent_ bytes are sent
+  std::vector<std::byte> out_;  // of which the first sent_ bytes are sent
   std::size_t sent_ = 0;
   std::vector<std::byte> small_;  // pieces that share a record
 };

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/core/status.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "core/status.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe::detail {
 

@@ -8,12 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/control/recursion.hpp"
-#include "troupe/graph/control/state.hpp"
-#include "troupe/graph/detail/suggest.hpp"
-#include "troupe/graph/passes/pass.hpp"
-#include "troupe/graph/unique_names.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/control/recursion.hpp"
+#include "graph/control/state.hpp"
+#include "graph/detail/suggest.hpp"
+#include "graph/passes/pass.hpp"
+#include "graph/unique_names.hpp"
 
 namespace troupe::detail {
 

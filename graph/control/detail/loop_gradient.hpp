@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/graph/control/detail/tape.hpp"
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/gradients.hpp"
+#include "graph/control/detail/tape.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/gradients.hpp"
 
 namespace troupe::detail {
 

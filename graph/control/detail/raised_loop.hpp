@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/graph/control/detail/client_loop.hpp"
-#include "troupe/graph/unique_names.hpp"
+#include "graph/control/detail/client_loop.hpp"
+#include "graph/unique_names.hpp"
 
 namespace troupe::detail {
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "troupe/graph/control/body.hpp"
-#include "troupe/graph/gradients.hpp"
+#include "graph/control/body.hpp"
+#include "graph/gradients.hpp"
 
 namespace troupe {
 

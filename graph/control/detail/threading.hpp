@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/graph/control/detail/variable_uses.hpp"
-#include "troupe/graph/unique_names.hpp"
+#include "graph/control/detail/variable_uses.hpp"
+#include "graph/unique_names.hpp"
 
 namespace troupe::detail {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "troupe/graph/control/ops.hpp"
-#include "troupe/graph/passes/pass.hpp"
+#include "graph/control/ops.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe::detail {
 

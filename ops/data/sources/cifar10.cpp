@@ -4,8 +4,8 @@
 // read where it is wanted; one packed by gzip is unpacked in memory.
 #include <algorithm>
 
-#include "troupe/ops/data/byte_stream.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <type_traits>
 
-#include "troupe/ops/data/byte_stream.hpp"
-#include "troupe/ops/data/sources/csv_records.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/sources/csv_records.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/data/sources/csv_records.hpp"
+#include "ops/data/sources/csv_records.hpp"
 
 #include <algorithm>
 #include <utility>

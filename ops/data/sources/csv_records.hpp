@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/ops/data/byte_stream.hpp"
+#include "ops/data/byte_stream.hpp"
 
 namespace troupe {
 

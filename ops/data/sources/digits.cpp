@@ -3,10 +3,10 @@
 // read.
 #include <limits>
 
-#include "troupe/ops/data/digits.hpp"
-#include "troupe/ops/data/sources/drawn_range.hpp"
-#include "troupe/ops/data/sources/pixels.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/digits.hpp"
+#include "ops/data/sources/drawn_range.hpp"
+#include "ops/data/sources/pixels.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "troupe/ops/data/stage_text.hpp"
+#include "ops/data/stage_text.hpp"
 
 namespace troupe {
 

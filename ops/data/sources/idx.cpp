@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/ops/data/byte_stream.hpp"
-#include "troupe/ops/data/sources/pixels.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/sources/pixels.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

@@ -3,9 +3,9 @@
 // that of the whole file, of its ends of lines, too. Read from start to end, packed by gzip or not.
 #include <algorithm>
 
-#include "troupe/ops/data/byte_stream.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
-#include "troupe/ops/data/vocabulary.hpp"
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/stage_kind.hpp"
+#include "ops/data/vocabulary.hpp"
 
 namespace troupe {
 

@@ -2,10 +2,10 @@
 // (ops/data/shapes.hpp): f32 [32,32,3] in [0,1] and their labels i64.
 #include <array>
 
-#include "troupe/ops/data/shapes.hpp"
-#include "troupe/ops/data/sources/drawn_range.hpp"
-#include "troupe/ops/data/sources/pixels.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/shapes.hpp"
+#include "ops/data/sources/drawn_range.hpp"
+#include "ops/data/sources/pixels.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

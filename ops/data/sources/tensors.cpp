@@ -1,11 +1,11 @@
 // `tensors DTYPE SHAPE...`: tensors of the node side by side, the example in dimension 0, as they
 // are. Their elements stand in the node as bytes, strings each after its length in 8 bytes.
-#include "troupe/ops/data/sources/tensors.hpp"
+#include "ops/data/sources/tensors.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

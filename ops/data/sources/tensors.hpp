@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "troupe/core/tensor.hpp"
+#include "core/tensor.hpp"
 
 namespace troupe {
 

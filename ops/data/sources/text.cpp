@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/data/byte_stream.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
-#include "troupe/ops/data/tales.hpp"
-#include "troupe/ops/data/vocabulary.hpp"
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/stage_kind.hpp"
+#include "ops/data/tales.hpp"
+#include "ops/data/vocabulary.hpp"
 
 namespace troupe {
 

@@ -2,9 +2,9 @@
 // The last batch of a pass may be short; `drop` leaves it out.
 #include <algorithm>
 
-#include "troupe/ops/data/stack.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
-#include "troupe/ops/data/stages/batches.hpp"
+#include "ops/data/stack.hpp"
+#include "ops/data/stage_kind.hpp"
+#include "ops/data/stages/batches.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/data/stages/batches.hpp"
+#include "ops/data/stages/batches.hpp"
 
 namespace troupe {
 

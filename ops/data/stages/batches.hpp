@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "troupe/ops/data/stack.hpp"
-#include "troupe/ops/data/stage_text.hpp"
+#include "ops/data/stack.hpp"
+#include "ops/data/stage_text.hpp"
 
 namespace troupe {
 

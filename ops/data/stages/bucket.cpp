@@ -3,9 +3,9 @@
 // size.
 #include <algorithm>
 
-#include "troupe/ops/data/stack.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
-#include "troupe/ops/data/stages/batches.hpp"
+#include "ops/data/stack.hpp"
+#include "ops/data/stage_kind.hpp"
+#include "ops/data/stages/batches.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 // `interleave N`: an example of each of N inputs in turn. One that has ended loses its turn.
 #include <algorithm>
 
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

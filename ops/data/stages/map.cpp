@@ -1,9 +1,9 @@
 // `map DTYPE SHAPE...`: what a function of the graph makes of each example. The words are what it
 // returns.
-#include "troupe/core/hash.hpp"
-#include "troupe/ops/data/example_function.hpp"
-#include "troupe/ops/data/stack.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "core/hash.hpp"
+#include "ops/data/example_function.hpp"
+#include "ops/data/stack.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

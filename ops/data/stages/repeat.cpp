@@ -2,7 +2,7 @@
 // stands below, so that a shuffle below has another order in each.
 #include <algorithm>
 
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

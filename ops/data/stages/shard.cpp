@@ -1,7 +1,7 @@
 // `shard N I`: every Nth example, beginning with example I.
 #include <algorithm>
 
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

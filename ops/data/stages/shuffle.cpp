@@ -1,8 +1,8 @@
 // `shuffle WINDOW SEED`: each pass in another order, drawn from a window of examples.
 #include <algorithm>
 
-#include "troupe/core/hash.hpp"
-#include "troupe/ops/data/stage_kind.hpp"
+#include "core/hash.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 // `take N`: the first N examples. `skip N`: those after them.
 #include <algorithm>
 
-#include "troupe/ops/data/stage_kind.hpp"
+#include "ops/data/stage_kind.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 namespace troupe {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <fmt/core.h>
 
-#include "troupe/core/list.hpp"
-#include "troupe/ops/kernels/types.hpp"
-#include "troupe/ops/op.hpp"
+#include "core/list.hpp"
+#include "ops/kernels/types.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 

@@ -1,5 +1,5 @@
 // ListEmpty: the list that others begin with.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

@@ -1,5 +1,5 @@
 // ListGet and its gradient: one element, and where it came from.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

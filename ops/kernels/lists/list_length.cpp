@@ -1,5 +1,5 @@
 // ListLength: how many elements a list has.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

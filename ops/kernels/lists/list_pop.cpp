@@ -1,5 +1,5 @@
 // ListPop: a list without its last element, and that.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

@@ -1,5 +1,5 @@
 // ListPush: a list with one element more.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

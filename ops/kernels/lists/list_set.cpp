@@ -1,5 +1,5 @@
 // ListSet and its gradient: one element replaced, or one more.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

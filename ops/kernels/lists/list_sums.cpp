@@ -1,5 +1,5 @@
 // Gradients of lists: zeros in their form, and sums.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

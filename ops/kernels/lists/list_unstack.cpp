@@ -1,5 +1,5 @@
 // ListUnstack: the rows of a tensor as a list.
-#include "troupe/ops/kernels/lists/elements.hpp"
+#include "ops/kernels/lists/elements.hpp"
 
 using namespace troupe;
 

@@ -1,5 +1,5 @@
 // A program that does nothing for its workers: it makes a Session, and that is all.
-#include "troupe/troupe.hpp"
+#include "apps/troupe.hpp"
 using namespace troupe;
 
 int main(int argc, char** argv) {
