@@ -9,6 +9,10 @@
 //
 // A write in a branch that is not taken does not happen, and what comes after it does: the edge
 // that is added leads over a ControlTrigger then, which is never dead.
+//
+// A Merge waits for the branch that was taken, not for the others. So what comes after a Merge sees
+// the writes of each of its branches, if they happened, but does not wait for them: it has an edge
+// of its own, as has the write that follows them. (In a loop a Merge waits for all.)
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -17,6 +21,7 @@
 #include <unordered_map>
 
 #include "graph/control/conditional.hpp"
+#include "graph/control/frames.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/passes/pass.hpp"
 
@@ -96,7 +101,8 @@ Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpR
 // Looks at what comes after the writes of one variable, and at nothing else of the graph.
 class Descendants {
  public:
-  explicit Descendants(const GraphDef& graph) : successors_(graph.nodes.size()) {
+  Descendants(const GraphDef& graph, const Frames& frames, const OpRegistry& ops)
+      : graph_(graph), frames_(frames), ops_(ops), successors_(graph.nodes.size()) {
     for (NodeId id = 0; id < graph.nodes.size(); ++id) {
       for (Port in : graph.nodes[id].inputs)
         if (in.node < id) successors_[in.node].push_back(id);
@@ -104,45 +110,95 @@ class Descendants {
     }
   }
 
-  // For each node up to `last` that has some of `writes` among its ancestors and itself: 1 + the
-  // largest index of those. With `connect`, each write without the one before it among its
-  // ancestors gets an edge.
-  std::unordered_map<NodeId, std::uint32_t> sweep(const std::vector<NodeId>& writes, NodeId last,
-                                                  bool connect) {
-    std::unordered_map<NodeId, std::uint32_t> seen;
-    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> open;
-    auto reach = [&](NodeId id, std::uint32_t write) {
-      if (id > last) return;
-      auto [at, added] = seen.try_emplace(id, write);
-      if (added)
-        open.push(id);
-      else
-        at->second = std::max(at->second, write);
-    };
-    std::uint32_t next = 0;
-    for (NodeId write : writes) reach(write, 0);
-    while (!open.empty()) {
-      const NodeId id = open.top();  // every ancestor that counts was here before
-      open.pop();
-      std::uint32_t& latest = seen.at(id);
-      if (next < writes.size() && writes[next] == id) {
-        if (connect && latest < next) add_edge(writes[next - 1], id);
-        latest = ++next;
-      }
-      for (NodeId successor : successors_[id]) reach(successor, seen.at(id));
-    }
-    return seen;
+  // Of a node, by index + 1 among the writes; 0: none.
+  struct Before {
+    std::uint32_t seen = 0;        // the last one among its ancestors and itself
+    std::uint32_t waited_for = 0;  // the last one that it comes after, whatever branches are taken
+  };
+  // For each node up to `last` that has some of `writes` among its ancestors and itself. Each write
+  // waits for the one before it: where it does not yet, it gets an edge.
+  using Found = std::unordered_map<NodeId, Before>;
+  Found connect_writes(const std::vector<NodeId>& writes, NodeId last) {
+    return sweep(writes, last, {});
+  }
+  // The same for reads, which wait for all writes that they see.
+  Found connect_reads(const std::vector<NodeId>& writes, const std::vector<NodeId>& reads) {
+    return sweep(writes, reads.back(), reads);
   }
 
   // Edges that were added, by the node that they lead to.
   const std::map<NodeId, std::vector<NodeId>>& added() const { return added_; }
 
  private:
+  Found sweep(const std::vector<NodeId>& writes, NodeId last, const std::vector<NodeId>& reads) {
+    Found found;
+    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> open;
+    auto reach = [&](NodeId id, Before before) {
+      if (id > last) return;
+      auto [at, added] = found.try_emplace(id, before);
+      if (added) return open.push(id);
+      at->second.seen = std::max(at->second.seen, before.seen);
+      at->second.waited_for = std::max(at->second.waited_for, before.waited_for);
+    };
+    std::uint32_t next = 0;
+    auto read = reads.begin();
+    for (NodeId write : writes) reach(write, {});
+    while (!open.empty()) {
+      const NodeId id = open.top();  // every ancestor that counts was here before
+      open.pop();
+      Before& before = found.at(id);
+      if (waits_for_one(id)) before.waited_for = after_any_branch(id, found);
+      while (read != reads.end() && *read < id) ++read;
+      if (read != reads.end() && *read == id && before.waited_for < before.seen) {
+        add_edge(writes[before.seen - 1], id);
+        before.waited_for = before.seen;
+      }
+      if (next < writes.size() && writes[next] == id) {
+        if (before.waited_for < next) add_edge(writes[next - 1], id);
+        before.seen = before.waited_for = ++next;
+      }
+      for (NodeId successor : successors_[id]) reach(successor, found.at(id));
+    }
+    return found;
+  }
+
+  bool waits_for_one(NodeId id) const {
+    return role_of(graph_.nodes[id], ops_) == Role::merge && frames_.of_node[id] == 0;
+  }
+
+  std::uint32_t after_any_branch(NodeId merge, const Found& found) const {
+    const auto of = [&](NodeId id) {
+      auto at = found.find(id);
+      return at == found.end() ? 0 : at->second.waited_for;
+    };
+    const NodeDef& node = graph_.nodes[merge];
+    std::uint32_t least = ~std::uint32_t{0}, most = 0;
+    for (Port in : node.inputs) least = std::min(least, of(in.node));
+    for (NodeId c : node.control) most = std::max(most, of(c));
+    return std::max(node.inputs.empty() ? 0 : least, most);
+  }
+
+  // Loops and functions that stay begin and end as a whole: of nodes in different ones, those are
+  // connected that stand for them in the frame around both.
   void add_edge(NodeId from, NodeId to) {
+    std::uint32_t of_from = frames_.of_outputs(from), of_to = frames_.of_node[to];
+    if (frames_.frames[of_to].body == to) of_to = frames_.frames[of_to].parent;
+    while (of_from != of_to)  // a frame comes behind the one around it
+      if (of_from > of_to) {
+        from = frames_.frames[of_from].next;
+        of_from = frames_.frames[of_from].parent;
+      } else {
+        to = frames_.frames[of_to].body;
+        of_to = frames_.frames[of_to].parent;
+      }
+    if (from >= to) return;  // in one loop: it orders what it repeats
     added_[to].push_back(from);
     successors_[from].push_back(to);
   }
 
+  const GraphDef& graph_;
+  const Frames& frames_;
+  const OpRegistry& ops_;
   std::vector<std::vector<NodeId>> successors_;
   std::map<NodeId, std::vector<NodeId>> added_;
 };
@@ -219,20 +275,24 @@ Status order_writes(StepGraph& step, const Target& target) {
   const bool any = std::any_of(all.begin(), all.end(), [](const auto& entry) {
     return entry.second.writes.size() > 1 || has_later_reads(entry.second);
   });
-  std::optional<Descendants> after;
-  if (any) after.emplace(graph);
+  if (!any) {
+    number_writes(graph, all);
+    return ok_status();
+  }
+  TROUPE_TRY(const Frames frames, find_frames(graph, *target.ops));
+  Descendants after(graph, frames, *target.ops);
   // All edges first: an edge for one variable makes more ancestors for another.
   for (auto& [key, uses] : all)
-    if (uses.writes.size() > 1) after->sweep(uses.writes, uses.writes.back(), true);
+    if (uses.writes.size() > 1) after.connect_writes(uses.writes, uses.writes.back());
   number_writes(graph, all);
   for (auto& [key, uses] : all) {
     if (!has_later_reads(uses)) continue;
-    const auto seen = after->sweep(uses.writes, uses.reads.back(), false);
+    const auto found = after.connect_reads(uses.writes, uses.reads);
     for (NodeId read : uses.reads)
-      if (auto at = seen.find(read); at != seen.end())
-        set_epoch(graph.nodes[read], 1 + epoch_of(graph.nodes[uses.writes[at->second - 1]]));
+      if (auto at = found.find(read); at != found.end())
+        set_epoch(graph.nodes[read], 1 + epoch_of(graph.nodes[uses.writes[at->second.seen - 1]]));
   }
-  if (after && !after->added().empty()) add_control(step, after->added(), *target.ops);
+  if (!after.added().empty()) add_control(step, after.added(), *target.ops);
   return ok_status();
 }
 
