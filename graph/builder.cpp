@@ -308,6 +308,15 @@ GraphBuilder::Guard GraphBuilder::with_device(std::string_view device) {
   return push(std::move(next));
 }
 
+GraphBuilder::Guard GraphBuilder::with_resource(const Output& handle) {
+  if (open_) return open_->with_resource(handle);
+  const NodeDef& node = handle.graph().node(handle.node());
+  Frame next = frame();
+  next.device = node.device;
+  next.colocate.clear();
+  return push(std::move(next));
+}
+
 GraphBuilder::Guard GraphBuilder::with_control(std::vector<Op> control) {
   if (open_) return open_->with_control(std::move(control));
   Frame next = frame();

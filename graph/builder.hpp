@@ -147,6 +147,8 @@ class GraphBuilder {
   const std::string& scope_prefix() const { return innermost().frames_.back().prefix; }
   // Over the enclosing one, part by part. Throws Error for what is no device name.
   Guard with_device(std::string_view device);
+  // Nodes go where the resource behind `handle` is, whatever encloses them says.
+  Guard with_resource(const Output& handle);
   Guard with_control(std::vector<Op> control);
   Guard with_site(Site site);  // the site of nodes that give none (gradients)
   Guard with_colocation(std::string_view node);

@@ -71,7 +71,8 @@ struct Target {
   // `cancelled`. Empty: it goes on to its end.
   std::function<bool()> stopped;
   bool soft_placement = true;
-  // Devices chosen by an earlier compile for stateful nodes: they stay, as their state does.
+  // Devices chosen by an earlier compile for resources, by resource_key(): they stay, as their
+  // state does.
   std::map<std::string, DeviceName> fixed;
   std::vector<PassDef> passes;  // of the program, in the order of their adding
   // Passes switched off by name ("cse", "fold", one of `passes`), for bisecting and tests. Each

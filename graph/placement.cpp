@@ -32,9 +32,12 @@ DType type_of(const NodeDef& node) {
 // A union-find component: nodes that go to one device.
 struct Group {
   DeviceName constraint;
-  NodeId constrained_by = kNoNode;  // the node that gave the constraint, for messages
+  const DeviceName* fixed = nullptr;  // where its state is since an earlier compile
+  NodeId constrained_by = kNoNode;    // the node that gave the constraint, for messages
+  NodeId fixed_by = kNoNode;          // a handle of the state that is there
   std::vector<NodeId> members;
   std::uint64_t variable_bytes = 0;
+  bool holds_resource = false;
   bool holds_state = false;
 };
 
@@ -135,32 +138,84 @@ class Placer {
     }
   }
 
-  // Constraints of all members in one, and what an earlier compile decided.
+  // Constraints of all members in one, and what an earlier compile decided. Those of handles come
+  // first: what else is in the group goes where its resources are.
   Status constrain() {
-    for (Group& group : groups_)
+    for (Group& group : groups_) {
       for (NodeId id : group.members) {
+        if (!is_handle(role(id))) continue;
         const NodeDef& node = graph_.nodes[id];
-        TROUPE_TRY(DeviceName wanted, constraint_of(id));
-        if (is_handle(role(id))) {
-          group.holds_state |= op_of(node, ops_).def.external.resource == "variable";
-          group.variable_bytes += bytes_of(node);
-        }
-        if (wanted.empty()) continue;
-        TROUPE_TRY(merge(group, id, wanted));
+        group.holds_resource = true;
+        group.holds_state |= op_of(node, ops_).def.external.resource == "variable";
+        group.variable_bytes += bytes_of(node);
+        TROUPE_TRY(fix(group, id));
+        TROUPE_TRY(constrain(group, id));
       }
+      const DeviceName of_handles = group.constraint;
+      for (NodeId id : group.members)
+        if (!is_handle(role(id))) TROUPE_TRY(constrain(group, id));
+      if (group.fixed != nullptr) TROUPE_TRY(stay(group, of_handles));
+    }
+    return ok_status();
+  }
+
+  Status constrain(Group& group, NodeId id) {
+    TROUPE_TRY(DeviceName wanted, constraint_of(id));
+    return wanted.empty() ? ok_status() : merge(group, id, wanted);
+  }
+
+  // What an earlier compile decided about the state behind handle `id`.
+  Status fix(Group& group, NodeId id) {
+    const NodeDef& node = graph_.nodes[id];
+    auto at = target_.fixed.find(resource_key(node, ops_));
+    if (at == target_.fixed.end()) return ok_status();
+    auto device = std::find_if(devices_.begin(), devices_.end(),
+                               [&](const TargetDevice& d) { return d.name == at->second; });
+    if (device == devices_.end())
+      return in_node(failed_precondition("its state is on " + at->second.text() +
+                                         ", which is not among the devices " + list_of(devices_)),
+                     node);
+    if (group.fixed != nullptr && *group.fixed != device->name)
+      return in_node(failed_precondition(
+                         "must share a device with '" + graph_.nodes[group.fixed_by].name + "' (" +
+                         graph_.nodes[group.fixed_by].site.text() + "), but its state is on " +
+                         device->name.text() + " and that one's on " + group.fixed->text()),
+                     node);
+    group.fixed = &device->name;
+    group.fixed_by = id;
+    return ok_status();
+  }
+
+  // State does not move. A constraint that it does not meet is an error, unless the handles' own
+  // constraint was relaxed when the state was placed, or no device meets it.
+  Status stay(Group& group, const DeviceName& of_handles) {
+    const bool relaxed = target_.soft_placement && !of_handles.matches(*group.fixed);
+    DeviceName task = group.constraint;
+    task.type.reset(), task.index.reset();
+    const bool nowhere = target_.soft_placement && task.matches(*group.fixed) &&
+                         matching(group.constraint, group).empty();
+    const bool adds = !(group.constraint == of_handles);
+    if (!group.constraint.matches(*group.fixed) && !nowhere && (adds || !relaxed)) {
+      const NodeDef& handle = graph_.nodes[group.fixed_by];
+      for (NodeId id : group.members) {
+        TROUPE_TRY(const DeviceName wanted, constraint_of(id));
+        if (wanted.matches(*group.fixed)) continue;
+        const std::string asked = "asks for '" + wanted.text() + "', but ";
+        const std::string state =
+            "state is on " + group.fixed->text() + " since an earlier request";
+        return in_node(failed_precondition(id == group.fixed_by
+                                               ? asked + "its " + state
+                                               : asked + "must be where '" + handle.name + "' (" +
+                                                     handle.site.text() + ") is, whose " + state),
+                       graph_.nodes[id]);
+      }
+    }
+    group.constraint = *group.fixed;
     return ok_status();
   }
 
   Expected<DeviceName> constraint_of(NodeId id) const {
     const NodeDef& node = graph_.nodes[id];
-    if (is_handle(role(id)))
-      if (auto at = target_.fixed.find(node.name); at != target_.fixed.end()) {
-        for (const TargetDevice& d : devices_)
-          if (d.name == at->second) return d.name;
-        return in_node(failed_precondition("its state is on " + at->second.text() +
-                                           ", which is not among the devices " + list_of(devices_)),
-                       node);
-      }
     if (node.device.empty()) return DeviceName();
     auto parsed = DeviceName::parse(node.device);
     if (!parsed.ok()) return in_node(parsed.status(), node);
@@ -185,7 +240,8 @@ class Placer {
     }
     const NodeDef& node = graph_.nodes[id];
     const NodeDef& other = graph_.nodes[group.constrained_by];
-    const bool soft = target_.soft_placement;
+    // What takes a handle is with its resource: there is no other place for it to be.
+    const bool soft = target_.soft_placement && !group.holds_resource;
     auto merged = DeviceName::merge(group.constraint, wanted, soft);
     if (!merged.ok())
       return in_node(

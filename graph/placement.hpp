@@ -11,6 +11,10 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
 
 // Sets NodeDef::device to a full name on every node but feeds.
 //   - What shares a resource, is colocated or has one name of a colocation group goes together.
+//     Where a resource is among them, constraints that contradict each other are an error even
+//     with soft placement (paper, 4.3): there is one copy of it.
+//   - State that an earlier compile placed stays there. A constraint that it does not meet is an
+//     error, unless it was relaxed then, or no device meets it.
 //   - A group goes to the first preferred device that satisfies the constraints of all its members
 //     and has kernels for them; with soft placement, constraints on type and index that nobody
 //     can satisfy are dropped and a note says so. Job and task always hold.

@@ -34,7 +34,6 @@ struct Process {
 // one before is answered; the compile thread does the work of the first.
 struct ClientSession {
   std::uint64_t version = 0;                // nodes of its graph
-  std::map<std::string, DeviceName> fixed;  // devices of stateful nodes
   std::deque<std::variant<ExtendSession, CompileStep>> asked;
   std::uint64_t work = 0;                      // that is under way for asked.front(); 0: none
   LoadStep load;                               // what a CompileStep under way will be loaded with
@@ -260,22 +259,13 @@ std::vector<TargetDevice> all_devices(const MasterState& s, std::vector<ProcessI
   return devices;
 }
 
-Target make_target(MasterSelf self, const ClientSession& session,
-                   std::vector<TargetDevice> devices) {
+Target make_target(MasterSelf self, std::vector<TargetDevice> devices) {
   auto& s = self->state;
   Target target;
   target.devices = std::move(devices);
   target.soft_placement = s.options.soft_placement;
-  target.fixed = session.fixed;
   target.disabled = s.options.disabled_passes;
   return target;
-}
-
-void remember_placements(ClientSession& session, const CompiledGraph& graph) {
-  for (const Plan& plan : graph.plans)
-    for (const ResourceRef& resource : plan.resources)
-      if (!resource.name.empty())
-        session.fixed.emplace(resource.def.name, DeviceName::parse(plan.device).value());
 }
 
 // What is asked of a session next. Nothing is compiled while a reset waits for runs to end.
@@ -323,13 +313,12 @@ Expected<bool> begin_compile(MasterSelf self, ClientSession& session, const Comp
   load.version = session.version;
   load.request = message.request;
   load.devices = all_devices(s, load.processes);
-  load.fixed = session.fixed;
   load.soft_placement = s.options.soft_placement;
   load.disabled_passes = s.options.disabled_passes;
   if (load.devices.empty()) return unavailable("no process has joined yet");
   SessionGraphs::Work step{message.session,
                            message.request,
-                           make_target(self, session, load.devices),
+                           make_target(self, load.devices),
                            load.processes,
                            {}};
   for (const auto& [id, process] : s.processes)
@@ -405,7 +394,7 @@ Status add_step(MasterSelf self, ClientSession& session, const CompileStep& mess
   auto& s = self->state;
   TROUPE_TRY(s.stopped);
   TROUPE_TRY(draft.status);
-  remember_placements(session, draft.graph);
+  session.load.fixed = std::move(draft.fixed);
   for (const std::string& note : draft.graph.notes)
     if (note.starts_with(kReplicasAlike))
       TROUPE_LOG(warning, "master", note.substr(kReplicasAlike.size()));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/node_hash.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -122,12 +123,18 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
   }
   const GraphDef& graph = found->second.import->graph();
   host_.complete(work.target);
+  draft.fixed = work.target.fixed = placed_;
   auto compiled = troupe::compile(graph, work.request, work.target);
   if (!compiled.ok()) {
     draft.status = compiled.status();
     return draft;
   }
   draft.graph = std::move(compiled).value();
+  for (const Plan& plan : draft.graph.plans)
+    for (const ResourceRef& resource : plan.resources)
+      if (!resource.name.empty())
+        placed_.emplace(resource_key(resource.def, ops_.ops),
+                        DeviceName::parse(plan.device).value());
   std::map<std::string, ProcessId> process_of_device;
   for (std::size_t i = 0; i < work.owners.size(); ++i)
     process_of_device[work.target.devices[i].name.text()] = work.owners[i];

@@ -16,10 +16,14 @@ namespace troupe {
 struct CompiledStepDraft {
   Status status;
   CompiledGraph graph;
-  std::vector<ProcessId> process_of;     // by plan
-  std::map<ProcessId, LoadGraph> loads;  // nodes that processes with a part in it do not have
+  std::vector<ProcessId> process_of;        // by plan
+  std::map<ProcessId, LoadGraph> loads;     // nodes that processes with a part in it do not have
+  std::map<std::string, DeviceName> fixed;  // Target::fixed of its compile
 };
 
+// Knows where the job's resources are: sessions share them, so a resource that one of them placed
+// is there for all.
+//
 // Owned by a master; after it was made only the compile thread touches it. The table outlives it.
 class SessionGraphs {
  public:
@@ -32,7 +36,7 @@ class SessionGraphs {
   struct Work {
     std::uint64_t session = 0;
     CompileRequest request;
-    Target target;                                // devices and settings
+    Target target;                                // devices and settings; compile() adds `fixed`
     std::vector<ProcessId> owners;                // parallel to the target's devices
     std::map<ProcessId, std::uint64_t> versions;  // nodes that each process has
   };
@@ -52,6 +56,7 @@ class SessionGraphs {
   const OpTable& ops_;
   const CompileHost host_;
   std::map<std::uint64_t, Known> graphs_;
+  std::map<std::string, DeviceName> placed_;  // by resource_key()
 };
 
 }  // namespace troupe

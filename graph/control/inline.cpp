@@ -173,16 +173,19 @@ NodeId Inliner::maker_of_list(const NodeDef& node) const {
   return kNoNode;
 }
 
-// Devices and colocation of the call hold where the body says nothing.
+// Devices and colocation of the call hold where the body says nothing, but not for what takes a
+// handle: that goes where its resource is. A function that calls itself is all in one place.
 void Inliner::locate(NodeDef& node, const Inlined& in, const Place& place) {
-  if (auto device = device_over(place.device, node.device); device.ok()) node.device = *device;
+  const bool with_resource = !region_ && op_of(node, ops_).takes_handles();
+  if (!with_resource)
+    if (auto device = device_over(place.device, node.device); device.ok()) node.device = *device;
   if (node.replica < 0) node.replica = place.replica;
   for (std::string& other : node.colocate) {
     const NodeId id = find(*in.function, other);
     if (id != kNoNode && !in.nodes[id].empty())
       other = out_.graph().nodes[in.nodes[id].front()].name;
   }
-  if (node.colocate.empty()) node.colocate = place.colocate;
+  if (node.colocate.empty() && !with_resource) node.colocate = place.colocate;
 }
 
 Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place,

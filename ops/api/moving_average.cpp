@@ -22,6 +22,7 @@ std::vector<bool> computed_from(const GraphBuilder& g, Output y) {
 
 Op move_average(const Variable& average, double rate, Output value, Site site) {
   const Output share = Operand(rate, site).beside(average.value());
+  auto there = average.handle().graph().with_resource(average.handle());
   return add_node({.op = "ApplyMovingAverage",
                    .inputs = {average.handle(), share, value},
                    .site = std::move(site)});

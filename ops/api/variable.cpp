@@ -56,7 +56,9 @@ Op write_rows(const char* op, const Variable& v, const Output& indices, const Ou
 
 Output Variable::value() const {
   GraphBuilder& g = handle_.graph();
-  return g.root().in_loop() ? read(*this, {}, g.node(handle_.node()).site) : value_;
+  if (!g.root().in_loop()) return value_;
+  auto there = g.with_resource(handle_);
+  return read(*this, {}, g.node(handle_.node()).site);
 }
 
 std::string Variable::name() const { return handle_.graph().node(handle_.node()).name; }

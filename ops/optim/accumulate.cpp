@@ -5,6 +5,15 @@
 #include "ops/optim/state.hpp"
 
 namespace troupe::optim {
+namespace {
+
+// Where the variable is, under whatever device the client builds its training step.
+Op assign_there(const Variable& v, const Output& value, const Site& site) {
+  auto there = v.handle().graph().with_resource(v.handle());
+  return assign(v, value, site);
+}
+
+}  // namespace
 
 Gradients accumulate(Gradients gradients, std::int64_t runs, Site site) {
   if (runs < 1) throw Error(invalid_argument("accumulate: at least one run").at(site));
@@ -18,12 +27,12 @@ Gradients accumulate(Gradients gradients, std::int64_t runs, Site site) {
   const Variable count = zeros_beside(out.each.front().variable, "runs", DType::i64, Shape{}, site);
   const Output next = Operand(count, site) + Operand(1, site);
   out.when = Operand(mod(next, Operand(runs, site).beside(next), site), site) == Operand(0, site);
-  out.writes.push_back(assign(count, next, site));
+  out.writes.push_back(assign_there(count, next, site));
   for (Gradient& gradient : out.each) {
     const Variable before = slot_of(gradient.variable, "accumulated", site);
     const Output total = add(before, gradient.value, site);
     const Output kept = select(out.when, zeros_like(total, site), total, site);
-    out.writes.push_back(assign(before, kept, site));
+    out.writes.push_back(assign_there(before, kept, site));
     gradient.value = Operand(total, site) / Operand(runs, site);
   }
   return out;

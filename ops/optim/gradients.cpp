@@ -33,9 +33,11 @@ Gradients over_replicas(Gradients gradients, Site site) {
   for (Gradient& gradient : gradients.each) {
     GraphBuilder& g = gradient.value.graph();
     // A body does not know where the variable is.
-    std::optional<GraphBuilder::Guard> beside;
-    if (&g.innermost() == &gradient.variable.handle().graph())
+    std::optional<GraphBuilder::Guard> there, beside;
+    if (&g.innermost() == &gradient.variable.handle().graph()) {
+      there.emplace(g.with_resource(gradient.variable.handle()));
       beside.emplace(g.with_colocation(gradient.variable.name()));
+    }
     gradient.value =
         g.add(NodeSpec{.op = "ReplicaMean", .inputs = {gradient.value}, .site = site}).output();
   }

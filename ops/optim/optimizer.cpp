@@ -31,6 +31,7 @@ class Parameter::Shared {
       node.op += "When";
       node.inputs.push_back(gradients.when);
     }
+    auto there = graph.with_resource(node.inputs[0]);
     return graph.add(std::move(node));
   }
 

@@ -8,6 +8,7 @@ Variable zeros_beside(const Variable& beside, std::string_view name, DType dtype
                       const Shape& shape, const Site& site) {
   GraphBuilder& g = beside.handle().graph();
   GraphBuilder::Outside outside(g);  // as the variable is, whatever body is open
+  auto there = g.with_resource(beside.handle());
   auto near = g.with_colocation(beside.name());
   const Output dims =
       constant(g, Tensor::of<std::int64_t>(Shape{shape.rank()}, shape.dims()), site);

@@ -6,6 +6,8 @@
 
 #include <functional>
 
+#include "graph/passes/pass.hpp"
+#include "ops/op.hpp"
 #include "serialization/parts.hpp"
 #include "tests/actors/hostile_job.hpp"
 #include "tests/actors/quiet.hpp"
@@ -243,7 +245,12 @@ const std::vector<HostileStep>& step_inputs() {
        },
        Code::not_found, "no device"},
       {"state that is somewhere else",
-       [](auto& l) { l.fixed["slope"] = device_name("/job:worker/task:8/device:CPU:0"); },
+       [](auto& l) {
+         NodeDef slope;
+         slope.op = "Variable", slope.name = "slope";
+         l.fixed[resource_key(slope, ops::builtin().ops)] =
+             device_name("/job:worker/task:8/device:CPU:0");
+       },
        Code::failed_precondition, "task:8"},
   };
   return all;

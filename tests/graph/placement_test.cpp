@@ -1,6 +1,7 @@
 // Which device a node gets, and the errors of constraints that cannot be met.
 #include <doctest/doctest.h>
 
+#include "graph/passes/pass.hpp"
 #include "tests/graph/toy.hpp"
 
 using namespace troupe;
@@ -190,12 +191,74 @@ TEST_CASE("state that has a place keeps it") {
   Port v = g.variable("v");
   g.add("Read", "read", {v});
   Target t = target({kCpu, kFake, kCpu1});
-  t.fixed.emplace("v", *DeviceName::parse(kCpu1));
+  const std::string key = resource_key(g.def.nodes[v.node], ops());
+  t.fixed.emplace(key, *DeviceName::parse(kCpu1));
   auto compiled = compile(g.def, request({"read"}), t);
   REQUIRE(compiled.ok());
   CHECK(find(*compiled, "read").plan->device == kCpu1);
-  t.fixed["v"] = *DeviceName::parse("/job:w/task:9/cpu:0");
+  t.fixed[key] = *DeviceName::parse("/job:w/task:9/cpu:0");
   CHECK(compile(g.def, request({"read"}), t).status().code() == Code::failed_precondition);
+}
+
+TEST_CASE("a constraint that contradicts the resource's is an error with both lines") {
+  for (bool soft : {false, true}) {
+    Maker g;
+    Port v = g.variable("v", {.device = kFake});
+    g.node("Assign", "write", {v, g.constant("c", 1)}, {.device = kCpu});
+    Placed p = place(g, request({}, {"write"}), {kCpu, kFake}, soft);
+    CHECK(p.says("must share a device with 'v'"));
+    CHECK(p.says("toy.cpp:1"));  // the variable's line
+    CHECK(p.says("toy.cpp:3"));  // the write's
+    CHECK(p.says(kCpu));
+    CHECK(p.says(kFake));
+  }
+}
+
+TEST_CASE("two handles of one resource name one device") {
+  Maker g;
+  const AttrMap shared = {{"shared_name", Attr(std::string("s"))}};
+  Port a = g.variable("a", {.device = kFake, .attrs = shared});
+  Port b = g.variable("b", {.device = kCpu, .attrs = shared});
+  g.add("Read", "r", {a});
+  g.add("Read", "s", {b});
+  CHECK(place(g, request({"r", "s"}), {kCpu, kFake}, true).says("must share a device with 'a'"));
+}
+
+TEST_CASE("state that was placed under another handle of the same name stays there") {
+  Maker g;
+  const AttrMap shared = {{"shared_name", Attr(std::string("s"))}};
+  Port a = g.variable("a", {.attrs = shared});
+  Port b = g.variable("b", {.attrs = shared});
+  g.add("Read", "r", {b});
+  Target t = target({kCpu, kFake, kCpu1});
+  t.fixed.emplace(resource_key(g.def.nodes[a.node], ops()), *DeviceName::parse(kCpu1));
+  auto compiled = compile(g.def, request({"r"}), t);
+  REQUIRE(compiled.ok());
+  CHECK(find(*compiled, "r").plan->device == kCpu1);
+}
+
+TEST_CASE("what asks for another device than that of state which is there is refused") {
+  const KernelIndex kernels = kernels_for({"CPU", "FAKE"});
+  const auto compiled = [&](const char* of_variable, const char* of_read, const char* state,
+                            bool soft) {
+    Maker g;
+    Port v = g.variable("v", {.device = of_variable});
+    g.add("Read", "read", {v}, {.device = of_read});
+    Target t = target({kCpu, kFake, kCpu1}, &kernels);
+    t.soft_placement = soft;
+    t.fixed.emplace(resource_key(g.def.nodes[v.node], ops()), *DeviceName::parse(state));
+    return compile(g.def, request({"read"}), t);
+  };
+  for (bool soft : {false, true}) {
+    auto elsewhere = compiled("", kFake, kCpu, soft);
+    CHECK(elsewhere.status().code() == Code::failed_precondition);
+    CHECK(elsewhere.status().text().find("since an earlier request") != std::string::npos);
+    CHECK(elsewhere.status().text().find("'v' (toy.cpp:1)") != std::string::npos);
+    CHECK(compiled("", "/fake:0", kFake, soft).ok());
+    CHECK(compiled("/fake:0", "/fake:0", kCpu, soft).ok() == soft);  // it was relaxed then
+    CHECK(compiled("", "/job:w/task:0/device:GPU:0", kCpu, soft).ok() == soft);  // nobody meets it
+    CHECK_FALSE(compiled("/fake:0", "/job:w/task:1", kFake, soft).ok());
+  }
 }
 
 TEST_CASE("with replicas, variables are spread over the tasks by bytes") {
