@@ -217,6 +217,7 @@ Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const Checkpoi
   TROUPE_TRY(remove_temporaries(files, dir));
   TROUPE_TRY(auto names, files.list(dir));
   bool replace = std::find(names.begin(), names.end(), name) != names.end();
+  if (replace) TROUPE_TRY(files.list(path).status());  // what is no directory is no checkpoint
   Status written = files.make_dir(temporary);
   if (written.ok()) written = write_into(files, temporary, data, options.shard_bytes);
   if (written.ok()) written = move_into_place(files, temporary, path, dir, replace);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -171,9 +172,42 @@ class Disk : public FileSystem {
     return ::unlink(path.c_str()) == 0 ? ok_status() : failed("remove", path);
   }
   Status remove_dir(const std::string& path) override {
+    struct stat info;
+    if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) return remove(path);
     TROUPE_TRY(auto names, list(path));
     for (const std::string& name : names) TROUPE_TRY(remove(path + "/" + name));
     return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("remove", path);
+  }
+  Expected<std::string> place_of(const std::string& path) override {
+    struct stat info;
+    if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+      return failed_precondition("'" + path + "' is " + kind_of(info.st_mode) +
+                                 ": a file that is written there would replace it");
+    // Link by link, as the last one may lead to a file that is not there yet.
+    std::string place = path;
+    for (int links = 0; ::lstat(place.c_str(), &info) == 0 && S_ISLNK(info.st_mode); ++links) {
+      if (links == kMostLinks) return failed("follow", path, ELOOP);
+      TROUPE_TRY(const std::string target, read_link(place));
+      place = target.starts_with('/') ? target : directory_of(place) + "/" + target;
+    }
+    return place;
+  }
+
+ private:
+  static constexpr int kMostLinks = 40;
+
+  static const char* kind_of(mode_t mode) {
+    if (S_ISDIR(mode)) return "a directory";
+    if (S_ISFIFO(mode)) return "a pipe";
+    if (S_ISSOCK(mode)) return "a socket";
+    return "a device";
+  }
+  static Expected<std::string> read_link(const std::string& path) {
+    std::string target(PATH_MAX, '\0');
+    const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+    if (size < 0) return failed("follow", path);
+    target.resize(std::size_t(size));
+    return target;
   }
 };
 
@@ -213,10 +247,11 @@ Status write_file(FileSystem& files, const std::string& path,
                   FunctionRef<Status(WritableFile&)> write) {
   // Of this write alone: others may write to the same place at the same time.
   static std::atomic<std::uint64_t> writes{0};
+  TROUPE_TRY(const std::string place, files.place_of(path));
   const std::string written = name_beside(
-      path, std::to_string(getpid()) + "." + std::to_string(writes.fetch_add(1)) + ".tmp");
+      place, std::to_string(getpid()) + "." + std::to_string(writes.fetch_add(1)) + ".tmp");
   TROUPE_TRY(write_synced(files, written, write));
-  return put_in_place(files, written, path);
+  return put_in_place(files, written, place);
 }
 
 Expected<std::vector<std::byte>> read_file(FileSystem& files, const std::string& path,

@@ -53,15 +53,20 @@ class FileSystem {
   // Names in the directory, sorted, without "." and "..".
   virtual Expected<std::vector<std::string>> list(const std::string& path) = 0;
   virtual Status remove(const std::string& path) = 0;
-  // With its files; it holds no directories.
+  // With its files; it holds no directories. Of a link to a directory, the link alone.
   virtual Status remove_dir(const std::string& path) = 0;
+  // Where a file named `path` is to be put by renaming: there, or where the links of that name
+  // lead. failed_precondition for what is no file, and would be replaced by one: a device, a pipe,
+  // a socket, a directory.
+  virtual Expected<std::string> place_of(const std::string& path) { return path; }
 };
 
 // The file system of this machine. Has no state.
 FileSystem& disk();
 
-// A file that is there as a whole or not at all, also after a crash: written beside its place,
-// synced, renamed. After an error nothing is left behind and an older file is as it was.
+// A file that is there as a whole or not at all, also after a crash: written beside its place
+// (FileSystem::place_of), synced, renamed. After an error nothing is left behind and an older file
+// is as it was.
 Status write_file(FileSystem& files, const std::string& path,
                   FunctionRef<Status(WritableFile&)> write);
 
