@@ -88,8 +88,10 @@ void Arena::deallocate(void* data, std::size_t bytes) noexcept {
     std::lock_guard lock(pages_mutex_);
     auto used = used_large_.find(data);
     TROUPE_CHECK(used != used_large_.end(), "a block goes back to the arena that made it");
-    free_large_bytes_ += used->second.key();
-    free_large_.insert(std::move(used->second));
+    // Before others of its size: what was in use last has pages behind it, and may be in a cache.
+    const std::size_t key = used->second.key();
+    free_large_bytes_ += key;
+    free_large_.insert(free_large_.lower_bound(key), std::move(used->second));
     used_large_.erase(used);
   }
   uncount(size);  // last: the arena may go with it

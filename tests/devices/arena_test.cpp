@@ -103,6 +103,21 @@ TEST_CASE("a large block serves a request that fits it well, and trim gives it b
   CHECK(arena->bytes_held() == 3 << 20);
 }
 
+TEST_CASE("of large blocks of one size the one freed last is used first") {
+  ArenaPtr arena = make_arena();
+  constexpr std::size_t kBytes = 4 << 20;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(arena->allocate(kBytes));
+  // Memory that is only reserved costs nothing: it does not take the place of what was in use.
+  for (void* block : blocks) arena->deallocate(block, kBytes);
+  for (int round = 0; round < 10; ++round) {
+    void* again = arena->allocate(kBytes);
+    CHECK(again == blocks.back());
+    arena->deallocate(again, kBytes);
+  }
+  CHECK(arena->bytes_held() == 4 * kBytes);
+}
+
 TEST_CASE("a tensor may outlive the owner of its arena") {
   ArenaPtr arena = make_arena();
   Tensor small = Tensor::make(DType::f32, Shape{3}, *arena).value();
