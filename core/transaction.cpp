@@ -28,6 +28,14 @@ bool LiveList::over(const AttemptId& attempt) const {
   return at == live.end() || at->a != attempt.a;
 }
 
+bool LiveList::may_read(CommitNumber from, CommitNumber before) const {
+  from = std::max(from, min_live);
+  if (from >= before) return false;
+  return before > decided || std::any_of(live.begin(), live.end(), [&](const LiveAttempt& l) {
+           return from <= l.snapshot && l.snapshot < before;
+         });
+}
+
 bool LiveList::keeps_marks(const RunId& run, std::uint64_t a) const {
   if (a >= next_a) return true;
   return std::any_of(live.begin(), live.end(), [&](const LiveAttempt& l) {

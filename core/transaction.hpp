@@ -102,6 +102,7 @@ struct LiveAttempt {
   std::uint64_t a = 0;
   RunId run;
   std::uint64_t marks_from = 0;
+  CommitNumber snapshot = 0;  // the only one that it reads
 };
 
 // The idle COMMIT, from the coordinator to every process, which hands it to its resources: all
@@ -118,6 +119,9 @@ struct LiveList {
 
   bool newer_than(const LiveList& other) const;
   bool over(const AttemptId& attempt) const;
+  // Whether an attempt that is not over may have a snapshot in [from, before): a listed one has its
+  // own, one that started after this list `decided` or a later one.
+  bool may_read(CommitNumber from, CommitNumber before) const;
   // Queue marks that attempt `a` of `run` left are kept for a later attempt of the same run.
   bool keeps_marks(const RunId& run, std::uint64_t a) const;
 };

@@ -123,7 +123,8 @@ void Coordinator::live_soon(Instant now, Instant delay) {
 void Coordinator::send_live(Instant now, Outputs& out) {
   LiveList list{options_.view, ++live_sequence_, decided_, min_live(), next_a_, {}};
   for (const auto& [id, run] : runs_)
-    if (in_attempt(run)) list.live.push_back({run.attempt.id.a, id, run.attempt.marks_from});
+    if (in_attempt(run))
+      list.live.push_back({run.attempt.id.a, id, run.attempt.marks_from, run.attempt.snapshot});
   std::sort(list.live.begin(), list.live.end(),
             [](const LiveAttempt& a, const LiveAttempt& b) { return a.a < b.a; });
   for (const auto& [process, member] : members_) out.push_back(SendLive{process, list});

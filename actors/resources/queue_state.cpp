@@ -96,8 +96,17 @@ bool QueueState::over(const AttemptId& attempt, const RunId& run) const {
 
 void QueueState::raise_min_live(CommitNumber min_live) {
   min_live_ = std::max(min_live_, min_live);
-  while (views_.size() > 1 && std::next(views_.begin())->first <= min_live_)
-    views_.erase(views_.begin());
+  forget_views();
+}
+
+// Those that nobody can ask for.
+void QueueState::forget_views() {
+  for (auto view = views_.begin(); view != views_.end();) {
+    const auto next = std::next(view);
+    if (next != views_.end() && !live_.may_read(std::max(view->first, min_live_), next->first))
+      views_.erase(view);
+    view = next;
+  }
 }
 
 void QueueState::enqueue(Request request, std::vector<Tensor> element, Outputs& out) {
@@ -237,6 +246,7 @@ void QueueState::commit_close(bool cancel_pending, Outputs& out) {
 void QueueState::live(const LiveList& list, Outputs& out) {
   if (list.newer_than(live_)) raise_min_live(list.min_live);
   if (!note(list, out)) return;
+  forget_views();
   std::erase_if(session_from_, [&](const auto& entry) {
     return entry.second.view < list.view || entry.second.a <= list.next_a;
   });
@@ -358,6 +368,7 @@ QueueState::Tables QueueState::tables() const {
   Tables t;
   t.logs = logs_.size();
   t.staged = staged_count();
+  t.old_views = views_.empty() ? 0 : views_.size() - 1;
   t.waiters = enqueuers_.size() + dequeuers_.size();
   for (const Element& e : elements_) t.leases += e.leased;
   return t;

@@ -111,8 +111,8 @@ class QueueState final
 
   // Sizes of what must be empty when nothing runs.
   struct Tables {
-    std::size_t logs = 0, leases = 0, waiters = 0, staged = 0;
-    bool empty() const { return logs + leases + waiters + staged == 0; }
+    std::size_t logs = 0, leases = 0, waiters = 0, staged = 0, old_views = 0;
+    bool empty() const { return logs + leases + waiters + staged + old_views == 0; }
   };
   Tables tables() const;
 
@@ -129,6 +129,7 @@ class QueueState final
 
   Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
   void raise_min_live(CommitNumber min_live);
+  void forget_views();
   bool refuse(const Request& request, Outputs& out) const;
   bool over(const AttemptId& attempt, const RunId& run) const;
   bool over(const AttemptId& attempt, const AttemptLog& log) const override {

@@ -60,7 +60,10 @@ bool VariableStore::applied_up_to(const std::string& name, CommitNumber snapshot
 Expected<Tensor> VariableStore::value_at(const std::string& name, CommitNumber snapshot) const {
   const Variable& v = variables_.find(name)->second;
   for (auto version = v.versions.rbegin(); version != v.versions.rend(); ++version)
-    if (version->s <= snapshot) return version->value;
+    if (version->s <= snapshot) {
+      if (version->until != 0 && version->until <= snapshot) break;
+      return version->value;
+    }
   if (!v.initialised || v.since > snapshot)
     return failed_precondition("Attempting to use uninitialized value " + name);
   // Only an attempt that has ended can ask for a value that was dropped.

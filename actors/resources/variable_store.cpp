@@ -54,7 +54,7 @@ Status VariableStore::restore(CommitNumber committed,
     v.initialised = true;
     v.shape = value.shape();
     v.since = committed;
-    v.versions.assign(1, Version{committed, value});
+    v.versions.assign(1, Version{committed, value, 0});
   }
   committed_ = std::max(committed_, committed);
   return ok_status();
@@ -76,8 +76,23 @@ void VariableStore::hear(const AttemptInfo& attempt, Outputs& out) {
 void VariableStore::raise_min_live(CommitNumber min_live) {
   if (min_live <= min_live_) return;
   min_live_ = min_live;
-  for (auto& [name, v] : variables_)
-    while (v.versions.size() > 1 && v.versions[1].s <= min_live_) v.versions.pop_front();
+  prune_all();
+}
+
+// Whether somebody may ask for what a commit `from` left and the commit `before` replaced.
+bool VariableStore::may_be_read(CommitNumber from, CommitNumber before) const {
+  return live_.may_read(std::max(from, min_live_), before);
+}
+
+void VariableStore::prune(Variable& v) const {
+  if (v.versions.size() < 2) return;
+  std::erase_if(v.versions, [&](const Version& version) {
+    return version.until != 0 && !may_be_read(version.s, version.until);
+  });
+}
+
+void VariableStore::prune_all() {
+  for (auto& [name, v] : variables_) prune(v);
 }
 
 // ------------------------------------------------------------------ writes
@@ -138,13 +153,13 @@ Status VariableStore::check(const LogRequest& request, const AttemptLog* log, Me
   return ok_status();
 }
 
-void VariableStore::append(AttemptLog& log, const LoggedWrite& write) {
+void VariableStore::append(AttemptLog& log, LoggedWrite write) {
   auto at = std::find_if(log.writes.begin(), log.writes.end(), [&](const Write& w) {
     return w.node == write.key.node && w.iterations == write.key.iterations;
   });
   if (at == log.writes.end())
     at = log.writes.insert(at, {write.key.node, write.key.iterations, write.rule, {}});
-  if (at->contributions.emplace(write.key.replica, write.operands).second) ++log.keys;
+  if (at->contributions.emplace(write.key.replica, std::move(write.operands)).second) ++log.keys;
 }
 
 void VariableStore::log(LogRequest request, Outputs& out) {
@@ -176,7 +191,7 @@ void VariableStore::log(LogRequest request, Outputs& out) {
   }
   if (!log) log = &logs_[attempt];
   log->metas = std::move(metas);
-  for (const LoggedWrite& write : request.writes) append(*log, write);
+  for (LoggedWrite& write : request.writes) append(*log, std::move(write));
   if (request.commit != 0) {
     log_and_commit(request, std::move(*log), out);
   } else {
@@ -219,7 +234,7 @@ std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(Commi
     }
   }
   Record record{s, {}, {}, {}, std::move(log.metas), false};
-  for (const Write& w : log.writes) record.reductions.push_back(reduction_of(w, record.names));
+  for (Write& w : log.writes) record.reductions.push_back(reduction_of(std::move(w), record.names));
   return {h, std::move(record)};
 }
 
@@ -232,6 +247,14 @@ Status VariableStore::reserve(Record& record, bool copied) const {
   if (!room.ok()) return room.status().in("in container " + name_);
   record.room = std::move(room).value();
   return ok_status();
+}
+
+// It replaces no value that anybody can ask for.
+bool VariableStore::overwrites(const Record& record) const {
+  return std::none_of(record.names.begin(), record.names.end(), [&](const std::string& name) {
+    const Variable& v = variables_.find(name)->second;
+    return !v.versions.empty() && may_be_read(v.versions.back().s, record.s);
+  });
 }
 
 // Somebody holds a value that it replaces, or may still ask for it.
@@ -273,10 +296,10 @@ Status VariableStore::commit(CommitNumber s, const AttemptId&, Record record, Ou
 }
 
 // What the caller needs to apply this write, all but the variables' values.
-WriteReduction VariableStore::reduction_of(const Write& write, std::vector<std::string>& names) {
+WriteReduction VariableStore::reduction_of(Write write, std::vector<std::string>& names) {
   WriteReduction reduction{write.rule, {}, {}, {}};
-  for (const auto& [replica, operands] : write.contributions)
-    reduction.contributions.push_back(operands);  // a map: in replica order
+  for (auto& [replica, operands] : write.contributions)
+    reduction.contributions.push_back(std::move(operands));  // a map: in replica order
   for (const std::string& target : write.rule->targets) {
     auto at = std::find(names.begin(), names.end(), target);
     if (at == names.end()) at = names.insert(names.end(), target);
@@ -290,16 +313,18 @@ WriteReduction VariableStore::reduction_of(const Write& write, std::vector<std::
 void VariableStore::apply_next(bool wanted, Outputs& out) {
   if (commit_task_ != 0 || committing_.empty()) return;
   Record& record = committing_.front();
-  const bool in_place = min_live_ >= record.s;
-  if (record.may_wait && !in_place && !wanted && committing_.size() == 1) return;
+  if (record.may_wait && !wanted && committing_.size() == 1 && !overwrites(record)) return;
   Task task{next_task_++, record.s, {}, std::move(record.reductions)};
   record.room.resize(record.names.size());
   for (std::size_t i = 0; i < record.names.size(); ++i) {
     Variable& v = variables_.find(record.names[i])->second;
     Tensor value;
+    bool in_place = true;
     if (!v.versions.empty()) {
-      value = v.versions.back().value;
-      if (in_place) v.versions.clear();
+      Version& newest = v.versions.back();
+      in_place = !may_be_read(newest.s, record.s);
+      value = newest.value;
+      if (in_place) v.versions.pop_back();
     }
     task.variables.push_back(
         {record.names[i], v.spec.dtype, std::move(value), in_place, std::move(record.room[i])});
@@ -343,8 +368,9 @@ void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) 
   TROUPE_CHECK(values.size() == record.names.size(), "one value for each variable of the task");
   for (std::size_t i = 0; i < record.names.size(); ++i) {
     Variable& v = variables_.find(record.names[i])->second;
-    v.versions.push_back({record.s, std::move(values[i])});
-    while (v.versions.size() > 1 && v.versions[1].s <= min_live_) v.versions.pop_front();
+    if (!v.versions.empty() && v.versions.back().until == 0) v.versions.back().until = record.s;
+    v.versions.push_back({record.s, std::move(values[i]), 0});
+    prune(v);
   }
   apply_next(false, out);
   serve_reads(out);
@@ -362,6 +388,7 @@ void VariableStore::fail_all(Status status, Outputs& out) {
 void VariableStore::live(const LiveList& list, Outputs& out) {
   if (list.newer_than(live_)) raise_min_live(list.min_live);  // may a commit overwrite?
   if (!note(list, out)) return;
+  prune_all();
   apply_next(true, out);
   serve_reads(out);
 }

@@ -62,7 +62,9 @@ struct WriteReduction {
   std::shared_ptr<const UpdateRule> rule;
   std::vector<std::vector<Tensor>> contributions;
   std::vector<std::uint32_t> targets;
-  std::vector<Tensor> joined;  // memory for the reduced operands; undefined: none was reserved
+  // Memory for the reduced operands; undefined: none was reserved, or the first contribution's is
+  // taken.
+  std::vector<Tensor> joined;
 };
 
 // The rules that can be applied, given by whoever owns the op registry.
@@ -175,9 +177,10 @@ struct VariableTypes {
 // those of which it is known that they cannot be applied in place.
 //
 // A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
-// decided and was staged here if it touched this container, so a staged s <= R commits first. The
-// value a live attempt may still ask for is kept beside the newer one; in place is allowed only
-// when nobody can.
+// decided and was staged here if it touched this container, so a staged s <= R commits first.
+//
+// Of older values those are kept that an attempt may still ask for: of each listed attempt the one
+// that it reads, and all since the list. An update overwrites a value that nobody can ask for.
 class VariableStore final
     : public VariableTypes,
       public Participant<VariableTypes::AttemptLog, VariableTypes::Record, VariableTypes::Output> {
@@ -218,6 +221,7 @@ class VariableStore final
   struct Version {
     CommitNumber s = 0;
     Tensor value;
+    CommitNumber until = 0;  // the commit after it; 0: it is the newest
   };
   struct Variable {
     VariableSpec spec;
@@ -234,15 +238,19 @@ class VariableStore final
   Status refusal(const AttemptInfo& attempt) const;
   void hear(const AttemptInfo& attempt, Outputs& out);
   void raise_min_live(CommitNumber min_live);
+  bool may_be_read(CommitNumber from, CommitNumber before) const;
+  void prune(Variable& variable) const;
+  void prune_all();
   Status check(const LogRequest& request, const AttemptLog* log, Metas& metas) const;
   void log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out);
   Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
-  void append(AttemptLog& log, const LoggedWrite& write);
+  static void append(AttemptLog& log, LoggedWrite write);
   VariableMeta meta(const Variable& variable) const;
-  static WriteReduction reduction_of(const Write& write, std::vector<std::string>& names);
+  static WriteReduction reduction_of(Write write, std::vector<std::string>& names);
   static std::pair<std::uint64_t, Record> make_record(CommitNumber s, AttemptLog log);
   Status reserve(Record& record, bool copied) const;
   bool copies(const Record& record) const;
+  bool overwrites(const Record& record) const;
   std::string name() const override { return "container " + name_; }
   std::uint32_t keys_of(const AttemptLog& log) const override { return log.keys; }
   Expected<std::pair<std::uint64_t, Record>> record_of(CommitNumber s, const AttemptId& attempt,

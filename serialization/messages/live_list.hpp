@@ -9,8 +9,8 @@ namespace troupe {
 template <>
 struct Fields<LiveAttempt> {
   static auto of(auto& m) {
-    auto& [a, run, marks_from] = m;
-    return std::tie(a, run, marks_from);
+    auto& [a, run, marks_from, snapshot] = m;
+    return std::tie(a, run, marks_from, snapshot);
   }
 };
 template <>

@@ -26,8 +26,12 @@ class Stack final : public PromptResource<Log, Values> {
  public:
   void live(const LiveList& list, Outputs& out) override {
     PromptResource::live(list, out);
-    while (versions_.size() > 1 && std::next(versions_.begin())->first <= live_.min_live)
-      versions_.erase(versions_.begin());
+    for (auto version = versions_.begin(); version != versions_.end();) {
+      const auto next = std::next(version);
+      if (next != versions_.end() && !live_.may_read(version->first, next->first))
+        versions_.erase(version);
+      version = next;
+    }
   }
 
  private:

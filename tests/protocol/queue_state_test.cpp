@@ -12,6 +12,7 @@ struct QueueFixture {
   std::uint64_t next_id = 1, sequence = 1;
   std::uint32_t next_node = 1;
   CommitNumber decided = 0;
+  std::vector<LiveAttempt> alive;
 
   static AttemptInfo attempt(std::uint64_t a) { return {{1, a}, {1, a}, 0, a, 0, 0}; }
   QueueState::Request request(const AttemptInfo& a) { return {next_id++, a, {next_node++, 0, {}}}; }
@@ -52,7 +53,7 @@ struct QueueFixture {
   }
   // Every attempt below is over.
   void live(std::uint64_t next_a = 100) {
-    queue.live({1, sequence++, decided, 0, next_a, {}}, out);
+    queue.live({1, sequence++, decided, 0, next_a, alive}, out);
   }
   void fill(std::initializer_list<std::int64_t> elements) {
     auto a = attempt(decided + 1);
@@ -282,6 +283,7 @@ TEST_CASE_FIXTURE(QueueFixture, "an aborted close closes nothing") {
 }
 
 TEST_CASE_FIXTURE(QueueFixture, "the size is that of the snapshot and the run's own operations") {
+  alive = {{101, {1, 101}, 101, 0}, {102, {1, 102}, 102, 1}};
   fill({1});
   fill({2});
   auto size = [&](AttemptInfo a, CommitNumber snapshot) {
@@ -377,4 +379,28 @@ TEST_CASE_FIXTURE(QueueFixture,
   b.session_from = b.id.a;
   CHECK(value(dequeue(b)) == 1);
   CHECK(queue.tables().staged == 0);
+}
+
+TEST_CASE_FIXTURE(QueueFixture,
+                  "a run that waits keeps the size that it may ask for, not all since") {
+  const LiveAttempt waits{2, {1, 2}, 2, 1};  // started after commit 1
+  fill({7});
+  for (int i = 0; i < 50; ++i) {
+    AttemptInfo a = attempt(3 + std::uint64_t(i));
+    a.snapshot = decided;
+    i % 2 ? enqueue(a, i) : dequeue(a);
+    queue.stage({decided + 1, a.id, 1, 1}, out);
+    ++decided;
+    queue.live({1, sequence++, decided, 1, a.id.a + 1, {waits}}, out);
+    CHECK(queue.tables().old_views == 1);
+  }
+  AttemptInfo waiting = attempt(2);
+  waiting.snapshot = 1;
+  const auto size = request(waiting);
+  queue.look(
+      size, [](const QueueView& view) { return std::vector<Tensor>{Tensor::scalar(view.size)}; },
+      out);
+  CHECK(value(size.id) == 1);
+  queue.live({1, sequence++, decided, decided, 100, {}}, out);
+  CHECK(queue.tables().empty());
 }

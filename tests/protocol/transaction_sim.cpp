@@ -287,6 +287,10 @@ void Simulation::master(Coordinator::Outputs& out) {
         if (bug_ == Bug::attempts_never_over) m->list.next_a = 0;
         if (bug_ == Bug::marks_not_kept)
           for (LiveAttempt& l : m->list.live) l.marks_from = l.a;
+        if (bug_ == Bug::listed_snapshots_not_pinned)
+          for (LiveAttempt& l : m->list.live) l.snapshot = m->list.decided;
+        if (bug_ == Bug::only_the_oldest_snapshot_pinned)
+          for (LiveAttempt& l : m->list.live) l.snapshot = m->list.min_live;
       }
       net([this, to, o = std::move(output)] { at_process(to, o); });
     }

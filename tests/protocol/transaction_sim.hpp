@@ -54,6 +54,8 @@ enum class Bug {
   nobody_is_ever_alone,
   answered_before_it_is_applied,
   published_when_staged,
+  listed_snapshots_not_pinned,
+  only_the_oldest_snapshot_pinned,
 };
 
 enum class OpKind : std::uint8_t {

@@ -123,6 +123,8 @@ TEST_CASE("planted mistakes are seen") {
       {Bug::nobody_is_ever_alone, "nobody is ever alone", 300},
       {Bug::answered_before_it_is_applied, "answered before it is applied", 300},
       {Bug::published_when_staged, "published when it is staged", 300},
+      {Bug::listed_snapshots_not_pinned, "listed snapshots not pinned", 300},
+      {Bug::only_the_oldest_snapshot_pinned, "only the oldest snapshot pinned", 300},
   };
   for (const Row& row : rows) {
     Sum sum;
