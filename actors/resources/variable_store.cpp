@@ -20,8 +20,9 @@ std::uint64_t hash_shape(std::uint64_t h, const Tensor& t) {
 
 }  // namespace
 
-VariableStore::VariableStore(std::string name, const UpdateRules& rules)
-    : name_(std::move(name)), rules_(rules) {}
+VariableStore::VariableStore(std::string name, const UpdateRules& rules,
+                             std::uint64_t most_unapplied)
+    : name_(std::move(name)), rules_(rules), most_unapplied_(most_unapplied) {}
 
 Status VariableStore::declare(const VariableSpec& spec) {
   auto [at, inserted] = variables_.try_emplace(spec.name);
@@ -177,6 +178,10 @@ void VariableStore::log(LogRequest request, Outputs& out) {
     out.push_back(LogReply{request.id, ok_status(), 0});
     return;
   }
+  if (hold_back(request)) {
+    waiting_writes_.push_back(std::move(request));
+    return apply_next(true, out);
+  }
   AttemptLog* log = find_log(attempt);
   std::erase_if(request.writes, [&](const LoggedWrite& write) {
     return log && std::any_of(log->writes.begin(), log->writes.end(), [&](const Write& w) {
@@ -199,6 +204,17 @@ void VariableStore::log(LogRequest request, Outputs& out) {
     try_stage(out);
   }
   serve_reads(out);
+}
+
+// Else commits that nobody reads would take all the memory there is.
+bool VariableStore::hold_back(const LogRequest& request) const {
+  return !request.writes.empty() && unapplied_ > most_unapplied_;
+}
+
+void VariableStore::serve_writes(Outputs& out) {
+  std::deque<LogRequest> waiting;
+  waiting.swap(waiting_writes_);
+  for (LogRequest& request : waiting) log(std::move(request), out);
 }
 
 // The fast path. Its number is taken last: what fails before leaves it to another run.
@@ -233,7 +249,7 @@ std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(Commi
       for (const Tensor& t : operands) h = hash_shape(h, t);
     }
   }
-  Record record{s, {}, {}, {}, std::move(log.metas), false};
+  Record record{s, {}, {}, {}, std::move(log.metas), false, 0};
   for (Write& w : log.writes) record.reductions.push_back(reduction_of(std::move(w), record.names));
   return {h, std::move(record)};
 }
@@ -247,6 +263,17 @@ Status VariableStore::reserve(Record& record, bool copied) const {
   if (!room.ok()) return room.status().in("in container " + name_);
   record.room = std::move(room).value();
   return ok_status();
+}
+
+std::uint64_t VariableStore::bytes_of(const Record& record) {
+  std::uint64_t bytes = 0;
+  for (const WriteReduction& reduction : record.reductions) {
+    for (const auto& operands : reduction.contributions)
+      for (const Tensor& t : operands) bytes += t.bytes();
+    for (const Tensor& t : reduction.joined) bytes += t.bytes();
+  }
+  for (const Tensor& t : record.room) bytes += t.bytes();
+  return bytes;
 }
 
 // It replaces no value that anybody can ask for.
@@ -290,6 +317,8 @@ Status VariableStore::commit(CommitNumber s, const AttemptId&, Record record, Ou
     v.initialised = after.initialised;
     v.shape = after.shape;
   }
+  record.bytes = bytes_of(record);
+  unapplied_ += record.bytes;
   committing_.push_back(std::move(record));
   apply_next(false, out);
   return ok_status();
@@ -365,6 +394,7 @@ void VariableStore::applied(std::uint64_t task, Expected<std::vector<Tensor>> va
 void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) {
   Record record = std::move(committing_.front());
   committing_.pop_front();
+  unapplied_ -= record.bytes;
   TROUPE_CHECK(values.size() == record.names.size(), "one value for each variable of the task");
   for (std::size_t i = 0; i < record.names.size(); ++i) {
     Variable& v = variables_.find(record.names[i])->second;
@@ -374,15 +404,18 @@ void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) 
   }
   apply_next(false, out);
   serve_reads(out);
+  serve_writes(out);
 }
 
 void VariableStore::fail_all(Status status, Outputs& out) {
   broken_ = status;
   forget_all();
   committing_.clear();
+  unapplied_ = 0;
   commit_task_ = 0;  // its values are nobody's any more
   out.push_back(Failed{status});
   serve_reads(out);
+  serve_writes(out);
 }
 
 void VariableStore::live(const LiveList& list, Outputs& out) {
@@ -391,6 +424,7 @@ void VariableStore::live(const LiveList& list, Outputs& out) {
   prune_all();
   apply_next(true, out);
   serve_reads(out);
+  serve_writes(out);
 }
 
 // ------------------------------------------------------------------ looking at it
@@ -405,6 +439,7 @@ VariableStore::Tables VariableStore::tables() const {
   Tables t;
   t.logs = logs_.size();
   t.waiting_reads = waiting_.size();
+  t.waiting_writes = waiting_writes_.size();
   t.staged = staged_count();
   t.committing = committing_.size();
   t.tasks = previews_.size() + (commit_task_ != 0 ? 1u : 0u);

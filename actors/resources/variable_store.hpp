@@ -162,6 +162,7 @@ struct VariableTypes {
     std::vector<Tensor> room;  // reserved for their values
     Metas metas;               // of its targets, after it
     bool may_wait = false;     // worth waiting to learn whether it can be applied in place
+    std::uint64_t bytes = 0;   // that it holds
   };
 };
 
@@ -181,12 +182,18 @@ struct VariableTypes {
 //
 // Of older values those are kept that an attempt may still ask for: of each listed attempt the one
 // that it reads, and all since the list. An update overwrites a value that nobody can ask for.
+//
+// Updates that nobody reads can be decided faster than they are applied. While more than
+// `most_unapplied` bytes wait to be applied, writes are not logged: their answers wait.
 class VariableStore final
     : public VariableTypes,
       public Participant<VariableTypes::AttemptLog, VariableTypes::Record, VariableTypes::Output> {
  public:
+  static constexpr std::uint64_t kMostUnapplied = std::uint64_t{64} << 20;
+
   // `name` is the container's, for errors. The rules outlive the store.
-  VariableStore(std::string name, const UpdateRules& rules);
+  VariableStore(std::string name, const UpdateRules& rules,
+                std::uint64_t most_unapplied = kMostUnapplied);
 
   // Declares a variable; not part of any transaction. Declaring it again with the same dtype and
   // shape is fine; already_exists, naming both, otherwise.
@@ -209,13 +216,16 @@ class VariableStore final
 
   // Sizes of what must be empty when nothing runs; `versions` counts values beyond one a variable.
   struct Tables {
-    std::size_t logs = 0, waiting_reads = 0, staged = 0, committing = 0, old_versions = 0,
-                tasks = 0;
+    std::size_t logs = 0, waiting_reads = 0, waiting_writes = 0, staged = 0, committing = 0,
+                old_versions = 0, tasks = 0;
     bool empty() const {
-      return logs + waiting_reads + staged + committing + old_versions + tasks == 0;
+      return logs + waiting_reads + waiting_writes + staged + committing + old_versions + tasks ==
+             0;
     }
   };
   Tables tables() const;
+  // Bytes that decided commits hold until they are applied.
+  std::uint64_t unapplied_bytes() const { return unapplied_; }
 
  private:
   struct Version {
@@ -241,6 +251,8 @@ class VariableStore final
   bool may_be_read(CommitNumber from, CommitNumber before) const;
   void prune(Variable& variable) const;
   void prune_all();
+  bool hold_back(const LogRequest& request) const;
+  void serve_writes(Outputs& out);
   Status check(const LogRequest& request, const AttemptLog* log, Metas& metas) const;
   void log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out);
   Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
@@ -251,6 +263,7 @@ class VariableStore final
   Status reserve(Record& record, bool copied) const;
   bool copies(const Record& record) const;
   bool overwrites(const Record& record) const;
+  static std::uint64_t bytes_of(const Record& record);
   std::string name() const override { return "container " + name_; }
   std::uint32_t keys_of(const AttemptLog& log) const override { return log.keys; }
   Expected<std::pair<std::uint64_t, Record>> record_of(CommitNumber s, const AttemptId& attempt,
@@ -271,13 +284,16 @@ class VariableStore final
 
   const std::string name_;
   const UpdateRules& rules_;
+  const std::uint64_t most_unapplied_;
   std::map<std::string, Variable, std::less<>> variables_;
   CommitNumber min_live_ = 0;
   std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
+  std::uint64_t unapplied_ = 0;    // bytes that these hold
   std::uint64_t commit_task_ = 0;  // the id of the one in flight, or 0
   std::map<std::uint64_t, Preview> previews_;  // task -> the read it answers
   AttemptId last_fast_;  // the attempt whose fast path made `committed_`, if it was one
   std::deque<ReadRequest> waiting_;
+  std::deque<LogRequest> waiting_writes_;
   std::uint64_t next_task_ = 1;
   Status broken_;
 };

@@ -496,6 +496,7 @@ void Simulation::tick() {
   for (int id = 0; id < kProcesses; ++id) {
     Process& p = *processes_[std::size_t(id)];
     if (p.dead) continue;
+    count.held_back += long(p.store.tables().waiting_writes);
     Shard::Outputs out;
     if (p.shard.next_wakeup() <= now_) p.shard.tick(now_, out);
     shard_out(id, out);

@@ -25,6 +25,7 @@ namespace troupe::sim {
 using u64 = std::uint64_t;
 
 inline constexpr int kShards = 3, kProcesses = 4;  // the last process holds no state
+inline constexpr u64 kMostUnapplied = 16;          // bytes: of two writes
 inline constexpr int kVariables = 6, kQueues = 2, kCapacity = 3, kSessions = 3, kDatasets = 2;
 
 // Mistakes put in on purpose, to show that the oracle sees them.
@@ -174,7 +175,7 @@ class Simulation {
   struct Counters {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
          lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0,
-         published = 0;
+         published = 0, held_back = 0;
   } count;
 
  private:
@@ -314,7 +315,7 @@ struct Simulation::Process {
   Process(int id, const UpdateRules& rules, Bug bug)
       : id(id),
         shard(ProcessId(id), 1),
-        store("store" + std::to_string(id), rules),
+        store("store" + std::to_string(id), rules, kMostUnapplied),
         queue({"q" + std::to_string(id), kCapacity, {DType::u64, DType::u64}, {}}),
         board(bug) {}
   const int id;

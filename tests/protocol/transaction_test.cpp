@@ -32,6 +32,7 @@ struct Sum {
     count.taken_back += c.taken_back;
     count.revoked += c.revoked;
     count.published += c.published;
+    count.held_back += c.held_back;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -43,7 +44,8 @@ struct Sum {
            " withdrawn, " + std::to_string(count.failed) + " failed, " +
            std::to_string(count.lost_processes) + " workers lost, " +
            std::to_string(count.gave_up) + " given up, " + std::to_string(count.taken_back) +
-           " numbers taken back, " + std::to_string(count.revoked) + " grants revoked";
+           " numbers taken back, " + std::to_string(count.revoked) + " grants revoked, " +
+           std::to_string(count.held_back) + " writes held back";
   }
 };
 
@@ -70,6 +72,7 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.taken_back > 0);
   CHECK(sum.count.revoked > 0);
   CHECK(sum.count.published > 0);
+  CHECK(sum.count.held_back > 0);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ class Rules final : public UpdateRules {
 
 // A store of one variable, `w`, whose updates add; the device that applies them, when told to.
 struct Container {
-  Container() : store("c", rules) {
+  explicit Container(std::uint64_t most_unapplied = Store::kMostUnapplied)
+      : store("c", rules, most_unapplied) {
     REQUIRE(store.declare({"w", DType::f32, PartialShape{kElements}}).ok());
   }
 
@@ -175,11 +176,55 @@ TEST_CASE("an attempt that is over gets no value but an error") {
   CHECK(std::get<Store::ReadReply>(c.out[0]).status.code() == Code::aborted);
 }
 
+TEST_CASE("commits that nobody reads wait for their application, bounded by bytes") {
+  Container c(8 * kBytes);
+  c.initialise();
+  c.write(c.attempt(2, 1, 1), "Add", 1, 2);
+  c.tell(2, 3, {});
+  REQUIRE(c.task_);  // the device is busy with it
+  std::uint64_t a = 3;
+  for (; a < 203; ++a) {
+    c.write(c.attempt(a, 2, 2), "Add", 1, c.store.committed() + 1);
+    if (!c.logged_.contains(a)) break;  // its client waits
+  }
+  MESSAGE("held back after " << a - 3 << " commits, with " << c.memory.now / kBytes << " values");
+  CHECK(a < 3 + 9);
+  CHECK(c.memory.now <= 12 * kBytes);
+  CHECK(c.store.unapplied_bytes() <= 9 * kBytes);
+  CHECK(c.store.tables().waiting_writes == 1);
+  for (int applied = 0; applied < 3; ++applied) REQUIRE(c.apply());
+  CHECK(c.logged_.contains(a));
+  while (c.apply()) {
+  }
+  c.tell(c.store.committed(), a + 1, {});
+  while (c.apply()) {
+  }
+  CHECK(c.memory.now == kBytes);
+  CHECK(c.store.unapplied_bytes() == 0);
+  CHECK(c.store.tables().empty());
+  c.read(c.attempt(a + 1, c.store.committed(), c.store.committed()));
+  CHECK(c.reads.at(a + 1) == float(1 + 1 + (a - 3) + 1));
+}
+
+TEST_CASE("a write that is held back is answered when its attempt ends") {
+  Container c(kBytes / 2);
+  c.initialise();
+  c.write(c.attempt(2, 1, 1), "Add", 1, 2);
+  c.tell(2, 3, {});
+  REQUIRE(c.task_);
+  c.write(c.attempt(3, 2, 2), "Add", 1, 3);
+  CHECK_FALSE(c.logged_.contains(3));
+  c.store.live({1, ++c.sequence, 2, 2, 4, {}}, c.out);
+  REQUIRE(c.out.size() == 1);
+  CHECK(std::get<Store::LogReply>(c.out[0]).status.code() == Code::aborted);
+  CHECK(c.store.committed() == 2);
+}
+
 TEST_CASE("what a listed run reads never changes under it, whatever comes when") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     Random random(mix64(seed));
-    Container c;
+    Container c(random.below(6) * kBytes);
     c.initialise();
     std::map<CommitNumber, float> history{{1, 1.f}};
     std::map<std::uint64_t, CommitNumber> live;  // attempt -> its snapshot
