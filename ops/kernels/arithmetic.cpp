@@ -7,6 +7,7 @@
 
 #include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/grad.hpp"
+#include "ops/kernels/packets.hpp"
 
 using namespace troupe;
 
@@ -97,9 +98,13 @@ struct Mod {
 };
 struct Pow {
   template <class T>
+  static constexpr bool packets = std::is_same_v<T, float>;
+  template <class T>
   T operator()(T a, T b) const {
-    if constexpr (!std::is_integral_v<T>) {
+    if constexpr (std::is_same_v<T, double>) {
       return std::pow(a, b);
+    } else if constexpr (!std::is_integral_v<T>) {
+      return pow_value(a, b);
     } else {
       // By squaring, wrapping around; of negative numbers the sign is extended.
       std::uint64_t result = 1, base = std::uint64_t(std::int64_t(a));

@@ -7,7 +7,7 @@
 // With a constructor from KernelSpec it can read attributes. A function of which
 //   static constexpr bool wraps = true;
 // holds gives integers the bits that it gives unsigned ones of their size, and is compiled for
-// those only. Where Eigen's packet math is faster than the compiler's loop, see packets.hpp.
+// those only. For functions that are computed faster by packets of elements, see packets.hpp.
 //
 // What an op adds to a build is one loop per element type: broadcasting, chunks, memory and the
 // conversion of f16 and bf16 are written once, in elementwise.cpp, for all of them.
@@ -75,7 +75,7 @@ struct ElementFunction {
 using ElementLoop = void (*)(const ElementFunction&, const ElementRow&);
 
 // How an op computes elements of type `in`, of which it makes `out`. Where one is f16 or bf16, the
-// loop has float in its place.
+// loop has float in its place. Without a loop the conversions from and to float are all.
 struct ElementTypes {
   DType in = DType::invalid, out = DType::invalid;
   ElementLoop loop = nullptr;
@@ -146,7 +146,7 @@ void element_loop(const ElementFunction& function, const ElementRow& row) {
   }
 }
 
-// Where F has no packets for T. packets.hpp has the other case.
+// Where F takes no packets of T. packets.hpp has the other case.
 template <class F, class T>
 struct PacketLoop {
   static constexpr bool exists = false;
@@ -168,10 +168,10 @@ constexpr ElementTypes element_types() {
   }())::type;
   constexpr bool kBool = std::is_same_v<R, bool>;
   constexpr DType out = kBool ? DType::bool_ : dtype_of<T>;
-  if constexpr (requires { F::template packets<T>; })
-    static_assert(!F::template packets<T> || PacketLoop<F, T>::exists, "include packets.hpp");
-  if constexpr (PacketLoop<F, T>::exists) {
-    return {dtype_of<T>, out, PacketLoop<F, T>::run};
+  if constexpr (requires { F::template packets<C>; })
+    static_assert(!F::template packets<C> || PacketLoop<F, C>::exists, "include packets.hpp");
+  if constexpr (PacketLoop<F, C>::exists) {
+    return {dtype_of<T>, out, PacketLoop<F, C>::run};
   } else if constexpr (Wraps<F> && std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     using U = std::make_unsigned_t<T>;
     return {dtype_of<T>, out, element_loop<F, U, std::conditional_t<kBool, bool, U>>};

@@ -1,56 +1,36 @@
-// Exp, Log, Tanh, Sigmoid: the functions that Eigen's packets compute several times faster than
-// the C library.
+// Exp, Log, Tanh, Sigmoid and their gradients.
 #include "ops/kernels/grad.hpp"
 #include "ops/kernels/packets.hpp"
 
 using namespace troupe;
-namespace packet = Eigen::internal;
 
 namespace {
 
 struct Exp {
   template <class T>
-  static constexpr bool packets = packet::packet_traits<T>::HasExp;
-  template <class P>
-  P packet(const P& x) const {
-    return packet::pexp(x);
-  }
-  auto operator()(auto x) const { return std::exp(x); }
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return exp_value(x); }
 };
 struct Log {
   template <class T>
-  static constexpr bool packets = packet::packet_traits<T>::HasLog;
-  template <class P>
-  P packet(const P& x) const {
-    return packet::plog(x);
-  }
-  auto operator()(auto x) const { return std::log(x); }
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return log_value(x); }
 };
 struct Tanh {
   template <class T>
-  static constexpr bool packets = packet::packet_traits<T>::HasTanh;
-  template <class P>
-  P packet(const P& x) const {
-    // The clamp inside may lose a NaN.
-    return packet::pselect(packet::pcmp_eq(x, x), packet::ptanh(x), x);
-  }
-  auto operator()(auto x) const { return std::tanh(x); }
+  static constexpr bool packets = std::is_same_v<T, float>;
+  auto operator()(auto x) const { return tanh_value(x); }
 };
 struct TanhGrad {
   template <class T>
   T operator()(T dy, T y) const {
-    return dy * (1 - y * y);
+    return dy * ((1 - y) * (1 + y));  // near 1, 1 - y * y would lose digits
   }
 };
 struct Sigmoid {
   template <class T>
-  static constexpr bool packets = packet::packet_traits<T>::HasExp;
-  template <class P>
-  P packet(const P& x) const {
-    const P one = packet::pset1<P>(1);
-    return packet::pdiv(one, packet::padd(one, packet::pexp(packet::pnegate(x))));
-  }
-  auto operator()(auto x) const { return 1 / (1 + std::exp(-x)); }
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return sigmoid_value(x); }
 };
 struct SigmoidGrad {
   template <class T>

@@ -21,18 +21,16 @@ struct Gates {
 template <class T>
 void lstm_row(std::int64_t n, Gates<const T> x, Gates<const T> r, const T* c, Gates<T> gates, T* h,
               T* next) {
-  const T *xi = x[0], *xf = x[1], *xg = x[2], *xo = x[3];
-  const T *ri = r[0], *rf = r[1], *rg = r[2], *ro = r[3];
-  T *yi = gates[0], *yf = gates[1], *yg = gates[2], *yo = gates[3];
-#pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
-    const T i = sigmoid_value(xi[j] + ri[j]), f = sigmoid_value(xf[j] + rf[j]);
-    const T g = tanh_value(xg[j] + rg[j]), o = sigmoid_value(xo[j] + ro[j]);
-    const T cell = f * c[j] + i * g;
-    yi[j] = i, yf[j] = f, yg[j] = g, yo[j] = o;
-    next[j] = cell;
-    h[j] = o * tanh_value(cell);
-  }
+  map_packets<T>(n, {x[0], x[1], x[2], x[3], r[0], r[1], r[2], r[3], c},
+                 {1, 1, 1, 1, 1, 1, 1, 1, 1}, {gates[0], gates[1], gates[2], gates[3], next, h},
+                 [](auto at, auto to) {
+                   const auto i = sigmoid_value(at(0) + at(4)), f = sigmoid_value(at(1) + at(5));
+                   const auto g = tanh_value(at(2) + at(6)), o = sigmoid_value(at(3) + at(7));
+                   const auto cell = f * at(8) + i * g;
+                   to(0, i), to(1, f), to(2, g), to(3, o);
+                   to(4, cell);
+                   to(5, o * tanh_value(cell));
+                 });
 }
 
 // From the gradients of h and next those of x + r, `slopes`, and of c. dc may be written over

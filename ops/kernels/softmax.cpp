@@ -84,7 +84,7 @@ struct LogSoftmax {
   static void row_grad(const T* dy, const T* y, std::int64_t n, T* dx) {
     const T sum = row_sum<T>(n, [&](std::int64_t j) { return dy[j]; });
 #pragma omp simd
-    for (std::int64_t j = 0; j < n; ++j) dx[j] = dy[j] - exp_nonpositive(y[j]) * sum;
+    for (std::int64_t j = 0; j < n; ++j) dx[j] = dy[j] - exp_value(y[j]) * sum;
   }
 };
 

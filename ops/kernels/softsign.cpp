@@ -3,6 +3,8 @@
 // The example to copy for a new op: formulas on top, then how gradients flow, then the definition,
 // from which registration, wrappers, documentation and checks follow. The tests' row is in
 // tests/ops/cases_unary.cpp.
+#include <limits>
+
 #include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/grad.hpp"
 
@@ -13,15 +15,16 @@ namespace {
 struct Softsign {
   template <class T>
   T operator()(T x) const {
-    return x / (1 + std::abs(x));
+    const T d = 1 + std::abs(x);
+    return d > std::numeric_limits<T>::max() ? std::copysign(T(1), x) : x / d;
   }
 };
 
 struct SoftsignGrad {
   template <class T>
   T operator()(T dy, T x) const {
-    T d = 1 + std::abs(x);
-    return dy / (d * d);
+    const T d = 1 + std::abs(x);
+    return dy / d / d;  // d * d may overflow
   }
 };
 

@@ -3,7 +3,6 @@
 #include "ops/kernels/packets.hpp"
 
 using namespace troupe;
-using Eigen::internal::packet_traits;
 
 namespace {
 
@@ -99,37 +98,37 @@ struct LogicalNot {
 };
 
 struct Log1p {
-  auto operator()(auto x) const { return std::log1p(x); }
-};
-struct Expm1 {
-  auto operator()(auto x) const { return std::expm1(x); }
-};
-struct Erf {
-  auto operator()(auto x) const { return std::erf(x); }
-};
-struct ErfGrad {
   template <class T>
-  T operator()(T dy, T x) const {
-    return dy * T(1.1283791670955126) * std::exp(-x * x);  // 2 / sqrt(pi)
-  }
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return log1p_value(x); }
 };
-struct Sin {
+// Functions that only floats have packets for.
+struct FloatPackets {
   template <class T>
-  static constexpr bool packets = packet_traits<T>::HasSin;
-  template <class P>
-  P packet(const P& x) const {
-    return Eigen::internal::psin(x);
-  }
-  auto operator()(auto x) const { return std::sin(x); }
+  static constexpr bool packets = std::is_same_v<T, float>;
 };
-struct Cos {
-  template <class T>
-  static constexpr bool packets = packet_traits<T>::HasCos;
-  template <class P>
-  P packet(const P& x) const {
-    return Eigen::internal::pcos(x);
+struct Expm1 : FloatPackets {
+  auto operator()(auto x) const { return expm1_value(x); }
+  double operator()(double x) const { return std::expm1(x); }
+};
+struct Erf : FloatPackets {
+  auto operator()(auto x) const { return erf_value(x); }
+  double operator()(double x) const { return std::erf(x); }
+};
+struct ErfGrad : FloatPackets {
+  template <class V>
+  V operator()(V dy, V x) const {
+    return erf_slope(dy, x);
   }
-  auto operator()(auto x) const { return std::cos(x); }
+  double operator()(double dy, double x) const { return erf_slope(dy, x); }
+};
+struct Sin : FloatPackets {
+  auto operator()(auto x) const { return sine_value<0>(x); }
+  double operator()(double x) const { return std::sin(x); }
+};
+struct Cos : FloatPackets {
+  auto operator()(auto x) const { return sine_value<1>(x); }
+  double operator()(double x) const { return std::cos(x); }
 };
 
 // 2 x dy without a constant of the right type.

@@ -1,0 +1,269 @@
+// Vectors as wide as the ISA level has them, and the few operations that C++ lacks for them.
+//
+// A function template written with these takes a float, a double or a Packet of either, so that the
+// same formula serves a loop over packets and a loop that the compiler vectorises.
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace troupe {
+
+#if defined(__AVX512F__)
+inline constexpr std::size_t kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr std::size_t kVectorBytes = 32;
+#else
+inline constexpr std::size_t kVectorBytes = 16;
+#endif
+
+template <class T, std::size_t bytes>
+struct VectorType {
+  typedef T type __attribute__((vector_size(bytes)));
+};
+template <class T>
+using Vector = typename VectorType<T, kVectorBytes>::type;
+
+// Two vectors: the operations of one are done while those of the other wait for their operands.
+template <class T>
+struct Packet {
+  Vector<T> low, high;
+
+  friend Packet operator-(Packet x) { return {-x.low, -x.high}; }
+  friend Packet operator~(Packet x) { return {~x.low, ~x.high}; }
+  friend Packet operator+(Packet x, Packet y) { return {x.low + y.low, x.high + y.high}; }
+  friend Packet operator-(Packet x, Packet y) { return {x.low - y.low, x.high - y.high}; }
+  friend Packet operator*(Packet x, Packet y) { return {x.low * y.low, x.high * y.high}; }
+  friend Packet operator/(Packet x, Packet y) { return {x.low / y.low, x.high / y.high}; }
+  friend Packet operator&(Packet x, Packet y) { return {x.low & y.low, x.high & y.high}; }
+  friend Packet operator|(Packet x, Packet y) { return {x.low | y.low, x.high | y.high}; }
+  friend Packet operator^(Packet x, Packet y) { return {x.low ^ y.low, x.high ^ y.high}; }
+  friend Packet operator+(Packet x, T y) { return {x.low + y, x.high + y}; }
+  friend Packet operator-(Packet x, T y) { return {x.low - y, x.high - y}; }
+  friend Packet operator*(Packet x, T y) { return {x.low * y, x.high * y}; }
+  friend Packet operator&(Packet x, T y) { return {x.low & y, x.high & y}; }
+  friend Packet operator|(Packet x, T y) { return {x.low | y, x.high | y}; }
+  friend Packet operator<<(Packet x, int n) { return {x.low << n, x.high << n}; }
+  friend Packet operator>>(Packet x, int n) { return {x.low >> n, x.high >> n}; }
+  friend auto operator<(Packet x, Packet y) { return mask(x.low < y.low, x.high < y.high); }
+  friend auto operator>(Packet x, Packet y) { return mask(x.low > y.low, x.high > y.high); }
+  friend auto operator<=(Packet x, Packet y) { return mask(x.low <= y.low, x.high <= y.high); }
+  friend auto operator==(Packet x, Packet y) { return mask(x.low == y.low, x.high == y.high); }
+  friend auto operator==(Packet x, T y) { return mask(x.low == y, x.high == y); }
+
+  static auto mask(auto low, auto high) {
+    using Integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    return Packet<Integer>{low, high};
+  }
+};
+template <class T>
+inline constexpr std::int64_t kPacketWidth = 2 * kVectorBytes / sizeof(T);
+
+// The type of one element of V, and the unsigned integers of its bits.
+template <class V>
+struct PacketTraits;
+template <>
+struct PacketTraits<float> {
+  using Element = float;
+  using Bits = std::uint32_t;
+};
+template <>
+struct PacketTraits<double> {
+  using Element = double;
+  using Bits = std::uint64_t;
+};
+template <>
+struct PacketTraits<Packet<float>> {
+  using Element = float;
+  using Bits = Packet<std::uint32_t>;
+};
+template <>
+struct PacketTraits<Packet<double>> {
+  using Element = double;
+  using Bits = Packet<std::uint64_t>;
+};
+template <class V>
+using ElementOf = typename PacketTraits<V>::Element;
+template <class V>
+using BitsOf = typename PacketTraits<V>::Bits;
+
+template <class V>
+inline BitsOf<V> to_bits(V x) {
+  if constexpr (std::is_same_v<V, ElementOf<V>>)
+    return std::bit_cast<BitsOf<V>>(x);
+  else
+    return {Vector<BitsOf<ElementOf<V>>>(x.low), Vector<BitsOf<ElementOf<V>>>(x.high)};
+}
+template <class V>
+inline V from_bits(BitsOf<V> bits) {
+  if constexpr (std::is_same_v<V, ElementOf<V>>)
+    return std::bit_cast<V>(bits);
+  else
+    return {Vector<ElementOf<V>>(bits.low), Vector<ElementOf<V>>(bits.high)};
+}
+template <class T>
+inline constexpr auto kSignBit = std::bit_cast<BitsOf<T>>(T(-0.0));
+
+template <class V>
+inline V splat(ElementOf<V> x) {
+  if constexpr (std::is_same_v<V, ElementOf<V>>) {
+    return x;
+  } else {
+    const auto all = x - Vector<ElementOf<V>>{};  // a sum would lose the sign of -0
+    return {all, all};
+  }
+}
+// In each lane `yes` where the mask holds, else `no`.
+template <class V>
+inline V choose(bool mask, V yes, V no) {
+  // Without a branch, which would keep a loop from being vectorised.
+  const auto all = BitsOf<V>(0) - BitsOf<V>(mask);
+  return from_bits<V>((to_bits(yes) & all) | (to_bits(no) & ~all));
+}
+template <class T, class Mask>
+inline Packet<T> choose(Mask mask, Packet<T> yes, Packet<T> no) {
+  return {mask.low ? yes.low : no.low, mask.high ? yes.high : no.high};
+}
+template <class V>
+inline V magnitude(V x) {
+  return from_bits<V>(to_bits(x) & ~kSignBit<ElementOf<V>>);
+}
+// The magnitude of x with the sign of `sign`.
+template <class V>
+inline V with_sign(V x, V sign) {
+  constexpr auto kSign = kSignBit<ElementOf<V>>;
+  return from_bits<V>((to_bits(x) & ~kSign) | (to_bits(sign) & kSign));
+}
+
+// a b + c, rounded once where the level has an instruction for it.
+inline float multiply_add(float a, float b, float c) {
+#if defined(__FMA__)
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+inline double multiply_add(double a, double b, double c) {
+#if defined(__FMA__)
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+template <class T>
+inline Vector<T> multiply_add_vectors(Vector<T> a, Vector<T> b, Vector<T> c) {
+  constexpr bool kFloat = std::is_same_v<T, float>;
+#if defined(__AVX512F__)
+  if constexpr (kFloat)
+    return _mm512_fmadd_ps(a, b, c);
+  else
+    return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+  if constexpr (kFloat)
+    return _mm256_fmadd_ps(a, b, c);
+  else
+    return _mm256_fmadd_pd(a, b, c);
+#else
+  (void)kFloat;
+  return a * b + c;
+#endif
+}
+template <class T>
+inline Packet<T> multiply_add(Packet<T> a, Packet<T> b, Packet<T> c) {
+  return {multiply_add_vectors<T>(a.low, b.low, c.low),
+          multiply_add_vectors<T>(a.high, b.high, c.high)};
+}
+template <class T>
+inline Packet<T> multiply_add(Packet<T> a, std::type_identity_t<T> b, Packet<T> c) {
+  return multiply_add(a, splat<Packet<T>>(b), c);
+}
+template <class T>
+inline Packet<T> multiply_add(Packet<T> a, Packet<T> b, std::type_identity_t<T> c) {
+  return multiply_add(a, b, splat<Packet<T>>(c));
+}
+
+template <class T>
+inline Packet<T> load_packet(const T* from) {
+  Packet<T> x;
+  std::memcpy(&x.low, from, kVectorBytes);
+  std::memcpy(&x.high, from + kPacketWidth<T> / 2, kVectorBytes);
+  return x;
+}
+template <class T>
+inline void store_packet(T* to, Packet<T> x) {
+  std::memcpy(to, &x.low, kVectorBytes);
+  std::memcpy(to + kPacketWidth<T> / 2, &x.high, kVectorBytes);
+}
+
+// Whether a comparison holds in any lane.
+inline bool any_lane(bool mask) { return mask; }
+template <class T>
+inline bool any_lane(Packet<T> mask) {
+  const auto either = mask.low | mask.high;
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask(std::bit_cast<__m512i>(either)) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_ps(std::bit_cast<__m256>(either)) != 0;
+#else
+  return _mm_movemask_ps(std::bit_cast<__m128>(either)) != 0;
+#endif
+}
+
+inline Packet<double> widen(Vector<float> x) {
+  return [x]<int... i>(std::integer_sequence<int, i...>)->Packet<double> {
+    constexpr int kHalf = sizeof...(i);
+    return {__builtin_convertvector(__builtin_shufflevector(x, x, i...), Vector<double>),
+            __builtin_convertvector(__builtin_shufflevector(x, x, (kHalf + i)...), Vector<double>)};
+  }
+  (std::make_integer_sequence<int, kVectorBytes / sizeof(double)>());
+}
+inline Vector<float> narrow(Packet<double> x) {
+  using Half = typename VectorType<float, kVectorBytes / 2>::type;
+  return [x]<int... i>(std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(__builtin_convertvector(x.low, Half),
+                                   __builtin_convertvector(x.high, Half), i...);
+  }
+  (std::make_integer_sequence<int, kVectorBytes / sizeof(float)>());
+}
+// f(x...) computed in double and rounded once: for functions of floats whose formula needs more
+// digits than a float has.
+template <class F>
+inline float in_double(F f, std::same_as<float> auto... x) {
+  return float(f(double(x)...));
+}
+template <class F>
+inline Packet<float> in_double(F f, std::same_as<Packet<float>> auto... x) {
+  return {narrow(f(widen(x.low)...)), narrow(f(widen(x.high)...))};
+}
+
+// Rows of n elements, a packet at a time: f(at, to), where at(k) is a packet of in[k] and to(k, y)
+// makes one of out[k]. An input whose step is 0 is one element for all. The last elements are in
+// packets like the others, padded with 1: an element's bits depend neither on where its row starts
+// in memory nor on the length of the row. An output may be an input if f calls `at` first.
+template <class T, int inputs, int outputs, class F>
+inline void map_packets(std::int64_t n, const T* const (&in)[inputs],
+                        const std::int64_t (&steps)[inputs], T* const (&out)[outputs], F f) {
+  constexpr std::int64_t kWidth = kPacketWidth<T>;
+  T padded[inputs][kWidth], last[outputs][kWidth];
+  for (int k = 0; k < inputs; ++k) std::fill_n(padded[k], kWidth, steps[k] == 0 ? *in[k] : T(1));
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    const std::int64_t count = std::min(kWidth, n - i);
+    const bool whole = count == kWidth;
+    for (int k = 0; k < inputs && !whole; ++k)
+      if (steps[k] != 0) std::copy_n(in[k] + i, count, padded[k]);
+    f([&](int k) { return load_packet(whole && steps[k] != 0 ? in[k] + i : padded[k]); },
+      [&](int k, Packet<T> y) { store_packet(whole ? out[k] + i : last[k], y); });
+    for (int k = 0; k < outputs && !whole; ++k) std::copy_n(last[k], count, out[k] + i);
+  }
+}
+
+}  // namespace troupe
