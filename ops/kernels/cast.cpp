@@ -46,7 +46,10 @@ auto computed() {
 template <class From, class To>
 constexpr ElementTypes cast_types() {
   using C = decltype(computed<Compute<From>, To>());
-  return {dtype_of<From>, dtype_of<To>, element_loop<Convert<C>, Compute<From>, C>};
+  if constexpr (std::is_same_v<C, float> && std::is_same_v<Compute<From>, float>)
+    return {dtype_of<From>, dtype_of<To>, nullptr};
+  else
+    return {dtype_of<From>, dtype_of<To>, element_loop<Convert<C>, Compute<From>, C>};
 }
 template <class From, class... Tos>
 Expected<ElementTypes> casts_from(DType to, Types<Tos...>) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/kernels/broadcast.hpp"
+#include "ops/kernels/half_rows.hpp"
 
 namespace troupe {
 namespace {
@@ -77,15 +78,17 @@ class ElementwiseKernel final : public Kernel {
   ElementOp op_;
 };
 
-template <class T>
-void widen(const void* from, std::int64_t n, float* to) {
-  const T* x = static_cast<const T*>(from);
-  for (std::int64_t i = 0; i < n; ++i) to[i] = float(x[i]);
+void widen(DType from, const void* x, std::int64_t n, float* to) {
+  if (from == DType::f16)
+    widen_row(static_cast<const half*>(x), n, to);
+  else
+    widen_row(static_cast<const bfloat16*>(x), n, to);
 }
-template <class T>
-void narrow(const float* from, std::int64_t n, void* to) {
-  T* y = static_cast<T*>(to);
-  for (std::int64_t i = 0; i < n; ++i) y[i] = T(from[i]);
+void narrow(const float* x, std::int64_t n, DType to, void* y) {
+  if (to == DType::f16)
+    narrow_row(x, n, static_cast<half*>(y));
+  else
+    narrow_row(x, n, static_cast<bfloat16*>(y));
 }
 
 }  // namespace
@@ -108,17 +111,21 @@ void ElementOp::convert(const ElementRow& row) const {
   for (std::int64_t begin = 0; begin < row.n; begin += kBlock) {
     ElementRow block = row;
     block.n = std::min(kBlock, row.n - begin);
-    for (int i = 0; i < inputs_; ++i) {
-      const void* from = static_cast<const char*>(row.in[i]) + begin * row.steps[i] * in_size;
-      block.in[i] = wide ? in[i] : from;
-      if (!wide) continue;
-      (types_.in == DType::f16 ? widen<half> : widen<bfloat16>)(from, row.steps[i] ? block.n : 1,
-                                                                in[i]);
-    }
     void* to = static_cast<char*>(row.out) + begin * out_size;
-    block.out = back ? out : to;
-    types_.loop(function_, block);
-    if (back) (types_.out == DType::f16 ? narrow<half> : narrow<bfloat16>)(out, block.n, to);
+    for (int i = 0; i < inputs_; ++i) {
+      block.in[i] = static_cast<const char*>(row.in[i]) + begin * row.steps[i] * in_size;
+      if (!wide) continue;
+      float* x = types_.loop == nullptr && !back ? static_cast<float*>(to) : in[i];
+      widen(types_.in, block.in[i], row.steps[i] ? block.n : 1, x);
+      block.in[i] = x;
+    }
+    if (types_.loop != nullptr) {
+      block.out = back ? out : to;
+      types_.loop(function_, block);
+    }
+    if (back)
+      narrow(types_.loop != nullptr ? out : static_cast<const float*>(block.in[0]), block.n,
+             types_.out, to);
   }
 }
 
