@@ -8,7 +8,7 @@
 #include "graph/detail/device_over.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/known_values.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 namespace {

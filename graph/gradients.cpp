@@ -9,7 +9,7 @@
 #include "graph/control/detail/tape.hpp"
 #include "graph/control/gradients.hpp"
 #include "graph/control/ops.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 namespace {

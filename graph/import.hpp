@@ -56,4 +56,9 @@ class GraphImport {
   bool in_order_ = true;
 };
 
+// Checks a graph that came from outside (the wire, a file): names, ops, attributes, inputs, types,
+// cycles; fills in types, shapes and defaults. Errors name the node. The result is what a builder
+// would have made.
+Expected<GraphDef> import_graph(GraphDef graph, const OpRegistry& registry);
+
 }  // namespace troupe

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "graph/compile.hpp"
+#include "graph/kernel_index.hpp"
 
 namespace troupe {
 

@@ -6,6 +6,7 @@
 
 #include "graph/control/spread.hpp"
 #include "graph/passes/pass.hpp"
+#include "graph/plan.hpp"
 
 namespace troupe {
 

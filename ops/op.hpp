@@ -13,9 +13,9 @@
 #include "devices/kernel.hpp"
 #include "devices/types.hpp"
 #include "graph/builder.hpp"
-#include "graph/compile.hpp"
 #include "graph/gradients.hpp"
 #include "graph/op_registry.hpp"
+#include "graph/request.hpp"
 #include "graph/shape_inference.hpp"
 
 namespace troupe {

@@ -20,7 +20,7 @@
 #include "devices/lent_thread.hpp"
 #include "graph/control/body.hpp"
 #include "graph/node_hash.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "ops/data/pipeline.hpp"
 #include "serialization/safetensors.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "core/status.hpp"
 #include "graph/builder.hpp"
-#include "graph/compile.hpp"
+#include "graph/request.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "graph/node_hash.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 namespace {

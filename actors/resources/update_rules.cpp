@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 namespace {

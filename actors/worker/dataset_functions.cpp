@@ -9,7 +9,7 @@
 #include "graph/control/ops.hpp"
 #include "graph/import.hpp"
 #include "graph/node_hash.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "ops/data/dataset.hpp"
 
 namespace troupe {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/burst/step_state.hpp"
-#include "graph/compile.hpp"
+#include "graph/request.hpp"
 #include "ops/data/example_function.hpp"
 #include "ops/op.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "actors/resources/update_rules.hpp"
 #include "actors/worker/load_plan.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,

@@ -5,7 +5,7 @@
 #include "graph/control/body.hpp"
 #include "graph/control/ops.hpp"
 #include "graph/detail/device_over.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 

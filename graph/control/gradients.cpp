@@ -6,7 +6,7 @@
 #include "graph/control/body.hpp"
 #include "graph/control/detail/tape.hpp"
 #include "graph/control/ops.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 Tape tape_of(const FunctionRecord& record) {

@@ -5,7 +5,7 @@
 #include "graph/detail/node_check.hpp"
 #include "graph/detail/suggest.hpp"
 #include "graph/import.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 namespace {

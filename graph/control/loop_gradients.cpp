@@ -4,7 +4,7 @@
 #include "graph/control/conditional.hpp"
 #include "graph/control/detail/loop_gradient.hpp"
 #include "graph/control/gradients.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 namespace detail {

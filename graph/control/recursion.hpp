@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "graph/control/frames.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/control/frames.hpp"
+#include "graph/passes/pass.hpp"
 
 namespace troupe {
 

@@ -264,11 +264,6 @@ void number_writes(GraphDef& graph, const std::map<std::string, Uses>& all) {
 
 }  // namespace
 
-std::uint32_t epoch_of(const NodeDef& node) {
-  auto at = node.attrs.find(kEpochAttr);
-  return at == node.attrs.end() ? 0 : std::uint32_t(*at->second.get<std::int64_t>());
-}
-
 Status order_writes(StepGraph& step, const Target& target) {
   GraphDef& graph = step.graph;
   TROUPE_TRY(auto all, find_uses(graph, *target.ops));

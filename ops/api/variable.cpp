@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
 

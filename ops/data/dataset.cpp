@@ -1,7 +1,7 @@
 #include "ops/data/dataset.hpp"
 
 #include "core/hash.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "ops/data/stage_kind.hpp"
 
 namespace troupe {

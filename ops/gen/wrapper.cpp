@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe::gen {
 

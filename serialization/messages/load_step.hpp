@@ -6,7 +6,7 @@
 
 #include "core/ids.hpp"
 #include "core/status.hpp"
-#include "graph/compile.hpp"
+#include "graph/request.hpp"
 #include "serialization/message.hpp"
 
 namespace troupe {

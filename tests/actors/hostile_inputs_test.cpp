@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "ops/op.hpp"
 #include "serialization/parts.hpp"
 #include "tests/actors/hostile_job.hpp"

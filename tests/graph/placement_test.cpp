@@ -1,7 +1,7 @@
 // Which device a node gets, and the errors of constraints that cannot be met.
 #include <doctest/doctest.h>
 
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "tests/graph/toy.hpp"
 
 using namespace troupe;

@@ -10,7 +10,7 @@
 
 #include "core/hash.hpp"
 #include "devices/cpu/cpu_device.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "ops/api.hpp"
 #include "ops/data/dataset.hpp"
 #include "ops/evaluate.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "graph/builder.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 #include "ops/api.hpp"
 #include "ops/compile_host.hpp"
 

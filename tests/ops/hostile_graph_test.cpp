@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/hash.hpp"
-#include "graph/compile.hpp"
+#include "graph/import.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {

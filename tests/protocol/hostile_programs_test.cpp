@@ -12,6 +12,7 @@
 #include <set>
 
 #include "graph/compile.hpp"
+#include "graph/import.hpp"
 #include "ops/op.hpp"
 #include "tests/protocol/hostile_programs.hpp"
 #include "tests/resident.hpp"

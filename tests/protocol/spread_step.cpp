@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "devices/cpu/cpu_device.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe::test::loops {
 namespace {

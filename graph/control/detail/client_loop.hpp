@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/status.hpp"
-#include "graph/passes/pass.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe::detail {
 

@@ -1,0 +1,30 @@
+// Which ops have kernels where.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/dtype.hpp"
+
+namespace troupe {
+
+// Which ops have kernels on which device types, for which dtypes, and which types come first. A
+// table, so that this floor needs neither kernels nor devices.
+class KernelIndex {
+ public:
+  void add(std::string op, std::string device_type, std::vector<DType> types);
+  // Placement takes devices of a lower rank first. A type that nothing is said of comes last.
+  void rank(std::string device_type, int rank) { ranks_[std::move(device_type)] = rank; }
+  int rank(std::string_view device_type) const;
+  bool has(std::string_view op, std::string_view device_type, DType type) const;
+  std::vector<std::string> devices_of(std::string_view op) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<DType>> table_;
+  std::map<std::string, int, std::less<>> ranks_;
+};
+
+}  // namespace troupe
