@@ -520,23 +520,28 @@ FusedBatchNormGradOutputs fused_batch_norm_grad(Output dy, Output x, Output scal
   return {op.output(0), op.output(1), op.output(2)};
 }
 
-Output gather(Output params, Output indices, Site site) {
+Output gather(Output params, Output indices, const GatherOptions& options, Site site) {
   NodeSpec node{.op = "Gather"};
   node.inputs = {params, indices};
+  node.attrs.emplace("axis", options.axis);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
 
-Output gather_add(Output sums, Output dy, Output indices, Output shape, Site site) {
+Output gather_add(Output sums, Output dy, Output indices, Output shape,
+    const GatherAddOptions& options, Site site) {
   NodeSpec node{.op = "GatherAdd"};
   node.inputs = {sums, dy, indices, shape};
+  node.attrs.emplace("axis", options.axis);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
 
-Output gather_grad(Output dy, Output indices, Output shape, Site site) {
+Output gather_grad(Output dy, Output indices, Output shape, const GatherGradOptions& options,
+    Site site) {
   NodeSpec node{.op = "GatherGrad"};
   node.inputs = {dy, indices, shape};
+  node.attrs.emplace("axis", options.axis);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

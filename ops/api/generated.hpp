@@ -410,17 +410,29 @@ FusedBatchNormGradOutputs fused_batch_norm_grad(Output dy, Output x, Output scal
     Output inv_std, Output dmean, Output dvariance, Output dinv_std,
     const FusedBatchNormGradOptions& options = {}, Site site = Site::here());
 
-// Gather: y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0. An index outside is
-// an error.
-Output gather(Output params, Output indices, Site site = Site::here());
+struct GatherOptions {
+  std::int64_t axis = 0;
+};
+// Gather: y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0, or along `axis`:
+// y[..., i, j, ...] = params[..., indices[i, j], ...]. An index outside is an error.
+Output gather(Output params, Output indices, const GatherOptions& options = {},
+    Site site = Site::here());
 
+struct GatherAddOptions {
+  std::int64_t axis = 0;
+};
 // GatherAdd: sums, of `shape`, with the slices of dy added where `indices` took them from: sums +
 // GatherGrad(...).
-Output gather_add(Output sums, Output dy, Output indices, Output shape, Site site = Site::here());
+Output gather_add(Output sums, Output dy, Output indices, Output shape,
+    const GatherAddOptions& options = {}, Site site = Site::here());
 
-// GatherGrad: The slices of dy added up where `indices` took them from, in a tensor of `shape`: the
-// gradient of Gather.
-Output gather_grad(Output dy, Output indices, Output shape, Site site = Site::here());
+struct GatherGradOptions {
+  std::int64_t axis = 0;
+};
+// GatherGrad: The slices of dy added up where `indices` took them from along `axis`, in a tensor of
+// `shape`: the gradient of Gather.
+Output gather_grad(Output dy, Output indices, Output shape,
+    const GatherGradOptions& options = {}, Site site = Site::here());
 
 // Greater: y = a > b; false where one is NaN. The inputs broadcast.
 Output greater(Output a, Output b, Site site = Site::here());

@@ -37,37 +37,71 @@ inline Expected<PartialShape> append(const PartialShape& a, const PartialShape& 
   return PartialShape::make(dims);
 }
 
-// sums[indices[i]] = f(sums[indices[i]], rows[i]), in the order of i. Lanes share the columns, so
-// that every sum is one lane's and its order is fixed. REQUIRES: indices that were checked.
+// The shape of what `indices` take from `params` along `axis`: their dimensions stand in the place
+// of that one.
+inline Expected<PartialShape> gathered_shape(const PartialShape& indices,
+                                             const PartialShape& params, std::int64_t axis) {
+  if (!params.known_rank()) return PartialShape::unknown();
+  if (params.rank() < 1)
+    return invalid_argument("params must have rank 1 or more, not " + params.text());
+  TROUPE_TRY(const int at, checked_axis(axis, params.rank()));
+  if (!indices.known_rank()) return PartialShape::unknown();
+  std::vector<std::int64_t> dims(params.dims().begin(), params.dims().begin() + at);
+  dims.insert(dims.end(), indices.dims().begin(), indices.dims().end());
+  dims.insert(dims.end(), params.dims().begin() + at + 1, params.dims().end());
+  return PartialShape::make(dims);
+}
+
+// Tensors around one dimension, `axis`: `outer` blocks of `size` rows.
+struct RowBlocks {
+  RowBlocks(const Shape& shape, int axis)
+      : outer(shape.elements(0, axis)),
+        size(shape.dim(axis)),
+        row(shape.elements(axis + 1, shape.rank())) {}
+  std::int64_t outer, size, row;
+};
+
+// sums[.., indices[i], ..] = f(sums[.., indices[i], ..], data[.., i, ..]), in the order of i. Lanes
+// share the columns, or the blocks, so that every sum is one lane's and its order is fixed.
+// REQUIRES: indices that were checked.
 template <class T, class F>
-void scatter(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums,
-             F f) {
-  const std::int64_t row = sums.shape().elements(1, sums.rank());
+void scatter(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums, F f,
+             int axis = 0) {
+  const RowBlocks blocks(sums.shape(), axis);
+  const std::int64_t n = indices.elements(), row = blocks.row;
   T* to = sums.mutable_data<T>();
   const Chunks columns = Chunks::of_step(row, 256);
-  if (row != 0)
-    ctx.parallel(columns.count, [&](std::int64_t c) {
-      with_indices(indices, [&, r = columns[c], from = data.data<T>()](const auto* at) {
-        for (std::int64_t i = 0; i < indices.elements(); ++i)
-          each(r.size(), [=, sum = to + at[i] * row + r.begin, add = from + i * row + r.begin](
-                             std::int64_t k) { sum[k] = f(sum[k], add[k]); });
-      });
+  if (row == 0 || n == 0) return;
+  const Chunks outer = row_chunks(blocks.outer, n * row);
+  ctx.parallel(outer.count * columns.count, [&](std::int64_t c) {
+    with_indices(indices, [&, r = columns[c % columns.count], o = outer[c / columns.count],
+                           from = data.data<T>()](const auto* at) {
+      for (std::int64_t b = o.begin; b < o.end; ++b) {
+        T* const block = to + b * blocks.size * row + r.begin;
+        const T* const added = from + b * n * row + r.begin;
+        for (std::int64_t i = 0; i < n; ++i)
+          each(r.size(), [=, sum = block + at[i] * row, add = added + i * row](std::int64_t k) {
+            sum[k] = f(sum[k], add[k]);
+          });
+      }
     });
+  });
 }
 template <class T>
-void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& indices,
-                 Tensor& sums) {
-  scatter<T>(ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); });
+void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums,
+                 int axis = 0) {
+  scatter<T>(
+      ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); }, axis);
 }
 // Output = zeros with input 0 added at the indices of input 1.
 template <class T>
-Status scatter_add(KernelContext& ctx, const Shape& shape) {
+Status scatter_add(KernelContext& ctx, const Shape& shape, int axis = 0) {
   const Tensor &data = ctx.input(0), &indices = ctx.input(1);
-  TROUPE_TRY(check_indices(indices, shape.dim(0)));
+  TROUPE_TRY(check_indices(indices, shape.dim(axis)));
   TROUPE_TRY(Tensor sums, ctx.allocate(data.dtype(), shape));
   T* to = sums.mutable_data<T>();
   for_chunks(ctx, sums.elements(), [&](Range r) { std::fill_n(to + r.begin, r.size(), T(0)); });
-  scatter_add<T>(ctx, data, indices, sums);
+  scatter_add<T>(ctx, data, indices, sums, axis);
   ctx.set_output(0, std::move(sums));
   return ok_status();
 }

@@ -17,7 +17,7 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t rows, s
 
 Output Embedding::operator()(Output ids, Site site) const {
   auto inside = scope().enter();
-  return gather(table_, ids, std::move(site));
+  return gather(table_, ids, {}, std::move(site));
 }
 
 }  // namespace troupe::nn

@@ -1,0 +1,56 @@
+// Rows of the conformance test: ops that take tensors of any rank, or along any axis.
+#include "tests/ops/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+const AddCases gathers_along([] {
+  const Tensor p = f64({2, 3}, {1, 2, 3, 4, 5, 6}), blocks = any({3, 4, 2});
+  const auto along = [](std::int64_t axis) { return AttrMap{{"axis", axis}}; };
+  return Cases{
+      {.op = "Gather",
+       .inputs = {p, i64({2}, {2, 0})},
+       .attrs = along(1),
+       .differentiate = {0},
+       .want = {f64({2, 2}, {3, 1, 6, 4})}},
+      {.op = "Gather",
+       .inputs = {p, i32({}, {1})},
+       .attrs = along(-1),
+       .differentiate = {0},
+       .want = {f64({2}, {2, 5})}},
+      {.op = "Gather",
+       .inputs = {blocks, i64({2, 2}, {0, 3, 3, 1})},
+       .attrs = along(1),
+       .differentiate = {0}},
+      {.op = "Gather", .inputs = {any({3, 900, 40}), i64({3}, {7, 0, 7})}, .attrs = along(1)},
+      {.op = "Gather",
+       .inputs = {strings({1, 2}, {"a", "b"}), i64({3}, {1, 0, 1})},
+       .attrs = along(1),
+       .want = {strings({1, 3}, {"b", "a", "b"})}},
+      {.op = "Gather",
+       .inputs = {any({2, 3}), i64({0}, {})},
+       .attrs = along(1),
+       .want = {f64({2, 0}, {})}},
+      {.op = "Gather", .inputs = {p, i64({1}, {3})}, .attrs = along(1), .error = "indices[0] = 3"},
+      {.op = "Gather", .inputs = {p, i64({1}, {0})}, .attrs = along(2), .error = "axis 2"},
+      {.op = "GatherGrad",
+       .inputs = {any({2, 4}), i64({4}, {1, 1, 0, 1}), i64({2}, {2, 3})},
+       .attrs = along(1),
+       .differentiate = {0}},
+      {.op = "GatherGrad",
+       .inputs = {f64({2, 2}, {1, 2, 3, 4}), i64({2}, {1, 1}), i64({2}, {2, 3})},
+       .attrs = along(1),
+       .want = {f64({2, 3}, {0, 3, 0, 0, 7, 0})}},
+      {.op = "GatherGrad",
+       .inputs = {any({3, 3, 40}), i64({3}, {7, 0, 7}), i64({3}, {3, 900, 40})},
+       .attrs = along(1)},
+      {.op = "GatherAdd",
+       .inputs = {p, f64({2, 2}, {10, 20, 30, 40}), i32({2}, {2, 2}), i64({2}, {2, 3})},
+       .attrs = along(1),
+       .differentiate = {0, 1},
+       .want = {f64({2, 3}, {1, 2, 33, 4, 5, 76})}},
+  };
+});
+
+}  // namespace
+}  // namespace troupe::test
