@@ -196,7 +196,7 @@ struct BatchMatMulOptions {
   bool transpose_b = false;
 };
 // BatchMatMul: The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n], whose
-// leading dimensions are equal; MatMul for each.
+// leading dimensions broadcast, as numpy.matmul's do; MatMul for each.
 Output batch_mat_mul(Output a, Output b, const BatchMatMulOptions& options = {},
     Site site = Site::here());
 

@@ -1,8 +1,10 @@
-// BatchMatMul: many matrix products at once, over equal leading dimensions.
+// BatchMatMul: many matrix products at once, over leading dimensions that broadcast.
 #include <algorithm>
 
 #include "devices/chunks.hpp"
+#include "ops/kernels/broadcast.hpp"
 #include "ops/kernels/gemm.hpp"
+#include "ops/kernels/grad.hpp"
 #include "ops/kernels/typed.hpp"
 #include "ops/op.hpp"
 
@@ -10,30 +12,43 @@ using namespace troupe;
 
 namespace {
 
+// The dimensions before the last two.
+Shape leading(const Shape& shape) {
+  return Shape(shape.dims().first(std::size_t(shape.rank() - 2)));
+}
+PartialShape leading(const PartialShape& shape) {
+  PartialShape out = PartialShape::unknown_of_rank(shape.rank() - 2);
+  for (int i = 0; i < out.rank(); ++i) out.set_dim(i, shape[i]);
+  return out;
+}
+
 Status batch_matmul_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank_at_least(0, 2));
   TROUPE_TRY(c.want_rank_at_least(1, 2));
   const PartialShape &a = c.shape(0), &b = c.shape(1);
-  if (!a.known_rank() || !b.known_rank()) {
-    const PartialShape& known = a.known_rank() ? a : b;
-    if (known.known_rank()) c.set(0, PartialShape::unknown_of_rank(known.rank()));
-    return ok_status();
-  }
-  if (a.rank() != b.rank())
-    return invalid_argument("a is " + a.text() + ", b is " + b.text() + ": ranks differ");
-  const int r = a.rank(), rows = r - 2 + int(c.bool_attr("transpose_a"));
-  const int cols = r - 1 - int(c.bool_attr("transpose_b"));
-  PartialShape product = PartialShape::unknown_of_rank(r);
-  for (int i = 0; i < r - 2; ++i) {
-    TROUPE_TRY(PartialShape dim, PartialShape::merge(PartialShape{a[i]}, PartialShape{b[i]}));
-    product.set_dim(i, dim[0]);
-  }
-  TROUPE_TRY(
-      PartialShape::merge(PartialShape{a[2 * r - 3 - rows]}, PartialShape{b[2 * r - 3 - cols]}));
-  product.set_dim(r - 2, a[rows]);
-  product.set_dim(r - 1, b[cols]);
+  if (!a.known_rank() || !b.known_rank()) return ok_status();
+  const int rows = a.rank() - 2 + int(c.bool_attr("transpose_a"));
+  const int cols = b.rank() - 1 - int(c.bool_attr("transpose_b"));
+  TROUPE_TRY(PartialShape::merge(PartialShape{a[2 * a.rank() - 3 - rows]},
+                                 PartialShape{b[2 * b.rank() - 3 - cols]}));
+  const auto batches = broadcast(leading(a), leading(b));
+  if (!batches.ok())
+    return invalid_argument("a is " + a.text() + ", b is " + b.text() +
+                            ": the dimensions before the last two do not broadcast");
+  std::vector<std::int64_t> dims = batches->dims();
+  dims.insert(dims.end(), {a[rows], b[cols]});
+  TROUPE_TRY(PartialShape product, PartialShape::make(dims));
   c.set(0, std::move(product));
   return ok_status();
+}
+
+// d of input x, which was broadcast against `other`: summed over the products that x is in.
+Output of_one(Output d, Output x, Output other) {
+  const PartialShape &mine = x.shape(), &theirs = other.shape();
+  if (mine.known_rank() && theirs.known_rank() && never_stretched(leading(mine), leading(theirs)))
+    return d;
+  if (mine.fully_known()) return d.graph().add("SumToShape", {d}, {{"shape", mine}});
+  return d.graph().add("SumToShapeOf", {d, x});
 }
 
 std::vector<Output> batch_matmul_grad(GradContext& c) {
@@ -45,7 +60,7 @@ std::vector<Output> batch_matmul_grad(GradContext& c) {
   Output a = c.x[0], b = c.x[1], dc = c.dy[0];
   Output da = ta ? product(b, dc, tb, true) : product(dc, b, false, !tb);
   Output db = tb ? product(dc, a, true, ta) : product(a, dc, !ta, false);
-  return {da, db};
+  return {of_one(da, a, b), of_one(db, b, a)};
 }
 
 template <class T>
@@ -56,35 +71,39 @@ class BatchMatMul final : public Kernel {
 
   Status compute(KernelContext& c) override {
     const Tensor &a = c.input(0), &b = c.input(1);
-    const int r = a.rank();
-    auto misfit = [&] {
+    const auto misfit = [&] {
       return invalid_argument("BatchMatMul: a is " + a.shape().text() + ", b is " +
                               b.shape().text());
     };
-    if (r < 2 || b.rank() != r) return misfit();
-    Shape shape = a.shape();
-    for (int i = 0; i < r - 2; ++i)
-      if (a.dim(i) != b.dim(i)) return misfit();
-    const std::int64_t m = a.dim(r - 2 + int(transpose_a_)), k = a.dim(r - 1 - int(transpose_a_));
-    const std::int64_t n = b.dim(r - 1 - int(transpose_b_));
-    if (b.dim(r - 2 + int(transpose_b_)) != k) return misfit();
-    shape.set_dim(r - 2, m);
-    shape.set_dim(r - 1, n);
-    TROUPE_TRY(shape, Shape::make(shape.dims()));
+    const int ra = a.rank(), rb = b.rank();
+    if (ra < 2 || rb < 2) return misfit();
+    const std::int64_t m = a.dim(ra - 2 + int(transpose_a_)), k = a.dim(ra - 1 - int(transpose_a_));
+    const std::int64_t n = b.dim(rb - 1 - int(transpose_b_));
+    if (b.dim(rb - 2 + int(transpose_b_)) != k) return misfit();
+    const Shape of_a = leading(a.shape()), of_b = leading(b.shape());
+    auto meet = Broadcast<2>::of({&of_a, &of_b});
+    if (!meet.ok()) return misfit();
+    std::vector<std::int64_t> dims(meet->out().dims().begin(), meet->out().dims().end());
+    dims.insert(dims.end(), {m, n});
+    TROUPE_TRY(const Shape shape, Shape::make(dims));
     TROUPE_TRY(Tensor product, c.allocate(dtype_of<T>, shape));
-    const std::int64_t count = shape.elements(0, r - 2);
     const T *left = a.data<T>(), *right = b.data<T>();
     T* out = product.mutable_data<T>();
     // Whole products: a chunk has about 12 MFLOP of them.
     const double flop = 2.0 * double(m) * double(n) * double(k);
     const auto each = std::int64_t(std::clamp(12e6 / std::max(flop, 1.0), 1.0, 1e6));
-    const Chunks chunks = Chunks::of_step(count, each);
+    const Chunks chunks = Chunks::of_step(meet->elements(), each);
     TROUPE_TRY(parallel_chunks(c, chunks.count, [&](std::int64_t q) -> Status {
-      for (std::int64_t i = chunks[q].begin; i < chunks[q].end; ++i)
-        TROUPE_TRY(gemm<T>(m, n, k, {left + i * m * k, transpose_a_ ? m : k, transpose_a_},
-                           {right + i * k * n, transpose_b_ ? k : n, transpose_b_}, false,
-                           {out + i * m * n, n}));
-      return ok_status();
+      Status status;
+      meet->rows(chunks[q], [&](std::int64_t o, const auto& at, std::int64_t count,
+                                const auto& steps) {
+        for (std::int64_t i = 0; i < count && status.ok(); ++i)
+          status = gemm<T>(
+              m, n, k, {left + (at[0] + i * steps[0]) * m * k, transpose_a_ ? m : k, transpose_a_},
+              {right + (at[1] + i * steps[1]) * k * n, transpose_b_ ? k : n, transpose_b_}, false,
+              {out + (o + i) * m * n, n});
+      });
+      return status;
     }));
     c.set_output(0, std::move(product));
     return ok_status();
@@ -106,6 +125,6 @@ TROUPE_OPS(batch_matmul) {
          .grad = batch_matmul_grad,
          .contraction = true,
          .doc = "The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n], "
-                "whose leading dimensions are equal; MatMul for each."})
+                "whose leading dimensions broadcast, as numpy.matmul's do; MatMul for each."})
       .cpu(float_kernel<BatchMatMul>);
 }

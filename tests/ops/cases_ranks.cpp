@@ -4,6 +4,37 @@
 namespace troupe::test {
 namespace {
 
+const AddCases batched_products([] {
+  return Cases{
+      // One matrix for all; a batch of one; different ranks; both stretched.
+      {.op = "BatchMatMul", .inputs = {any({2, 3, 4}), any({4, 2})}, .differentiate = {0, 1}},
+      {.op = "BatchMatMul", .inputs = {any({3, 4}), any({2, 4, 2})}, .differentiate = {0, 1}},
+      {.op = "BatchMatMul", .inputs = {any({2, 1, 2, 3}), any({3, 3, 2})}, .differentiate = {0, 1}},
+      {.op = "BatchMatMul",
+       .inputs = {any({1, 3, 2}), any({2, 4, 3})},
+       .attrs = {{"transpose_a", true}, {"transpose_b", true}},
+       .differentiate = {0, 1}},
+      {.op = "BatchMatMul",
+       .inputs = {any({2, 3, 2}), any({3, 4})},
+       .attrs = {{"transpose_a", true}},
+       .differentiate = {0, 1}},
+      {.op = "BatchMatMul",
+       .inputs = {f64({2, 1, 2}, {1, 2, 3, 4}), f64({2, 1}, {10, 100})},
+       .want = {f64({2, 1, 1}, {210, 430})}},
+      {.op = "BatchMatMul",
+       .inputs = {f64({1, 2}, {1, 2}), f64({2, 2, 1}, {1, 10, 100, 1000})},
+       .want = {f64({2, 1, 1}, {21, 2100})}},
+      {.op = "BatchMatMul", .inputs = {any({0, 2, 3}), any({3, 4})}, .want = {f64({0, 2, 4}, {})}},
+      {.op = "BatchMatMul",
+       .inputs = {f32({1, 1, 2}, {1, 2}), f32({2, 1}, {3, 4})},
+       .want = {f32({1, 1, 1}, {11})}},
+      {.op = "BatchMatMul",
+       .inputs = {any({2, 2, 3}), any({3, 3, 4})},
+       .error = "a is [2,2,3], b is [3,3,4]"},
+      {.op = "BatchMatMul", .inputs = {any({3}), any({3, 4})}, .error = "[3]"},
+  };
+});
+
 const AddCases gathers_along([] {
   const Tensor p = f64({2, 3}, {1, 2, 3, 4, 5, 6}), blocks = any({3, 4, 2});
   const auto along = [](std::int64_t axis) { return AttrMap{{"axis", axis}}; };
