@@ -877,7 +877,8 @@ Output rsqrt_grad(Output dy, Output y, Site site = Site::here());
 Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::string> names,
     Site site = Site::here());
 
-// ScaleRows: y[i, ...] = x[i, ...] * scale[i]: the gradient of a loss per row.
+// ScaleRows: y[i, ...] = x[i, ...] * scale[i], where scale has the first dimensions of x, one or
+// more or none: the gradient of a loss per row.
 Output scale_rows(Output x, Output scale, Site site = Site::here());
 
 struct ScatterAddOptions {
@@ -948,8 +949,8 @@ struct SoftmaxCrossEntropyWithLogitsOutputs {
   Output loss;
   Output backprop;
 };
-// SoftmaxCrossEntropyWithLogits: loss [N] of logits [N,C] against probabilities [N,C], one row
-// each; backprop is d loss / d logits. No gradient flows to the labels.
+// SoftmaxCrossEntropyWithLogits: loss [...] of logits [...,C] against probabilities [...,C], one
+// for each row; backprop is d loss / d logits. No gradient flows to the labels.
 SoftmaxCrossEntropyWithLogitsOutputs softmax_cross_entropy_with_logits(Output logits,
     Output labels, Site site = Site::here());
 
@@ -972,8 +973,8 @@ struct SparseSoftmaxCrossEntropyWithLogitsOutputs {
   Output loss;
   Output backprop;
 };
-// SparseSoftmaxCrossEntropyWithLogits: loss [N] of logits [N,C] against class numbers [N]; backprop
-// is d loss / d logits. A label outside [0, C) is invalid_argument.
+// SparseSoftmaxCrossEntropyWithLogits: loss [...] of logits [...,C] against class numbers [...],
+// one for each row; backprop is d loss / d logits. A label outside [0, C) is invalid_argument.
 SparseSoftmaxCrossEntropyWithLogitsOutputs sparse_softmax_cross_entropy_with_logits(
     Output logits, Output labels, Site site = Site::here());
 

@@ -21,8 +21,8 @@ Output reshape(Output x, const std::vector<std::int64_t>& shape, Site site = Sit
 // Dimension 0 stays, the others become one. Throws Error unless those are known.
 Output flatten(Output x, Site site = Site::here());
 
-// The loss of each row of logits [N,C]: against class numbers when the labels are integers [N],
-// against probabilities [N,C] otherwise.
+// The loss of each row of logits [..., C]: against class numbers when the labels are integers
+// [...], against probabilities [..., C] otherwise.
 Output softmax_cross_entropy(Output logits, Output labels, Site site = Site::here());
 
 // Windows of size x size, side by side.

@@ -35,6 +35,49 @@ const AddCases batched_products([] {
   };
 });
 
+const AddCases losses_of_any_rank([] {
+  const Tensor x = any({2, 3, 4}, -2, 2), row = any({4}, -2, 2);
+  const double half = 0.6931471805599453;  // -log 0.5
+  return Cases{
+      {.op = "SoftmaxCrossEntropyWithLogits",
+       .inputs = {x, any({2, 3, 4}, 0.1, 1)},
+       .differentiate = {0}},
+      {.op = "SoftmaxCrossEntropyWithLogits",
+       .inputs = {row, any({4}, 0.1, 1)},
+       .differentiate = {0}},
+      {.op = "SoftmaxCrossEntropyWithLogits",
+       .inputs = {f64({1, 2, 2}, {7, 7, 0, 0}), f64({1, 2, 2}, {1, 0, 0, 2})},
+       .want = {f64({1, 2}, {half, 2 * half}), f64({1, 2, 2}, {-0.5, 0.5, 1, -1})}},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {x, i64({2, 3}, {0, 3, 1, 2, 2, 0})},
+       .differentiate = {0}},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {row, i32({}, {2})},
+       .differentiate = {0}},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {f64({2, 1, 2}, {7, 7, 0, 0}), i64({2, 1}, {1, 0})},
+       .want = {f64({2, 1}, {half, half}), f64({2, 1, 2}, {0.5, -0.5, -0.5, 0.5})}},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {any({0, 3, 4}), i64({0, 3}, {})},
+       .want = {f64({0, 3}, {}), f64({0, 3, 4}, {})}},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {x, i64({2, 3}, {0, 3, 1, 2, 2, 4})},
+       .error = "label 4 at index 5 is outside [0, 4)"},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {x, i64({3}, {0, 1, 2})},
+       .error = "[3]"},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {f64({}, {1}), i64({}, {0})},
+       .error = "[]"},
+      {.op = "SoftmaxCrossEntropyWithLogits", .inputs = {x, any({2, 3, 3})}, .error = "[2,3,3]"},
+      {.op = "ScaleRows", .inputs = {any({2, 3, 4}), any({2, 3})}, .differentiate = {0, 1}},
+      {.op = "ScaleRows", .inputs = {any({2, 3}), any({2, 3})}, .differentiate = {0, 1}},
+      {.op = "ScaleRows", .inputs = {any({3}), any({})}, .differentiate = {0, 1}},
+      {.op = "ScaleRows", .inputs = {any({2, 3, 4}), any({3, 2})}, .error = "does not fit"},
+      {.op = "ScaleRows", .inputs = {any({2}), any({2, 2})}, .error = "does not fit"},
+  };
+});
+
 const AddCases gathers_along([] {
   const Tensor p = f64({2, 3}, {1, 2, 3, 4, 5, 6}), blocks = any({3, 4, 2});
   const auto along = [](std::int64_t axis) { return AttrMap{{"axis", axis}}; };
