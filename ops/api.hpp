@@ -11,6 +11,7 @@
 #include "ops/api/operators.hpp"
 #include "ops/api/scan.hpp"
 #include "ops/api/tensor_array.hpp"
+#include "ops/api/text.hpp"
 #include "ops/api/variable.hpp"
 #include "ops/data/data.hpp"
 #include "ops/graph_api.hpp"

@@ -71,12 +71,13 @@ class CompiledStep {
   std::vector<Tensor> run(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const {
     return value_or_throw(try_run(std::move(feeds), options));
   }
-  // For steps that fetch scalars: auto [loss, accuracy] = step.run<float, float>();
+  // For steps that fetch scalars: auto [loss, accuracy] = step.run<float, float>(feeds);
   // invalid_argument, thrown, when they are others, or not as many.
   template <class... T>
-  requires(sizeof...(T) > 0) std::tuple<T...> run()
+  requires(sizeof...(T) > 0) std::tuple<T...> run(std::vector<Tensor> feeds = {},
+                                                  const RunOptions& options = {})
   const {
-    std::vector<Tensor> fetched = run(std::vector<Tensor>{});
+    const std::vector<Tensor> fetched = value_or_throw(try_run(std::move(feeds), options));
     throw_if_error(check_scalars(fetched, {dtype_of<T>...}));
     return scalars<T...>(fetched, std::index_sequence_for<T...>{});
   }

@@ -3,6 +3,8 @@
 #include <complex>
 #include <limits>
 
+#include "ops/api/generated.hpp"
+
 namespace troupe {
 
 namespace {
@@ -75,6 +77,29 @@ Output constant(GraphBuilder& g, Tensor value, Site site) {
 
 Expected<Tensor> scalar_of(DType dtype, double value) { return scalar(dtype, value); }
 Expected<Tensor> scalar_of(DType dtype, std::int64_t value) { return scalar(dtype, value); }
+
+void detail::check_row(std::size_t length, std::size_t first, const Site& site) {
+  if (length != first)
+    throw Error(invalid_argument("constant: a row of " + std::to_string(length) +
+                                 " values after one of " + std::to_string(first))
+                    .at(site));
+}
+
+Output fill(GraphBuilder& g, const std::vector<std::int64_t>& shape, Tensor scalar, Site site) {
+  if (auto checked = Shape::make(shape); !checked.ok()) throw Error(checked.status().at(site));
+  const Output dims = constant(g, detail::vector_of<std::int64_t>(shape), site);
+  return fill(dims, constant(g, std::move(scalar), site), site);
+}
+Output zeros(GraphBuilder& g, const std::vector<std::int64_t>& shape, DType dtype, Site site) {
+  auto zero = Tensor::zeros(dtype, Shape{});
+  if (!zero.ok()) throw Error(zero.status().at(site));
+  return fill(g, shape, std::move(zero).value(), std::move(site));
+}
+Output ones(GraphBuilder& g, const std::vector<std::int64_t>& shape, DType dtype, Site site) {
+  auto one = scalar_of(dtype, std::int64_t{1});
+  if (!one.ok()) throw Error(one.status().at(site));
+  return fill(g, shape, std::move(one).value(), std::move(site));
+}
 
 Output placeholder(GraphBuilder& g, DType dtype, const PartialShape& shape, std::string_view name,
                    Site site) {

@@ -1,15 +1,30 @@
 // Constants and placeholders.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <initializer_list>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "core/tensor.hpp"
 #include "graph/builder.hpp"
 
 namespace troupe {
+
+namespace detail {
+// Throws Error for a row that is not as long as the first.
+void check_row(std::size_t length, std::size_t first, const Site& site);
+
+// A vector of bool has no array inside.
+template <class T>
+Tensor vector_of(const std::vector<T>& values) {
+  Tensor t = value_or_throw(Tensor::make(dtype_of<T>, Shape{std::int64_t(values.size())}));
+  std::copy(values.begin(), values.end(), t.template mutable_data<T>());
+  return t;
+}
+}  // namespace detail
 
 Output constant(GraphBuilder& g, Tensor value, Site site = Site::here());
 // A scalar: constant(g, 0.5f).
@@ -27,6 +42,56 @@ Output constant(GraphBuilder& g, const Shape& shape, std::initializer_list<T> va
                                  " values for shape " + shape.text())
                     .at(site));
   return constant(g, Tensor::of<T>(shape, values), std::move(site));
+}
+
+// A vector: constant(g, {1.f, 2.f}).
+template <class T>
+requires(dtype_of<T> != DType::invalid) Output
+    constant(GraphBuilder& g, std::initializer_list<T> values, Site site = Site::here()) {
+  return constant(g, Tensor::of<T>(Shape{std::int64_t(values.size())}, values), std::move(site));
+}
+template <class T>
+requires(dtype_of<T> != DType::invalid) Output
+    constant(GraphBuilder& g, const std::vector<T>& values, Site site = Site::here()) {
+  return constant(g, detail::vector_of<T>(values), std::move(site));
+}
+// A matrix, row by row: constant(g, {{1.f, 2.f}, {3.f, 4.f}}). Throws Error for rows of different
+// lengths.
+template <class T>
+requires(dtype_of<T> != DType::invalid) Output
+    constant(GraphBuilder& g, std::initializer_list<std::initializer_list<T>> rows,
+             Site site = Site::here()) {
+  std::vector<T> values;
+  const std::size_t columns = rows.size() == 0 ? 0 : rows.begin()->size();
+  for (const auto& row : rows) {
+    detail::check_row(row.size(), columns, site);
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  const Shape shape{std::int64_t(rows.size()), std::int64_t(columns)};
+  return constant(g, detail::vector_of<T>(values).reshaped(shape), std::move(site));
+}
+
+// A tensor of that shape, every element of it 0, 1 or the value: zeros(g, {3}),
+// ones<double>(g, {2, 2}), fill(g, {}, 0.5f). Throws Error for a negative dimension.
+Output zeros(GraphBuilder& g, const std::vector<std::int64_t>& shape, DType dtype = DType::f32,
+             Site site = Site::here());
+Output ones(GraphBuilder& g, const std::vector<std::int64_t>& shape, DType dtype = DType::f32,
+            Site site = Site::here());
+Output fill(GraphBuilder& g, const std::vector<std::int64_t>& shape, Tensor scalar,
+            Site site = Site::here());
+template <class T>
+Output zeros(GraphBuilder& g, const std::vector<std::int64_t>& shape, Site site = Site::here()) {
+  return zeros(g, shape, dtype_of<T>, std::move(site));
+}
+template <class T>
+Output ones(GraphBuilder& g, const std::vector<std::int64_t>& shape, Site site = Site::here()) {
+  return ones(g, shape, dtype_of<T>, std::move(site));
+}
+template <class T>
+requires(dtype_of<T> != DType::invalid) Output
+    fill(GraphBuilder& g, const std::vector<std::int64_t>& shape, T value,
+         Site site = Site::here()) {
+  return fill(g, shape, Tensor::scalar<T>(std::move(value)), std::move(site));
 }
 
 // A number as a scalar tensor of any numeric dtype; invalid_argument when it does not fit there

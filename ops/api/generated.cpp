@@ -13,9 +13,9 @@ Output abs(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output add(Output a, Output b, Site site) {
+Output add(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Add"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -386,9 +386,9 @@ std::vector<Output> dequeue(Output handle, std::vector<DType> types,
   return add_node(std::move(node)).outputs();
 }
 
-Output div(Output a, Output b, Site site) {
+Output div(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Div"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -422,9 +422,9 @@ Output ensure_shape(Output x, PartialShape shape, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output equal(Output a, Output b, Site site) {
+Output equal(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Equal"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -491,9 +491,9 @@ Output floor(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output floor_div(Output a, Output b, Site site) {
+Output floor_div(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "FloorDiv"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -546,16 +546,16 @@ Output gather_grad(Output dy, Output indices, Output shape, const GatherGradOpti
   return add_node(std::move(node)).output();
 }
 
-Output greater(Output a, Output b, Site site) {
+Output greater(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Greater"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
 
-Output greater_equal(Output a, Output b, Site site) {
+Output greater_equal(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "GreaterEqual"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -602,16 +602,16 @@ Output l2_loss(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output less(Output a, Output b, Site site) {
+Output less(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Less"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
 
-Output less_equal(Output a, Output b, Site site) {
+Output less_equal(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "LessEqual"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -756,9 +756,9 @@ Output log_softmax_grad(Output dy, Output y, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output logical_and(Output a, Output b, Site site) {
+Output logical_and(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "LogicalAnd"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -770,9 +770,9 @@ Output logical_not(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output logical_or(Output a, Output b, Site site) {
+Output logical_or(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "LogicalOr"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -865,9 +865,9 @@ Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksi
   return add_node(std::move(node)).output();
 }
 
-Output maximum(Output a, Output b, Site site) {
+Output maximum(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Maximum"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -890,23 +890,23 @@ Output min(Output x, const MinOptions& options, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output minimum(Output a, Output b, Site site) {
+Output minimum(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Minimum"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
 
-Output mod(Output a, Output b, Site site) {
+Output mod(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Mod"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
 
-Output mul(Output a, Output b, Site site) {
+Output mul(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Mul"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -934,9 +934,9 @@ Op no_op(GraphBuilder& g, Site site) {
   return g.add(std::move(node));
 }
 
-Output not_equal(Output a, Output b, Site site) {
+Output not_equal(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "NotEqual"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -976,9 +976,9 @@ Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& optio
   return add_node(std::move(node)).output();
 }
 
-Output pow(Output a, Output b, Site site) {
+Output pow(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Pow"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1251,9 +1251,9 @@ Op scatter_update(Output var, Output indices, Output rows, const ScatterUpdateOp
   return add_node(std::move(node));
 }
 
-Output select(Output condition, Output a, Output b, Site site) {
+Output select(Output condition, const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Select"};
-  node.inputs = {condition, a, b};
+  node.inputs = {condition, value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1423,9 +1423,9 @@ Output square(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
-Output squared_difference(Output a, Output b, Site site) {
+Output squared_difference(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "SquaredDifference"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1484,9 +1484,9 @@ Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Out
   return add_node(std::move(node)).output();
 }
 
-Output sub(Output a, Output b, Site site) {
+Output sub(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Sub"};
-  node.inputs = {a, b};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

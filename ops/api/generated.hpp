@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "graph/builder.hpp"
+#include "ops/api/ints.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe {
 
@@ -15,7 +17,7 @@ namespace troupe {
 Output abs(Output x, Site site = Site::here());
 
 // Add: y = a + b. Integers wrap around. The inputs broadcast.
-Output add(Output a, Output b, Site site = Site::here());
+Output add(const Operand& a, const Operand& b, Site site = Site::here());
 
 // AddN: The sum of one or more tensors of one shape, added from left to right.
 Output add_n(const std::vector<Output>& values, Site site = Site::here());
@@ -27,6 +29,10 @@ struct AllOptions {
 // All: True when all elements are. Over the dimensions `axes`, all of them when the list is empty;
 // keep_dims leaves them as dimensions of size 1.
 Output all(Output x, const AllOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output all(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return all(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
 
 struct AnyOptions {
   std::vector<std::int64_t> axes = {};
@@ -35,6 +41,10 @@ struct AnyOptions {
 // Any: True when any element is. Over the dimensions `axes`, all of them when the list is empty;
 // keep_dims leaves them as dimensions of size 1.
 Output any(Output x, const AnyOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output any(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return any(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
 
 struct ApplyAdamOptions {
   std::int64_t replicas = 1;
@@ -125,6 +135,10 @@ struct ArgMaxOptions {
 // ArgMax: The position along `axis` of the first maximum; of the first NaN if there is one. The
 // dimension goes; it must not be empty.
 Output arg_max(Output x, const ArgMaxOptions& options = {}, Site site = Site::here());
+template <Integer T>
+Output arg_max(Output x, T axis, Site site = Site::here()) {
+  return arg_max(x, {.axis = axis}, std::move(site));
+}
 
 struct ArgMinOptions {
   std::int64_t axis = -1;
@@ -132,6 +146,10 @@ struct ArgMinOptions {
 // ArgMin: The position along `axis` of the first minimum; of the first NaN if there is one. The
 // dimension goes; it must not be empty.
 Output arg_min(Output x, const ArgMinOptions& options = {}, Site site = Site::here());
+template <Integer T>
+Output arg_min(Output x, T axis, Site site = Site::here()) {
+  return arg_min(x, {.axis = axis}, std::move(site));
+}
 
 struct AssertOptions {
   std::string message = "";
@@ -182,6 +200,11 @@ struct AvgPoolOptions {
 // [h,w] or [1,h,w,1]. Padding is not counted.
 Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const AvgPoolOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
+    std::string padding, Site site = Site::here()) {
+  return avg_pool(x, ksize, strides, {.padding = padding}, std::move(site));
+}
 
 struct AvgPoolGradOptions {
   std::string padding = "VALID";  // SAME, VALID
@@ -231,6 +254,10 @@ struct ConcatOptions {
 // negative axis counts from the end.
 Output concat(const std::vector<Output>& values, const ConcatOptions& options = {},
     Site site = Site::here());
+template <Integer T>
+Output concat(const std::vector<Output>& values, T axis, Site site = Site::here()) {
+  return concat(values, {.axis = axis}, std::move(site));
+}
 
 struct ConcatGradOptions {
   std::int64_t axis = 0;
@@ -252,6 +279,13 @@ struct Conv2DOptions {
 // than before when odd.
 Output conv2d(Output x, Output filter, const Conv2DOptions& options = {},
     Site site = Site::here());
+template <class = void>
+Output conv2d(Output x, Output filter, Ints strides, std::string padding = "SAME",
+    std::vector<std::int64_t> explicit_paddings = {},
+    std::vector<std::int64_t> dilations = {1, 1}, Site site = Site::here()) {
+  return conv2d(x, filter, {.strides = strides, .padding = padding,
+    .explicit_paddings = explicit_paddings, .dilations = dilations}, std::move(site));
+}
 
 struct Conv2DBackpropFilterOptions {
   std::vector<std::int64_t> strides = {1, 1};
@@ -324,7 +358,7 @@ std::vector<Output> dequeue(Output handle, std::vector<DType> types,
 
 // Div: y = a / b; towards zero for integers, of which a zero in b is an error. The inputs
 // broadcast.
-Output div(Output a, Output b, Site site = Site::here());
+Output div(const Operand& a, const Operand& b, Site site = Site::here());
 
 // Elu: y = x where x >= 0, else e^x - 1.
 Output elu(Output x, Site site = Site::here());
@@ -341,7 +375,7 @@ Op enqueue(Output handle, const std::vector<Output>& values, Site site = Site::h
 Output ensure_shape(Output x, PartialShape shape, Site site = Site::here());
 
 // Equal: y = a == b; a NaN equals nothing. The inputs broadcast.
-Output equal(Output a, Output b, Site site = Site::here());
+Output equal(const Operand& a, const Operand& b, Site site = Site::here());
 
 // Erf: The error function.
 Output erf(Output x, Site site = Site::here());
@@ -377,7 +411,7 @@ Output fill(Output dims, Output value, Site site = Site::here());
 Output floor(Output x, Site site = Site::here());
 
 // FloorDiv: y = floor(a / b). A zero in an integer b is an error. The inputs broadcast.
-Output floor_div(Output a, Output b, Site site = Site::here());
+Output floor_div(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct FusedBatchNormOptions {
   double epsilon = 0.001;
@@ -417,6 +451,10 @@ struct GatherOptions {
 // y[..., i, j, ...] = params[..., indices[i, j], ...]. An index outside is an error.
 Output gather(Output params, Output indices, const GatherOptions& options = {},
     Site site = Site::here());
+template <Integer T>
+Output gather(Output params, Output indices, T axis, Site site = Site::here()) {
+  return gather(params, indices, {.axis = axis}, std::move(site));
+}
 
 struct GatherAddOptions {
   std::int64_t axis = 0;
@@ -435,10 +473,10 @@ Output gather_grad(Output dy, Output indices, Output shape,
     const GatherGradOptions& options = {}, Site site = Site::here());
 
 // Greater: y = a > b; false where one is NaN. The inputs broadcast.
-Output greater(Output a, Output b, Site site = Site::here());
+Output greater(const Operand& a, const Operand& b, Site site = Site::here());
 
 // GreaterEqual: y = a >= b; false where one is NaN. The inputs broadcast.
-Output greater_equal(Output a, Output b, Site site = Site::here());
+Output greater_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
 // Identity: y = x.
 Output identity(Output x, Site site = Site::here());
@@ -459,10 +497,10 @@ Output is_variable_initialized(Output handle, Site site = Site::here());
 Output l2_loss(Output x, Site site = Site::here());
 
 // Less: y = a < b; false where one is NaN. The inputs broadcast.
-Output less(Output a, Output b, Site site = Site::here());
+Output less(const Operand& a, const Operand& b, Site site = Site::here());
 
 // LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
-Output less_equal(Output a, Output b, Site site = Site::here());
+Output less_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
 // ListAddN: The sums of the elements of one or more lists of one length, added from left to right.
 Output list_add_n(const std::vector<Output>& values, Site site = Site::here());
@@ -556,13 +594,13 @@ Output log_softmax(Output logits, Site site = Site::here());
 Output log_softmax_grad(Output dy, Output y, Site site = Site::here());
 
 // LogicalAnd: y = a and b. The inputs broadcast.
-Output logical_and(Output a, Output b, Site site = Site::here());
+Output logical_and(const Operand& a, const Operand& b, Site site = Site::here());
 
 // LogicalNot: y = not x.
 Output logical_not(Output x, Site site = Site::here());
 
 // LogicalOr: y = a or b. The inputs broadcast.
-Output logical_or(Output a, Output b, Site site = Site::here());
+Output logical_or(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct LstmCellOutputs {
   Output h;
@@ -619,6 +657,10 @@ struct MaxOptions {
 // share the gradient equally. Over the dimensions `axes`, all of them when the list is empty;
 // keep_dims leaves them as dimensions of size 1.
 Output max(Output x, const MaxOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output max(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return max(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
 
 struct MaxPoolOptions {
   std::string padding = "VALID";  // SAME, VALID
@@ -627,6 +669,11 @@ struct MaxPoolOptions {
 // strides are [h,w] or [1,h,w,1]. Padding never wins. NaN does.
 Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const MaxPoolOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
+    std::string padding, Site site = Site::here()) {
+  return max_pool(x, ksize, strides, {.padding = padding}, std::move(site));
+}
 
 struct MaxPoolGradOptions {
   std::string padding = "VALID";  // SAME, VALID
@@ -645,10 +692,15 @@ struct MaxPoolPickOptions {
 Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksize,
     std::vector<std::int64_t> strides, const MaxPoolPickOptions& options = {},
     Site site = Site::here());
+template <class = void>
+Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksize,
+    std::vector<std::int64_t> strides, std::string padding, Site site = Site::here()) {
+  return max_pool_pick(x, y, d, ksize, strides, {.padding = padding}, std::move(site));
+}
 
 // Maximum: The larger of a and b; NaN where one is NaN. Where they are equal, the gradient goes to
 // both in equal parts. The inputs broadcast.
-Output maximum(Output a, Output b, Site site = Site::here());
+Output maximum(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct MeanOptions {
   std::vector<std::int64_t> axes = {};
@@ -657,6 +709,10 @@ struct MeanOptions {
 // Mean: The mean; NaN of no elements. Over the dimensions `axes`, all of them when the list is
 // empty; keep_dims leaves them as dimensions of size 1.
 Output mean(Output x, const MeanOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output mean(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return mean(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
 
 struct MinOptions {
   std::vector<std::int64_t> axes = {};
@@ -666,17 +722,21 @@ struct MinOptions {
 // share the gradient equally. Over the dimensions `axes`, all of them when the list is empty;
 // keep_dims leaves them as dimensions of size 1.
 Output min(Output x, const MinOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output min(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return min(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
 
 // Minimum: The smaller of a and b; NaN where one is NaN. Where they are equal, the gradient goes to
 // both in equal parts. The inputs broadcast.
-Output minimum(Output a, Output b, Site site = Site::here());
+Output minimum(const Operand& a, const Operand& b, Site site = Site::here());
 
 // Mod: y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an error. The
 // inputs broadcast.
-Output mod(Output a, Output b, Site site = Site::here());
+Output mod(const Operand& a, const Operand& b, Site site = Site::here());
 
 // Mul: y = a * b. Integers wrap around. The inputs broadcast.
-Output mul(Output a, Output b, Site site = Site::here());
+Output mul(const Operand& a, const Operand& b, Site site = Site::here());
 
 // Neg: y = -x. Integers wrap around.
 Output neg(Output x, Site site = Site::here());
@@ -690,7 +750,7 @@ std::vector<Output> next_element(Output handle, std::vector<PartialShape> shapes
 Op no_op(GraphBuilder& g, Site site = Site::here());
 
 // NotEqual: y = a != b; a NaN differs from everything. The inputs broadcast.
-Output not_equal(Output a, Output b, Site site = Site::here());
+Output not_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct OneHotOptions {
   DType dtype = DType::f32;
@@ -711,6 +771,10 @@ struct PackOptions {
 // Pack: The values, all of one shape, stacked along a new dimension at `axis`.
 Output pack(const std::vector<Output>& values, const PackOptions& options = {},
     Site site = Site::here());
+template <Integer T>
+Output pack(const std::vector<Output>& values, T axis, Site site = Site::here()) {
+  return pack(values, {.axis = axis}, std::move(site));
+}
 
 struct PadOptions {
   double value = 0;
@@ -722,7 +786,7 @@ Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& optio
 
 // Pow: y = a^b. For integers b must not be negative. The gradient with respect to b is 0 where a <=
 // 0. The inputs broadcast.
-Output pow(Output a, Output b, Site site = Site::here());
+Output pow(const Operand& a, const Operand& b, Site site = Site::here());
 
 // PowGradBase: da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's).
 Output pow_grad_base(Output dy, Output a, Output b, Site site = Site::here());
@@ -744,6 +808,10 @@ struct ProdOptions {
 // Prod: The product. Integers wrap around. Over the dimensions `axes`, all of them when the list is
 // empty; keep_dims leaves them as dimensions of size 1.
 Output prod(Output x, const ProdOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output prod(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return prod(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
 
 struct ProdGradOptions {
   std::vector<std::int64_t> axes = {};
@@ -862,6 +930,10 @@ struct ReverseOptions {
 };
 // Reverse: x with the order along `axes` turned around; along all of them when the list is empty.
 Output reverse(Output x, const ReverseOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output reverse(Output x, Ints axes, Site site = Site::here()) {
+  return reverse(x, {.axes = axes}, std::move(site));
+}
 
 // Round: The nearest integer, halves to the even one.
 Output round(Output x, Site site = Site::here());
@@ -906,7 +978,7 @@ Op scatter_update(Output var, Output indices, Output rows,
     const ScatterUpdateOptions& options = {}, Site site = Site::here());
 
 // Select: a where the condition holds, else b. All three broadcast.
-Output select(Output condition, Output a, Output b, Site site = Site::here());
+Output select(Output condition, const Operand& a, const Operand& b, Site site = Site::here());
 
 struct ShapeOptions {
   DType out_type = DType::i64;
@@ -985,6 +1057,11 @@ struct SplitOptions {
 // Split: x cut along `axis` into N parts, equal ones or of the given sizes.
 std::vector<Output> split(Output x, std::int64_t n, const SplitOptions& options = {},
     Site site = Site::here());
+template <Integer T>
+std::vector<Output> split(Output x, std::int64_t n, T axis, std::vector<std::int64_t> sizes = {},
+    Site site = Site::here()) {
+  return split(x, n, {.axis = axis, .sizes = sizes}, std::move(site));
+}
 
 struct SpreadOptions {
   std::vector<std::int64_t> axes = {};
@@ -1006,7 +1083,7 @@ Output sqrt_grad(Output dy, Output y, Site site = Site::here());
 Output square(Output x, Site site = Site::here());
 
 // SquaredDifference: y = (a - b)^2. The inputs broadcast.
-Output squared_difference(Output a, Output b, Site site = Site::here());
+Output squared_difference(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct SqueezeOptions {
   std::vector<std::int64_t> axes = {};
@@ -1014,6 +1091,10 @@ struct SqueezeOptions {
 // Squeeze: x without the dimensions `axes`, which must be 1; without any dimension of size 1 when
 // the list is empty.
 Output squeeze(Output x, const SqueezeOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output squeeze(Output x, Ints axes, Site site = Site::here()) {
+  return squeeze(x, {.axes = axes}, std::move(site));
+}
 
 // StopGradient: y = x; gradients end here.
 Output stop_gradient(Output x, Site site = Site::here());
@@ -1058,7 +1139,7 @@ Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Out
     const StridedSliceGradOptions& options = {}, Site site = Site::here());
 
 // Sub: y = a - b. Integers wrap around. The inputs broadcast.
-Output sub(Output a, Output b, Site site = Site::here());
+Output sub(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct SumOptions {
   std::vector<std::int64_t> axes = {};
@@ -1067,6 +1148,10 @@ struct SumOptions {
 // Sum: The sum. Integers wrap around. Over the dimensions `axes`, all of them when the list is
 // empty; keep_dims leaves them as dimensions of size 1.
 Output sum(Output x, const SumOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output sum(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return sum(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
 
 // SumToShape: x summed over the dimensions along which `shape` would be stretched to x's: the
 // gradient of a broadcast.
@@ -1094,6 +1179,10 @@ struct TransposeOptions {
 // Transpose: Dimension i of the result is dimension perm[i] of x; without perm, the dimensions in
 // reverse order.
 Output transpose(Output x, const TransposeOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output transpose(Output x, Ints perm, Site site = Site::here()) {
+  return transpose(x, {.perm = perm}, std::move(site));
+}
 
 struct TruncatedNormalOptions {
   DType dtype = DType::f32;
@@ -1111,6 +1200,10 @@ struct UnpackOptions {
 // Unpack: The N slices of x along `axis`, without that dimension: the inverse of Pack.
 std::vector<Output> unpack(Output x, std::int64_t n, const UnpackOptions& options = {},
     Site site = Site::here());
+template <Integer T>
+std::vector<Output> unpack(Output x, std::int64_t n, T axis, Site site = Site::here()) {
+  return unpack(x, n, {.axis = axis}, std::move(site));
+}
 
 // UnsortedSegmentSum: sums[s] = the sum of the slices of data whose id is s. The shape of
 // segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.

@@ -1,20 +1,74 @@
 #include "ops/api/math.hpp"
 
+#include <span>
+
+#include "graph/gradients.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 
 namespace troupe {
 
+namespace {
+
+Output list_of(Output x, const std::vector<std::int64_t>& values, const char* op,
+               const Site& site) {
+  if (x.empty()) throw Error(invalid_argument(std::string(op) + ": x is empty").at(site));
+  return constant(x.graph(), values, site);
+}
+
+// Dimension `axis` of x, from the beginning.
+int place_of(const Output& x, std::int64_t axis, const char* what, const Site& site) {
+  if (x.empty()) throw Error(invalid_argument(std::string(what) + ": x is empty").at(site));
+  const PartialShape& shape = x.shape();
+  if (!shape.known_rank())
+    throw Error(invalid_argument(std::string(what) + ": the number of dimensions of '" + x.name() +
+                                 "' must be known")
+                    .at(site));
+  const int rank = shape.rank();
+  if (axis < -rank || axis >= rank)
+    throw Error(invalid_argument(std::string(what) + ": '" + x.name() + "' has shape " +
+                                 shape.text() + " and no dimension " + std::to_string(axis))
+                    .at(site));
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+template <class Ys>
+std::vector<Output> gradients_or_throw(const Ys& ys, const std::vector<Output>& xs,
+                                       const Site& site) {
+  auto made = gradients(std::span<const Output>(ys.begin(), ys.end()), xs);
+  if (!made.ok()) throw Error(made.status().at(site));
+  return std::move(made).value();
+}
+
+bool is_matrix(const Output& x) {
+  return x.empty() || !x.shape().known_rank() || x.shape().rank() == 2;
+}
+
+}  // namespace
+
+Output matmul(Output a, Output b, const MatMulOptions& options, Site site) {
+  if (is_matrix(a) && is_matrix(b)) return mat_mul(a, b, options, std::move(site));
+  return batch_mat_mul(a, b,
+                       {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b},
+                       std::move(site));
+}
+
+std::vector<Output> gradients(Output y, const std::vector<Output>& xs, Site site) {
+  return gradients_or_throw(std::initializer_list<Output>{y}, xs, site);
+}
+std::vector<Output> gradients(std::initializer_list<Output> ys, const std::vector<Output>& xs,
+                              Site site) {
+  return gradients_or_throw(ys, xs, site);
+}
+
 Output argmax(Output x, std::int64_t axis, Site site) {
   return arg_max(x, {.axis = axis}, std::move(site));
 }
 
 Output reshape(Output x, const std::vector<std::int64_t>& shape, Site site) {
-  if (x.empty()) throw Error(invalid_argument("reshape: x is empty").at(site));
-  const Tensor dims = Tensor::of<std::int64_t>(Shape{std::int64_t(shape.size())}, shape);
-  const Output constant_dims = constant(x.graph(), dims, site);
-  return reshape(x, constant_dims, std::move(site));
+  const Output dims = list_of(x, shape, "reshape", site);
+  return reshape(x, dims, std::move(site));
 }
 
 Output flatten(Output x, Site site) {
@@ -33,6 +87,45 @@ Output flatten(Output x, Site site) {
   return reshape(x, {shape.known(0) ? shape[0] : -1, size}, std::move(site));
 }
 
+Output broadcast_to(Output x, const std::vector<std::int64_t>& shape, Site site) {
+  const Output dims = list_of(x, shape, "broadcast_to", site);
+  return broadcast_to(x, dims, std::move(site));
+}
+
+Output slice(Output x, const std::vector<std::int64_t>& begin,
+             const std::vector<std::int64_t>& size, Site site) {
+  const Output from = list_of(x, begin, "slice", site), sizes = list_of(x, size, "slice", site);
+  return slice(x, from, sizes, std::move(site));
+}
+
+std::vector<Output> split(Output x, std::initializer_list<std::int64_t> sizes, std::int64_t axis,
+                          Site site) {
+  return split(x, std::int64_t(sizes.size()), {.axis = axis, .sizes = sizes}, std::move(site));
+}
+
+Output stack(const std::vector<Output>& values, std::int64_t axis, Site site) {
+  return pack(values, {.axis = axis}, std::move(site));
+}
+
+std::vector<Output> unstack(Output x, std::int64_t axis, Site site) {
+  const int place = place_of(x, axis, "unstack", site);
+  if (!x.shape().known(place))
+    throw Error(invalid_argument("unstack: dimension " + std::to_string(axis) + " of '" + x.name() +
+                                 "' must be known, not " + x.shape().text())
+                    .at(site));
+  return unpack(x, x.shape()[place], {.axis = axis}, std::move(site));
+}
+
+Output detail::along(Output (*f)(Output, Site), Output x, std::int64_t axis, Site site) {
+  if (axis == -1) return f(x, std::move(site));
+  const int place = place_of(x, axis, "softmax", site), last = x.shape().rank() - 1;
+  if (place == last) return f(x, std::move(site));
+  std::vector<std::int64_t> swapped;
+  for (int i = 0; i <= last; ++i) swapped.push_back(i == place ? last : i == last ? place : i);
+  const Output rows = f(transpose(x, {.perm = swapped}, site), site);
+  return transpose(rows, {.perm = swapped}, std::move(site));
+}
+
 Output softmax_cross_entropy(Output logits, Output labels, Site site) {
   const char* op = is_integer(labels.dtype()) ? "SparseSoftmaxCrossEntropyWithLogits"
                                               : "SoftmaxCrossEntropyWithLogits";
@@ -45,6 +138,16 @@ Output max_pool(Output x, std::int64_t size, Site site) {
 
 Output avg_pool(Output x, std::int64_t size, Site site) {
   return avg_pool(x, {size, size}, {size, size}, {}, std::move(site));
+}
+
+Output max_pool(Output x, std::int64_t size, std::int64_t stride, const MaxPoolOptions& options,
+                Site site) {
+  return max_pool(x, {size, size}, {stride, stride}, options, std::move(site));
+}
+
+Output avg_pool(Output x, std::int64_t size, std::int64_t stride, const AvgPoolOptions& options,
+                Site site) {
+  return avg_pool(x, {size, size}, {stride, stride}, options, std::move(site));
 }
 
 Output dropout(Output x, double rate, Site site) {

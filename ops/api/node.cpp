@@ -9,6 +9,15 @@ Op add_node(NodeSpec spec) {
   throw Error(invalid_argument(spec.op + ": all inputs are empty").at(spec.site));
 }
 
+Output value_beside(const Operand& one, std::initializer_list<const Operand*> all,
+                    const Site& site) {
+  if (!one.is_number()) return one.output();
+  for (const Operand* other : all)
+    if (!other->is_number()) return one.beside(other->output(), site);
+  throw Error(
+      invalid_argument("all operands are numbers: make one of them a constant(g, ...)").at(site));
+}
+
 std::vector<Output> flat_inputs(std::initializer_list<InputList> inputs) {
   std::vector<Output> out;
   for (const InputList& list : inputs)

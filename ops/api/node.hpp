@@ -4,12 +4,18 @@
 #include <vector>
 
 #include "graph/builder.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe {
 
 // Adds a node with at least one input to the graph of its inputs. Throws Error, with the node's
 // site, when an input is empty or comes from another graph.
 Op add_node(NodeSpec spec);
+
+// The value of `one`; a number is a constant of the dtype of the first value in `all`. Throws Error
+// for numbers alone.
+Output value_beside(const Operand& one, std::initializer_list<const Operand*> all,
+                    const Site& site);
 
 // One input, or a list of them.
 class InputList {

@@ -24,19 +24,22 @@ class Operand {
       : number_(double(number)),
         exact_(std::is_integral_v<T> ? std::int64_t(number) : 0),
         integer_(std::is_integral_v<T>),
+        is_number_(true),
         site_(std::move(site)) {}
 
+  bool is_number() const { return is_number_; }
   const Output& output() const { return output_; }
   const Site& site() const { return site_; }
   // The value, or the number as a constant beside `other`. Throws Error for a number that the dtype
   // cannot hold (1.5 beside integers).
-  Output beside(const Output& other) const;
+  Output beside(const Output& other) const { return beside(other, site_); }
+  Output beside(const Output& other, const Site& site) const;
 
  private:
   Output output_;
   double number_ = 0;
   std::int64_t exact_ = 0;
-  bool integer_ = false;
+  bool integer_ = false, is_number_ = false;
   Site site_;
 };
 
@@ -54,5 +57,10 @@ Output operator<(const Operand& a, const Operand& b);
 Output operator<=(const Operand& a, const Operand& b);
 Output operator>(const Operand& a, const Operand& b);
 Output operator>=(const Operand& a, const Operand& b);
+
+// Of graph values of dtype bool. Both sides are computed: nothing is left out as for C++'s bool.
+Output operator&&(const Operand& a, const Operand& b);
+Output operator||(const Operand& a, const Operand& b);
+Output operator!(const Operand& a);
 
 }  // namespace troupe

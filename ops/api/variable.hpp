@@ -1,10 +1,13 @@
 // Variables as a client makes them.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "core/tensor.hpp"
 #include "graph/builder.hpp"
 
 namespace troupe {
@@ -41,6 +44,20 @@ Variable variable(GraphBuilder& g, std::string_view name, Output initial,
                   const VariableOptions& options = {}, Site site = Site::here());
 Variable variable(GraphBuilder& g, std::string_view name, Tensor initial,
                   const VariableOptions& options = {}, Site site = Site::here());
+// A scalar: variable(g, "b", 0.f); a vector: variable(g, "w", {1.f, 2.f}).
+template <class T>
+requires(std::is_arithmetic_v<T>) Variable
+    variable(GraphBuilder& g, std::string_view name, T initial, const VariableOptions& options = {},
+             Site site = Site::here()) {
+  return variable(g, name, Tensor::scalar<T>(initial), options, std::move(site));
+}
+template <class T>
+requires(std::is_arithmetic_v<T>) Variable
+    variable(GraphBuilder& g, std::string_view name, std::initializer_list<T> initial,
+             const VariableOptions& options = {}, Site site = Site::here()) {
+  return variable(g, name, Tensor::of<T>(Shape{std::int64_t(initial.size())}, initial), options,
+                  std::move(site));
+}
 
 // A read after everything that `after` waits for; see ReadVariable for what it sees.
 Output read(const Variable& v, const std::vector<Op>& after = {}, Site site = Site::here());

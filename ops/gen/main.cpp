@@ -25,6 +25,8 @@ constexpr std::string_view kHeader =
 #include <vector>
 
 #include "graph/builder.hpp"
+#include "ops/api/ints.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe {
 

@@ -102,6 +102,10 @@ struct Literal {
 // What becomes of one attribute in the wrapper.
 enum class Place { inferred, parameter, option };
 
+// Options that say where in a shape something happens, or how far. Where one of them is the first
+// of an op's options, the options can be given by position, too.
+constexpr std::array<std::string_view, 5> kPlaces = {"axis", "axes", "perm", "strides", "padding"};
+
 bool is_many(const ArgSpec& arg) { return arg.kind == Kind::list || arg.kind == Kind::types; }
 
 Place place_of(const OpInfo& op, const AttrSpec& attr) {
@@ -138,17 +142,24 @@ class Writer {
  public:
   explicit Writer(const OpInfo& op) : op_(op), name_(op.def.name) {
     for (const AttrSpec& attr : op.attrs) places_.push_back(place_of(op, attr));
+    const auto operands = std::count_if(op.in.begin(), op.in.end(), is_of_T);
+    const bool gradient = !op.in.empty() && op.in[0].name == "dy";
+    takes_numbers_ = op.def.elementwise && operands > 1 && !gradient;
   }
 
   Wrapper write() {
     Wrapper w;
     w.declaration = options() + results() + comment(op_.def.name + ": " + op_.def.doc) +
-                    signature(true) + ";\n";
+                    signature(true) + ";\n" + by_position();
     w.definition = signature(false) + " {\n" + body() + "}\n";
     return w;
   }
 
  private:
+  static bool is_of_T(const ArgSpec& arg) { return arg.kind == Kind::attr && arg.type_attr == "T"; }
+  // A number in the place of such an input becomes a constant of the other ones' dtype.
+  bool is_operand(const ArgSpec& arg) const { return takes_numbers_ && is_of_T(arg); }
+
   bool has_options() const {
     return std::find(places_.begin(), places_.end(), Place::option) != places_.end();
   }
@@ -183,19 +194,72 @@ class Writer {
   }
 
   std::string signature(bool declaration) const {
-    std::vector<std::string> parameters;
-    if (needs_graph()) parameters.push_back("GraphBuilder& g");
-    for (const ArgSpec& arg : op_.in)
-      parameters.push_back((is_many(arg) ? "const std::vector<Output>& " : "Output ") +
-                           safe(snake_case(arg.name)));
-    for (std::size_t i = 0; i < places_.size(); ++i)
-      if (places_[i] == Place::parameter)
-        parameters.push_back(
-            fmt::format("{} {}", type_of(op_.attrs[i]), parameter_name(op_.attrs[i])));
+    std::vector<std::string> parameters = leading_parameters();
     if (has_options())
       parameters.push_back("const " + name_ + "Options& options" + (declaration ? " = {}" : ""));
     parameters.push_back(declaration ? "Site site = Site::here()" : "Site site");
     return wrapped(result_type() + " " + snake_case(name_) + "(", parameters);
+  }
+
+  // Those before the options.
+  std::vector<std::string> leading_parameters() const {
+    std::vector<std::string> parameters;
+    if (needs_graph()) parameters.push_back("GraphBuilder& g");
+    for (const ArgSpec& arg : op_.in) {
+      const char* type = is_many(arg)      ? "const std::vector<Output>& "
+                         : is_operand(arg) ? "const Operand& "
+                                           : "Output ";
+      parameters.push_back(type + safe(snake_case(arg.name)));
+    }
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      if (places_[i] == Place::parameter)
+        parameters.push_back(
+            fmt::format("{} {}", type_of(op_.attrs[i]), parameter_name(op_.attrs[i])));
+    return parameters;
+  }
+
+  // The first option, if it is one of kPlaces. Not of gradients, which clients do not ask for.
+  const AttrSpec* leading_place() const {
+    for (const ArgSpec& arg : op_.in)
+      if (arg.name == "dy") return nullptr;
+    const auto first = std::find(places_.begin(), places_.end(), Place::option);
+    if (first == places_.end()) return nullptr;
+    const AttrSpec& attr = op_.attrs[std::size_t(first - places_.begin())];
+    return std::find(kPlaces.begin(), kPlaces.end(), attr.name) == kPlaces.end() ? nullptr : &attr;
+  }
+
+  // The same function with its options as parameters, in their order. A template, so that the
+  // other one is taken where both fit: sum(x, {}).
+  std::string by_position() const {
+    const AttrSpec* first = leading_place();
+    if (!first) return "";
+    const bool number = first->kind == "int";
+    std::vector<std::string> parameters = leading_parameters(), arguments, set;
+    for (const std::string& parameter : parameters)
+      arguments.push_back(parameter.substr(parameter.rfind(' ') + 1));
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i] != Place::option) continue;
+      const AttrSpec& attr = op_.attrs[i];
+      const std::string name = parameter_name(attr);
+      set.push_back(fmt::format(".{0} = {0}", name));
+      if (&attr == first)
+        parameters.push_back(fmt::format("{} {}",
+                                         number                     ? "T"
+                                         : attr.kind == "list(int)" ? "Ints"
+                                                                    : type_of(attr),
+                                         name));
+      else
+        parameters.push_back(fmt::format("{} {} = {}", attr.kind == "bool" ? "Flag" : type_of(attr),
+                                         name, std::visit(Literal(), attr.fallback->value())));
+    }
+    parameters.push_back("Site site = Site::here()");
+    set.front() = "{" + set.front();
+    set.back() += "}";
+    arguments.insert(arguments.end(), set.begin(), set.end());
+    arguments.push_back("std::move(site)");
+    return (number ? "template <Integer T>\n" : "template <class = void>\n") +
+           wrapped(result_type() + " " + snake_case(name_) + "(", parameters) + " {\n" +
+           wrapped("  return " + snake_case(name_) + "(", arguments) + ";\n}\n";
   }
 
   static std::string wrapped(std::string line, const std::vector<std::string>& parameters) {
@@ -211,8 +275,15 @@ class Writer {
 
   std::string inputs() const {
     bool lists = std::any_of(op_.in.begin(), op_.in.end(), is_many);
-    std::vector<std::string> parts;
-    for (const ArgSpec& arg : op_.in) parts.push_back(safe(snake_case(arg.name)));
+    std::vector<std::string> parts, operands;
+    for (const ArgSpec& arg : op_.in)
+      if (is_operand(arg)) operands.push_back("&" + safe(snake_case(arg.name)));
+    for (const ArgSpec& arg : op_.in) {
+      const std::string name = safe(snake_case(arg.name));
+      parts.push_back(is_operand(arg) ? fmt::format("value_beside({}, {{{}}}, site)", name,
+                                                    fmt::join(operands, ", "))
+                                      : name);
+    }
     return fmt::format("{}{}{}", lists ? "flat_inputs({" : "{", fmt::join(parts, ", "),
                        lists ? "})" : "}");
   }
@@ -241,6 +312,7 @@ class Writer {
   const OpInfo& op_;
   const std::string& name_;
   std::vector<Place> places_;
+  bool takes_numbers_ = false;
 };
 
 }  // namespace

@@ -37,6 +37,11 @@ class Sequential : public Module {
     });
   }
 
+  // One of several functions of that name: softmax.
+  Sequential& add(Output (*function)(Output, Site)) {
+    return push([function](Output x, const Site& site) { return function(x, site); });
+  }
+
   Output operator()(Output x, Site site = Site::here()) const {
     for (const Step& step : steps_) x = step(x, site);
     return x;
