@@ -2,6 +2,7 @@
 
 #include "ops/api/math.hpp"
 #include "ops/nn/initial.hpp"
+#include "ops/nn/shapes.hpp"
 
 namespace troupe::nn {
 
@@ -15,9 +16,36 @@ Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int6
   if (has_bias_) b_ = parameter("b", zeros(options.dtype, {out}), site);
 }
 
+namespace {
+
+// Of all dimensions but the first; -1 where one is not known.
+std::int64_t elements_of_one(const PartialShape& shape) {
+  std::int64_t size = 1;
+  for (int i = 1; i < shape.rank(); ++i) {
+    if (!shape.known(i) || __builtin_mul_overflow(size, shape[i], &size)) return -1;
+  }
+  return size;
+}
+
+}  // namespace
+
 Output Linear::operator()(Output x, Site site) const {
   auto inside = scope().enter();
-  if (x.shape().known_rank() && x.shape().rank() > 2) x = flatten(x, site);
+  const PartialShape& shape = x.empty() ? w_.shape() : x.shape();
+  const std::int64_t in = w_.shape()[0];
+  if (shape.known_rank() && shape.rank() != 2) {
+    const int last = shape.rank() - 1;
+    if (last >= 0 && (shape[last] == in || !shape.known(last)))
+      return affine(x, w_, has_bias_ ? b_.value() : Output(), site);
+    if (last < 2 || elements_of_one(shape) != in)
+      throw Error(invalid_argument("Linear: it takes " + std::to_string(in) + " inputs, and '" +
+                                   x.name() + "' is " + shape.text() +
+                                   ": neither its last dimension nor the product of all but the "
+                                   "first is " +
+                                   std::to_string(in))
+                      .at(site));
+    x = flatten(x, site);
+  }
   const Output y = mat_mul(x, w_, {}, site);
   return has_bias_ ? bias_add(y, b_, site) : y;
 }

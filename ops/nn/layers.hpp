@@ -10,7 +10,9 @@
 
 namespace troupe::nn {
 
-// y = x W + b. An x of more dimensions than two is flattened, all but dimension 0.
+// y = x W + b over the last dimension of x: [..., in] to [..., out]. An x whose last dimension is
+// another number is flattened, all but dimension 0, where that makes `in` of it (pictures
+// [n,h,w,c]); else it is refused.
 class Linear : public Module {
  public:
   struct Options {
