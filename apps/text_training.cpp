@@ -21,12 +21,13 @@ struct Text {
     TROUPE_TRY(auto vocabulary, data::Vocabulary::try_of_file(options.data));
     return Text{options.data, std::move(vocabulary)};
   }
-  data::Examples windows(std::int64_t window, std::int64_t stride, double from, double to) const {
+  data::FixedExamples<2> windows(std::int64_t window, std::int64_t stride, double from,
+                                 double to) const {
     const data::TextOptions options{
         .window = window, .stride = stride, .from = from, .to = to, .vocabulary = vocabulary};
     return path.empty() ? data::tales(kDrawn, options) : data::text(path, options);
   }
-  data::Examples to_train() const { return windows(kWindow, kStride, 0, kHeldOut); }
+  data::FixedExamples<2> to_train() const { return windows(kWindow, kStride, 0, kHeldOut); }
 };
 
 // Batches come as [batch, time].
@@ -86,8 +87,8 @@ Expected<std::string> Writer::write(Session& session, std::int64_t characters,
   return text;
 }
 
-Expected<std::vector<Output>> text_windows(Graph& graph, const TrainOptions& options,
-                                           std::string_view name) {
+Expected<std::array<Output, 2>> text_windows(Graph& graph, const TrainOptions& options,
+                                             std::string_view name) {
   TROUPE_TRY(const Text text, Text::of(options));
   return text.to_train().outputs(graph, name);
 }
@@ -101,7 +102,7 @@ Expected<TextTraining> build_text_training(Graph& graph, const TrainOptions& opt
                     .repeat()
                     .batch(options.batch, data::Remainder::drop)
                     .prefetch(2 * options.cluster.replicas)
-                    .outputs<2>(graph);
+                    .outputs(graph);
   out.model = std::make_unique<CharLstm>(graph.scope("char_lstm"), network(text, options));
   {
     auto training = out.model->train();
@@ -110,7 +111,7 @@ Expected<TextTraining> build_text_training(Graph& graph, const TrainOptions& opt
   auto [held_out, follows] = text.windows(kTestWindow, kTestWindow, kHeldOut, 1)
                                  .batch(kTestBatch)
                                  .prefetch(1)
-                                 .outputs<2>(graph, "test");
+                                 .outputs(graph, "test");
   out.held_out = follows;
   out.its_loss = sum(losses(*out.model, held_out, follows));
   const double rate = options.learning_rate > 0 ? options.learning_rate : 2e-3;

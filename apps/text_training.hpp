@@ -40,7 +40,7 @@ Expected<TextTraining> build_text_training(Graph& graph, const TrainOptions& opt
                                            std::int64_t steps);
 
 // What of the text is trained on, once and in order.
-Expected<std::vector<Output>> text_windows(Graph& graph, const TrainOptions& options,
-                                           std::string_view name);
+Expected<std::array<Output, 2>> text_windows(Graph& graph, const TrainOptions& options,
+                                             std::string_view name);
 
 }  // namespace troupe

@@ -16,14 +16,12 @@ std::int64_t drawn(const TrainOptions& options, data::Split split) {
   return split == data::Split::train ? options.examples : options.test_examples;
 }
 
-data::Images digits(const TrainOptions& options, data::Split split) {
-  if (!options.data.empty()) return data::idx(options.data, split).size(28, 28);
-  return data::digits(drawn(options, split), split);
-}
-
-data::Examples pictures(const TrainOptions& options, data::Split split) {
-  if (!options.data.empty()) return data::cifar10(options.data, split);
-  return data::shapes(drawn(options, split), split);
+data::FixedExamples<2> pictures(const TrainOptions& options, data::Split split) {
+  if (is_cifar(options))
+    return options.data.empty() ? data::shapes(drawn(options, split), split)
+                                : data::cifar10(options.data, split);
+  return options.data.empty() ? data::digits(drawn(options, split), split)
+                              : data::idx(options.data, split);
 }
 
 // For ever, in another order in each epoch.
@@ -35,12 +33,11 @@ std::array<Output, 2> batches(Graph& graph, const TrainOptions& options) {
         .repeat()
         .batch(options.batch, data::Remainder::drop)
         .prefetch(ahead)
-        .outputs<2>(graph);
-  return digits(options, data::Split::train)
-      .shuffle(60'000)
-      .batch(options.batch)
+        .outputs(graph);
+  return pictures(options, data::Split::train)
+      .shuffle(60'000, options.seed)
+      .batch(options.batch, data::Remainder::drop)
       .repeat()
-      .seed(options.seed)
       .prefetch(ahead)
       .outputs(graph);
 }
@@ -60,9 +57,7 @@ Rule rule_of(const std::string& example) {
 // The pictures that the options name, from files or drawn, once and in order, and their labels.
 std::array<Output, 2> one_pass(Graph& graph, const TrainOptions& options, data::Split split,
                                std::int64_t batch, std::string_view name) {
-  if (is_cifar(options))
-    return pictures(options, split).batch(batch).prefetch(1).outputs<2>(graph, name);
-  return digits(options, split).batch(batch).prefetch(1).outputs(graph, name);
+  return pictures(options, split).batch(batch).prefetch(1).outputs(graph, name);
 }
 
 // How many there are, found by opening them in this process.
@@ -70,7 +65,7 @@ Expected<std::uint64_t> count_examples(const TrainOptions& options) {
   Graph scratch;
   Output element;
   if (learns_text(options)) {
-    TROUPE_TRY(const std::vector<Output> windows, text_windows(scratch, options, "count"));
+    TROUPE_TRY(const auto windows, text_windows(scratch, options, "count"));
     element = windows[0];
   } else {
     element = one_pass(scratch, options, data::Split::train, 1, "count")[0];
@@ -98,6 +93,7 @@ Expected<TrainingGraph> build_of_text(Graph& graph, const TrainOptions& options)
 
 Expected<std::int64_t> planned_steps(const TrainOptions& options) {
   TROUPE_TRY(const std::uint64_t examples, count_examples(options));
+  if (examples == 0) return invalid_argument("there are no examples to train on");
   if (options.steps > 0) return options.steps;
   const double epochs = options.epochs > 0 ? options.epochs : usual_epochs(options);
   const auto batch = double(options.batch * options.cluster.replicas);

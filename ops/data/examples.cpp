@@ -17,7 +17,30 @@ namespace {
 constexpr char kGraphSeed[] = "graph";
 
 std::string number(std::int64_t value) { return std::to_string(value); }
-const char* word(Remainder remainder) { return remainder == Remainder::drop ? "drop" : "keep"; }
+// Stands for what nobody has said of a batch, until it is known whether passes go on without end.
+constexpr char kUntold[] = "untold";
+
+const char* word(std::optional<Remainder> remainder) {
+  return !remainder ? kUntold : *remainder == Remainder::drop ? "drop" : "keep";
+}
+
+// Of a batch that is not told what becomes of a short one.
+bool is_untold(const StageText& stage) {
+  return stage.name.ends_with("batch") && stage.arguments.size() > 1 &&
+         stage.arguments[1] == kUntold;
+}
+
+// A batch before passes without end leaves short ones out. Those before an interleave were told.
+void tell_remainders(std::vector<std::string>& stages) {
+  bool endless = false;
+  for (auto text = stages.rbegin(); text != stages.rend(); ++text) {
+    if (*text == "repeat -1") endless = true;
+    auto stage = StageText::parse(*text);
+    if (!stage.ok() || !is_untold(*stage)) continue;
+    stage->arguments[1] = word(endless ? Remainder::drop : Remainder::keep);
+    *text = stage->text();
+  }
+}
 
 std::string shape_word(const PartialShape& shape) {
   return shape.known_rank() ? shape.text() : "?";
@@ -60,7 +83,7 @@ Examples Examples::shuffle(std::int64_t window, std::optional<std::uint64_t> see
 Examples Examples::repeat(std::int64_t passes) const {
   return with(stage("repeat", {number(passes)}));
 }
-Examples Examples::batch(std::int64_t size, Remainder remainder) const {
+Examples Examples::batch(std::int64_t size, std::optional<Remainder> remainder) const {
   return with(stage("batch", {number(size), word(remainder)}));
 }
 
@@ -154,7 +177,7 @@ void append_paddings(std::vector<std::string>& arguments, const Paddings& paddin
 }  // namespace
 
 Examples Examples::padded_batch(std::int64_t size, const Paddings& paddings,
-                                Remainder remainder) const {
+                                std::optional<Remainder> remainder) const {
   std::vector<std::string> arguments = {number(size), word(remainder)};
   append_paddings(arguments, paddings, signature());
   return with(stage("padded_batch", std::move(arguments)));
@@ -188,12 +211,13 @@ std::vector<std::string> Examples::stages_with(std::uint64_t seed) const {
     text += std::to_string(shuffles == 0 ? seed : hash_combine(seed, shuffles));
     ++shuffles;
   }
+  tell_remainders(stages);
   return stages;
 }
 
 Expected<Signature> Examples::signature() const { return pipeline_signature(stages_with(0)); }
 
-std::vector<Output> Examples::outputs(GraphBuilder& g, std::string_view name, Site site) const {
+ComponentList<Output> Examples::outputs(GraphBuilder& g, std::string_view name, Site site) const {
   const std::vector<std::string> stages = stages_with(g.def().seed);
   auto elements = pipeline_signature(stages);
   if (!elements.ok()) throw Error(elements.status().in("describing a dataset").at(site));
@@ -233,8 +257,8 @@ std::vector<Output> Examples::checked_outputs(std::size_t n, GraphBuilder& g, st
                                               Site site) const {
   const auto elements = signature();
   if (elements.ok() && elements->size() != n)
-    throw Error(invalid_argument(fmt::format("elements of {} components, not {}: {}",
-                                             elements->size(), n, signature_text(*elements)))
+    throw Error(invalid_argument(fmt::format("outputs<{}>: elements have {} components: {}", n,
+                                             elements->size(), signature_text(*elements)))
                     .at(site));
   return outputs(g, name, site);
 }
@@ -242,7 +266,9 @@ std::vector<Output> Examples::checked_outputs(std::size_t n, GraphBuilder& g, st
 Examples interleave(const std::vector<Examples>& inputs) {
   Examples all;
   for (const Examples& input : inputs) {
-    all.stages_.insert(all.stages_.end(), input.stages_.begin(), input.stages_.end());
+    std::vector<std::string> stages = input.stages_;
+    tell_remainders(stages);
+    all.stages_.insert(all.stages_.end(), stages.begin(), stages.end());
     all.files_.insert(all.files_.end(), input.files_.begin(), input.files_.end());
     all.tensors_.insert(all.tensors_.end(), input.tensors_.begin(), input.tensors_.end());
     all.functions_.insert(all.functions_.end(), input.functions_.begin(), input.functions_.end());
@@ -259,20 +285,21 @@ Examples tensors(const std::vector<Tensor>& tensors) {
   return Examples::of(stage("tensors", std::move(arguments)), {}, tensors);
 }
 
-Examples text(std::string_view path, const TextOptions& options) {
+FixedExamples<2> text(std::string_view path, const TextOptions& options) {
   std::vector<std::string> words = windows(options);
   words.push_back(options.vocabulary.characters());
-  return Examples::of(stage("text", words), {std::string(path)});
+  return FixedExamples<2>(Examples::of(stage("text", words), {std::string(path)}));
 }
 
-Examples tales(std::int64_t characters, const TextOptions& options, std::uint64_t seed) {
+FixedExamples<2> tales(std::int64_t characters, const TextOptions& options, std::uint64_t seed) {
   std::vector<std::string> words = windows(options);
   words.insert(words.begin(), {fmt::format("{}", seed), number(characters)});
-  return Examples::of(stage("tales", words), {});
+  return FixedExamples<2>(Examples::of(stage("tales", words), {}));
 }
 
-Examples lines(std::string_view path, const Vocabulary& vocabulary) {
-  return Examples::of(stage("lines", {vocabulary.characters()}), {std::string(path)});
+FixedExamples<1> lines(std::string_view path, const Vocabulary& vocabulary) {
+  return FixedExamples<1>(
+      Examples::of(stage("lines", {vocabulary.characters()}), {std::string(path)}));
 }
 
 Examples csv(std::string_view path, const std::vector<CsvColumn>& columns,

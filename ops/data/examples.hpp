@@ -1,7 +1,7 @@
 // Input pipelines of any source and any stages, as a client writes them.
 //
 //   auto [x, y] = data::text("book.txt", {.window = 64, .vocabulary = vocabulary})
-//                     .shuffle(100'000).repeat().batch(32).prefetch(2).outputs<2>(g);
+//                     .shuffle(100'000).repeat().batch(32).prefetch(2).outputs(g);
 #pragma once
 
 #include <array>
@@ -11,6 +11,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "graph/builder.hpp"
@@ -28,6 +31,52 @@ enum class Remainder { keep, drop };
 // value, to its shape; dimensions that the shape does not know are as long as the batch's longest.
 // A component that is not named is padded with 0 to its own shape.
 using Paddings = std::vector<Padding>;
+
+namespace detail {
+// f of as many values as it takes, `one(how many, which)` each; of all where it takes a vector.
+template <class F, class One>
+auto called(F& f, const std::vector<Output>& all, One one) {
+  if constexpr (std::is_invocable_v<F&, const std::vector<Output>&>)
+    return f(all);
+  else if constexpr (std::is_invocable_v<F&, Output>)
+    return f(one(1, 0));
+  else if constexpr (std::is_invocable_v<F&, Output, Output>)
+    return f(one(2, 0), one(2, 1));
+  else
+    return f(one(3, 0), one(3, 1), one(3, 2));
+}
+
+template <class T>
+struct ComponentsIn : std::integral_constant<std::size_t, 1> {};  // an Output, or what becomes one
+template <class T>
+struct ComponentsIn<std::vector<T>> : std::integral_constant<std::size_t, 0> {};
+template <class A, class B>
+struct ComponentsIn<std::pair<A, B>> : std::integral_constant<std::size_t, 2> {};
+template <class... T>
+struct ComponentsIn<std::tuple<T...>> : std::integral_constant<std::size_t, sizeof...(T)> {};
+template <class T, std::size_t N>
+struct ComponentsIn<std::array<T, N>> : std::integral_constant<std::size_t, N> {};
+
+// How many values f returns; 0 where its type does not say.
+template <class F>
+constexpr std::size_t components_of() {
+  using One = Output (*)(std::size_t, std::size_t);
+  return ComponentsIn<std::decay_t<decltype(called(std::declval<std::remove_reference_t<F>&>(),
+                                                   std::declval<const std::vector<Output>&>(),
+                                                   std::declval<One>()))>>::value;
+}
+}  // namespace detail
+
+template <std::size_t N>
+class FixedExamples;
+
+// The components of an element. How many there are is known when the program runs, so that names
+// cannot be bound to them.
+template <class T>
+struct ComponentList : std::vector<T> {
+  using std::vector<T>::vector;
+  ComponentList(std::vector<T> all) : std::vector<T>(std::move(all)) {}
+};
 
 // A source and stages over it, in the order in which they are called; each call returns the
 // description with one stage more. Each stage sees what the one before it gives: a shuffle before a
@@ -65,19 +114,27 @@ class Examples {
   // variables, queues. outputs() is then for that graph alone.
   Examples map(const Function& f, Site site = Site::here()) const;
   //   .map(g, [](Output picture, Output label) { return std::pair{picture / 255.f, label}; })
+  // Where the type of what it returns says how many components there are, so do the examples'.
   template <class F>
-  Examples map(GraphBuilder& g, F&& f, Site site = Site::here()) const {
-    return map_by(
+  auto map(GraphBuilder& g, F&& f, Site site = Site::here()) const {
+    constexpr std::size_t kComponents = detail::components_of<F>();
+    Examples mapped = map_by(
         g,
         [&](const std::vector<Output>& values) {
           return troupe::detail::results_of(called_with(f, values, site));
         },
         site);
+    if constexpr (kComponents == 0)
+      return mapped;
+    else
+      return FixedExamples<kComponents>(std::move(mapped));
   }
-  // [size, ...]; invalid_argument while running when shapes differ.
-  Examples batch(std::int64_t size, Remainder remainder = Remainder::keep) const;
+  // [size, ...]; invalid_argument while running when shapes differ. Unless told, a last batch that
+  // is short is kept; where passes go on without end, in a repeat() of no number behind it, it is
+  // left out, so that all batches have one shape.
+  Examples batch(std::int64_t size, std::optional<Remainder> remainder = {}) const;
   Examples padded_batch(std::int64_t size, const Paddings& paddings = {},
-                        Remainder remainder = Remainder::keep) const;
+                        std::optional<Remainder> remainder = {}) const;
   // Padded batches of examples of like length, which is dimension 0 of `component`: of lengths
   // below boundaries[0] in batches of sizes[0], ..., from the last boundary on in batches of the
   // last size. The batch that is full first comes first.
@@ -91,9 +148,9 @@ class Examples {
   Expected<Signature> signature() const;
 
   // The components of one element a run: the next of the dataset.
-  std::vector<Output> outputs(GraphBuilder& g, std::string_view name = "data",
-                              Site site = Site::here()) const;
-  // auto [x, y] = examples.outputs<2>(g); invalid_argument, thrown, when there are others.
+  ComponentList<Output> outputs(GraphBuilder& g, std::string_view name = "data",
+                                Site site = Site::here()) const;
+  // auto [x, y] = examples.outputs<2>(g); invalid_argument, thrown, when there are not so many.
   template <std::size_t N>
   std::array<Output, N> outputs(GraphBuilder& g, std::string_view name = "data",
                                 Site site = Site::here()) const {
@@ -112,15 +169,8 @@ class Examples {
   // As many of the values as it takes; a vector: all of them.
   template <class F>
   static auto called_with(F& f, const std::vector<Output>& v, const Site& site) {
-    const auto one = [&](std::size_t wanted, std::size_t i) { return one_of(v, wanted, i, site); };
-    if constexpr (std::is_invocable_v<F&, const std::vector<Output>&>)
-      return f(v);
-    else if constexpr (std::is_invocable_v<F&, Output>)
-      return f(one(1, 0));
-    else if constexpr (std::is_invocable_v<F&, Output, Output>)
-      return f(one(2, 0), one(2, 1));
-    else
-      return f(one(3, 0), one(3, 1), one(3, 2));
+    return detail::called(
+        f, v, [&](std::size_t wanted, std::size_t i) { return one_of(v, wanted, i, site); });
   }
   static Output one_of(const std::vector<Output>& values, std::size_t wanted, std::size_t i,
                        const Site& site);
@@ -142,6 +192,48 @@ class Examples {
   std::int64_t prefetch_ = 0;
 };
 
+// Examples whose source says how many components they have: auto [x, y] = digits().outputs(g).
+template <std::size_t N>
+class FixedExamples : public Examples {
+ public:
+  explicit FixedExamples(Examples examples) : Examples(std::move(examples)) {}
+
+  FixedExamples take(std::int64_t count) const { return same(Examples::take(count)); }
+  FixedExamples skip(std::int64_t count) const { return same(Examples::skip(count)); }
+  FixedExamples shard(std::int64_t shards, std::int64_t index) const {
+    return same(Examples::shard(shards, index));
+  }
+  FixedExamples shuffle(std::int64_t window, std::optional<std::uint64_t> seed = {}) const {
+    return same(Examples::shuffle(window, seed));
+  }
+  FixedExamples repeat(std::int64_t passes = -1) const { return same(Examples::repeat(passes)); }
+  FixedExamples batch(std::int64_t size, std::optional<Remainder> remainder = {}) const {
+    return same(Examples::batch(size, remainder));
+  }
+  FixedExamples padded_batch(std::int64_t size, const Paddings& paddings = {},
+                             std::optional<Remainder> remainder = {}) const {
+    return same(Examples::padded_batch(size, paddings, remainder));
+  }
+  FixedExamples bucket_by_length(std::vector<std::int64_t> boundaries,
+                                 std::vector<std::int64_t> sizes, const Paddings& paddings = {},
+                                 Remainder remainder = Remainder::keep,
+                                 std::int64_t component = 0) const {
+    return same(Examples::bucket_by_length(std::move(boundaries), std::move(sizes), paddings,
+                                           remainder, component));
+  }
+  FixedExamples prefetch(std::int64_t elements) const { return same(Examples::prefetch(elements)); }
+
+  template <std::size_t M = N>
+  std::array<Output, M> outputs(GraphBuilder& g, std::string_view name = "data",
+                                Site site = Site::here()) const {
+    static_assert(M == N, "elements of this dataset have another number of components");
+    return Examples::outputs<N>(g, name, std::move(site));
+  }
+
+ private:
+  static FixedExamples same(Examples examples) { return FixedExamples(std::move(examples)); }
+};
+
 // An example of each in turn; one that has ended loses its turn. Files that are read side by side,
 // or sources that are mixed.
 Examples interleave(const std::vector<Examples>& inputs);
@@ -160,15 +252,15 @@ struct TextOptions {
 };
 // Windows of a text file: the numbers of characters, i64 [window], and those of the characters that
 // follow each, i64 [window]. data_loss while running for a character that the vocabulary lacks.
-Examples text(std::string_view path, const TextOptions& options = {});
+FixedExamples<2> text(std::string_view path, const TextOptions& options = {});
 
 // Windows of a text of so many characters that a program draws (ops/data/tales.hpp), in the form of
 // text(). Their vocabulary is that of all of them, whatever the options say.
-Examples tales(std::int64_t characters = 500'000, const TextOptions& options = {},
-               std::uint64_t seed = 1);
+FixedExamples<2> tales(std::int64_t characters = 500'000, const TextOptions& options = {},
+                       std::uint64_t seed = 1);
 
 // The lines of a text file: numbers of characters, i64 [length]. For padded batches and buckets.
-Examples lines(std::string_view path, const Vocabulary& vocabulary = {});
+FixedExamples<1> lines(std::string_view path, const Vocabulary& vocabulary = {});
 
 struct CsvColumn {
   DType dtype = DType::f32;  // f32 f64 i32 i64 u8 bool string
@@ -187,3 +279,9 @@ Examples csv(std::string_view path, const std::vector<CsvColumn>& columns,
              const CsvOptions& options = {});
 
 }  // namespace troupe::data
+
+template <class T>
+struct std::tuple_size<troupe::data::ComponentList<T>> {
+  static_assert(sizeof(T) == 0,
+                "say how many components elements have: auto [x, y] = examples.outputs<2>(g)");
+};

@@ -33,7 +33,7 @@ std::vector<Tensor> train(bool split, std::uint64_t seed) {
   auto home = g.with_device("/cpu:0");
   MnistConv net(g);
   auto [images, labels] =
-      data::digits(16, data::Split::train).shuffle(16).batch(kBatch).repeat().seed(1).outputs(g);
+      data::digits(16, data::Split::train).shuffle(16, 1).batch(kBatch).repeat().outputs(g);
   Output logits = logits_over(net, g, images, split ? "/fake:0" : "/cpu:0");
   Output loss = mean(softmax_cross_entropy(logits, labels));
   Op update = optim::Momentum{.lr = 0.02, .momentum = 0.9}.minimize(loss);
