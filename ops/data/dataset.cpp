@@ -102,7 +102,6 @@ Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open, ExampleFu
       tensors.defined() ? tensors.span<std::string>() : std::span<const std::string>(), functions,
       hash_text(resource_name(def)));
   TROUPE_TRY(StagePtr last, open_stages(described.stages, opening));
-  if (last->count() == 0) return invalid_argument("a pipeline needs at least one example");
   TROUPE_TRY(check_declared(def, described.declared, last->signature()));
   return Pipeline(std::move(last), std::move(described.declared));
 }

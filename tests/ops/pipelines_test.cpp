@@ -110,3 +110,43 @@ TEST_CASE("a short batch is left out before passes without end unless told, and 
   CHECK(counting(5).batch(2).signature().value()[0].shape == PartialShape{-1});
   CHECK(counting(5).batch(2).repeat().signature().value()[0].shape == PartialShape{2});
 }
+
+TEST_CASE("an empty dataset ends at once, whatever stands over it") {
+  const DataDirectory files;
+  const auto header_alone = files.write("empty.csv", "a,b\n");
+  files.write("train-images-idx3-ubyte",
+              std::string("\0\0\x08\x03\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 16));
+  files.write("train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\0", 8));
+  const data::Examples empty[] = {
+      counting(0),
+      counting(5).take(0),
+      counting(5).skip(7),
+      counting(5).repeat(0),
+      counting(1).shard(2, 1),
+      counting(0).shuffle(4, 1),
+      counting(0).batch(2),
+      counting(0).batch(2, data::Remainder::drop),
+      counting(0).repeat(),
+      counting(0).batch(2).repeat(),
+      counting(0).shuffle(4, 1).batch(2).repeat().prefetch(2),
+      data::interleave({counting(0), counting(0)}),
+      data::digits(0),
+      data::digits(9).take(0),
+      data::shapes(0),
+      data::idx(files.path("")),
+      data::csv(header_alone, {{}, {}}),
+      data::csv(header_alone, {{}, {}}).shuffle(3, 1).batch(2).repeat(),
+      data::lines(files.write("none", "")),
+  };
+  std::size_t number = 0;
+  for (const data::Examples& examples : empty) {
+    INFO("dataset " << number++);
+    auto pipeline = open_examples(examples);
+    REQUIRE_MESSAGE(pipeline.ok(), pipeline.status().text());
+    for (std::uint64_t e : {0, 0, 7}) {
+      const Status status = pipeline->element(e).status();
+      CHECK_MESSAGE(is_dataset_end(status), status.text());
+      CHECK(status.message() == "the dataset has ended: it has 0 elements");
+    }
+  }
+}

@@ -18,7 +18,7 @@ inline Expected<DrawnRange> drawn_range(const StageText& stage) {
   TROUPE_TRY(range.seed, stage.seed(0));
   TROUPE_TRY(const std::int64_t first, stage.number(1, 0));
   range.first = std::uint64_t(first);
-  TROUPE_TRY(range.count, stage.number(2, 1));
+  TROUPE_TRY(range.count, stage.number(2, 0));
   return range;
 }
 

@@ -68,7 +68,7 @@ class TensorsSource final : public Source {
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
               std::int64_t row) const override {
     for (std::size_t c = 0; c < tensors_.size(); ++c) {
-      const std::int64_t size = tensors_[c].elements() / tensors_[c].dim(0);
+      const std::int64_t size = tensors_[c].shape().elements(1, tensors_[c].rank());
       if (tensors_[c].dtype() == DType::string) {
         std::copy_n(tensors_[c].data<std::string>() + std::int64_t(first) * size, n * size,
                     out[c].mutable_data<std::string>() + row * size);
@@ -87,6 +87,8 @@ class TensorsSource final : public Source {
 
 // What the tensors are; all have as many examples.
 Expected<std::vector<std::pair<DType, Shape>>> tensor_types(const StageText& stage) {
+  if (stage.arguments.empty())
+    return invalid_argument("tensors: the list is empty, and elements have a component of each");
   TROUPE_TRY(stage.takes(2, 128));
   std::vector<std::pair<DType, Shape>> types;
   for (std::size_t i = 0; i + 1 < stage.arguments.size(); i += 2) {
@@ -101,8 +103,8 @@ Expected<std::vector<std::pair<DType, Shape>>> tensor_types(const StageText& sta
       return invalid_argument("components differ in length: " + first.text() + " and " +
                               last.text());
   }
-  if (stage.arguments.size() % 2 != 0 || types[0].second.dim(0) == 0)
-    return invalid_argument("a pipeline needs at least one example");
+  if (stage.arguments.size() % 2 != 0)
+    return invalid_argument("stage '" + stage.text() + "' has a dtype without a shape");
   return types;
 }
 

@@ -100,7 +100,7 @@ Expected<Signature> padded_signature(const StageText& stage, const std::vector<S
 
 Expected<StagePtr> make(Signature signature, StagePtr input, BatchSpec spec) {
   const auto examples = input->count();
-  if (spec.drop && examples && *examples < spec.size)
+  if (spec.drop && examples && *examples != 0 && *examples < spec.size)
     return invalid_argument("a batch of " + std::to_string(spec.size) + " is never full with " +
                             std::to_string(*examples) + " examples an epoch");
   return StagePtr(
