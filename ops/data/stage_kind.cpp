@@ -41,7 +41,8 @@ Expected<T> fold(const std::vector<std::string>& stages, Make make) {
       return invalid_argument("there is no stage or source '" + stage.name + "'");
     std::int64_t inputs = kind->inputs;
     if (inputs == StageKind::kSomeInputs) {
-      TROUPE_TRY(inputs, stage.number(0, 1));
+      TROUPE_TRY(inputs, stage.number(0, 0));
+      if (inputs == 0) return invalid_argument(stage.name + ": the list of datasets is empty");
     }
     if (std::uint64_t(inputs) > made.size())
       return invalid_argument("stage '" + text + "' has no stage to stand on");

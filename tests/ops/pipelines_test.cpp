@@ -150,3 +150,22 @@ TEST_CASE("an empty dataset ends at once, whatever stands over it") {
     }
   }
 }
+
+TEST_CASE(
+    "what is wrong with a list of columns, tensors or paddings is said in the caller's words") {
+  Graph g;
+  const auto rows = counting(4);
+  const std::pair<data::Examples, const char*> wrong[] = {
+      {data::csv("file", {}), "csv: the list of columns is empty"},
+      {data::tensors({}), "tensors: the list is empty"},
+      {data::interleave({}), "interleave: the list of datasets is empty"},
+      {rows.padded_batch(2, {{}, {}, {}}),
+       "padded_batch: paddings for 3 components, and examples have 1: i64[]"},
+  };
+  for (const auto& [examples, says] : wrong) {
+    const auto& dataset = examples;  // clang 14: no lambda captures a structured binding
+    const std::string message = refusal([&] { dataset.outputs(g); });
+    CHECK_MESSAGE(has(message, says), message);
+    CHECK_FALSE(has(message, "arguments"));
+  }
+}

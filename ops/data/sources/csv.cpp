@@ -185,6 +185,10 @@ Expected<Column> parse_column(const StageText& stage, std::size_t i) {
 
 Expected<CsvSpec> csv_spec(const StageText& stage) {
   CsvSpec spec;
+  if (stage.arguments.size() == 2)
+    return invalid_argument(
+        "csv: the list of columns is empty; say what the file's columns hold, as in "
+        "{{.dtype = DType::f32, .cells = 4}, {.dtype = DType::i64}}");
   TROUPE_TRY(stage.takes(3, 100'000));
   const std::string& delimiter = stage.arguments[0];
   if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r")

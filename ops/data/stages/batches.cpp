@@ -11,6 +11,12 @@ Expected<bool> parse_remainder(const StageText& stage, std::size_t i) {
 
 Expected<std::vector<Padding>> parse_padding(const StageText& stage, std::size_t i,
                                              const Signature& input) {
+  // Two words for each component.
+  if (stage.arguments.size() > i + 2 * input.size())
+    return invalid_argument(stage.name + ": paddings for " +
+                            std::to_string((stage.arguments.size() - i) / 2) +
+                            " components, and examples have " + std::to_string(input.size()) +
+                            ": " + signature_text(input));
   TROUPE_TRY(stage.takes(i + 2 * input.size(), i + 2 * input.size()));
   std::vector<Padding> padding;
   for (const Component& component : input) {
