@@ -51,6 +51,8 @@ struct SessionCore {
   ShippedGraph shipping;
   Shipped shipped;
   std::map<std::string, CompileRequest> assignments;  // of restored files, by what is assigned
+  std::mutex initialising;                            // one at a time: it looks first, then assigns
+  std::atomic<bool> any_run{false};  // before the first one no variable has a value
   bool tracing = false;
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
@@ -294,6 +296,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
     run.id = {core.id, core.numbers.next()};
     message.acknowledged = core.numbers.acknowledged();
   }
+  if (!core.any_run.load(std::memory_order_relaxed)) core.any_run = true;
   if (waiter) waiter->wait_for(burst_name(run.id));
   message.run = run.id;
   message.compiled = step.id.load();
@@ -513,11 +516,12 @@ std::vector<VariableRead> variable_reads(const GraphDef& graph) {
   return reads;
 }
 
-// All variables in one run. Nothing at all when there are none.
-Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core) {
+// These variables in one run. Nothing at all when there are none.
+Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
+                              const std::vector<VariableRead>& variables) {
   CompileRequest request;
   std::vector<std::string> names;
-  for (const VariableRead& each : variable_reads(core->graph.def())) {
+  for (const VariableRead& each : variables) {
     names.push_back(each.variable->name);
     request.fetches.push_back({each.read->name, 0, false});
   }
@@ -533,21 +537,63 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core) {
 
 }  // namespace
 
-Status Session::try_init() {
+namespace {
+
+// Of the variables with an initial value, by the nodes that assign it, in the order of those.
+struct Initializer {
+  NodeId assign, handle;
+};
+
+std::vector<Initializer> initializers_of(const GraphBuilder& graph) {
+  std::vector<Initializer> all;
+  for (NodeId assign : graph.initializers())
+    all.push_back({assign, graph.node(assign).inputs[0].node});
+  return all;
+}
+
+// Those of variables without a value. REQUIRES: core.initialising is held.
+Expected<std::vector<Initializer>> without_value(const std::shared_ptr<SessionCore>& core,
+                                                 std::vector<Initializer> of) {
+  if (of.empty() || !core->any_run) return of;
+  std::vector<NodeId> handles;
+  for (const Initializer& each : of) handles.push_back(each.handle);
+  std::unique_lock lock(core->mutex);
+  TROUPE_TRY(CompileRequest request, core->shipping.add_checks(handles));
+  lock.unlock();
+  TROUPE_TRY(const CallResult result, run_single(core, std::move(request), {}));
+  std::vector<Initializer> left;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (!result.fetches.at(i).item<bool>()) left.push_back(of[i]);
+  return left;
+}
+
+void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& initializers,
+                 CompileRequest& request) {
+  for (const Initializer& each : initializers)
+    request.targets.push_back(graph.node(each.assign).name);
+}
+
+}  // namespace
+
+Status Session::try_init(const InitOptions& options) {
+  std::lock_guard lock(core_->initialising);
+  std::vector<Initializer> assigned = initializers_of(core_->graph);
+  if (!options.reset) {
+    TROUPE_TRY(assigned, without_value(core_, std::move(assigned)));
+  }
   CompileRequest request;
-  for (NodeId node : core_->graph.initializers())
-    request.targets.push_back(core_->graph.node(node).name);
+  add_targets(core_->graph, assigned, request);
   if (request.targets.empty()) return ok_status();
   return run_single(core_, std::move(request), {}).status();
 }
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
-  TROUPE_TRY(JobState state, read_state(core_));
+  TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   return std::move(state.variables);
 }
 
 Expected<JobState> Session::try_state() {
-  TROUPE_TRY(JobState state, read_state(core_));
+  TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   if (state.variables.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
   return state;
@@ -568,63 +614,126 @@ Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& v
 
 namespace {
 
-// Each variable with its value, or what does not fit.
-Expected<std::vector<std::pair<std::string, Tensor>>> match_variables(
-    const GraphDef& graph, std::map<std::string, Tensor> tensors) {
-  std::vector<std::pair<std::string, Tensor>> values;
-  for (const VariableRead& each : variable_reads(graph)) {
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// Those of the graph's variables that are named; of another graph, or not read by this one:
+// invalid_argument.
+Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,
+                                             const std::vector<Variable>& variables) {
+  const std::vector<VariableRead> all = variable_reads(core.graph.def());
+  std::vector<VariableRead> out;
+  std::unordered_set<std::string> named;
+  for (const Variable& v : variables) {
+    if (v.handle().empty()) return invalid_argument("a Variable that stands for none");
+    TROUPE_TRY(check_graph(core, v.handle().graph(), "variable"));
+    const std::string name = v.name();
+    if (!named.insert(name).second) continue;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const VariableRead& each) {
+      return each.variable->name == name;
+    });
+    if (found == all.end())
+      return invalid_argument(fmt::format("the graph does not read variable '{}'", name));
+    out.push_back(*found);
+  }
+  return out;
+}
+
+// The variables that the file has with their values, or what does not fit. `all`: it must have each
+// of them.
+Expected<NamedTensors> match_variables(const std::vector<VariableRead>& variables,
+                                       const std::map<std::string, Tensor>& tensors, bool all) {
+  NamedTensors values;
+  for (const VariableRead& each : variables) {
     const std::string& name = each.variable->name;
     const DType dtype = *each.variable->attrs.at("T").get<DType>();
     const PartialShape& shape = *each.variable->attrs.at("shape").get<PartialShape>();
     const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
-    auto found = tensors.extract(name);
-    if (found.empty())
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      if (!all) continue;
       return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
-    const Tensor& value = found.mapped();
+    }
+    const Tensor& value = found->second;
     if (value.dtype() != dtype || !shape.accepts(value.shape()))
       return invalid_argument(fmt::format("variable '{}' is {}{} there, and {} in the graph", name,
                                           dtype_name(value.dtype()), value.shape().text(), wanted));
     values.emplace_back(name, value);
   }
-  if (!tensors.empty())
-    return not_found(
-        fmt::format("the graph reads no variable '{}', which it has", tensors.begin()->first));
+  if (values.empty()) return not_found("it has none of the graph's variables");
   return values;
+}
+
+// What assigns such values. Its nodes are made once for the same variables.
+Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& values) {
+  std::string key;
+  for (const auto& [name, value] : values)
+    key += fmt::format("{}\n{}{}\n", name, dtype_name(value.dtype()), value.shape().text());
+  std::lock_guard lock(core.mutex);
+  auto known = core.assignments.find(key);
+  if (known == core.assignments.end()) {
+    TROUPE_TRY(CompileRequest request, core.shipping.add_assignments(values));
+    known = core.assignments.emplace(key, std::move(request)).first;
+  }
+  return known->second;
+}
+
+// The initial values of variables that are not restored.
+std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored) {
+  std::unordered_set<std::string> keys;
+  for (const NodeDef& node : graph.def().nodes)
+    if (node.op == "Variable" && std::any_of(restored.begin(), restored.end(),
+                                             [&](const auto& r) { return r.first == node.name; }))
+      keys.insert(resource_key(node, graph.registry()));
+  std::vector<Initializer> left = initializers_of(graph);
+  std::erase_if(left, [&](const Initializer& each) {
+    return keys.contains(resource_key(graph.node(each.handle), graph.registry()));
+  });
+  return left;
+}
+
+Status write_variables(const std::string& path, const NamedTensors& variables) {
+  Safetensors content;
+  for (const auto& [name, value] : variables) {
+    if (!safetensors_holds(value.dtype()))
+      return invalid_argument(fmt::format("variable '{}' is {}{}, which safetensors does not hold",
+                                          name, dtype_name(value.dtype()), value.shape().text()));
+    content.tensors.emplace(name, value);
+  }
+  return write_safetensors(path, content);
 }
 
 }  // namespace
 
 Status Session::try_save(const std::string& path) {
-  TROUPE_TRY(JobState state, try_state());
-  Safetensors content;
-  for (auto& [name, value] : state.variables) {
-    if (!safetensors_holds(value.dtype()))
-      return invalid_argument(fmt::format("variable '{}' is {}{}, which safetensors does not hold",
-                                          name, dtype_name(value.dtype()), value.shape().text()));
-    content.tensors.emplace(name, std::move(value));
-  }
-  return write_safetensors(path, content);
+  TROUPE_TRY(const JobState state, try_state());
+  return write_variables(path, state.variables);
 }
 
-Status Session::try_restore(const std::string& path) {
-  TROUPE_TRY(Safetensors content, read_safetensors(path));
-  auto values = match_variables(core_->graph.def(), std::move(content.tensors));
+Status Session::try_save(const std::string& path, const std::vector<Variable>& variables) {
+  if (variables.empty()) return failed_precondition("no variable is named to be saved");
+  TROUPE_TRY(const auto reads, reads_of(*core_, variables));
+  TROUPE_TRY(const JobState state, read_state(core_, reads));
+  return write_variables(path, state.variables);
+}
+
+Status Session::try_restore(const std::string& path, const RestoreFileOptions& options) {
+  const auto place = disk().place_of(path);  // links are followed, as by save()
+  TROUPE_TRY(const Safetensors content, read_safetensors(place.ok() ? *place : path));
+  std::vector<VariableRead> wanted = variable_reads(core_->graph.def());
+  if (!options.only.empty()) {
+    TROUPE_TRY(wanted, reads_of(*core_, options.only));
+  }
+  if (wanted.empty()) return failed_precondition("the graph reads no variable to restore");
+  const bool all = !options.init_others || !options.only.empty();
+  auto values = match_variables(wanted, content.tensors, all);
   if (!values.ok()) return values.status().in("restoring '" + path + "'");
-  if (values->empty()) return failed_precondition("the graph reads no variable to restore");
-  std::string key;  // of the nodes that assign such values, which are made once
   std::vector<Tensor> feeds;
-  for (const auto& [name, value] : *values) {
-    key += fmt::format("{}\n{}{}\n", name, dtype_name(value.dtype()), value.shape().text());
-    feeds.push_back(value);
-  }
-  std::unique_lock lock(core_->mutex);
-  auto known = core_->assignments.find(key);
-  if (known == core_->assignments.end()) {
-    TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(*values));
-    known = core_->assignments.emplace(key, std::move(request)).first;
-  }
-  CompileRequest request = known->second;
-  lock.unlock();
+  for (const auto& [name, value] : *values) feeds.push_back(value);
+  TROUPE_TRY(CompileRequest request, assignments_of(*core_, *values));
+  if (!options.init_others) return run_single(core_, std::move(request), std::move(feeds)).status();
+  std::lock_guard lock(core_->initialising);
+  TROUPE_TRY(const auto missing, without_value(core_, others(core_->graph, *values)));
+  add_targets(core_->graph, missing, request);
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 

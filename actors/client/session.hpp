@@ -19,6 +19,7 @@
 #include "core/timeline.hpp"
 #include "core/transaction.hpp"
 #include "graph/builder.hpp"
+#include "ops/api/variable.hpp"
 
 namespace caf {
 class actor_system;
@@ -168,6 +169,18 @@ struct CompileOptions {
   int replicas = 0;  // 0: as many as the cluster's
 };
 
+struct InitOptions {
+  bool reset = false;  // initialise all variables anew, whatever values they have
+};
+
+struct RestoreFileOptions {
+  // The variables to restore, each of which has to be in the file. Empty: all that the graph reads.
+  std::vector<Variable> only = {};
+  // Give other variables without a value their initial one: those that `only` does not name, or
+  // that the file lacks. A file that has no variable of the graph is refused all the same.
+  bool init_others = false;
+};
+
 // All that a job has to remember: what a checkpoint holds.
 struct JobState {
   CommitNumber committed = 0;
@@ -194,9 +207,10 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Runs the initial values recorded on the graph's variables.
-  void init() { throw_if_error(try_init()); }
-  Status try_init();
+  // Gives variables that have no value yet the initial one that the graph records; with `reset`
+  // all of them, also those that were trained or restored.
+  void init(const InitOptions& options = {}) { throw_if_error(try_init(options)); }
+  Status try_init(const InitOptions& options = {});
 
   // Compiles for these fetches, targets and feeds; nodes added to the graph since are shipped
   // (Extend). Equal requests share one compiled step. Without feeds, fetches' order is the
@@ -228,19 +242,27 @@ class Session {
   // The same with where the job stood at that moment: runs that committed later, or had not ended,
   // are no part of it. failed_precondition when the graph reads no variable.
   Expected<JobState> try_state();
-  // Writes the values of all variables that the graph reads, as of one moment, to a safetensors
-  // file (https://github.com/huggingface/safetensors), which is there as a whole or not at all;
-  // what was there is replaced. failed_precondition when the graph reads no variable;
+  // Writes the values of all variables that the graph reads, or of some of them (a network's
+  // parameters()), as of one moment, to a safetensors file
+  // (https://github.com/huggingface/safetensors), which is there as a whole or not at all. An older
+  // file is replaced; of a link, the file that it leads to. failed_precondition when the graph
+  // reads no variable, none is named, or the path is a device, a pipe or a directory;
   // invalid_argument for a variable of a dtype that the format lacks (strings and c128). Datasets
   // and the number of commits are no part of it: they are of try_state().
   void save(const std::string& path) { throw_if_error(try_save(path)); }
   Status try_save(const std::string& path);
+  void save(const std::string& path, const std::vector<Variable>& variables) {
+    throw_if_error(try_save(path, variables));
+  }
+  Status try_save(const std::string& path, const std::vector<Variable>& variables);
   // Assigns the values in such a file, in one run, at any time. The file has to have each variable
-  // that the graph reads, with its dtype and shape, and no other: not_found or invalid_argument
-  // names the one that does not fit, and nothing is changed. failed_precondition when neither the
-  // graph reads a variable nor the file has one. data_loss for a file that is none.
-  void restore(const std::string& path) { throw_if_error(try_restore(path)); }
-  Status try_restore(const std::string& path);
+  // that the graph reads, with its dtype and shape; what else it has stays there. not_found or
+  // invalid_argument names the one that does not fit, and nothing is changed. failed_precondition
+  // when the graph reads no variable. data_loss for a file that is none.
+  void restore(const std::string& path, const RestoreFileOptions& options = {}) {
+    throw_if_error(try_restore(path, options));
+  }
+  Status try_restore(const std::string& path, const RestoreFileOptions& options = {});
 
   // Puts values back under their names, as commit `committed`, and datasets where they were; one
   // that is not named is at its beginning. Before the first run. invalid_argument unless

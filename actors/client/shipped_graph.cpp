@@ -75,9 +75,41 @@ Expected<CompileRequest> ShippedGraph::add_assignments(
     own.nodes.push_back(std::move(feed));
     own.nodes.push_back(std::move(write));
   }
+  insert(std::move(own));
+  return request;
+}
+
+Expected<CompileRequest> ShippedGraph::add_checks(const std::vector<NodeId>& handles) {
+  GraphBuilder beside(graph_.registry(), graph_.def().seed);
+  CompileRequest request;
+  Own own{NodeId(graph_.def().nodes.size()), {}};
+  std::map<NodeId, std::string> added;
+  for (const NodeId id : handles) {
+    if (auto known = checks_.find(id); known != checks_.end()) {
+      request.fetches.push_back({known->second, 0, false});
+      continue;
+    }
+    const NodeDef& variable = graph_.node(id);
+    TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
+    TROUPE_TRY(Op check,
+               beside.try_add({.op = "IsVariableInitialized", .inputs = {handle.output()}}));
+    NodeDef node = beside.node(check.node());
+    node.name =
+        ".has_value" + std::to_string(insertions_.size()) + "/" + std::to_string(own.nodes.size());
+    node.inputs = {{shipped(id), 0}};
+    node.site = variable.site;
+    request.fetches.push_back({node.name, 0, false});
+    added.emplace(id, node.name);
+    own.nodes.push_back(std::move(node));
+  }
+  checks_.merge(added);
+  if (!own.nodes.empty()) insert(std::move(own));
+  return request;
+}
+
+void ShippedGraph::insert(Own own) {
   own_ += own.nodes.size();
   insertions_.push_back(std::move(own));
-  return request;
 }
 
 }  // namespace troupe

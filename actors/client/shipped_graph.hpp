@@ -1,6 +1,7 @@
 // What a session ships of its client's graph.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,16 +31,22 @@ class ShippedGraph {
   Expected<CompileRequest> add_assignments(
       const std::vector<std::pair<std::string, Tensor>>& values);
 
+  // Adds nodes that say whether these variables, handles of the client's graph, have a value: the
+  // fetches of the request, in order. Of those that were asked for before the nodes are there.
+  Expected<CompileRequest> add_checks(const std::vector<NodeId>& handles);
+
  private:
   struct Own {
     NodeId after;                // of the client's nodes
     std::vector<NodeDef> nodes;  // inputs in shipped numbers
   };
   NodeId shipped(NodeId of_client) const;
+  void insert(Own own);
 
   const GraphBuilder& graph_;
   std::vector<Own> insertions_;  // by `after`
   std::size_t own_ = 0;
+  std::map<NodeId, std::string> checks_;  // by the variable's handle
 };
 
 }  // namespace troupe

@@ -78,9 +78,7 @@ TEST_CASE("a file that does not fit the graph is refused by variable, and change
       {{{"first", first}, {"second", Tensor::scalar(9.0f)}},
        "variable 'second' is f32[] there, and i64[] in the graph"},
       {{{"first", Tensor::of<float>({3}, {5, 6, 7})}, {"second", second}},
-       "variable 'first' is f32[3] there, and f32[2] in the graph"},
-      {{{"first", first}, {"second", second}, {"third", second}},
-       "the graph reads no variable 'third', which it has"}};
+       "variable 'first' is f32[3] there, and f32[2] in the graph"}};
   for (const auto& [tensors, says] : wrong) {
     REQUIRE(write_safetensors(file.path, {tensors, {}}).ok());
     const Status status = s.try_restore(file.path);
