@@ -81,18 +81,20 @@ Status Files::save(const AttemptId& attempt, const Item& item) {
   if (const SavedFiles* log = find_log(attempt); log && log->files.contains(item.key))
     return ok_status();
   if (files_.list(path).ok()) return failed_precondition("'" + path + "' is a directory");
+  TROUPE_TRY(const std::string place, files_.place_of(path));
   const std::string written =
-      name_beside(path, unique_ + "." + std::to_string(written_++) + ".tmp");
+      name_beside(place, unique_ + "." + std::to_string(written_++) + ".tmp");
   TROUPE_TRY(write_synced(files_, written, [&](WritableFile& file) {
                return write_safetensors(file, content);
              }).in("writing '" + path + "'"));
-  logs_[attempt].files[item.key] = {std::move(path), written};
+  logs_[attempt].files[item.key] = {std::move(path), place, written};
   return ok_status();
 }
 
 Expected<std::vector<Tensor>> Files::restore(const AttemptId& attempt, const Item& item) const {
   TROUPE_TRY(std::string path, path_of(item.operands[0]));
-  std::string from = path;
+  const auto place = files_.place_of(path);
+  std::string from = place.ok() ? *place : path;
   if (const SavedFiles* log = find_log(attempt))
     for (const auto& [key, file] : log->files)
       if (file.path == path) from = file.written;
@@ -112,7 +114,7 @@ Expected<std::pair<std::uint64_t, SavedFiles>> Files::record_of(CommitNumber, co
 Status Files::commit(CommitNumber, const AttemptId&, SavedFiles record, Outputs&) {
   Status all;
   for (const auto& [key, file] : record.files) {
-    Status status = put_in_place(files_, file.written, file.path);
+    Status status = put_in_place(files_, file.written, file.place);
     if (all.ok() && !status.ok()) all = status.in("putting '" + file.path + "' in its place");
   }
   return all;

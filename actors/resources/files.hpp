@@ -12,7 +12,8 @@ namespace troupe {
 // What an attempt has saved: written beside its place, and synced.
 struct SavedFiles {
   struct File {
-    std::string path;
+    std::string path;     // as the node says it
+    std::string place;    // where it goes: where links of that name lead
     std::string written;  // where it is until the run is decided
   };
   std::map<WriteKey, File> files;
