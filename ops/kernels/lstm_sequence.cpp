@@ -1,7 +1,7 @@
 // LstmSequence: an LSTM over all steps of a sequence. Lanes divide its units among them, so that
 // each keeps its part of the recurrent matrix, packed once, in its own cache.
 #include "devices/chunks.hpp"
-#include "graph/gradients.hpp"
+#include "graph/gradient_through.hpp"
 #include "graph/slicing.hpp"
 #include "ops/detail/scan_shapes.hpp"
 #include "ops/kernels/grad.hpp"
@@ -201,19 +201,14 @@ struct Looped {
   }
 };
 
-std::vector<Output> gradients_of(std::vector<Output> ys, GradContext& c) {
-  auto made = gradients(ys, c.x, c.dy, c.x);
-  if (!made.ok()) throw Error(made.status());
-  return std::move(made).value();
-}
-
 // Nothing but LstmSequenceGrad asks for the gates themselves: only a second derivative has a
 // gradient for them.
 std::vector<Output> sequence_grad(GradContext& c) {
   const std::int64_t steps = c.int_attr("steps");
   if (c.g.node(c.dy[2].node()).op != "ZerosLike")
-    return gradients_of(
-        steps == kAnySteps ? Looped::forward(c.x) : Unrolled{c.g, steps}.forward(c.x), c);
+    return gradient_through(c, [&](const std::vector<Output>& x) {
+      return steps == kAnySteps ? Looped::forward(x) : Unrolled{c.g, steps}.forward(x);
+    });
   return c.g
       .add(NodeSpec{.op = "LstmSequenceGrad",
                     .inputs = {c.dy[0], c.dy[1], c.y[2], c.y[0], c.y[1], c.x[1], c.x[2], c.x[3]},
@@ -223,8 +218,9 @@ std::vector<Output> sequence_grad(GradContext& c) {
 
 std::vector<Output> sequence_grad_grad(GradContext& c) {
   const std::int64_t steps = c.int_attr("steps");
-  return gradients_of(
-      steps == kAnySteps ? Looped::backward(c.x) : Unrolled{c.g, steps}.backward(c.x), c);
+  return gradient_through(c, [&](const std::vector<Output>& x) {
+    return steps == kAnySteps ? Looped::backward(x) : Unrolled{c.g, steps}.backward(x);
+  });
 }
 
 // Ranges of units of which a step's product is at least 8 MFLOP: lanes meet at each step. A power
