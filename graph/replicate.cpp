@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/rounding.hpp"
 #include "graph/control/conditional.hpp"
 #include "graph/control/frames.hpp"
 #include "graph/control/state.hpp"
@@ -377,9 +378,9 @@ class Copier {
       case DType::f64:
         return Tensor::scalar(value);
       case DType::f16:
-        return Tensor::scalar(half(float(value)));
+        return Tensor::scalar(rounded<half>(value));
       case DType::bf16:
-        return Tensor::scalar(bfloat16(float(value)));
+        return Tensor::scalar(rounded<bfloat16>(value));
       default:
         return Tensor::scalar(float(value));
     }

@@ -3,6 +3,7 @@
 #include <complex>
 #include <limits>
 
+#include "core/rounding.hpp"
 #include "ops/api/generated.hpp"
 
 namespace troupe {
@@ -22,7 +23,7 @@ Expected<Tensor> converted(DType dtype, From value) {
   if constexpr (std::is_same_v<To, bool>)
     if (value != 0 && value != 1) return invalid_argument(std::to_string(value) + " is no bool");
   if constexpr (std::is_same_v<To, half> || std::is_same_v<To, bfloat16>)
-    return Tensor::scalar(To(float(value)));
+    return Tensor::scalar(rounded<To>(value));
   else
     return Tensor::scalar(static_cast<To>(value));
 }

@@ -1,6 +1,7 @@
 // Cast: between all numeric types and bool.
 #include <limits>
 
+#include "core/rounding.hpp"
 #include "ops/kernels/elementwise.hpp"
 
 using namespace troupe;
@@ -35,6 +36,17 @@ struct Convert {
   }
 };
 
+// To f16 or bf16 from what a float does not hold; the float is rounded to them later.
+struct ConvertToOdd {
+  template <class From>
+  float operator()(From x) const {
+    return round_to_odd(x);
+  }
+};
+template <class From, class To>
+constexpr bool kRoundsTwice = !std::is_same_v<Compute<To>, To> && !std::is_same_v<From, float> &&
+                              sizeof(From) >= sizeof(float);
+
 // What `To` is computed as: the low bits of an integer are the same with a sign and without one.
 template <class From, class To>
 auto computed() {
@@ -46,7 +58,9 @@ auto computed() {
 template <class From, class To>
 constexpr ElementTypes cast_types() {
   using C = decltype(computed<Compute<From>, To>());
-  if constexpr (std::is_same_v<C, float> && std::is_same_v<Compute<From>, float>)
+  if constexpr (kRoundsTwice<From, To>)
+    return {dtype_of<From>, dtype_of<To>, element_loop<ConvertToOdd, From, float>};
+  else if constexpr (std::is_same_v<C, float> && std::is_same_v<Compute<From>, float>)
     return {dtype_of<From>, dtype_of<To>, nullptr};
   else
     return {dtype_of<From>, dtype_of<To>, element_loop<Convert<C>, Compute<From>, C>};

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/rounding.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -18,10 +19,10 @@ inline Output scalar_const(GraphBuilder& g, DType dtype, double value) {
       t = Tensor::scalar(value);
       break;
     case DType::f16:
-      t = Tensor::scalar(half(float(value)));
+      t = Tensor::scalar(rounded<half>(value));
       break;
     case DType::bf16:
-      t = Tensor::scalar(bfloat16(float(value)));
+      t = Tensor::scalar(rounded<bfloat16>(value));
       break;
     case DType::i32:
       t = Tensor::scalar(std::int32_t(value));
