@@ -2,8 +2,11 @@
 // alone (devices/kernel.hpp), so any lane may draw any part of it.
 #include <fmt/core.h>
 
+#include <bit>
+#include <limits>
 #include <numbers>
 
+#include "core/rounding.hpp"
 #include "ops/kernels/elementwise.hpp"
 
 using namespace troupe;
@@ -66,6 +69,96 @@ Status int_range(InferenceContext& c) {
 
 enum class Law { uniform, normal, truncated };
 
+// The next number of type T above x, which is finite or -inf.
+template <class T>
+T next_above(T x) {
+  using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+  constexpr Bits sign = Bits(Bits{1} << (8 * sizeof(T) - 1));
+  Bits bits = std::bit_cast<Bits>(x);
+  if (Compute<T>(x) == 0)
+    bits = 1;
+  else
+    bits = Bits(bits & sign ? bits - 1 : bits + 1);
+  return std::bit_cast<T>(bits);
+}
+template <class T>
+T next_below(T x) {
+  const T mirrored = next_above(T(-Compute<T>(x)));
+  return T(-Compute<T>(mirrored));
+}
+
+// The numbers of type T that a law may draw: from `least` to `most`. `least` is above `most` where
+// there are none.
+template <class T>
+struct Ends {
+  Compute<T> least, most;
+
+  // Of [low, high), or of [low, high] where that is `closed`.
+  static Ends of(double low, double high, bool closed = false) {
+    T least = rounded<T>(low), most = rounded<T>(high);
+    if (double(Compute<T>(least)) < low) least = next_above(least);
+    const double top = double(Compute<T>(most));
+    if (top > high || (top == high && !closed)) most = next_below(most);
+    return {Compute<T>(least), Compute<T>(most)};
+  }
+  // x, which rounding may have put outside.
+  Compute<T> inside(Compute<T> x) const { return std::min(std::max(x, least), most); }
+};
+
+Status finite(DType dtype, const char* name, double value) {
+  const double most = dtype == DType::f16    ? 65504.0
+                      : dtype == DType::f64  ? std::numeric_limits<double>::max()
+                      : dtype == DType::bf16 ? 0x1.FEp127
+                                             : double(std::numeric_limits<float>::max());
+  if (std::abs(value) <= most) return ok_status();
+  return invalid_argument(
+      fmt::format("{} is {}, which is no finite {}", name, value, dtype_name(dtype)));
+}
+template <class T>
+Status some_between(double low, double high, bool closed) {
+  const auto ends = Ends<T>::of(low, high, closed);
+  if (ends.least <= ends.most) return ok_status();
+  return invalid_argument(fmt::format("there is no {} in [{}, {}{}", dtype_name(dtype_of<T>), low,
+                                      high, closed ? ']' : ')'));
+}
+Status some_between(DType dtype, double low, double high, bool closed) {
+  return dispatch<Status>(Floats{}, dtype, [&](auto tag) {
+    return some_between<typename decltype(tag)::type>(low, high, closed);
+  });
+}
+
+Status uniform_bounds(InferenceContext& c) {
+  const DType dtype = c.type_attr("T");
+  for (const char* name : {"low", "high"}) TROUPE_TRY(finite(dtype, name, c.float_attr(name)));
+  const double low = c.float_attr("low"), high = c.float_attr("high");
+  if (!(low < high)) return invalid_argument(fmt::format("no number in [{}, {})", low, high));
+  return some_between(dtype, low, high, false);
+}
+Status uniform_shape(InferenceContext& c) {
+  TROUPE_TRY(uniform_bounds(c));
+  return shape_of_attr(c);
+}
+Status uniform_like_shape(InferenceContext& c) {
+  TROUPE_TRY(uniform_bounds(c));
+  return same_shape(c);
+}
+Status normal_shape(InferenceContext& c) {
+  for (const char* name : {"mean", "stddev"})
+    TROUPE_TRY(finite(c.type_attr("T"), name, c.float_attr(name)));
+  const double deviation = c.float_attr("stddev");
+  if (deviation < 0)
+    return invalid_argument(fmt::format("stddev must not be negative, as {} is", deviation));
+  return shape_of_attr(c);
+}
+Status truncated_shape(InferenceContext& c) {
+  TROUPE_TRY(normal_shape(c));
+  const double mean = c.float_attr("mean"), reach = 2 * c.float_attr("stddev");
+  for (double end : {mean - reach, mean + reach})
+    TROUPE_TRY(finite(c.type_attr("T"), "mean and two stddev", end));
+  return some_between(c.type_attr("T"), mean - reach, mean + reach, true);
+}
+
 // `kLike`: of the shape of input 0, else of the attribute's.
 template <Law kLaw, bool kLike = false>
 struct Drawn {
@@ -75,8 +168,18 @@ struct Drawn {
     explicit K(const KernelSpec& s)
         : shape(kLike ? Shape{} : s.shape_attr("shape").shape()),
           shift(C(s.float_attr(kLaw == Law::uniform ? "low" : "mean"))),
-          scale(kLaw == Law::uniform ? C(s.float_attr("high")) - shift
-                                     : C(s.float_attr("stddev"))) {}
+          scale(kLaw == Law::uniform ? C(s.float_attr("high")) - shift : C(s.float_attr("stddev"))),
+          ends(ends_of(s)) {
+      if (kLaw != Law::uniform || std::isfinite(scale)) return;
+      shift /= 2;  // wider than the largest number: twice what is drawn from half of it
+      scale = C(s.float_attr("high")) / 2 - shift;
+      times = 2;
+    }
+    static Ends<T> ends_of(const KernelSpec& s) {
+      if (kLaw == Law::uniform) return Ends<T>::of(s.float_attr("low"), s.float_attr("high"));
+      const double mean = s.float_attr("mean"), reach = 2 * s.float_attr("stddev");
+      return Ends<T>::of(mean - reach, mean + reach, true);
+    }
     Status compute(KernelContext& ctx) override {
       TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, kLike ? ctx.input(0).shape() : shape));
       T* out = y.mutable_data<T>();
@@ -90,16 +193,19 @@ struct Drawn {
     }
     void draw(const RandomState& random, std::int64_t i, std::int64_t end, T* out) const {
       if constexpr (kLaw == Law::truncated) {
-        out[i] = T(shift + scale * truncated_normal<C>(random, i));
+        out[i] = T(ends.inside(shift + scale * truncated_normal<C>(random, i)));
       } else {
         const PhiloxBlock block = random.block(std::uint64_t(i / kPerBlock<C>));
         const auto z = kLaw == Law::uniform ? uniforms<C>(block) : normals<C>(block);
-        for (std::size_t k = 0; k < z.size() && i + std::int64_t(k) < end; ++k)
-          out[i + std::int64_t(k)] = T(shift + scale * z[k]);
+        for (std::size_t k = 0; k < z.size() && i + std::int64_t(k) < end; ++k) {
+          const C x = shift + scale * z[k];
+          out[i + std::int64_t(k)] = T(kLaw == Law::uniform ? ends.inside(x * times) : x);
+        }
       }
     }
     Shape shape;
-    C shift, scale;
+    C shift, scale, times = 1;
+    Ends<T> ends;
   };
 };
 
@@ -131,12 +237,12 @@ struct UniformInt final : Kernel {
   std::uint64_t span;
 };
 
-OpDef random_op(std::string name, std::vector<std::string> attrs, std::string doc) {
+OpDef random_op(std::string name, std::vector<std::string> attrs, ShapeFn shape, std::string doc) {
   OpDef def{.name = std::move(name),
             .out = {"y"},
             .types = kFloats,
             .attrs = {"T: type = f32", "shape: shape"},
-            .shape = shape_of_attr,
+            .shape = shape,
             .no_gradient = "drawn, not computed of inputs",
             .random = true,
             .doc = std::move(doc) +
@@ -149,25 +255,24 @@ OpDef random_op(std::string name, std::vector<std::string> attrs, std::string do
 }  // namespace
 
 TROUPE_OPS(random) {
-  r.add(random_op("RandomUniform", {"low: float = 0.0", "high: float = 1.0"},
-                  "Uniform numbers in [low, high)."))
+  const std::vector<std::string> bounds{"low: float = 0.0", "high: float = 1.0"};
+  r.add(random_op("RandomUniform", bounds, uniform_shape, "Uniform numbers in [low, high)."))
       .cpu(typed_kernel<Drawn<Law::uniform>::K, Floats>);
-  OpDef like = random_op("RandomUniformLike", {"low: float = 0.0", "high: float = 1.0"},
+  OpDef like = random_op("RandomUniformLike", bounds, uniform_like_shape,
                          "Uniform numbers in [low, high), as many as `like` has.");
   like.in = {"like"};
   like.attrs.erase(like.attrs.begin(), like.attrs.begin() + 2);  // its type and shape are like's
-  like.shape = same_shape;
   r.add(std::move(like)).cpu(typed_kernel<Drawn<Law::uniform, true>::K, Floats>);
-  r.add(random_op("RandomStandardNormal", {"mean: float = 0.0", "stddev: float = 1.0"},
+  const std::vector<std::string> moments{"mean: float = 0.0", "stddev: float = 1.0"};
+  r.add(random_op("RandomStandardNormal", moments, normal_shape,
                   "Normal numbers, of mean 0 and standard deviation 1 unless told."))
       .cpu(typed_kernel<Drawn<Law::normal>::K, Floats>);
-  r.add(random_op("TruncatedNormal", {"mean: float = 0.0", "stddev: float = 1.0"},
+  r.add(random_op("TruncatedNormal", moments, truncated_shape,
                   "Normal numbers; those beyond two standard deviations are drawn again."))
       .cpu(typed_kernel<Drawn<Law::truncated>::K, Floats>);
-  OpDef ints = random_op("RandomUniformInt", {"low: int = 0", "high: int"},
+  OpDef ints = random_op("RandomUniformInt", {"low: int = 0", "high: int"}, int_range,
                          "Uniform integers in [low, high).");
   ints.types = "i32 i64";
   ints.attrs[0] = "T: type = i64";
-  ints.shape = int_range;
   r.add(std::move(ints)).cpu(typed_kernel<UniformInt, Indices>);
 }
