@@ -157,8 +157,10 @@ Output dropout(Output x, double rate, Site site) {
   const Output draw = x.shape().fully_known()
                           ? random_uniform(x.graph(), x.shape(), {.dtype = x.dtype()}, site)
                           : random_uniform_like(x, {}, site);
-  const Output kept = cast(Operand(draw, site) >= Operand(rate, site), x.dtype(), site);
-  return Operand(Operand(x, site) * Operand(kept, site), site) * Operand(1 / (1 - rate), site);
+  // Chosen, not multiplied by 0: what is dropped may be an infinity.
+  const Output kept =
+      select(Operand(draw, site) >= Operand(rate, site), x, Operand(0.0, site).beside(x), site);
+  return Operand(kept, site) * Operand(1 / (1 - rate), site);
 }
 
 }  // namespace troupe

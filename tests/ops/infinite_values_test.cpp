@@ -34,4 +34,24 @@ TEST_CASE("functions that saturate have their limits at infinities") {
     }
 }
 
+TEST_CASE("dropout drops infinities and NaN like any other value") {
+  for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    CAPTURE(dtype_name(dtype));
+    Graph g;
+    const Output x =
+        fill(constant(g, Tensor::of<std::int64_t>({1}, {200})), values_of(g, dtype, {}, {kInf}));
+    const Output y = dropout(x, 0.5), dx = gradients_of(sum(y), {x})[0];
+    Interpreter run(g);
+    const auto both = run.run({cast<double>(y), cast<double>(dx)});
+    int kept = 0;
+    for (std::size_t i = 0; i < 200; ++i) {
+      const double value = both[0].span<double>()[i], slope = both[1].span<double>()[i];
+      CHECK((value == 0 || value == kInf));
+      CHECK(slope == (value == 0 ? 0 : 2));
+      kept += value != 0;
+    }
+    CHECK(std::abs(kept - 100) < 40);
+  }
+}
+
 }  // namespace troupe::test::extreme
