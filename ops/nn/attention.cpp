@@ -25,9 +25,8 @@ Output not_later(Output q, Output k, const Site& site) {
   return greater_equal(query, positions(k, site), site);
 }
 
-Output masked(Output scores, Output mask, const Site& site) {
-  const Output never = Operand(-std::numeric_limits<double>::infinity(), site).beside(scores);
-  return select(mask, scores, never, site);
+Output masked(Output x, Output mask, double elsewhere, const Site& site) {
+  return select(mask, x, Operand(elsewhere, site).beside(x), site);
 }
 
 // [batch, time, size] to [batch, heads, time, size / heads], and back.
@@ -47,9 +46,16 @@ Output scaled_dot_product_attention(Output q, Output k, Output v, const Attentio
   const std::int64_t size = known_dimension(q, -1, "the size of the queries", site);
   const Output scale = Operand(1 / std::sqrt(double(size)), site).beside(q);
   Output scores = mul(batch_mat_mul(q, k, {.transpose_b = true}, site), scale, site);
-  if (options.causal) scores = masked(scores, not_later(q, k, site), site);
-  if (!options.mask.empty()) scores = masked(scores, options.mask, site);
+  Output open = options.mask;
+  if (options.causal) {
+    const Output behind = not_later(q, k, site);
+    open = open.empty() ? behind : logical_and(behind, open, site);
+  }
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  if (!open.empty()) scores = masked(scores, open, kNever, site);
   Output weights = softmax(scores, site);
+  // The softmax of a row that looks nowhere is NaN. One that is causal alone looks at key 0.
+  if (!options.mask.empty()) weights = masked(weights, open, 0, site);
   if (options.dropout != 0) weights = dropout(weights, options.dropout, site);
   return batch_mat_mul(weights, v, {}, site);
 }

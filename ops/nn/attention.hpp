@@ -13,7 +13,7 @@ struct AttentionOptions {
 
 // softmax(q k^T / sqrt(size)) v of q [..., queries, size], k [..., keys, size] and v [..., keys,
 // out], whose leading dimensions are equal: [..., queries, out]. f32 or f64. `size` must be known.
-// A query that may look nowhere gets NaN.
+// A query that may look nowhere gets zeros, and no gradient flows back from it.
 Output scaled_dot_product_attention(Output q, Output k, Output v,
                                     const AttentionOptions& options = {}, Site site = Site::here());
 

@@ -54,4 +54,33 @@ TEST_CASE("dropout drops infinities and NaN like any other value") {
   }
 }
 
+TEST_CASE("a query that may look nowhere gets zeros and passes nothing back") {
+  for (bool causal : {false, true})
+    for (bool left_out : {true, false}) {
+      CAPTURE(causal);
+      CAPTURE(left_out);
+      Graph g;
+      const Output x = values_of(g, DType::f64, {3, 2}, {1, 2, -1, 0.5, 3, 1});
+      // The second row sees nothing: by the mask alone, or by both rules together.
+      const std::vector<std::uint8_t> open =
+          causal ? std::vector<std::uint8_t>{1, 0, 0, 0, 0, 1, 1, 1, 0}
+                 : std::vector<std::uint8_t>{1, 0, 1, 0, 0, 0, 1, 1, 0};
+      Tensor mask = Tensor::make(DType::bool_, Shape{3, 3}).value();
+      std::copy(open.begin(), open.end(), mask.mutable_data<bool>());
+      const Output y =
+          nn::scaled_dot_product_attention(x, x, x, {.mask = constant(g, mask), .causal = causal});
+      const Output kept = constant(g, Tensor::of<bool>({3, 1}, {true, false, true}));
+      const Output loss = sum(left_out ? select(kept, square(y), zeros_like(y)) : square(y));
+      const Output dx = gradients_of(loss, {x})[0], ddx = gradients_of(sum(square(dx)), {x})[0];
+      Interpreter run(g);
+      const auto rows = wide(run, y);
+      CHECK(rows[2] == 0);
+      CHECK(rows[3] == 0);
+      CHECK(rows[0] != 0);
+      for (Output d : {dx, ddx})
+        for (double v : wide(run, d)) CHECK(std::isfinite(v));
+      CHECK(wide(run, dx)[0] != 0);
+    }
+}
+
 }  // namespace troupe::test::extreme
