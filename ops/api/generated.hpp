@@ -977,7 +977,9 @@ struct ScatterUpdateOptions {
 Op scatter_update(Output var, Output indices, Output rows,
     const ScatterUpdateOptions& options = {}, Site site = Site::here());
 
-// Select: a where the condition holds, else b. All three broadcast.
+// Select: a where the condition holds, else b. All three broadcast. The gradient of the side that
+// is not taken is 0; where that side was computed with an infinite slope, as log(x) at 0, 0 * inf
+// makes it NaN further back. Choose its argument first: select(x > 0, log(select(x > 0, x, 1)), 0).
 Output select(Output condition, const Operand& a, const Operand& b, Site site = Site::here());
 
 struct ShapeOptions {

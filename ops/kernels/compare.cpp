@@ -142,6 +142,9 @@ TROUPE_OPS(select) {
          .shape = select_shape,
          .grad = select_grad,
          .elementwise = true,
-         .doc = "a where the condition holds, else b. All three broadcast."})
+         .doc = "a where the condition holds, else b. All three broadcast. The gradient of the "
+                "side that is not taken is 0; where that side was computed with an infinite slope, "
+                "as log(x) at 0, 0 * inf makes it NaN further back. Choose its argument first: "
+                "select(x > 0, log(select(x > 0, x, 1)), 0)."})
       .cpu(kernel<choose>);
 }

@@ -83,4 +83,13 @@ TEST_CASE("a query that may look nowhere gets zeros and passes nothing back") {
     }
 }
 
+TEST_CASE("the gradient of select is zero for the side that is not taken") {
+  Graph g;
+  const Output x = values_of(g, DType::f64, {3}, {0, 4, kInf});
+  const Output safe = select(x > 0, x, ones_like(x));  // what the documentation of Select advises
+  const Output y = select(x > 0, log(safe), zeros_like(x));
+  Interpreter run(g);
+  check_near(wide(run, gradients_of(sum(y), {x})[0]), {0, 0.25, 0}, 1e-14);
+}
+
 }  // namespace troupe::test::extreme
