@@ -11,7 +11,28 @@ using namespace troupe;
 
 namespace {
 
-// ceil((limit - start) / delta), or why there is none.
+// Element i of a range of floats.
+template <class T>
+T range_element(T start, T delta, std::int64_t i) {
+  return start + T(i) * delta;
+}
+// How many elements are before the limit, of about n. A quotient alone would count one too many
+// where it is rounded up, as for [0, 3 * .1) in steps of .1, or where elements are.
+template <class T>
+std::int64_t elements_before(T start, T limit, T delta, std::int64_t n) {
+  std::int64_t in = 0, out = n + 2;  // elements follow each other, so halving finds the first out
+  while (in < out) {
+    const std::int64_t i = in + (out - in) / 2;
+    const T x = range_element(start, delta, i);
+    if (delta > 0 ? x < limit : x > limit)
+      in = i + 1;
+    else
+      out = i;
+  }
+  return in;
+}
+
+// How many elements there are, or why there is no range.
 template <class T>
 Expected<std::int64_t> range_length(const Tensor& start, const Tensor& limit, const Tensor& delta) {
   if (start.elements() != 1 || limit.elements() != 1 || delta.elements() != 1)
@@ -27,7 +48,7 @@ Expected<std::int64_t> range_length(const Tensor& start, const Tensor& limit, co
     if (n < 0x1p62) return std::int64_t((span + step - (step > 0 ? 1 : -1)) / step);
   } else {
     n = std::ceil((double(b) - double(a)) / double(d));
-    if (n < 0x1p62) return std::int64_t(n);
+    if (n < 0x1p62) return elements_before(a, b, d, std::int64_t(n));
   }
   return invalid_argument(fmt::format("a range of {} elements", n));
 }
@@ -55,7 +76,7 @@ struct RangeKernel final : Kernel {
       if constexpr (std::is_integral_v<T>)  // T(i) need not fit
         out[i] = T(std::uint64_t(start) + std::uint64_t(i) * std::uint64_t(delta));
       else
-        out[i] = start + T(i) * delta;
+        out[i] = range_element(start, delta, i);
     }
     ctx.set_output(0, std::move(y));
     return ok_status();
