@@ -19,13 +19,22 @@
 #include <bit>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ops/kernels/elementwise.hpp"
+#include "ops/kernels/vector_math.hpp"
 
 namespace troupe {
 
-// One leaf of a row, in a fixed order: 4 vectors of partial results, joined in a tree.
+// The elements of even (kOdd: of odd) places of a, then those of b.
+template <int kOdd, class V, int... I>
+V every_other(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + kOdd)...);
+}
+
+// One leaf of a row, in a fixed order: element i is a part of partial result i modulo 256 bytes;
+// these are joined in the tree of tree_sum, a vector of pairs at a time.
 template <class Op, class S>
 S reduce_leaf(Op op, const S* x, std::int64_t n, S start) {
   if constexpr (std::is_same_v<S, bool>) {
@@ -33,21 +42,31 @@ S reduce_leaf(Op op, const S* x, std::int64_t n, S start) {
     for (std::int64_t i = 0; i < n; ++i) all = op(all, x[i]);
     return all;
   } else {
-    constexpr std::int64_t kWidth = 64 / sizeof(S), kStep = 4 * kWidth;
-    typedef S V __attribute__((vector_size(64)));
+    constexpr int kWidth = kVectorBytes / sizeof(S), kVectors = 256 / kVectorBytes;
+    constexpr std::int64_t kStep = 256 / sizeof(S);
+    typedef S V __attribute__((vector_size(kVectorBytes)));
     alignas(64) S parts[kStep];
     std::fill_n(parts, kStep, start);
-    V p[4];
+    V p[kVectors];
     std::memcpy(p, parts, sizeof(p));
-    std::int64_t i = 0;
-    for (; i + kStep <= n; i += kStep) {
-      V v[4];
-      std::memcpy(v, x + i, sizeof(v));
-      for (int k = 0; k < 4; ++k) p[k] = op(p[k], v[k]);
+    for (; n >= kStep; n -= kStep, x += kStep)
+      for (int k = 0; k < kVectors; ++k) {
+        V v;
+        std::memcpy(&v, x + k * kWidth, sizeof(v));
+        p[k] = op(p[k], v);
+      }
+    if (n > 0) {
+      std::memcpy(parts, p, sizeof(p));
+      for (std::int64_t k = 0; k < std::min(n, kStep); ++k) parts[k] = op(parts[k], x[k]);
+      std::memcpy(p, parts, sizeof(p));
     }
-    std::memcpy(parts, p, sizeof(p));
-    for (std::int64_t k = 0; i < n; ++i, ++k) parts[k] = op(parts[k], x[i]);
-    tree_sum(kStep, [&](std::int64_t a, std::int64_t b) { parts[a] = op(parts[a], parts[b]); });
+    constexpr auto kLanes = std::make_integer_sequence<int, kWidth>();
+    for (int vectors = kVectors / 2; vectors > 0; vectors /= 2)
+      for (int k = 0; k < vectors; ++k)
+        p[k] = op(every_other<0>(p[2 * k], p[2 * k + 1], kLanes),
+                  every_other<1>(p[2 * k], p[2 * k + 1], kLanes));
+    std::memcpy(parts, p, sizeof(V));
+    tree_sum(kWidth, [&](std::int64_t a, std::int64_t b) { parts[a] = op(parts[a], parts[b]); });
     return parts[0];
   }
 }

@@ -6,11 +6,21 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "ops/kernels/packet.hpp"
 
 namespace troupe {
+
+// Vectors as long as a register: of longer ones comparisons are made element by element.
+#if defined(__AVX512F__)
+inline constexpr std::size_t kVectorBytes = 64;
+#elif defined(__AVX__)
+inline constexpr std::size_t kVectorBytes = 32;
+#else
+inline constexpr std::size_t kVectorBytes = 16;
+#endif
 
 // Minimax polynomials, the lowest power first. ln 2 is the sum of a part with few bits, whose small
 // multiples are exact, and of the rest.
@@ -330,6 +340,13 @@ inline V pow_value(V a, V b) {
   return in_double(wide, a, b);
 }
 
+template <class T, std::size_t N>
+T pairwise_sum(T (&part)[N]) {
+  for (std::size_t width = N / 2; width > 0; width /= 2)
+    for (std::size_t j = 0; j < width; ++j) part[j] += part[j + width];
+  return part[0];
+}
+
 // Sums 16 interleaved parts, then the parts pairwise.
 template <class T, class F>
 T row_sum(std::int64_t n, F&& term) {
@@ -339,25 +356,29 @@ T row_sum(std::int64_t n, F&& term) {
   for (; i + kParts <= n; i += kParts)
     for (int j = 0; j < kParts; ++j) part[j] += term(i + j);
   for (int j = 0; i < n; ++i, ++j) part[j] += term(i);
-  for (int width = kParts / 2; width > 0; width /= 2)
-    for (int j = 0; j < width; ++j) part[j] += part[j + width];
-  return part[0];
+  return pairwise_sum(part);
 }
 
 // The largest element; NaN when there is one. REQUIRES: n >= 1.
 template <class T>
 T row_max(const T* x, std::int64_t n) {
-  constexpr int kParts = 16;
-  auto larger = [](T a, T b) { return !(b <= a) && a == a ? b : a; };
-  T part[kParts];
-  for (int j = 0; j < kParts; ++j) part[j] = x[0];
-  std::int64_t i = 0;
-  for (; i + kParts <= n; i += kParts)
-    for (int j = 0; j < kParts; ++j) part[j] = larger(part[j], x[i + j]);
-  for (int j = 0; i < n; ++i, ++j) part[j] = larger(part[j], x[i]);
-  for (int width = kParts / 2; width > 0; width /= 2)
-    for (int j = 0; j < width; ++j) part[j] = larger(part[j], part[j + width]);
-  return part[0];
+  typedef T V __attribute__((vector_size(kVectorBytes)));
+  constexpr std::int64_t kVectors = 4, kWidth = kVectorBytes / sizeof(T);
+  constexpr std::int64_t kStep = kVectors * kWidth;
+  const auto larger = [](auto a, auto b) { return ((b > a) | ((b != b) & (a == a))) ? b : a; };
+  V part[kVectors];
+  for (V& v : part) v = V{} + x[0];
+  for (; n >= kStep; n -= kStep, x += kStep)
+    for (std::int64_t k = 0; k < kVectors; ++k) {
+      V v;
+      std::memcpy(&v, x + k * kWidth, sizeof(v));
+      part[k] = larger(part[k], v);
+    }
+  for (std::int64_t k = 1; k < kVectors; ++k) part[0] = larger(part[0], part[k]);
+  T most = part[0][0];
+  for (std::int64_t k = 1; k < kWidth; ++k) most = larger(most, T(part[0][k]));
+  for (std::int64_t k = 0; k < n; ++k) most = larger(most, x[k]);
+  return most;
 }
 
 }  // namespace troupe
