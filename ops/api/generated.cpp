@@ -602,6 +602,25 @@ Output l2_loss(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output layer_norm(Output x, Output scale, Output offset, const LayerNormOptions& options,
+    Site site) {
+  NodeSpec node{.op = "LayerNorm"};
+  node.inputs = {x, scale, offset};
+  node.attrs.emplace("epsilon", options.epsilon);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+LayerNormGradOutputs layer_norm_grad(Output dy, Output x, Output scale,
+    const LayerNormGradOptions& options, Site site) {
+  NodeSpec node{.op = "LayerNormGrad"};
+  node.inputs = {dy, x, scale};
+  node.attrs.emplace("epsilon", options.epsilon);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
+}
+
 Output less(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Less"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};

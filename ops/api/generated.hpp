@@ -496,6 +496,26 @@ Output is_variable_initialized(Output handle, Site site = Site::here());
 // L2Loss: sum(x^2) / 2 over all elements, in a fixed tree.
 Output l2_loss(Output x, Site site = Site::here());
 
+struct LayerNormOptions {
+  double epsilon = 1e-05;
+};
+// LayerNorm: y = (x - m) / sqrt(v + epsilon) * scale + offset, where m and v are the mean and the
+// variance of each row, the last dimension of x; scale and offset are as long.
+Output layer_norm(Output x, Output scale, Output offset, const LayerNormOptions& options = {},
+    Site site = Site::here());
+
+struct LayerNormGradOptions {
+  double epsilon = 1e-05;
+};
+struct LayerNormGradOutputs {
+  Output dx;
+  Output dscale;
+  Output doffset;
+};
+// LayerNormGrad: The gradients of LayerNorm, given the gradient of its output.
+LayerNormGradOutputs layer_norm_grad(Output dy, Output x, Output scale,
+    const LayerNormGradOptions& options = {}, Site site = Site::here());
+
 // Less: y = a < b; false where one is NaN. The inputs broadcast.
 Output less(const Operand& a, const Operand& b, Site site = Site::here());
 

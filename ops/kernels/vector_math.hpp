@@ -13,15 +13,6 @@
 
 namespace troupe {
 
-// Vectors as long as a register: of longer ones comparisons are made element by element.
-#if defined(__AVX512F__)
-inline constexpr std::size_t kVectorBytes = 64;
-#elif defined(__AVX__)
-inline constexpr std::size_t kVectorBytes = 32;
-#else
-inline constexpr std::size_t kVectorBytes = 16;
-#endif
-
 // Minimax polynomials, the lowest power first. ln 2 is the sum of a part with few bits, whose small
 // multiples are exact, and of the rest.
 template <class T>
@@ -357,6 +348,32 @@ T row_sum(std::int64_t n, F&& term) {
     for (int j = 0; j < kParts; ++j) part[j] += term(i + j);
   for (int j = 0; i < n; ++i, ++j) part[j] += term(i);
   return pairwise_sum(part);
+}
+
+// Two sums over one row, each as row_sum makes it: term(j, a, b) sets the terms of both.
+template <class T>
+struct TwoSums {
+  T first, second;
+};
+template <class T, class F>
+TwoSums<T> two_row_sums(std::int64_t n, F&& term) {
+  constexpr int kParts = 16;
+  T first[kParts] = {}, second[kParts] = {};
+  std::int64_t i = 0;
+  for (; i + kParts <= n; i += kParts)
+    for (int j = 0; j < kParts; ++j) {
+      T a, b;
+      term(i + j, a, b);
+      first[j] += a;
+      second[j] += b;
+    }
+  for (int j = 0; i < n; ++i, ++j) {
+    T a, b;
+    term(i, a, b);
+    first[j] += a;
+    second[j] += b;
+  }
+  return {pairwise_sum(first), pairwise_sum(second)};
 }
 
 // The largest element; NaN when there is one. REQUIRES: n >= 1.

@@ -2,7 +2,6 @@
 
 #include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
-#include "ops/api/operators.hpp"
 #include "ops/nn/initial.hpp"
 #include "ops/nn/shapes.hpp"
 
@@ -21,12 +20,7 @@ LayerNorm::LayerNorm(Module& parent, std::string_view name, std::int64_t size,
 Output LayerNorm::operator()(Output x, Site site) const {
   auto inside = scope().enter();
   x = with_last(x, scale_.shape()[0], site);
-  const Output mean = troupe::mean(x, {.axes = {-1}, .keep_dims = true}, site);
-  const Output apart = sub(x, mean, site);
-  const Output variance =
-      troupe::mean(square(apart, site), {.axes = {-1}, .keep_dims = true}, site);
-  const Output inverse = rsqrt(Operand(variance, site) + Operand(epsilon_, site), site);
-  return add(mul(mul(apart, inverse, site), scale_, site), offset_, site);
+  return layer_norm(x, scale_, offset_, {.epsilon = epsilon_}, site);
 }
 
 }  // namespace troupe::nn
