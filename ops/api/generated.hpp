@@ -425,8 +425,8 @@ struct FusedBatchNormOutputs {
 };
 // FusedBatchNorm: y = (x - m) / sqrt(v + epsilon) * scale + offset per channel, the last dimension
 // of x. In training m and v are the mean and variance of x and the inputs mean and variance are not
-// read; batch_variance is the unbiased one, for moving averages. Else they are those inputs, to
-// which no gradient flows.
+// read; batch_variance is the unbiased one, for moving averages. Else, and where x has no rows,
+// they are those inputs, to which no gradient flows.
 FusedBatchNormOutputs fused_batch_norm(Output x, Output scale, Output offset, Output mean,
     Output variance, const FusedBatchNormOptions& options = {}, Site site = Site::here());
 

@@ -1,7 +1,12 @@
 // FusedBatchNorm: every channel, the last dimension, shifted and scaled to mean 0 and variance 1,
 // then scaled and shifted again by parameters. A variance from sums of squares would lose its
 // digits where the mean is large: blocks of rows have a mean of their own.
+//
+// Of a channel with squares that overflow, though its values do not, the statistics are those of
+// the values times a power of two.
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "ops/kernels/columns.hpp"
 #include "ops/kernels/grad.hpp"
@@ -123,17 +128,25 @@ class FusedBatchNorm final : public Kernel {
     TROUPE_TRY(Tensor inv_std, c.allocate(dtype_of<T>, Shape{n}));
     T *m = mean.mutable_data<T>(), *v = variance.mutable_data<T>();
     T* s = inv_std.mutable_data<T>();
-    if (training_) {
+    const bool measured = training_ && rows > 0;
+    if (measured) {
       TROUPE_TRY(statistics(c, x.data<T>(), rows, n, m, v));
     } else {
+      TROUPE_TRY(want_channels(c, 3, 4, n));
       std::copy_n(c.input(3).data<T>(), n, m);
       std::copy_n(c.input(4).data<T>(), n, v);
     }
     for (std::int64_t j = 0; j < n; ++j) s[j] = T(1) / std::sqrt(v[j] + epsilon_);
-    if (training_)  // handed out without bias, for moving averages
-      for (std::int64_t j = 0; j < n; ++j) v[j] *= T(rows) / T(std::max<std::int64_t>(rows - 1, 1));
+    std::vector<Large> large;
+    if (measured) {  // handed out without bias, for moving averages
+      const T unbiased = T(rows) / T(std::max<std::int64_t>(rows - 1, 1));
+      for (std::int64_t j = 0; j < n; ++j) v[j] *= unbiased;
+      for (std::int64_t j = 0; j < n; ++j)
+        if (!std::isfinite(m[j]) || !std::isfinite(v[j]))
+          measure_large(x.data<T>(), rows, n, j, m[j], v[j], s[j], large);
+    }
     TROUPE_TRY(Tensor y, c.reuse_or_allocate(0, dtype_of<T>, x.shape()));
-    normalise(c, x.data<T>(), rows, n, m, s, y.mutable_data<T>());
+    normalise(c, x.data<T>(), rows, n, m, s, y.mutable_data<T>(), large);
     c.set_output(0, std::move(y));
     c.set_output(1, std::move(mean));
     c.set_output(2, std::move(variance));
@@ -147,21 +160,19 @@ class FusedBatchNorm final : public Kernel {
   static Status statistics(const KernelContext& c, const T* x, std::int64_t rows, std::int64_t n,
                            T* mean, T* variance) {
     const Chunks blocks = column_sum_leaves(rows, n);
-    std::fill_n(mean, n, T(0));
-    std::fill_n(variance, n, T(0));
-    if (blocks.count == 0) return ok_status();
-    TROUPE_TRY(Tensor parts, Tensor::zeros(dtype_of<T>, Shape{blocks.count, 2 * n}, c.allocator()));
+    TROUPE_TRY(Tensor parts, Tensor::zeros(dtype_of<T>, Shape{blocks.count, 3 * n}, c.allocator()));
     T* part = parts.mutable_data<T>();
     c.parallel(blocks.count, [&](std::int64_t i) {
-      block_statistics(x, blocks[i], n, part + i * 2 * n, part + i * 2 * n + n);
+      T* block = part + i * 3 * n;
+      block_statistics(x, blocks[i], n, block, block + n, block + 2 * n);
     });
     std::vector<T> counts;
     for (std::int64_t i = 0; i < blocks.count; ++i) counts.push_back(T(blocks[i].size()));
     tree_sum(blocks.count, [&](std::int64_t to, std::int64_t from) {
       T &to_count = counts[std::size_t(to)], from_count = counts[std::size_t(from)];
       const T both = to_count + from_count, share = from_count / both, weight = to_count * share;
-      T* __restrict a = part + to * 2 * n;
-      const T* __restrict b = part + from * 2 * n;
+      T* __restrict a = part + to * 3 * n;
+      const T* __restrict b = part + from * 3 * n;
       for (std::int64_t j = 0; j < n; ++j) {
         const T apart = b[j] - a[j];
         a[j] += apart * share;
@@ -174,27 +185,69 @@ class FusedBatchNorm final : public Kernel {
     return ok_status();
   }
 
-  // Into zeros; of the variance the sum that it is the mean of.
-  static void block_statistics(const T* x, Range rows, std::int64_t n, T* mean, T* squares) {
+  // Into zeros; of the variance the sum that it is the mean of. What the first mean misses, since
+  // its sum was rounded, is the mean of what is apart from it.
+  static void block_statistics(const T* x, Range rows, std::int64_t n, T* mean, T* squares,
+                               T* missed) {
+    const T count = T(rows.size());
     add_terms(rows, n, mean, [=](std::int64_t i, std::int64_t j) { return x[i * n + j]; });
-    for (std::int64_t j = 0; j < n; ++j) mean[j] /= T(rows.size());
-    add_terms(rows, n, squares, [=](std::int64_t i, std::int64_t j) {
-      const T d = x[i * n + j] - mean[j];
-      return d * d;
-    });
+    for (std::int64_t j = 0; j < n; ++j) mean[j] /= count;
+    add_terms_and_squares(rows, n, missed, squares,
+                          [=](std::int64_t i, std::int64_t j) { return x[i * n + j] - mean[j]; });
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T rest = missed[j] / count;
+      mean[j] += rest;
+      squares[j] = std::max(squares[j] - missed[j] * rest, T(0));
+    }
+  }
+
+  // A channel that is measured, and normalised, as its values times `scale`.
+  struct Large {
+    std::int64_t channel;
+    T scale;
+  };
+  // Not where a value is no number: its statistics are none.
+  void measure_large(const T* x, std::int64_t rows, std::int64_t n, std::int64_t j, T& mean,
+                     T& variance, T& inv_std, std::vector<Large>& large) const {
+    T most = 0;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const T size = std::abs(x[i * n + j]);
+      if (!(size <= std::numeric_limits<T>::max())) return;
+      most = std::max(most, size);
+    }
+    // 2 to the power of the largest exponent is no normal number.
+    const T scale =
+        std::ldexp(T(1), -std::min(std::ilogb(most), std::numeric_limits<T>::max_exponent - 2));
+    T m = 0, squares = 0;
+    for (std::int64_t i = 0; i < rows; ++i) m += (x[i * n + j] * scale - m) / T(i + 1);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const T d = x[i * n + j] * scale - m;
+      squares += (d * d - squares) / T(i + 1);
+    }
+    mean = m / scale;
+    variance = squares / scale / scale * (T(rows) / T(std::max<std::int64_t>(rows - 1, 1)));
+    inv_std = scale / std::sqrt(squares + epsilon_ * scale * scale);
+    large.push_back({j, scale});
   }
 
   static void normalise(const KernelContext& c, const T* x, std::int64_t rows, std::int64_t n,
-                        const T* mean, const T* inv_std, T* y) {
+                        const T* mean, const T* inv_std, T* y, const std::vector<Large>& large) {
     const T *scale = c.input(1).data<T>(), *offset = c.input(2).data<T>();
     const Chunks chunks = row_chunks(rows, n);
     c.parallel(chunks.count, [&](std::int64_t k) {
+      std::vector<T> large_values(large.size());  // y may be x
       for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
         const T* from = x + i * n;
         T* to = y + i * n;
+        for (std::size_t l = 0; l < large.size(); ++l) {
+          const auto [j, by] = large[l];
+          large_values[l] =
+              (from[j] * by - mean[j] * by) * (inv_std[j] / by) * scale[j] + offset[j];
+        }
 #pragma omp simd
         for (std::int64_t j = 0; j < n; ++j)
           to[j] = (from[j] - mean[j]) * (inv_std[j] * scale[j]) + offset[j];
+        for (std::size_t l = 0; l < large.size(); ++l) to[large[l].channel] = large_values[l];
       }
     });
   }
@@ -246,11 +299,12 @@ class FusedBatchNormGrad final : public Kernel {
     });
   }
 
-  // dx = a dy + b (x - mean) + k, with three numbers per channel.
+  // dx = a dy + b (x - mean) e + k, with four numbers per channel. The square of s is no normal
+  // number where values are large; of such a channel e is s, and else 1.
   Status input_gradient(const KernelContext& c, std::int64_t rows, std::int64_t n, const T* doffset,
                         const T* dscale, T* dx) const {
-    TROUPE_TRY(Tensor factors, Tensor::zeros(dtype_of<T>, Shape{3, n}, c.allocator()));
-    T *a = factors.mutable_data<T>(), *b = a + n, *k = b + n;
+    TROUPE_TRY(Tensor factors, Tensor::zeros(dtype_of<T>, Shape{4, n}, c.allocator()));
+    T *a = factors.mutable_data<T>(), *b = a + n, *k = b + n, *e = k + n;
     const T *scale = c.input(2).data<T>(), *mean = c.input(3).data<T>();
     const T *s = c.input(4).data<T>(), *dmean = c.input(5).data<T>();
     const T *dvariance = c.input(6).data<T>(), *dinv = c.input(7).data<T>();
@@ -258,10 +312,15 @@ class FusedBatchNormGrad final : public Kernel {
     const T less_one = T(std::max<std::int64_t>(rows - 1, 1));
     for (std::int64_t j = 0; j < n; ++j) {
       a[j] = scale[j] * s[j];
+      e[j] = T(1);
       if (!training_) continue;
       k[j] = (dmean[j] - a[j] * doffset[j]) / count;
       b[j] = T(2) * dvariance[j] / less_one -
              (a[j] * s[j] * dscale[j] + s[j] * s[j] * s[j] * dinv[j]) / count;
+      if (s[j] == T(0) || std::isnormal(s[j] * s[j] * s[j])) continue;
+      e[j] = s[j];
+      b[j] = T(2) * dvariance[j] / s[j] / less_one -
+             (a[j] * dscale[j] + s[j] * s[j] * dinv[j]) / count;
     }
     const T *dy = c.input(0).data<T>(), *x = c.input(1).data<T>();
     const Chunks chunks = row_chunks(rows, n);
@@ -271,7 +330,7 @@ class FusedBatchNormGrad final : public Kernel {
         T* to = dx + i * n;
 #pragma omp simd
         for (std::int64_t j = 0; j < n; ++j)
-          to[j] = slope[j] * a[j] + (from[j] - mean[j]) * b[j] + k[j];
+          to[j] = slope[j] * a[j] + (from[j] - mean[j]) * e[j] * b[j] + k[j];
       }
     });
     return ok_status();
@@ -293,7 +352,8 @@ TROUPE_OPS(batch_norm) {
          .doc = "y = (x - m) / sqrt(v + epsilon) * scale + offset per channel, the last dimension "
                 "of x. In training m and v are the mean and variance of x and the inputs mean and "
                 "variance are not read; batch_variance is the unbiased one, for moving averages. "
-                "Else they are those inputs, to which no gradient flows."})
+                "Else, and where x has no rows, they are those inputs, to which no gradient "
+                "flows."})
       .cpu(float_kernel<FusedBatchNorm>);
   r.add({.name = "FusedBatchNormGrad",
          .in = {"dy", "x", "scale", "mean", "inv_std", "dmean", "dvariance", "dinv_std"},

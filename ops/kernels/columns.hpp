@@ -21,6 +21,30 @@ void add_terms(Range rows, std::int64_t n, T* __restrict sums, Term&& term) {
     for (std::int64_t j = 0; j < n; ++j) sums[j] += term(i, j);
 }
 
+// sums[j] += the sum of term(i, j), and squares[j] += that of its squares, over those rows.
+template <class T, class Term>
+void add_terms_and_squares(Range rows, std::int64_t n, T* __restrict sums, T* __restrict squares,
+                           Term&& term) {
+  const auto pairwise = [](const T* t) {
+    return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+  };
+  std::int64_t i = rows.begin;
+  for (; i + 8 <= rows.end; i += 8)
+    for (std::int64_t j = 0; j < n; ++j) {
+      T t[8], square[8];
+      for (std::int64_t k = 0; k < 8; ++k) t[k] = term(i + k, j);
+      for (std::int64_t k = 0; k < 8; ++k) square[k] = t[k] * t[k];
+      sums[j] += pairwise(t);
+      squares[j] += pairwise(square);
+    }
+  for (; i < rows.end; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T t = term(i, j);
+      sums[j] += t;
+      squares[j] += t * t;
+    }
+}
+
 // out[0 .. width) = the sum over all rows of what leaf(rows, sums) adds to zeroed sums[0 .. width).
 // `columns` sizes the blocks of rows; width is a small multiple of it.
 template <class T, class Leaf>
