@@ -443,6 +443,13 @@ Output erf_grad(Output dy, Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output euclidean_norm(Output x, Site site) {
+  NodeSpec node{.op = "EuclideanNorm"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output exp(Output x, Site site) {
   NodeSpec node{.op = "Exp"};
   node.inputs = {x};

@@ -383,6 +383,10 @@ Output erf(Output x, Site site = Site::here());
 // ErfGrad: dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf.
 Output erf_grad(Output dy, Output x, Site site = Site::here());
 
+// EuclideanNorm: sqrt(sum(x^2)) over all elements, summed in f64 in a fixed tree, without overflow
+// of the squares. The gradient of a norm of 0 is 0.
+Output euclidean_norm(Output x, Site site = Site::here());
+
 // Exp: y = e^x.
 Output exp(Output x, Site site = Site::here());
 

@@ -12,10 +12,6 @@ void check_limit(double limit, const Site& site) {
     throw Error(invalid_argument("clip: the limit of a norm must be positive").at(site));
 }
 
-Output sum_of_squares(const Gradient& gradient, const Site& site) {
-  return cast<double>(sum(square(gradient.value, site), {}, site), site);
-}
-
 // limit / max(limit, norm); NaN where the norm is not finite.
 Output shrinkage(Output norm, double limit, const Site& site) {
   const Output most = maximum(norm, Operand(limit, site).beside(norm), site);
@@ -43,7 +39,7 @@ Gradients clip_by_norm(Gradients gradients, double limit, Site site) {
   check_limit(limit, site);
   Gradients clipped = over_replicas(std::move(gradients), site);
   for (Gradient& gradient : clipped.each) {
-    const Output norm = sqrt(sum_of_squares(gradient, site), site);
+    const Output norm = euclidean_norm(gradient.value, site);
     gradient.value = scaled(gradient.value, shrinkage(norm, limit, site), site);
   }
   return clipped;
@@ -60,10 +56,10 @@ Gradients clip_by_global_norm(Gradients gradients, double limit, Site site) {
 
 Output global_norm(const Gradients& gradients, Site site) {
   if (gradients.each.empty()) throw Error(invalid_argument("global_norm: no gradients").at(site));
-  std::vector<Output> squares;
+  std::vector<Output> norms;
   for (const Gradient& gradient : over_replicas(gradients, site).each)
-    squares.push_back(sum_of_squares(gradient, site));
-  return sqrt(add_n(squares, site), site);
+    norms.push_back(euclidean_norm(gradient.value, site));
+  return norms.size() == 1 ? norms[0] : euclidean_norm(pack(norms, {}, site), site);
 }
 
 }  // namespace troupe::optim

@@ -14,8 +14,7 @@ Gradients clip_by_norm(Gradients gradients, double limit, Site site = Site::here
 // All gradients shrunk by one factor, limit / max(limit, global_norm).
 Gradients clip_by_global_norm(Gradients gradients, double limit, Site site = Site::here());
 
-// The Euclidean norm of all gradients as one vector, an f64 scalar. Squares are summed in the dtype
-// of each gradient.
+// The Euclidean norm of all gradients as one vector, an f64 scalar, finite whenever it fits f64.
 Output global_norm(const Gradients& gradients, Site site = Site::here());
 
 // Where a norm is not finite the clipped gradients are NaN, not 0: nobody should take an overflow

@@ -51,5 +51,19 @@ const AddCases layer_norms([] {
   };
 });
 
+const AddCases euclidean([] {
+  return Cases{
+      {.op = "EuclideanNorm", .inputs = {any({3, 2}, 0.5, 2)}, .differentiate = {0}},
+      {.op = "EuclideanNorm", .inputs = {f32({3}, {2, -3, 6})}, .want = {f64({}, {7})}},
+      {.op = "EuclideanNorm", .inputs = {f64({2}, {0, 0})}, .want = {f64({}, {0})}},
+      {.op = "EuclideanNorm", .inputs = {any({0})}, .want = {f64({}, {0})}},
+      {.op = "EuclideanNorm", .inputs = {f64({2}, {3e300, -4e300})}, .want = {f64({}, {5e300})}},
+      {.op = "EuclideanNorm", .inputs = {f64({2}, {HUGE_VAL, 1})}, .want = {f64({}, {HUGE_VAL})}},
+      {.op = "EuclideanNorm",
+       .inputs = {f64({3}, {HUGE_VAL, std::nan(""), 1})},
+       .want = {f64({}, {std::nan("")})}},
+  };
+});
+
 }  // namespace
 }  // namespace troupe::test

@@ -103,4 +103,37 @@ TEST_CASE("the statistics of equal values are that value and no variance") {
     }
 }
 
+TEST_CASE("a norm of large gradients shrinks them, whose squares overflow") {
+  const Large all[] = {
+      {DType::f32, 1e20, 1e-6}, {DType::f32, 8e37, 1e-6}, {DType::f64, 1e200, 1e-14}};
+  for (const Large& l : all) {
+    CAPTURE(dtype_name(l.dtype));
+    CAPTURE(l.size);
+    Graph g;
+    const Variable v = variable(g, "v", Tensor::zeros(l.dtype, Shape{2}).value());
+    const Output slope = values_of(g, l.dtype, {2}, {3 * l.size, -4 * l.size});
+    optim::Gradients gradients;
+    gradients.each.push_back({v, slope});
+    Interpreter run(g);
+    run.init();
+    const double norm = run.run({optim::global_norm(gradients)})[0].item<double>();
+    CHECK(norm == doctest::Approx(5 * l.size).epsilon(l.epsilon));
+    for (const auto& clipped :
+         {optim::clip_by_global_norm(gradients, 10), optim::clip_by_norm(gradients, 10)})
+      check_near(wide(run, clipped.each[0].value), {6, -8}, l.epsilon);
+  }
+}
+
+TEST_CASE("a norm of tiny gradients is not zero") {
+  for (const Large& l : {Large{DType::f32, 1e-30, 1e-6}, Large{DType::f64, 1e-200, 1e-14}}) {
+    Graph g;
+    const Variable v = variable(g, "v", Tensor::zeros(l.dtype, Shape{2}).value());
+    optim::Gradients gradients;
+    gradients.each.push_back({v, values_of(g, l.dtype, {2}, {3 * l.size, -4 * l.size})});
+    Interpreter run(g);
+    const double norm = run.run({optim::global_norm(gradients)})[0].item<double>();
+    CHECK(norm / l.size == doctest::Approx(5).epsilon(l.epsilon));
+  }
+}
+
 }  // namespace troupe::test::extreme
