@@ -414,6 +414,13 @@ Op enqueue(Output handle, const std::vector<Output>& values, Site site) {
   return add_node(std::move(node));
 }
 
+Output ensure_same_shape(Output x, Output like, Site site) {
+  NodeSpec node{.op = "EnsureSameShape"};
+  node.inputs = {x, like};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output ensure_shape(Output x, PartialShape shape, Site site) {
   NodeSpec node{.op = "EnsureShape"};
   node.inputs = {x};

@@ -370,6 +370,11 @@ Output elu_grad(Output dy, Output y, Site site = Site::here());
 // full; cancelled once it is closed.
 Op enqueue(Output handle, const std::vector<Output>& values, Site site = Site::here());
 
+// EnsureSameShape: y = x; fails the run where x and like differ in shape, also where one could be
+// broadcast to the other. When the graph is built, y is known to have the shape of like. No
+// gradient flows to like.
+Output ensure_same_shape(Output x, Output like, Site site = Site::here());
+
 // EnsureShape: y = x; fails the run where x has another shape than `shape`, of which dimensions may
 // be unknown. When the graph is built, y is known to have it.
 Output ensure_shape(Output x, PartialShape shape, Site site = Site::here());

@@ -1,4 +1,4 @@
-// Ops that watch: Assert, Print, CheckNumerics, EnsureShape.
+// Ops that watch: Assert, Print, CheckNumerics, EnsureShape, EnsureSameShape.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -73,6 +73,23 @@ struct EnsureShape final : Kernel {
   PartialShape wanted;
 };
 
+Status different_shapes(const std::string& x, const std::string& like) {
+  return invalid_argument("x is " + x + " and like is " + like + "; their shapes must be equal");
+}
+Status same_shape_as(InferenceContext& c) {
+  auto shape = PartialShape::merge(c.shape(0), c.shape(1));
+  if (!shape.ok()) return different_shapes(c.shape(0).text(), c.shape(1).text());
+  c.set(0, std::move(shape).value());
+  return ok_status();
+}
+Status ensure_same_shape(KernelContext& ctx) {
+  const Shape &x = ctx.input(0).shape(), &like = ctx.input(1).shape();
+  if (x != like) return different_shapes(x.text(), like.text());
+  ctx.set_output(0, ctx.input(0));
+  return ok_status();
+}
+std::vector<Output> pass_first_gradient(GradContext& c) { return {c.dy[0], Output()}; }
+
 }  // namespace
 
 TROUPE_OPS(debug) {
@@ -115,4 +132,16 @@ TROUPE_OPS(debug) {
          .doc = "y = x; fails the run where x has another shape than `shape`, of which dimensions "
                 "may be unknown. When the graph is built, y is known to have it."})
       .cpu(make_kernel<EnsureShape>);
+  r.add({.name = "EnsureSameShape",
+         .in = {"x", "like: Tlike"},
+         .out = {"y"},
+         .types = kAllTypes,
+         .attrs = {std::string("Tlike: type {") + kAllTypes + "}"},
+         .shape = same_shape_as,
+         .grad = pass_first_gradient,
+         .cheap = true,
+         .doc = "y = x; fails the run where x and like differ in shape, also where one could be "
+                "broadcast to the other. When the graph is built, y is known to have the shape of "
+                "like. No gradient flows to like."})
+      .cpu(kernel<ensure_same_shape>);
 }

@@ -35,11 +35,8 @@ Metric auc(const Scope& scope, Output scores, Output labels, const AucOptions& o
   const std::int64_t bins = options.bins;
   if (bins < 1 || bins > 4096)
     throw Error(invalid_argument("auc: 1 to 4096 bins, not " + std::to_string(bins)).at(site));
-  if (!PartialShape::merge(scores.shape(), labels.shape()).ok())
-    throw Error(invalid_argument("auc: scores are " + scores.shape().text() + " and labels " +
-                                 labels.shape().text())
-                    .at(site));
   auto inside = scope.enter();
+  scores = of_one_shape(scores, labels, "auc", site);
   GraphBuilder& g = scope.graph();
   const Tally positives = tally(g, "positives", DType::i64, Shape{bins}, site),
               negatives = tally(g, "negatives", DType::i64, Shape{bins}, site);

@@ -22,11 +22,8 @@ Metric confusion(const Scope& scope, Output predictions, Output labels, std::int
   constexpr std::int64_t kMost = 1 << 15;
   if (classes < 1 || classes > kMost)
     throw Error(invalid_argument("confusion: 1 to " + std::to_string(kMost) + " classes").at(site));
-  if (!PartialShape::merge(predictions.shape(), labels.shape()).ok())
-    throw Error(invalid_argument("confusion: predictions are " + predictions.shape().text() +
-                                 " and labels " + labels.shape().text())
-                    .at(site));
   auto inside = scope.enter();
+  predictions = of_one_shape(predictions, labels, "confusion", site);
   GraphBuilder& g = scope.graph();
   const Tally counts = tally(g, "counts", DType::i64, Shape{classes, classes}, site);
   const Output row = checked(cast<std::int64_t>(labels, site), classes, site);

@@ -18,10 +18,7 @@ Metric mean(const Scope& scope, Output values, Site site) {
 
 Metric accuracy(const Scope& scope, Output predictions, Output labels, Site site) {
   auto inside = scope.enter();
-  if (!PartialShape::merge(predictions.shape(), labels.shape()).ok())
-    throw Error(invalid_argument("accuracy: predictions are " + predictions.shape().text() +
-                                 " and labels " + labels.shape().text())
-                    .at(site));
+  predictions = of_one_shape(predictions, labels, "accuracy", site);
   return mean(scope, equal(predictions, labels, site), site);
 }
 

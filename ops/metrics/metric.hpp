@@ -25,6 +25,11 @@ struct Metric {
   Op reset;  // to what it was after Session::init; not together with update in one run
 };
 
+// `predictions`, which have the shape of `labels`. Other shapes are refused in the name of the
+// measure `what`: by Error where the graph knows them, else by the run. Nothing is broadcast, since
+// a mean over [n] against [n,1] would count n times as much.
+Output of_one_shape(Output predictions, Output labels, std::string_view what, const Site& site);
+
 // A variable of zeros in the scope that is open, and the write that makes it so again.
 struct Tally {
   Variable sum;
