@@ -243,6 +243,22 @@ Status add_n_shape(InferenceContext& c) {
   return ok_status();
 }
 
+// Elements `r` of y = the sum of all inputs, of f16 or bf16: kept in f32 and rounded once.
+template <class T>
+void add_in_float(const KernelContext& ctx, Range r, T* y) {
+  constexpr std::int64_t kBlock = 512;
+  float sum[kBlock];
+  for (std::int64_t begin = r.begin; begin < r.end; begin += kBlock) {
+    const std::int64_t n = std::min(kBlock, r.end - begin);
+    std::copy_n(ctx.input(0).data<T>() + begin, n, sum);
+    for (int k = 1; k < ctx.inputs(); ++k) {
+      const T* more = ctx.input(k).data<T>() + begin;
+      for (std::int64_t i = 0; i < n; ++i) sum[i] += float(more[i]);
+    }
+    for (std::int64_t i = 0; i < n; ++i) y[begin + i] = T(sum[i]);
+  }
+}
+
 // ((a + b) + c) + d, chunk by chunk, so that the sum stays in the nearest cache.
 class AddN final : public Kernel {
  public:
@@ -260,6 +276,8 @@ class AddN final : public Kernel {
     char* y = static_cast<char*>(sum.mutable_raw());
     const char* first = static_cast<const char*>(ctx.input(0).raw());
     for_chunks(ctx, sum.elements(), [&](Range r) {
+      if (dtype == DType::f16) return add_in_float(ctx, r, sum.mutable_data<half>());
+      if (dtype == DType::bf16) return add_in_float(ctx, r, sum.mutable_data<bfloat16>());
       const std::int64_t at = r.begin * size;
       if (y != first) std::memcpy(y + at, first + at, std::size_t(r.size() * size));
       for (int k = 1; k < ctx.inputs(); ++k)

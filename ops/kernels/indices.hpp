@@ -3,6 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "ops/kernels/args.hpp"
 #include "ops/kernels/elementwise.hpp"
 
@@ -61,6 +65,51 @@ struct RowBlocks {
   std::int64_t outer, size, row;
 };
 
+// The numbers of the indices, those of one place together and in their order.
+inline std::vector<std::int64_t> by_place(const Tensor& indices) {
+  std::vector<std::int64_t> order(std::size_t(indices.elements()));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  with_indices(indices, [&](const auto* at) {
+    std::stable_sort(order.begin(), order.end(),
+                     [at](std::int64_t a, std::int64_t b) { return at[a] < at[b]; });
+  });
+  return order;
+}
+
+// Lanes share the columns, a sum at a time of which is kept in f32.
+template <class T>
+void scatter_add_in_float(const KernelContext& ctx, const Tensor& data, const Tensor& indices,
+                          Tensor& sums, int axis) {
+  constexpr std::int64_t kColumns = 256;
+  const RowBlocks blocks(sums.shape(), axis);
+  const std::int64_t row = blocks.row, n = indices.elements();
+  if (row == 0 || n == 0) return;
+  const std::vector<std::int64_t> order = by_place(indices);
+  T* to = sums.mutable_data<T>();
+  const Chunks columns = Chunks::of_step(row, kColumns);
+  const Chunks outer = row_chunks(blocks.outer, n * row);
+  ctx.parallel(outer.count * columns.count, [&](std::int64_t c) {
+    with_indices(indices, [&, r = columns[c % columns.count], o = outer[c / columns.count],
+                           from = data.data<T>()](const auto* at) {
+      float sum[kColumns];
+      for (std::int64_t b = o.begin; b < o.end; ++b) {
+        T* const block = to + b * blocks.size * row + r.begin;
+        const T* const added = from + b * n * row + r.begin;
+        for (std::size_t i = 0; i < order.size();) {
+          const auto place = at[order[i]];
+          T* total = block + place * row;
+          std::copy_n(total, r.size(), sum);
+          for (; i < order.size() && at[order[i]] == place; ++i) {
+            const T* more = added + order[i] * row;
+            for (std::int64_t k = 0; k < r.size(); ++k) sum[k] += float(more[k]);
+          }
+          for (std::int64_t k = 0; k < r.size(); ++k) total[k] = T(sum[k]);
+        }
+      }
+    });
+  });
+}
+
 // sums[.., indices[i], ..] = f(sums[.., indices[i], ..], data[.., i, ..]), in the order of i. Lanes
 // share the columns, or the blocks, so that every sum is one lane's and its order is fixed.
 // REQUIRES: indices that were checked.
@@ -87,11 +136,16 @@ void scatter(const KernelContext& ctx, const Tensor& data, const Tensor& indices
     });
   });
 }
+// sums[indices[i]] += rows[i]. Of f16 and bf16 all rows of one place are added in f32, and the sum
+// is rounded once; a sum of that type would stand still at a few hundred.
 template <class T>
 void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums,
                  int axis = 0) {
-  scatter<T>(
-      ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); }, axis);
+  if constexpr (std::is_same_v<Compute<T>, T>)
+    scatter<T>(
+        ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); }, axis);
+  else
+    scatter_add_in_float<T>(ctx, data, indices, sums, axis);
 }
 // Output = zeros with input 0 added at the indices of input 1.
 template <class T>

@@ -73,19 +73,26 @@ struct TileGrad final : Kernel {
     if (whole != PartialShape(dy.shape()))
       return invalid_argument("dy is " + dy.shape().text() + ", not " + whole.text());
     TROUPE_TRY(Shape times, Shape::make(multiples));
-    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, shape));
-    T* out = dx.mutable_data<T>();
-    std::fill_n(out, dx.elements(), T(0));
+    using Sum = Compute<T>;  // of f16 and bf16 rounded once, at the end
+    TROUPE_TRY(Tensor sums, ctx.allocate(dtype_of<Sum>, shape));
+    Sum* out = sums.mutable_data<Sum>();
+    std::fill_n(out, sums.elements(), Sum(0));
     const Strides from = strides_of(dy.shape()), to = strides_of(shape);
     for_tiles(times, shape, dy.shape(), [&](std::int64_t at) {
-      if (dx.elements() == 0) return;
+      if (sums.elements() == 0) return;
       strided_rows(shape, from, to, {0, row_count(shape)},
                    [&](std::int64_t a, std::int64_t b, std::int64_t n) {
                      const T* row = dy.data<T>() + at + a;
-                     for (std::int64_t i = 0; i < n; ++i) out[b + i] = T(out[b + i] + row[i]);
+                     for (std::int64_t i = 0; i < n; ++i) out[b + i] += Sum(row[i]);
                    });
     });
-    ctx.set_output(0, std::move(dx));
+    if constexpr (std::is_same_v<Sum, T>) {
+      ctx.set_output(0, std::move(sums));
+    } else {
+      TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, shape));
+      std::transform(out, out + sums.elements(), dx.mutable_data<T>(), [](Sum x) { return T(x); });
+      ctx.set_output(0, std::move(dx));
+    }
     return ok_status();
   }
   Ints multiples;
