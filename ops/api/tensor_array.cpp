@@ -3,6 +3,16 @@
 #include "ops/api/generated.hpp"
 
 namespace troupe {
+namespace {
+
+// A run checks what is not known of its shape.
+Output with_shape(const Output& value, const PartialShape& element, const Site& site) {
+  if (value.empty() || value.dtype() == DType::list) return value;
+  const auto both = PartialShape::merge(element, value.shape());
+  return !both.ok() || *both == value.shape() ? value : ensure_shape(value, element, site);
+}
+
+}  // namespace
 
 TensorArray::TensorArray(GraphBuilder& g, DType dtype, const TensorArrayOptions& options, Site site)
     : TensorArray(list_empty(g, dtype, {.shape = options.element}, std::move(site)), dtype,
@@ -35,12 +45,12 @@ Output TensorArray::read(const Output& index, Site site) const {
 
 TensorArray TensorArray::write(const Output& index, const Output& value, Site site) const {
   check(value, site);
-  return in_form_of(*this, list_set(list_, index, value, std::move(site)));
+  return in_form_of(*this, list_set(list_, index, with_shape(value, element_, site), site));
 }
 
 TensorArray TensorArray::push(const Output& value, Site site) const {
   check(value, site);
-  return in_form_of(*this, list_push(list_, value, std::move(site)));
+  return in_form_of(*this, list_push(list_, with_shape(value, element_, site), site));
 }
 
 Output TensorArray::size(Site site) const { return list_length(list_, std::move(site)); }

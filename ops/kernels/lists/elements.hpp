@@ -70,6 +70,12 @@ inline Expected<std::int64_t> list_index(const KernelContext& c, int i, std::int
 // An op whose list has elements of type T, which its inputs may not tell.
 struct ElementType {
   explicit ElementType(const KernelSpec& s) : dtype(s.type()), shape(s.shape_attr("shape")) {}
+  // One whose output `element` is an element: of the shape that the graph counts on, too.
+  ElementType(const KernelSpec& s, std::size_t element) : ElementType(s) {
+    if (dtype != DType::list && element < s.node.out_shapes.size())
+      if (auto both = PartialShape::merge(shape, s.node.out_shapes[element]); both.ok())
+        shape = std::move(both).value();
+  }
   DType dtype;
   PartialShape shape;
 };

@@ -12,7 +12,7 @@ Status list_get_shape(InferenceContext& c) {
   return ok_status();
 }
 struct ListGet final : Kernel {
-  explicit ListGet(const KernelSpec& s) : element(s) {}
+  explicit ListGet(const KernelSpec& s) : element(s, 0) {}
   Status compute(KernelContext& c) override {
     const List& list = list_in(c.input(0));
     TROUPE_TRY(std::int64_t i, list_index(c, 1, list.size()));

@@ -12,7 +12,7 @@ Status list_pop_shape(InferenceContext& c) {
   return ok_status();
 }
 struct ListPop final : Kernel {
-  explicit ListPop(const KernelSpec& s) : element(s) {}
+  explicit ListPop(const KernelSpec& s) : element(s, 1) {}
   Status compute(KernelContext& c) override {
     if (list_in(c.input(0)).empty())
       return out_of_range("the list is empty: there is no last element to take off");

@@ -35,7 +35,7 @@ std::vector<Output> list_set_grad(GradContext& c) {
 }
 
 struct ListSetGrad final : Kernel {
-  explicit ListSetGrad(const KernelSpec& s) : element(s) {}
+  explicit ListSetGrad(const KernelSpec& s) : element(s, 1) {}
   Status compute(KernelContext& c) override {
     const List& before = list_in(c.input(2));
     const List& gradients = list_in(c.input(0));
