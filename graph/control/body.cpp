@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-using detail::keeps;
+using detail::may_keep;
 using detail::typed;
 
 namespace {
@@ -122,7 +122,7 @@ Status Body::check_declared() const {
         .at(declared.site);
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const ValueType wanted{declared.result_types[i], declared.result_shapes[i]};
-    if (keeps(wanted, type_of(results_[i]))) continue;
+    if (may_keep(wanted, type_of(results_[i]))) continue;
     return invalid_argument("function '" + name_ + "' (" + declared.site.text() + ") returns '" +
                             results_[i].name() + "', " + typed(type_of(results_[i])) + ", where " +
                             typed(wanted) + " is declared")

@@ -90,7 +90,7 @@ class [[nodiscard]] Body {
   // neither of them writes, and no write comes before, are made once, before the loop.
   static Status read_before(const std::vector<Body*>& loop, const std::vector<Op>& before);
   // Closes the body. Values of the builders around it become arguments here, too. invalid_argument
-  // where they are not what was declared.
+  // where they cannot be what was declared; a run checks what is not known of shapes.
   Status returns(const std::vector<Output>& results);
   const std::vector<Output>& results() const { return results_; }
   // Values of the builder around the body that are arguments now, behind those that were declared.

@@ -79,6 +79,7 @@ Expected<Lowered> Inliner::lower(const NodeDef& call, const std::vector<Value>& 
   inside.device = call.device;
   inside.colocate = call.colocate;
   inside.replica = call.replica;
+  inside.site = call.site;
   inside.depth = place.depth + 1;
   std::vector<Value> values = inputs;
   if (!call.control.empty()) {

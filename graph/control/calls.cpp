@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-using detail::keeps;
+using detail::may_keep;
 using detail::typed;
 
 namespace {
@@ -40,7 +40,7 @@ Status check_arguments(const FunctionDef& f, const std::vector<ValueType>& argum
     const NodeDef& argument = f.nodes[f.arguments[i]];
     const bool handle = argument.op != kArgumentOp;
     const ValueType wanted{argument.out_types[0], argument.out_shapes[0]};
-    if (handle ? arguments[i].dtype == DType::resource : keeps(wanted, arguments[i])) continue;
+    if (handle ? arguments[i].dtype == DType::resource : may_keep(wanted, arguments[i])) continue;
     return invalid_argument(where + ": argument '" + argument.name + "' is " + typed(wanted) +
                             ", but " + typed(arguments[i]) + " is passed");
   }
@@ -96,7 +96,7 @@ Status check_loop(const NodeDef& loop, const FunctionDef& cond, const FunctionDe
       const NodeDef& argument = f->nodes[f->arguments[v]];
       const ValueType wanted{argument.out_types[0], argument.out_shapes[0]};
       const ValueType is{body.result_types[v], body.result_shapes[v]};
-      if (argument.op == kArgumentOp && keeps(wanted, is)) continue;
+      if (argument.op == kArgumentOp && may_keep(wanted, is)) continue;
       return invalid_argument("variable " + std::to_string(v) + " of the loop is " + typed(wanted) +
                               ", but its next value, " + result_text(body, v) + ", is " +
                               typed(is) + "; a shape that changes is given as unknown");

@@ -4,6 +4,7 @@
 #include "graph/control/ops.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/detail/suggest.hpp"
+#include "graph/detail/value_type.hpp"
 #include "graph/import.hpp"
 #include "graph/node_query.hpp"
 
@@ -73,9 +74,8 @@ Status check_results(const FunctionDef& f) {
     const NodeDef& node = f.nodes[port.node];
     if (node.out_types[port.index] == DType::resource)
       return in_node(invalid_argument(what + " is a handle, which no function returns"), node);
-    auto both = PartialShape::merge(f.result_shapes[i], node.out_shapes[port.index]);
-    if (node.out_types[port.index] != f.result_types[i] || !both.ok() ||
-        *both != node.out_shapes[port.index])
+    if (!detail::may_keep({f.result_types[i], f.result_shapes[i]},
+                          {node.out_types[port.index], node.out_shapes[port.index]}))
       return in_node(invalid_argument(what + " is not what the function says it returns"), node);
   }
   return ok_status();

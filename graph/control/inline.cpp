@@ -107,7 +107,7 @@ Expected<Inlined> Inliner::inline_function(const FunctionDef& f,
   in.frame = place.frame;
   in.values.resize(f.nodes.size());
   in.nodes.resize(f.nodes.size());
-  TROUPE_TRY(bind_arguments(in, arguments));
+  TROUPE_TRY(bind_arguments(in, arguments, place));
   std::vector<bool> followed(f.nodes.size(), false);  // somebody comes after it
   for (const NodeDef& node : f.nodes)
     for (NodeId c : node.control) followed[c] = true;
@@ -118,25 +118,78 @@ Expected<Inlined> Inliner::inline_function(const FunctionDef& f,
       return s;
     }
   open_.pop_back();
-  for (Port result : f.results) {
-    const Value& value = in.values[result.node][result.index];
+  for (std::size_t k = 0; k < f.results.size(); ++k) {
+    const NodeDef& node = f.nodes[f.results[k].node];
+    const Value& value = in.values[f.results[k].node][f.results[k].index];
     if (value.run != kNoRun)
-      return in_node(invalid_argument("it is no value that a function can return"),
-                     f.nodes[result.node]);
-    in.results.push_back(value);
+      return in_node(invalid_argument("it is no value that a function can return"), node);
+    const std::string name = "result_" + std::to_string(k);
+    TROUPE_TRY(
+        Value result,
+        ensured(value, f.result_shapes[k],
+                {name, "result " + std::to_string(k) + " of " + called(f) + ", " + called(node),
+                 node.site},
+                place));
+    in.results.push_back(result);
   }
   return in;
 }
 
+// --- shapes that only a run knows ---
+
+// The value, which a run has checked where less is known of its shape than is declared.
+Expected<Value> Inliner::ensured(const Value& value, const PartialShape& declared, Ensured what,
+                                 const Place& place) {
+  if (value.run != kNoRun) return value;
+  const NodeDef& source = out_.graph().nodes[value.port.node];
+  const DType type = source.out_types[value.port.index];
+  // What is in a list is checked when it is taken off.
+  if (is_handle(role_of(source, ops_)) || type == DType::list) return value;
+  const PartialShape& is = source.out_shapes[value.port.index];
+  auto both = PartialShape::merge(declared, is);
+  if (both.ok() && *both == is) return value;
+  TROUPE_TRY(ops_.lookup(kEnsuredOp));
+  NodeDef node;
+  node.name = place.prefix + what.name;
+  node.op = kEnsuredOp;
+  node.site = std::move(what.site);
+  node.replica = place.replica;
+  // Where the value is made.
+  if (source.op == kFeedOp) {
+    node.device = place.device;
+    node.colocate = place.colocate;
+    if (!place.loop.empty()) node.colocate.push_back(place.loop);
+  } else {
+    node.device = source.device;
+    if (!place.loop.empty()) node.colocate = {source.name};
+  }
+  node.attrs = {{"T", type}, {"shape", declared}, {"message", std::move(what.message)}};
+  node.inputs = {value.port};
+  node.out_types = {type};
+  node.out_shapes = {both.ok() ? *both : declared};
+  anchor(node, {value}, place);
+  return Value{{append(std::move(node)), 0}, place.pivot, true};
+}
+
+Expected<Value> Inliner::ensured_argument(const FunctionDef& f, std::size_t i, const Value& value,
+                                          const Place& place) {
+  const NodeDef& argument = f.nodes[f.arguments[i]];
+  const std::string number = std::to_string(i);
+  return ensured(value, argument.out_shapes[0],
+                 {"argument_" + number, "argument " + number + " of " + called(f), place.site},
+                 place);
+}
+
 // A handle's attributes decided the types and shapes in the body.
-Status Inliner::bind_arguments(Inlined& in, const std::vector<Value>& arguments) {
+Status Inliner::bind_arguments(Inlined& in, const std::vector<Value>& arguments,
+                               const Place& place) {
   const FunctionDef& f = *in.function;
   if (arguments.size() != f.arguments.size())
     return invalid_argument(called(f) + " takes " + std::to_string(f.arguments.size()) +
                             " arguments, not " + std::to_string(arguments.size()));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const NodeDef& argument = f.nodes[f.arguments[i]];
-    const Value& value = arguments[i];
+    TROUPE_TRY(const Value value, ensured_argument(f, i, arguments[i], place));
     const bool handle = argument.op != kArgumentOp;
     if (handle) {
       if (value.run != kNoRun)

@@ -14,6 +14,10 @@ bool is_tensor(const Value& value, const Rewriter& out, const OpRegistry& ops) {
   return value.run == kNoRun && !is_handle(role_of(out.graph().nodes[value.port.node], ops));
 }
 
+std::string variable_text(const NodeDef& loop, std::size_t variable) {
+  return "variable " + std::to_string(variable) + " of the loop " + called(loop);
+}
+
 }  // namespace
 
 // The predicate of the first iteration is computed before the loop, that of the next one by each.
@@ -26,10 +30,11 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   TROUPE_TRY(const FunctionDef* body, enter(names[1], call, inside));
   Place before = inside;
   before.prefix += "first/";
-  auto first = inline_function(*cond, inputs, before);
+  std::vector<Value> arguments = inputs;
+  TROUPE_TRY(ensure_first(call, *body, arguments, before));
+  auto first = inline_function(*cond, arguments, before);
   if (!first.ok()) return in_call(first.status());
 
-  std::vector<Value> arguments = inputs;
   read_first_values(call, first->results[0], *body, arguments, place, inside);
   Constants constants;
   make_constants(*cond, before, place, constants);
@@ -57,6 +62,7 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   frame.prefix = inside.prefix + "body/";
   auto iteration = inline_function(*body, arguments, frame);
   if (!iteration.ok()) return in_call(iteration.status());
+  TROUPE_TRY(ensure_next(call, *iteration, frame));
   std::copy(iteration->results.begin(), iteration->results.end(), arguments.begin());
   frame.prefix = inside.prefix + "cond/";
   auto again = inline_function(*cond, arguments, frame);
@@ -87,6 +93,34 @@ Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Val
   if (effects || variables == 0) out.effects.push_back(end);
   out.done = {end};
   return out;
+}
+
+// The variables are what the body takes: first, and in each iteration.
+Status Inliner::ensure_first(const NodeDef& call, const FunctionDef& body,
+                             std::vector<Value>& arguments, const Place& before) {
+  for (std::size_t v = 0; v < loop_variables(call) && v < arguments.size(); ++v) {
+    const std::string name = "variable_" + std::to_string(v);
+    TROUPE_TRY(arguments[v],
+               ensured(arguments[v], body.nodes[body.arguments[v]].out_shapes[0],
+                       {name, variable_text(call, v) + ", at first", call.site}, before));
+  }
+  return ok_status();
+}
+
+Status Inliner::ensure_next(const NodeDef& call, Inlined& iteration, const Place& frame) {
+  const FunctionDef& body = *iteration.function;
+  for (std::size_t v = 0; v < iteration.results.size(); ++v) {
+    const NodeDef& made = body.nodes[body.results[v].node];
+    const std::string name = "variable_" + std::to_string(v);
+    TROUPE_TRY(iteration.results[v],
+               ensured(iteration.results[v], body.nodes[body.arguments[v]].out_shapes[0],
+                       {name,
+                        variable_text(call, v) + ", whose next value is " + called(made) + " of " +
+                            called(body),
+                        made.site},
+                       frame));
+  }
+  return ok_status();
 }
 
 // A variable of the loop that is given a handle begins as the value behind that, which is asked for

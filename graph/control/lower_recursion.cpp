@@ -17,8 +17,11 @@ bool Inliner::stays(const FunctionDef& f, const std::vector<Value>& inputs) cons
 
 // A call from outside, or from a function that such a call has reached.
 Expected<Lowered> Inliner::lower_recursive(const NodeDef& call, const FunctionDef& f,
-                                           const std::vector<Value>& inputs, const Place& inside) {
+                                           std::vector<Value> inputs, const Place& inside) {
   TROUPE_TRY(check_passed(call, f, inputs));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    TROUPE_TRY(inputs[i], ensured_argument(f, i, inputs[i], inside));
+  }
   if (region_) return invoke(call, f, inputs, inside);
   TROUPE_TRY(std::vector<Value> arguments, passed(call, inputs, inside));
   Region region{.call = call, .inside = inside, .device = {}, .members = {}, .known = {}};

@@ -17,6 +17,8 @@ inline constexpr std::int64_t kWidestWindow = 1024;
 inline constexpr std::string_view kSavedOp = "Saved";
 inline constexpr std::string_view kSavedListOp = "SavedList";
 inline constexpr std::string_view kSavedTripsOp = "SavedTrips";
+// In a lowered step: a value, whose declared shape only a run can check.
+inline constexpr std::string_view kEnsuredOp = "_EnsureShape";
 
 // What goes into a body, handles aside.
 inline constexpr std::string_view kValueTypes =

@@ -18,4 +18,9 @@ inline bool keeps(const ValueType& declared, const ValueType& is) {
   return both.ok() && *both == is.shape;
 }
 
+// Can a run tell whether whoever counts on `declared` gets it, if that is not known before?
+inline bool may_keep(const ValueType& declared, const ValueType& is) {
+  return declared.dtype == is.dtype && PartialShape::merge(declared.shape, is.shape).ok();
+}
+
 }  // namespace troupe::detail

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "graph/control/ops.hpp"
 #include "ops/kernels/types.hpp"
 
 using namespace troupe;
@@ -62,15 +63,19 @@ Status ensured_shape(InferenceContext& c) {
   return ok_status();
 }
 struct EnsureShape final : Kernel {
-  explicit EnsureShape(const KernelSpec& s) : wanted(s.shape_attr("shape")) {}
+  explicit EnsureShape(const KernelSpec& s)
+      : wanted(s.shape_attr("shape")),
+        message(s.node.op == kEnsuredOp ? s.string_attr("message") + ": " : "") {}
   Status compute(KernelContext& ctx) override {
     const Shape& shape = ctx.input(0).shape();
     if (!PartialShape::merge(wanted, PartialShape(shape)).ok())
-      return invalid_argument("the shape is " + shape.text() + ", and should be " + wanted.text());
+      return invalid_argument(message + "the shape is " + shape.text() + ", and should be " +
+                              wanted.text());
     ctx.set_output(0, ctx.input(0));
     return ok_status();
   }
   PartialShape wanted;
+  std::string message;
 };
 
 Status different_shapes(const std::string& x, const std::string& like) {
@@ -144,4 +149,14 @@ TROUPE_OPS(debug) {
                 "broadcast to the other. When the graph is built, y is known to have the shape of "
                 "like. No gradient flows to like."})
       .cpu(kernel<ensure_same_shape>);
+  r.add({.name = std::string(kEnsuredOp),
+         .in = {"x"},
+         .out = {"y"},
+         .types = kAllTypes,
+         .attrs = {"shape: shape", "message: string"},
+         .shape = ensured_shape,
+         .grad = pass_gradient,
+         .cheap = true,
+         .doc = "EnsureShape of a value of a function, made by lowering: `message` says which."})
+      .cpu(make_kernel<EnsureShape>);
 }

@@ -42,6 +42,7 @@ struct Place {
   std::vector<NodeId> control;  // what its nodes come after
   std::int32_t replica = -1;
   std::size_t depth = 0;
+  Site site;                // of the call
   std::string loop;         // the _LoopBody around it, if it shares its device
   std::uint32_t frame = 0;  // that loop: index into the frames of the Inliner
   const Constants* constants = nullptr;
@@ -123,6 +124,18 @@ struct Region {
   std::map<std::pair<const FunctionDef*, std::vector<std::uint32_t>>, RecursiveFunction*> known;
 };
 
+// A value whose shape is declared, and known when it is there: its check's name, the message of a
+// run in which it has another one, and the line that this names.
+struct Ensured {
+  std::string name, message;
+  Site site;
+};
+
+// "'x' (mnist.cpp:15)", for errors.
+inline std::string called(const NodeDef& node) {
+  return quoted(node.name) + " (" + node.site.text() + ")";
+}
+
 // "function 'f' (mnist.cpp:15)", for errors.
 inline std::string called(const FunctionDef& f) {
   return "function " + quoted(std::string(original_function(f.name))) + " (" + f.site.text() + ")";
@@ -167,7 +180,11 @@ class Inliner {
   std::vector<NodeId> queues_of(const NodeDef& call, const std::vector<Value>& inputs,
                                 bool apart) const;
   Status inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done);
-  Status bind_arguments(Inlined& in, const std::vector<Value>& arguments);
+  Status bind_arguments(Inlined& in, const std::vector<Value>& arguments, const Place& place);
+  Expected<Value> ensured(const Value& value, const PartialShape& declared, Ensured what,
+                          const Place& place);
+  Expected<Value> ensured_argument(const FunctionDef& f, std::size_t i, const Value& value,
+                                   const Place& place);
   Expected<Value> saved_value(const NodeDef& node, const Value& handle, std::uint32_t frame);
   Expected<Value> saved_list(const NodeDef& node, const Value& handle, std::uint32_t frame);
   Expected<const Inlined*> run_of_loop(const NodeDef& node, const Value& handle) const;
@@ -183,7 +200,7 @@ class Inliner {
   // lower_recursion.cpp
   bool stays(const FunctionDef& f, const std::vector<Value>& inputs) const;
   Expected<Lowered> lower_recursive(const NodeDef& call, const FunctionDef& f,
-                                    const std::vector<Value>& inputs, const Place& inside);
+                                    std::vector<Value> inputs, const Place& inside);
   Expected<Lowered> invoke(const NodeDef& call, const FunctionDef& f,
                            const std::vector<Value>& inputs, const Place& inside);
   Lowered call_of(RecursiveFunction& member, NodeId made, const Place& inside);
@@ -208,6 +225,9 @@ class Inliner {
   std::size_t record(RecursiveFunction& member, const Value& value);
   Value recall(RecursiveFunction& member, const Value& value);
 
+  Status ensure_first(const NodeDef& call, const FunctionDef& body, std::vector<Value>& arguments,
+                      const Place& before);
+  Status ensure_next(const NodeDef& call, Inlined& iteration, const Place& frame);
   void read_first_values(const NodeDef& call, const Value& predicate, const FunctionDef& body,
                          std::vector<Value>& arguments, const Place& place, const Place& inside);
   void make_constants(const FunctionDef& f, const Place& before, const Place& around,
