@@ -84,6 +84,11 @@ Expected<Output> GraphBuilder::capture(const Output& value) {
   }
   if (!valid_node_name(node.name)) node.name = "arguments/value";
   TROUPE_TRY(Op made, append(*op, std::move(node), {}));
+  // A shape that is known around the body is known in it, though nobody else reads it as a
+  // constant.
+  const auto known = value.graph().known_.find(key(value.port()));
+  if (known != value.graph().known_.end() && known->second.ints)
+    known_.emplace(key({made.node(), 0}), KnownValue{std::nullopt, known->second.ints});
   body_->arguments.push_back(made.node());
   body_->captured.push_back(value);
   body_->here.emplace(value.port(), made.node());
