@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -140,6 +141,25 @@ bool List::same(const List& a, const List& b) {
 }
 
 // --- in a tensor ---
+
+namespace {
+
+bool is_deeper(const Tensor& list, int most) {
+  if (most == 0) return true;
+  bool deeper = false;
+  list_in(list).for_each([&](const Tensor& element) {
+    if (!deeper && element.dtype() == DType::list) deeper = is_deeper(element, most - 1);
+  });
+  return deeper;
+}
+
+}  // namespace
+
+Status check_sent_depth(const Tensor& list) {
+  if (!is_deeper(list, kDeepestSent)) return ok_status();
+  return invalid_argument("lists in lists are more than " + std::to_string(kDeepestSent) +
+                          " deep, the most that go to another device");
+}
 
 Tensor list_tensor(List list) {
   auto buffer = Buffer::allocate(heap_allocator(), sizeof(List));

@@ -63,6 +63,11 @@ class List {
   std::int64_t size_ = 0;
 };
 
+// Lists in lists that go to another device, at most.
+inline constexpr int kDeepestSent = 64;
+// REQUIRES: a tensor of type list. invalid_argument: it is deeper.
+Status check_sent_depth(const Tensor& list);
+
 // A scalar of type list, in host memory whatever its elements are in.
 Tensor list_tensor(List list);
 // REQUIRES: a tensor of type list.

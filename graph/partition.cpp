@@ -77,10 +77,9 @@ class Cutter {
         in = out_.port(in);
         continue;
       }
-      if (dtype == DType::list && home_of(in.node) != home && home_of(in.node) != kNoNode)
-        TROUPE_TRY(check_crossing(node, home_of(in.node), home));
       const MemorySpace want = input_space(op, node, i, dtype, space_of(home));
-      in = in_space(local(in, home), home, want, want == MemorySpace::device);
+      in = local(in, home);
+      if (dtype != DType::list) in = in_space(in, home, want, want == MemorySpace::device);
     }
     std::vector<NodeId> control;
     for (NodeId c : node.control) {
@@ -112,16 +111,6 @@ class Cutter {
     return std::find_if(parts.begin(), parts.end(),
                         [&](const LoopPart& p) { return home_of(p.begin) == home; })
         ->begin;
-  }
-
-  // A list goes from device to device of one process as it is, where its elements can be read.
-  Status check_crossing(const NodeDef& node, std::uint32_t from, std::uint32_t to) const {
-    const DeviceName &a = result_.devices[from].name, &b = result_.devices[to].name;
-    const bool on_host = space_of(from) == MemorySpace::host && space_of(to) == MemorySpace::host;
-    if (on_host && a.job == b.job && a.task == b.task) return ok_status();
-    return in_node(unimplemented("it takes a list from " + a.text() + " to " + b.text() +
-                                 "; lists do not leave their process, or the host's memory"),
-                   node);
   }
 
   // The tensor of an old port as partition `home` sees it first: where it is made, a feed, or
@@ -187,12 +176,14 @@ class Cutter {
     return node;
   }
 
-  // The tensor of new port `at` in `space` of its partition.
+  // The tensor of new port `at` in `space` of its partition. A list is in host memory, but what
+  // leaves the device has its elements there, too.
   Port in_space(Port at, std::uint32_t home, MemorySpace space, bool to_device) {
     const NodeDef& producer = out_.graph().nodes[at.node];
     if (space_of(home) == MemorySpace::host) return at;
     const OpInfo& op = op_of(producer, ops_);
-    if (output_space(op, producer, at.index, space_of(home)) == space) return at;
+    const bool list = producer.out_types[at.index] == DType::list;
+    if (!list && output_space(op, producer, at.index, space_of(home)) == space) return at;
     auto [copy, added] = copies_.try_emplace({at, home, space}, kNoNode);
     if (added) {
       NodeDef node;

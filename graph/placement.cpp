@@ -101,15 +101,44 @@ class Placer {
       if (is_handle(role(id)))
         join(id, by_resource.try_emplace(resource_key(node, ops_), id).first->second);
       for (std::size_t i = 0; i < handle_inputs(graph_, node); ++i) join(id, node.inputs[i].node);
-      for (Port in : node.inputs)
-        if (const NodeId from = takes_along(node, in); from != kNoNode) join(id, from);
       for (const std::string& other : node.colocate) {
         // A name that was pruned, or is fed, still holds its group together.
         if (auto at = by_name.find(other); at != by_name.end()) join(id, at->second);
         join(id, by_group.try_emplace(other, id).first->second);
       }
     }
+    join_lists();
     make_groups();
+  }
+
+  // Whoever takes a list goes where it is made, as long as nothing that goes with them names
+  // another device: then the list goes there.
+  void join_lists() {
+    std::vector<std::pair<NodeId, NodeId>> edges;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      for (Port in : graph_.nodes[id].inputs)
+        if (const NodeId from = takes_along(graph_.nodes[id], in); from != kNoNode)
+          edges.emplace_back(id, from);
+    if (edges.empty()) return;
+    std::unordered_map<NodeId, DeviceName> wanted;  // by root
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (is_feed(id)) continue;
+      auto constraint = constraint_of(id);
+      if (!constraint.ok() || constraint->empty()) continue;  // constrain() tells what is wrong
+      DeviceName& all = wanted[find(id)];
+      if (auto both = DeviceName::merge(all, *constraint); both.ok()) all = *both;
+    }
+    for (auto [id, from] : edges) {
+      const NodeId a = find(id), b = find(from);
+      if (a == b) continue;
+      auto both = DeviceName::merge(wanted[a], wanted[b]);
+      const bool there =
+          both.ok() && std::any_of(devices_.begin(), devices_.end(),
+                                   [&](const auto& d) { return both->matches(d.name); });
+      if (!there) continue;
+      join(a, b);
+      wanted[find(a)] = std::move(both).value();
+    }
   }
 
   // Lists stay where they are made, unless both ends say otherwise. Loops, which may be over

@@ -1,5 +1,6 @@
 // How a step runs its nodes: the hot loop, and the roles it handles itself but for loops.
 #include "actors/burst/detail/step.hpp"
+#include "core/list.hpp"
 
 namespace troupe {
 
@@ -135,6 +136,8 @@ void StepState::State::run_send(std::uint32_t i, bool dead) {
     static const Tensor nothing = Tensor::of<std::uint8_t>(Shape{0}, {});
     tensor = nothing;
   }
+  if (tensor.dtype() == DType::list)
+    if (Status status = check_sent_depth(tensor); !status.ok()) return fail(i, status);
   outbox->send(program->plan().info[i].channel, tag_of(i), std::move(tensor), dead);
   finish(i, false);
 }

@@ -110,7 +110,10 @@ void StepState::State::receive(std::uint32_t recv, TensorArrival& arrival) {
   if (arrival.dead) {
     external[recv] |= kIsDead;
   } else if (nodes[recv].outputs > 0) {
-    Status placed = place(recv, nodes[recv].first_slot, std::move(arrival.tensor));
+    Expected<Tensor> tensor = std::move(arrival.tensor);
+    if (tensor->dtype() == DType::list) tensor = adopt_elements(std::move(tensor).value());
+    if (!tensor.ok()) return fail(recv, tensor.status());
+    Status placed = place(recv, nodes[recv].first_slot, std::move(tensor).value());
     if (!placed.ok()) return fail(recv, placed);
   }
   arrived(recv);

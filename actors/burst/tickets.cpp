@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/burst/detail/step.hpp"
+#include "core/list.hpp"
 
 namespace troupe {
 
@@ -152,6 +153,7 @@ void StepState::State::issue_copy(std::uint32_t i) {
   const std::uint32_t from = program->input_slots()[node.first_input];
   Slot& to = slots[node.first_slot];
   const MemorySpace space = program->plan().slots[node.first_slot].space;
+  if (program->asynchronous() && slots[from].tensor.dtype() == DType::list) return issue_list(i);
   if (!program->asynchronous() || slots[from].tensor.space() == space) {
     to = take(from);
     return finish(i, false);
@@ -167,6 +169,47 @@ void StepState::State::issue_copy(std::uint32_t i) {
   to.tensor = std::move(made).value();
   to.ticket = copy(i, source, to.tensor);
   finish(i, false);
+}
+
+// A list that leaves the device: its elements are copied to host memory, where they are not there.
+// What the list has of there must have arrived, since its ticket is of whatever came last.
+void StepState::State::issue_list(std::uint32_t i) {
+  if (park_unless_done(i, 0, false)) return;
+  const LoadedPlan::Node& node = nodes[i];
+  const std::uint32_t from = program->input_slots()[node.first_input];
+  Ticket last;
+  auto made = list_on_host(i, slots[from].tensor, last);
+  if (!made.ok()) {
+    if (!park_for_memory(i, made.status())) fail(i, made.status());
+    return;
+  }
+  Slot& to = slots[node.first_slot];
+  to.tensor = std::move(made).value();
+  to.ticket = last;
+  finish(i, false);
+}
+
+Expected<Tensor> StepState::State::list_on_host(std::uint32_t node, const Tensor& list,
+                                                Ticket& last) {
+  List there;
+  Status status;
+  list_in(list).for_each([&](const Tensor& element) {
+    if (!status.ok()) return;
+    Expected<Tensor> copied = element;
+    if (element.dtype() == DType::list) {
+      copied = list_on_host(node, element, last);
+    } else if (element.buffer() && element.space() == MemorySpace::device) {
+      auto slot = copy_on_host(node, element);
+      copied = slot.ok() ? Expected<Tensor>(slot->tensor) : Expected<Tensor>(slot.status());
+      if (slot.ok() && !slot->ticket.complete()) last = slot->ticket;
+    }
+    if (copied.ok())
+      there.push(std::move(copied).value());
+    else
+      status = copied.status();
+  });
+  if (!status.ok()) return status;
+  return list_tensor(std::move(there));
 }
 
 Allocator& StepState::State::memory_in(MemorySpace space) {
@@ -188,6 +231,24 @@ Ticket StepState::State::copy(std::uint32_t node, const Tensor& from, const Tens
   }
   issued_at(node, ticket, ticket.sequence - 1, elsewhere ? before : Ticket{});
   return ticket;
+}
+
+// The elements of a list that another process sent, which nobody else has, count as the step's.
+Expected<Tensor> StepState::State::adopt_elements(Tensor tensor) {
+  if (!memory || !tensor.unique()) return tensor;
+  List& list = list_in(tensor);
+  for (std::int64_t i = 0; i < list.size(); ++i) {
+    Tensor element = list.get(i);
+    if (!element.buffer()) continue;
+    list.set(i, Tensor());  // which lets go of it
+    if (element.dtype() == DType::list) {
+      TROUPE_TRY(element, adopt_elements(std::move(element)));
+    } else {
+      TROUPE_TRY(element, (host_memory ? host_memory : memory)->adopt(std::move(element)));
+    }
+    list.set(i, std::move(element));
+  }
+  return tensor;
 }
 
 // Puts a tensor from outside into a slot, in the memory space that its readers expect.

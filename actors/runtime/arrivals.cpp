@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "serialization/lists.hpp"
 #include "serialization/strings.hpp"
 
 namespace troupe {
@@ -36,6 +37,14 @@ Status check_size(const TensorTag& tag, std::uint64_t bytes) {
     return ok_status();
   }
   if (tag.dtype == DType::string) return check_strings_size(tag.shape, bytes);
+  if (tag.dtype == DType::list) {
+    if (tag.kind != TensorTag::Kind::channel)
+      return invalid_argument("lists are neither fed nor fetched");
+    if (tag.shape.rank() != 0 || (bytes != 0 && bytes < kListEntry))
+      return invalid_argument(
+          fmt::format("a list{} cannot have {} bytes", tag.shape.text(), bytes));
+    return ok_status();
+  }
   TROUPE_TRY(std::int64_t size, byte_size(tag.shape, dtype_size(tag.dtype)));
   if (bytes != std::uint64_t(size))
     return invalid_argument(fmt::format("a tensor {}{} has {} bytes, not {}", dtype_name(tag.dtype),
@@ -119,8 +128,9 @@ Status Arrivals::admit_channel(ProcessId from, const TensorTag& tag) {
   if (channel == step->second.end() || channel->second.from != from ||
       channel->second.partition != tag.partition)
     return invalid_argument(fmt::format("no channel {} comes from process {}", tag.index, from));
-  if (!tag.dead &&
-      (tag.dtype != channel->second.dtype || !channel->second.shape.accepts(tag.shape)))
+  // Of a list the shape that the channel knows is that of its elements.
+  const bool fits = tag.dtype == DType::list || channel->second.shape.accepts(tag.shape);
+  if (!tag.dead && (tag.dtype != channel->second.dtype || !fits))
     return invalid_argument(fmt::format(
         "channel {} carries {}{}, not {}{}", tag.index, dtype_name(channel->second.dtype),
         channel->second.shape.text(), dtype_name(tag.dtype), tag.shape.text()));

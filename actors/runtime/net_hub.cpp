@@ -9,21 +9,39 @@
 #include "actors/inline_send.hpp"
 #include "actors/spawn.hpp"
 #include "core/log.hpp"
+#include "serialization/lists.hpp"
 #include "serialization/strings.hpp"
 #include "serialization/wire.hpp"
 
 namespace troupe {
 namespace {
 
-// Bytes of a tensor on a data connection.
+// Bytes of a tensor on a data connection. No list is fed or fetched.
 std::uint64_t payload_bytes(const Tensor& tensor) {
   return tensor.dtype() == DType::string ? encoded_strings_size(tensor) : tensor.bytes();
+}
+
+// What goes on a data connection.
+struct Payload {
+  Buffer bytes;
+  std::size_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+Expected<Payload> to_payload(const Tensor& tensor) {
+  if (tensor.dtype() != DType::string && tensor.dtype() != DType::list)
+    return Payload{tensor.buffer(), tensor.offset(), tensor.bytes()};
+  TROUPE_TRY(Buffer bytes,
+             tensor.dtype() == DType::list ? encode_list(tensor) : encode_strings(tensor));
+  const std::uint64_t size = bytes.size();
+  return Payload{std::move(bytes), 0, size};
 }
 
 // The tensor that a payload is. invalid_argument when its bytes mean none.
 Expected<Tensor> from_payload(const TensorTag& tag, Buffer bytes, std::uint64_t size) {
   std::span payload(static_cast<const std::byte*>(bytes.data()), size);
   if (tag.dtype == DType::string) return decode_strings(tag.shape, payload);
+  if (tag.dtype == DType::list) return decode_list(payload);
   if (tag.dtype == DType::bool_ &&
       std::any_of(payload.begin(), payload.end(), [](std::byte b) { return b > std::byte{1}; }))
     return invalid_argument("a bool of a tensor is neither 0 nor 1");
@@ -316,21 +334,17 @@ void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
   if (peer == 0) return;
   std::array<std::byte, kMaxTensorTag> bytes;
   std::size_t size = encode_tag(tag, bytes);
-  Buffer payload = tensor.buffer();
-  std::size_t offset = tensor.offset();
-  if (!tag.dead && tensor.dtype() == DType::string) {
-    auto encoded = encode_strings(tensor);
+  Payload payload{tensor.buffer(), tensor.offset(), 0};
+  if (!tag.dead) {
+    auto made = to_payload(tensor);
     // The receiver waits for this tensor: its attempt must not hang.
-    if (!encoded.ok())
-      return transport_->close(peer, encoded.status().in("while strings were sent"));
-    payload = std::move(encoded).value();
-    offset = 0;
+    if (!made.ok()) return transport_->close(peer, made.status().in("while a tensor was sent"));
+    payload = std::move(made).value();
   }
-  std::uint64_t payload_size = tag.dead ? 0 : payload_bytes(tensor);
   if (span)
-    span.label = tensor_label(Span::Kind::send, to, tag.kind, {bytes.data(), size}, payload_size);
-  Status status = transport_->send_tensor(peer, TensorHeader({bytes.data(), size}, payload_size),
-                                          std::move(payload), offset);
+    span.label = tensor_label(Span::Kind::send, to, tag.kind, {bytes.data(), size}, payload.size);
+  Status status = transport_->send_tensor(peer, TensorHeader({bytes.data(), size}, payload.size),
+                                          std::move(payload.bytes), payload.offset);
   if (!status.ok()) TROUPE_LOG(debug, "hub", status.text());
 }
 

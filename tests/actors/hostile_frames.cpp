@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "actors/net/crc32c.hpp"
+#include "core/list.hpp"
+#include "serialization/lists.hpp"
 #include "serialization/parts.hpp"
 #include "serialization/wire.hpp"
 
@@ -384,6 +386,19 @@ std::string HostileFrames::refused() {
   }
 }
 
+// The bytes of a list, which are sometimes none.
+std::string HostileFrames::list() {
+  List elements;
+  for (std::uint64_t n = random_.below(5); n > 0; --n)
+    elements.push(one_in(6)   ? Tensor(DType::f32, Shape{1 + std::int64_t(random_.below(99))}, {})
+                  : one_in(6) ? list_tensor({})
+                              : values_.tensor());
+  const Buffer bytes = value_or_throw(encode_list(list_tensor(std::move(elements))));
+  std::string text(static_cast<const char*>(bytes.data()), bytes.size());
+  if (one_in(3)) change(text);
+  return text;
+}
+
 std::string HostileFrames::tensor(std::uint64_t transfer, bool of_member) {
   TensorTag tag;
   const auto& step = program_.steps[1 + random_.below(program_.steps.size() - 1)];
@@ -398,6 +413,7 @@ std::string HostileFrames::tensor(std::uint64_t transfer, bool of_member) {
     tag.partition = channel.to;
     tag.dtype = channel.dtype;
     if (channel.shape.fully_known()) tag.shape = channel.shape.shape();
+    if (tag.dtype == DType::list && !one_in(10)) tag.shape = Shape{};
   }
   if (one_in(10)) tag.dead = true;
   if (one_in(20)) tag = values_.tag();
@@ -413,7 +429,9 @@ std::string HostileFrames::tensor(std::uint64_t transfer, bool of_member) {
   auto bytes = byte_size(tag.shape, dtype_size(tag.dtype));
   std::size_t size = tag.dead || !bytes.ok() ? 0 : std::size_t(*bytes) & 0xfff;
   if (one_in(20)) size = random_.below(200);
-  std::string frame = tensor_frame(one_in(40) ? odd() : transfer, text, std::string(size, '\x3f'));
+  std::string payload(size, '\x3f');
+  if (tag.dtype == DType::list && !tag.dead && !one_in(10)) payload = list();
+  std::string frame = tensor_frame(one_in(40) ? odd() : transfer, text, payload);
   if (!one_in(15)) return frame;
   change(frame);
   if (one_in(2) && frame.size() > kDataHeader) {  // so that what is behind is reached

@@ -43,6 +43,7 @@ class HostileFrames {
   GraphDef graph();
   void spoil(NodeDef& node);
   LoadStep load_step();
+  std::string list();
   void change(std::string& bytes);
 
   const JobProgram& program_;

@@ -56,18 +56,20 @@ JobProgram::JobProgram() {
   Variable offset = variable_on(g, kTask1, "offset", Tensor::of<float>({4}, {1, 1, 1, 1}));
   Output queue = queue_on(g, kTask0), taken = take_from(queue);
   Op put = enqueue(queue, {constant(g, 3.0f)});
-  Output x;
+  Output x, rows;
   {
     auto there = g.with_device(kTask1);
     x = placeholder<float>(g, {-1, 4}, "x") * 2.0f;
+    rows = list_push(list_unstack(x), offset.value());
   }
   Output noise = random_standard_normal(g, {8, 4});
   Output error = noise * slope.value() + offset.value();
   Output loss = mean(error * error);
   Op train = optim::Sgd{.lr = 0.1}.minimize(loss);
-  Output product, direct;
+  Output product, direct, stacked;
   {
     auto here = g.with_device(kTask0);
+    stacked = list_stack(rows, DType::f32);
     product = x * slope.value();
     direct = mean(placeholder<float>(g, {-1}, "y") * 3.0f);
   }
@@ -80,6 +82,7 @@ JobProgram::JobProgram() {
   add_step({port_text(direct, g)}, {}, {"y"}, 1);
   add_step({}, {put.name()}, {}, 1);
   add_step({port_text(taken, g)}, {}, {}, 1);
+  add_step({port_text(stacked, g)}, {}, {"x"}, 1);
 }
 
 void JobProgram::add_step(const std::vector<std::string>& fetches,

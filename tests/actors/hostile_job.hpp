@@ -19,8 +19,8 @@ namespace troupe::testing {
 inline constexpr const char* kSecret = "a secret of some length";
 inline constexpr ProcessId kVictim = 1, kMember = 2;
 
-// A graph with variables on both workers, a queue, a feed and random numbers, and what a master
-// sends for it.
+// A graph with variables on both workers, a queue, a feed, random numbers and a list that goes from
+// one to the other, and what a master sends for it.
 struct JobProgram {
   JobProgram();
   struct Step {

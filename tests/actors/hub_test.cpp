@@ -7,6 +7,8 @@
 #include "actors/inline_send.hpp"
 #include "actors/net/memory_transport.hpp"
 #include "actors/runtime/net_hub.hpp"
+#include "core/list.hpp"
+#include "serialization/lists.hpp"
 #include "serialization/strings.hpp"
 #include "serialization/wire.hpp"
 #include "tests/actors/actor_system.hpp"
@@ -244,6 +246,43 @@ TEST_CASE("hostile strings close the member that sent them") {
   dead.dead = true;
   CHECK(closed(dead, good) == Code::invalid_argument);
   CHECK(closed(dead, {}) == Code::ok);
+}
+
+TEST_CASE("hostile lists close the member that sent them") {
+  List elements;
+  elements.push(Tensor::scalar(1.5f));
+  elements.push(Tensor::of<std::string>({2}, {"a", "bc"}));
+  const Buffer buffer = value_or_throw(encode_list(list_tensor(elements)));
+  const auto* data = static_cast<const std::byte*>(buffer.data());
+  const std::vector<std::byte> good(data, data + buffer.size());
+  TensorTag tag = strings_tag({});
+  tag.dtype = DType::list;
+  // A channel of lists knows the shape of their elements, which are checked where they are used.
+  auto closed = [&](const TensorTag& tag, const std::vector<std::byte>& payload, ProcessId self = 1,
+                    ProcessId other = 2) {
+    Pair pair(other, self);
+    pair.hub.expect(5, {{3, 2, 0, DType::list, PartialShape{4, 4}, false}});
+    pair.say(tag, payload);
+    return pair.stranger.closed.code();
+  };
+  CHECK(closed(tag, good) == Code::ok);
+  CHECK(closed(tag, {}) == Code::ok);  // an empty one
+  std::vector<std::byte> bytes = good;
+  bytes[8] = std::byte{0xff};  // how long the first element is
+  CHECK(closed(tag, bytes) == Code::invalid_argument);
+  CHECK(closed(tag, {good.begin(), good.end() - 1}) == Code::invalid_argument);
+  CHECK(closed(tag, {good.begin(), good.begin() + 40}) == Code::invalid_argument);
+  TensorTag other = tag;
+  other.shape = {2};
+  CHECK(closed(other, good) == Code::invalid_argument);
+  other = tag;
+  other.dtype = DType::string;
+  CHECK(closed(other, good) == Code::invalid_argument);
+  other = tag;
+  other.kind = TensorTag::Kind::feed;
+  CHECK(closed(other, good, 1, 0) == Code::invalid_argument);
+  other.kind = TensorTag::Kind::fetch;
+  CHECK(closed(other, good, 0, 2) == Code::invalid_argument);
 }
 
 TEST_CASE("a hub tells of the end of peers that it told of, and of no others") {

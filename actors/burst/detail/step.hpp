@@ -149,6 +149,9 @@ struct StepState::State {
   Ticket ticket_of_outputs(const LoadedPlan::Node& node, Ticket before);
   bool park_unless_done(std::uint32_t node, std::uint16_t first_input, bool host_only);
   void issue_copy(std::uint32_t node);
+  void issue_list(std::uint32_t node);
+  Expected<Tensor> list_on_host(std::uint32_t node, const Tensor& list, Ticket& last);
+  Expected<Tensor> adopt_elements(Tensor tensor);
   Allocator& memory_in(MemorySpace space);
   Ticket copy(std::uint32_t node, const Tensor& from, const Tensor& to);
   Status place(std::uint32_t node, std::uint32_t slot, Tensor tensor);
