@@ -1,5 +1,6 @@
 #include "tests/actors/control_graph.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -33,6 +34,16 @@ TensorArray array(const Output& list) {
 }
 Output position(const Output& i, const Output& n) { return mod(i, cast<std::int32_t>(n)); }
 Output squash(const Output& x) { return x / (1.0 + x * x); }
+// Of the numbers of four: those from an integer on, round and round.
+Output turned(const Output& x, const Output& i, const Output& four) {
+  GraphBuilder& g = x.graph();
+  Output begin = reshape(cast<std::int64_t>(mod(i, constant(g, 4))), {1});
+  return slice(concat({x, x}), begin, four);
+}
+// The last of xs, and three of x.
+Output slid_in(const Output& x, const Output& xs, const Output& four) {
+  return slice(concat({xs, x}), reshape(size(xs) - 1, {1}), four);
+}
 // x, once it is said what was drawn.
 Output drawn(const Output& x, const std::string& message) {
   GraphBuilder& g = x.graph();
@@ -47,6 +58,13 @@ constexpr const char* kPreamble = R"(auto array = [](Output list) {
 };
 auto position = [](Output i, Output n) { return mod(i, cast<std::int32_t>(n)); };
 auto squash = [](Output x) { return x / (1.0 + x * x); };
+auto turned = [&](Output x, Output i, Output four) {
+  Output begin = reshape(cast<std::int64_t>(mod(i, constant(g, 4))), {1});
+  return slice(concat({x, x}), begin, four);
+};
+auto slid_in = [](Output x, Output xs, Output four) {
+  return slice(concat({xs, x}), reshape(size(xs) - 1, {1}), four);
+};
 auto drawn = [&](Output x, const char* message) {
   const std::int64_t most = std::int64_t{1} << 53;
   Output u = random_uniform(g, PartialShape::scalar(), {.dtype = DType::f64});
@@ -68,13 +86,15 @@ ValueType value_type(Type type) {
       return {DType::i32, PartialShape::scalar()};
     case Type::vector:
       return {DType::f64, {-1}};
+    case Type::four:
+      return {DType::f64, {4}};
     default:
       return {DType::list, PartialShape::unknown()};
   }
 }
 const char* value_type_text(Type type) {
   constexpr const char* kText[] = {"f64_scalar", "{DType::i32, PartialShape::scalar()}",
-                                   "{DType::f64, {-1}}", "list"};
+                                   "{DType::f64, {-1}}", "{DType::f64, {4}}", "list"};
   return kText[std::size_t(type)];
 }
 
@@ -199,6 +219,19 @@ class Builder {
               [&](const auto& o) {
                 return TensorArray(g_, DType::f64, {.element = PartialShape::scalar()}).push(o[0]);
               }));
+    four_ =
+        value(home(), "reshape(cast<std::int64_t>(%0) * std::int64_t{0} + std::int64_t{4}, {1})",
+              {inputs_.pick(Type::integer, 1)}, [](const auto& o) {
+                return reshape(cast<std::int64_t>(o[0]) * std::int64_t{0} + std::int64_t{4}, {1});
+              });
+    inputs_.add(Type::four, value(home(),
+                                  "gather(concat({reshape(%0, {1}), reshape(%1, {1})}), "
+                                  "constant(g, Tensor::of<std::int32_t>({4}, {0, 1, 1, 0})))",
+                                  {x0, inputs_.pick(Type::number, 0)}, [&](const auto& o) {
+                                    return gather(
+                                        concat({reshape(o[0], {1}), reshape(o[1], {1})}),
+                                        constant(g_, Tensor::of<std::int32_t>({4}, {0, 1, 1, 0})));
+                                  }));
   }
 
   void declare_queues() {
@@ -381,6 +414,9 @@ class Builder {
       case Kind::element:
         return make("gather(%0, position(%1, size(%0)))",
                     [](const auto& o) { return gather(o[0], position(o[1], size(o[0]))); });
+      case Kind::one_of_four:
+        return make("gather(%0, position(%1, size(%0)))",
+                    [](const auto& o) { return gather(o[0], position(o[1], size(o[0]))); });
       case Kind::get:
         return make("array(%0).read(position(%1, array(%0).size()))", [](const auto& o) {
           return array(o[0]).read(position(o[1], array(o[0]).size()));
@@ -431,6 +467,25 @@ class Builder {
         });
       case Kind::stacked:
         return make("array(%0).stack()", [](const auto& o) { return array(o[0]).stack(); });
+      case Kind::widened:
+        return make("identity(%0)", [](const auto& o) { return identity(o[0]); });
+      case Kind::sums:
+        return make("%0 + %1", [](const auto& o) { return o[0] + o[1]; });
+      case Kind::multiples:
+        return make("%0 * %1", [](const auto& o) { return o[0] * o[1]; });
+      // What they are of a run alone knows.
+      case Kind::reshaped:
+        return make("reshape(%0, " + four_.name + ")",
+                    [&](const auto& o) { return reshape(o[0], four_.output); });
+      case Kind::turned:
+        return make("turned(%0, %1, " + four_.name + ")",
+                    [&](const auto& o) { return turned(o[0], o[1], four_.output); });
+      case Kind::slid_in:
+        return make("slid_in(%0, %1, " + four_.name + ")",
+                    [&](const auto& o) { return slid_in(o[0], o[1], four_.output); });
+      case Kind::filled:
+        return make("fill(" + four_.name + ", %0)",
+                    [&](const auto& o) { return fill(four_.output, o[0]); });
       case Kind::begin:
         return make(
             "TensorArray(g, DType::f64, {.element = PartialShape::scalar()}).push(%0)",
@@ -597,9 +652,13 @@ class Builder {
       all.names.push_back(value.name);
       all.options.shapes.push_back(value_type(s.types[v]).shape);
       all.shapes.push_back(s.types[v] == Type::vector ? "{-1}"
+                           : s.types[v] == Type::four ? "{4}"
                            : s.types[v] == Type::list ? "PartialShape::unknown()"
                                                       : "PartialShape::scalar()");
     }
+    // Those of the first values do, unless a vector grows.
+    const bool grows = std::count(s.types.begin(), s.types.end(), Type::vector) > 0;
+    if (!grows && s.value % 2 == 0) all.options.shapes.clear(), all.shapes.clear();
     return all;
   }
 
@@ -642,14 +701,15 @@ class Builder {
         return values;
       });
     };
-    first.options.shapes.insert(first.options.shapes.begin(), PartialShape::scalar());
+    const bool shapes = !first.options.shapes.empty();
+    if (shapes) first.options.shapes.insert(first.options.shapes.begin(), PartialShape::scalar());
     const std::vector<Output> last = on(device, [&] {
       auto later = g_.with_control(before(s, around));
       first.outputs.insert(first.outputs.begin(), constant(g_, std::int32_t{0}));
       return while_loop(first.outputs, more, next, first.options);
     });
     first.names.insert(first.names.begin(), "constant(g, 0)");
-    first.shapes.insert(first.shapes.begin(), "PartialShape::scalar()");
+    if (shapes) first.shapes.insert(first.shapes.begin(), "PartialShape::scalar()");
     const std::string arguments = "const Values& " + variables;
     line("Values " + name + " = " +
          placed(device, "while_loop(" + values_text(first.names) + ", [&](" + arguments +
@@ -800,6 +860,7 @@ class Builder {
   Built made_;
   Output puts_, takes_;
   Values inputs_;
+  Value four_;  // {4}, which is not known before a run
   std::vector<troupe::Function> defined_;
 };
 

@@ -105,6 +105,7 @@ class Interpreter {
     for (std::int32_t n : inputs.n) inputs_.add(Type::integer, of(n));
     inputs_.add(Type::vector, {xs, 0});
     inputs_.add(Type::list, of(x[0]));
+    inputs_.add(Type::four, {{x[0], x[1], x[1], x[0]}, 0});
 
     const std::vector<Value> results =
         returned(program_.main, kMainResults, inputs_, program_.functions.size());
@@ -203,6 +204,7 @@ class Interpreter {
       case Kind::to_number:
         return of(Number{double(integer(0)), -1});
       case Kind::element:
+      case Kind::one_of_four:
       case Kind::get: {
         const auto& all = value(0).numbers;
         Number found = all[std::size_t(modulo(integer(1), std::int32_t(all.size())))];
@@ -240,6 +242,7 @@ class Interpreter {
   // Vectors and lists.
   Value several(const Statement& s, Values& scope) {
     const std::vector<Type>& takes = signature(s.kind).takes;
+    if (signature(s.kind).gives == Type::four) return four(s, scope);
     Value made = scope.pick(takes[0], s.pick(0));
     std::vector<Number>& all = made.numbers;
     const Number last = takes.back() == Type::number
@@ -272,6 +275,39 @@ class Interpreter {
     }
     if (fault_ == Fault::lists_are_shared && (s.kind == Kind::push || s.kind == Kind::set))
       const_cast<Value&>(scope.pick(Type::list, s.pick(0))) = made;
+    return made;
+  }
+
+  Value four(const Statement& s, Values& scope) {
+    const std::vector<Type>& takes = signature(s.kind).takes;
+    const std::vector<Number> first = scope.pick(takes[0], s.pick(0)).numbers;
+    const Value other = takes.size() > 1 ? scope.pick(takes[1], s.pick(1)) : Value{};
+    ran_.seen.fours_in_loops += loops_ > 0;
+    ran_.seen.fours_in_calls += calls_ > 0;
+    Value made;
+    for (std::size_t k = 0; k < 4; ++k) {
+      switch (s.kind) {
+        case Kind::sums:
+          made.numbers.push_back(tape_.add(first[k], other.numbers[k]));
+          break;
+        case Kind::multiples:
+          made.numbers.push_back(tape_.multiply(first[k], other.numbers[0]));
+          break;
+        case Kind::turned: {
+          const int by = modulo(other.integer, 4) + (fault_ == Fault::four_turn_too_far);
+          made.numbers.push_back(first[(k + std::size_t(by)) % 4]);
+          break;
+        }
+        case Kind::slid_in:
+          made.numbers.push_back(k == 0 ? other.numbers.back() : first[k - 1]);
+          break;
+        case Kind::filled:
+          made.numbers.push_back(first[0]);
+          break;
+        default:  // reshaped
+          made.numbers.push_back(first[k]);
+      }
+    }
     return made;
   }
 

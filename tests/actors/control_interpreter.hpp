@@ -42,6 +42,7 @@ enum class Fault {
   puts_overtake,
   takes_the_newest,
   calls_go_one_deeper,
+  four_turn_too_far,
 };
 inline constexpr Fault kFaults[] = {
     Fault::one_iteration_more,
@@ -58,6 +59,7 @@ inline constexpr Fault kFaults[] = {
     Fault::puts_overtake,
     Fault::takes_the_newest,
     Fault::calls_go_one_deeper,
+    Fault::four_turn_too_far,
 };
 
 // Where a statement stands.
@@ -91,7 +93,9 @@ struct Seen {
   int draws_in_loops = 0;
   int queues_in_loops = 0;
   int takes = 0;
-  int deepest_call = 0;  // of a function by itself
+  int deepest_call = 0;    // of a function by itself
+  int fours_in_loops = 0;  // shapes that only a run knows
+  int fours_in_calls = 0;
   std::map<const Statement*, LoopSeen> loops;
   std::map<const Statement*, Standing> differentiated;  // y depends on their arithmetic
 };

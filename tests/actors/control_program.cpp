@@ -9,7 +9,7 @@ namespace troupe::test::control {
 namespace {
 
 constexpr Type number = Type::number, integer = Type::integer, vector = Type::vector,
-               list = Type::list;
+               four = Type::four, list = Type::list;
 
 bool any_statement(const Block& block, const std::function<bool(const Statement&)>& holds) {
   return std::any_of(block.statements.begin(), block.statements.end(), [&](const Statement& s) {
@@ -80,7 +80,7 @@ class Drawing {
     }
     callable_ = functions;
     made_.main = block(Place{}, {}, 3 + random_.below(5));
-    made_.main.results = {0, 1, 2, 3, 4, 5, 0, 0, 1, 0};  // what was made last
+    made_.main.results = {0, 1, 2, 3, 4, 5, 0, 0, 1, 0, 0, 1};  // what was made last
     return std::move(made_);
   }
 
@@ -115,8 +115,8 @@ class Drawing {
   std::vector<Type> types(std::uint64_t least, std::uint64_t most, bool lists) {
     std::vector<Type> all(least + random_.below(most - least + 1));
     for (Type& type : all) {
-      const std::uint64_t k = random_.below(lists ? 9 : 7);
-      type = k < 4 ? number : k < 5 ? integer : k < 7 ? vector : list;
+      const std::uint64_t k = random_.below(lists ? 11 : 9);
+      type = k < 4 ? number : k < 5 ? integer : k < 7 ? vector : k < 9 ? four : list;
     }
     return all;
   }
@@ -280,6 +280,7 @@ const Signature& signature(Kind kind) {
       {"scale", {number}, number},
       {"to_number", {integer}, number},
       {"element", {vector, integer}, number},
+      {"one_of_four", {four, integer}, number},
       {"get", {list, integer}, number},
       {"read_weight", {}, number},
       {"read_state", {}, number},
@@ -296,6 +297,13 @@ const Signature& signature(Kind kind) {
       {"squared", {vector}, vector},
       {"appended", {vector, number}, vector},
       {"stacked", {list}, vector},
+      {"widened", {four}, vector},
+      {"sums", {four, four}, four},
+      {"multiples", {four, number}, four},
+      {"reshaped", {four}, four},
+      {"turned", {four, integer}, four},
+      {"slid_in", {four, vector}, four},
+      {"filled", {number}, four},
       {"begin", {number}, list},
       {"unstacked", {vector}, list},
       {"push", {list, number}, list},

@@ -12,7 +12,8 @@
 
 namespace troupe::test::control {
 
-enum class Type : std::uint8_t { number, integer, vector, list };  // f64, i32, f64[n], list of f64
+// f64, i32, f64[n], f64[4] of which a run alone may know that it is, list of f64.
+enum class Type : std::uint8_t { number, integer, vector, four, list };
 
 enum class Kind : std::uint8_t {
   // Of one number.
@@ -24,7 +25,8 @@ enum class Kind : std::uint8_t {
   scale,
   to_number,
   element,  // of a vector, at an integer modulo its length
-  get,      // of a list, likewise
+  one_of_four,
+  get,  // of a list, likewise
   read_weight,
   read_state,
   print,  // x, and says so
@@ -42,6 +44,14 @@ enum class Kind : std::uint8_t {
   squared,
   appended,
   stacked,
+  widened,  // four
+  // Of four numbers.
+  sums,
+  multiples,
+  reshaped,  // itself
+  turned,    // by an integer
+  slid_in,   // behind the last of a vector
+  filled,
   // Of one list.
   begin,
   unstacked,
@@ -106,12 +116,12 @@ struct Program {
 
 inline const std::vector<Type> kMainResults{Type::number, Type::number, Type::number,  Type::number,
                                             Type::number, Type::number, Type::integer, Type::vector,
-                                            Type::vector, Type::list};
+                                            Type::vector, Type::list,   Type::four,    Type::four};
 
 // The values in scope, by type.
 template <class Value>
 struct Scope {
-  std::array<std::vector<Value>, 4> values;
+  std::array<std::vector<Value>, 5> values;
 
   void add(Type type, Value value) { values[std::size_t(type)].push_back(std::move(value)); }
   const Value& pick(Type type, unsigned back) const {

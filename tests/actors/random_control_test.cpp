@@ -34,12 +34,12 @@ const Cell kTwoDevices{"two devices", 0, {"CPU", "CPU"}, {{"/cpu:0", "/cpu:1"}, 
 const Cell kThreeDevices{
     "three devices", 0, {"CPU", "CPU", "CPU"}, {{"/cpu:0", "/cpu:1", "/cpu:2"}, true}};
 const Cell kTwoWorkers{
-    "two workers", 2, {"CPU"}, {{"/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0"}}};
+    "two workers", 2, {"CPU"}, {{"/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0"}, true}};
 const Cell kThreeWorkers{
     "three workers",
     3,
     {"CPU"},
-    {{"/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0", "/job:worker/task:2/cpu:0"}}};
+    {{"/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0", "/job:worker/task:2/cpu:0"}, true}};
 
 class Runs {
  public:
@@ -373,7 +373,6 @@ struct Probes {
 
 struct Tried {
   std::uint64_t programs = 0;
-  std::uint64_t refused = 0;
   Probes probes;
   std::vector<Seen> seen;  // of each run
   int count(int Seen::*what) const {
@@ -387,12 +386,6 @@ struct Tried {
     return n;
   }
 };
-
-// Not wrong, but not done: its gradient needs a list in a process that does not have it.
-bool is_refused(const Cell& cell, const std::string& what) {
-  return cell.workers > 0 && (what.find("lists do not leave their process") != what.npos ||
-                              what.find("must share a device with") != what.npos);
-}
 
 void add(Probes& probes, const Cell& cell, const Program& program, const std::vector<Seen>& seen,
          bool lists_on_channels) {
@@ -443,10 +436,7 @@ void try_programs(const Cell& cell, std::uint64_t from, std::uint64_t programs, 
       runs = std::make_unique<Try>(cell, seed);
     }
     Difference found = runs->difference(program, drawn, Fault::none, slopes);
-    if (is_refused(cell, found.what)) {
-      ++tried.refused;
-      runs.reset();
-    } else if (!found.what.empty()) {
+    if (!found.what.empty()) {
       const Difference small = smallest(program, drawn, cell, seed, found, Fault::none);
       FAIL_CHECK("seed ", seed, ", ", cell.name, ": ", found.what,
                  "\nat its smallest: ", small.what, "\n", small.program);
@@ -509,7 +499,6 @@ std::uint64_t first_with(Fault fault, std::uint64_t seed) {
 // Of so many runs, those in which that happened: a generator that has gone blind proves nothing.
 void check_seen(const Tried& tried, std::uint64_t programs, std::uint64_t each) {
   REQUIRE(tried.programs >= programs);
-  CHECK(100 * tried.refused <= tried.programs);
   for (const auto& probe : Probes::kAll) {
     const std::string name(probe.first);
     const std::uint64_t found = tried.probes.*probe.second;
@@ -535,6 +524,8 @@ void check_seen(const Tried& tried, std::uint64_t programs, std::uint64_t each) 
   CHECK(percent(tried.count(&Seen::queues_in_loops)) >= 3);
   CHECK(percent(tried.count(&Seen::takes)) >= 3);
   CHECK(percent(tried.count(&Seen::deepest_call)) >= 3);
+  CHECK(percent(tried.count(&Seen::fours_in_loops)) >= 5);
+  CHECK(percent(tried.count(&Seen::fours_in_calls)) >= 5);
 }
 
 }  // namespace
@@ -542,7 +533,7 @@ void check_seen(const Tried& tried, std::uint64_t programs, std::uint64_t each) 
 TEST_CASE("random programs do what an obvious interpreter does") {
   constexpr std::uint64_t kEvery = 3;
   Tried tried;
-  try_programs(kOneDevice, 1'000, 150, tried, kEvery);
+  try_programs(kOneDevice, 11'000, 150, tried, 2);
   try_programs(kLate, 2'000, 24, tried, kEvery);
   try_programs(kTwoDevices, 5'000, 52, tried, kEvery);
   try_programs(kThreeDevices, 6'000, 50, tried, kEvery);
@@ -577,7 +568,7 @@ TEST_CASE("a mistake in what a random program should do is found wherever it mak
 }
 
 TEST_CASE("a random program that does something else is made small, and printed as C++") {
-  const std::uint64_t seed = first_with(Fault::one_iteration_more, 600'000);
+  const std::uint64_t seed = first_with(Fault::one_iteration_more, 610'000);
   CAPTURE(seed);
   Program program = draw_program(seed);
   const Case drawn = draw_case(seed);
