@@ -175,8 +175,9 @@ class Copier {
   }
 
  private:
-  // A list stays in its process: one that is the same for all replicas, such as the empty one in
-  // which a loop begins, each of them makes by itself. What is pushed onto it is made once.
+  // Lists are not sent where that can be helped: one that is the same for all replicas, such as the
+  // empty one in which a loop begins, each of them makes by itself. What is pushed onto it is made
+  // once.
   std::vector<bool> find_own_lists() const {
     const auto& nodes = step_.graph.nodes;
     std::vector<bool> own(nodes.size(), false);
