@@ -1,5 +1,6 @@
 #include "apps/compile_here.hpp"
 
+#include "graph/variable_homes.hpp"
 #include "ops/compile_host.hpp"
 
 namespace troupe {
@@ -19,6 +20,7 @@ Expected<CompiledGraph> compile_here(const Graph& graph, const CompileRequest& r
     if (type == nullptr) return not_found("'" + text + "': there is no such type of device");
     target.devices.push_back({name, type->space});
   }
+  if (request.replicas > 1) target.fixed = variable_homes(graph.def(), target);
   return compile(graph.def(), request, target, observer);
 }
 

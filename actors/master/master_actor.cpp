@@ -320,7 +320,8 @@ Expected<bool> begin_compile(MasterSelf self, ClientSession& session, const Comp
                            message.request,
                            make_target(self, load.devices),
                            load.processes,
-                           {}};
+                           {},
+                           s.options.replicas};
   for (const auto& [id, process] : s.processes)
     if (auto has = process.graphs.find(message.session); has != process.graphs.end())
       step.versions[id] = has->second;
@@ -413,6 +414,7 @@ Status add_step(MasterSelf self, ClientSession& session, const CompileStep& mess
   step.notes = std::move(draft.graph.notes);
   step.waiting.push_back(message.call);
   session.load.compiled = step.id;
+  session.load.fixed = std::move(draft.fixed);
   send_loads(self, session, step, draft);
   for (CompiledId old : s.steps->add(std::move(step))) unload(self, old);
   return ok_status();

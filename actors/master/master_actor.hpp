@@ -16,6 +16,7 @@ struct MasterOptions {
   Coordinator::Options coordinator;
   std::size_t compiled_steps = 64;  // kept a session; the least recently used one goes
   bool soft_placement = true;
+  std::int32_t replicas = 1;  // of the job: with several, variables are spread over the tasks
   std::vector<std::string> disabled_passes;
   std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
   bool own_threads = true;       // for what takes long; false in a simulation on one thread

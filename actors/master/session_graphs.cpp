@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "graph/node_hash.hpp"
 #include "graph/node_query.hpp"
+#include "graph/variable_homes.hpp"
 
 namespace troupe {
 namespace {
@@ -123,7 +125,10 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
   }
   const GraphDef& graph = found->second.import->graph();
   host_.complete(work.target);
-  draft.fixed = work.target.fixed = placed_;
+  work.target.fixed = placed_;
+  if (std::max(work.replicas, work.request.replicas) > 1)
+    work.target.fixed.merge(variable_homes(graph, work.target));
+  draft.fixed = work.target.fixed;
   auto compiled = troupe::compile(graph, work.request, work.target);
   if (!compiled.ok()) {
     draft.status = compiled.status();

@@ -39,7 +39,9 @@ class SessionGraphs {
     Target target;                                // devices and settings; compile() adds `fixed`
     std::vector<ProcessId> owners;                // parallel to the target's devices
     std::map<ProcessId, std::uint64_t> versions;  // nodes that each process has
+    std::int32_t replicas = 1;                    // of the job, however many the request is for
   };
+  // With several replicas every variable of the graph is fixed where variable_homes() says.
   CompiledStepDraft compile(Work work);
 
   void forget(std::uint64_t session) { graphs_.erase(session); }

@@ -291,6 +291,7 @@ Status ClusterRuntime::start() {
   MasterOptions options;
   options.ops = &ops::builtin();
   options.soft_placement = cluster_.soft_placement;
+  options.replicas = cluster_.replicas;
   options.disabled_passes = cluster_.disabled_passes;
   options.trace = trace_;
   master_ = spawn_master(*system_, std::move(options));

@@ -36,6 +36,7 @@ class LocalRuntime final : public Runtime {
     MasterOptions options;
     options.ops = &ops;
     options.soft_placement = cluster.soft_placement;
+    options.replicas = cluster.replicas;
     options.disabled_passes = cluster.disabled_passes;
     options.trace = trace_;
     master_ = spawn_master(*system_, std::move(options));

@@ -1,0 +1,22 @@
+// Devices for all variables of a graph, whatever a request uses of it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "graph/compile.hpp"
+
+namespace troupe {
+
+// A device for each variable that `target.fixed` does not name, by resource_key(). Depends on the
+// whole graph and on `target`, not on what is compiled first.
+//   - Variables are spread over the tasks by bytes, greedily in the order of their first handles.
+//     What is in `target.fixed` counts.
+//   - Variables that one node takes (an optimizer's parameter and slots) or that are colocated
+//     share a device, also when that node is in a function.
+//   - What the nodes of such a group ask for holds. A group whose nodes contradict each other, or
+//     that no device can have, is left out: placing a step says what is wrong.
+// Empty when there is one task. REQUIRES: `graph` is what import_graph returns.
+std::map<std::string, DeviceName> variable_homes(const GraphDef& graph, const Target& target);
+
+}  // namespace troupe
