@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/compile.hpp"
 #include "ops/fake_kernel.hpp"
 #include "ops/fake_list_kernel.hpp"
 
