@@ -1,9 +1,12 @@
 // Keeps what fetches and targets need, through data and control edges.
+#include "graph/control/averages.hpp"
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
 
-Status prune(StepGraph& step, const Target& target) {
+namespace {
+
+Status keep_needed(StepGraph& step, const Target& target) {
   const auto& nodes = step.graph.nodes;
   std::vector<bool> needed(nodes.size(), false);
   std::vector<NodeId> open;
@@ -37,6 +40,14 @@ Status prune(StepGraph& step, const Target& target) {
   for (NodeId id = 0; id < nodes.size(); ++id)
     if (needed[id]) out.keep(id);
   out.finish();
+  return ok_status();
+}
+
+}  // namespace
+
+Status prune(StepGraph& step, const Target& target) {
+  TROUPE_TRY(keep_needed(step, target));
+  leave_out_averages(step, *target.ops);
   return ok_status();
 }
 

@@ -126,6 +126,7 @@ Op apply_moving_average(Output var, Output rate, Output value,
     const ApplyMovingAverageOptions& options, Site site) {
   NodeSpec node{.op = "ApplyMovingAverage"};
   node.inputs = {var, rate, value};
+  node.attrs.emplace("training_only", options.training_only);
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -135,6 +136,7 @@ Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
     const ApplyMovingAverageWhenOptions& options, Site site) {
   NodeSpec node{.op = "ApplyMovingAverageWhen"};
   node.inputs = {var, rate, value, when};
+  node.attrs.emplace("training_only", options.training_only);
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -935,6 +937,12 @@ Output mod(const Operand& a, const Operand& b, Site site) {
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+Op move_averages(GraphBuilder& g, Site site) {
+  NodeSpec node{.op = "MoveAverages"};
+  node.site = std::move(site);
+  return g.add(std::move(node));
 }
 
 Output mul(const Operand& a, const Operand& b, Site site) {

@@ -114,14 +114,17 @@ Op apply_momentum_when(Output var, Output accum, Output lr, Output grad, Output 
     Output when, const ApplyMomentumWhenOptions& options = {}, Site site = Site::here());
 
 struct ApplyMovingAverageOptions {
+  bool training_only = false;
   std::int64_t replicas = 1;
 };
 // ApplyMovingAverage: var += rate * (value - var), with the mean of the replicas' values. A
-// training step does it for every average of what its loss is computed from.
+// training step does it for every average of what its loss is computed from. In a function one that
+// is training_only is left out of all other steps.
 Op apply_moving_average(Output var, Output rate, Output value,
     const ApplyMovingAverageOptions& options = {}, Site site = Site::here());
 
 struct ApplyMovingAverageWhenOptions {
+  bool training_only = false;
   std::int64_t replicas = 1;
 };
 // ApplyMovingAverageWhen: As ApplyMovingAverage, in a run in which `when` is true; nothing changes
@@ -763,6 +766,10 @@ Output minimum(const Operand& a, const Operand& b, Site site = Site::here());
 // Mod: y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an error. The
 // inputs broadcast.
 Output mod(const Operand& a, const Operand& b, Site site = Site::here());
+
+// MoveAverages: A part of training steps: writes that are training_only and come before it, or are
+// in functions that nodes before it run, are parts of the step, too.
+Op move_averages(GraphBuilder& g, Site site = Site::here());
 
 // Mul: y = a * b. Integers wrap around. The inputs broadcast.
 Output mul(const Operand& a, const Operand& b, Site site = Site::here());

@@ -1,5 +1,10 @@
 #include "ops/api/moving_average.hpp"
 
+#include <algorithm>
+#include <set>
+
+#include "graph/control/averages.hpp"
+#include "graph/control/ops.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 
@@ -18,6 +23,13 @@ std::vector<bool> computed_from(const GraphBuilder& g, Output y) {
   return reached;
 }
 
+bool runs_any(const NodeDef& node, const std::set<std::string>& functions, const OpRegistry& ops) {
+  if (functions.empty() || op_of(node, ops).def.role != Role::call) return false;
+  const std::vector<std::string> run = functions_of(node);
+  return std::any_of(run.begin(), run.end(),
+                     [&](const std::string& name) { return functions.contains(name); });
+}
+
 }  // namespace
 
 Op move_average(const Variable& average, double rate, Output value, Site site) {
@@ -25,18 +37,31 @@ Op move_average(const Variable& average, double rate, Output value, Site site) {
   auto there = average.handle().graph().with_resource(average.handle());
   return add_node({.op = "ApplyMovingAverage",
                    .inputs = {average.handle(), share, value},
+                   .attrs = {{std::string(kTrainingOnlyAttr), true}},
                    .site = std::move(site)});
 }
 
 std::vector<Op> moving_averages(Output y) {
   GraphBuilder& g = y.graph();
   const std::vector<bool> reached = computed_from(g, y);
-  std::vector<Op> updates;
+  const std::set<std::string> moving =
+      functions_with_averages(g.root().def().functions, g.registry());
+  std::vector<Op> updates, asked;
   for (NodeId id = 0; id < g.def().nodes.size(); ++id) {
     const NodeDef& node = g.node(id);
+    if (id < reached.size() && reached[id] && runs_any(node, moving, g.registry()))
+      asked.emplace_back(&g, id);
     if (node.op != "ApplyMovingAverage") continue;
     const NodeId value = node.inputs[2].node;
     if (value < reached.size() && reached[value]) updates.emplace_back(&g, id);
+  }
+  if (g.body()) asked.insert(asked.end(), updates.begin(), updates.end());
+  if (!asked.empty()) {
+    if (&g.innermost() != &g)
+      throw Error(invalid_argument("moving_averages: '" + y.name() +
+                                   "' is made outside of the body that is open here")
+                      .at(g.node(y.node()).site));
+    updates.push_back(g.add(NodeSpec{.op = std::string(kMoveAveragesOp), .control = asked}));
   }
   return updates;
 }

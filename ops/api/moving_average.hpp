@@ -12,7 +12,9 @@ namespace troupe {
 Op move_average(const Variable& average, double rate, Output value, Site site = Site::here());
 
 // The updates of all averages of something that `y` is computed from, or of y itself, in the order
-// of the graph. What optim::gradients makes a part of every training step.
+// of the graph; behind them, where y comes out of branches, loops or functions, a node that asks
+// for the updates in these: without it running them moves no average. What optim::gradients makes a
+// part of every training step.
 std::vector<Op> moving_averages(Output y);
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
 // ApplyMovingAverage: statistics of what training steps see.
+#include "graph/control/averages.hpp"
 #include "ops/kernels/update.hpp"
 
 using namespace troupe;
@@ -19,6 +20,8 @@ Status approach_any(KernelContext& c) {
   return c.input(0).dtype() == DType::f32 ? approach<float>(c) : approach<double>(c);
 }
 
+Status nothing(KernelContext&) { return ok_status(); }
+
 }  // namespace
 
 TROUPE_OPS(moving_average) {
@@ -26,8 +29,18 @@ TROUPE_OPS(moving_average) {
       r, {.name = "ApplyMovingAverage",
           .in = {"var: resource", "rate", "value"},
           .types = "f32 f64",
+          .attrs = {std::string(kTrainingOnlyAttr) + ": bool = false"},
           .reduce = {"value"},
           .combine = Combine::mean,
           .doc = "var += rate * (value - var), with the mean of the replicas' values. A training "
-                 "step does it for every average of what its loss is computed from."});
+                 "step does it for every average of what its loss is computed from. In a function "
+                 "one that is training_only is left out of all other steps."});
+  r.add({.name = std::string(kMoveAveragesOp),
+         .shape = no_outputs,
+         .no_gradient = "no outputs",
+         .cheap = true,
+         .doc =
+             "A part of training steps: writes that are training_only and come before it, or are "
+             "in functions that nodes before it run, are parts of the step, too."})
+      .cpu(kernel<nothing>);
 }
