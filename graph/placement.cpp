@@ -124,7 +124,12 @@ class Placer {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (is_feed(id)) continue;
       auto constraint = constraint_of(id);
-      if (!constraint.ok() || constraint->empty()) continue;  // constrain() tells what is wrong
+      if (!constraint.ok()) continue;  // constrain() tells what is wrong
+      if (is_handle(role(id)))
+        if (auto at = target_.fixed.find(resource_key(graph_.nodes[id], ops_));
+            at != target_.fixed.end())
+          constraint = at->second;
+      if (constraint->empty()) continue;
       DeviceName& all = wanted[find(id)];
       if (auto both = DeviceName::merge(all, *constraint); both.ok()) all = *both;
     }
