@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <caf/send.hpp>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <future>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "actors/net/tcp.hpp"
@@ -24,6 +24,7 @@
 #include "actors/runtime/runtime.hpp"
 #include "actors/worker/worker_actor.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "ops/isa.hpp"
 #include "serialization/wire.hpp"
 
@@ -326,17 +327,22 @@ std::string worker_settings_text(const WorkerProcessOptions& options) {
 }
 
 Expected<WorkerProcessOptions> parse_worker_settings(const std::string& text) {
-  std::istringstream in(text);
-  std::string master, listen, secret;
+  std::array<std::string, 5> lines;
+  std::size_t at = 0;
+  for (std::string& line : lines) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string::npos) return invalid_argument("a worker's settings are five lines");
+    line = text.substr(at, end - at);
+    at = end + 1;
+  }
+  const auto silence = parse_number<std::int64_t>(lines[4]);
+  if (!silence) return invalid_argument("a worker's settings end with a number of milliseconds");
   WorkerProcessOptions options;
-  std::int64_t silence = 0;
-  if (!std::getline(in, master) || !std::getline(in, listen) || !std::getline(in, secret) ||
-      !std::getline(in, options.job) || !(in >> silence))
-    return invalid_argument("a worker's settings are five lines");
-  options.silence = std::chrono::milliseconds(silence);
-  TROUPE_TRY(options.master, parse_endpoint(master));
-  TROUPE_TRY(options.listen, parse_endpoint(listen));
-  TROUPE_TRY(options.secret, unhex(secret));
+  options.job = lines[3];
+  options.silence = std::chrono::milliseconds(*silence);
+  TROUPE_TRY(options.master, parse_endpoint(lines[0]));
+  TROUPE_TRY(options.listen, parse_endpoint(lines[1]));
+  TROUPE_TRY(options.secret, unhex(lines[2]));
   return options;
 }
 

@@ -23,6 +23,7 @@
 #include "actors/net/pool.hpp"
 #include "actors/net/tcp.hpp"
 #include "apps/bench/statistics.hpp"
+#include "core/number.hpp"
 
 namespace troupe {
 namespace {
@@ -105,7 +106,7 @@ class BenchServer : public TransportHandler {
     if (text == "ping") return reply(peer, "pong");
     std::lock_guard lock(mutex_);
     if (text.starts_with("count ")) {
-      wanted_ += std::stoll(text.substr(6));
+      wanted_ += parse_number<std::int64_t>(std::string_view(text).substr(6)).value_or(0);
       waiting_ = peer;
       answer();
     } else if (text == "mark") {
@@ -410,8 +411,15 @@ Expected<Spread> fan(Ours& ours, double seconds) {
     TROUPE_TRY(feed(seconds));
     TROUPE_TRY(auto answer, ours.client.ask(ours.peers[0], "spread"));
     took = seconds_since(start);
-    if (std::sscanf(answer.c_str(), "%lu %lu %lu", &least, &most, &sum) != 3)
+    const std::string_view text = answer;
+    const std::size_t first = text.find(' '), second = text.rfind(' ');
+    const auto parts = {parse_number<std::uint64_t>(text.substr(0, first)),
+                        parse_number<std::uint64_t>(text.substr(first + 1, second - first - 1)),
+                        parse_number<std::uint64_t>(text.substr(second + 1))};
+    if (first >= second ||
+        !std::all_of(parts.begin(), parts.end(), [](auto& n) { return bool(n); }))
       return internal_error("the benchmark's server answered " + answer);
+    least = **parts.begin(), most = **(parts.begin() + 1), sum = **(parts.begin() + 2);
   }
   if (most == 0) return unavailable("nothing reached the benchmark's server");
   return Spread{double(least) / double(most), double(sum) / took / 1e9};

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -90,7 +92,7 @@ Status measure(const Endless& loop, bool close, std::vector<double>& ms) {
 
 BenchRow row_of(std::string name, const std::vector<double>& ms) {
   BenchRow row{std::move(name), median(ms), "ms"};
-  row.details["worst_ms"] = std::to_string(*std::max_element(ms.begin(), ms.end()));
+  row.details["worst_ms"] = fmt::format("{}", *std::max_element(ms.begin(), ms.end()));
   row.details["runs"] = std::to_string(ms.size());
   return row;
 }

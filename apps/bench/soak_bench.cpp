@@ -1,12 +1,14 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
-#include <sstream>
+#include <string_view>
 
 #include "apps/bench/rows.hpp"
 #include "apps/troupe.hpp"
+#include "core/number.hpp"
 
 namespace troupe {
 namespace {
@@ -22,21 +24,22 @@ struct Usage {
   double resident_bytes = 0;
 };
 
+// Word `i` of a line; 0 when it is no number.
+double number_at(std::string_view line, int i) {
+  for (; i > 0; --i) line.remove_prefix(std::min(line.find(' '), line.size() - 1) + 1);
+  return parse_number<double>(line.substr(0, line.find(' '))).value_or(0);
+}
+
 Expected<Usage> usage_of(const std::string& pid) {
   std::ifstream stat("/proc/" + pid + "/stat"), memory("/proc/" + pid + "/statm");
-  std::string line;
-  double pages = 0, resident = 0;
-  if (!std::getline(stat, line) || !(memory >> pages >> resident))
+  std::string line, pages;
+  if (!std::getline(stat, line) || !std::getline(memory, pages))
     return not_found("process " + pid + " has ended");
   // After the program's name, which may hold spaces: state, then numbers; user and system time are
   // the 12th and 13th of those after the state.
-  std::istringstream fields(line.substr(line.rfind(')') + 2));
-  std::string skipped;
-  double user = 0, system = 0;
-  for (int i = 0; i < 11; ++i) fields >> skipped;
-  fields >> user >> system;
-  return Usage{(user + system) / double(sysconf(_SC_CLK_TCK)),
-               resident * double(sysconf(_SC_PAGESIZE))};
+  const std::string_view fields = std::string_view(line).substr(line.rfind(')') + 2);
+  return Usage{(number_at(fields, 11) + number_at(fields, 12)) / double(sysconf(_SC_CLK_TCK)),
+               number_at(pages, 1) * double(sysconf(_SC_PAGESIZE))};
 }
 
 Expected<Usage> usage_of_job() {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
+
+#include "core/number.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -17,18 +17,15 @@ Status no_value(std::string_view text, std::string_view kind) {
 }
 
 Expected<std::int64_t> parse_int(std::string_view text) {
-  std::int64_t v = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc{} || end != text.data() + text.size()) return no_value(text, "int");
-  return v;
+  const auto v = parse_number<std::int64_t>(text);
+  if (!v) return no_value(text, "int");
+  return *v;
 }
 
 Expected<double> parse_float(std::string_view text) {
-  std::string copy(text);
-  char* end = nullptr;
-  double v = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || *end != '\0') return no_value(text, "float");
-  return v;
+  const auto v = parse_number<double>(text);
+  if (!v) return no_value(text, "float");
+  return *v;
 }
 
 // Bare, or between double quotes when it has spaces, commas or brackets.

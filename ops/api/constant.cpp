@@ -1,5 +1,7 @@
 #include "ops/api/constant.hpp"
 
+#include <fmt/format.h>
+
 #include <complex>
 #include <limits>
 
@@ -18,10 +20,10 @@ Expected<Tensor> converted(DType dtype, From value) {
     const bool fits = exact >= static_cast<long double>(std::numeric_limits<To>::min()) &&
                       exact <= static_cast<long double>(std::numeric_limits<To>::max());
     if (!fits || From(To(value)) != value)
-      return invalid_argument(std::to_string(value) + " is no " + std::string(dtype_name(dtype)));
+      return invalid_argument(fmt::format("{} is no {}", value, dtype_name(dtype)));
   }
   if constexpr (std::is_same_v<To, bool>)
-    if (value != 0 && value != 1) return invalid_argument(std::to_string(value) + " is no bool");
+    if (value != 0 && value != 1) return invalid_argument(fmt::format("{} is no bool", value));
   if constexpr (std::is_same_v<To, half> || std::is_same_v<To, bfloat16>)
     return Tensor::scalar(rounded<To>(value));
   else

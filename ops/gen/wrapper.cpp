@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <vector>
 
@@ -318,17 +317,13 @@ class Writer {
 }  // namespace
 
 std::string snake_case(std::string_view name) {
-  auto upper = [&](std::size_t i) {
-    return i < name.size() && std::isupper(static_cast<unsigned char>(name[i])) != 0;
-  };
-  auto lower = [&](std::size_t i) {
-    return i < name.size() && std::islower(static_cast<unsigned char>(name[i])) != 0;
-  };
+  auto upper = [&](std::size_t i) { return i < name.size() && name[i] >= 'A' && name[i] <= 'Z'; };
+  auto lower = [&](std::size_t i) { return i < name.size() && name[i] >= 'a' && name[i] <= 'z'; };
   std::string out;
   for (std::size_t i = 0; i < name.size(); ++i) {
     // A word begins at a capital that follows a small letter, or that a small letter follows.
     if (i > 0 && upper(i) && name[i - 1] != '_' && (lower(i - 1) || lower(i + 1))) out += '_';
-    out += char(std::tolower(static_cast<unsigned char>(name[i])));
+    out += upper(i) ? char(name[i] - 'A' + 'a') : name[i];
   }
   return safe(std::move(out));
 }

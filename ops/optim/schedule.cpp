@@ -1,5 +1,7 @@
 #include "ops/optim/schedule.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <numbers>
 
@@ -13,10 +15,10 @@ void check(std::string_view what, std::initializer_list<double> factors, std::in
            const Site& site) {
   for (double factor : factors)
     if (!(factor >= 0) || std::isinf(factor))
-      throw Error(invalid_argument(std::string(what) +
-                                   ": rates and factors are finite and not negative, not " +
-                                   std::to_string(factor))
-                      .at(site));
+      throw Error(
+          invalid_argument(fmt::format("{}: rates and factors are finite and not negative, not {}",
+                                       what, factor))
+              .at(site));
   if (count < 1)
     throw Error(invalid_argument(std::string(what) + ": a number of steps is positive, not " +
                                  std::to_string(count))

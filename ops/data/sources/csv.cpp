@@ -5,13 +5,10 @@
 // A column is "skip", a dtype with "=DEFAULT" for empty cells, or "f32*8": so many cells that are
 // one component together. Examples have a component for each column that is not skipped: [], or
 // [cells]. Read from start to end, packed by gzip or not.
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
+#include <optional>
 #include <string>
-#include <type_traits>
 
+#include "core/number.hpp"
 #include "ops/data/byte_stream.hpp"
 #include "ops/data/sources/csv_records.hpp"
 #include "ops/data/stage_kind.hpp"
@@ -34,26 +31,14 @@ struct CsvSpec {
   std::size_t cells = 0;  // of a record
 };
 
-// A number of the right form that the type does not hold: too small ones are 0, too large ones
-// none.
-template <class T>
-bool parse_tiny(std::string_view text, T* out) {
-  const double value = std::strtod(std::string(text).c_str(), nullptr);
-  *out = T(value);
-  return std::isfinite(*out);
-}
-
 template <class T>
 bool parse_number(std::string_view text, T* out) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  if (end != text.data() + text.size() || text.empty()) return false;
-  if constexpr (std::is_floating_point_v<T>) {
-    if (error == std::errc::result_out_of_range) return parse_tiny(text, out);
-  }
-  return error == std::errc{};
+  const std::optional<T> value = troupe::parse_number<T>(text);
+  if (value) *out = *value;
+  return value.has_value();
 }
 
 bool parse_truth(std::string_view text, bool* out) {
