@@ -71,7 +71,7 @@ void List::push(Tensor value) {
 }
 
 Tensor List::pop() {
-  TROUPE_CHECK(!empty(), "an empty list has no last element");
+  if (empty()) throw Error(out_of_range("an empty list has no last element"));
   const Tree last = trees_.back();
   trees_.pop_back();
   --size_;
@@ -88,8 +88,14 @@ Tensor List::pop() {
   return value;
 }
 
+void List::check_index(std::int64_t i) const {
+  if (i < 0 || i >= size_)
+    throw Error(out_of_range("a list of " + std::to_string(size_) + " elements has no element " +
+                             std::to_string(i)));
+}
+
 const Tensor& List::get(std::int64_t i) const {
-  TROUPE_CHECK(0 <= i && i < size_, "a list has elements 0 to size - 1");
+  check_index(i);
   std::int64_t younger = size_ - 1 - i;
   std::size_t t = trees_.size() - 1;
   for (; younger >= trees_[t].size; --t) younger -= trees_[t].size;
@@ -103,7 +109,7 @@ const Tensor& List::get(std::int64_t i) const {
 }
 
 void List::set(std::int64_t i, Tensor value) {
-  TROUPE_CHECK(0 <= i && i < size_, "a list has elements 0 to size - 1");
+  check_index(i);
   std::int64_t younger = size_ - 1 - i;
   std::size_t t = trees_.size() - 1;
   for (; younger >= trees_[t].size; --t) younger -= trees_[t].size;
@@ -169,14 +175,24 @@ Tensor list_tensor(List list) {
   return Tensor(DType::list, Shape{}, std::move(buffer).value());
 }
 
+namespace {
+
+void check_list(const Tensor& tensor) {
+  if (tensor.dtype() == DType::list) return;
+  throw Error(invalid_argument("a tensor of type " + std::string(dtype_name(tensor.dtype())) +
+                               " holds no list"));
+}
+
+}  // namespace
+
 const List& list_in(const Tensor& tensor) {
-  TROUPE_CHECK(tensor.dtype() == DType::list, "the tensor holds a list");
-  return *tensor.data<List>();
+  check_list(tensor);
+  return *static_cast<const List*>(tensor.raw());
 }
 
 List& list_in(Tensor& tensor) {
-  TROUPE_CHECK(tensor.dtype() == DType::list, "the tensor holds a list");
-  return *tensor.mutable_data<List>();
+  check_list(tensor);
+  return *static_cast<List*>(tensor.mutable_raw());
 }
 
 }  // namespace troupe

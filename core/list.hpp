@@ -37,9 +37,9 @@ class List {
   std::int64_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   void push(Tensor value);
-  // REQUIRES: not empty. The last element, without which the list is left.
+  // The last element, without which the list is left. Throws Error for an empty list.
   Tensor pop();
-  // REQUIRES: 0 <= i < size().
+  // Throw Error unless 0 <= i < size().
   const Tensor& get(std::int64_t i) const;
   void set(std::int64_t i, Tensor value);
   // From the first to the last.
@@ -49,6 +49,7 @@ class List {
   static bool same(const List& a, const List& b);
 
  private:
+  void check_index(std::int64_t i) const;
   struct Node;
   struct Tree {
     std::int64_t size = 0;
@@ -70,7 +71,7 @@ Status check_sent_depth(const Tensor& list);
 
 // A scalar of type list, in host memory whatever its elements are in.
 Tensor list_tensor(List list);
-// REQUIRES: a tensor of type list.
+// Throws Error unless it is a tensor of type list.
 const List& list_in(const Tensor& tensor);
 // The same to be changed. REQUIRES: nobody else reads it.
 List& list_in(Tensor& tensor);

@@ -25,6 +25,17 @@ Status check_dims(std::span<const std::int64_t> dims, std::int64_t lowest) {
   return ok_status();
 }
 
+bool can_be(std::span<const std::int64_t> dims) {
+  return dims.size() <= std::size_t(kMaxRank) &&
+         std::all_of(dims.begin(), dims.end(), [](std::int64_t d) { return d >= 0; });
+}
+
+Site site_of(const char* file, int line) { return file ? Site::here(file, line) : Site(); }
+
+Status missing_dimension(int i, const std::string& shape) {
+  return out_of_range("shape " + shape + " has no dimension " + std::to_string(i));
+}
+
 template <class S>
 Status no_broadcast(const S& a, const S& b) {
   return invalid_argument("shapes " + a.text() + " and " + b.text() + " do not broadcast together");
@@ -42,16 +53,16 @@ std::optional<std::int64_t> broadcast_dim(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-Shape::Shape(std::initializer_list<std::int64_t> dims)
-    : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
+Shape::Shape(std::initializer_list<std::int64_t> dims, const char* file, int line) {
+  if (!can_be(dims)) throw Error(check_dims(dims, 0).at(Site::here(file, line)));
+  rank_ = std::uint8_t(dims.size());
+  std::copy(dims.begin(), dims.end(), dims_.begin());
+}
 
 Shape::Shape(std::span<const std::int64_t> dims) {
-  TROUPE_CHECK(dims.size() <= std::size_t(kMaxRank), "a shape has at most 8 dimensions");
+  if (!can_be(dims)) throw Error(check_dims(dims, 0));
   rank_ = std::uint8_t(dims.size());
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    TROUPE_CHECK(dims[i] >= 0, "a dimension is not negative");
-    dims_[i] = dims[i];
-  }
+  std::copy(dims.begin(), dims.end(), dims_.begin());
 }
 
 Expected<Shape> Shape::make(std::span<const std::int64_t> dims) {
@@ -65,8 +76,20 @@ Expected<Shape> Shape::make(std::span<const std::int64_t> dims) {
 }
 
 void Shape::append(std::int64_t dim) {
-  TROUPE_CHECK(rank_ < kMaxRank, "a shape has at most 8 dimensions");
-  dims_[rank_++] = dim;
+  std::array<std::int64_t, kMaxRank + 1> longer{};
+  std::copy_n(dims_.begin(), rank_, longer.begin());
+  longer[rank_] = dim;
+  *this = Shape(std::span<const std::int64_t>(longer.data(), std::size_t(rank_) + 1));
+}
+
+void Shape::set_dim(int i, std::int64_t value) {
+  if (i < 0 || i >= rank_) no_dimension(i, nullptr, 0);
+  if (value < 0) throw Error(check_dims(std::span(&value, 1), 0));
+  dims_[std::size_t(i)] = value;
+}
+
+void Shape::no_dimension(int i, const char* file, int line) const {
+  throw Error(missing_dimension(i, text()).at(site_of(file, line)));
 }
 
 std::string Shape::text() const { return dims_text(dims()); }
@@ -83,10 +106,9 @@ Expected<std::int64_t> byte_size(const Shape& shape, std::size_t element_size) {
   return n;
 }
 
-PartialShape::PartialShape(std::initializer_list<std::int64_t> dims)
+PartialShape::PartialShape(std::initializer_list<std::int64_t> dims, const char* file, int line)
     : known_rank_(true), dims_(dims) {
-  Status s = check_dims(dims_, kUnknown);
-  TROUPE_CHECK(s.ok(), s.text());
+  throw_if_error(check_dims(dims_, kUnknown).at(Site::here(file, line)));
 }
 
 PartialShape::PartialShape(const Shape& shape)
@@ -101,19 +123,42 @@ Expected<PartialShape> PartialShape::make(std::span<const std::int64_t> dims) {
 }
 
 PartialShape PartialShape::unknown_of_rank(int rank) {
-  TROUPE_CHECK(rank >= 0 && rank <= kMaxRank, "a shape has at most 8 dimensions");
+  if (rank < 0 || rank > kMaxRank)
+    throw Error(invalid_argument("a shape has 0 to 8 dimensions, not " + std::to_string(rank)));
   PartialShape out;
   out.known_rank_ = true;
   out.dims_.assign(std::size_t(rank), kUnknown);
   return out;
 }
 
+void PartialShape::set_dim(int i, std::int64_t value) {
+  if (i < 0 || std::size_t(i) >= dims_.size()) no_dimension(i, nullptr, 0);
+  dims_[std::size_t(i)] = value;
+}
+
+void PartialShape::no_dimension(int i, const char* file, int line) const {
+  if (!known_rank_) no_rank(file, line);
+  throw Error(missing_dimension(i, text()).at(site_of(file, line)));
+}
+
+void PartialShape::no_rank(const char* file, int line) {
+  throw Error(failed_precondition("the number of dimensions is not known before a run")
+                  .at(site_of(file, line)));
+}
+
+void Dim::unknown() {
+  throw Error(failed_precondition(
+      "a dimension that is not known before a run was used as a number; take it from shape(x)"));
+}
+
 bool PartialShape::fully_known() const {
   return known_rank_ && std::find(dims_.begin(), dims_.end(), kUnknown) == dims_.end();
 }
 
-Shape PartialShape::shape() const {
-  TROUPE_CHECK(fully_known(), "shape() of a shape that is not fully known");
+Shape PartialShape::shape(const char* file, int line) const {
+  if (!fully_known())
+    throw Error(failed_precondition("shape " + text() + " is not fully known before a run")
+                    .at(Site::here(file, line)));
   return Shape(std::span<const std::int64_t>(dims_));
 }
 
@@ -145,8 +190,8 @@ Expected<PartialShape> broadcast(const PartialShape& a, const PartialShape& b) {
   if (!a.known_rank() || !b.known_rank()) return PartialShape::unknown();
   PartialShape out = PartialShape::unknown_of_rank(std::max(a.rank(), b.rank()));
   for (int i = 1; i <= out.rank(); ++i) {  // from the right
-    std::int64_t da = i <= a.rank() ? a.dim(a.rank() - i) : 1;
-    std::int64_t db = i <= b.rank() ? b.dim(b.rank() - i) : 1;
+    const Dim da = i <= a.rank() ? a.dim(a.rank() - i) : Dim(1);
+    const Dim db = i <= b.rank() ? b.dim(b.rank() - i) : Dim(1);
     auto d = broadcast_dim(da, db);
     if (!d) return no_broadcast(a, b);
     out.set_dim(out.rank() - i, *d);

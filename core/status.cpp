@@ -128,9 +128,7 @@ bool operator==(const Status& a, const Status& b) {
           a.trail() == b.trail() && a.cause() == b.cause());
 }
 
-void detail::no_value(const Status& status) {
-  check_failed(__FILE__, __LINE__, "an Expected has the value that is taken", status.text());
-}
+void detail::no_value(const Status& status) { throw Error(status); }
 
 Status invalid_argument(std::string m) { return {Code::invalid_argument, std::move(m)}; }
 Status not_found(std::string m) { return {Code::not_found, std::move(m)}; }

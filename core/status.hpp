@@ -116,7 +116,7 @@ Status unimplemented(std::string message);
 Status internal_error(std::string message);
 
 namespace detail {
-// Stops the process: somebody took the value that is not there.
+// Throws the status as an Error: somebody took the value that is not there.
 [[noreturn]] void no_value(const Status& status);
 }  // namespace detail
 

@@ -31,6 +31,10 @@ std::string shown(std::string_view text) {
   return out + (text.size() > kMost ? "...\"" : "\"");
 }
 
+std::string typed_shape(const Tensor& t) {
+  return t.defined() ? std::string(dtype_name(t.dtype())) + t.shape().text() : "nothing";
+}
+
 template <class T>
 std::string complex_text(const T& z) {
   return fmt::format("{}{:+}i", z.real(), z.imag());
@@ -64,7 +68,7 @@ std::string element_text(const Tensor& t, std::int64_t i) {
       return std::to_string(t.data<std::uint64_t>()[i]);
     // Read as a byte: a bool that came from a file or a peer may hold more than 0 and 1.
     case DType::bool_:
-      return t.data<std::uint8_t>()[i] ? "true" : "false";
+      return static_cast<const std::uint8_t*>(t.raw())[i] ? "true" : "false";
     case DType::c64:
       return complex_text(t.data<std::complex<float>>()[i]);
     case DType::c128:
@@ -83,6 +87,31 @@ std::string element_text(const Tensor& t, std::int64_t i) {
 }
 
 }  // namespace
+
+void Tensor::wrong_type(DType wanted, const char* file, int line) const {
+  throw Error(invalid_argument(fmt::format("elements of {} were asked for as {}",
+                                           typed_shape(*this), dtype_name(wanted)))
+                  .at(Site::here(file, line)));
+}
+
+void Tensor::no_item(DType wanted, const char* file, int line) const {
+  throw Error(invalid_argument(fmt::format("one {} was asked for, and the tensor is {}",
+                                           dtype_name(wanted), typed_shape(*this)))
+                  .at(Site::here(file, line)));
+}
+
+Tensor Tensor::to_fill(DType dtype, const Shape& shape, std::size_t values, const char* file,
+                       int line) {
+  const auto fits = byte_size(shape, 1);  // elements() may be too many to count
+  if (!fits.ok()) throw Error(fits.status().at(Site::here(file, line)));
+  if (std::int64_t(values) != shape.elements())
+    throw Error(invalid_argument(fmt::format("{} values do not fill shape {}, which has {}", values,
+                                             shape.text(), shape.elements()))
+                    .at(Site::here(file, line)));
+  auto made = make(dtype, shape);
+  if (!made.ok()) throw Error(made.status().at(Site::here(file, line)));
+  return std::move(made).value();
+}
 
 Expected<Tensor> Tensor::make(DType dtype, const Shape& shape, Allocator& allocator) {
   if (dtype_size(dtype) == 0)
@@ -111,24 +140,27 @@ Expected<Tensor> Tensor::zeros(DType dtype, const Shape& shape, Allocator& alloc
 Tensor Tensor::scalar(std::string_view value) { return scalar<std::string>(std::string(value)); }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
-  TROUPE_CHECK(shape.elements() == elements(), "reshaped() keeps the number of elements");
+  if (shape.elements() != elements())
+    throw Error(invalid_argument(
+        fmt::format("{} cannot be reshaped to {}", typed_shape(*this), shape.text())));
   Tensor t = *this;
   t.shape_ = shape;
   return t;
 }
 
 Tensor Tensor::retyped(DType dtype) const {
-  TROUPE_CHECK(
-      dtype_size(dtype) == dtype_size(dtype_) && dtype != DType::string && dtype_ != DType::string,
-      "retyped() keeps the size of an element and knows no strings");
+  if (dtype_size(dtype) != dtype_size(dtype_) || dtype == DType::string || dtype_ == DType::string)
+    throw Error(invalid_argument(
+        fmt::format("the bits of {} are no {}", typed_shape(*this), dtype_name(dtype))));
   Tensor t = *this;
   t.dtype_ = dtype;
   return t;
 }
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
-  TROUPE_CHECK(rank() > 0 && 0 <= begin && begin <= end && end <= dim(0),
-               "rows() stays within dimension 0");
+  if (rank() == 0 || begin < 0 || begin > end || end > dim(0))
+    throw Error(
+        out_of_range(fmt::format("{} has no rows [{}, {})", typed_shape(*this), begin, end)));
   Tensor t = *this;
   t.shape_.set_dim(0, end - begin);
   t.offset_ += std::size_t(begin * shape_.elements(1, rank())) * dtype_size(dtype_);

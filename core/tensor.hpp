@@ -1,10 +1,12 @@
 // Tensor: dtype + shape + buffer. A value, cheap to copy, immutable once published.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/buffer.hpp"
 #include "core/dtype.hpp"
@@ -33,19 +35,23 @@ class Tensor {
     return of<T>(Shape{}, std::span<const T>(&value, 1));
   }
   static Tensor scalar(std::string_view value);
-  // REQUIRES: values.size() == shape.elements(), and memory for them (heap).
+  // On the heap. Throws Error unless the values fill the shape and there is memory for them.
   template <class T>
-  static Tensor of(const Shape& shape, std::span<const T> values);
+  static Tensor of(const Shape& shape, std::span<const T> values,
+                   const char* file = __builtin_FILE(), int line = __builtin_LINE());
   template <class T>
-  static Tensor of(const Shape& shape, std::initializer_list<T> values) {
-    return of<T>(shape, std::span<const T>(values.begin(), values.size()));
+  static Tensor of(const Shape& shape, std::initializer_list<T> values,
+                   const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return of<T>(shape, std::span<const T>(values.begin(), values.size()), file, line);
   }
 
   bool defined() const { return dtype_ != DType::invalid; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
-  std::int64_t dim(int i) const { return shape_.dim(i); }
+  std::int64_t dim(int i, const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    return shape_.dim(i, file, line);
+  }
   std::int64_t elements() const { return shape_.elements(); }
   std::size_t bytes() const { return std::size_t(elements()) * dtype_size(dtype_); }
   const Buffer& buffer() const { return buffer_; }
@@ -63,30 +69,35 @@ class Tensor {
 
   const void* raw() const { return static_cast<const char*>(buffer_.data()) + offset_; }
   void* mutable_raw() { return static_cast<char*>(buffer_.data()) + offset_; }
+  // The elements. Throw Error for a T that is not the tensor's; as char its bytes.
   template <class T>
-  const T* data() const {
+  const T* data(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    check_type<T>(file, line);
     return static_cast<const T*>(raw());
   }
   template <class T>
-  T* mutable_data() {
+  T* mutable_data(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    check_type<T>(file, line);
     return static_cast<T*>(mutable_raw());
   }
   template <class T>
-  std::span<const T> span() const {
-    return {data<T>(), std::size_t(elements())};
+  std::span<const T> span(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    return {data<T>(file, line), std::size_t(elements())};
   }
-  // REQUIRES: one element of type T.
+  // Throws Error unless there is one element, of type T.
   template <class T>
-  const T& item() const {
-    TROUPE_CHECK(dtype_ == dtype_of<T> && elements() == 1, "item() wants one element of that type");
-    return *data<T>();
+  const T& item(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    if (dtype_ != dtype_of<T> || elements() != 1) [[unlikely]]
+      no_item(dtype_of<T>, file, line);
+    return *static_cast<const T*>(raw());
   }
 
-  // The same elements under another shape. REQUIRES: equal element counts.
+  // These throw Error where they cannot.
+  // The same elements under another shape, of as many.
   Tensor reshaped(const Shape& shape) const;
-  // The same bits under another dtype of the same size. REQUIRES: equal sizes, no strings.
+  // The same bits under another dtype of the same size; not of strings.
   Tensor retyped(DType dtype) const;
-  // Rows [begin, end) of dimension 0, sharing the buffer. REQUIRES: 0 <= begin <= end <= dim(0).
+  // Rows [begin, end) of dimension 0, sharing the buffer: 0 <= begin <= end <= dim(0).
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   // A copy with a buffer of its own from `allocator`.
   Expected<Tensor> clone(Allocator& allocator = heap_allocator()) const;
@@ -98,6 +109,18 @@ class Tensor {
   static bool same(const Tensor& a, const Tensor& b);
 
  private:
+  template <class T>
+  void check_type(const char* file, int line) const {
+    static_assert(dtype_of<T> != DType::invalid || std::is_same_v<T, char>,
+                  "no tensor has elements of this type");
+    if (!std::is_same_v<T, char> && dtype_ != dtype_of<T>) [[unlikely]]
+      wrong_type(dtype_of<T>, file, line);
+  }
+  [[noreturn]] void wrong_type(DType wanted, const char* file, int line) const;
+  [[noreturn]] void no_item(DType wanted, const char* file, int line) const;
+  static Tensor to_fill(DType dtype, const Shape& shape, std::size_t values, const char* file,
+                        int line);
+
   Buffer buffer_;
   Shape shape_;
   std::size_t offset_ = 0;
@@ -107,11 +130,9 @@ class Tensor {
 }  // namespace troupe
 
 template <class T>
-troupe::Tensor troupe::Tensor::of(const Shape& shape, std::span<const T> values) {
-  auto made = make(dtype_of<T>, shape);
-  TROUPE_CHECK(made.ok() && std::int64_t(values.size()) == shape.elements(),
-               "Tensor::of: values do not fill the shape");
-  Tensor t = std::move(made).value();
-  for (std::size_t i = 0; i < values.size(); ++i) t.mutable_data<T>()[i] = values[i];
+troupe::Tensor troupe::Tensor::of(const Shape& shape, std::span<const T> values, const char* file,
+                                  int line) {
+  Tensor t = to_fill(dtype_of<T>, shape, values.size(), file, line);
+  std::copy(values.begin(), values.end(), static_cast<T*>(t.mutable_raw()));
   return t;
 }

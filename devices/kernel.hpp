@@ -123,4 +123,14 @@ class Kernel {
   virtual Status compute(KernelContext& ctx) = 0;
 };
 
+// What the kernel's call gives. Where it asks a tensor or shape for what is not there (Tensor::data
+// of another type), that is its error.
+inline Status result_of(Kernel& kernel, KernelContext& ctx) {
+  try {
+    return kernel.compute(ctx);
+  } catch (const Error& e) {
+    return e.status();
+  }
+}
+
 }  // namespace troupe

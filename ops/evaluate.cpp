@@ -30,7 +30,7 @@ Expected<std::vector<Tensor>> run(const OpTable& table, const NodeDef& node,
                      .n_outputs = std::uint16_t(outputs.size()),
                      .place = &place,
                      .random = options.random});
-  TROUPE_TRY(kernel->compute(ctx));
+  TROUPE_TRY(result_of(*kernel, ctx));
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].tensor.dtype() != node.out_types[i])

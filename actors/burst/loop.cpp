@@ -24,7 +24,7 @@ bool StepState::State::loop(bool cheap) {
     }
     const LoadedPlan::Node& node = all[entry];
     KernelContext ctx = context(entry);
-    Status ran = node.kernel->compute(ctx);
+    Status ran = result_of(*node.kernel, ctx);
     if (!ran.ok()) {
       fail(entry, ran);
       continue;
@@ -121,7 +121,7 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
 void StepState::State::run_kernel(std::uint32_t i) {
   const LoadedPlan::Node& node = nodes[i];
   KernelContext ctx = context(i);
-  Status ran = node.kernel->compute(ctx);
+  Status ran = result_of(*node.kernel, ctx);
   if (!ran.ok()) return fail(i, ran);
   finish(i, false);
 }

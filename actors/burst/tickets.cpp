@@ -63,7 +63,7 @@ void StepState::State::issue_kernel(std::uint32_t i) {
   }
   const Ticket before = stream.last();
   KernelContext ctx = context(i);
-  Status ran = node.kernel->compute(ctx);
+  Status ran = result_of(*node.kernel, ctx);
   if (!ran.ok() && stream.last() == before && park_for_memory(i, ran)) return;
   if (!ran.ok()) return fail(i, ran);
   const Ticket ticket = ticket_of_outputs(node, before);
@@ -116,7 +116,7 @@ void StepState::State::issue_push(std::uint32_t i) {
   const Slot here = std::exchange(slots[slot], std::move(moved).value());
   const Ticket ticket = slots[slot].ticket;
   KernelContext ctx = context(i);
-  Status ran = node.kernel->compute(ctx);
+  Status ran = result_of(*node.kernel, ctx);
   slots[slot] = here;
   if (!ran.ok()) return fail(i, ran);
   slots[node.first_slot].ticket = ticket;

@@ -135,7 +135,7 @@ Status apply(const WriteReduction& reduction, std::vector<Tensor> operands,
   const KernelPlace place{.device = &device, .lanes = &lanes};
   setup.place = &place;
   KernelContext context(setup);
-  TROUPE_TRY(rule.kernel->compute(context));
+  TROUPE_TRY(result_of(*rule.kernel, context));
   for (std::size_t t = 0; t < targets; ++t)
     values[reduction.targets[t]] = std::move(slots[inputs + t].tensor);
   return ok_status();

@@ -162,10 +162,19 @@ class Check {
     return ok_status();
   }
 
+  // Where the op's function asks a shape for what is not there, that is its error.
+  Status infer(InferenceContext& context) {
+    try {
+      return op_.def.shape ? op_.def.shape(context) : ok_status();
+    } catch (const Error& e) {
+      return e.status();
+    }
+  }
+
   Status outputs() {
     TROUPE_TRY(node_.out_types, arg_types(op_.out, node_.attrs));
     InferenceContext context(op_, node_.attrs, inputs_, node_.out_types.size());
-    if (op_.def.shape) TROUPE_TRY(op_.def.shape(context));
+    TROUPE_TRY(infer(context));
     node_.out_shapes = context.result();
     for (const PartialShape& shape : node_.out_shapes) {
       if (!shape.known_rank()) continue;

@@ -78,6 +78,14 @@ Output constant(GraphBuilder& g, Tensor value, Site site) {
   return g.add(std::move(node)).output();
 }
 
+Output constant(GraphBuilder& g, Dim length, Site site) {
+  if (!length.known())
+    throw Error(
+        failed_precondition("the dimension is not known before a run: take it from shape(x)")
+            .at(site));
+  return constant(g, Tensor::scalar(length.value()), std::move(site));
+}
+
 Expected<Tensor> scalar_of(DType dtype, double value) { return scalar(dtype, value); }
 Expected<Tensor> scalar_of(DType dtype, std::int64_t value) { return scalar(dtype, value); }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <concepts>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -34,14 +35,13 @@ requires(dtype_of<T> != DType::invalid) Output
   return constant(g, Tensor::scalar<T>(std::move(value)), std::move(site));
 }
 // constant<float>(g, {2, 2}, {1, 2, 3, 4}). Throws Error unless the values fill the shape.
+// A dimension of a shape, as i64. Throws Error for one that is not known before a run.
+Output constant(GraphBuilder& g, Dim length, Site site = Site::here());
 template <class T>
 Output constant(GraphBuilder& g, const Shape& shape, std::initializer_list<T> values,
                 Site site = Site::here()) {
-  if (std::int64_t(values.size()) != shape.elements())
-    throw Error(invalid_argument("constant: " + std::to_string(values.size()) +
-                                 " values for shape " + shape.text())
-                    .at(site));
-  return constant(g, Tensor::of<T>(shape, values), std::move(site));
+  const std::span<const T> all(values.begin(), values.size());
+  return constant(g, Tensor::of<T>(shape, all, site.file.c_str(), int(site.line)), site);
 }
 
 // A vector: constant(g, {1.f, 2.f}).

@@ -84,7 +84,7 @@ Output flatten(Output x, Site site) {
                                  "' but the first must be known, not " + shape.text())
                     .at(site));
   // Named, because -1 cannot be told when a dimension is 0.
-  return reshape(x, {shape.known(0) ? shape[0] : -1, size}, std::move(site));
+  return reshape(x, {shape[0], size}, std::move(site));
 }
 
 Output broadcast_to(Output x, const std::vector<std::int64_t>& shape, Site site) {

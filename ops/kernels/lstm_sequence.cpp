@@ -42,7 +42,7 @@ struct SequenceShapes {
     if (has_gates && shape.known(last) && shape[last] % 4 != 0)
       return invalid_argument("gates " + shape.text() + " are not four of each unit");
     if (shape.rank() == 3 && shape.known(0)) time = shape[0];
-    if (shape.known(last)) hidden = has_gates ? shape[last] / 4 : shape[last];
+    if (shape.known(last)) hidden = shape[last] / (has_gates ? 4 : 1);
     if (of == &SequenceShapes::weights) {
       if (shape.known(0)) hidden = shape[0];
     } else if (shape.known(last - 1)) {

@@ -20,7 +20,7 @@ Expected<PartialShape> padded(const PartialShape& x, const Ints& paddings) {
   PartialShape y = x;
   for (int i = 0; i < x.rank(); ++i) {
     std::int64_t before = paddings[2 * std::size_t(i)], after = paddings[2 * std::size_t(i) + 1];
-    std::int64_t d = x.known(i) ? x.dim(i) : 0;
+    std::int64_t d = x.known(i) ? x.dim(i).value() : 0;
     if (before < 0 || after < 0 || __builtin_add_overflow(d, before, &d) ||
         __builtin_add_overflow(d, after, &d))
       return invalid_argument(fmt::format("paddings {} and {} of dimension {}", before, after, i));
