@@ -7,6 +7,9 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{10} << 20;
+// Of what is made of less, such as the zeros of many variables, by one step's folding in all: it is
+// held by everybody who compiles, and by the step for as long as it is loaded.
+constexpr std::size_t kMostGrown = kMostBytes;
 // Elements read and written, by one step's folding in all: a second or two, since who asks for a
 // step waits for it. A run computes the rest as fast as its devices can.
 constexpr double kMostWork = double(std::uint64_t{1} << 31);
@@ -39,17 +42,20 @@ NodeDef constant_node(const NodeDef& folded, std::size_t output, Tensor value) {
   return node;
 }
 
-// Right dtypes and shapes, and small enough to travel with the graph.
-bool acceptable(const NodeDef& node, const std::vector<Tensor>& values) {
-  if (values.size() != node.out_types.size()) return false;
+std::size_t bytes_of(const std::vector<Tensor>& values) {
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (const Tensor& value : values) bytes += value.bytes();
+  return bytes;
+}
+
+// Right dtypes and shapes.
+bool fits(const NodeDef& node, const std::vector<Tensor>& values) {
+  if (values.size() != node.out_types.size()) return false;
+  for (std::size_t i = 0; i < values.size(); ++i)
     if (!values[i].defined() || values[i].dtype() != node.out_types[i] ||
         !node.out_shapes[i].accepts(values[i].shape()))
       return false;
-    bytes += values[i].bytes();
-  }
-  return bytes <= kMostBytes;
+  return true;
 }
 
 // An upper bound that needs no kernel: each element of an input is looked at once, or, where
@@ -69,13 +75,14 @@ double work_of(const NodeDef& node, const OpDef& op, const std::vector<Tensor>& 
   return 1 + read + written * (inputs.size() > 1 ? second : largest);
 }
 
-// Known before the work is done: a large result is not computed just to be thrown away.
-bool known_too_large(const NodeDef& node) {
+// As far as it is known before the work is done: a large result is not computed just to be thrown
+// away.
+std::size_t known_bytes(const NodeDef& node) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < node.out_types.size(); ++i)
     if (node.out_shapes[i].fully_known())
       bytes += std::size_t(node.out_shapes[i].shape().elements()) * dtype_size(node.out_types[i]);
-  return bytes > kMostBytes;
+  return bytes;
 }
 
 }  // namespace
@@ -85,11 +92,14 @@ Status fold(StepGraph& step, const Target& target) {
   if (!target.evaluate || !const_op || !const_op->attr("T") || !const_op->attr("value"))
     return ok_status();
   const auto& nodes = step.graph.nodes;
-  std::size_t folded = 0, too_dear = 0;
+  std::size_t folded = 0, too_dear = 0, too_large = 0, grown = 0;
   double work = 0;
   std::vector<bool> is_target(nodes.size(), false);
   for (NodeId id : step.targets) is_target[id] = true;
   Rewriter out(step);
+  const auto growth = [](std::size_t result, const std::vector<Tensor>& inputs) {
+    return result - std::min(result, bytes_of(inputs));
+  };
   auto values_of_inputs = [&](const NodeDef& node) {
     std::vector<Tensor> values;
     for (Port in : node.inputs) {
@@ -105,8 +115,12 @@ Status fold(StepGraph& step, const Target& target) {
     const NodeDef& node = nodes[id];
     const OpDef& op = op_of(node, *target.ops).def;
     std::vector<Tensor> inputs;
-    if (foldable(node, op) && !is_target[id] && !known_too_large(node))
+    if (foldable(node, op) && !is_target[id] && known_bytes(node) <= kMostBytes)
       inputs = values_of_inputs(node);
+    if (!inputs.empty() && grown + growth(known_bytes(node), inputs) > kMostGrown) {
+      ++too_large;
+      inputs.clear();
+    }
     if (!inputs.empty()) {
       const double more = work_of(node, op, inputs);
       if (work + more > kMostWork) {
@@ -125,10 +139,12 @@ Status fold(StepGraph& step, const Target& target) {
     if (!values.ok())
       step.notes.push_back("fold: '" + node.name +
                            "' is left to the run: " + values.status().text());
-    if (!values.ok() || !acceptable(node, *values)) {
+    if (!values.ok() || !fits(node, *values) || bytes_of(*values) > kMostBytes ||
+        grown + growth(bytes_of(*values), inputs) > kMostGrown) {
       out.keep(id);
       continue;
     }
+    grown += growth(bytes_of(*values), inputs);
     ++folded;
     for (std::size_t i = 0; i < values->size(); ++i) {
       const NodeId made = out.append(constant_node(node, i, (*values)[i]));
@@ -139,6 +155,9 @@ Status fold(StepGraph& step, const Target& target) {
   if (too_dear > 0)
     step.notes.push_back("fold: " + std::to_string(too_dear) +
                          " nodes take long to compute and are left to the run");
+  if (too_large > 0)
+    step.notes.push_back("fold: " + std::to_string(too_large) +
+                         " nodes make much of little and are left to the run");
   if (folded > 0) step.notes.push_back("fold: computed " + std::to_string(folded) + " nodes");
   out.finish();
   return ok_status();

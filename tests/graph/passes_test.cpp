@@ -116,6 +116,29 @@ TEST_CASE("products of constants are folded while that is little work") {
   CHECK(folded_products(1500) == 0);
 }
 
+TEST_CASE("what makes much of little is folded up to 10 MiB in all") {
+  // The zeros of a large model's optimizer: 24 of 1 MiB, each made of a scalar.
+  constexpr std::int64_t kElements = 1 << 18;
+  Maker g;
+  std::vector<Port> made;
+  for (int i = 0; i < 24; ++i) {
+    Port c = g.constant("c" + std::to_string(i), float(i));
+    made.push_back(g.add("Neg", "n" + std::to_string(i), {c}));
+    g.def.nodes[made.back().node].out_shapes = {PartialShape{kElements}};
+  }
+  g.add("AddN", "y", made);
+  Target t = folding();
+  int computed = 0;
+  t.evaluate = [&](const NodeDef& node, const std::vector<Tensor>&) {
+    computed += node.op == "Neg";
+    return Expected<std::vector<Tensor>>({Tensor::zeros(DType::f32, Shape{kElements}).value()});
+  };
+  const CompiledGraph compiled = must_compile(g, request({"y"}), t);
+  CHECK(computed == 10);
+  CHECK(count_op(compiled, "Neg") == 14);
+  CHECK(noted(compiled, "fold: 14 nodes make much of little and are left to the run"));
+}
+
 TEST_CASE("equal nodes become one, and so do the nodes behind them") {
   Maker g;
   Port x = g.add("Placeholder", "x");
