@@ -29,39 +29,42 @@ void copy_into(Tensor& to, const Tensor& from) {
   if (from.bytes() != 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
 }
 
-// Sum or mean in replica order, in `room` if there is some.
+// Sum or mean in replica order: where the first part is if nobody else has it, else in `room`.
 template <class T>
-Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Tensor room,
+Expected<Tensor> join(Tensor first, const std::vector<Tensor>& others, bool mean, Tensor room,
                       Device& device, Lanes& lanes) {
-  if (!room.defined()) {
-    TROUPE_TRY(room, Tensor::make(parts[0]->dtype(), parts[0]->shape(), device.allocator()));
+  Tensor sum = std::move(first);
+  if (!sum.unique()) {
+    if (!room.defined()) {
+      TROUPE_TRY(room, Tensor::make(sum.dtype(), sum.shape(), device.allocator()));
+    }
+    copy_into(room, sum);
+    sum = std::move(room);
   }
-  Tensor sum = std::move(room);
-  copy_into(sum, *parts[0]);
   std::int64_t n = sum.elements();
   T* out = sum.mutable_data<T>();
   lanes.parallel(std::max<std::int64_t>(1, (n + kChunk - 1) / kChunk), [&](std::int64_t c) {
     std::int64_t begin = c * kChunk, end = std::min(n, begin + kChunk);
-    for (std::size_t p = 1; p < parts.size(); ++p) add_into(out, parts[p]->data<T>(), begin, end);
-    if (mean) divide(out, std::int64_t(parts.size()), begin, end);
+    for (const Tensor& other : others) add_into(out, other.data<T>(), begin, end);
+    if (mean) divide(out, std::int64_t(others.size() + 1), begin, end);
   });
   return sum;
 }
 
-Expected<Tensor> join(const std::vector<const Tensor*>& parts, bool mean, Tensor room,
+Expected<Tensor> join(Tensor first, const std::vector<Tensor>& others, bool mean, Tensor room,
                       Device& device, Lanes& lanes, const std::string& node) {
-  switch (parts[0]->dtype()) {
+  switch (first.dtype()) {
     case DType::f32:
-      return join<float>(parts, mean, std::move(room), device, lanes);
+      return join<float>(std::move(first), others, mean, std::move(room), device, lanes);
     case DType::f64:
-      return join<double>(parts, mean, std::move(room), device, lanes);
+      return join<double>(std::move(first), others, mean, std::move(room), device, lanes);
     case DType::i32:
-      return join<std::int32_t>(parts, mean, std::move(room), device, lanes);
+      return join<std::int32_t>(std::move(first), others, mean, std::move(room), device, lanes);
     case DType::i64:
-      return join<std::int64_t>(parts, mean, std::move(room), device, lanes);
+      return join<std::int64_t>(std::move(first), others, mean, std::move(room), device, lanes);
     default:
       return unimplemented(fmt::format("{}: contributions of replicas cannot be joined for {}",
-                                       node, dtype_name(parts[0]->dtype())));
+                                       node, dtype_name(first.dtype())));
   }
 }
 
@@ -69,16 +72,18 @@ bool joins(const WriteReduction& reduction) {
   return reduction.contributions.size() > 1 && joins_operands(reduction.rule->combine);
 }
 
+// Takes the contributions apart.
 Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& device, Lanes& lanes) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
-  std::vector<Tensor> operands = reduction.contributions.front();
+  std::vector<Tensor> operands = std::move(reduction.contributions.front());
   if (!joins(reduction)) return operands;
   reduction.joined.resize(operands.size());
   for (std::size_t o = 0; o < operands.size(); ++o) {
+    std::vector<Tensor> others;
+    for (std::size_t c = 1; c < reduction.contributions.size(); ++c)
+      others.push_back(std::move(reduction.contributions[c][o]));
     if (!rule.reduced[o]) continue;
-    std::vector<const Tensor*> parts;
-    for (const auto& c : reduction.contributions) parts.push_back(&c[o]);
-    TROUPE_TRY(operands[o], join(parts, rule.combine == Combine::mean,
+    TROUPE_TRY(operands[o], join(std::move(operands[o]), others, rule.combine == Combine::mean,
                                  std::move(reduction.joined[o]), device, lanes, rule.node));
   }
   return operands;
@@ -245,12 +250,13 @@ Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> var
     for (const Tensor& operand : reduction.contributions.front()) {
       Tensor& room = reduction.joined.emplace_back();
       if (!rule.reduced[reduction.joined.size() - 1]) continue;
+      if (operand.unique()) continue;  // joined where it is
       TROUPE_TRY(room, Tensor::make(operand.dtype(), operand.shape(), device_.allocator()));
     }
   }
   std::vector<Tensor> room(variables.size());
   for (std::uint32_t v : updated)
-    if (v < variables.size() && variables[v].dtype != DType::string) {
+    if (v < variables.size() && !variables[v].in_place && variables[v].dtype != DType::string) {
       TROUPE_TRY(room[v],
                  Tensor::make(variables[v].dtype, variables[v].shape, device_.allocator()));
     }
@@ -272,6 +278,7 @@ Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& devic
       // What a rule made belongs to this task alone.
       for (std::uint32_t t : reduction.targets) may_overwrite[t] = true;
     }
+    reduction = {};  // its operands, which the next ones may take the memory of
   }
   return values;
 }

@@ -223,7 +223,7 @@ void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Ou
   Record record = make_record(request.commit, std::move(log)).second;
   record.may_wait = true;
   logs_.erase(attempt);
-  Status status = reserve(record, copies(record));
+  Status status = reserve(record, copies_all(record));
   if (status.ok()) status = take_number(request.commit);
   if (!status.ok()) {
     out.push_back(LogReply{request.id, std::move(status), 0});
@@ -254,11 +254,15 @@ std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(Commi
   return {h, std::move(record)};
 }
 
-// Memory for what replicas' contributions are joined into, and for new values if `copied`.
-Status VariableStore::reserve(Record& record, bool copied) const {
+// Memory for what replicas' contributions are joined into, and for new values: of all variables, or
+// of those whose value somebody holds.
+Status VariableStore::reserve(Record& record, bool all) const {
   std::vector<VariableMeta> after;
-  for (const std::string& name : record.names)
-    if (copied) after.push_back(record.metas.find(name)->second);
+  for (const std::string& name : record.names) {
+    const Variable& v = variables_.find(name)->second;
+    after.push_back(record.metas.find(name)->second);
+    after.back().in_place = !all && (v.versions.empty() || v.versions.back().value.unique());
+  }
   auto room = rules_.reserve(after, record.reductions);
   if (!room.ok()) return room.status().in("in container " + name_);
   record.room = std::move(room).value();
@@ -284,13 +288,9 @@ bool VariableStore::overwrites(const Record& record) const {
   });
 }
 
-// Somebody holds a value that it replaces, or may still ask for it.
-bool VariableStore::copies(const Record& record) const {
-  if (min_live_ + 1 < record.s || !committing_.empty()) return true;
-  return std::any_of(record.names.begin(), record.names.end(), [&](const std::string& name) {
-    const Variable& v = variables_.find(name)->second;
-    return !v.versions.empty() && !v.versions.back().value.unique();
-  });
+// Somebody may still ask for values that it replaces.
+bool VariableStore::copies_all(const Record& record) const {
+  return min_live_ + 1 < record.s || !committing_.empty();
 }
 
 void VariableStore::stage(const StageRequest& request, Outputs& out) {

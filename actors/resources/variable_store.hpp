@@ -53,7 +53,8 @@ struct VariableMeta {
   DType dtype = DType::invalid;
   PartialShape declared;
   bool initialised = false;
-  Shape shape;  // when initialised
+  Shape shape;            // when initialised
+  bool in_place = false;  // reserving: its value is overwritten, and needs no room
 };
 
 // One write to apply: reduce contributions[replica order][operand] as rule->combine says, then
@@ -72,9 +73,9 @@ class UpdateRules {
  public:
   virtual ~UpdateRules() = default;
   // Memory that applying the reductions may need beside the values that they are applied to: a
-  // value for each of `variables`, which are as the reductions will leave them, and what each
-  // reduction joins, which goes into it. resource_exhausted when there is not as much. Called when
-  // the writes are staged, in the actor that does it.
+  // value for each of `variables`, which are as the reductions will leave them, unless it is
+  // overwritten in place, and what each reduction joins, which goes into it. resource_exhausted
+  // when there is not as much. Called when the writes are staged, in the actor that does it.
   virtual Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
                                                 std::vector<WriteReduction>&) const {
     return std::vector<Tensor>(variables.size());
@@ -260,8 +261,8 @@ class VariableStore final
   VariableMeta meta(const Variable& variable) const;
   static WriteReduction reduction_of(Write write, std::vector<std::string>& names);
   static std::pair<std::uint64_t, Record> make_record(CommitNumber s, AttemptLog log);
-  Status reserve(Record& record, bool copied) const;
-  bool copies(const Record& record) const;
+  Status reserve(Record& record, bool all) const;
+  bool copies_all(const Record& record) const;
   bool overwrites(const Record& record) const;
   static std::uint64_t bytes_of(const Record& record);
   std::string name() const override { return "container " + name_; }
