@@ -103,29 +103,33 @@ Expected<Tensor> elementwise_result(const KernelContext& ctx, DType dtype, const
 
 // Through blocks of float, which stay in the nearest cache.
 void ElementOp::convert(const ElementRow& row) const {
-  constexpr std::int64_t kBlock = 512;
+  constexpr std::int64_t kBlock = 1024;
+  const bool wide = is_half(types_.in), back = is_half(types_.out);
+  if (types_.loop == nullptr && wide != back) {
+    if (wide)
+      widen(types_.in, row.in[0], row.n, static_cast<float*>(row.out));
+    else
+      narrow(static_cast<const float*>(row.in[0]), row.n, types_.out, row.out);
+    return;
+  }
   const auto in_size = std::int64_t(dtype_size(types_.in));
   const auto out_size = std::int64_t(dtype_size(types_.out));
-  const bool wide = is_half(types_.in), back = is_half(types_.out);
   float in[3][kBlock], out[kBlock];
   for (std::int64_t begin = 0; begin < row.n; begin += kBlock) {
     ElementRow block = row;
     block.n = std::min(kBlock, row.n - begin);
-    void* to = static_cast<char*>(row.out) + begin * out_size;
     for (int i = 0; i < inputs_; ++i) {
-      block.in[i] = static_cast<const char*>(row.in[i]) + begin * row.steps[i] * in_size;
-      if (!wide) continue;
-      float* x = types_.loop == nullptr && !back ? static_cast<float*>(to) : in[i];
-      widen(types_.in, block.in[i], row.steps[i] ? block.n : 1, x);
-      block.in[i] = x;
+      const void* from = static_cast<const char*>(row.in[i]) + begin * row.steps[i] * in_size;
+      block.in[i] = wide ? in[i] : from;
+      if (wide) widen(types_.in, from, row.steps[i] ? block.n : 1, in[i]);
     }
-    if (types_.loop != nullptr) {
-      block.out = back ? out : to;
+    void* to = static_cast<char*>(row.out) + begin * out_size;
+    block.out = back ? out : to;
+    if (types_.loop != nullptr)
       types_.loop(function_, block);
-    }
-    if (back)
-      narrow(types_.loop != nullptr ? out : static_cast<const float*>(block.in[0]), block.n,
-             types_.out, to);
+    else
+      block.out = in[0];  // from one 16-bit float to the other
+    if (back) narrow(static_cast<const float*>(block.out), block.n, types_.out, to);
   }
 }
 

@@ -61,7 +61,27 @@ void widen_row(const bfloat16* from, std::int64_t n, float* to) {
 }
 
 void narrow_row(const float* from, std::int64_t n, bfloat16* to) {
-  for (std::int64_t i = 0; i < n; ++i) to[i].bits = narrowed_bfloat16(from[i]);
+  std::int64_t i = 0;
+#if defined(__AVX2__)
+  const auto rounded = [](__m256i bits) {
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i sum = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    return _mm256_srli_epi32(sum, 16);
+  };
+  for (; i + 16 <= n; i += 16) {
+    const __m256 low = _mm256_loadu_ps(from + i), high = _mm256_loadu_ps(from + i + 8);
+    const __m256 nan = _mm256_cmp_ps(low, high, _CMP_UNORD_Q);  // in either
+    if (_mm256_movemask_ps(nan) != 0) {
+      for (std::int64_t j = i; j < i + 16; ++j) to[j].bits = narrowed_bfloat16(from[j]);
+      continue;
+    }
+    const __m256i packed =
+        _mm256_packus_epi32(rounded(_mm256_castps_si256(low)), rounded(_mm256_castps_si256(high)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i),
+                        _mm256_permute4x64_epi64(packed, 0b11011000));
+  }
+#endif
+  for (; i < n; ++i) to[i].bits = narrowed_bfloat16(from[i]);
 }
 
 }  // namespace troupe

@@ -12,9 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
-#include <utility>
 
 namespace troupe {
 
@@ -29,6 +27,7 @@ inline constexpr std::size_t kVectorBytes = 16;
 template <class T, std::size_t bytes>
 struct VectorType {
   typedef T type __attribute__((vector_size(bytes)));
+  typedef T unaligned __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
 };
 template <class T>
 using Vector = typename VectorType<T, kVectorBytes>::type;
@@ -193,15 +192,15 @@ inline Packet<T> multiply_add(Packet<T> a, Packet<T> b, std::type_identity_t<T> 
 
 template <class T>
 inline Packet<T> load_packet(const T* from) {
-  Packet<T> x;
-  std::memcpy(&x.low, from, kVectorBytes);
-  std::memcpy(&x.high, from + kPacketWidth<T> / 2, kVectorBytes);
-  return x;
+  using Loose = typename VectorType<T, kVectorBytes>::unaligned;
+  return {*reinterpret_cast<const Loose*>(from),
+          *reinterpret_cast<const Loose*>(from + kPacketWidth<T> / 2)};
 }
 template <class T>
 inline void store_packet(T* to, Packet<T> x) {
-  std::memcpy(to, &x.low, kVectorBytes);
-  std::memcpy(to + kPacketWidth<T> / 2, &x.high, kVectorBytes);
+  using Loose = typename VectorType<T, kVectorBytes>::unaligned;
+  *reinterpret_cast<Loose*>(to) = x.low;
+  *reinterpret_cast<Loose*>(to + kPacketWidth<T> / 2) = x.high;
 }
 
 // Whether a comparison holds in any lane.
@@ -219,20 +218,25 @@ inline bool any_lane(Packet<T> mask) {
 }
 
 inline Packet<double> widen(Vector<float> x) {
-  return [x]<int... i>(std::integer_sequence<int, i...>)->Packet<double> {
-    constexpr int kHalf = sizeof...(i);
-    return {__builtin_convertvector(__builtin_shufflevector(x, x, i...), Vector<double>),
-            __builtin_convertvector(__builtin_shufflevector(x, x, (kHalf + i)...), Vector<double>)};
-  }
-  (std::make_integer_sequence<int, kVectorBytes / sizeof(double)>());
+#if defined(__AVX512F__)
+  return {_mm512_cvtps_pd(_mm512_castps512_ps256(x)),
+          _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))};
+#elif defined(__AVX2__)
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))};
+#else
+  return {_mm_cvtps_pd(x), _mm_cvtps_pd(_mm_movehl_ps(x, x))};
+#endif
 }
 inline Vector<float> narrow(Packet<double> x) {
-  using Half = typename VectorType<float, kVectorBytes / 2>::type;
-  return [x]<int... i>(std::integer_sequence<int, i...>) {
-    return __builtin_shufflevector(__builtin_convertvector(x.low, Half),
-                                   __builtin_convertvector(x.high, Half), i...);
-  }
-  (std::make_integer_sequence<int, kVectorBytes / sizeof(float)>());
+#if defined(__AVX512F__)
+  return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(x.low)), _mm512_cvtpd_ps(x.high),
+                            1);
+#elif defined(__AVX2__)
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(x.low)),
+                              _mm256_cvtpd_ps(x.high), 1);
+#else
+  return _mm_movelh_ps(_mm_cvtpd_ps(x.low), _mm_cvtpd_ps(x.high));
+#endif
 }
 // f(x...) computed in double and rounded once: for functions of floats whose formula needs more
 // digits than a float has.
