@@ -7,6 +7,7 @@
 
 #include "actors/resources/update_rules.hpp"
 #include "actors/worker/load_plan.hpp"
+#include "graph/compile.hpp"
 #include "graph/node_query.hpp"
 
 namespace troupe {

@@ -22,7 +22,7 @@ namespace {
 std::int64_t elements_of_one(const PartialShape& shape) {
   std::int64_t size = 1;
   for (int i = 1; i < shape.rank(); ++i) {
-    if (!shape.known(i) || __builtin_mul_overflow(size, shape[i], &size)) return -1;
+    if (!shape.known(i) || __builtin_mul_overflow(size, std::int64_t(shape[i]), &size)) return -1;
   }
   return size;
 }

@@ -191,7 +191,7 @@ TEST_CASE("state that has a place keeps it") {
   Port v = g.variable("v");
   g.add("Read", "read", {v});
   Target t = target({kCpu, kFake, kCpu1});
-  const std::string key = resource_key(g.def.nodes[v.node], ops());
+  const std::string key = resource_key(g.def.nodes[v.node], toy::ops());
   t.fixed.emplace(key, *DeviceName::parse(kCpu1));
   auto compiled = compile(g.def, request({"read"}), t);
   REQUIRE(compiled.ok());
@@ -231,7 +231,7 @@ TEST_CASE("state that was placed under another handle of the same name stays the
   Port b = g.variable("b", {.attrs = shared});
   g.add("Read", "r", {b});
   Target t = target({kCpu, kFake, kCpu1});
-  t.fixed.emplace(resource_key(g.def.nodes[a.node], ops()), *DeviceName::parse(kCpu1));
+  t.fixed.emplace(resource_key(g.def.nodes[a.node], toy::ops()), *DeviceName::parse(kCpu1));
   auto compiled = compile(g.def, request({"r"}), t);
   REQUIRE(compiled.ok());
   CHECK(find(*compiled, "r").plan->device == kCpu1);
@@ -246,7 +246,7 @@ TEST_CASE("what asks for another device than that of state which is there is ref
     g.add("Read", "read", {v}, {.device = of_read});
     Target t = target({kCpu, kFake, kCpu1}, &kernels);
     t.soft_placement = soft;
-    t.fixed.emplace(resource_key(g.def.nodes[v.node], ops()), *DeviceName::parse(state));
+    t.fixed.emplace(resource_key(g.def.nodes[v.node], toy::ops()), *DeviceName::parse(state));
     return compile(g.def, request({"read"}), t);
   };
   for (bool soft : {false, true}) {

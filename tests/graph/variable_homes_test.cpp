@@ -26,7 +26,7 @@ Target two_tasks() {
 std::string key_of(const std::string& variable) {
   NodeDef handle;
   handle.op = "Variable", handle.name = variable;
-  return resource_key(handle, ops());
+  return resource_key(handle, toy::ops());
 }
 
 std::string home(const std::map<std::string, DeviceName>& homes, const std::string& variable) {
