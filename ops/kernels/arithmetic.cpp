@@ -149,8 +149,8 @@ Status no_zeros(const Tensor& b) {
   return dispatch_size(dtype_size(b.dtype()), [&](auto tag) -> Status {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_integral_v<T>) {
-      auto values = b.span<T>();
-      if (std::find(values.begin(), values.end(), T(0)) != values.end())
+      const T* values = moved_as<T>(b);
+      if (std::find(values, values + b.elements(), T(0)) != values + b.elements())
         return invalid_argument("integer division by zero");
     }
     return ok_status();

@@ -96,10 +96,10 @@ Status select_values(KernelContext& ctx) {
   TROUPE_TRY(auto meet, Broadcast<3>::of(
                             {&ctx.input(0).shape(), &ctx.input(1).shape(), &ctx.input(2).shape()}));
   const bool* condition = ctx.input(0).data<bool>();
-  const T* a = ctx.input(1).data<T>();
-  const T* b = ctx.input(2).data<T>();
+  const T* a = moved_as<T>(ctx.input(1));
+  const T* b = moved_as<T>(ctx.input(2));
   TROUPE_TRY(Tensor y, ctx.allocate(ctx.input(1).dtype(), meet.out()));
-  T* out = y.mutable_data<T>();
+  T* out = moved_as<T>(y);
   for_chunks(ctx, y.elements(), [&](Range r) {
     meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto s) {
       for (std::int64_t i = 0; i < n; ++i)

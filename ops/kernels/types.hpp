@@ -78,6 +78,15 @@ Status dispatch_size(std::size_t size, F&& f) {
       return internal_error("an element of unusual size");
   }
 }
+// Elements as such a T, whatever their dtype.
+template <class T>
+const T* moved_as(const Tensor& t) {
+  return static_cast<const T*>(t.raw());
+}
+template <class T>
+T* moved_as(Tensor& t) {
+  return static_cast<T*>(t.mutable_raw());
+}
 // The same, strings included.
 template <class F>
 Status dispatch_moves(DType dtype, F&& f) {
