@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "devices/device.hpp"
-#include "graph/request.hpp"
+#include "graph/compile.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {

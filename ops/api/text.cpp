@@ -25,7 +25,7 @@ std::ostream& operator<<(std::ostream& out, DType x) { return out << printed(x);
 
 }  // namespace troupe
 
-template <troupe::Printed T>
+template <troupe::PrintedAsText T>
 fmt::format_context::iterator fmt::formatter<T>::format(const T& x,
                                                         fmt::format_context& context) const {
   return fmt::formatter<fmt::string_view>::format(troupe::printed(x), context);

@@ -23,7 +23,7 @@ std::string printed(const Output& x);
 std::string printed(DType x);
 
 template <class T>
-concept Printed =
+concept PrintedAsText =
     std::same_as<T, Tensor> || std::same_as<T, Shape> || std::same_as<T, PartialShape> ||
     std::same_as<T, Status> || std::same_as<T, Output> || std::same_as<T, DType>;
 
@@ -36,7 +36,7 @@ std::ostream& operator<<(std::ostream& out, DType x);
 
 }  // namespace troupe
 
-template <troupe::Printed T>
+template <troupe::PrintedAsText T>
 struct fmt::formatter<T> : fmt::formatter<fmt::string_view> {
   // In text.cpp: what it takes of fmt is long to compile.
   fmt::format_context::iterator format(const T& x, fmt::format_context& context) const;

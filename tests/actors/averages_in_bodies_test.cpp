@@ -16,7 +16,7 @@ namespace {
 
 constexpr DType kF64 = DType::f64;
 
-struct Net : nn::Module {
+struct AveragedNet : nn::Module {
   using Module::Module;
   nn::BatchNorm norm{*this, "norm", 1, {.epsilon = 0, .momentum = 0.75, .dtype = DType::f64}};
   Output trained(Output x) {
@@ -28,12 +28,12 @@ struct Net : nn::Module {
 // A batch of one channel of mean 4, and a loss that depends on its norm made by `place`.
 struct Case {
   Graph g;
-  Net net{g.scope("net")};
+  AveragedNet net{g.scope("net")};
   Output x = constant(g, Tensor::of<double>({2, 1}, {1, 7}));
   Output loss, slope;  // of the layer's scale
   Op train;
 
-  explicit Case(const std::function<Output(Graph&, Net&, Output)>& place) {
+  explicit Case(const std::function<Output(Graph&, AveragedNet&, Output)>& place) {
     const Output y = place(g, net, x);
     loss = sum(square(y - 3.0));
     train = optim::Sgd{.lr = 0.01}.minimize(loss);
@@ -41,34 +41,34 @@ struct Case {
   }
 };
 
-double mean_of(Session& s, const Net& net) {
+double mean_of(Session& s, const AveragedNet& net) {
   return s.run({net.norm.mean().value()})[0].span<double>()[0];
 }
 
 Output truth(Graph& g, bool value) { return constant(g, Tensor::scalar(value)); }
 
-const std::pair<std::string, std::function<Output(Graph&, Net&, Output)>> kHomes[] = {
-    {"the graph", [](Graph&, Net& net, Output x) { return net.trained(x); }},
+const std::pair<std::string, std::function<Output(Graph&, AveragedNet&, Output)>> kHomes[] = {
+    {"the graph", [](Graph&, AveragedNet& net, Output x) { return net.trained(x); }},
     {"a branch",
-     [](Graph& g, Net& net, Output x) {
+     [](Graph& g, AveragedNet& net, Output x) {
        return cond(
            truth(g, true), [&] { return net.trained(x); }, [&] { return x; });
      }},
     {"a function",
-     [](Graph& g, Net& net, Output x) {
+     [](Graph& g, AveragedNet& net, Output x) {
        Function f = g.function("f", {{kF64, {2, 1}}}, {{kF64, {2, 1}}},
                                [&](Function&, Output v) { return net.trained(v); });
        return f(x);
      }},
     {"a loop",
-     [](Graph& g, Net& net, Output x) {
+     [](Graph& g, AveragedNet& net, Output x) {
        return std::get<1>(while_loop(
            std::tuple{constant(g, 0), x}, [&](Output i, Output) { return i < 1; },
            [&](Output i, Output) {
              return std::tuple{i + 1, net.trained(x)};
            }));
      }},
-    {"a branch of a function in a loop", [](Graph& g, Net& net, Output x) {
+    {"a branch of a function in a loop", [](Graph& g, AveragedNet& net, Output x) {
        Function f = g.function("f", {{kF64, {2, 1}}}, {{kF64, {2, 1}}}, [&](Function&, Output v) {
          return cond(
              sum(v) > 0.0, [&] { return net.trained(v); }, [&] { return v; });
@@ -113,7 +113,7 @@ TEST_CASE("a fetch of the loss moves no average, wherever the layer stands") {
 
 TEST_CASE("of two calls of one function the one that is trained moves its averages") {
   Graph g;
-  Net net{g.scope("net")};
+  AveragedNet net{g.scope("net")};
   Output x = constant(g, Tensor::of<double>({2, 1}, {1, 7}));
   Function f = g.function("f", {{kF64, {2, 1}}}, {{kF64, {2, 1}}},
                           [&](Function&, Output v) { return net.trained(v); });
@@ -127,7 +127,7 @@ TEST_CASE("of two calls of one function the one that is trained moves its averag
 
 TEST_CASE("a loop that minimises moves the averages in each of its iterations") {
   Graph g;
-  Net net{g.scope("net")};
+  AveragedNet net{g.scope("net")};
   Output x = constant(g, Tensor::of<double>({2, 1}, {1, 7}));
   Output steps = placeholder<std::int32_t>(g, PartialShape::scalar());
   Output done = while_loop(
@@ -149,7 +149,7 @@ TEST_CASE("a loop that minimises moves the averages in each of its iterations") 
 
 TEST_CASE("a function that calls itself leaves its averages alone unless it is trained") {
   Graph g;
-  Net net{g.scope("net")};
+  AveragedNet net{g.scope("net")};
   Output x = constant(g, Tensor::of<double>({2, 1}, {1, 7}));
   const ValueType batch{kF64, {2, 1}}, number{DType::i32, PartialShape::scalar()};
   Function f =
@@ -171,7 +171,7 @@ TEST_CASE("a function that calls itself leaves its averages alone unless it is t
 
 TEST_CASE("a batch without rows moves no average") {
   Graph g;
-  Net net{g.scope("net")};
+  AveragedNet net{g.scope("net")};
   Output x = placeholder<double>(g, {-1, 1});
   Output y = net.trained(x);
   Session s(g, one_thread());

@@ -13,7 +13,7 @@ using troupe::testing::TemporaryDir;
 
 namespace {
 
-struct Net : nn::Module {
+struct RestoredNet : nn::Module {
   using Module::Module;
   nn::Linear layer{*this, "layer", 2, 1};
 };
@@ -21,7 +21,7 @@ struct Net : nn::Module {
 // A network that is trained, or only used.
 struct Job {
   Graph g{5};
-  Net net{g.scope("net")};
+  RestoredNet net{g.scope("net")};
   Output x = constant(g, {{1.f, 2.f}});
   Output y = net.layer(x);
   Op train;

@@ -18,8 +18,8 @@ Output gradient(Output y, Output x) {
   return value_or_throw(gradients(std::vector{y}, std::vector{x}))[0];
 }
 
-struct Net : nn::Module {
-  Net(Scope scope, nn::OverTime over_time)
+struct SameStateNet : nn::Module {
+  SameStateNet(Scope scope, nn::OverTime over_time)
       : Module(std::move(scope)),
         lstm(*this, "lstm", 1, 1, {.over_time = over_time, .dtype = DType::f64}) {}
   nn::Lstm lstm;
@@ -28,7 +28,7 @@ struct Net : nn::Module {
 // The value, the slope and the bend of an LSTM at `s`, which is h and c at first.
 std::vector<double> lstm_at(nn::OverTime over_time, bool length_known, bool two_nodes) {
   Graph g{3};
-  Net net{g.scope("net"), over_time};
+  SameStateNet net{g.scope("net"), over_time};
   const Output x = placeholder<double>(g, {length_known ? 2 : -1, 1, 1});
   const Output s = placeholder<double>(g, {1, 1});
   const auto [h, last] = net.lstm(x, {s, two_nodes ? identity(s) : s});
