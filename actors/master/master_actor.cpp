@@ -414,7 +414,6 @@ Status add_step(MasterSelf self, ClientSession& session, const CompileStep& mess
   step.notes = std::move(draft.graph.notes);
   step.waiting.push_back(message.call);
   session.load.compiled = step.id;
-  session.load.fixed = std::move(draft.fixed);
   send_loads(self, session, step, draft);
   for (CompiledId old : s.steps->add(std::move(step))) unload(self, old);
   return ok_status();

@@ -13,19 +13,7 @@ using namespace troupe;
 
 namespace {
 
-const OpRegistry& ops() {
-  static const OpRegistry all = [] {
-    OpRegistry r = sample::registry();
-    throw_if_error(r.add({.name = std::string(kEnsuredOp),
-                          .in = {"x"},
-                          .out = {"y"},
-                          .types = "f32",
-                          .attrs = {"shape: shape", "message: string"},
-                          .shape = same_shape}));
-    return r;
-  }();
-  return all;
-}
+using sample::ops;
 
 const ValueType four{DType::f32, {4}};
 

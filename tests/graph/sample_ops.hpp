@@ -185,6 +185,13 @@ inline OpRegistry registry() {
        .role = Role::external,
        .external = {
            .resource = "variable", .verb = "read", .order = External::Order::read, .sees = true}});
+  add({.name = "_EnsureShape",
+       .in = {"x"},
+       .out = {"y"},
+       .types = "f32 f64 i32 i64 bool",
+       .attrs = {"shape: shape", "message: string"},
+       .shape = attr_shape,
+       .grad = pass_grad});
   add({.name = "Assign",
        .in = {"var: resource", "value"},
        .types = "f32 f64",
