@@ -37,9 +37,17 @@ struct Reduction {
   }
 };
 
-// A copy of `x` with the kept dimensions first, the reduced ones behind them.
-Expected<Tensor> reduced_last(const KernelContext& ctx, const Tensor& x,
-                              const std::vector<bool>& reduced) {
+// The distance of rows of `count` elements that are written column by column: rows at multiples of
+// 1 KiB would all have their place in the same few lines of the nearest cache.
+std::int64_t pitch_of(std::int64_t count, std::int64_t size) {
+  return count * size % 1024 == 0 ? count + 64 / size : count;
+}
+
+// A copy of `x` with the kept dimensions first, the reduced ones behind them, as rows that are
+// `pitch` elements apart.
+Expected<Tensor> reduced_last(const KernelContext& ctx, const Tensor& x, const Reduction& r,
+                              std::int64_t pitch) {
+  const std::vector<bool>& reduced = r.reduced;
   Shape shape;
   Strides strides{};
   const Strides from = strides_of(x.shape());
@@ -49,8 +57,10 @@ Expected<Tensor> reduced_last(const KernelContext& ctx, const Tensor& x,
         strides[std::size_t(shape.rank())] = from[std::size_t(i)];
         shape.append(x.dim(i));
       }
-  TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
-  strided_copy(ctx, x.dtype(), shape, x.raw(), strides, y.mutable_raw(), strides_of(shape));
+  Strides to = strides_of(shape);
+  for (int i = 0; i < r.kept.rank(); ++i) to[std::size_t(i)] = to[std::size_t(i)] / r.count * pitch;
+  TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), Shape{r.outer, pitch}));
+  strided_copy(ctx, x.dtype(), shape, x.raw(), strides, y.mutable_raw(), to);
   return y;
 }
 
@@ -63,14 +73,16 @@ void widen(DType from, const void* x, std::int64_t n, float* to) {
     std::copy_n(static_cast<const bfloat16*>(x), n, to);
 }
 
-// One reduction: out[outer, inner] from in[outer, count, inner].
+// One reduction: out[outer, inner] from in[outer, count, inner], of which rows (inner is 1) are
+// `pitch` elements apart.
 class Reducing {
  public:
-  Reducing(const KernelContext& ctx, const ReduceLoops& loops, const Reduction& r, const Tensor& in,
-           Tensor& out)
+  Reducing(const KernelContext& ctx, const ReduceLoops& loops, const Reduction& r,
+           std::int64_t pitch, const Tensor& in, Tensor& out)
       : ctx_(ctx),
         loops_(loops),
         r_(r),
+        pitch_(pitch),
         in_size_(std::int64_t(dtype_size(loops.in))),
         size_(std::int64_t(dtype_size(loops.sum))),
         in_(static_cast<const char*>(in.raw())),
@@ -99,7 +111,11 @@ class Reducing {
         alignas(8) char block[kBlock * 8];
         for (std::int64_t o = chunks[c].begin; o < chunks[c].end; o += kBlock) {
           const std::int64_t n = std::min(kBlock, chunks[c].end - o);
-          leaves_of(in_ + o * r_.count * in_size_, r_.count, n, block);
+          if (pitch_ == r_.count)
+            leaves_of(in_ + o * pitch_ * in_size_, r_.count, n, block);
+          else
+            for (std::int64_t i = 0; i < n; ++i)
+              leaves_of(in_ + (o + i) * pitch_ * in_size_, r_.count, 1, block + i * size_);
           write(block, o, n);
         }
       });
@@ -110,7 +126,7 @@ class Reducing {
     ctx_.parallel(chunks.count, [&](std::int64_t c) {
       for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k) {
         const Range range = leaves[k % leaves.count];
-        leaves_of(in_ + (k / leaves.count * r_.count + range.begin) * in_size_, range.size(), 1,
+        leaves_of(in_ + (k / leaves.count * pitch_ + range.begin) * in_size_, range.size(), 1,
                   partial.data() + k * size_);
       }
     });
@@ -188,6 +204,7 @@ class Reducing {
   const KernelContext& ctx_;
   const ReduceLoops& loops_;
   const Reduction& r_;
+  const std::int64_t pitch_;
   const std::int64_t in_size_, size_;
   const char* in_;
   char* out_;
@@ -206,10 +223,12 @@ Expected<Tensor> reduce(const KernelContext& ctx, std::span<const ReduceLoops> t
   const Reduction r = Reduction::of(x.shape(), std::move(reduced));
   TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), out));
   Tensor in = x;
-  if (r.tangled) {
-    TROUPE_TRY(in, reduced_last(ctx, x, r.reduced));
+  std::int64_t pitch = r.count;
+  if (r.tangled && x.elements() > 0) {
+    pitch = pitch_of(r.count, std::int64_t(dtype_size(x.dtype())));
+    TROUPE_TRY(in, reduced_last(ctx, x, r, pitch));
   }
-  TROUPE_TRY(Reducing(ctx, *loops, r, in, y).run());
+  TROUPE_TRY(Reducing(ctx, *loops, r, pitch, in, y).run());
   return y;
 }
 
