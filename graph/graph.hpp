@@ -48,7 +48,7 @@ struct FunctionDef {
   std::vector<NodeDef> nodes;     // their inputs, control and colocation name nodes of this list
   std::vector<NodeId> arguments;  // in the order of a call's arguments
   std::vector<Port> results;
-  // What a call may count on; results are that, or more is known of their shapes.
+  // What a call may count on. Where less is known of a result's shape, a run checks it.
   std::vector<DType> result_types;
   std::vector<PartialShape> result_shapes;
   Site site;
