@@ -25,7 +25,7 @@ namespace troupe::sim {
 using u64 = std::uint64_t;
 
 inline constexpr int kShards = 3, kProcesses = 4;  // the last process holds no state
-inline constexpr u64 kMostUnapplied = 16;          // bytes: of two writes
+inline constexpr u64 kMostUnapplied = 0;  // bytes: nothing more is logged before all is applied
 inline constexpr int kVariables = 6, kQueues = 2, kCapacity = 3, kSessions = 3, kDatasets = 2;
 
 // Mistakes put in on purpose, to show that the oracle sees them.
