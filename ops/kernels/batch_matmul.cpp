@@ -5,6 +5,7 @@
 #include "ops/kernels/broadcast.hpp"
 #include "ops/kernels/gemm.hpp"
 #include "ops/kernels/grad.hpp"
+#include "ops/kernels/through_float.hpp"
 #include "ops/kernels/typed.hpp"
 #include "ops/op.hpp"
 
@@ -113,18 +114,23 @@ class BatchMatMul final : public Kernel {
   const bool transpose_a_, transpose_b_;
 };
 
+Expected<std::unique_ptr<Kernel>> batch_matmul_kernel(const KernelSpec& spec) {
+  const bool half_size = spec.type() == DType::f16 || spec.type() == DType::bf16;
+  return half_size ? through_float<BatchMatMul<float>>(spec) : float_kernel<BatchMatMul>(spec);
+}
+
 }  // namespace
 
 TROUPE_OPS(batch_matmul) {
   r.add({.name = "BatchMatMul",
          .in = {"a", "b"},
          .out = {"product"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
          .shape = batch_matmul_shape,
          .grad = batch_matmul_grad,
          .contraction = true,
          .doc = "The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n], "
                 "whose leading dimensions broadcast, as numpy.matmul's do; MatMul for each."})
-      .cpu(float_kernel<BatchMatMul>);
+      .cpu(batch_matmul_kernel);
 }

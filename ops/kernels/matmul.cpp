@@ -1,6 +1,7 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
 #include "devices/chunks.hpp"
 #include "ops/kernels/packed_product.hpp"
+#include "ops/kernels/through_float.hpp"
 #include "ops/kernels/typed.hpp"
 #include "ops/op.hpp"
 
@@ -137,6 +138,9 @@ Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {
       return std::unique_ptr<Kernel>(new MatMulKernel<std::int32_t>(spec));
     case DType::i64:
       return std::unique_ptr<Kernel>(new MatMulKernel<std::int64_t>(spec));
+    case DType::f16:
+    case DType::bf16:
+      return through_float<MatMulKernel<float>>(spec);
     default:
       return float_kernel<MatMulKernel>(spec);
   }
@@ -148,12 +152,14 @@ TROUPE_OPS(matmul) {
   r.add({.name = "MatMul",
          .in = {"a", "b"},
          .out = {"product"},
-         .types = "f32 f64 i32 i64",
+         .types = "f32 f64 f16 bf16 i32 i64",
          .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
          .shape = matmul_shape,
          .grad = matmul_grad,
          .contraction = true,
          .doc = "The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that "
-                "an operand is stored transposed. k = 0 gives zeros. Integers wrap around."})
+                "an operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in "
+                "f32 and "
+                "rounded once. Integers wrap around."})
       .cpu(matmul_kernel);
 }
