@@ -85,32 +85,7 @@ void add_memory_bound(std::vector<Case>& cases) {
   Tensor labels = value_or_throw(Tensor::zeros(DType::i64, Shape{100}));
   add("sparse_cross_entropy.100x10", "SparseSoftmaxCrossEntropyWithLogits",
       {numbers(Shape{100, 10}), labels}, {}, 8.0 * 1000);
-}
-
-// Rows, columns, moves and draws of a million f32.
-void add_million(std::vector<Case>& cases) {
-  const Tensor x = numbers(Shape{1000, 1000}), row = numbers(Shape{1000}),
-               images = numbers(Shape{32, 32, 32, 32});
-  const auto axes = [](std::vector<std::int64_t> list) { return AttrMap{{"axes", list}}; };
-  auto add = [&](std::string name, std::string op, std::vector<Tensor> inputs, AttrMap attrs,
-                 double bytes) {
-    cases.push_back(
-        {std::move(name), std::move(op), std::move(inputs), std::move(attrs), bytes, "GB/s"});
-  };
-  add("softmax.1000x1000", "Softmax", {x}, {}, 8e6);
-  add("log_softmax.1000x1000", "LogSoftmax", {x}, {}, 8e6);
-  add("layer_norm.1000x1000", "LayerNorm", {x, row, row}, {}, 8e6);
-  add("layer_norm_grad.1000x1000", "LayerNormGrad", {x, x, row}, {}, 12e6);
-  add("sum.1000x1000.rows", "Sum", {x}, axes({1}), 4e6);
-  add("sum.1000x1000.columns", "Sum", {x}, axes({0}), 4e6);
-  add("max.1000x1000.rows", "Max", {x}, axes({1}), 4e6);
-  add("mean.32x32x32x32.axes_12", "Mean", {images}, axes({1, 2}), 4.2e6);
-  add("mean.32x32x32x32.axes_02", "Mean", {images}, axes({0, 2}), 4.2e6);
-  add("transpose.1000x1000", "Transpose", {x}, {}, 8e6);
-  add("reverse.1000x1000.rows", "Reverse", {x}, axes({1}), 8e6);
-  const AttrMap shape{{"shape", PartialShape{1000, 1000}}};
-  add("random_uniform.1000x1000", "RandomUniform", {}, shape, 4e6);
-  add("random_normal.1000x1000", "RandomStandardNormal", {}, shape, 4e6);
+  add("softmax.1000x1000", "Softmax", {numbers(Shape{1000, 1000})}, {}, 8e6);
 }
 
 std::vector<Case> all_cases() {
@@ -130,7 +105,6 @@ std::vector<Case> all_cases() {
   add_conv(cases, "32x14x14x256_to_256_3x3", 32, 256, 14, 256, 3, 1);
   add_conv(cases, "32x56x56x64_to_256_1x1", 32, 64, 56, 256, 1, 1);
   add_memory_bound(cases);
-  add_million(cases);
   return cases;
 }
 

@@ -1,6 +1,7 @@
 // Measures single CPU kernels on the lanes of a device of its own: `troupe bench kernels`.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace troupe {
 struct KernelRow {
   std::string name;
   double value = 0;  // median of the rounds
-  std::string unit;  // GFLOP/s by the nominal count (padding included), or GB/s read and written
+  std::string unit;  // GFLOP/s by the nominal count (padding included), GB/s read and written, ms
+  std::string peer;  // the same operation among those of torch_kernels.py; empty: none
+  std::vector<double> rounds;
 };
 
 struct KernelBench {
@@ -22,7 +25,14 @@ struct KernelBench {
   std::string only;      // rows whose name contains this; empty: all
 };
 
-// Matrix products and convolutions of common networks, pools, activations, a loss.
-Expected<std::vector<KernelRow>> bench_kernels(const KernelBench& options);
+// What happens after each round: a peer's.
+using KernelTurn = std::function<Status()>;
+
+// Matrix products and convolutions of common networks, pools, activations, a loss; functions of one
+// element, reductions and moves that stand beside PyTorch's.
+Expected<std::vector<KernelRow>> bench_kernels(const KernelBench& options,
+                                               const KernelTurn& after_round = {});
+// The rows that it would measure, without values.
+std::vector<KernelRow> kernel_rows(const KernelBench& options);
 
 }  // namespace troupe

@@ -90,15 +90,38 @@ Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
   return rows;
 }
 
-Expected<std::vector<BenchRow>> kernel_rows(const BenchOptions& options) {
+// One kernel. If PyTorch has it, too: a round of ours and of each PyTorch in turn.
+Expected<BenchRow> time_kernel(const KernelRow& kernel, KernelBench bench,
+                               const std::vector<TorchPeer>& torch) {
+  std::vector<PeerStep> steps;
+  for (const TorchPeer& peer : torch) {
+    if (kernel.peer.empty()) break;
+    TROUPE_TRY(auto found, peer.step("kernel:" + kernel.peer, bench.threads));
+    std::move(found.begin(), found.end(), std::back_inserter(steps));
+  }
+  PeerRounds peers(std::move(steps));
+  bench.only = kernel.name;
+  TROUPE_TRY(const auto measured, bench_kernels(bench, [&] { return peers.take(bench.seconds); }));
+  BenchRow row{kernel.name, measured[0].value, kernel.unit};
+  peers.compare(row, measured[0].rounds, [](const PeerScript::Round& r, double) { return r.ms; });
+  return row;
+}
+
+Expected<std::vector<BenchRow>> kernel_group(const BenchOptions& options) {
+  std::vector<TorchPeer> torch;
+  if (options.peer == "torch") {
+    TROUPE_TRY(torch, TorchPeer::find());
+  }
   std::vector<BenchRow> rows;
   for (int threads : {1, 2}) {
     KernelBench bench;
     bench.threads = threads;
     bench.rounds = options.rounds;
     bench.only = options.only;
-    TROUPE_TRY(auto measured, bench_kernels(bench));
-    for (const KernelRow& row : measured) rows.push_back({row.name, row.value, row.unit});
+    for (const KernelRow& kernel : kernel_rows(bench)) {
+      TROUPE_TRY(BenchRow row, time_kernel(kernel, bench, torch));
+      rows.push_back(std::move(row));
+    }
   }
   return rows;
 }
@@ -110,7 +133,7 @@ struct Group {
 };
 // The channel's comes first whatever was asked: it forks, and after it there are threads.
 constexpr Group kGroups[] = {{"channel", channel_rows}, {"executor", executor_rows},
-                             {"kernels", kernel_rows},  {"soak", bench_soak, true},
+                             {"kernels", kernel_group}, {"soak", bench_soak, true},
                              {"step", bench_step},      {"train", bench_train}};
 
 Status check_groups(const std::vector<std::string>& wanted) {
@@ -136,8 +159,9 @@ bool chosen(const BenchOptions& options, std::string_view group, bool by_name = 
 Status check_peer(const BenchOptions& options) {
   const bool train = chosen(options, "train");
   const bool others = chosen(options, "step") || chosen(options, "executor");
-  if (options.peer == "torch" && !train)
-    return invalid_argument("--peer torch is of the group train, which was not chosen");
+  if (options.peer == "torch" && !train && !chosen(options, "kernels"))
+    return invalid_argument(
+        "--peer torch is of the groups kernels and train, of which none was chosen");
   if (options.peer == "torch") return TorchPeer::find().status();
   if (options.peer == "tensorflow" && !train && !others)
     return invalid_argument(

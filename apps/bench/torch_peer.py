@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Times one training step of a small network in PyTorch, for `troupe bench train --peer torch`.
+"""Times one training step of a small network in PyTorch, for `troupe bench train --peer torch`, or
+one of its operations, for `troupe bench kernels --peer torch`.
 
 usage: torch_peer.py MODEL THREADS [--plain]      MODEL: mlp, lenet, resnet20, char_lstm
+       torch_peer.py kernel:NAME THREADS [--plain]      NAME: as in torch_kernels.py
 prints a line of JSON when it is ready: {"torch": version, "mkl": ...}, and one for each line of its
 input, which is the seconds of a round: {"ms": median, "p99": ...}
 
@@ -21,6 +23,7 @@ import sys
 import tempfile
 
 import peer
+import torch_kernels
 
 # What MKL asks to know whose processor it runs on. A library that is loaded before it answers.
 FAST_PATH = b"int mkl_serv_intel_cpu_true(void) { return 1; }\n"
@@ -137,16 +140,10 @@ def char_lstm(nn, torch):
 MODELS = {"mlp": mlp, "lenet": lenet, "resnet20": resnet20, "char_lstm": char_lstm}
 
 
-def main():
-    model, threads = sys.argv[1], int(sys.argv[2])
-    if os.environ.get("TROUPE_TORCH_PEER") != "tuned":
-        sys.exit(run_again(threads, "--plain" in sys.argv))
-    import torch
+def training_step(model, torch):
     from torch import nn
     from torch.nn import functional
 
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
     net, x, y, rate = MODELS[model](nn, torch)
     optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
 
@@ -155,6 +152,23 @@ def main():
         functional.cross_entropy(net(x), y).backward()
         optimizer.step()
 
+    return step
+
+
+def main():
+    model, threads = sys.argv[1], int(sys.argv[2])
+    if os.environ.get("TROUPE_TORCH_PEER") != "tuned":
+        sys.exit(run_again(threads, "--plain" in sys.argv))
+    import torch
+    import torch.nn
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    kind, _, kernel = model.partition(":")
+    if kind == "kernel":
+        step = torch_kernels.KERNELS[kernel](torch)
+    else:
+        step = training_step(model, torch)
     mkl = os.environ.get("TROUPE_TORCH_MKL", "") if torch.backends.mkl.is_available() else ""
     peer.time_rounds(step, 20, {"torch": torch.__version__, "mkl": mkl})
 

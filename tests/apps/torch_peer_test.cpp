@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "apps/bench/kernel_bench.hpp"
 #include "tests/apps/command.hpp"
 #include "tests/serialization/temporary.hpp"
 
@@ -86,6 +88,7 @@ class Any:
     def __iter__(self): return iter((Any(), Any()))
     def __enter__(self): return self
     def __exit__(self, *a): return False
+    __add__ = __sub__ = __mul__ = __matmul__ = __call__
 class Module(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"): raise AttributeError(name)
@@ -182,6 +185,33 @@ TEST_CASE("a training step stands beside the fastest peer [slow]") {
   const auto row = ended.json().at(0);
   CHECK(contains(row["peer"], "torch 9.9"));
   CHECK(check_beside_the_fastest(row) >= 1);
+}
+
+TEST_CASE(
+    "every kernel beside PyTorch is one of the script's operations, and the other way round") {
+  std::set<std::string> ours;
+  for (const troupe::KernelRow& row : troupe::kernel_rows({}))
+    if (!row.peer.empty()) ours.insert(row.peer);
+  Ended ended = python("import torch_kernels as k; print(*k.KERNELS)");
+  REQUIRE_MESSAGE(ended.code == 0, ended.err);
+  std::istringstream names(ended.out);
+  CHECK(ours == std::set<std::string>(std::istream_iterator<std::string>(names), {}));
+}
+
+TEST_CASE("a kernel stands beside the fastest peer, in turns [slow]") {
+  TemporaryDir dir;
+  dir.write("torch.py", kTorch);
+  for (const char* row : {"kernels.erf.t1", "kernels.layer_norm.t2", "kernels.matmul_bf16.t1"}) {
+    CAPTURE(row);
+    Ended ended = shell_command("PYTHONPATH=" + dir.path() + " " + troupe_program() +
+                                " bench kernels --only " + row +
+                                " --peer torch --rounds 3 --quiet --output json");
+    REQUIRE_MESSAGE(ended.code == 0, ended.err);
+    REQUIRE(ended.json().size() == 1);
+    CHECK(ended.json().at(0)["unit"] == "ms");
+    CHECK(contains(ended.json().at(0)["peer"], "torch 9.9"));
+    CHECK(check_beside_the_fastest(ended.json().at(0)) >= 1);
+  }
 }
 
 TEST_CASE("a step and a loop stand beside the fastest mode of a peer, in turns") {
