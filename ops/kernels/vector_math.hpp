@@ -234,7 +234,12 @@ inline V erf_value(V x) {
   const V near = multiply_add(size, polynomial(x * x, kNear), size);
   const V clamped = choose(size > most, most, size);  // beyond, erf rounds to 1
   const V more = polynomial(clamped, kFar), sum = clamped + more, lost = more - (sum - clamped);
-  const V e = exp_normal<MathConstants<float>>(-sum), far = one - multiply_add(-e, lost, e);
+  // e^-sum is a fifth of the result at most: less exact than exp_value.
+  const V round = splat<V>(kRound<float>), n = multiply_add(sum, -1.44269504f, round) - round;
+  const V r = multiply_add(n, -0.693147182f, -sum);
+  const V e =
+      (multiply_add(polynomial(r, MathConstants<float>::kExp), r * r, r) + 1.0f) * power_of_two(n);
+  const V far = one - multiply_add(-e, lost, e);
   return with_sign(choose(size < splat<V>(0.85f), near, far), x);
 }
 // dy 2 / sqrt(pi) e^(-x^2) of floats, within 1 ulp.
