@@ -84,7 +84,9 @@ class DeviceParser {
       return device(value.substr(0, second), value.substr(second + 1));
     }
     if (short_type(map_text(key, upper))) return device(key, value);
-    return wrong("unknown key " + quoted(key));
+    return wrong("unknown key " + quoted(key) +
+                 "; the keys are job, task, cpu, gpu, cuda, fake and device (as in "
+                 "/job:local/task:0/cpu:0 or /device:TYPE:0)");
   }
 
   Status job(std::string_view value) {

@@ -20,7 +20,8 @@ inline constexpr int kMaxRank = 8;
 class Shape {
  public:
   Shape() = default;  // scalar
-  // For literals and for dimensions already checked: throw Error for what `make` refuses.
+  // For literals and for dimensions already checked: throw Error for a negative dimension and for
+  // more than 8. That the elements can be counted is up to the caller.
   Shape(std::initializer_list<std::int64_t> dims, const char* file = __builtin_FILE(),
         int line = __builtin_LINE());
   explicit Shape(std::span<const std::int64_t> dims);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace troupe {
 
@@ -12,6 +14,12 @@ namespace troupe {
 struct Site {
   std::string file;
   std::uint32_t line = 0;
+
+  Site() = default;
+  // A template, so that {0, 1} is no Site: it is a list of numbers.
+  template <class File>
+  requires(std::is_convertible_v<File, std::string>) Site(File file, std::uint32_t line)
+      : file(std::move(file)), line(line) {}
 
   static Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, static_cast<std::uint32_t>(line)};

@@ -18,25 +18,60 @@ std::string typed_shape(DType dtype, const PartialShape& shape) {
   return std::string(dtype_name(dtype)) + (text == "?" ? " of unknown shape" : text);
 }
 
+// Of a constant, which a client knows by its value: its node got a name of the builder's. Null for
+// other nodes.
+const Tensor* written_value(const NodeDef& node) {
+  auto value = node.attrs.find("value");
+  return node.op == "Const" && value != node.attrs.end() ? value->second.get<Tensor>() : nullptr;
+}
+
 }  // namespace
 
-DType Output::dtype() const { return graph_->node(port_.node).out_types[port_.index]; }
-
-const PartialShape& Output::shape() const {
-  return graph_->node(port_.node).out_shapes[port_.index];
+void Output::is_empty(const char* file, int line) {
+  throw Error(invalid_argument("the Output is empty").at(Site::here(file, line)));
 }
 
-std::string Output::name() const {
-  return PortName{.node = graph_->node(port_.node).name, .port = int(port_.index)}.text();
+const NodeDef& Output::made_by(const char* file, int line) const {
+  const std::vector<NodeDef>& nodes = graph(file, line).def().nodes;
+  if (port_.node < nodes.size() && port_.index < nodes[port_.node].out_types.size()) [[likely]]
+    return nodes[port_.node];
+  const std::string what = "output " + std::to_string(port_.index);
+  const std::string why = port_.node < nodes.size()
+                              ? "node " + quoted(nodes[port_.node].name) + " has no " + what
+                              : what + " is of a node that the graph does not have";
+  throw Error(invalid_argument(why).at(Site::here(file, line)));
 }
 
-const std::string& Op::name() const { return graph_->node(node_).name; }
+DType Output::dtype(const char* file, int line) const {
+  return made_by(file, line).out_types[port_.index];
+}
 
-std::vector<Output> Op::outputs() const {
+const PartialShape& Output::shape(const char* file, int line) const {
+  return made_by(file, line).out_shapes[port_.index];
+}
+
+std::string Output::name(const char* file, int line) const {
+  return PortName{.node = made_by(file, line).name, .port = int(port_.index)}.text();
+}
+
+void Op::is_empty(const char* file, int line) {
+  throw Error(invalid_argument("the Op is empty").at(Site::here(file, line)));
+}
+
+const std::string& Op::name(const char* file, int line) const {
+  return graph(file, line).node(node_).name;
+}
+
+std::vector<Output> Op::outputs(const char* file, int line) const {
   std::vector<Output> out;
-  for (std::size_t i = 0; i < graph_->node(node_).out_types.size(); ++i)
+  for (std::size_t i = 0; i < graph(file, line).node(node_).out_types.size(); ++i)
     out.push_back(output(int(i)));
   return out;
+}
+
+void GraphBuilder::no_node(NodeId id) const {
+  throw Error(not_found("the graph has " + std::to_string(def_.nodes.size()) +
+                        " nodes and no node " + std::to_string(id)));
 }
 
 GraphBuilder::GraphBuilder(const OpRegistry& registry, std::uint64_t seed) : registry_(registry) {
@@ -147,7 +182,11 @@ Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
       if (!op.empty() && &op.graph() == this) node.control.push_back(op.node());
   std::sort(node.control.begin(), node.control.end());
   node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
-  auto producer = [&](int i) { return spec.inputs[std::size_t(i)].name(); };
+  auto producer = [&](int i) {
+    const Output& input = spec.inputs[std::size_t(i)];
+    const Tensor* value = written_value(this->node(input.node()));
+    return value ? "constant " + value->text() : input.name();
+  };
   TROUPE_TRY(detail::check_node(op, node, known_inputs(spec.inputs), producer));
   if (!op.is(External::Order::write)) return node;  // compiling checks the others
   for (std::size_t i = 0; i < spec.inputs.size() && spec.inputs[i].dtype() == DType::resource; ++i)
@@ -219,8 +258,11 @@ Status GraphBuilder::explain(const Status& status, const NodeSpec& spec, const S
   for (std::size_t i = 0; i < std::min(notes, kMostNotes); ++i) {
     const Output& input = spec.inputs[i];
     const Site& from = node(input.node()).site;
-    message += "\n" + (from.known() ? from.text() + ": " : "") + "note: '" + input.name() +
-               "' created here: " + typed_shape(input.dtype(), input.shape());
+    const Tensor* value = written_value(node(input.node()));
+    message += "\n" + (from.known() ? from.text() + ": " : "") +
+               (value ? "note: constant " + value->text()
+                      : "note: '" + input.name() +
+                            "' created here: " + typed_shape(input.dtype(), input.shape()));
   }
   if (notes > kMostNotes)
     message += "\nnote: and " + std::to_string(notes - kMostNotes) + " more inputs";
@@ -288,23 +330,26 @@ GraphBuilder::Guard GraphBuilder::push(Frame frame) {
   return Guard(this);
 }
 
-GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name) {
-  if (open_) return open_->with_scope(name);
+GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name, const char* file, int line) {
+  if (open_) return open_->with_scope(name, file, line);
   Frame next = frame();
   if (name.empty() || name.ends_with('/')) {
     next.prefix = name;
   } else {
     std::string full = next.prefix + std::string(name);
-    if (!valid_node_name(full)) throw Error(invalid_argument(quoted(full) + " is no scope name"));
+    if (!valid_node_name(full))
+      throw Error(invalid_argument(quoted(full) + " is no scope name").at(Site::here(file, line)));
     next.prefix = names_.take(full) + "/";
   }
   return push(std::move(next));
 }
 
-GraphBuilder::Guard GraphBuilder::with_device(std::string_view device) {
-  if (open_) return open_->with_device(device);
+GraphBuilder::Guard GraphBuilder::with_device(std::string_view device, const char* file, int line) {
+  if (open_) return open_->with_device(device, file, line);
   Frame next = frame();
-  next.device = value_or_throw(detail::device_over(next.device, device));
+  auto over = detail::device_over(next.device, device);
+  if (!over.ok()) throw Error(over.status().at(Site::here(file, line)));
+  next.device = std::move(over).value();
   return push(std::move(next));
 }
 
@@ -317,8 +362,12 @@ GraphBuilder::Guard GraphBuilder::with_resource(const Output& handle) {
   return push(std::move(next));
 }
 
-GraphBuilder::Guard GraphBuilder::with_control(std::vector<Op> control) {
-  if (open_) return open_->with_control(std::move(control));
+GraphBuilder::Guard GraphBuilder::with_control(std::vector<Op> control, const char* file,
+                                               int line) {
+  if (open_) return open_->with_control(std::move(control), file, line);
+  for (const Op& op : control)
+    if (op.empty())
+      throw Error(invalid_argument("with_control: an Op is empty").at(Site::here(file, line)));
   Frame next = frame();
   next.control.insert(next.control.end(), control.begin(), control.end());
   return push(std::move(next));

@@ -24,19 +24,25 @@ struct BodyState;  // graph/control/body.hpp
 struct FunctionRecord;
 
 // A handle on one output of a node: two words, copies freely, valid as long as its builder. No
-// operator bool: a graph value has no truth before a run.
+// operator bool: a graph value has no truth before a run. What is asked of an empty one, or of an
+// output that its node does not have, throws Error with the line that asks.
 class Output {
  public:
   Output() = default;
   Output(GraphBuilder* graph, Port port) : graph_(graph), port_(port) {}
 
   bool empty() const { return graph_ == nullptr; }
-  GraphBuilder& graph() const { return *graph_; }
+  GraphBuilder& graph(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    if (graph_ == nullptr) [[unlikely]]
+      is_empty(file, line);
+    return *graph_;
+  }
   Port port() const { return port_; }
   NodeId node() const { return port_.node; }
-  DType dtype() const;
-  const PartialShape& shape() const;
-  std::string name() const;  // PortName text: "scope/MatMul", of another port "scope/Switch:1"
+  DType dtype(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
+  const PartialShape& shape(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
+  // PortName text: "scope/MatMul", of another port "scope/Switch:1".
+  std::string name(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
   // Output `index` of the same node.
   Output sibling(int index) const { return {graph_, {port_.node, std::uint32_t(index)}}; }
   // The same port of the same graph. Not ==, which compares values in a run
@@ -50,25 +56,37 @@ class Output {
   Output operator[](const Index& one) const;
 
  private:
+  friend class Op;
+  [[noreturn]] static void is_empty(const char* file, int line);
+  const NodeDef& made_by(const char* file, int line) const;
+
   GraphBuilder* graph_ = nullptr;
   Port port_;
 };
 
-// A handle on a node, for targets and control edges.
+// A handle on a node, for targets and control edges. Of an empty Output it is empty.
 class Op {
  public:
   Op() = default;
   Op(GraphBuilder* graph, NodeId node) : graph_(graph), node_(node) {}
-  Op(Output output) : graph_(&output.graph()), node_(output.node()) {}
+  Op(Output output) : graph_(output.graph_), node_(output.node()) {}
 
   bool empty() const { return graph_ == nullptr; }
-  GraphBuilder& graph() const { return *graph_; }
+  // These throw Error, with the line that asks, for an empty one.
+  GraphBuilder& graph(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    if (graph_ == nullptr) [[unlikely]]
+      is_empty(file, line);
+    return *graph_;
+  }
   NodeId node() const { return node_; }
-  const std::string& name() const;
+  const std::string& name(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
   Output output(int index = 0) const { return {graph_, {node_, std::uint32_t(index)}}; }
-  std::vector<Output> outputs() const;
+  std::vector<Output> outputs(const char* file = __builtin_FILE(),
+                              int line = __builtin_LINE()) const;
 
  private:
+  [[noreturn]] static void is_empty(const char* file, int line);
+
   GraphBuilder* graph_ = nullptr;
   NodeId node_ = kNoNode;
 };
@@ -119,7 +137,12 @@ class GraphBuilder {
   // under construction, where there is one.
   Status close_loop(NodeId merge, int index, Output value);
 
-  const NodeDef& node(NodeId id) const { return def_.nodes[id]; }
+  // Throws Error (not_found) for a number that no node has.
+  const NodeDef& node(NodeId id) const {
+    if (id >= def_.nodes.size()) [[unlikely]]
+      no_node(id);
+    return def_.nodes[id];
+  }
   Op find(std::string_view name);  // empty when there is none
   // The value of a port, when all of it is known while building: constants, shapes, and what is
   // computed from shapes.
@@ -141,15 +164,19 @@ class GraphBuilder {
   };
   // Names become "name/..." (made unique). A name that ends in '/' is a full prefix, entered again
   // as it stands; "" is the root.
-  Guard with_scope(std::string_view name);
+  Guard with_scope(std::string_view name, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE());
   // What names of nodes added now begin with: "" or "a/b/". Given to with_scope as it is, that
   // scope is open again.
   const std::string& scope_prefix() const { return innermost().frames_.back().prefix; }
   // Over the enclosing one, part by part. Throws Error for what is no device name.
-  Guard with_device(std::string_view device);
+  Guard with_device(std::string_view device, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE());
   // Nodes go where the resource behind `handle` is, whatever encloses them says.
   Guard with_resource(const Output& handle);
-  Guard with_control(std::vector<Op> control);
+  // Throws Error for an empty Op.
+  Guard with_control(std::vector<Op> control, const char* file = __builtin_FILE(),
+                     int line = __builtin_LINE());
   Guard with_site(Site site);  // the site of nodes that give none (gradients)
   Guard with_colocation(std::string_view node);
 
@@ -170,6 +197,9 @@ class GraphBuilder {
     std::size_t nodes_, initializers_, names_, function_names_, functions_, arguments_, waits_;
     bool kept_ = false;
   };
+
+  // Expires with the graph. For who may outlive it: a session.
+  std::weak_ptr<const void> life() const { return life_; }
 
   // --- functions ---
 
@@ -211,6 +241,7 @@ class GraphBuilder {
  private:
   friend class Body;
   friend class ReadsBefore;
+  [[noreturn]] void no_node(NodeId id) const;
   struct Frame {
     std::string prefix;
     std::string device;
@@ -250,6 +281,7 @@ class GraphBuilder {
   // Of a graph: its functions by name, and all bodies that there ever were, as Outputs point there.
   std::unordered_map<std::string, std::unique_ptr<FunctionRecord>> functions_;
   std::vector<std::unique_ptr<FunctionRecord>> abandoned_;
+  std::shared_ptr<const void> life_ = std::make_shared<char>();
 };
 
 // What a composite op's builder sees.

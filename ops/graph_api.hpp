@@ -19,9 +19,10 @@ class Scope {
   const std::string& prefix() const { return prefix_; }
 
   // A scope inside this one, its name made unique.
-  Scope scope(std::string_view name) const {
+  Scope scope(std::string_view name, const char* file = __builtin_FILE(),
+              int line = __builtin_LINE()) const {
     auto inside = enter();
-    auto child = graph_->with_scope(name);
+    auto child = graph_->with_scope(name, file, line);
     return {*graph_, graph_->scope_prefix()};
   }
   // Nodes are made here while the guard lives.
@@ -38,8 +39,9 @@ class Graph : public GraphBuilder {
   explicit Graph(std::uint64_t seed = 0) : GraphBuilder(ops::builtin().ops, seed) {}
 
   // A new scope under the one that is open; its name is made unique.
-  Scope scope(std::string_view name) {
-    auto inside = with_scope(name);
+  Scope scope(std::string_view name, const char* file = __builtin_FILE(),
+              int line = __builtin_LINE()) {
+    auto inside = with_scope(name, file, line);
     return {*this, scope_prefix()};
   }
 

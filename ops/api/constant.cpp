@@ -89,6 +89,8 @@ Output constant(GraphBuilder& g, Dim length, Site site) {
 Expected<Tensor> scalar_of(DType dtype, double value) { return scalar(dtype, value); }
 Expected<Tensor> scalar_of(DType dtype, std::int64_t value) { return scalar(dtype, value); }
 
+Expected<Tensor> scalar_of(DType dtype, std::uint64_t value) { return scalar(dtype, value); }
+
 void detail::check_row(std::size_t length, std::size_t first, const Site& site) {
   if (length != first)
     throw Error(invalid_argument("constant: a row of " + std::to_string(length) +

@@ -28,15 +28,16 @@ Tensor vector_of(const std::vector<T>& values) {
 }  // namespace detail
 
 Output constant(GraphBuilder& g, Tensor value, Site site = Site::here());
-// A scalar: constant(g, 0.5f).
-template <class T>
-requires(dtype_of<T> != DType::invalid) Output
-    constant(GraphBuilder& g, T value, Site site = Site::here()) {
-  return constant(g, Tensor::scalar<T>(std::move(value)), std::move(site));
+// A scalar: constant(g, 0.5f), or constant<double>(g, 1) of another type than the number's.
+template <class T = void, class Value,
+          class Element = std::conditional_t<std::is_void_v<T>, Value, T>>
+requires(dtype_of<Element> != DType::invalid && std::is_convertible_v<Value, Element>) Output
+    constant(GraphBuilder& g, Value value, Site site = Site::here()) {
+  return constant(g, Tensor::scalar<Element>(Element(std::move(value))), std::move(site));
 }
-// constant<float>(g, {2, 2}, {1, 2, 3, 4}). Throws Error unless the values fill the shape.
 // A dimension of a shape, as i64. Throws Error for one that is not known before a run.
 Output constant(GraphBuilder& g, Dim length, Site site = Site::here());
+// constant<float>(g, {2, 2}, {1, 2, 3, 4}). Throws Error unless the values fill the shape.
 template <class T>
 Output constant(GraphBuilder& g, const Shape& shape, std::initializer_list<T> values,
                 Site site = Site::here()) {
@@ -98,6 +99,7 @@ requires(dtype_of<T> != DType::invalid) Output
 // (1.5 or 300 as u8).
 Expected<Tensor> scalar_of(DType dtype, double value);
 Expected<Tensor> scalar_of(DType dtype, std::int64_t value);
+Expected<Tensor> scalar_of(DType dtype, std::uint64_t value);
 
 // What a run must feed.
 Output placeholder(GraphBuilder& g, DType dtype, const PartialShape& shape,

@@ -63,6 +63,10 @@ class Branches {
   std::vector<std::unique_ptr<Body>> bodies_;
 };
 
+Status no_body(std::size_t branch) {
+  return invalid_argument("switch_case: body " + std::to_string(branch) + " is an empty function");
+}
+
 // At the graph and at every body that is open in it: each may get arguments, variables, functions.
 class Attempts {
  public:
@@ -88,6 +92,8 @@ Op detail::branch(const Output& selector, const Bodies& bodies, bool two_ways, S
                                           : "switch_case: the index is empty")
                     .at(site));
   if (bodies.empty()) throw Error(invalid_argument("switch_case: there is no body").at(site));
+  for (std::size_t b = 0; b < bodies.size(); ++b)
+    if (!bodies[b]) throw Error(no_body(b).at(site));
   GraphBuilder& g = selector.graph().root();
   Attempts attempts(g);
   Op made;
@@ -159,6 +165,8 @@ Op detail::loop(GraphBuilder& g, const std::vector<ValueType>& variables,
 
 Output switch_case(const Output& index, std::vector<std::function<Output()>> bodies, Site site) {
   Bodies all;
+  for (std::size_t b = 0; b < bodies.size(); ++b)
+    if (!bodies[b]) throw Error(no_body(b).at(site));
   for (auto& body : bodies) all.push_back([&body] { return std::vector<Output>{body()}; });
   return detail::branch(index, all, false, std::move(site)).output();
 }
@@ -187,6 +195,15 @@ std::vector<Output> Function::call(const std::vector<Output>& arguments, Site si
   std::vector<Output> results = call_op(arguments, std::move(site)).outputs();
   results.pop_back();  // what it saves
   return results;
+}
+
+Output detail::argument_of(const std::vector<Output>& values, std::size_t i, std::string_view name,
+                           const Site& site) {
+  if (i < values.size()) return values[i];
+  throw Error(invalid_argument("function '" + std::string(name) + "' has " +
+                               std::to_string(values.size()) +
+                               " arguments, and its body takes more")
+                  .at(site));
 }
 
 Output Function::one(const std::vector<Output>& arguments, const Site& site) const {

@@ -97,6 +97,9 @@ std::function<std::vector<Output>()> body_of(F&& body) {
   };
 }
 
+// Argument `i` of a function under construction. Throws Error when it has fewer.
+Output argument_of(const std::vector<Output>& values, std::size_t i, std::string_view name,
+                   const Site& site);
 Op branch(const Output& selector, const Bodies& bodies, bool two_ways, Site site);
 Function make_function(
     GraphBuilder& g, std::string_view name, const std::vector<ValueType>& arguments,
@@ -149,19 +152,22 @@ Op switch_case_op(const Output& index, const Bodies& bodies, Site site = Site::h
 template <class F>
 Function function(GraphBuilder& g, std::string_view name, const std::vector<ValueType>& arguments,
                   const std::vector<ValueType>& results, F&& body, Site site = Site::here()) {
+  const auto argument = [&, site](const std::vector<Output>& values, std::size_t i) {
+    return detail::argument_of(values, i, name, site);
+  };
   return detail::make_function(
-      g, name, arguments, results, std::move(site),
-      [&](Function& self, const std::vector<Output>& values) {
+      g, name, arguments, results, site, [&](Function& self, const std::vector<Output>& values) {
         if constexpr (std::is_invocable_v<F&, Function&>)
           return detail::results_of(body(self));
         else if constexpr (std::is_invocable_v<F&, Function&, const std::vector<Output>&>)
           return detail::results_of(body(self, values));
         else if constexpr (std::is_invocable_v<F&, Function&, Output>)
-          return detail::results_of(body(self, values.at(0)));
+          return detail::results_of(body(self, argument(values, 0)));
         else if constexpr (std::is_invocable_v<F&, Function&, Output, Output>)
-          return detail::results_of(body(self, values.at(0), values.at(1)));
+          return detail::results_of(body(self, argument(values, 0), argument(values, 1)));
         else
-          return detail::results_of(body(self, values.at(0), values.at(1), values.at(2)));
+          return detail::results_of(
+              body(self, argument(values, 0), argument(values, 1), argument(values, 2)));
       });
 }
 

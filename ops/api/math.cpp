@@ -72,6 +72,7 @@ Output reshape(Output x, const std::vector<std::int64_t>& shape, Site site) {
 }
 
 Output flatten(Output x, Site site) {
+  check_given("flatten: x", x, site);
   const PartialShape shape = x.shape();
   std::int64_t size = 1;
   bool known = shape.known_rank() && shape.rank() >= 1;
@@ -127,6 +128,8 @@ Output detail::along(Output (*f)(Output, Site), Output x, std::int64_t axis, Sit
 }
 
 Output softmax_cross_entropy(Output logits, Output labels, Site site) {
+  check_given("softmax_cross_entropy: `logits`", logits, site);
+  check_given("softmax_cross_entropy: `labels`", labels, site);
   const char* op = is_integer(labels.dtype()) ? "SparseSoftmaxCrossEntropyWithLogits"
                                               : "SoftmaxCrossEntropyWithLogits";
   return add_node({.op = op, .inputs = {logits, labels}, .site = std::move(site)}).output();
@@ -153,6 +156,7 @@ Output avg_pool(Output x, std::int64_t size, std::int64_t stride, const AvgPoolO
 Output dropout(Output x, double rate, Site site) {
   if (!(rate >= 0 && rate < 1))
     throw Error(invalid_argument("dropout: the rate must be in [0, 1)").at(site));
+  check_given("dropout: x", x, site);
   // A shape that is not known is looked at when the step runs.
   const Output draw = x.shape().fully_known()
                           ? random_uniform(x.graph(), x.shape(), {.dtype = x.dtype()}, site)

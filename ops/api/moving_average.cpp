@@ -33,6 +33,8 @@ bool runs_any(const NodeDef& node, const std::set<std::string>& functions, const
 }  // namespace
 
 Op move_average(const Variable& average, double rate, Output value, Site site) {
+  check_given("move_average: the average", average.handle(), site);
+  check_given("move_average: the value", value, site);
   const Output share = Operand(rate, site).beside(average.value());
   auto there = average.handle().graph().with_resource(average.handle());
   return add_node({.op = "ApplyMovingAverage",
@@ -41,7 +43,8 @@ Op move_average(const Variable& average, double rate, Output value, Site site) {
                    .site = std::move(site)});
 }
 
-std::vector<Op> moving_averages(Output y) {
+std::vector<Op> moving_averages(Output y, Site site) {
+  check_given("moving_averages: y", y, site);
   GraphBuilder& g = y.graph();
   const std::vector<bool> reached = computed_from(g, y);
   const std::set<std::string> moving =

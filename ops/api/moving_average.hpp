@@ -15,6 +15,6 @@ Op move_average(const Variable& average, double rate, Output value, Site site = 
 // of the graph; behind them, where y comes out of branches, loops or functions, a node that asks
 // for the updates in these: without it running them moves no average. What optim::gradients makes a
 // part of every training step.
-std::vector<Op> moving_averages(Output y);
+std::vector<Op> moving_averages(Output y, Site site = Site::here());
 
 }  // namespace troupe

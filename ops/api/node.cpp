@@ -6,7 +6,12 @@ Op add_node(NodeSpec spec) {
   // The builder finds inputs that are empty or foreign; here it only has to be found itself.
   for (const Output& input : spec.inputs)
     if (!input.empty()) return input.graph().add(std::move(spec));
-  throw Error(invalid_argument(spec.op + ": all inputs are empty").at(spec.site));
+  const char* why = spec.inputs.empty() ? ": no input is given" : ": all inputs are empty";
+  throw Error(invalid_argument(spec.op + why).at(spec.site));
+}
+
+void check_given(std::string_view what, const Output& value, const Site& site) {
+  if (value.empty()) throw Error(invalid_argument(std::string(what) + " is empty").at(site));
 }
 
 Output value_beside(const Operand& one, std::initializer_list<const Operand*> all,

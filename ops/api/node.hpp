@@ -1,6 +1,7 @@
 // What the generated wrappers stand on.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "graph/builder.hpp"
@@ -16,6 +17,8 @@ Op add_node(NodeSpec spec);
 // for numbers alone.
 Output value_beside(const Operand& one, std::initializer_list<const Operand*> all,
                     const Site& site);
+// Throws Error, with that site, for an empty value: "dropout: x is empty".
+void check_given(std::string_view what, const Output& value, const Site& site);
 
 // One input, or a list of them.
 class InputList {

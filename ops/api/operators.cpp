@@ -1,6 +1,6 @@
 #include "ops/api/operators.hpp"
 
-#include <cmath>
+#include <string>
 
 #include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
@@ -11,7 +11,10 @@ namespace {
 
 Output binary(const char* op, const Operand& a, const Operand& b) {
   const Site& site = a.site().known() ? a.site() : b.site();
-  // Two numbers never get here: the language computes them itself.
+  if (!a.is_number()) check_given(std::string(op) + ": the left operand", a.output(), site);
+  if (!b.is_number()) check_given(std::string(op) + ": the right operand", b.output(), site);
+  if (a.is_number() && b.is_number())  // the language computes these itself
+    throw Error(invalid_argument(std::string(op) + ": both operands are numbers").at(site));
   const Output x = a.is_number() ? a.beside(b.output()) : a.output();
   const Output y = b.is_number() ? b.beside(a.output()) : b.output();
   return add_node({.op = op, .inputs = {x, y}, .site = site}).output();
@@ -19,10 +22,29 @@ Output binary(const char* op, const Operand& a, const Operand& b) {
 
 }  // namespace
 
+Operand::Operand(Dim length, Site site) : site_(std::move(site)) {
+  if (!length.known())
+    throw Error(
+        failed_precondition("the dimension is not known before a run: take it from shape(x)")
+            .at(site_));
+  number_ = length.value();
+}
+
 Output Operand::beside(const Output& other, const Site& site) const {
-  if (other.empty()) throw Error(invalid_argument("an operand is an empty Output").at(site));
+  if (!is_number()) {
+    check_given("an operand", output_, site);
+    return output_;
+  }
+  check_given("what a number stands beside", other, site);
   const DType dtype = other.dtype();
-  auto value = integer_ ? scalar_of(dtype, exact_) : scalar_of(dtype, number_);
+  auto value = std::visit(
+      [&](auto number) -> Expected<Tensor> {
+        if constexpr (std::is_same_v<decltype(number), std::monostate>)
+          return internal_error("no number");
+        else
+          return scalar_of(dtype, number);
+      },
+      number_);
   if (!value.ok()) throw Error(value.status().at(site));
   return constant(other.graph(), std::move(value).value(), site);
 }

@@ -1,7 +1,9 @@
 // Arithmetic and comparison on graph values: `2 * x + b`, `argmax(logits, 1) == labels`.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
+#include <variant>
 
 #include "graph/builder.hpp"
 
@@ -21,25 +23,28 @@ class Operand {
       : Operand(Output(value), std::move(site)) {}
   template <class T>
   requires(std::is_arithmetic_v<T>) Operand(T number, Site site = Site::here())
-      : number_(double(number)),
-        exact_(std::is_integral_v<T> ? std::int64_t(number) : 0),
-        integer_(std::is_integral_v<T>),
-        is_number_(true),
-        site_(std::move(site)) {}
+      : site_(std::move(site)) {
+    if constexpr (std::is_floating_point_v<T>)
+      number_ = double(number);
+    else if constexpr (std::is_unsigned_v<T>)
+      number_ = std::uint64_t(number);
+    else
+      number_ = std::int64_t(number);
+  }
+  // A dimension of a shape. Throws Error for one that is not known before a run.
+  Operand(Dim length, Site site = Site::here());
 
-  bool is_number() const { return is_number_; }
-  const Output& output() const { return output_; }
+  bool is_number() const { return number_.index() != 0; }
+  const Output& output() const { return output_; }  // empty for a number
   const Site& site() const { return site_; }
   // The value, or the number as a constant beside `other`. Throws Error for a number that the dtype
-  // cannot hold (1.5 beside integers).
+  // cannot hold (1.5 beside integers), and for an Output that is empty.
   Output beside(const Output& other) const { return beside(other, site_); }
   Output beside(const Output& other, const Site& site) const;
 
  private:
   Output output_;
-  double number_ = 0;
-  std::int64_t exact_ = 0;
-  bool integer_ = false, is_number_ = false;
+  std::variant<std::monostate, std::int64_t, std::uint64_t, double> number_;
   Site site_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/api/generated.hpp"
+#include "ops/api/node.hpp"
 #include "ops/detail/scan_shapes.hpp"
 
 namespace troupe {
@@ -21,7 +22,7 @@ GraphBuilder& builder_of(const Output& x) {
 std::int64_t known_length(const std::vector<Output>& xs, const Site& site) {
   std::int64_t length = PartialShape::kUnknown;
   for (const Output& x : xs) {
-    if (x.empty()) throw Error(invalid_argument("scan: a tensor is empty").at(site));
+    check_given("scan: a tensor", x, site);
     if (!x.shape().known_rank()) continue;
     if (x.shape().rank() == 0)
       throw Error(
@@ -75,6 +76,7 @@ detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Ou
     throw Error(invalid_argument("scan: there are " + std::to_string(options.shapes.size()) +
                                  " shapes for a state of " + std::to_string(state.size()))
                     .at(site));
+  for (const Output& value : state) check_given("scan: a value of the first state", value, site);
   const std::int64_t length = known_length(xs, site);
   GraphBuilder& g = builder_of(xs[0]);
   std::vector<Output> lists;
@@ -93,6 +95,8 @@ detail::Scanned detail::scan(const std::vector<Output>& xs, const std::vector<Ou
     for (std::size_t k = 0; k < xs.size(); ++k)
       slices.push_back(list_get(lists[k], v[0], xs[k].dtype(), {}, site));
     const Scanned step = body({v.begin() + 1, v.begin() + std::ptrdiff_t(first_list)}, slices);
+    for (const Output& value : step.stacked)
+      check_given("scan: what the body returns", value, site);
     std::vector<Output> out{g.add("Add", {v[0], number(g, 1)}, {}, site)};
     out.insert(out.end(), step.state.begin(), step.state.end());
     for (std::size_t k = 0; k < outputs; ++k) {

@@ -1,6 +1,7 @@
 #include "ops/api/tensor_array.hpp"
 
 #include "ops/api/generated.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe {
 namespace {
@@ -20,19 +21,22 @@ TensorArray::TensorArray(GraphBuilder& g, DType dtype, const TensorArrayOptions&
 
 TensorArray::TensorArray(Output list, DType dtype, const TensorArrayOptions& options)
     : list_(list), dtype_(dtype), element_(options.element) {
-  if (list.empty() || list.dtype() == DType::list) return;
+  if (list.empty() || list.dtype() == DType::list) return;  // methods refuse an empty one
   throw Error(invalid_argument("TensorArray: '" + list.name() + "' is " +
                                std::string(dtype_name(list.dtype())) + ", not a list")
                   .at(list.graph().node(list.node()).site));
 }
 
 TensorArray TensorArray::unstack(const Output& rows, Site site) {
+  check_given("TensorArray: `rows`", rows, site);
   const Output list = list_unstack(rows, std::move(site));
   return TensorArray(list, rows.dtype(), {.element = list.shape()});
 }
 
 void TensorArray::check(const Output& value, const Site& site) const {
-  if (value.empty() || value.dtype() == dtype_) return;
+  check_given("TensorArray: the list", list_, site);
+  check_given("TensorArray: the element", value, site);
+  if (value.dtype() == dtype_) return;
   throw Error(invalid_argument("TensorArray: its elements are " + std::string(dtype_name(dtype_)) +
                                ", but '" + value.name() + "' is " +
                                std::string(dtype_name(value.dtype())))

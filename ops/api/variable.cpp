@@ -10,6 +10,13 @@ namespace troupe {
 
 namespace {
 
+void check_ops(const char* what, const std::vector<Op>& ops, const Site& site) {
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    if (ops[i].empty())
+      throw Error(
+          invalid_argument(std::string(what) + ": Op " + std::to_string(i) + " is empty").at(site));
+}
+
 Output read_node(const Output& handle, DType dtype, NodeSpec node) {
   node.op = "ReadVariable";
   node.inputs = {handle};
@@ -55,20 +62,26 @@ Op write_rows(const char* op, const Variable& v, const Output& indices, const Ou
 }  // namespace
 
 Output Variable::value() const {
+  if (empty()) return {};
   GraphBuilder& g = handle_.graph();
   if (!g.root().in_loop()) return value_;
   auto there = g.with_resource(handle_);
   return read(*this, {}, g.node(handle_.node()).site);
 }
 
-std::string Variable::name() const { return handle_.graph().node(handle_.node()).name; }
+std::string Variable::name(const char* file, int line) const {
+  return Op(handle_).name(file, line);
+}
 
 Variable variable(GraphBuilder& here, std::string_view name, Output initial,
                   const VariableOptions& options, Site site) {
   // Made in the body of a function it belongs to the graph all the same.
   GraphBuilder::Outside outside(here);
   GraphBuilder& g = here.root();
-  if (!initial.empty()) initial = value_or_throw(g.outside(initial));
+  check_given("variable '" + std::string(name) + "': its initial value", initial, site);
+  auto whole = g.outside(initial);
+  if (!whole.ok()) throw Error(whole.status().at(site));
+  initial = *whole;
   const PartialShape shape = initial.shape();
   if (!shape.fully_known())
     throw Error(invalid_argument("variable '" + std::string(name) +
@@ -83,12 +96,18 @@ Variable variable(GraphBuilder& here, std::string_view name, Tensor initial,
                   const VariableOptions& options, Site site) {
   GraphBuilder::Outside outside(here);
   GraphBuilder& g = here.root();
+  if (!initial.defined())
+    throw Error(invalid_argument("variable '" + std::string(name) +
+                                 "': its initial value is a Tensor of nothing")
+                    .at(site));
   const Output handle = declare(g, name, initial.dtype(), initial.shape(), options, site);
   auto inside = inner_scope(handle);
   return initialised(handle, constant(g, std::move(initial), site), site);
 }
 
 Output read(const Variable& v, const std::vector<Op>& after, Site site) {
+  check_given("read: the variable", v.handle(), site);
+  check_ops("read", after, site);
   return read_node(v.handle(), v.dtype(), {.control = after, .site = std::move(site)});
 }
 
@@ -111,10 +130,11 @@ Op scatter_update(const Variable& v, Output indices, Output rows, Site site) {
   return write_rows("ScatterUpdate", v, indices, rows, std::move(site));
 }
 
-std::vector<Variable> distinct(const std::vector<Variable>& variables) {
+std::vector<Variable> distinct(const std::vector<Variable>& variables, Site site) {
   std::set<std::string> seen;
   std::vector<Variable> out;
   for (const Variable& v : variables) {
+    check_given("a variable of the list", v.handle(), site);
     const GraphBuilder& g = v.handle().graph();
     if (seen.insert(resource_key(g.node(v.handle().node()), g.registry())).second) out.push_back(v);
   }
@@ -140,6 +160,7 @@ std::vector<Variable> trainable_variables(GraphBuilder& here) {
 }
 
 Op group(GraphBuilder& g, std::vector<Op> ops, std::string_view name, Site site) {
+  check_ops("group", ops, site);
   return g.add(NodeSpec{
       .op = "NoOp", .name = std::string(name), .control = std::move(ops), .site = std::move(site)});
 }

@@ -19,20 +19,28 @@ struct VariableOptions {
 };
 
 // A variable of a graph: its handle, and one read of it made at once, which is the value that
-// layers use. As an x of gradients() it stands for all its reads. Copies freely, like Output.
+// layers use. As an x of gradients() it stands for all its reads. Copies freely, like Output. One
+// that variable() did not make is empty, and so is its value.
 class Variable {
  public:
   Variable() = default;
   Variable(Output handle, Output value) : handle_(handle), value_(value) {}
 
+  bool empty() const { return handle_.empty(); }
   const Output& handle() const { return handle_; }
   // As of the run's snapshot: every reader in a run sees the same value. In the body of a loop, as
   // of the beginning of the iteration: a loop may write it.
   Output value() const;
   operator Output() const { return value(); }
-  DType dtype() const { return value_.dtype(); }
-  const PartialShape& shape() const { return handle_.shape(); }
-  std::string name() const;
+  // These throw Error, with the line that asks, for an empty one.
+  DType dtype(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+    return value_.dtype(file, line);
+  }
+  const PartialShape& shape(const char* file = __builtin_FILE(),
+                            int line = __builtin_LINE()) const {
+    return handle_.shape(file, line);
+  }
+  std::string name(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
 
  private:
   Output handle_, value_;
@@ -70,13 +78,13 @@ Op scatter_sub(const Variable& v, Output indices, Output rows, Site site = Site:
 Op scatter_update(const Variable& v, Output indices, Output rows, Site site = Site::here());
 
 // The first of those that are one variable: the same, or of one name and container.
-std::vector<Variable> distinct(const std::vector<Variable>& variables);
+std::vector<Variable> distinct(const std::vector<Variable>& variables, Site site = Site::here());
 
 // The variables that an optimizer changes unless told otherwise: those of the graph, in the order
 // of creation, that are trainable and of a float dtype.
 std::vector<Variable> trainable_variables(GraphBuilder& g);
 
-// A node that is done when all of `ops` are.
+// A node that is done when all of `ops` are. Throws Error for an empty one.
 Op group(GraphBuilder& g, std::vector<Op> ops, std::string_view name = {},
          Site site = Site::here());
 

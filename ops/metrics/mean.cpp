@@ -1,10 +1,12 @@
 #include "ops/metrics/mean.hpp"
 
 #include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe::metrics {
 
 Metric mean(const Scope& scope, Output values, Site site) {
+  check_given("mean: `values`", values, site);
   auto inside = scope.enter();
   GraphBuilder& g = scope.graph();
   const Tally total = tally(g, "total", DType::f64, Shape{}, site),
@@ -17,6 +19,8 @@ Metric mean(const Scope& scope, Output values, Site site) {
 }
 
 Metric accuracy(const Scope& scope, Output predictions, Output labels, Site site) {
+  check_given("accuracy: `predictions`", predictions, site);
+  check_given("accuracy: `labels`", labels, site);
   auto inside = scope.enter();
   predictions = of_one_shape(predictions, labels, "accuracy", site);
   return mean(scope, equal(predictions, labels, site), site);

@@ -17,7 +17,9 @@ Output of_one_shape(Output predictions, Output labels, std::string_view what, co
 
 Tally tally(GraphBuilder& g, std::string_view name, DType dtype, const Shape& shape,
             const Site& site) {
-  const Tensor zeros = value_or_throw(Tensor::zeros(dtype, shape));
+  auto made = Tensor::zeros(dtype, shape);
+  if (!made.ok()) throw Error(made.status().at(site));
+  const Tensor zeros = std::move(made).value();
   const Variable sum = variable(g, name, zeros, {.trainable = false}, site);
   auto inside = g.with_scope(sum.name() + "/");
   return {sum, assign(sum, constant(g, zeros, site), site)};

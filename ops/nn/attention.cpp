@@ -5,6 +5,7 @@
 
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 #include "ops/nn/initial.hpp"
 #include "ops/nn/shapes.hpp"
@@ -43,6 +44,10 @@ Output merge_heads(Output x, std::int64_t size, const Site& site) {
 
 Output scaled_dot_product_attention(Output q, Output k, Output v, const AttentionOptions& options,
                                     Site site) {
+  const std::string what = "scaled_dot_product_attention: ";
+  check_given(what + "q", q, site);
+  check_given(what + "k", k, site);
+  check_given(what + "v", v, site);
   const std::int64_t size = known_dimension(q, -1, "the size of the queries", site);
   const Output scale = Operand(1 / std::sqrt(double(size)), site).beside(q);
   Output scores = mul(batch_mat_mul(q, k, {.transpose_b = true}, site), scale, site);
@@ -83,7 +88,8 @@ MultiHeadAttention::Projection MultiHeadAttention::projection(const char* name,
       name,
       initial_weights(graph(), Init::glorot, {size_, size_}, size_, size_, options.dtype, site),
       site);
-  if (bias_) p.b = parameter(std::string(name) + "_bias", zeros(options.dtype, {size_}), site);
+  if (bias_)
+    p.b = parameter(std::string(name) + "_bias", zeros(options.dtype, {size_}, site), site);
   return p;
 }
 
@@ -93,6 +99,9 @@ Output MultiHeadAttention::project(const Projection& by, Output x, const Site& s
 
 Output MultiHeadAttention::operator()(Output queries, Output keys, Output values,
                                       const AttentionOptions& options, Site site) const {
+  check_given("MultiHeadAttention: `queries`", queries, site);
+  check_given("MultiHeadAttention: `keys`", keys, site);
+  check_given("MultiHeadAttention: `values`", values, site);
   auto inside = scope().enter();
   const auto head = [&](const Projection& by, Output x) {
     return split_heads(project(by, x, site), heads_, size_, site);

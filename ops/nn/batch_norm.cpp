@@ -3,6 +3,7 @@
 #include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
 #include "ops/api/moving_average.hpp"
+#include "ops/api/node.hpp"
 #include "ops/nn/initial.hpp"
 
 namespace troupe::nn {
@@ -14,7 +15,7 @@ BatchNorm::BatchNorm(Module& parent, std::string_view name, std::int64_t channel
   if (!(options.momentum >= 0 && options.momentum < 1))
     throw Error(invalid_argument("BatchNorm: the momentum is in [0, 1)").at(site));
   auto inside = scope().enter();
-  const Tensor zero = zeros(options.dtype, {channels});
+  const Tensor zero = zeros(options.dtype, {channels}, site);
   const Output one = ones_like(constant(graph(), zero, site), site);
   VariableOptions average;
   average.trainable = false;
@@ -25,6 +26,7 @@ BatchNorm::BatchNorm(Module& parent, std::string_view name, std::int64_t channel
 }
 
 Output BatchNorm::operator()(Output x, Site site) const {
+  check_given("BatchNorm: x", x, site);
   auto inside = scope().enter();
   const FusedBatchNormOutputs norm =
       fused_batch_norm(x, scale_, offset_, mean_, variance_,

@@ -1,6 +1,7 @@
 #include "ops/nn/dropout.hpp"
 
 #include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe::nn {
 
@@ -11,6 +12,7 @@ Dropout::Dropout(Module& parent, std::string_view name, double rate, Site site)
 }
 
 Output Dropout::operator()(Output x, Site site) const {
+  check_given("Dropout: x", x, site);
   if (!training() || rate_ == 0) return x;
   auto inside = scope().enter();
   return dropout(x, rate_, std::move(site));

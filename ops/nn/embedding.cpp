@@ -1,6 +1,7 @@
 #include "ops/nn/embedding.hpp"
 
 #include "ops/api/generated.hpp"
+#include "ops/api/node.hpp"
 #include "ops/nn/initial.hpp"
 
 namespace troupe::nn {
@@ -16,6 +17,7 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t rows, s
 }
 
 Output Embedding::operator()(Output ids, Site site) const {
+  check_given("Embedding: `ids`", ids, site);
   auto inside = scope().enter();
   return gather(table_, ids, {}, std::move(site));
 }

@@ -15,8 +15,10 @@ Output initial_weights(GraphBuilder& g, Init init, const Shape& shape, std::int6
   return random_uniform(g, shape, {.dtype = dtype, .low = -reach, .high = reach}, std::move(site));
 }
 
-Tensor zeros(DType dtype, const Shape& shape) {
-  return value_or_throw(Tensor::zeros(dtype, shape));
+Tensor zeros(DType dtype, const Shape& shape, const Site& site) {
+  auto made = Tensor::zeros(dtype, shape);
+  if (!made.ok()) throw Error(made.status().at(site));
+  return std::move(made).value();
 }
 
 void check_sizes(std::string_view layer, std::initializer_list<std::int64_t> sizes,

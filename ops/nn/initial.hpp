@@ -17,7 +17,7 @@ enum class Init {
 Output initial_weights(GraphBuilder& g, Init init, const Shape& shape, std::int64_t fan_in,
                        std::int64_t fan_out, DType dtype = DType::f32, Site site = Site::here());
 
-Tensor zeros(DType dtype, const Shape& shape);
+Tensor zeros(DType dtype, const Shape& shape, const Site& site = Site::here());
 
 // Throws Error, in the name of `layer`, for a size below 1.
 void check_sizes(std::string_view layer, std::initializer_list<std::int64_t> sizes,

@@ -2,6 +2,7 @@
 
 #include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
+#include "ops/api/node.hpp"
 #include "ops/nn/initial.hpp"
 #include "ops/nn/shapes.hpp"
 
@@ -12,12 +13,13 @@ LayerNorm::LayerNorm(Module& parent, std::string_view name, std::int64_t size,
     : Module(parent, name), epsilon_(options.epsilon) {
   check_sizes("LayerNorm", {size}, site);
   auto inside = scope().enter();
-  const Tensor zero = zeros(options.dtype, {size});
+  const Tensor zero = zeros(options.dtype, {size}, site);
   scale_ = parameter("scale", ones_like(constant(graph(), zero, site), site), site);
   offset_ = parameter("offset", zero, site);
 }
 
 Output LayerNorm::operator()(Output x, Site site) const {
+  check_given("LayerNorm: x", x, site);
   auto inside = scope().enter();
   x = with_last(x, scale_.shape()[0], site);
   return layer_norm(x, scale_, offset_, {.epsilon = epsilon_}, site);

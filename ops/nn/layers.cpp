@@ -1,6 +1,7 @@
 #include "ops/nn/layers.hpp"
 
 #include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
 #include "ops/nn/initial.hpp"
 #include "ops/nn/shapes.hpp"
 
@@ -13,7 +14,7 @@ Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int6
   auto inside = scope().enter();
   w_ = parameter(
       "W", initial_weights(graph(), options.init, {in, out}, in, out, options.dtype, site), site);
-  if (has_bias_) b_ = parameter("b", zeros(options.dtype, {out}), site);
+  if (has_bias_) b_ = parameter("b", zeros(options.dtype, {out}, site), site);
 }
 
 namespace {
@@ -30,6 +31,7 @@ std::int64_t elements_of_one(const PartialShape& shape) {
 }  // namespace
 
 Output Linear::operator()(Output x, Site site) const {
+  check_given("Linear: x", x, site);
   auto inside = scope().enter();
   const PartialShape& shape = x.empty() ? w_.shape() : x.shape();
   const std::int64_t in = w_.shape()[0];
@@ -60,16 +62,20 @@ Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int6
                  initial_weights(graph(), options.init, {kernel, kernel, in, out}, window * in,
                                  window * out, options.dtype, site),
                  site);
-  if (options.bias) b_ = parameter("b", zeros(options.dtype, {out}), site);
+  if (options.bias) b_ = parameter("b", zeros(options.dtype, {out}, site), site);
 }
 
 Output Conv2d::operator()(Output x, Site site) const {
+  check_given("Conv2d: x", x, site);
   auto inside = scope().enter();
   const Output y = conv2d(
       x, w_, {.strides = {options_.stride, options_.stride}, .padding = options_.padding}, site);
   return options_.bias ? bias_add(y, b_, site) : y;
 }
 
-Output MaxPool::operator()(Output x, Site site) const { return max_pool(x, size, std::move(site)); }
+Output MaxPool::operator()(Output x, Site site) const {
+  check_given("MaxPool: x", x, site);
+  return max_pool(x, size, std::move(site));
+}
 
 }  // namespace troupe::nn

@@ -3,6 +3,7 @@
 #include "graph/slicing.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 #include "ops/detail/scan_shapes.hpp"
 #include "ops/nn/initial.hpp"
@@ -50,6 +51,13 @@ std::string typed(DType dtype, const PartialShape& shape) {
   return std::string(dtype_name(dtype)) + shape.text();
 }
 
+void check_sequence(Output x, const Site& site) {
+  check_given("a sequence", x, site);
+  if (x.shape().known_rank() && x.shape().rank() == 3) return;
+  throw Error(
+      invalid_argument("a sequence is [time, batch, in], not " + x.shape().text()).at(site));
+}
+
 // Throws Error unless these can be a state of the sequence.
 void check_state(Output input_parts, const std::vector<Output>& state, std::int64_t hidden,
                  const Site& site) {
@@ -95,8 +103,8 @@ Output last_of(Output sequence, Output first, const Site& site) {
 }
 
 // 0 but for the second of four quarters.
-Tensor lstm_bias(std::int64_t hidden, double forget, DType dtype) {
-  Tensor bias = zeros(dtype, {4 * hidden});
+Tensor lstm_bias(std::int64_t hidden, double forget, DType dtype, const Site& site) {
+  Tensor bias = zeros(dtype, {4 * hidden}, site);
   for (std::int64_t i = hidden; i < 2 * hidden; ++i) {
     if (dtype == DType::f64)
       bias.mutable_data<double>()[i] = forget;
@@ -128,18 +136,24 @@ LstmCell::LstmCell(Module& parent, std::string_view name, std::int64_t in, std::
   };
   w_ = parameter("W", weights(in), site);
   r_ = parameter("R", weights(hidden), site);
-  b_ = parameter("b", lstm_bias(hidden, options.forget_bias, options.dtype), site);
+  b_ = parameter("b", lstm_bias(hidden, options.forget_bias, options.dtype, site), site);
 }
 
-Output LstmCell::input_part(Output x, const Site& site) const { return affine(x, w_, b_, site); }
+Output LstmCell::input_part(Output x, const Site& site) const {
+  check_given("LSTM: x", x, site);
+  return affine(x, w_, b_, site);
+}
 
 LstmCell::State LstmCell::step(Output input_part, const State& state, const Site& site) const {
+  check_given("LSTM: what the input gives", input_part, site);
+  for (const Output& value : values_of(state)) check_given("LSTM: the state", value, site);
   auto inside = scope().enter();
   const LstmCellOutputs y = lstm_cell(input_part, mat_mul(state.h, r_, {}, site), state.c, site);
   return {y.h, y.next};
 }
 
 LstmCell::Sequence LstmCell::steps(Output input_parts, const State& first, const Site& site) const {
+  check_sequence(input_parts, site);
   check_state(input_parts, values_of(first), hidden_, site);
   if (over_time_ == OverTime::loop) return loop(*this, hidden_, input_parts, first, site);
   if (over_time_ == OverTime::unrolled) return unroll(*this, input_parts, first, site);
@@ -156,6 +170,7 @@ LstmCell::State LstmCell::operator()(Output x, const State& state, Site site) co
 }
 
 LstmCell::State LstmCell::zero_state(Output x, Site site) const {
+  check_given("LSTM: x", x, site);
   const Output zero = zero_rows(x, hidden_, w_.dtype(), site);
   return {zero, zero};
 }
@@ -171,13 +186,18 @@ GruCell::GruCell(Module& parent, std::string_view name, std::int64_t in, std::in
   };
   w_ = parameter("W", weights(in), site);
   r_ = parameter("R", weights(hidden), site);
-  b_ = parameter("b", zeros(options.dtype, {3 * hidden}), site);
-  c_ = parameter("c", zeros(options.dtype, {3 * hidden}), site);
+  b_ = parameter("b", zeros(options.dtype, {3 * hidden}, site), site);
+  c_ = parameter("c", zeros(options.dtype, {3 * hidden}, site), site);
 }
 
-Output GruCell::input_part(Output x, const Site& site) const { return affine(x, w_, b_, site); }
+Output GruCell::input_part(Output x, const Site& site) const {
+  check_given("GRU: x", x, site);
+  return affine(x, w_, b_, site);
+}
 
 GruCell::State GruCell::step(Output input_part, const State& state, const Site& site) const {
+  check_given("GRU: what the input gives", input_part, site);
+  check_given("GRU: the state", state.h, site);
   auto inside = scope().enter();
   const auto x = gates_of(input_part, 3, site),
              h = gates_of(affine(state.h, r_, c_, site), 3, site);
@@ -188,6 +208,7 @@ GruCell::State GruCell::step(Output input_part, const State& state, const Site& 
 }
 
 GruCell::Sequence GruCell::steps(Output input_parts, const State& first, const Site& site) const {
+  check_sequence(input_parts, site);
   check_state(input_parts, values_of(first), hidden_, site);
   const bool in_loop =
       over_time_ == OverTime::fused ? time_of(input_parts) < 1 : over_time_ == OverTime::loop;
@@ -201,6 +222,7 @@ GruCell::State GruCell::operator()(Output x, const State& state, Site site) cons
 }
 
 GruCell::State GruCell::zero_state(Output x, Site site) const {
+  check_given("GRU: x", x, site);
   return {zero_rows(x, hidden_, w_.dtype(), site)};
 }
 
@@ -212,10 +234,8 @@ Recurrent<Cell>::Recurrent(Module& parent, std::string_view name, std::int64_t i
 template <class Cell>
 typename Recurrent<Cell>::Sequence Recurrent<Cell>::operator()(Output x, const State& first,
                                                                Site site) const {
+  check_sequence(x, site);
   auto inside = scope().enter();
-  if (!x.shape().known_rank() || x.shape().rank() != 3)
-    throw Error(
-        invalid_argument("a sequence is [time, batch, in], not " + x.shape().text()).at(site));
   return cell_.steps(cell_.input_part(x, site), first, site);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "ops/api/node.hpp"
 #include "ops/nn/module.hpp"
 
 namespace troupe::nn {
@@ -28,7 +29,11 @@ class Sequential : public Module {
   // A function of an Output, with or without a site: relu, or a lambda.
   template <class F>
   requires(std::is_invocable_r_v<Output, const F&, Output> ||
-           std::is_invocable_r_v<Output, const F&, Output, Site>) Sequential& add(F function) {
+           std::is_invocable_r_v<Output, const F&, Output, Site>)
+      Sequential& add(F function, Site site = Site::here()) {
+    // A lambda is always there.
+    if constexpr (std::is_pointer_v<F> || requires { function.target_type(); })
+      if (!function) throw Error(invalid_argument("Sequential: the function is empty").at(site));
     return push([function](Output x, [[maybe_unused]] const Site& site) {
       if constexpr (std::is_invocable_v<const F&, Output, Site>)
         return function(x, site);
@@ -43,7 +48,12 @@ class Sequential : public Module {
   }
 
   Output operator()(Output x, Site site = Site::here()) const {
-    for (const Step& step : steps_) x = step(x, site);
+    check_given("Sequential: x", x, site);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      x = steps_[i](x, site);
+      if (x.empty())
+        check_given("Sequential: what layer " + std::to_string(i) + " returns", x, site);
+    }
     return x;
   }
 

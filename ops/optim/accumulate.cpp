@@ -17,7 +17,7 @@ Op assign_there(const Variable& v, const Output& value, const Site& site) {
 
 Gradients accumulate(Gradients gradients, std::int64_t runs, Site site) {
   if (runs < 1) throw Error(invalid_argument("accumulate: at least one run").at(site));
-  if (gradients.each.empty()) throw Error(invalid_argument("accumulate: no gradients").at(site));
+  check_gradients("accumulate", gradients, site);
   if (!gradients.when.empty())
     throw Error(invalid_argument("accumulate: accumulated already").at(site));
   GraphBuilder& g = gradients.each.front().value.graph();

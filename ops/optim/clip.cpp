@@ -25,6 +25,7 @@ Output scaled(Output x, Output factor, const Site& site) {
 }  // namespace
 
 Gradients clip_by_value(Gradients gradients, double low, double high, Site site) {
+  check_gradients("clip_by_value", gradients, site);
   if (!(low <= high)) throw Error(invalid_argument("clip: low is above high").at(site));
   Gradients clipped = over_replicas(std::move(gradients), site);
   for (Gradient& gradient : clipped.each) {
@@ -36,6 +37,7 @@ Gradients clip_by_value(Gradients gradients, double low, double high, Site site)
 }
 
 Gradients clip_by_norm(Gradients gradients, double limit, Site site) {
+  check_gradients("clip_by_norm", gradients, site);
   check_limit(limit, site);
   Gradients clipped = over_replicas(std::move(gradients), site);
   for (Gradient& gradient : clipped.each) {
@@ -46,16 +48,16 @@ Gradients clip_by_norm(Gradients gradients, double limit, Site site) {
 }
 
 Gradients clip_by_global_norm(Gradients gradients, double limit, Site site) {
+  check_gradients("clip_by_global_norm", gradients, site);
   check_limit(limit, site);
   Gradients clipped = over_replicas(std::move(gradients), site);
-  if (clipped.each.empty()) return clipped;
   const Output factor = shrinkage(global_norm(clipped, site), limit, site);
   for (Gradient& gradient : clipped.each) gradient.value = scaled(gradient.value, factor, site);
   return clipped;
 }
 
 Output global_norm(const Gradients& gradients, Site site) {
-  if (gradients.each.empty()) throw Error(invalid_argument("global_norm: no gradients").at(site));
+  check_gradients("global_norm", gradients, site);
   std::vector<Output> norms;
   for (const Gradient& gradient : over_replicas(gradients, site).each)
     norms.push_back(euclidean_norm(gradient.value, site));

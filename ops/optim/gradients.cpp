@@ -4,11 +4,23 @@
 
 #include "graph/gradients.hpp"
 #include "ops/api/moving_average.hpp"
+#include "ops/api/node.hpp"
 
 namespace troupe::optim {
 
+void check_gradients(std::string_view what, const Gradients& gradients, const Site& site) {
+  const std::string before = std::string(what) + ": ";
+  if (gradients.each.empty()) throw Error(invalid_argument(before + "no gradients").at(site));
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const std::string which = before + "gradient " + std::to_string(i);
+    check_given(which + " has a variable that", gradients[i].variable.handle(), site);
+    check_given(which + ", of '" + gradients[i].variable.name() + "',", gradients[i].value, site);
+  }
+}
+
 Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site site) {
-  const std::vector<Variable> all = distinct(parameters);
+  check_given("gradients: the loss", loss, site);
+  const std::vector<Variable> all = distinct(parameters, site);
   std::vector<Output> handles;
   for (const Variable& v : all) handles.push_back(v.handle());
   auto here = loss.graph().with_site(site);
@@ -20,15 +32,17 @@ Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site s
     throw Error(invalid_argument("gradients: '" + loss.name() + "' depends on none of the " +
                                  std::to_string(all.size()) + " parameters")
                     .at(site));
-  out.writes = moving_averages(loss);
+  out.writes = moving_averages(loss, site);
   return out;
 }
 
 Gradients gradients(Output loss, Site site) {
+  check_given("gradients: the loss", loss, site);
   return gradients(loss, trainable_variables(loss.graph()), std::move(site));
 }
 
 Gradients over_replicas(Gradients gradients, Site site) {
+  check_gradients("over_replicas", gradients, site);
   if (gradients.joined) return gradients;
   for (Gradient& gradient : gradients.each) {
     GraphBuilder& g = gradient.value.graph();

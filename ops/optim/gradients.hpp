@@ -1,6 +1,7 @@
 // Gradients as values: what stands between a loss and an optimizer.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "ops/api/variable.hpp"
@@ -25,7 +26,11 @@ struct Gradients {
   const Gradient& operator[](std::size_t i) const { return each[i]; }
 };
 
-// The gradients of `loss`, one for each parameter that it depends on, in the order of the
+// Throws Error, in the name of `what`, unless there are gradients and each has its variable and
+// value.
+void check_gradients(std::string_view what, const Gradients& gradients, const Site& site);
+
+// The gradients of `loss`, a scalar, one for each parameter that it depends on, in the order of the
 // parameters. A gradient is summed over all reads of its parameter (graph/gradients.hpp); one that
 // stands twice in the list, or that two handles share, is there once. Without `parameters`, those
 // are trainable_variables(). The moving averages of what the loss is computed from are a part of

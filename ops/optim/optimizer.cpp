@@ -9,6 +9,7 @@
 #include "ops/optim/state.hpp"
 
 namespace troupe::optim {
+#include "ops/api/node.hpp"
 
 class Parameter::Shared {
  public:
@@ -20,7 +21,7 @@ class Parameter::Shared {
     if (added) {
       auto here = graph.with_scope(scope_);
       auto inside = graph.with_scope(name);
-      at->second = made(rate, beside);
+      at->second = made(rate, name, beside);
     }
     return at->second;
   }
@@ -47,8 +48,11 @@ class Parameter::Shared {
   const Site& site;
 
  private:
-  Output made(const Rate& rate, const Variable& beside) {
-    if (rate.schedule() == nullptr && rate.value().output().empty())
+  Output made(const Rate& rate, const char* name, const Variable& beside) {
+    if (rate.schedule() == nullptr && !rate.value().is_number())
+      check_given(std::string("apply: the rate ") + name, rate.value().output(),
+                  rate.value().site());
+    if (rate.schedule() == nullptr && rate.value().is_number())
       return rate.value().beside(beside.value());
     const Output value =
         rate.schedule() == nullptr ? rate.value().output() : (*rate.schedule())(updates_before());
@@ -90,7 +94,7 @@ Op Parameter::write(NodeSpec node) const { return shared_.write(std::move(node))
 
 Op apply_each(const Gradients& gradients, FunctionRef<Op(const Parameter&)> update,
               const Site& site) {
-  if (gradients.each.empty()) throw Error(invalid_argument("apply: no gradients").at(site));
+  check_gradients("apply", gradients, site);
   GraphBuilder& g = gradients.each.front().value.graph();
   auto inside = g.with_scope("train");
   Parameter::Shared shared(g, gradients, site);

@@ -17,11 +17,14 @@ namespace troupe::optim {
 //                  .minimize(loss);
 class Schedule {
  public:
-  explicit Schedule(std::function<Output(Output step)> rate) : rate_(std::move(rate)) {}
-  Output operator()(Output step) const { return rate_(step); }
+  // Throws Error for an empty function.
+  explicit Schedule(std::function<Output(Output step)> rate, Site site = Site::here());
+  // Throws Error where that gives an empty Output.
+  Output operator()(Output step) const;
 
  private:
   std::function<Output(Output)> rate_;
+  Site site_;
 };
 
 // All throw Error for counts below 1 and for rates and factors that are negative or not finite.
