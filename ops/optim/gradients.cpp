@@ -3,10 +3,27 @@
 #include <optional>
 
 #include "graph/gradients.hpp"
+#include "ops/api/generated.hpp"
 #include "ops/api/moving_average.hpp"
 #include "ops/api/node.hpp"
 
 namespace troupe::optim {
+
+namespace {
+
+// A step of training lowers one number. The gradient of several is that of their sum, which grows
+// with the batch: nobody means it who forgot a mean.
+Output checked_loss(Output loss, const Site& site) {
+  const PartialShape& shape = loss.shape();
+  if (!shape.known_rank()) return ensure_shape(loss, PartialShape::scalar(), site);
+  if (shape.fully_known() && shape.shape().elements() == 1) return loss;
+  throw Error(invalid_argument("gradients: the loss '" + loss.name() + "' has shape " +
+                               shape.text() +
+                               ", and a loss is one number: take its mean() or sum()")
+                  .at(site));
+}
+
+}  // namespace
 
 void check_gradients(std::string_view what, const Gradients& gradients, const Site& site) {
   const std::string before = std::string(what) + ": ";
@@ -20,6 +37,7 @@ void check_gradients(std::string_view what, const Gradients& gradients, const Si
 
 Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site site) {
   check_given("gradients: the loss", loss, site);
+  loss = checked_loss(loss, site);
   const std::vector<Variable> all = distinct(parameters, site);
   std::vector<Output> handles;
   for (const Variable& v : all) handles.push_back(v.handle());

@@ -34,8 +34,9 @@ void check_gradients(std::string_view what, const Gradients& gradients, const Si
 // parameters. A gradient is summed over all reads of its parameter (graph/gradients.hpp); one that
 // stands twice in the list, or that two handles share, is there once. Without `parameters`, those
 // are trainable_variables(). The moving averages of what the loss is computed from are a part of
-// the training step (ops/api/moving_average.hpp). Throws Error when the loss depends on none of
-// them, or on one of them through an op without gradient or a read behind a write of the same run.
+// the training step (ops/api/moving_average.hpp). Throws Error for a loss of several numbers (a
+// loss whose shape is not known is refused in the run), when the loss depends on none of them, or
+// on one of them through an op without gradient or a read behind a write of the same run.
 Gradients gradients(Output loss, Site site = Site::here());
 Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site site = Site::here());
 
