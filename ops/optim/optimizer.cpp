@@ -1,15 +1,18 @@
 #include "ops/optim/optimizer.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
+#include "ops/api/node.hpp"
 #include "ops/optim/state.hpp"
 
 namespace troupe::optim {
-#include "ops/api/node.hpp"
 
 class Parameter::Shared {
  public:
@@ -32,8 +35,27 @@ class Parameter::Shared {
       node.op += "When";
       node.inputs.push_back(gradients.when);
     }
+    if (node.inputs.empty())
+      throw Error(invalid_argument("apply: a rule writes by a node without inputs").at(site));
+    check_given("apply: what a rule writes", node.inputs[0], site);
     auto there = graph.with_resource(node.inputs[0]);
-    return graph.add(std::move(node));
+    const Op made = graph.add(std::move(node));
+    written_.insert(made.node());
+    return made;
+  }
+
+  // A rule's update of one parameter. Throws Error for a write that is not made by write() where
+  // runs are left out: it would take effect in them all the same.
+  Op update(const Gradient& gradient, FunctionRef<Op(const Parameter&)> rule) {
+    GraphBuilder& g = graph.innermost();
+    const std::size_t before = g.def().nodes.size();
+    const Op made = rule({gradient, *this});
+    const std::string of = "apply: the update of '" + gradient.variable.name() + "'";
+    if (made.empty()) throw Error(invalid_argument(of + " is an empty Op").at(site));
+    if (gradients.when.empty()) return made;
+    if (&made.graph() == &g && made.node() < before) check_write(g, made.node(), of);
+    for (std::size_t id = before; id < g.def().nodes.size(); ++id) check_write(g, NodeId(id), of);
+    return made;
   }
 
   // What counts the updates, if a schedule asked for it.
@@ -68,7 +90,22 @@ class Parameter::Shared {
     return cast(*updates_, DType::f64, site);
   }
 
+  void check_write(const GraphBuilder& g, NodeId id, const std::string& of) const {
+    const NodeDef& node = g.node(id);
+    const OpInfo* op = g.registry().find(node.op);
+    const auto& initial = g.initializers();
+    if (!op || !op->is(External::Order::write) || written_.contains(id) ||
+        std::find(initial.begin(), initial.end(), id) != initial.end())
+      return;
+    throw Error(
+        invalid_argument(of + " writes by '" + node.name +
+                         "' in every run, also in those that accumulate() leaves out: a rule "
+                         "writes by Parameter::write")
+            .at(node.site.known() ? node.site : site));
+  }
+
   const std::string scope_;
+  std::set<NodeId> written_;
   std::map<std::pair<std::string, DType>, Output> rates_;
   std::optional<Variable> updates_;
 };
@@ -99,7 +136,7 @@ Op apply_each(const Gradients& gradients, FunctionRef<Op(const Parameter&)> upda
   auto inside = g.with_scope("train");
   Parameter::Shared shared(g, gradients, site);
   std::vector<Op> step = gradients.writes;
-  for (const Gradient& gradient : gradients.each) step.push_back(update({gradient, shared}));
+  for (const Gradient& gradient : gradients.each) step.push_back(shared.update(gradient, update));
   for (Op count : shared.count_update()) step.push_back(count);
   return group(g, std::move(step), "step", site);
 }
