@@ -2,21 +2,23 @@
 
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 
 namespace troupe::metrics {
 
 namespace {
 
-// The part of [0, 1] that each score is in. Where there is none, outside [0, bins).
-Output bin_of(Output scores, std::int64_t bins, const Site& site) {
+// The part of [0, 1] that each score is in. A run with one that is in none fails.
+Output bin_of(GraphBuilder& g, Output scores, std::int64_t bins, const Site& site) {
   const Output x = cast<double>(scores, site);
-  const Operand zero(0, site), one(1, site), outside(-1, site);
+  const Output valid = logical_and(Operand(x, site) >= Operand(0, site),
+                                   Operand(x, site) <= Operand(1, site), site);  // false for NaN
+  auto behind = g.with_control(
+      {assert_(all(valid, {}, site), {.message = "auc: a score is not in [0, 1]"}, site)});
   const Output part = floor(Operand(x, site) * Operand(bins, site), site);
   const Output in_last = minimum(part, Operand(bins - 1, site).beside(part), site);
-  const Output valid =
-      logical_and(Operand(x, site) >= zero, Operand(x, site) <= one, site);  // false for NaN
-  return cast<std::int64_t>(select(valid, in_last, outside.beside(x), site), site);
+  return cast<std::int64_t>(in_last, site);
 }
 
 // [bins, bins]: how much of a pair counts that has its negative in part i and its positive in j.
@@ -32,6 +34,8 @@ Output counts_for(GraphBuilder& g, std::int64_t bins, const Site& site) {
 }  // namespace
 
 Metric auc(const Scope& scope, Output scores, Output labels, const AucOptions& options, Site site) {
+  check_given("auc: `scores`", scores, site);
+  check_given("auc: `labels`", labels, site);
   const std::int64_t bins = options.bins;
   if (bins < 1 || bins > 4096)
     throw Error(invalid_argument("auc: 1 to 4096 bins, not " + std::to_string(bins)).at(site));
@@ -41,7 +45,7 @@ Metric auc(const Scope& scope, Output scores, Output labels, const AucOptions& o
   const Tally positives = tally(g, "positives", DType::i64, Shape{bins}, site),
               negatives = tally(g, "negatives", DType::i64, Shape{bins}, site);
 
-  const Output bin = bin_of(scores, bins, site), is_positive = cast<bool>(labels, site);
+  const Output bin = bin_of(g, scores, bins, site), is_positive = cast<bool>(labels, site);
   const auto count = [&](const Tally& tally, Output which) {
     const Output sums =
         unsorted_segment_sum(cast<std::int64_t>(which, site), bin, constant(g, bins, site), site);
