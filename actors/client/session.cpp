@@ -268,6 +268,8 @@ struct Step {
   bool with_place = false;  // its runs say where the job stood
 };
 
+constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365 * 100);  // of a timeout
+
 Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>& feeds) {
   if (feeds.size() != types.size())
     return invalid_argument(
@@ -285,7 +287,10 @@ Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
            LentThread* waiter = nullptr) {
   run.core = step.core;
-  if (Status status = check_feeds(step.feeds, feeds); !status.ok()) {
+  Status status = check_feeds(step.feeds, feeds);
+  if (status.ok() && options.timeout && options.timeout->count() <= 0)
+    status = deadline_exceeded("the run's timeout had passed before it began");
+  if (!status.ok()) {
     run.call = std::make_shared<Call>();
     return refuse(*run.call, std::move(status));
   }
@@ -301,7 +306,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.run = run.id;
   message.compiled = step.id.load();
   message.feeds = std::move(feeds);
-  message.timeout = options.timeout.count() > 0 ? options.timeout : kNever;
+  message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
   message.with_place = step.with_place;
   run.call = attach_call(message);
   to_master(core, std::move(message),
@@ -315,7 +320,7 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
     Run run;
     // With nothing to do until the run is over, unless it has to be back before a kernel is.
     std::optional<LentThread> here;
-    if (options.timeout.count() <= 0) here.emplace();
+    if (!options.timeout) here.emplace();
     start(step, feeds, options, run, here ? &*here : nullptr);
     const bool waited = here && here->work([&] { return run.call->done(); });
     CallResult& result = run.wait(!waited);

@@ -32,7 +32,9 @@ struct SessionCore;
 }
 
 struct RunOptions {
-  std::chrono::nanoseconds timeout{0};  // 0: none. Past it: deadline_exceeded
+  // From the call on; none unless given. Past it: deadline_exceeded, at once for 0 and less, as a
+  // deadline that has passed leaves.
+  std::optional<std::chrono::nanoseconds> timeout = {};
 };
 
 // A run under way. Dropping it does not cancel it.

@@ -125,8 +125,10 @@ TEST_CASE("a deadline that has passed already, or is far off, is one") {
     CHECK(s->compile({gate.taken}).try_run({}, within(1ns)).status().code() ==
           Code::deadline_exceeded);
     auto step = s->compile({y}, {}, {gate.fed});
-    for (auto timeout : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(1h),
-                         std::chrono::nanoseconds::max()})
+    for (auto timeout : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(-1h)})
+      CHECK(step.try_run({Tensor::scalar(2.0f)}, within(timeout)).status().code() ==
+            Code::deadline_exceeded);
+    for (auto timeout : {std::chrono::nanoseconds(1h), std::chrono::nanoseconds::max()})
       CHECK(step.run({Tensor::scalar(2.0f)}, within(timeout))[0].item<float>() == -2);
   }
 }

@@ -46,7 +46,7 @@ class EndlessLoop {
     other_ = s_->compile({y + 1.0f}, {}, {x});
   }
 
-  PendingRun start(float x, std::chrono::nanoseconds timeout = 0ns) {
+  PendingRun start(float x, std::optional<std::chrono::nanoseconds> timeout = {}) {
     RunOptions options;
     options.timeout = timeout;
     return endless_.start({Tensor::scalar(x)}, options);
