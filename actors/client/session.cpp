@@ -17,6 +17,7 @@
 #include "actors/master/run_numbers.hpp"
 #include "actors/runtime/runtime.hpp"
 #include "core/hash.hpp"
+#include "core/log.hpp"
 #include "devices/lent_thread.hpp"
 #include "graph/control/body.hpp"
 #include "graph/node_hash.hpp"
@@ -40,6 +41,7 @@ struct Shipped {
 // answers come back through Calls.
 struct SessionCore {
   GraphBuilder& graph;
+  const std::weak_ptr<const void> graph_life;
   Cluster cluster;
   std::unique_ptr<Runtime> runtime;
   MasterActor master;
@@ -57,7 +59,11 @@ struct SessionCore {
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
 
-  SessionCore(GraphBuilder& g, Cluster c) : graph(g), cluster(std::move(c)), shipping(g) {}
+  std::map<std::string, int> grown;  // by line: compiled requests that it added nodes for
+  bool told_of_growth = false;
+
+  SessionCore(GraphBuilder& g, Cluster c)
+      : graph(g), graph_life(g.life()), cluster(std::move(c)), shipping(g) {}
 };
 
 }  // namespace detail
@@ -68,6 +74,18 @@ using detail::Shipped;
 namespace {
 
 Status session_closed() { return failed_precondition("the session is closed"); }
+Status no_step() {
+  return failed_precondition("the CompiledStep is empty: Session::compile makes one");
+}
+Status no_run() {
+  return failed_precondition("the PendingRun is empty: CompiledStep::start makes one");
+}
+
+// The client owns the graph, and may be done with it before the session is.
+Status graph_there(const SessionCore& core) {
+  if (!core.graph_life.expired()) return ok_status();
+  return failed_precondition("the session's graph is gone; it must live as long as it is used");
+}
 
 void refuse(Call& call, Status status) {
   CallResult result;
@@ -132,12 +150,17 @@ Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::stri
 Expected<PortName> port_name(const SessionCore& core, const Output& output, std::string_view what) {
   if (output.empty()) return invalid_argument(fmt::format("an empty Output as {}", what));
   TROUPE_TRY(check_graph(core, output.graph(), what));
-  return PortName{output.graph().node(output.node()).name, int(output.port().index), false};
+  const std::vector<NodeDef>& nodes = core.graph.def().nodes;
+  if (output.node() >= nodes.size() || output.port().index >= nodes[output.node()].out_types.size())
+    return invalid_argument(
+        fmt::format("a {} is output {} of a node without it", what, output.port().index));
+  return PortName{nodes[output.node()].name, int(output.port().index), false};
 }
 
 Expected<CompileRequest> make_request(const SessionCore& core, const std::vector<Output>& fetches,
                                       const std::vector<Op>& targets,
                                       const std::vector<Output>& feeds) {
+  TROUPE_TRY(graph_there(core));
   CompileRequest request;
   request.replicas = core.cluster.replicas;
   for (const Output& fetch : fetches) {
@@ -151,6 +174,8 @@ Expected<CompileRequest> make_request(const SessionCore& core, const std::vector
   for (const Op& target : targets) {
     if (target.empty()) return invalid_argument("an empty Op as target");
     TROUPE_TRY(check_graph(core, target.graph(), "target"));
+    if (target.node() >= core.graph.def().nodes.size())
+      return invalid_argument("a target is a node that the graph does not have");
     request.targets.push_back(target.name());
   }
   return request;
@@ -211,9 +236,26 @@ Expected<CompiledId> compile_shipped(SessionCore& core, const CompileRequest& re
   return result.compiled;
 }
 
+// A line that adds nodes for each run of a loop is slower every time, and nothing else would say
+// so.
+void tell_of_growth(SessionCore& core) {
+  constexpr int kOften = 100;
+  std::lock_guard lock(core.mutex);
+  const bool grows = core.shipped.nodes > 0 && core.shipping.size() > core.shipped.nodes;
+  if (core.told_of_growth || core.closed || !grows) return;
+  const Site& line = core.graph.def().nodes.back().site;
+  if (++core.grown[line.text()] < kOften) return;
+  core.told_of_growth = true;
+  TROUPE_LOG(warning, "session",
+             fmt::format("{}: the graph got new nodes here before each of {} runs or compilations; "
+                         "it grows, and each takes longer: make the nodes once, before the loop",
+                         line.text(), kOften));
+}
+
 Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request) {
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
+  TROUPE_TRY(graph_there(core));
   TROUPE_TRY(ship(core));
   return compile_shipped(core, request);
 }
@@ -225,6 +267,8 @@ Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& requ
   if (core.closed) return session_closed();
   return compile_shipped(core, request);
 }
+
+constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365 * 100);  // of a timeout
 
 struct FeedType {
   std::string name;
@@ -267,8 +311,6 @@ struct Step {
   std::atomic<CompiledId> id{0};
   bool with_place = false;  // its runs say where the job stood
 };
-
-constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365 * 100);  // of a timeout
 
 Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>& feeds) {
   if (feeds.size() != types.size())
@@ -337,23 +379,32 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
 struct PendingRun::State : Run {};
 struct CompiledStep::State : Step {};
 
-bool PendingRun::done() const { return state_->call->done(); }
+bool PendingRun::done() const {
+  if (!state_) throw Error(no_run());
+  return state_->call->done();
+}
 
-CommitNumber PendingRun::committed() const { return state_->call->result().committed; }
+CommitNumber PendingRun::committed() const {
+  if (!done()) throw Error(failed_precondition("the run is still under way"));
+  return state_->call->result().committed;
+}
 
 void PendingRun::cancel() {
+  if (!state_) throw Error(no_run());
   CancelRun message{state_->id, cancelled("the client cancelled the run")};
   to_master(*state_->core, std::move(message),
             [](const MasterActor& master, CancelRun m) { caf::anon_send(master, std::move(m)); });
 }
 
 Expected<std::vector<Tensor>> PendingRun::try_get() {
+  if (!state_) return no_run();
   const CallResult& result = state_->wait();
   if (!result.status.ok()) return result.status;
   return result.fetches;
 }
 
 Status CompiledStep::try_rewind() const {
+  if (!state_) return no_step();
   Step& step = *state_;
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
@@ -374,6 +425,7 @@ Expected<std::optional<std::vector<Tensor>>> CompiledStep::try_next(
 }
 
 Expected<CompiledStep> CompiledStep::try_single() const {
+  if (!state_) return no_step();
   if (state_->request.replicas == 1) return *this;
   CompileRequest request = state_->request;
   request.replicas = 1;
@@ -389,6 +441,7 @@ Expected<CompiledStep> CompiledStep::try_single() const {
 }
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
+  if (!state_) throw Error(no_step());
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
   troupe::start(*state_, std::move(feeds), options, *pending.state_);
@@ -397,6 +450,7 @@ PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& opti
 
 Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
                                                     const RunOptions& options) const {
+  if (!state_) return no_step();
   TROUPE_TRY(CallResult result, run_to_end(*state_, feeds, options));
   return std::move(result.fetches);
 }
@@ -443,6 +497,7 @@ Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
                                             const std::vector<Output>& feeds,
                                             const CompileOptions& options) {
   TROUPE_TRY(CompileRequest request, make_request(*core_, fetches, targets, feeds));
+  tell_of_growth(*core_);
   if (options.replicas != 0) request.replicas = options.replicas;
   TROUPE_TRY(CompiledId id, compile_request(*core_, request));
   CompiledStep step;
@@ -581,6 +636,10 @@ void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& init
 }  // namespace
 
 Status Session::try_init(const InitOptions& options) {
+  TROUPE_TRY(graph_there(*core_));
+  for (NodeId node : core_->graph.initializers())
+    if (node >= core_->graph.def().nodes.size() || core_->graph.node(node).inputs.empty())
+      return invalid_argument("an initializer is no node of the graph that assigns a variable");
   std::lock_guard lock(core_->initialising);
   std::vector<Initializer> assigned = initializers_of(core_->graph);
   if (!options.reset) {
@@ -593,11 +652,13 @@ Status Session::try_init(const InitOptions& options) {
 }
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
+  TROUPE_TRY(graph_there(*core_));
   TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   return std::move(state.variables);
 }
 
 Expected<JobState> Session::try_state() {
+  TROUPE_TRY(graph_there(*core_));
   TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   if (state.variables.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
@@ -607,6 +668,7 @@ Expected<JobState> Session::try_state() {
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                             CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
   if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
+  TROUPE_TRY(graph_there(*core_));
   TROUPE_TRY(check_datasets(core_->graph, datasets));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : values) feeds.push_back(value);
@@ -716,12 +778,14 @@ Status Session::try_save(const std::string& path) {
 
 Status Session::try_save(const std::string& path, const std::vector<Variable>& variables) {
   if (variables.empty()) return failed_precondition("no variable is named to be saved");
+  TROUPE_TRY(graph_there(*core_));
   TROUPE_TRY(const auto reads, reads_of(*core_, variables));
   TROUPE_TRY(const JobState state, read_state(core_, reads));
   return write_variables(path, state.variables);
 }
 
 Status Session::try_restore(const std::string& path, const RestoreFileOptions& options) {
+  TROUPE_TRY(graph_there(*core_));
   const auto place = disk().place_of(path);  // links are followed, as by save()
   TROUPE_TRY(const Safetensors content, read_safetensors(place.ok() ? *place : path));
   std::vector<VariableRead> wanted = variable_reads(core_->graph.def());

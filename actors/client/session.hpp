@@ -37,14 +37,16 @@ struct RunOptions {
   std::optional<std::chrono::nanoseconds> timeout = {};
 };
 
-// A run under way. Dropping it does not cancel it.
+// A run under way. Dropping it does not cancel it. One that start() did not make is empty: what is
+// asked of it is failed_precondition.
 class PendingRun {
  public:
   bool done() const;
   // Waits. A failed run's Status names node, op, device and the line that created the node.
   Expected<std::vector<Tensor>> try_get();
   std::vector<Tensor> get() { return value_or_throw(try_get()); }
-  // The number under which the run committed; 0: it wrote nothing. REQUIRES: done().
+  // The number under which the run committed; 0: it wrote nothing. Throws Error
+  // (failed_precondition) unless done().
   CommitNumber committed() const;
   void cancel();
 
@@ -58,7 +60,8 @@ template <class... T>
 class DatasetPass;
 
 // A request compiled once: pruned, placed, partitioned, loaded where it runs. Copies share it; it
-// may be run from several threads at once. Valid as long as its session is open.
+// may be run from several threads at once. Valid as long as its session is open. One that compile()
+// did not make is empty: running it is failed_precondition.
 class CompiledStep {
  public:
   CompiledStep() = default;
@@ -130,7 +133,9 @@ class DatasetPass {
   class Iterator {
    public:
     explicit Iterator(const CompiledStep& step) : step_(&step), fetched_(step.next()) {}
+    // Throws Error (out_of_range) behind the last element.
     decltype(auto) operator*() const {
+      if (!fetched_) throw Error(out_of_range("the pass is over"));
       if constexpr (sizeof...(T) == 0) {
         return (*fetched_);
       } else {
@@ -190,9 +195,10 @@ struct JobState {
   std::vector<DatasetPlace> datasets;                     // how far they are read
 };
 
-// Runs a graph on a cluster. Owns the runtime unless it was given an actor system. May be used
-// from several threads. Functions without `try_` throw troupe::Error. A fault of the runtime itself
-// ends the process with exit code 70 and its cause on stderr.
+// Runs a graph on a cluster. Owns the runtime unless it was given an actor system. Once its graph
+// is gone, steps that are compiled still run, and what needs the graph is failed_precondition. May
+// be used from several threads. Functions without `try_` throw troupe::Error. A fault of the
+// runtime itself ends the process with exit code 70 and its cause on stderr.
 //
 //   Session s{g};
 //   s.init();
