@@ -17,7 +17,8 @@ struct Cluster {
   int replicas = 1;  // logical replicas of each compiled step (synchronous data parallel)
   int workers = 0;   // worker processes on this machine; 0: this process computes
   // Types, of each worker: two "CPU" are cpu:0 and cpu:1. "FAKE" is the test device.
-  std::vector<std::string> devices = {"CPU"};
+  // (No initializer list: g++ 12 fails on one where a template makes a Cluster.)
+  std::vector<std::string> devices = std::vector<std::string>(1, "CPU");
   // Of fake devices where this process computes; those of worker processes have the defaults.
   std::uint64_t fake_seed = 0;    // of their delays
   std::uint64_t fake_memory = 0;  // bytes that each of them has; 0: 1 GiB

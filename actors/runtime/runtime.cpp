@@ -149,8 +149,24 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
 
 namespace {
 
+// The same limits as of the command's options (actors/cluster.cpp).
+Status check_counts(const Cluster& cluster) {
+  struct Count {
+    const char* name;
+    int value, least;
+  };
+  for (const auto& [name, value, least] :
+       {Count{"threads", cluster.threads, 0}, Count{"replicas", cluster.replicas, 1},
+        Count{"workers", cluster.workers, 0}, Count{"wait_for", cluster.wait_for, 0}})
+    if (value < least || value > 4096)
+      return invalid_argument(
+          fmt::format("a cluster's {} are {} to 4096, not {}", name, least, value));
+  return ok_status();
+}
+
 Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system) {
   TROUPE_TRY(ops::ready());
+  TROUPE_TRY(check_counts(cluster));
   if (cluster.workers > 0 || cluster.wait_for > 0) return start_cluster(cluster, system);
   TROUPE_TRY(auto devices, make_devices(cluster, 0));
   auto runtime =
