@@ -15,6 +15,7 @@
 #include "actors/client/shipped_graph.hpp"
 #include "actors/inline_send.hpp"
 #include "actors/master/run_numbers.hpp"
+#include "actors/runtime/residents.hpp"
 #include "actors/runtime/runtime.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
@@ -44,6 +45,8 @@ struct SessionCore {
   const std::weak_ptr<const void> graph_life;
   Cluster cluster;
   std::unique_ptr<Runtime> runtime;
+  std::shared_ptr<Residents> residents;  // of the program's actor system, if it lives in one
+  std::uint64_t resident = 0;
   MasterActor master;
   std::uint64_t id = 0;
   std::atomic<CommitNumber> committed{0};
@@ -72,6 +75,16 @@ using detail::SessionCore;
 using detail::Shipped;
 
 namespace {
+
+// For `method`, which waits for the runtime's actors.
+Status may_wait(const SessionCore& core, std::string_view method) {
+  if (!core.residents || !core.residents->on_scheduler()) return ok_status();
+  return failed_precondition(
+      fmt::format("{} was called from an event-based actor, on a thread that the session's own "
+                  "actors need: call it from a thread of the program's, or from a blocking actor "
+                  "or one spawned with caf::detached",
+                  method));
+}
 
 Status session_closed() { return failed_precondition("the session is closed"); }
 Status no_step() {
@@ -398,6 +411,7 @@ void PendingRun::cancel() {
 
 Expected<std::vector<Tensor>> PendingRun::try_get() {
   if (!state_) return no_run();
+  if (!done()) TROUPE_TRY(may_wait(*state_->core, "PendingRun::get"));
   const CallResult& result = state_->wait();
   if (!result.status.ok()) return result.status;
   return result.fetches;
@@ -406,6 +420,7 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
 Status CompiledStep::try_rewind() const {
   if (!state_) return no_step();
   Step& step = *state_;
+  TROUPE_TRY(may_wait(*step.core, "CompiledStep::rewind"));
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     const CallResult result = ask(*step.core, RewindStep{step.core->id, used, nullptr});
@@ -427,6 +442,7 @@ Expected<std::optional<std::vector<Tensor>>> CompiledStep::try_next(
 Expected<CompiledStep> CompiledStep::try_single() const {
   if (!state_) return no_step();
   if (state_->request.replicas == 1) return *this;
+  TROUPE_TRY(may_wait(*state_->core, "CompiledStep::single"));
   CompileRequest request = state_->request;
   request.replicas = 1;
   // Nothing that the client has added to its graph since has to do with it.
@@ -451,6 +467,7 @@ PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& opti
 Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
                                                     const RunOptions& options) const {
   if (!state_) return no_step();
+  TROUPE_TRY(may_wait(*state_->core, "CompiledStep::run"));
   TROUPE_TRY(CallResult result, run_to_end(*state_, feeds, options));
   return std::move(result.fetches);
 }
@@ -473,12 +490,33 @@ Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,
 
 namespace {
 
+Status end_session(SessionCore& core) {
+  {
+    std::lock_guard lock(core.mutex);
+    if (core.closed) return ok_status();
+    core.closed = true;
+  }
+  Status status = ask(core.master, CloseSession{core.id, nullptr}).status;
+  std::unique_lock nobody_sends(core.sending);
+  core.runtime.reset();
+  if (core.residents) core.residents->forget(core.resident);
+  return status;
+}
+
 std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {
   auto core = std::make_shared<SessionCore>(graph, std::move(cluster));
+  if (system) {
+    core->residents = Residents::in(*system);
+    throw_if_error(may_wait(*core, "Session::Session"));
+  }
   core->runtime = value_or_throw(Runtime::start(core->cluster, system));
   core->master = core->runtime->master();
   core->id = random_id();
   throw_if_error(ask(core->master, OpenSession{core->id, nullptr}).status);
+  if (core->residents)
+    core->resident = core->residents->at_end([weak = std::weak_ptr(core)] {
+      if (auto open = weak.lock()) (void)end_session(*open);
+    });
   return core;
 }
 
@@ -490,12 +528,19 @@ Session::Session(GraphBuilder& graph, Cluster cluster)
 Session::Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster)
     : core_(open(graph, std::move(cluster), &system)) {}
 
-Session::~Session() { (void)try_close(); }
+// On a thread that cannot wait (the session is part of an event-based actor) another one closes it.
+Session::~Session() {
+  if (may_wait(*core_, "Session::~Session").ok())
+    (void)end_session(*core_);
+  else
+    core_->residents->aside([core = core_] { (void)end_session(*core); });
+}
 
 Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
                                             const std::vector<Op>& targets,
                                             const std::vector<Output>& feeds,
                                             const CompileOptions& options) {
+  TROUPE_TRY(may_wait(*core_, "Session::compile"));
   TROUPE_TRY(CompileRequest request, make_request(*core_, fetches, targets, feeds));
   tell_of_growth(*core_);
   if (options.replicas != 0) request.replicas = options.replicas;
@@ -514,6 +559,7 @@ Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetche
                                                const std::vector<Op>& targets,
                                                const std::vector<Feed>& feeds,
                                                const RunOptions& options) {
+  TROUPE_TRY(may_wait(*core_, "Session::run"));
   std::vector<Output> ports;
   std::vector<Tensor> values;
   for (const Feed& feed : feeds) {
@@ -637,6 +683,7 @@ void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& init
 
 Status Session::try_init(const InitOptions& options) {
   TROUPE_TRY(graph_there(*core_));
+  TROUPE_TRY(may_wait(*core_, "Session::init"));
   for (NodeId node : core_->graph.initializers())
     if (node >= core_->graph.def().nodes.size() || core_->graph.node(node).inputs.empty())
       return invalid_argument("an initializer is no node of the graph that assigns a variable");
@@ -653,12 +700,14 @@ Status Session::try_init(const InitOptions& options) {
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   TROUPE_TRY(graph_there(*core_));
+  TROUPE_TRY(may_wait(*core_, "Session::variables"));
   TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   return std::move(state.variables);
 }
 
 Expected<JobState> Session::try_state() {
   TROUPE_TRY(graph_there(*core_));
+  TROUPE_TRY(may_wait(*core_, "Session::try_state"));
   TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   if (state.variables.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
@@ -667,6 +716,7 @@ Expected<JobState> Session::try_state() {
 
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                             CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
+  TROUPE_TRY(may_wait(*core_, "Session::restore"));
   if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
   TROUPE_TRY(graph_there(*core_));
   TROUPE_TRY(check_datasets(core_->graph, datasets));
@@ -772,6 +822,7 @@ Status write_variables(const std::string& path, const NamedTensors& variables) {
 }  // namespace
 
 Status Session::try_save(const std::string& path) {
+  TROUPE_TRY(may_wait(*core_, "Session::save"));
   TROUPE_TRY(const JobState state, try_state());
   return write_variables(path, state.variables);
 }
@@ -779,6 +830,7 @@ Status Session::try_save(const std::string& path) {
 Status Session::try_save(const std::string& path, const std::vector<Variable>& variables) {
   if (variables.empty()) return failed_precondition("no variable is named to be saved");
   TROUPE_TRY(graph_there(*core_));
+  TROUPE_TRY(may_wait(*core_, "Session::save"));
   TROUPE_TRY(const auto reads, reads_of(*core_, variables));
   TROUPE_TRY(const JobState state, read_state(core_, reads));
   return write_variables(path, state.variables);
@@ -786,6 +838,7 @@ Status Session::try_save(const std::string& path, const std::vector<Variable>& v
 
 Status Session::try_restore(const std::string& path, const RestoreFileOptions& options) {
   TROUPE_TRY(graph_there(*core_));
+  TROUPE_TRY(may_wait(*core_, "Session::restore"));
   const auto place = disk().place_of(path);  // links are followed, as by save()
   TROUPE_TRY(const Safetensors content, read_safetensors(place.ok() ? *place : path));
   std::vector<VariableRead> wanted = variable_reads(core_->graph.def());
@@ -807,6 +860,7 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
 }
 
 Status Session::try_reset(const std::vector<std::string>& containers) {
+  TROUPE_TRY(may_wait(*core_, "Session::reset"));
   ResetContainers message;
   message.containers = containers;
   if (containers.empty()) message.containers.emplace_back();
@@ -815,15 +869,20 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
 
 CommitNumber Session::committed() const { return core_->committed.load(); }
 
-std::vector<std::string> Session::describe() { return ask(*core_, DescribeJob{}).text; }
+std::vector<std::string> Session::describe() {
+  throw_if_error(may_wait(*core_, "Session::describe"));
+  return ask(*core_, DescribeJob{}).text;
+}
 
 std::vector<DeviceMemory> Session::memory(bool reset_peak) {
+  throw_if_error(may_wait(*core_, "Session::memory"));
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return {};
   return core_->runtime->memory(reset_peak);
 }
 
 Status Session::try_start_trace() {
+  TROUPE_TRY(may_wait(*core_, "Session::try_start_trace"));
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return session_closed();
   if (core_->tracing) return failed_precondition("a trace is being recorded already");
@@ -833,6 +892,7 @@ Status Session::try_start_trace() {
 }
 
 Expected<Timeline> Session::try_stop_trace() {
+  TROUPE_TRY(may_wait(*core_, "Session::try_stop_trace"));
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return session_closed();
   if (!core_->tracing) return failed_precondition("no trace is being recorded");
@@ -841,15 +901,8 @@ Expected<Timeline> Session::try_stop_trace() {
 }
 
 Status Session::try_close() {
-  {
-    std::lock_guard lock(core_->mutex);
-    if (core_->closed) return ok_status();
-    core_->closed = true;
-  }
-  Status status = ask(core_->master, CloseSession{core_->id, nullptr}).status;
-  std::unique_lock nobody_sends(core_->sending);
-  core_->runtime.reset();
-  return status;
+  TROUPE_TRY(may_wait(*core_, "Session::close"));
+  return end_session(*core_);
 }
 
 }  // namespace troupe

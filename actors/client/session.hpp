@@ -208,8 +208,15 @@ class Session {
  public:
   // Throws Error when the cluster cannot be started.
   explicit Session(GraphBuilder& graph, Cluster cluster = {});
-  // In a program that has a CAF system: our actors live in it and are gone when the session is
-  // closed. It must use the policy `sharing`, or steps are slow; nothing else is asked of it.
+  // In a program that has a CAF system: the runtime's actors live in it and are gone when the session
+  // is closed. When the system ends first, it waits for the program's own actors and then closes the
+  // session. It must use the policy `sharing`, or steps are slow; nothing else is asked of it.
+  //
+  // An event-based actor of that system cannot wait: the threads that run it run the session, too.
+  // Called from its handlers, each method that waits answers failed_precondition (describe() and
+  // memory() throw it); start(), done(), cancel() and committed() do not wait. Call the others from
+  // a thread, from a blocking actor or from one spawned with caf::detached. A session that such a
+  // handler destroys is closed by another thread.
   Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster = {});
   ~Session();  // closes
   Session(const Session&) = delete;

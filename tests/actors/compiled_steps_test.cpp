@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "actors/master/step_table.hpp"
+#include "actors/runtime/residents.hpp"
 #include "tests/actors/sessions.hpp"
 
 using namespace troupe;
@@ -99,17 +100,17 @@ TEST_CASE("a hundred requests: the master and the workers keep a bounded number 
   Requests r;
   Session s(r.g, system, one_thread());
   s.init();
-  const std::size_t before = system.registry().running();  // with one executor, for init
+  const std::size_t before = Residents::find(system)->actors();  // with one executor, for init
   std::vector<CompiledStep> steps;
   for (int i = 0; i < kMany; ++i) steps.push_back(r.compile(s, i));
   CHECK(compiled(s) == std::to_string(kKept));
   // Executors that were told to go may need a moment.
   auto running = [&] {
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (system.registry().running() >= before + kKept &&
-           std::chrono::steady_clock::now() < until)
+    const auto residents = Residents::find(system);
+    while (residents->actors() >= before + kKept && std::chrono::steady_clock::now() < until)
       std::this_thread::yield();
-    return system.registry().running();
+    return residents->actors();
   };
   CHECK(running() == before + kKept - 1);
   const int rounds = 3;
