@@ -41,10 +41,10 @@ struct MemoryNetwork::Link : std::enable_shared_from_this<Link> {
     PeerId id = 0;
     Hello hello;
     bool up = false;
-    bool owed = false;           // a peer_down, to the handler
-    bool over = false;           // the side's end was decided
-    bool held = false;           // reads no tensors
-    bool may_be_silent = false;  // the other one
+    bool owed = false;              // a peer_down, to the handler
+    bool over = false;              // the side's end was decided
+    bool held = false;              // reads no tensors
+    std::function<bool()> stopped;  // the other one, which may then be silent
     Sink sink;
     std::array<std::unique_ptr<Lane>, 2> out;  // lanes that this side sends on
     std::vector<std::pair<std::uint64_t, std::function<void()>>> waiting;  // for up, or a heal
@@ -89,11 +89,11 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     return {};
   }
 
-  void allow_silence(PeerId peer) override {
+  void allow_silence(PeerId peer, std::function<bool()> stopped) override {
     auto it = peers_.find(peer);
     if (it == peers_.end()) return;
     auto& [link, side] = it->second;
-    link->side[std::size_t(side)].may_be_silent = true;
+    link->side[std::size_t(side)].stopped = std::move(stopped);
   }
 
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override {
@@ -438,7 +438,8 @@ void MemoryNetwork::watch(const std::string& from, const std::string& to, std::u
     for (auto& [id, where] : peers) {
       auto& [link, side] = where;
       auto& other = link->side[std::size_t(1 - side)];
-      if (link->side[std::size_t(side)].may_be_silent) continue;
+      if (const auto& stopped = link->side[std::size_t(side)].stopped; stopped && stopped())
+        continue;
       if (other.host && other.host->name() == from)
         drop(link, side,
              unavailable(

@@ -88,9 +88,9 @@ Status TcpTransport::connect(PeerId id, const Endpoint& to, Hello hello,
   return {};
 }
 
-void TcpTransport::allow_silence(PeerId peer) {
-  control_->post([this, peer] {
-    if (auto found = find(peer)) found->may_be_silent = true;
+void TcpTransport::allow_silence(PeerId peer, std::function<bool()> stopped) {
+  control_->post([this, peer, stopped = std::move(stopped)] {
+    if (auto found = find(peer)) found->stopped = stopped;
   });
 }
 

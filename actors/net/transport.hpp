@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,8 +109,9 @@ struct TransportLimits {
   std::uint32_t send_chunk_bytes = 1u << 20;  // data is cut into pieces of this size
   std::uint64_t queue_mark = 64u << 20;       // see drained()
   std::chrono::milliseconds heartbeat{50};
-  // A peer quieter than this is down. This and all other times by a clock that runs only while
-  // this process does (core/accumulating_clock.hpp).
+  // A peer quieter than this is down, and so is one that reads nothing of what was sent to its data
+  // connection for so long, unless it holds that back. This and all other times by a clock that
+  // runs only while this process does (core/accumulating_clock.hpp).
   std::chrono::milliseconds silence{2000};
   std::chrono::milliseconds handshake{2000};  // to prove itself, after a connection is accepted
   // Connections not authenticated yet, and in all also those that are and did not join yet: beyond
@@ -143,10 +145,10 @@ class Transport {
     TROUPE_TRY(connect(peer, to, std::move(hello), within));
     return peer;
   }
-  // The peer is not taken for lost when it says nothing, only when its connection ends: for one
-  // whose end is noticed whatever happens, as that of a process of this machine is, and which may
-  // be stopped for as long as its user likes. Nothing for an unknown peer.
-  virtual void allow_silence(PeerId peer) = 0;
+  // A peer that may be stopped for as long as its user likes, as a process of this machine is: it
+  // may say nothing as long as `stopped` answers true. That is asked on an I/O thread while the
+  // peer is silent, once in each heartbeat. Nothing for an unknown peer.
+  virtual void allow_silence(PeerId peer, std::function<bool()> stopped) = 0;
 
   // Queues one message made of the pieces, which are copied. unavailable: the peer is not up;
   // resource_exhausted: longer than the peer accepts.

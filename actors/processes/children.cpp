@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
@@ -14,6 +15,10 @@
 #include <cstring>
 #include <utility>
 
+#include "actors/processes/farewell.hpp"
+#include "actors/processes/stopped.hpp"
+#include "core/accumulating_clock.hpp"
+
 extern "C" {  // which the header forgets in glibc 2.36
 #include <sys/pidfd.h>
 }
@@ -21,7 +26,9 @@ extern "C" {  // which the header forgets in glibc 2.36
 namespace troupe {
 namespace {
 
-constexpr std::size_t kLastWords = 400;         // bytes kept of what a child printed
+constexpr std::size_t kLastWords = 400;  // bytes kept of what a child printed
+// What a child that was killed has to end. Only what its kernel does not let go takes longer.
+constexpr std::chrono::seconds kGrace{5};
 constexpr std::size_t kMostOfAPipe = 1u << 20;  // what a pipe can hold, whoever made it larger
 // How often wait() looks for children that were stopped. Their ends it is told.
 constexpr std::chrono::milliseconds kLookEvery{20};
@@ -110,20 +117,6 @@ Expected<pid_t> spawn(const std::string& program, const std::vector<std::string>
   return pid;
 }
 
-bool is_stopped(pid_t child) {
-  siginfo_t info{};
-  return waitid(P_PID, id_t(child), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
-}
-
-void write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody hears it
-    bytes.remove_prefix(std::size_t(n));
-  }
-}
-
 // On one line, and fit for an error message whatever was printed.
 std::string as_words(std::string_view printed) {
   auto space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
@@ -170,7 +163,7 @@ Children::Children(Ended ended, int pass_on_to)
 
 Children::~Children() {
   kill_all();
-  wait(std::chrono::milliseconds(0));
+  (void)wait(std::chrono::milliseconds(0));
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
@@ -227,13 +220,25 @@ void Children::kill_all() {
     if (!child->end) child->signal(SIGKILL);
 }
 
-void Children::wait(std::chrono::milliseconds patience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
+std::vector<pid_t> Children::wait(std::chrono::milliseconds patience) {
+  AccumulatingClock clock;
+  Farewell farewell(clock.reading(), patience, kGrace);
   std::unique_lock lock(mutex_);
-  while (!all_ended()) {
-    const bool late = std::chrono::steady_clock::now() >= until;
-    for (const auto& child : children_)
-      if (!child->end && (late || is_stopped(child->pid))) child->signal(SIGKILL);
+  for (;;) {
+    clock.look(std::chrono::steady_clock::now().time_since_epoch());
+    std::vector<pid_t> left;
+    bool waits = false;
+    for (const auto& child : children_) {
+      if (child->end) continue;
+      left.push_back(child->pid);
+      const auto deed = farewell.look(child->pid, is_stopped(child->pid), clock.reading());
+      waits |= deed != Farewell::Deed::give_up;
+      if (deed != Farewell::Deed::kill) continue;
+      child->signal(SIGKILL);
+      hurry_ = true;
+      wake();
+    }
+    if (!waits) return left;
     changed_.wait_for(lock, kLookEvery);
   }
 }
@@ -255,11 +260,6 @@ const Children::Child* Children::find(pid_t child) const {
   auto it = std::find_if(children_.rbegin(), children_.rend(),
                          [&](const auto& c) { return c->pid == child; });
   return it == children_.rend() ? nullptr : it->get();
-}
-
-bool Children::all_ended() const {
-  return std::all_of(children_.begin(), children_.end(),
-                     [](const auto& child) { return child->end.has_value(); });
 }
 
 void Children::wake() const {
@@ -296,6 +296,28 @@ void Children::watch() {
   }
 }
 
+// Waits for whoever reads there, but not while children are to end: nobody may ever read. A pipe
+// that can be written to has room for PIPE_BUF bytes.
+void Children::pass_on(std::string_view words) {
+  if (pass_on_to_ < 0) return;
+  while (!words.empty()) {
+    pollfd room[] = {{pass_on_to_, POLLOUT, 0}, {wake_, POLLIN, 0}};
+    if (::poll(room, 2, hurry_ ? 0 : -1) < 0 && errno != EINTR) return;
+    if ((room[0].revents & POLLOUT) != 0) {
+      const ssize_t n =
+          ::write(pass_on_to_, words.data(), std::min<std::size_t>(words.size(), PIPE_BUF));
+      if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (n <= 0) return;
+      words.remove_prefix(std::size_t(n));
+    } else if (hurry_ || (room[0].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
+      return;  // nobody hears it
+    } else {
+      eventfd_t count;
+      (void)eventfd_read(wake_, &count);
+    }
+  }
+}
+
 // One piece of what it prints.
 void Children::listen(Child& child) {
   char piece[4096];
@@ -303,7 +325,7 @@ void Children::listen(Child& child) {
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) return child.output.reset();
   std::string_view words(piece, std::size_t(n));
-  write_all(pass_on_to_, words);
+  pass_on(words);
   std::lock_guard lock(mutex_);
   child.printed += words;
   if (child.printed.size() > 2 * kLastWords)

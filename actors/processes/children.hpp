@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -57,8 +58,9 @@ class Children {
   void kill(pid_t child);
   void kill_all();
   // Until all have ended. One that is stopped cannot leave and is killed at once, any other when
-  // `patience` is over.
-  void wait(std::chrono::milliseconds patience);
+  // `patience` is over. Returns those that had not ended 5 s after they were killed, which nothing
+  // can end, and which are not waited for any longer.
+  std::vector<pid_t> wait(std::chrono::milliseconds patience);
 
   // The end of what it printed so far: the last lines, as one line of printable characters. Of a
   // child that ended nothing is missing.
@@ -68,8 +70,8 @@ class Children {
  private:
   struct Child;
 
-  bool all_ended() const;  // REQUIRES: mutex_
   void watch();
+  void pass_on(std::string_view words);
   void listen(Child& child);
   void bury(Child& child);
   void wake() const;
@@ -77,7 +79,8 @@ class Children {
 
   const Ended ended_;
   const int pass_on_to_;
-  const int wake_;  // an eventfd; what poll() waits for has changed
+  const int wake_;                  // an eventfd; what poll() waits for has changed
+  std::atomic<bool> hurry_{false};  // children were killed: what they print may be lost
 
   mutable std::mutex mutex_;  // of the rest
   std::condition_variable changed_;

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "actors/runtime/faults.hpp"
 #include "actors/master/master_actor.hpp"
 #include "actors/net/tcp.hpp"
 #include "actors/processes/children.hpp"
@@ -52,7 +53,7 @@ Status ended_early(pid_t child, const ChildEnd& end) {
 // of its own until the job is over.
 class ClusterRuntime final : public Runtime, public HubOwner {
  public:
-  ClusterRuntime(Cluster cluster, caf::actor_system* system)
+  ClusterRuntime(Cluster cluster, caf::actor_system* system, OnFault on_fault)
       : cluster_(std::move(cluster)),
         hub_(0, *this),
         children_([this](pid_t child, const ChildEnd& end) {
@@ -67,6 +68,7 @@ class ClusterRuntime final : public Runtime, public HubOwner {
       config_ = actor_config();
       owned_.emplace(*config_);
       system = &*owned_;
+      if (on_fault) tell_of_faults(*system, std::move(on_fault));
     }
     system_ = system;
   }
@@ -78,6 +80,10 @@ class ClusterRuntime final : public Runtime, public HubOwner {
   Timeline stop_trace() override;
 
  private:
+  void end_other_processes() override {
+    children_.kill_all();
+    if (transport_) transport_->shutdown();
+  }
   // HubOwner
   Status may_connect(const Join& join) const override { return troupe::may_connect(words_, join); }
   void up(PeerId peer, const Join& join) override {
@@ -269,6 +275,7 @@ Status ClusterRuntime::spawn_workers() {
   options.secret = secret_;
   options.job = words_.job;
   options.silence = cluster_.silence;
+  options.parent = getpid();
   const std::string argument = fmt::format("{}{}", kWorkerArgument, Children::kInput);
   for (int w = 0; w < cluster_.workers; ++w) {
     TROUPE_TRY(pid_t child, children_.start(program, {argument}, worker_settings_text(options)));
@@ -327,10 +334,14 @@ Status ClusterRuntime::start() {
 }
 
 ClusterRuntime::~ClusterRuntime() {
+  if (owned_) end_at_faults(*owned_);
   tell([](Membership& m, Instant now, auto& out) { m.leave(now, out); });
   // Those that hold nothing yet need not leave in order.
   if (!handler_.joinable()) children_.kill_all();
-  children_.wait(kLeaveWithin);
+  for (pid_t left : children_.wait(kLeaveWithin))
+    TROUPE_LOG(
+        warning, "master",
+        fmt::format("worker process {} was killed and does not end: it is left behind", left));
   if (handler_.joinable())
     handler_.join();
   else
@@ -348,9 +359,9 @@ ClusterRuntime::~ClusterRuntime() {
 
 }  // namespace
 
-Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster,
-                                                 caf::actor_system* system) {
-  auto runtime = std::make_unique<ClusterRuntime>(cluster, system);
+Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster, caf::actor_system* system,
+                                                 Runtime::OnFault on_fault) {
+  auto runtime = std::make_unique<ClusterRuntime>(cluster, system, std::move(on_fault));
   TROUPE_TRY(runtime->start());
   return std::unique_ptr<Runtime>(std::move(runtime));
 }

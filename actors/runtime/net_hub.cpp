@@ -206,8 +206,9 @@ void NetHub::close(ProcessId process, Status why) {
   if (PeerId peer = peer_of(process); peer != 0) transport_->close(peer, std::move(why));
 }
 
-void NetHub::allow_silence(ProcessId process) {
-  if (PeerId peer = peer_of(process); peer != 0) transport_->allow_silence(peer);
+void NetHub::allow_silence(ProcessId process, std::function<bool()> stopped) {
+  if (PeerId peer = peer_of(process); peer != 0)
+    transport_->allow_silence(peer, std::move(stopped));
 }
 
 void NetHub::refuse(PeerId peer, Status why) {

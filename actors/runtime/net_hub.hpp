@@ -74,8 +74,8 @@ class NetHub final : public Hub, public TransportHandler {
   void answer(ProcessId from, WireMessage message) { dispatch(from, std::move(message)); }
   // The master is about to start a partition in a process: Arrivals::ask.
   bool ask(ProcessId process, const StartPartition& start, std::uint32_t fetches);
-  void limit_early(std::uint64_t bytes);  // Arrivals
-  void allow_silence(ProcessId process);  // Transport
+  void limit_early(std::uint64_t bytes);                                 // Arrivals
+  void allow_silence(ProcessId process, std::function<bool()> stopped);  // Transport
   // How far the process's steady clock is from ours; nothing when it is down, or not known yet.
   std::optional<ClockOffset::Estimate> clock_of(ProcessId process) const;
   // Ends the connection to a peer, whoever it is.

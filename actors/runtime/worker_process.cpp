@@ -19,12 +19,14 @@
 #include "actors/processes/gathering.hpp"
 #include "actors/processes/membership.hpp"
 #include "actors/processes/mesh.hpp"
+#include "actors/processes/stopped.hpp"
 #include "actors/runtime/net_hub.hpp"
 #include "actors/runtime/registered.hpp"
 #include "actors/runtime/runtime.hpp"
 #include "actors/worker/worker_actor.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
+#include "core/processors.hpp"
 #include "ops/isa.hpp"
 #include "serialization/wire.hpp"
 
@@ -32,7 +34,7 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::seconds kJoinWithin{10};
-constexpr std::chrono::milliseconds kLeastSilence{250}, kMostSilence = std::chrono::hours(24);
+constexpr std::chrono::milliseconds kMostSilence = std::chrono::hours(24);
 
 // Makes this process compute as its master does. failed_precondition when it cannot.
 Status apply(const NumericProfile& profile) {
@@ -59,7 +61,7 @@ class WorkerProcess final : public HubOwner {
     words_.incarnation = random_incarnation();
     words_.job = options_.job;
     words_.listen_host = options_.listen.host;
-    words_.cpus = std::max(1u, std::thread::hardware_concurrency());
+    words_.cpus = std::uint32_t(usable_processors());
     words_.profile = numeric_profile();
     words_.registered = registered();
     hub_.record(trace_);
@@ -146,7 +148,8 @@ Status WorkerProcess::begin() {
   TROUPE_TRY(words_.listen_port, transport_->listen(options_.listen, std::move(hello)));
   TROUPE_TRY(PeerId master, hub_.connect(options_.master, words(), 0, 0, kJoinWithin));
   mesh_.emplace(words_, master);
-  if (options_.child) hub_.allow_silence(0);
+  if (options_.parent != 0)
+    hub_.allow_silence(0, [master = options_.parent] { return is_stopped(master); });
   return ok_status();
 }
 
@@ -322,24 +325,27 @@ int worker_argument(int argc, char** argv) {
 }
 
 std::string worker_settings_text(const WorkerProcessOptions& options) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n", options.master.text(), options.listen.text(),
-                     hex(options.secret), options.job, options.silence.count());
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", options.master.text(), options.listen.text(),
+                     hex(options.secret), options.job, options.silence.count(), options.parent);
 }
 
 Expected<WorkerProcessOptions> parse_worker_settings(const std::string& text) {
-  std::array<std::string, 5> lines;
+  std::array<std::string, 6> lines;
   std::size_t at = 0;
   for (std::string& line : lines) {
     const std::size_t end = text.find('\n', at);
-    if (end == std::string::npos) return invalid_argument("a worker's settings are five lines");
+    if (end == std::string::npos) return invalid_argument("a worker's settings are six lines");
     line = text.substr(at, end - at);
     at = end + 1;
   }
   const auto silence = parse_number<std::int64_t>(lines[4]);
-  if (!silence) return invalid_argument("a worker's settings end with a number of milliseconds");
+  const auto parent = parse_number<std::int64_t>(lines[5]);
+  if (!silence || !parent)
+    return invalid_argument("a worker's settings end with milliseconds and its master's process");
   WorkerProcessOptions options;
   options.job = lines[3];
   options.silence = std::chrono::milliseconds(*silence);
+  options.parent = pid_t(*parent);
   TROUPE_TRY(options.master, parse_endpoint(lines[0]));
   TROUPE_TRY(options.listen, parse_endpoint(lines[1]));
   TROUPE_TRY(options.secret, unhex(lines[2]));
@@ -353,7 +359,6 @@ int run_inherited_worker(int descriptor) {
     text.append(buffer, std::size_t(n));
   ::close(descriptor);
   auto options = parse_worker_settings(text);
-  if (options.ok()) options->child = true;
   Status status = options.ok() ? run_worker(*options) : options.status();
   if (status.ok()) return 0;
   TROUPE_LOG(warning, "worker", status.text());

@@ -1,6 +1,8 @@
 // A worker process: joins a master, computes for it, leaves with it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <string>
 
@@ -23,9 +25,9 @@ struct WorkerProcessOptions {
   std::string job;
   std::chrono::milliseconds silence{2000};  // see Cluster
   std::uint64_t step_memory = 0;            // of this process, where the job does not say less
-  // Started by the master, on its machine. That the master has ended is seen at once whatever
-  // happens; that it is silent says only that its user stopped it, for as long as he likes.
-  bool child = false;
+  // The master's process, when it started this worker on its machine; else 0. It may be stopped
+  // (SIGSTOP, a debugger) for as long as its user likes, and is silent meanwhile.
+  pid_t parent = 0;
 };
 
 // Of the transport of a master or worker. invalid_argument: `silence` is too short.

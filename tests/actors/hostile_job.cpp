@@ -162,9 +162,10 @@ std::optional<FrameType> introduce(std::uint16_t port, const Join& join,
   return answer ? std::optional(answer->type) : std::nullopt;
 }
 
-HostileJob::HostileJob(std::chrono::milliseconds silence) {
+HostileJob::HostileJob(std::chrono::milliseconds silence, pid_t parent) {
   WorkerProcessOptions options;
   options.silence = silence;
+  options.parent = parent;
   options.master = {"127.0.0.1", master_socket().port};
   options.secret = kSecret;
   worker_ = std::async(std::launch::async, [options] { return run_worker(options); });

@@ -50,7 +50,8 @@ std::optional<FrameType> introduce(std::uint16_t port, const Join& join,
 // it ends the test. It does not mind that nobody sends heartbeats, unless it is told to.
 class HostileJob {
  public:
-  explicit HostileJob(std::chrono::milliseconds silence = std::chrono::hours(1));
+  // `parent`: the process that it takes for its master's.
+  explicit HostileJob(std::chrono::milliseconds silence = std::chrono::hours(1), pid_t parent = 0);
   ~HostileJob();  // lost without a word; the worker must be gone in time
 
   // Welcome to the mesh: the worker has its devices and is connected to both of us. False when

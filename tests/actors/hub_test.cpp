@@ -128,7 +128,7 @@ TEST_CASE("a hub answers others while it waits for a name to be looked up") {
       return not_found("no such name");
     }
     Expected<std::uint16_t> listen(const Endpoint&, Hello) override { return std::uint16_t{1}; }
-    void allow_silence(PeerId) override {}
+    void allow_silence(PeerId, std::function<bool()>) override {}
     Status send_control(PeerId, std::span<const ByteView>) override { return ok_status(); }
     Status send_tensor(PeerId, const TensorHeader&, Buffer, std::size_t) override {
       return ok_status();

@@ -1,7 +1,10 @@
 // How long a process of a job may say nothing.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <future>
 
 #include "actors/runtime/registered.hpp"
@@ -74,4 +77,25 @@ TEST_CASE("a silence that no process could keep is refused, and workers are told
   options.master = options.listen = {"127.0.0.1", 1};
   options.silence = 12'345ms;
   CHECK(parse_worker_settings(worker_settings_text(options)).value().silence == 12'345ms);
+}
+
+TEST_CASE("a local worker leaves a silent master unless that is stopped") {
+  const pid_t master = fork();  // what the worker takes for its master's process
+  REQUIRE(master >= 0);
+  if (master == 0)
+    for (;;) pause();
+  kill(master, SIGSTOP);
+  siginfo_t info{};
+  REQUIRE(waitid(P_PID, id_t(master), &info, WSTOPPED) == 0);
+  HostileJob patient(250ms, master);
+  {
+    HostileJob impatient(250ms);  // which tells when the limit is over
+    CHECK(impatient.control().closed());
+  }
+  CHECK(patient.control().open());
+  kill(master, SIGCONT);
+  CHECK(patient.control().closed());
+  says(patient.ended(), Code::unavailable, "the peer was silent for");
+  kill(master, SIGKILL);
+  waitpid(master, nullptr, 0);
 }

@@ -201,19 +201,21 @@ TEST_CASE("a secret that others may read or write is refused with the command th
 }
 
 TEST_CASE("hostile settings of an inherited worker by hand are refused") {
-  const std::string good = "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n2000\n";
+  const std::string good = "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n2000\n1\n";
   REQUIRE(parse_worker_settings(good).ok());
   const char* kTexts[] = {"",
                           "\n\n\n\n",
                           "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n",
-                          "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\nlong\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\nlong\n1\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n2000\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00ff\njob\n2000\nmine\n",
                           "127.0.0.1:1\n127.0.0.1:0\n00ff\n",
                           "127.0.0.1:1\n127.0.0.1:0\n",
-                          "nowhere\n127.0.0.1:0\n00ff\njob\n2000\n",
-                          "127.0.0.1:1\nnowhere\n00ff\njob\n2000\n",
-                          "127.0.0.1:1\n127.0.0.1:0\n00f\njob\n2000\n",
-                          "127.0.0.1:1\n127.0.0.1:0\n00fg\njob\n2000\n",
-                          "127.0.0.1:99999\n127.0.0.1:0\n00ff\njob\n2000\n"};
+                          "nowhere\n127.0.0.1:0\n00ff\njob\n2000\n1\n",
+                          "127.0.0.1:1\nnowhere\n00ff\njob\n2000\n1\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00f\njob\n2000\n1\n",
+                          "127.0.0.1:1\n127.0.0.1:0\n00fg\njob\n2000\n1\n",
+                          "127.0.0.1:99999\n127.0.0.1:0\n00ff\njob\n2000\n1\n"};
   for (const char* text : kTexts) {
     INFO(std::string(text));
     Status status = parse_worker_settings(text).status();

@@ -132,7 +132,7 @@ TEST_CASE("a short cut delays, a long one ends the peer with the length of the s
 
 TEST_CASE("a peer whose silence is allowed is lost when its connection ends") {
   MemoryPair p(3);
-  p.b->allow_silence(p.to_a);
+  p.b->allow_silence(p.to_a, [] { return true; });
   p.net.cut("a", "b");
   p.run();
   CHECK(!p.at_b.log(p.to_a).down);

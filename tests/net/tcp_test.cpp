@@ -427,7 +427,7 @@ TEST_CASE("a peer whose silence is allowed is lost when its connection ends") {
   RecordingHandler at;
   auto t = make_tcp_transport(Security::plaintext(), limits, at).value();
   const PeerId kept = t->connect(patient.at(), "", 20s).value();
-  t->allow_silence(kept);
+  t->allow_silence(kept, [] { return true; });
   patient.let_in();
   REQUIRE(at.wait_up(kept));
   const PeerId lost = t->connect(other.at(), "", 20s).value();

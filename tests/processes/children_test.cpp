@@ -1,6 +1,7 @@
 #include "actors/processes/children.hpp"
 
 #include <doctest/doctest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,6 +163,22 @@ TEST_CASE("a child that does not leave is killed when patience is over") {
   pid_t child = shell(children, "exec sleep 1000");
   children.wait(0ms);
   CHECK(children.end_of(child)->signal == SIGKILL);
+}
+
+TEST_CASE("a wait for children ends although nobody reads what they print") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  {
+    Children children({}, ends[1]);
+    pid_t child = shell(children, "seq 100000");  // more than the pipe holds
+    // The pipe is full once its writer is stuck: nothing more can be written.
+    pollfd room{ends[1], POLLOUT, 0};
+    while (::poll(&room, 1, 0) > 0 && !children.end_of(child)) std::this_thread::yield();
+    CHECK(children.wait(0ms).empty());
+    CHECK(children.end_of(child)->signal == SIGKILL);
+  }
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_CASE("no child outlives its owner") {

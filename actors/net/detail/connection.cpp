@@ -230,6 +230,7 @@ void Connection::read() {
     std::size_t n = *received;
     if (n == 0) return;
     heard_ = Clock::now().time_since_epoch().count();
+    bytes_read_.fetch_add(n, std::memory_order_relaxed);
     std::size_t direct = std::min(n, window.size());
     Status s = direct > 0 ? rx_.filled(direct) : Status{};
     if (s.ok() && n > direct) s = rx_.consume(staging.first(n - direct));
@@ -316,6 +317,7 @@ void Connection::flush() {
       auto n = transmit(pieces);
       if (!n.ok()) broken_ = true;
       if (!n.ok() || *n == 0) break;
+      bytes_sent_.fetch_add(*n, std::memory_order_relaxed);
       done += tx_.sent(*n);
       budget -= std::min(budget, *n);
     }

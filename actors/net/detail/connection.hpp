@@ -73,6 +73,10 @@ class Connection : public IoShard::Source,
   void send(std::vector<std::byte> frame);  // any thread
   void send(OutgoingTensor tensor);         // any thread
   std::uint64_t queued_bytes() const { return queued_.load(std::memory_order_relaxed); }
+  // Bytes of the stream so far, as both sides count them: without what TLS adds.
+  std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
+  bool held() const { return held_; }
   Clock::time_point last_heard() const { return Clock::time_point(Clock::duration(heard_.load())); }
 
   // No more callbacks. On the shard's thread; for a shared shard, retire(): it waits for the
@@ -148,6 +152,8 @@ class Connection : public IoShard::Source,
   std::unique_ptr<TlsStream> tls_;
   std::mutex tls_mutex_;  // an SSL object serves one thread at a time
   Rx rx_;                 // the shard's thread
+
+  std::atomic<std::uint64_t> bytes_sent_{0}, bytes_read_{0};
 
   std::mutex inbox_mutex_;
   std::vector<Item> inbox_;

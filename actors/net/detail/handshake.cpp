@@ -8,9 +8,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint32_t kProtocol = 2;
+constexpr std::uint32_t kProtocol = 3;
 constexpr std::size_t kFixed = 4 + 4 + 4 + 1 + kTokenSize;
-constexpr std::size_t kHeartbeat = 3 * 8;
+constexpr std::size_t kHeartbeat = 4 * 8 + 1;
 constexpr std::size_t kMaxByeText = 2048;
 static_assert(kFixed + kMaxHello <= kStrangerFrame);
 
@@ -51,6 +51,8 @@ std::string encode(const Heartbeat& h) {
   store_le(h.sent, raw(out));
   store_le(h.echo, raw(out) + 8);
   store_le(h.arrived, raw(out) + 16);
+  store_le(h.data, raw(out) + 24);
+  store_le(std::uint8_t(h.held), raw(out) + 32);
   return out;
 }
 
@@ -58,7 +60,8 @@ Expected<Heartbeat> decode_heartbeat(ByteView payload) {
   if (payload.size() != kHeartbeat)
     return invalid_argument(fmt::format("a heartbeat of {} bytes", payload.size()));
   return Heartbeat{load_le<std::int64_t>(&payload[0]), load_le<std::int64_t>(&payload[8]),
-                   load_le<std::int64_t>(&payload[16])};
+                   load_le<std::int64_t>(&payload[16]), load_le<std::uint64_t>(&payload[24]),
+                   load_le<std::uint8_t>(&payload[32]) != 0};
 }
 
 std::string encode_bye(const Status& why) {

@@ -29,7 +29,7 @@ inline constexpr std::size_t kTokenSize = 32;
 using Token = std::array<std::byte, kTokenSize>;
 
 // Payload of `hello` and `welcome`.
-//   u32 protocol, 2      u32 largest control message accepted      u32 largest chunk accepted
+//   u32 protocol, 3      u32 largest control message accepted      u32 largest chunk accepted
 //   u8 1 if the data connection is encrypted    32 bytes token     the rest: the opaque hello
 // The last two fixed fields mean something in `welcome` only.
 struct Greeting {
@@ -41,11 +41,14 @@ struct Greeting {
 std::string encode(const Greeting& greeting);
 Expected<Greeting> decode_greeting(ByteView payload);
 
-// Payload of `heartbeat`: three i64, nanoseconds of the sender's steady clock but for `echo`.
+// Payload of `heartbeat`: three i64, nanoseconds of the sender's steady clock but for `echo`, then
+// u64 and u8: what it has read of the data connection, and whether it is holding that.
 struct Heartbeat {
   std::int64_t sent = 0;
   std::int64_t echo = 0;     // `sent` of the last heartbeat that it received; 0: none yet
   std::int64_t arrived = 0;  // when that one came
+  std::uint64_t data = 0;    // bytes read from the data connection so far
+  bool held = false;         // it is not read now, on purpose
 };
 std::string encode(const Heartbeat& heartbeat);
 Expected<Heartbeat> decode_heartbeat(ByteView payload);

@@ -259,10 +259,9 @@ Status TcpTransport::peer_frame(Connection& c, FrameType type, Buffer payload) {
 
 // The shard of all data connections, with room for one more.
 Expected<IoShard*> TcpTransport::data_shard() {
-  std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   if (!data_) {
     TROUPE_TRY(data_, IoShard::start_shared());
-  } else if (data_->threads() < std::min(cores, data_connections_ + 1)) {
+  } else if (data_->threads() < std::min(processors_, data_connections_ + 1)) {
     data_->add_thread();
   }
   return data_.get();
@@ -282,6 +281,8 @@ void TcpTransport::bring_up(const PeerRef& peer) {
   if (Status s = peer->data->move_to(**shard); !s.ok()) return drop(peer, s, true);
   ++data_connections_;
   peer->state = Peer::State::up;
+  peer->life = Liveness(limits_.silence);
+  peer->life.heard(now());
   // `ready` goes first, so that the other side is up before it hears anything else.
   if (!peer->outgoing) peer->control->send(control_frame(FrameType::ready));
   routes_.set(peer->id, {peer->control, peer->data, peer->control_bytes});
@@ -376,13 +377,13 @@ void TcpTransport::tick(Clock::time_point moment) {
   }
 }
 
-TcpTransport::Time TcpTransport::silence_of(Peer& peer) {
-  auto heard = std::max(peer.control->last_heard(), peer.data->last_heard());
-  if (heard != peer.heard) {
-    peer.heard = heard;
-    peer.heard_at = clock_.at(heard.time_since_epoch());
-  }
-  return clock_.reading() - peer.heard_at;
+void TcpTransport::listen_to(Peer& peer) {
+  const auto heard = std::max(peer.control->last_heard(), peer.data->last_heard());
+  if (heard != peer.heard) peer.life.heard(clock_.at(heard.time_since_epoch()));
+  peer.heard = heard;
+  // From the first sign on, so that none of the time in which it was stopped counts.
+  if (!peer.stopped || peer.life.silence(clock_.reading()) <= 2 * limits_.heartbeat) return;
+  if (peer.stopped()) peer.life.excuse(clock_.reading());
 }
 
 void TcpTransport::look_after(const PeerRef& peer) {
@@ -392,10 +393,19 @@ void TcpTransport::look_after(const PeerRef& peer) {
       return drop(peer, peer->data_lost, true);
     // Bytes that wait to leave say as much as a heartbeat behind them.
     if (peer->control->queued_bytes() == 0) send_heartbeat(*peer);
-    const Time silence = silence_of(*peer);
-    if (peer->may_be_silent || silence <= limits_.silence) return;
-    auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(silence);
-    return drop(peer, unavailable(fmt::format("the peer was silent for {} ms", ms.count())), true);
+    listen_to(*peer);
+    const auto ms = [](Time t) { return t / std::chrono::milliseconds(1); };
+    if (peer->life.silent(now))
+      return drop(
+          peer,
+          unavailable(fmt::format("the peer was silent for {} ms", ms(peer->life.silence(now)))),
+          true);
+    if (peer->life.stalled(now))
+      return drop(peer,
+                  unavailable(fmt::format("the data connection to the peer stood still for {} ms",
+                                          ms(peer->life.standstill(now)))),
+                  true);
+    return;
   }
   if (peer->state == Peer::State::ending) return;
   if (now >= peer->deadline) {
@@ -406,7 +416,8 @@ void TcpTransport::look_after(const PeerRef& peer) {
 }
 
 void TcpTransport::send_heartbeat(const Peer& peer) {
-  const Heartbeat heartbeat{nanoseconds(Clock::now()), peer.echo, peer.echo_arrived};
+  const Heartbeat heartbeat{nanoseconds(Clock::now()), peer.echo, peer.echo_arrived,
+                            peer.data->bytes_read(), peer.data->held()};
   peer.control->send(control_frame(FrameType::heartbeat, as_bytes(encode(heartbeat))));
 }
 
@@ -417,6 +428,8 @@ Status TcpTransport::on_heartbeat(Peer& peer, ByteView payload) {
   peer.echo = heartbeat.sent;
   peer.echo_arrived = nanoseconds(peer.control->last_heard());
   if (first) send_heartbeat(peer);  // sooner than the next look: short jobs want to know, too
+  const Liveness::Arrived arrived{Time(heartbeat.sent), heartbeat.data, heartbeat.held};
+  peer.life.arrived(arrived, peer.data->bytes_sent(), now());
   if (heartbeat.echo == 0) return {};
   peer.clock.exchange(heartbeat.echo, heartbeat.arrived, heartbeat.sent, peer.echo_arrived);
   handler_.clock(peer.id, peer.clock);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,9 +18,11 @@
 #include "actors/net/detail/handshake.hpp"
 #include "actors/net/detail/io_shard.hpp"
 #include "actors/net/detail/tls.hpp"
+#include "actors/net/liveness.hpp"
 #include "actors/net/transport.hpp"
 #include "core/accumulating_clock.hpp"
 #include "core/clock_offset.hpp"
+#include "core/processors.hpp"
 
 namespace troupe {
 
@@ -63,7 +66,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   using Transport::connect;
   Status connect(PeerId peer, const Endpoint& to, Hello hello,
                  std::chrono::milliseconds within) override;
-  void allow_silence(PeerId peer) override;
+  void allow_silence(PeerId peer, std::function<bool()> stopped) override;
   using Transport::send_control;
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override;
   Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
@@ -93,9 +96,9 @@ class TcpTransport final : public Transport, public Connection::Owner {
     Status last_error;
     Status data_lost;  // its data connection broke, and when
     Time data_lost_at{};
-    Clock::time_point heard{};  // once it is up: when last, and what the clock showed then
-    Time heard_at{};
-    bool may_be_silent = false;
+    Liveness life;              // once it is up
+    Clock::time_point heard{};  // when last
+    std::function<bool()> stopped;
     std::int64_t echo = 0, echo_arrived = 0;  // of its last heartbeat (Heartbeat)
     ClockOffset clock;
     Hello ours, theirs;
@@ -152,7 +155,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void look_after(const PeerRef& peer);
   void send_heartbeat(const Peer& peer);
   Status on_heartbeat(Peer& peer, ByteView payload);
-  Time silence_of(Peer& peer);
+  void listen_to(Peer& peer);
   void settle_lingering();
   void check_idle();
   PeerRef find(PeerId id);
@@ -176,6 +179,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   Strangers limits_on_strangers_;
   std::map<Token, PeerId> tokens_;
   std::vector<std::pair<std::shared_ptr<Connection>, Time>> lingering_;
+  const std::size_t processors_ = std::size_t(usable_processors());
   std::size_t data_connections_ = 0;
   std::uint64_t last_connection_ = 0;
   AccumulatingClock clock_;
