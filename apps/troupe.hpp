@@ -1,12 +1,29 @@
 // Everything a client program needs: graphs, layers, optimizers, data, sessions.
 #pragma once
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
 
 #include "actors/client/session.hpp"
 #include "actors/runtime/inherited_worker.hpp"
 #include "ops/api.hpp"
 
 namespace troupe {
-using fmt::print;
+
+// As fmt::print does, but for this: what cannot be written, to a disk that is full or a reader that
+// is gone, shows in ferror() alone. A program that trains for hours does not end for it.
+template <class... T>
+void print(std::FILE* to, fmt::format_string<T...> format, T&&... values) {
+  const std::string text = fmt::format(format, std::forward<T>(values)...);
+  (void)std::fwrite(text.data(), 1, text.size(), to);
 }
+template <class... T>
+void print(fmt::format_string<T...> format, T&&... values) {
+  const std::string text = fmt::format(format, std::forward<T>(values)...);
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace troupe

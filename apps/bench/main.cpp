@@ -15,6 +15,7 @@
 #include "apps/bench/tensorflow_peer.hpp"
 #include "apps/bench/torch_peer.hpp"
 #include "apps/commands/cli.hpp"
+#include "apps/commands/print.hpp"
 #include "core/name.hpp"
 #include "devices/cpu/cpu_device.hpp"
 
@@ -182,13 +183,13 @@ json as_json(const BenchRow& row) {
 void print_table(const std::vector<BenchRow>& rows) {
   std::size_t width = 4;
   for (const BenchRow& row : rows) width = std::max(width, row.name.size());
-  fmt::print("{:<{}}  {:>12}  {:<8}  {:>12}  {:>6}  {}\n", "name", width, "value", "unit",
+  print_out("{:<{}}  {:>12}  {:<8}  {:>12}  {:>6}  {}\n", "name", width, "value", "unit",
              "peer value", "ratio", "peer");
   for (const BenchRow& row : rows) {
-    fmt::print("{:<{}}  {:>12.4g}  {:<8}", row.name, width, row.value, row.unit);
+    print_out("{:<{}}  {:>12.4g}  {:<8}", row.name, width, row.value, row.unit);
     if (!row.peer.empty())
-      fmt::print("  {:>12.4g}  {:>6.3f}  {}", row.peer_value, row.ratio, row.peer);
-    fmt::print("\n");
+      print_out("  {:>12.4g}  {:>6.3f}  {}", row.peer_value, row.ratio, row.peer);
+    print_out("\n");
   }
 }
 
@@ -203,7 +204,7 @@ int run_bench(const BenchOptions& options, const Printing& printing) {
   try {
     for (const Group& group : kGroups) {
       if (!chosen(options, group.name, group.by_name)) continue;
-      if (!printing.quiet) fmt::print(stderr, "measuring {}\n", group.name);
+      if (!printing.quiet) print_err("measuring {}\n", group.name);
       auto measured = group.run(options);
       if (!measured.ok()) return report_error(measured.status(), printing);
       for (BenchRow& row : *measured) rows.push_back(std::move(row));

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/command_line.hpp"
+#include "apps/commands/print.hpp"
 #include "serialization/checkpoint.hpp"
 
 namespace troupe {
@@ -19,12 +20,12 @@ int list(const std::string& directory, const Printing& printing) {
     damaged |= !status.ok();
     rows.push_back({{"path", path}, {"step", step}, {"ok", status.ok()}});
     if (!status.ok()) rows.back()["error"] = status.text();
-    if (!printing.json) fmt::print("{}  {}\n", path, status.ok() ? "ok" : status.text());
+    if (!printing.json) print_out("{}  {}\n", path, status.ok() ? "ok" : status.text());
   }
   if (printing.json)
     print_json(rows);
   else if (found->empty())
-    fmt::print("no checkpoint in {}\n", directory);
+    print_out("no checkpoint in {}\n", directory);
   return damaged ? 1 : 0;
 }
 
@@ -34,7 +35,7 @@ int verify(const std::string& path, const Printing& printing) {
   if (printing.json)
     print_json(nlohmann::json{{"path", path}, {"ok", true}});
   else
-    fmt::print("{}  ok\n", path);
+    print_out("{}  ok\n", path);
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "actors/runtime/worker_process.hpp"
+#include "apps/commands/print.hpp"
 #include "ops/isa.hpp"
 
 namespace troupe {
@@ -23,10 +24,11 @@ std::string version_text() {
 }  // namespace
 
 int run_cli(int argc, char** argv, void (*add)(CommandLine&)) {
+  fill_standard_descriptors();
   // A file beyond what `ulimit -f` allows is an error of its writer. Workers inherit this.
   std::signal(SIGXFSZ, SIG_IGN);
   if (Status s = ops::ready(); !s.ok()) {
-    fmt::print(stderr, "troupe: {}\n", s.text());
+    print_err("troupe: {}\n", s.text());
     return kUsage;
   }
   if (int descriptor = worker_argument(argc, argv); descriptor >= 0)
@@ -35,7 +37,7 @@ int run_cli(int argc, char** argv, void (*add)(CommandLine&)) {
   add(line);
   int code = line.run(argc, argv);
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "error: cannot write the result: {}\n", std::strerror(errno));
+  print_err("error: cannot write the result: {}\n", std::strerror(errno));
   return code == 0 ? 1 : code;
 }
 

@@ -1,4 +1,5 @@
 #include "apps/commands/command_line.hpp"
+#include "apps/commands/print.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -39,7 +40,7 @@ int become(const std::string& file, char** argv) {
   path = path.substr(0, path.rfind('/') + 1) + file;
   execv(path.c_str(), argv);
   const bool missing = errno == ENOENT;
-  fmt::print(stderr, "error: cannot start '{}': {}{}\n", path, std::strerror(errno),
+  print_err("error: cannot start '{}': {}{}\n", path, std::strerror(errno),
              missing ? "; ./dev build makes it" : "");
   return 1;
 }
@@ -157,7 +158,7 @@ void CommandLine::suggest(std::string_view word) const {
   for (const CLI::App* c : app_->get_subcommands({})) names.push_back(c->get_name());
   if (std::find(names.begin(), names.end(), word) != names.end()) return;
   auto near = near_names(word, names, 1);
-  if (!near.empty()) fmt::print(stderr, "did you mean 'troupe {}'?\n", near.front());
+  if (!near.empty()) print_err("did you mean 'troupe {}'?\n", near.front());
 }
 
 }  // namespace troupe

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "apps/commands/command_line.hpp"
+#include "apps/commands/print.hpp"
 #include "apps/commands/progress.hpp"
 #include "apps/training.hpp"
 
@@ -14,10 +17,11 @@ Expected<TrainResult> train_and_tell(TrainOptions options, const Printing& print
 }
 
 int run_demo(const Printing& printing) {
+  std::signal(SIGPIPE, SIG_IGN);
   TrainOptions linear;
   linear.example = "mnist-softmax";
   linear.steps = 400;
-  fmt::print("A linear classifier on digits that this program draws:\n");
+  print_out("A linear classifier on digits that this program draws:\n");
   std::fflush(stdout);
   auto softmax = train_and_tell(linear, printing);
   if (!softmax.ok()) return report_error(softmax.status(), printing);
@@ -28,17 +32,17 @@ int run_demo(const Printing& printing) {
   network.cluster.workers = 2;
   network.cluster.replicas = 2;
   network.cluster.threads = 1;
-  fmt::print("A convolutional network, 2 replicas on 2 worker processes:\n");
+  print_out("A convolutional network, 2 replicas on 2 worker processes:\n");
   std::fflush(stdout);
   auto conv = train_and_tell(network, printing);
   if (!conv.ok()) return report_error(conv.status(), printing);
 
   double linear_error = 1 - softmax->test_accuracy, conv_error = 1 - conv->test_accuracy;
-  fmt::print("\nOn {} drawn test digits:\n", network.test_examples);
-  fmt::print("  mnist-softmax  error rate {:5.2f} %\n", 100 * linear_error);
-  fmt::print("  mnist-conv     error rate {:5.2f} %   (accuracy {:.4f})\n", 100 * conv_error,
+  print_out("\nOn {} drawn test digits:\n", network.test_examples);
+  print_out("  mnist-softmax  error rate {:5.2f} %\n", 100 * linear_error);
+  print_out("  mnist-conv     error rate {:5.2f} %   (accuracy {:.4f})\n", 100 * conv_error,
              conv->test_accuracy);
-  fmt::print(
+  print_out(
       "\nTry next:\n"
       "  build/bin/troupe train mnist-conv --data DIR     on MNIST's IDX files\n"
       "  build/bin/troupe train mnist-conv --replicas 2 --cluster local:2 --checkpoint-dir "
@@ -46,7 +50,7 @@ int run_demo(const Printing& printing) {
       "  build/bin/troupe graph mnist-mlp --format dot    the graph, as Graphviz text\n"
       "  ./dev test                                       the tests\n");
   bool good = conv->test_accuracy >= 0.97 && conv_error <= linear_error / 3;
-  if (!good) fmt::print(stderr, "error: the network did not learn as well as it should\n");
+  if (!good) print_err("error: the network did not learn as well as it should\n");
   return good ? 0 : 1;
 }
 

@@ -6,6 +6,7 @@
 
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/plan_text.hpp"
+#include "apps/commands/print.hpp"
 #include "apps/compile_here.hpp"
 #include "apps/training_graph.hpp"
 #include "core/name.hpp"
@@ -75,7 +76,7 @@ void print_stages(const Compiled& compiled, const Printing& printing) {
   if (printing.json) {
     print_json(json(compiled.stages));
   } else {
-    for (const std::string& stage : compiled.stages) fmt::print("{}\n", stage);
+    for (const std::string& stage : compiled.stages) print_out("{}\n", stage);
   }
 }
 
@@ -99,11 +100,11 @@ void print_stage(const GraphOptions& options, const Compiled& compiled, std::siz
     print_json(out);
     return;
   }
-  fmt::print("{}", text());
+  print_out("{}", text());
   if (!options.explain) return;
   // A comment in either format, so that the output still feeds Graphviz.
   for (const std::string& note : compiled.result.notes)
-    fmt::print("{} {}\n", options.format == "dot" ? "//" : "#", note);
+    print_out("{} {}\n", options.format == "dot" ? "//" : "#", note);
 }
 
 int run_graph(const GraphOptions& options, const Printing& printing) {

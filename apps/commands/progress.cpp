@@ -1,4 +1,5 @@
 #include "apps/commands/progress.hpp"
+#include "apps/commands/print.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -26,12 +27,12 @@ ProgressLine::ProgressLine(bool quiet)
 ProgressLine::~ProgressLine() { close(); }
 
 void ProgressLine::close() {
-  if (std::exchange(open_, false)) fmt::print(stderr, "\n");
+  if (std::exchange(open_, false)) print_err("\n");
 }
 
 void ProgressLine::say(const std::string& line) {
   close();
-  fmt::print(stderr, "{}\n", line);
+  print_err("{}\n", line);
 }
 
 void ProgressLine::show(const TrainOptions::Progress& p) {
@@ -43,10 +44,10 @@ void ProgressLine::show(const TrainOptions::Progress& p) {
   std::string line = fmt::format("step {}/{}  loss {:.4f}  {:.1f} steps/s", p.step, p.steps, p.loss,
                                  p.steps_per_second);
   if (!bar_) {
-    fmt::print(stderr, "{}\n", line);
+    print_err("{}\n", line);
     return;
   }
-  fmt::print(stderr, "\r[{}] {}   ",
+  print_err("\r[{}] {}   ",
              bar(double(p.step) / double(std::max<std::int64_t>(1, p.steps))), line);
   std::fflush(stderr);
   open_ = true;

@@ -3,11 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands/command_line.hpp"
+#include "apps/commands/print.hpp"
 
 namespace troupe {
 
 void print_json(const nlohmann::json& document) {
-  fmt::print("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_out("{}\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 int exit_code(const Status& status) {
@@ -31,7 +32,7 @@ int report_error(const Status& status, const Printing& printing, const std::stri
       out["checkpoint"] = checkpoint->empty() ? nlohmann::json() : nlohmann::json(*checkpoint);
     print_json(out);
   } else {
-    fmt::print(stderr, "error: {}\n", status.text());
+    print_err("error: {}\n", status.text());
   }
   return exit_code(status);
 }

@@ -8,6 +8,7 @@
 
 #include "actors/runtime/worker_process.hpp"
 #include "apps/commands/command_line.hpp"
+#include "apps/commands/print.hpp"
 #include "apps/commands/progress.hpp"
 #include "apps/models.hpp"
 #include "apps/training.hpp"
@@ -78,29 +79,29 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
 
 void print_validation(const TrainResult& result) {
   if (result.validation_loss != TrainResult::kUntested)
-    fmt::print("validation loss {:.4f} nats a character after step {}{}\n", result.validation_loss,
+    print_out("validation loss {:.4f} nats a character after step {}{}\n", result.validation_loss,
                result.best_step, result.drawn ? " (of drawn tales, not a data set)" : "");
-  if (!result.stopped) fmt::print("it writes:\n{}\n", result.sample);
+  if (!result.stopped) print_out("it writes:\n{}\n", result.sample);
 }
 
 void print_text(const TrainOptions& options, const TrainResult& result) {
   if (result.steps_here > 0)
-    fmt::print("{}: {} steps, {:.1f} steps/s, loss {:.4f}\n", options.example, result.steps,
+    print_out("{}: {} steps, {:.1f} steps/s, loss {:.4f}\n", options.example, result.steps,
                result.steps_per_second, result.loss);
   else if (result.stopped)
-    fmt::print("{}: stopped at step {}, before another one\n", options.example, result.steps);
+    print_out("{}: stopped at step {}, before another one\n", options.example, result.steps);
   else
-    fmt::print("{}: the checkpoint is at step {}, nothing is left to do\n", options.example,
+    print_out("{}: the checkpoint is at step {}, nothing is left to do\n", options.example,
                result.steps);
   if (learns_text(options))
     print_validation(result);
   else if (!result.stopped)
-    fmt::print("test accuracy {:.4f}{}\n", result.test_accuracy,
+    print_out("test accuracy {:.4f}{}\n", result.test_accuracy,
                result.drawn ? " (on drawn pictures, not a data set)" : "");
-  if (!result.checkpoint.empty()) fmt::print("checkpoint {}\n", result.checkpoint);
+  if (!result.checkpoint.empty()) print_out("checkpoint {}\n", result.checkpoint);
   if (!options.trace.empty() && result.trace.ok())
-    fmt::print("trace {}: {} steps, for ui.perfetto.dev\n", options.trace, result.traced_steps);
-  fmt::print("params_sha256 {}\n", result.params_sha256);
+    print_out("trace {}: {} steps, for ui.perfetto.dev\n", options.trace, result.traced_steps);
+  print_out("params_sha256 {}\n", result.params_sha256);
 }
 
 // "200" steps or "30s".
@@ -161,11 +162,12 @@ Status understand(TrainWords& words) {
 int run_train(TrainOptions options, const Printing& printing) {
   std::signal(SIGTERM, on_stop);
   std::signal(SIGINT, on_stop);
+  std::signal(SIGPIPE, SIG_IGN);  // whoever read the progress may go
   ProgressLine line(printing.quiet || printing.json);
   options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
   options.stop = options.cluster.stop = stop_asked;
   if (options.data.empty() && !printing.quiet && !printing.json)
-    fmt::print(stderr, "no --data: training on {} drawn by this program\n",
+    print_err("no --data: training on {} drawn by this program\n",
                learns_text(options) ? "tales" : fmt::format("{} pictures", options.examples));
   std::string newest;
   options.checkpointed = [&](const std::string& path, const Status& tried) {
@@ -187,7 +189,7 @@ int run_train(TrainOptions options, const Printing& printing) {
   else
     print_text(options, *result);
   if (!result->last_checkpoint.ok()) {
-    fmt::print(stderr, "error: the last checkpoint could not be written: {}\n",
+    print_err("error: the last checkpoint could not be written: {}\n",
                result->last_checkpoint.text());
     return 1;
   }

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <csignal>
 #include <memory>
 
 #include "actors/runtime/worker_process.hpp"
 #include "apps/commands/command_line.hpp"
+#include "apps/commands/print.hpp"
 #include "core/byte_count.hpp"
 
 namespace troupe {
@@ -35,8 +37,9 @@ void add_worker(CommandLine& line) {
   c.option("--step-memory", words->step_memory,
            "bytes that a step may hold in this process, e.g. 2GiB (0: as the job says)");
   c.runs([words] {
+    std::signal(SIGPIPE, SIG_IGN);
     Status status = run_worker(*words);
-    if (!status.ok()) fmt::print(stderr, "error: {}\n", status.text());
+    if (!status.ok()) print_err("error: {}\n", status.text());
     return exit_code(status);
   });
 }
