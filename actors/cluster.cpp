@@ -1,56 +1,153 @@
 #include "actors/cluster.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
+#include "actors/net/transport.hpp"
 #include "core/byte_count.hpp"
+#include "core/name.hpp"
+#include "graph/compile.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 namespace {
 
-Expected<int> parse_count(std::string_view option, std::string_view text) {
+constexpr int kMostThreads = 1024, kMostReplicas = 1024, kMostWorkers = 4096;
+constexpr std::size_t kMostDevices = 16;
+
+Status within(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value >= low && value <= high) return ok_status();
+  return invalid_argument(fmt::format("{} is a number from {} to {}, not {}", what, low, high, value));
+}
+
+Expected<int> parse_count(std::string_view option, std::string_view text, int low, int high) {
   int value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > 4096)
-    return invalid_argument(std::string(option) + " wants a number from 0 to 4096, not '" +
-                            std::string(text) + "'");
+  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high)
+    return invalid_argument(
+        fmt::format("{} wants a number from {} to {}, not '{}'", option, low, high, text));
   return value;
 }
 
+Status known_passes(const std::vector<std::string>& wanted) {
+  std::vector<std::string> known = optional_stage_names();
+  for (const PassDef& pass : ops::builtin().passes) known.push_back(pass.name);
+  for (const std::string& name : wanted) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return not_found(fmt::format("there is no pass '{}' to disable; known are {}", name,
+                                 fmt::join(known, " ")));
+  }
+  return ok_status();
+}
+
+struct ClusterOption {
+  const char* name;
+  const char* about;
+};
+constexpr std::array<ClusterOption, 4> kOptions = {
+    {{"--threads", "N        compute threads of each CPU device (default 0: one per processor)"},
+     {"--replicas", "N       data parallel copies of each step (default 1)"},
+     {"--cluster", "local:W  W worker processes on this machine (default: local, this process)"},
+     {"--step-memory", "BYTES  memory limit of a step in each process, e.g. 2GiB (default 0: none)"}}};
+
+bool is_option(std::string_view word) {
+  return std::any_of(kOptions.begin(), kOptions.end(),
+                     [&](const ClusterOption& option) { return option.name == word; });
+}
+
+// Of an option that the program may have itself: one that is a slip of a finger away from ours is
+// taken for ours.
+Status not_mistyped(std::string_view argument) {
+  const std::string_view word = argument.substr(0, argument.find('='));
+  if (!word.starts_with("--") || is_option(word)) return ok_status();
+  std::vector<std::string> known;
+  for (const ClusterOption& option : kOptions) known.emplace_back(option.name);
+  const auto near = near_names(word, known, 1);
+  if (near.empty()) return ok_status();
+  return invalid_argument(
+      fmt::format("there is no option '{}'; did you mean '{}'?", word, near.front()));
+}
+
 }  // namespace
+
+Status Cluster::check() const {
+  TROUPE_TRY(within("Cluster::threads", threads, 0, kMostThreads));
+  TROUPE_TRY(within("Cluster::replicas", replicas, 1, kMostReplicas));
+  TROUPE_TRY(within("Cluster::workers", workers, 0, kMostWorkers));
+  TROUPE_TRY(within("Cluster::wait_for", wait_for, 0, kMostWorkers));
+  TROUPE_TRY(within("Cluster::devices: how many there are", std::int64_t(devices.size()), 1,
+                    std::int64_t(kMostDevices)));
+  if (silence < kLeastSilence)
+    return invalid_argument(fmt::format("a silence of {} ms says nothing: {} ms are the least",
+                                        silence.count(), kLeastSilence.count()));
+  if (!secret.empty() && (secret.size() < 16 || secret.size() > 64))
+    return invalid_argument("a shared secret has 16 to 64 bytes");
+  if (wait_for > 0 && listen.empty())
+    return invalid_argument("Cluster::wait_for wants Cluster::listen: where the workers join");
+  if (!listen.empty() && wait_for == 0 && workers == 0)
+    return invalid_argument("Cluster::listen wants Cluster::wait_for: how many workers join there");
+  if (!listen.empty()) TROUPE_TRY(parse_endpoint(listen).status());
+  return known_passes(disabled_passes);
+}
 
 Expected<int> Cluster::parse_workers(const std::string& text) {
   if (text == "local") return 0;
   std::string_view prefix = "local:";
   if (text.rfind(prefix, 0) != 0)
     return invalid_argument("--cluster wants 'local' or 'local:W', not '" + text + "'");
-  return parse_count("--cluster local:", std::string_view(text).substr(prefix.size()));
+  return parse_count("--cluster local:", std::string_view(text).substr(prefix.size()), 0,
+                     kMostWorkers);
+}
+
+std::string Cluster::options_text() {
+  std::string text;
+  for (const ClusterOption& option : kOptions)
+    text += fmt::format("  {} {}\n", option.name, option.about);
+  return text;
 }
 
 Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
   Cluster cluster;
   for (int i = 1; i < argc; ++i) {
-    std::string_view argument = argv[i];
-    auto value = [&](std::string_view name) -> std::optional<std::string> {
-      if (argument.rfind(name, 0) != 0) return std::nullopt;
-      if (argument.size() > name.size() && argument[name.size()] == '=')
-        return std::string(argument.substr(name.size() + 1));
-      if (argument.size() == name.size() && i + 1 < argc) return std::string(argv[++i]);
-      return std::nullopt;
-    };
-    if (auto text = value("--threads")) {
-      TROUPE_TRY(cluster.threads, parse_count("--threads", *text));
-    } else if (auto count = value("--replicas")) {
-      TROUPE_TRY(cluster.replicas, parse_count("--replicas", *count));
-    } else if (auto spec = value("--cluster")) {
-      TROUPE_TRY(cluster.workers, parse_workers(*spec));
-    } else if (auto bytes = value("--step-memory")) {
-      TROUPE_TRY(cluster.step_memory, parse_byte_count("--step-memory", *bytes));
+    const std::string_view argument = argv[i];
+    if (argument == "--") break;
+    const std::string_view word = argument.substr(0, argument.find('='));
+    if (!is_option(word)) {
+      TROUPE_TRY(not_mistyped(argument));
+      continue;
+    }
+    const bool joined = word.size() < argument.size();
+    if (!joined && i + 1 == argc)
+      return invalid_argument(fmt::format("{} wants a value", word));
+    const std::string text(joined ? argument.substr(word.size() + 1) : argv[++i]);
+    if (word == "--threads") {
+      TROUPE_TRY(cluster.threads, parse_count(word, text, 0, kMostThreads));
+    } else if (word == "--replicas") {
+      TROUPE_TRY(cluster.replicas, parse_count(word, text, 1, kMostReplicas));
+    } else if (word == "--cluster") {
+      TROUPE_TRY(cluster.workers, parse_workers(text));
+    } else {
+      TROUPE_TRY(cluster.step_memory, parse_byte_count(word, text));
     }
   }
-  if (cluster.replicas < 1) return invalid_argument("--replicas wants at least 1");
   return cluster;
+}
+
+Cluster Cluster::from_args(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    if (std::string_view(argv[i]) != "--help") continue;
+    const std::string text = fmt::format("usage: {} [options]\n{}", argv[0], options_text());
+    std::fputs(text.c_str(), stdout);
+    std::exit(std::fflush(stdout) == 0 ? 0 : 1);
+  }
+  return value_or_throw(try_from_args(argc, argv));
 }
 
 }  // namespace troupe

@@ -70,8 +70,8 @@ Status Job::build() {
 }
 
 Status Job::begin() {
-  session_ = std::make_unique<Session>(graph_, options_.cluster);
   TROUPE_TRY(steps_, planned_steps(options_));
+  session_ = std::make_unique<Session>(graph_, options_.cluster);
   if (!options_.resume && !options_.checkpoint_dir.empty()) {
     auto old = list_checkpoints(options_.checkpoint_dir);
     if (old.ok() && !old->empty())
@@ -244,8 +244,40 @@ Expected<TrainResult> Job::run() {
 
 bool learns_text(const TrainOptions& options) { return options.example == "char-lstm"; }
 
+Status check(const TrainOptions& options) {
+  const auto number = [](std::string_view what, double value, double most) {
+    if (value >= 0 && value <= most) return ok_status();  // which NaN is not
+    return invalid_argument(fmt::format("{} is a number from 0 to {}, not {}", what, most, value));
+  };
+  const auto count = [](std::string_view what, std::int64_t value, std::int64_t low,
+                        std::int64_t high) {
+    if (value >= low && value <= high) return ok_status();
+    return invalid_argument(
+        fmt::format("{} is a number from {} to {}, not {}", what, low, high, value));
+  };
+  constexpr std::int64_t kMany = 1'000'000'000;
+  TROUPE_TRY(number("the number of epochs", options.epochs, 1e6));
+  TROUPE_TRY(number("the learning rate", options.learning_rate, 1e6));
+  TROUPE_TRY(number("the time between checkpoints", options.checkpoint_seconds, 1e12));
+  TROUPE_TRY(count("the number of examples", options.examples, 1, 10'000'000));
+  TROUPE_TRY(count("the number of test examples", options.test_examples, 1, 10'000'000));
+  TROUPE_TRY(count("the number of steps", options.steps, 0, kMany));
+  TROUPE_TRY(count("the batch", options.batch, 1, 1'000'000));
+  TROUPE_TRY(count("the number of steps between validations", options.validate_steps, 1, kMany));
+  TROUPE_TRY(count("the patience", options.patience, 0, 1'000'000));
+  TROUPE_TRY(count("the number of characters to write", options.sample, 0, kMany));
+  TROUPE_TRY(count("the number of steps between checkpoints", options.checkpoint_steps, 0,
+                   std::numeric_limits<std::int64_t>::max()));
+  TROUPE_TRY(count("the number of checkpoints to keep", options.keep, 1, 1000));
+  TROUPE_TRY(count("the number of traced steps", options.trace_steps, 1, 1'000'000));
+  if (options.steps > 0 && options.epochs > 0)
+    return invalid_argument("steps and epochs both say how long to train: give one of them");
+  return options.cluster.check();
+}
+
 Expected<TrainResult> train(const TrainOptions& options) {
   try {
+    TROUPE_TRY(check(options));
     return Job(options).run();
   } catch (const Error& error) {  // building the graph, starting the cluster: the client's edge
     return error.status();

@@ -77,10 +77,14 @@ struct TrainResult {
   Status trace;  // why it could not be written
 };
 
-// Builds, trains, tests. Errors: those of the session, not_found for data that is not there, and
-// failed_precondition for a checkpoint of another program; for a trace file that cannot be written
-// those of StepTrace::open. A checkpoint that cannot be written is
-// none: the older ones stay, the next interval tries again.
+// What train() refuses of the options' own values, whatever the data: invalid_argument names the
+// option and its range, or the other option that it goes with.
+Status check(const TrainOptions& options);
+
+// Builds, trains, tests. Errors: those of check(), those of the session, not_found for data that is
+// not there, and failed_precondition for a checkpoint of another program; for a trace file that
+// cannot be written those of StepTrace::open. A checkpoint that cannot be written is none: the
+// older ones stay, the next interval tries again.
 Expected<TrainResult> train(const TrainOptions& options);
 
 }  // namespace troupe

@@ -107,6 +107,13 @@ std::vector<std::string> stage_names() {
   return names;
 }
 
+std::vector<std::string> optional_stage_names() {
+  std::vector<std::string> names;
+  for (const Stage& stage : kStages)
+    if (stage.optional) names.emplace_back(stage.name);
+  return names;
+}
+
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer) {
   auto observe = [&](std::string_view stage, const GraphDef& now) {

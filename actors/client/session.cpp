@@ -542,6 +542,10 @@ Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
                                             const CompileOptions& options) {
   TROUPE_TRY(may_wait(*core_, "Session::compile"));
   TROUPE_TRY(CompileRequest request, make_request(*core_, fetches, targets, feeds));
+  if (options.replicas < 0)
+    return invalid_argument(fmt::format(
+        "CompileOptions::replicas is a number from 0 (the cluster's) to 1024, not {}",
+        options.replicas));
   tell_of_growth(*core_);
   if (options.replicas != 0) request.replicas = options.replicas;
   TROUPE_TRY(CompiledId id, compile_request(*core_, request));

@@ -25,8 +25,11 @@
 #include "actors/runtime/runtime.hpp"
 #include "actors/worker/worker_actor.hpp"
 #include "core/log.hpp"
+<<<<<<< HEAD
 #include "core/number.hpp"
 #include "core/processors.hpp"
+=======
+>>>>>>> 6f9c50b (actors: refuse clusters and options out of range)
 #include "ops/isa.hpp"
 #include "serialization/wire.hpp"
 
@@ -61,7 +64,7 @@ class WorkerProcess final : public HubOwner {
     words_.incarnation = random_incarnation();
     words_.job = options_.job;
     words_.listen_host = options_.listen.host;
-    words_.cpus = std::uint32_t(usable_processors());
+    words_.cpus = std::max(1u, std::thread::hardware_concurrency());
     words_.profile = numeric_profile();
     words_.registered = registered();
     hub_.record(trace_);
