@@ -50,8 +50,14 @@ Status known_model(std::string_view name) {
   if (std::find(names.begin(), names.end(), name) != names.end()) return ok_status();
   std::string message = "there is no example '" + std::string(name) + "'; known are";
   for (const std::string& known : names) message += " " + known;
-  auto near = near_names(name, names, 1);
-  if (!near.empty()) message += "; did you mean " + near.front() + "?";
+  // The beginning of a name stands for all that begin so.
+  std::vector<std::string> near;
+  for (const std::string& known : names)
+    if (!name.empty() && known.starts_with(name)) near.push_back(known);
+  if (near.empty()) near = near_names(name, names, 1);
+  for (std::size_t i = 0; i < near.size(); ++i)
+    message += (i == 0 ? "; did you mean " : i + 1 < near.size() ? ", " : " or ") + near[i];
+  if (!near.empty()) message += "?";
   return not_found(message);
 }
 

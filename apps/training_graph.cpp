@@ -96,14 +96,11 @@ Expected<TrainingGraph> build_of_text(Graph& graph, const TrainOptions& options)
 
 Expected<std::int64_t> planned_steps(const TrainOptions& options) {
   TROUPE_TRY(const std::uint64_t examples, count_examples(options));
-<<<<<<< HEAD
   if (examples == 0) return invalid_argument("there are no examples to train on");
-=======
   // Such a batch would never be full.
   if (std::uint64_t(options.batch) > examples)
     return invalid_argument(fmt::format("a batch of {} is more than the {} examples that there are",
                                         options.batch, examples));
->>>>>>> 6f9c50b (actors: refuse clusters and options out of range)
   if (options.steps > 0) return options.steps;
   const double epochs = options.epochs > 0 ? options.epochs : usual_epochs(options);
   const auto batch = double(options.batch * options.cluster.replicas);

@@ -25,11 +25,7 @@
 #include "actors/runtime/runtime.hpp"
 #include "actors/worker/worker_actor.hpp"
 #include "core/log.hpp"
-<<<<<<< HEAD
 #include "core/number.hpp"
-#include "core/processors.hpp"
-=======
->>>>>>> 6f9c50b (actors: refuse clusters and options out of range)
 #include "ops/isa.hpp"
 #include "serialization/wire.hpp"
 

@@ -74,7 +74,7 @@ Status in_turns(const TensorflowPeer& peer, BenchOptions options, Rows measure, 
 Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
   std::optional<TensorflowPeer> peer;
   BenchOptions first = options;
-  if (options.peer == "tensorflow") {
+  if (options.beside("tensorflow")) {
     TROUPE_TRY(peer, TensorflowPeer::find());
     first.rounds = 1;  // which tells what loops there are; those that count come in turns
   }
@@ -110,7 +110,7 @@ Expected<BenchRow> time_kernel(const KernelRow& kernel, KernelBench bench,
 
 Expected<std::vector<BenchRow>> kernel_group(const BenchOptions& options) {
   std::vector<TorchPeer> torch;
-  if (options.peer == "torch") {
+  if (options.beside("torch")) {
     TROUPE_TRY(torch, TorchPeer::find());
   }
   std::vector<BenchRow> rows;
@@ -160,14 +160,14 @@ bool chosen(const BenchOptions& options, std::string_view group, bool by_name = 
 Status check_peer(const BenchOptions& options) {
   const bool train = chosen(options, "train");
   const bool others = chosen(options, "step") || chosen(options, "executor");
-  if (options.peer == "torch" && !train && !chosen(options, "kernels"))
+  if (options.beside("torch") && !train && !chosen(options, "kernels"))
     return invalid_argument(
         "--peer torch is of the groups kernels and train, of which none was chosen");
-  if (options.peer == "torch") return TorchPeer::find().status();
-  if (options.peer == "tensorflow" && !train && !others)
+  if (options.beside("torch")) TROUPE_TRY(TorchPeer::find().status());
+  if (options.beside("tensorflow") && !train && !others)
     return invalid_argument(
         "--peer tensorflow is of the groups executor, step and train, of which none was chosen");
-  if (options.peer == "tensorflow") return TensorflowPeer::find().status();
+  if (options.beside("tensorflow")) return TensorflowPeer::find().status();
   return ok_status();
 }
 
@@ -184,7 +184,7 @@ void print_table(const std::vector<BenchRow>& rows) {
   std::size_t width = 4;
   for (const BenchRow& row : rows) width = std::max(width, row.name.size());
   print_out("{:<{}}  {:>12}  {:<8}  {:>12}  {:>6}  {}\n", "name", width, "value", "unit",
-             "peer value", "ratio", "peer");
+            "peer value", "ratio", "peer");
   for (const BenchRow& row : rows) {
     print_out("{:<{}}  {:>12.4g}  {:<8}", row.name, width, row.value, row.unit);
     if (!row.peer.empty())
@@ -228,8 +228,9 @@ void add_bench(CommandLine& line) {
   c.option("groups", options->groups,
            "executor, step, channel, kernels, train (default: these), soak");
   c.option("--only", options->only, "rows whose name contains this");
-  c.option("--peer", options->peer, "torch or tensorflow: run that in the same call")
-      .one_of({"torch", "tensorflow"});
+  c.option("--peer", options->peers, "torch, tensorflow or both: run them in the same call")
+      .one_of({"torch", "tensorflow"})
+      .list();
   c.option("--rounds", options->rounds, "medians of so many").within(1, 1000);
   c.option("--threads", options->threads, "train: compute threads, a row for each number")
       .within(1, 1024);

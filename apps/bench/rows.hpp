@@ -1,8 +1,10 @@
 // What `troupe bench` measures, one row a figure.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/cluster.hpp"
@@ -16,12 +18,16 @@ struct BenchOptions {
   std::vector<std::string>
       groups;        // executor, step, channel, kernels, train, soak; empty: all but the last
   std::string only;  // rows whose name contains this
-  std::string
-      peer;  // "torch" or "tensorflow": run that peer in the same call, where it has the row
+  std::vector<std::string>
+      peers;  // "torch", "tensorflow": run these in the same call, where they have the row
   int rounds = 5;
   // Of the rows train.*: one for each number of threads, on this cluster.
   std::vector<int> threads = {1, 2};
   Cluster cluster;
+
+  bool beside(std::string_view peer) const {
+    return std::find(peers.begin(), peers.end(), peer) != peers.end();
+  }
 };
 
 struct BenchRow {
@@ -40,7 +46,7 @@ bool wanted(const BenchOptions& options, const std::string& name);
 // Rows step.{local,two_process}.{p50,p99,cold_p50} in us: a step of ten nodes that do nothing,
 // through Session. p50 and p99 back to back; cold: each after a pause in which all threads fall
 // asleep. step.*.messages: what actors of the client's process handle for one of them. With
-// options.peer "tensorflow" p50 and p99 in one process stand beside its own, in turns.
+// the peer tensorflow p50 and p99 in one process stand beside its own, in turns.
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options);
 
 // Rows executor.loop.* in ns/iteration of the wall clock, of a loop over two devices that counts on
@@ -63,7 +69,7 @@ Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 
 // Rows train.{mlp,lenet,resnet20,char_lstm,char_lstm_unrolled,char_lstm_loop}.t{1,2} in ms a step,
 // with the params_sha256 after the steps before the clock starts, and train.lenet.peak_bytes beside
-// the bound that `troupe graph` prints. With options.peer the same models run there, a round of
+// the bound that `troupe graph` prints. With peers the same models run there, a round of
 // each in turn with ours: beside the fastest the ratio is the median of those of the rounds.
 // not_found when no python3 here can import it.
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);

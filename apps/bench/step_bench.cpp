@@ -96,7 +96,7 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
   const std::pair<std::string, Cluster> families[] = {{"step.local", {}},
                                                       {"step.two_process", two_process}};
   std::optional<TensorflowPeer> tensorflow;
-  if (options.peer == "tensorflow") {
+  if (options.beside("tensorflow")) {
     TROUPE_TRY(tensorflow, TensorflowPeer::find());
   }
   std::vector<BenchRow> rows;

@@ -118,10 +118,10 @@ Expected<BenchRow> peak_bytes() {
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
   std::vector<TorchPeer> torch;
   std::optional<TensorflowPeer> tensorflow;
-  if (options.peer == "torch") {
+  if (options.beside("torch")) {
     TROUPE_TRY(torch, TorchPeer::find());
   }
-  if (options.peer == "tensorflow") {
+  if (options.beside("tensorflow")) {
     TROUPE_TRY(tensorflow, TensorflowPeer::find());
   }
   auto peers_of = [&](const TrainNetwork& network, int threads) -> Expected<std::vector<PeerStep>> {
@@ -132,7 +132,8 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options) {
       std::move(steps.begin(), steps.end(), std::back_inserter(peers));
     }
     if (tensorflow) {
-      TROUPE_TRY(peers, tensorflow->step(network.name, threads));
+      TROUPE_TRY(auto steps, tensorflow->step(network.name, threads));
+      std::move(steps.begin(), steps.end(), std::back_inserter(peers));
     }
     return peers;
   };

@@ -41,8 +41,28 @@ int become(const std::string& file, char** argv) {
   execv(path.c_str(), argv);
   const bool missing = errno == ENOENT;
   print_err("error: cannot start '{}': {}{}\n", path, std::strerror(errno),
-             missing ? "; ./dev build makes it" : "");
+            missing ? "; ./dev build makes it" : "");
   return 1;
+}
+
+std::vector<std::string> subcommands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* c : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(c->get_name());
+  return names;
+}
+
+const CLI::App* subcommand(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* c : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (c->get_name() == name) return c;
+  return nullptr;
+}
+
+std::vector<std::string> long_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
 }
 
 }  // namespace
@@ -69,8 +89,25 @@ Option& Option::within_numbers(double low, double high) {
   return *this;
 }
 
+Option& Option::above(double low, double high) {
+  option_->check(CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        bool number = CLI::detail::lexical_cast(text, value) && value > low && value <= high;
+        return number ? std::string{}
+                      : fmt::format("Value {} is not above {} and up to {}", text, low, high);
+      },
+      "NUMBER"));
+  return *this;
+}
+
 Option& Option::one_of(std::vector<std::string> words) {
   option_->check(CLI::IsMember(std::move(words)));
+  return *this;
+}
+
+Option& Option::list() {
+  option_->allow_extra_args(false)->delimiter(',');
   return *this;
 }
 
@@ -83,6 +120,13 @@ Option& Option::only_with(const Option& other) {
   option_->needs(other.option_);
   return *this;
 }
+
+Option& Option::not_with(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+bool Option::given() const { return option_->count() > 0; }
 
 Command Command::subcommand(const std::string& name, const std::string& about) {
   app_->require_subcommand(1);
@@ -140,11 +184,17 @@ int CommandLine::run(int argc, char** argv) {
   if (argc > 1)
     if (auto named = programs_.find(argv[1]); named != programs_.end())
       return become(named->second, argv);
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) {
+    write_err(app_->help());
+    return kUsage;
+  }
+  if (words.front() == "help") return help({words.begin() + 1, words.end()});
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (app_->exit(error) == 0) return 0;
-    if (argc > 1) suggest(argv[1]);
+    suggest(words);
     return kUsage;
   }
   printing_.json = output_ == "json";
@@ -152,13 +202,54 @@ int CommandLine::run(int argc, char** argv) {
   return chosen_();
 }
 
-void CommandLine::suggest(std::string_view word) const {
-  if (word.starts_with('-')) return;
-  std::vector<std::string> names;
-  for (const CLI::App* c : app_->get_subcommands({})) names.push_back(c->get_name());
-  if (std::find(names.begin(), names.end(), word) != names.end()) return;
-  auto near = near_names(word, names, 1);
-  if (!near.empty()) print_err("did you mean 'troupe {}'?\n", near.front());
+// As `troupe COMMAND --help` does.
+int CommandLine::help(const std::vector<std::string>& command) {
+  const CLI::App* app = app_.get();
+  if (!command.empty())
+    if (auto named = programs_.find(command.front()); named != programs_.end()) {
+      std::string words[] = {"troupe", named->first, "--help"};
+      char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+      return become(named->second, argv);
+    }
+  std::string above;
+  for (const std::string& word : command) {
+    const CLI::App* next = subcommand(*app, word);
+    if (!next) {
+      print_err("there is no command '{}'\n", fmt::join(command, " "));
+      suggest(command);
+      return kUsage;
+    }
+    above += (above.empty() ? "" : " ") + app->get_name();
+    app = next;
+  }
+  write_out(app->help(above));
+  return 0;
+}
+
+// What may have been meant by words that nobody understood.
+void CommandLine::suggest(const std::vector<std::string>& words) const {
+  const CLI::App* app = app_.get();
+  std::string command = "troupe";
+  for (const std::string& word : words) {
+    if (word.starts_with("--")) {
+      const std::string name = word.substr(0, word.find('='));
+      const std::vector<std::string> known = long_options(*app);
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (auto near = near_names(name, known, 1); !near.empty())
+        print_err("did you mean '{}'?\n", near.front());
+      return;
+    }
+    const std::vector<std::string> names = subcommands(*app);
+    if (names.empty() || word.starts_with('-')) continue;
+    if (const CLI::App* next = subcommand(*app, word)) {
+      app = next;
+      command += " " + word;
+      continue;
+    }
+    if (auto near = near_names(word, names, 1); !near.empty())
+      print_err("did you mean '{} {}'?\n", command, near.front());
+    return;
+  }
 }
 
 }  // namespace troupe

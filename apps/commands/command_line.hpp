@@ -38,9 +38,13 @@ class Option {
   Option& required();
   Option& within(std::int64_t low, std::int64_t high);
   Option& within_numbers(double low, double high);  // which NaN is not
+  Option& above(double low, double high);           // without `low` itself
   Option& one_of(std::vector<std::string> words);
+  Option& list();  // several values, with commas between them or one in each of several options
   Option& from_environment(const std::string& variable);  // unless the line says
   Option& only_with(const Option& other);
+  Option& not_with(const Option& other);
+  bool given() const;  // once the line is parsed
 
  private:
   CLI::Option* option_;
@@ -95,12 +99,13 @@ class CommandLine {
   void program(const std::string& name, const std::string& about, const std::string& file);
 
   // Parses, and does what was chosen. Returns its exit code; kUsage, and the cause on stderr, for
-  // what nobody understands; 0 after --help or --version.
+  // what nobody understands, with what may have been meant; 0 after --help, --version or `help`.
   int run(int argc, char** argv);
 
  private:
   friend class Command;
-  void suggest(std::string_view word) const;
+  int help(const std::vector<std::string>& command);
+  void suggest(const std::vector<std::string>& words) const;
 
   std::unique_ptr<CLI::App> app_;
   std::map<std::string, std::string, std::less<>> programs_;  // by the command's name

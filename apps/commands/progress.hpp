@@ -8,6 +8,12 @@
 
 namespace troupe {
 
+// "step 5/100  loss 0.1234  10.0 steps/s", without the speed as long as it is not known.
+std::string progress_text(const TrainOptions::Progress& progress);
+// That behind a bar, for a terminal of so many columns: the bar gets what is left, or nothing, and
+// a text that does not fit is cut. Always shorter than the line, which would begin a new one.
+std::string progress_bar(const TrainOptions::Progress& progress, int columns);
+
 // A terminal gets a bar; with CI or NO_COLOR set, or when stderr is no terminal, a line is printed
 // every two seconds. Silent when quiet.
 class ProgressLine {
@@ -17,12 +23,12 @@ class ProgressLine {
   void show(const TrainOptions::Progress& progress);
   // A line of its own, also when quiet.
   void say(const std::string& line);
-
- private:
+  // What is printed next stands on a line of its own. Before a result is printed.
   void close();
 
+ private:
   bool quiet_, bar_;
-  bool open_ = false;
+  std::size_t shown_ = 0;  // columns of the line that can still be renewed
   std::chrono::steady_clock::time_point last_;
 };
 
