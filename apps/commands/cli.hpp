@@ -13,7 +13,7 @@ namespace troupe {
 //   130 by SIGINT: before the first step, or after a checkpoint.
 // Results go to stdout, progress, warnings and errors to stderr. With --output json there is one
 // document on stdout, of an error {"error", "code"}; of a line that cannot be parsed there is none.
-// `demo` and `worker` print text.
+// What stdout does not take is an error, what stderr does not take is left out (print.hpp).
 int run_cli(int argc, char** argv, void (*add)(CommandLine&));
 
 }  // namespace troupe

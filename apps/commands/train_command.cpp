@@ -5,6 +5,8 @@
 #include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "actors/runtime/worker_process.hpp"
 #include "apps/commands/command_line.hpp"
@@ -80,24 +82,24 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
 void print_validation(const TrainResult& result) {
   if (result.validation_loss != TrainResult::kUntested)
     print_out("validation loss {:.4f} nats a character after step {}{}\n", result.validation_loss,
-               result.best_step, result.drawn ? " (of drawn tales, not a data set)" : "");
+              result.best_step, result.drawn ? " (of drawn tales, not a data set)" : "");
   if (!result.stopped) print_out("it writes:\n{}\n", result.sample);
 }
 
 void print_text(const TrainOptions& options, const TrainResult& result) {
   if (result.steps_here > 0)
     print_out("{}: {} steps, {:.1f} steps/s, loss {:.4f}\n", options.example, result.steps,
-               result.steps_per_second, result.loss);
+              result.steps_per_second, result.loss);
   else if (result.stopped)
     print_out("{}: stopped at step {}, before another one\n", options.example, result.steps);
   else
     print_out("{}: the checkpoint is at step {}, nothing is left to do\n", options.example,
-               result.steps);
+              result.steps);
   if (learns_text(options))
     print_validation(result);
   else if (!result.stopped)
     print_out("test accuracy {:.4f}{}\n", result.test_accuracy,
-               result.drawn ? " (on drawn pictures, not a data set)" : "");
+              result.drawn ? " (on drawn pictures, not a data set)" : "");
   if (!result.checkpoint.empty()) print_out("checkpoint {}\n", result.checkpoint);
   if (!options.trace.empty() && result.trace.ok())
     print_out("trace {}: {} steps, for ui.perfetto.dev\n", options.trace, result.traced_steps);
@@ -129,23 +131,45 @@ struct TrainWords {
   TrainOptions train;
   std::string cluster = "local", every, secret_file, step_memory = "0", over_time = "fused";
   std::int64_t batch = 0;
+  std::vector<std::pair<std::string, Option>> of_text, of_pictures;  // those that only some have
+  std::vector<std::pair<std::string, Option>> of_checkpoints;
 };
+
+// The first of these options that was given; empty: none.
+std::string given(const std::vector<std::pair<std::string, Option>>& options) {
+  for (const auto& [name, option] : options)
+    if (option.given()) return name;
+  return {};
+}
 
 // Options that mean nothing without another one; empty when all is well.
 std::string odd_combination(const TrainWords& words) {
   const TrainOptions& train = words.train;
+  if (std::string name = given(words.of_text); !name.empty() && !learns_text(train))
+    return fmt::format("{} is an option of char-lstm, which {} has no use for", name,
+                       train.example);
+  if (std::string name = given(words.of_pictures); !name.empty() && learns_text(train))
+    return fmt::format("{} is an option of networks for pictures, which {} has no use for", name,
+                       train.example);
+  if (std::string name = given(words.of_pictures); !name.empty() && !train.data.empty())
+    return fmt::format("{} is of drawn pictures: with --data the folder says how many there are",
+                       name);
+  if (std::string name = given(words.of_checkpoints); !name.empty() && train.checkpoint_dir.empty())
+    return fmt::format("{} wants --checkpoint-dir", name);
   bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
   if (train.resume && !dir) return "--resume wants --checkpoint-dir";
   if (train.other_graph && !train.resume) return "--allow-other-graph wants --resume";
-  if (!words.every.empty() && !dir) return "--checkpoint-every wants --checkpoint-dir";
   if (train.cluster.wait_for > 0 && !listen) return "--wait-for wants --listen HOST:PORT";
   if (listen && train.cluster.wait_for == 0 && train.cluster.workers == 0)
     return "--listen wants --wait-for N";
+  if (!words.secret_file.empty() && !listen && train.cluster.workers == 0)
+    return "--secret-file wants workers: --listen HOST:PORT, or --cluster local:W";
   return {};
 }
 
 // What was typed makes sense together; `train` is what it means.
 Status understand(TrainWords& words) {
+  TROUPE_TRY(known_model(words.train.example));
   TROUPE_TRY(words.train.cluster.workers, Cluster::parse_workers(words.cluster));
   words.train.batch = words.batch > 0 ? words.batch : learns_text(words.train) ? 32 : 64;
   for (const auto& [word, way] : kOverTime)
@@ -156,7 +180,7 @@ Status understand(TrainWords& words) {
   if (!words.every.empty())
     if (std::string wanted = parse_every(words.every, words.train); !wanted.empty())
       return invalid_argument("--checkpoint-every wants " + wanted);
-  return known_model(words.train.example);
+  return check(words.train);
 }
 
 int run_train(TrainOptions options, const Printing& printing) {
@@ -168,7 +192,7 @@ int run_train(TrainOptions options, const Printing& printing) {
   options.stop = options.cluster.stop = stop_asked;
   if (options.data.empty() && !printing.quiet && !printing.json)
     print_err("no --data: training on {} drawn by this program\n",
-               learns_text(options) ? "tales" : fmt::format("{} pictures", options.examples));
+              learns_text(options) ? "tales" : fmt::format("{} pictures", options.examples));
   std::string newest;
   options.checkpointed = [&](const std::string& path, const Status& tried) {
     newest = path;
@@ -178,6 +202,7 @@ int run_train(TrainOptions options, const Printing& printing) {
         path.empty() ? "there is no checkpoint yet" : "the newest good one is " + path));
   };
   auto result = train(options);
+  line.close();
   if (!result.ok()) {
     int code =
         report_error(result.status(), printing, options.checkpoint_dir.empty() ? nullptr : &newest);
@@ -190,7 +215,7 @@ int run_train(TrainOptions options, const Printing& printing) {
     print_text(options, *result);
   if (!result->last_checkpoint.ok()) {
     print_err("error: the last checkpoint could not be written: {}\n",
-               result->last_checkpoint.text());
+              result->last_checkpoint.text());
     return 1;
   }
   return result->stopped ? code_of(stop_signal) : 0;
@@ -208,22 +233,36 @@ void add_train(CommandLine& line) {
   c.option("--data", words->train.data,
            "folder with MNIST's IDX files or CIFAR-10's binary ones, or a text file (default: "
            "drawn)");
-  c.option("--examples", words->train.examples, "drawn pictures to train on").within(1, 10'000'000);
-  c.option("--epochs", words->train.epochs, "passes over the data").within_numbers(0, 1e6);
-  c.option("--steps", words->train.steps, "training steps").within(1, 1'000'000'000);
+  words->of_pictures.emplace_back(
+      "--examples", c.option("--examples", words->train.examples, "drawn pictures to train on")
+                        .within(1, 10'000'000));
+  Option epochs = c.option("--epochs", words->train.epochs, "passes over the data (1, of text 2)")
+                      .above(0, 1e6);
+  c.option("--steps", words->train.steps, "training steps, instead of --epochs")
+      .within(1, 1'000'000'000)
+      .not_with(epochs);
   c.option("--batch", words->batch, "examples of each replica a step (64, of text 32)")
       .within(1, 1'000'000);
   c.option("--learning-rate", words->train.learning_rate,
-           "of SGD with momentum 0.9; the first one of char-lstm, of Adam")
-      .within_numbers(0, 1e6);
-  c.option("--validate-every", words->train.validate_steps, "steps, of char-lstm")
-      .within(1, 1'000'000'000);
-  c.option("--patience", words->train.patience,
-           "tests in a row that are no better, after which char-lstm ends (0: goes on)")
-      .within(0, 1'000'000);
-  c.option("--over-time", words->over_time,
-           "the steps of char-lstm's layers: one node, a part of the graph for each, or a loop")
-      .one_of({"fused", "unrolled", "loop"});
+           "learning rate of SGD with momentum 0.9, or of Adam at the start (char-lstm); default: "
+           "the network's own")
+      .above(0, 1e6);
+  words->of_text.emplace_back("--validate-every",
+                              c.option("--validate-every", words->train.validate_steps,
+                                       "steps between validations (char-lstm only)")
+                                  .within(1, 1'000'000'000));
+  words->of_text.emplace_back(
+      "--patience", c.option("--patience", words->train.patience,
+                             "stop after so many validations in a row without a better one "
+                             "(char-lstm only; 0: never)")
+                        .within(0, 1'000'000));
+  words->of_text.emplace_back(
+      "--over-time",
+      c.option(
+           "--over-time", words->over_time,
+           "how char-lstm runs over time: fused (one node), unrolled (one subgraph per step), or "
+           "loop")
+          .one_of({"fused", "unrolled", "loop"}));
   c.option("--replicas", words->train.cluster.replicas, "data parallel copies of the step")
       .within(1, 1024);
   c.option("--cluster", words->cluster, "local, or local:W for W worker processes");
@@ -239,8 +278,10 @@ void add_train(CommandLine& line) {
   c.option("--device", words->train.cluster.devices, "device types of each worker");
   c.option("--seed", words->train.seed, "of everything random");
   c.option("--checkpoint-dir", words->train.checkpoint_dir, "where checkpoints go");
-  c.option("--checkpoint-every", words->every, "N steps, or Ns seconds");
-  c.option("--keep", words->train.keep, "checkpoints to keep").within(1, 1000);
+  words->of_checkpoints.emplace_back(
+      "--checkpoint-every", c.option("--checkpoint-every", words->every, "N steps, or Ns seconds"));
+  words->of_checkpoints.emplace_back(
+      "--keep", c.option("--keep", words->train.keep, "checkpoints to keep").within(1, 1000));
   c.flag("--resume", words->train.resume, "go on from the newest checkpoint");
   c.flag("--allow-other-graph", words->train.other_graph,
          "resume although batch, rate or network are not the checkpoint's");

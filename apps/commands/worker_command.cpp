@@ -2,10 +2,10 @@
 
 #include <csignal>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "actors/runtime/worker_process.hpp"
 #include "apps/commands/command_line.hpp"
-#include "apps/commands/print.hpp"
 #include "core/byte_count.hpp"
 
 namespace troupe {
@@ -36,11 +36,12 @@ void add_worker(CommandLine& line) {
   c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with the master");
   c.option("--step-memory", words->step_memory,
            "bytes that a step may hold in this process, e.g. 2GiB (0: as the job says)");
-  c.runs([words] {
+  c.runs([words, &line] {
     std::signal(SIGPIPE, SIG_IGN);
     Status status = run_worker(*words);
-    if (!status.ok()) print_err("error: {}\n", status.text());
-    return exit_code(status);
+    if (!status.ok()) return report_error(status, line.printing());
+    if (line.printing().json) print_json({{"left", true}});
+    return 0;
   });
 }
 
