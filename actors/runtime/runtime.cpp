@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <caf/send.hpp>
 #include <caf/thread_hook.hpp>
 #include <cfenv>
@@ -12,13 +13,14 @@
 #include "actors/master/master_actor.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "actors/worker/worker_actor.hpp"
+#include "core/processors.hpp"
 #include "ops/isa.hpp"
 
 namespace troupe {
 namespace {
 
-// Two threads: actors never compute, and waking an idle one is what a short step costs.
-constexpr std::size_t kActorThreads = 2;
+// At most two threads: actors never compute, and waking an idle one is what a short step costs.
+std::size_t actor_threads() { return std::size_t(std::min(2, usable_processors())); }
 
 // Everything in one process: the master and its one worker talk without a network.
 class LocalRuntime final : public Runtime {
@@ -110,7 +112,7 @@ std::unique_ptr<caf::actor_system_config> actor_config() {
   auto config = std::make_unique<caf::actor_system_config>();
   config->add_thread_hook<DefaultArithmetic>();
   config->set("scheduler.policy", caf::atom("sharing"));
-  config->set("scheduler.max-threads", kActorThreads);
+  config->set("scheduler.max-threads", actor_threads());
   config->set("scheduler.max-throughput", std::size_t{300});
   return config;
 }

@@ -26,6 +26,7 @@
 #include "actors/worker/worker_actor.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
+#include "core/processors.hpp"
 #include "ops/isa.hpp"
 #include "serialization/wire.hpp"
 
@@ -60,7 +61,7 @@ class WorkerProcess final : public HubOwner {
     words_.incarnation = random_incarnation();
     words_.job = options_.job;
     words_.listen_host = options_.listen.host;
-    words_.cpus = std::max(1u, std::thread::hardware_concurrency());
+    words_.cpus = std::uint32_t(usable_processors());
     words_.profile = numeric_profile();
     words_.registered = registered();
     hub_.record(trace_);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/processors.hpp"
 #include "devices/arena.hpp"
 #include "devices/cpu/sync_stream.hpp"
 #include "devices/detail/host_copy.hpp"
@@ -52,8 +53,7 @@ class CpuDevice final : public HostDevice<Device> {
  public:
   CpuDevice(DeviceName name, CpuOptions options)
       : HostDevice(std::move(name), options.memory_cap),
-        lanes_(options.threads > 0 ? options.threads
-                                   : std::max(1, int(std::thread::hardware_concurrency())),
+        lanes_(options.threads > 0 ? options.threads : usable_processors(),
                std::move(options.on_lane_start)) {}
 
   void launch(std::function<void(Lanes&)> burst) override { lanes_.launch(std::move(burst)); }

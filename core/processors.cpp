@@ -1,0 +1,119 @@
+#include "core/processors.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  return value;
+}
+
+void bound(std::optional<int>& most, std::optional<std::int64_t> quota,
+           std::optional<std::int64_t> period) {
+  if (!quota || !period || *quota <= 0 || *period <= 0) return;
+  const std::int64_t whole = *quota / *period + (*quota % *period != 0);
+  const int here = int(std::min<std::int64_t>(whole, 1 << 20));
+  most = most ? std::min(*most, here) : here;
+}
+
+// The group itself and those above it. A container may see its group as the root, under whatever
+// name the outside has for it: what is not there is passed over.
+template <class Look>
+void upwards(std::string group, Look look) {
+  if (group.find("..") != group.npos) group.clear();
+  for (;;) {
+    while (!group.empty() && group.back() == '/') group.pop_back();
+    look(group);
+    if (group.empty()) return;
+    group.resize(group.rfind('/') == group.npos ? 0 : group.rfind('/'));
+  }
+}
+
+// The two words of "QUOTA PERIOD"; the first may be "max".
+void bound_by_max(std::optional<int>& most, const std::string& text) {
+  const std::size_t space = text.find(' ');
+  if (space == text.npos) return;
+  const std::string_view line = text;
+  bound(most, number(line.substr(0, space)), number(line.substr(space + 1)));
+}
+
+bool has_controller(std::string_view controllers, std::string_view wanted) {
+  while (!controllers.empty()) {
+    const std::size_t comma = std::min(controllers.find(','), controllers.size());
+    if (controllers.substr(0, comma) == wanted) return true;
+    controllers.remove_prefix(std::min(comma + 1, controllers.size()));
+  }
+  return false;
+}
+
+int affinity() {
+  // A mask too small for the machine is refused.
+  for (std::size_t processors = 1024; processors <= 1 << 20; processors *= 4) {
+    cpu_set_t* set = CPU_ALLOC(processors);
+    if (set == nullptr) break;
+    const std::size_t size = CPU_ALLOC_SIZE(processors);
+    const int result = sched_getaffinity(0, size, set);
+    const int error = errno;
+    const int count = result == 0 ? CPU_COUNT_S(size, set) : 0;
+    CPU_FREE(set);
+    if (result == 0) return count;
+    if (error != EINVAL) break;
+  }
+  return int(std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+std::optional<int> processors_by_cgroup(const ReadFile& read) {
+  std::optional<int> most;
+  std::istringstream groups(read("/proc/self/cgroup").value_or(""));
+  // "HIERARCHY:CONTROLLERS:PATH", without controllers in version 2.
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string group = line.substr(second + 1);
+    if (controllers.empty()) {
+      upwards(group, [&](const std::string& at) {
+        bound_by_max(most, read("/sys/fs/cgroup" + at + "/cpu.max").value_or(""));
+      });
+    } else if (has_controller(controllers, "cpu")) {
+      for (const std::string& mount : {std::string("cpu"), controllers})
+        upwards(group, [&](const std::string& at) {
+          const std::string folder = "/sys/fs/cgroup/" + mount + at;
+          bound(most, number(read(folder + "/cpu.cfs_quota_us").value_or("")),
+                number(read(folder + "/cpu.cfs_period_us").value_or("")));
+        });
+    }
+  }
+  return most;
+}
+
+int usable_processors() {
+  const int allowed = std::max(1, affinity());
+  return std::min(allowed, std::max(1, processors_by_cgroup(read_file).value_or(allowed)));
+}
+
+}  // namespace troupe
