@@ -14,6 +14,7 @@
 #include "core/byte_count.hpp"
 #include "core/name.hpp"
 #include "graph/compile.hpp"
+#include "graph/optional_stages.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {

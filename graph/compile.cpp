@@ -11,6 +11,7 @@
 #include "graph/control/state.hpp"
 #include "graph/detail/back_edge.hpp"
 #include "graph/make_plan.hpp"
+#include "graph/optional_stages.hpp"
 #include "graph/partition.hpp"
 #include "graph/passes/pass.hpp"
 #include "graph/placement.hpp"

@@ -14,8 +14,6 @@ namespace troupe {
 
 // The stages of compile() that work on a StepGraph, in order.
 std::vector<std::string> stage_names();
-// Those that Target::disabled may name.
-std::vector<std::string> optional_stage_names();
 
 // Called after each stage with its name and a printable graph; for `troupe graph` and dumps.
 using StageObserver = std::function<void(std::string_view stage, const GraphDef&)>;

@@ -38,12 +38,58 @@ struct Shipped {
   std::uint64_t merges_hash = 0;
 };
 
+// The calls of a session that have no answer yet: when its runtime fails nobody else will answer
+// them. Any thread.
+class OpenCalls {
+ public:
+  // The status of the fault, once there was one; then the call is not added.
+  Status add(const std::shared_ptr<Call>& call) {
+    std::lock_guard lock(mutex_);
+    if (!fault_.ok()) return fault_;
+    if (calls_.size() >= sweep_at_) {
+      std::erase_if(calls_, [](const std::weak_ptr<Call>& each) {
+        const auto open = each.lock();
+        return !open || open->done();
+      });
+      sweep_at_ = std::max<std::size_t>(64, 2 * calls_.size());
+    }
+    calls_.push_back(call);
+    return ok_status();
+  }
+  // Answers all of them, and those that come later. The first fault is what they hear of.
+  void fail(Status fault) {
+    std::vector<std::weak_ptr<Call>> open;
+    {
+      std::lock_guard lock(mutex_);
+      if (fault_.ok()) fault_ = std::move(fault);
+      open.swap(calls_);
+    }
+    for (const auto& each : open)
+      if (auto call = each.lock()) {
+        CallResult result;
+        result.status = this->fault();
+        call->finish(std::move(result));
+      }
+  }
+  Status fault() const {
+    std::lock_guard lock(mutex_);
+    return fault_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Status fault_;
+  std::vector<std::weak_ptr<Call>> calls_;
+  std::size_t sweep_at_ = 64;
+};
+
 // What a session, its compiled steps and pending runs share. The master is reached by messages,
 // answers come back through Calls.
 struct SessionCore {
   GraphBuilder& graph;
   const std::weak_ptr<const void> graph_life;
   Cluster cluster;
+  const std::shared_ptr<OpenCalls> calls = std::make_shared<OpenCalls>();
   std::unique_ptr<Runtime> runtime;
   std::shared_ptr<Residents> residents;  // of the program's actor system, if it lives in one
   std::uint64_t resident = 0;
@@ -109,18 +155,24 @@ void refuse(Call& call, Status status) {
 // What answers the message. When the master ends before it gets to the message, the message's own
 // end is the answer.
 template <class Message>
-std::shared_ptr<Call> attach_call(Message& message) {
+std::shared_ptr<Call> attach_call(const SessionCore& core, Message& message) {
   auto call = std::make_shared<Call>();
-  message.call = {call.get(), [call](Call*) {
-                    if (!call->done()) refuse(*call, session_closed());
+  if (Status fault = core.calls->add(call); !fault.ok()) {
+    refuse(*call, std::move(fault));
+    return call;
+  }
+  message.call = {call.get(), [call, calls = core.calls](Call*) {
+                    if (call->done()) return;
+                    const Status fault = calls->fault();
+                    refuse(*call, fault.ok() ? session_closed() : fault);
                   }};
   return call;
 }
 
 template <class Message>
-CallResult ask(const MasterActor& master, Message message) {
-  auto call = attach_call(message);
-  caf::anon_send(master, std::move(message));
+CallResult ask_master(SessionCore& core, Message message) {
+  auto call = attach_call(core, message);
+  if (!call->done()) caf::anon_send(core.master, std::move(message));
   return call->wait(false);
 }
 
@@ -133,9 +185,10 @@ void to_master(SessionCore& core, Message message, Send send) {
 
 template <class Message>
 CallResult ask(SessionCore& core, Message message) {
-  auto call = attach_call(message);
-  to_master(core, std::move(message),
-            [](const MasterActor& master, Message m) { caf::anon_send(master, std::move(m)); });
+  auto call = attach_call(core, message);
+  if (!call->done())
+    to_master(core, std::move(message),
+              [](const MasterActor& master, Message m) { caf::anon_send(master, std::move(m)); });
   return call->wait(false);
 }
 
@@ -363,7 +416,8 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.feeds = std::move(feeds);
   message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
   message.with_place = step.with_place;
-  run.call = attach_call(message);
+  run.call = attach_call(core, message);
+  if (run.call->done()) return;
   to_master(core, std::move(message),
             [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
 }
@@ -496,9 +550,12 @@ Status end_session(SessionCore& core) {
     if (core.closed) return ok_status();
     core.closed = true;
   }
-  Status status = ask(core.master, CloseSession{core.id, nullptr}).status;
+  const Status status = ask_master(core, CloseSession{core.id, nullptr}).status;
   std::unique_lock nobody_sends(core.sending);
-  core.runtime.reset();
+  if (core.calls->fault().ok())
+    core.runtime.reset();
+  else
+    Runtime::abandon(std::move(core.runtime));
   if (core.residents) core.residents->forget(core.resident);
   return status;
 }
@@ -509,10 +566,15 @@ std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::act
     core->residents = Residents::in(*system);
     throw_if_error(may_wait(*core, "Session::Session"));
   }
-  core->runtime = value_or_throw(Runtime::start(core->cluster, system));
+  core->runtime = value_or_throw(
+      Runtime::start(core->cluster, system, [calls = core->calls](const std::string& what) {
+        const Status fault = internal_error("a fault of the runtime: " + what);
+        if (calls->fault().ok()) TROUPE_LOG(error, "session", fault.message());
+        calls->fail(fault);
+      }));
   core->master = core->runtime->master();
   core->id = random_id();
-  throw_if_error(ask(core->master, OpenSession{core->id, nullptr}).status);
+  throw_if_error(ask_master(*core, OpenSession{core->id, nullptr}).status);
   if (core->residents)
     core->resident = core->residents->at_end([weak = std::weak_ptr(core)] {
       if (auto open = weak.lock()) (void)end_session(*open);
@@ -889,6 +951,7 @@ Status Session::try_start_trace() {
   TROUPE_TRY(may_wait(*core_, "Session::try_start_trace"));
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return session_closed();
+  TROUPE_TRY(core_->calls->fault());
   if (core_->tracing) return failed_precondition("a trace is being recorded already");
   core_->runtime->start_trace();
   core_->tracing = true;
@@ -899,6 +962,7 @@ Expected<Timeline> Session::try_stop_trace() {
   TROUPE_TRY(may_wait(*core_, "Session::try_stop_trace"));
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return session_closed();
+  TROUPE_TRY(core_->calls->fault());
   if (!core_->tracing) return failed_precondition("no trace is being recorded");
   core_->tracing = false;
   return core_->runtime->stop_trace();

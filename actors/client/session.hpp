@@ -197,8 +197,14 @@ struct JobState {
 
 // Runs a graph on a cluster. Owns the runtime unless it was given an actor system. Once its graph
 // is gone, steps that are compiled still run, and what needs the graph is failed_precondition. May
-// be used from several threads. Functions without `try_` throw troupe::Error. A fault of the
-// runtime itself ends the process with exit code 70 and its cause on stderr.
+// be used from several threads. Functions without `try_` throw troupe::Error.
+//
+// A fault of the runtime itself (an actor of it threw) fails the session: runs under way and all
+// later calls answer `internal` with the cause, other sessions go on, and what the session used
+// stays until the process ends. The process ends, with exit code 70 and the cause on stderr, where
+// that cannot be given up: for a session in an actor system of the program's, in a worker process,
+// and while a session is being closed. An exception of a kernel that a compute thread runs, and a
+// broken invariant, end the process by SIGABRT.
 //
 //   Session s{g};
 //   s.init();
@@ -208,9 +214,10 @@ class Session {
  public:
   // Throws Error when the cluster cannot be started.
   explicit Session(GraphBuilder& graph, Cluster cluster = {});
-  // In a program that has a CAF system: the runtime's actors live in it and are gone when the session
-  // is closed. When the system ends first, it waits for the program's own actors and then closes the
-  // session. It must use the policy `sharing`, or steps are slow; nothing else is asked of it.
+  // In a program that has a CAF system: the runtime's actors live in it and are gone when the
+  // session is closed. When the system ends first, it waits for the program's own actors and then
+  // closes the session. It must use the policy `sharing`, or steps are slow; nothing else is asked
+  // of it.
   //
   // An event-based actor of that system cannot wait: the threads that run it run the session, too.
   // Called from its handlers, each method that waits answers failed_precondition (describe() and

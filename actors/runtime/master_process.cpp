@@ -6,13 +6,13 @@
 #include <random>
 #include <thread>
 
-#include "actors/runtime/faults.hpp"
 #include "actors/master/master_actor.hpp"
 #include "actors/net/tcp.hpp"
 #include "actors/processes/children.hpp"
 #include "actors/processes/event_queue.hpp"
 #include "actors/processes/gathering.hpp"
 #include "actors/processes/membership.hpp"
+#include "actors/runtime/faults.hpp"
 #include "actors/runtime/net_hub.hpp"
 #include "actors/runtime/registered.hpp"
 #include "actors/runtime/runtime.hpp"

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "actors/master/master_actor.hpp"
+#include "actors/runtime/faults.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "actors/worker/worker_actor.hpp"
 #include "core/processors.hpp"
@@ -26,12 +27,13 @@ std::size_t actor_threads() { return std::size_t(std::min(2, usable_processors()
 class LocalRuntime final : public Runtime {
  public:
   LocalRuntime(std::vector<std::unique_ptr<Device>> devices,
-               std::unique_ptr<caf::actor_system_config> config, caf::actor_system* system)
+               std::unique_ptr<caf::actor_system_config> config, caf::actor_system* system,
+               OnFault on_fault)
       : devices_(std::move(devices)), config_(std::move(config)), system_(system) {
-    if (!system_) {
-      owned_.emplace(*config_);
-      system_ = &*owned_;
-    }
+    if (system_) return;
+    owned_.emplace(*config_);
+    system_ = &*owned_;
+    if (on_fault) tell_of_faults(*system_, std::move(on_fault));
   }
 
   void spawn(const Cluster& cluster, const OpTable& ops) {
@@ -63,6 +65,7 @@ class LocalRuntime final : public Runtime {
 
   // Actors first, then the lanes they used, then the system.
   ~LocalRuntime() override {
+    if (owned_) end_at_faults(*owned_);
     caf::anon_send(worker_, Leave{});
     caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
     worker_ = nullptr;
@@ -151,28 +154,14 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
 
 namespace {
 
-// The same limits as of the command's options (actors/cluster.cpp).
-Status check_counts(const Cluster& cluster) {
-  struct Count {
-    const char* name;
-    int value, least;
-  };
-  for (const auto& [name, value, least] :
-       {Count{"threads", cluster.threads, 0}, Count{"replicas", cluster.replicas, 1},
-        Count{"workers", cluster.workers, 0}, Count{"wait_for", cluster.wait_for, 0}})
-    if (value < least || value > 4096)
-      return invalid_argument(
-          fmt::format("a cluster's {} are {} to 4096, not {}", name, least, value));
-  return ok_status();
-}
-
-Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system) {
+Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system,
+                                              Runtime::OnFault on_fault) {
   TROUPE_TRY(ops::ready());
-  TROUPE_TRY(check_counts(cluster));
-  if (cluster.workers > 0 || cluster.wait_for > 0) return start_cluster(cluster, system);
+  if (cluster.workers > 0 || cluster.wait_for > 0)
+    return start_cluster(cluster, system, std::move(on_fault));
   TROUPE_TRY(auto devices, make_devices(cluster, 0));
-  auto runtime =
-      std::make_unique<LocalRuntime>(std::move(devices), system ? nullptr : actor_config(), system);
+  auto runtime = std::make_unique<LocalRuntime>(
+      std::move(devices), system ? nullptr : actor_config(), system, std::move(on_fault));
   runtime->spawn(cluster, ops::builtin());
   return std::unique_ptr<Runtime>(std::move(runtime));
 }
@@ -182,13 +171,19 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
 // A thread that makes a system, or spawns in it, keeps a reference to the system's logger as long
 // as it lives, and the system's destructor waits for that reference to go. So that is left to a
 // thread that ends: any other one may then destroy the runtime, or the system it was given.
-Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster,
-                                                  caf::actor_system* system) {
+Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster, caf::actor_system* system,
+                                                  OnFault on_fault) {
   become_worker_if_started_as_one();
   TROUPE_TRY(cluster.check());
   Expected<std::unique_ptr<Runtime>> started = cancelled("not started");
-  std::thread([&] { started = start_here(cluster, system); }).join();
+  std::thread([&] { started = start_here(cluster, system, std::move(on_fault)); }).join();
   return started;
+}
+
+void Runtime::abandon(std::unique_ptr<Runtime> runtime) {
+  if (!runtime) return;
+  runtime->end_other_processes();
+  (void)runtime.release();
 }
 
 }  // namespace troupe

@@ -3,9 +3,11 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "actors/cluster.hpp"
@@ -32,9 +34,14 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
 // them and waits until no lane can call them any more.
 class Runtime {
  public:
-  // `system` is used when given, else one is made.
-  static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster,
-                                                  caf::actor_system* system);
+  using OnFault = std::function<void(const std::string&)>;  // see tell_of_faults()
+  // `system` is used when given, else one is made; faults are told to `on_fault` in the latter
+  // only.
+  static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster, caf::actor_system* system,
+                                                  OnFault on_fault = {});
+  // After a fault nobody can end its actors in order, nor free what they use: all of it stays until
+  // the process ends. Other processes of the job are told to leave.
+  static void abandon(std::unique_ptr<Runtime> runtime);
   virtual ~Runtime() = default;
   virtual const MasterActor& master() const = 0;
   // See Session::memory. This one has no devices.
@@ -42,9 +49,14 @@ class Runtime {
   // See Session. One thread at a time; both are called for every recording, in turn.
   virtual void start_trace() = 0;
   virtual Timeline stop_trace() = 0;
+
+ protected:
+  // The part of its end that needs no actor.
+  virtual void end_other_processes() {}
 };
 
 // The master's side of a job of several processes (master_process.cpp).
-Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster, caf::actor_system* system);
+Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster, caf::actor_system* system,
+                                                 Runtime::OnFault on_fault);
 
 }  // namespace troupe

@@ -1,0 +1,45 @@
+#include "actors/runtime/faults.hpp"
+
+#include <unistd.h>
+
+#include <caf/actor_cast.hpp>
+#include <caf/event_based_actor.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "actors/spawn.hpp"
+
+namespace troupe {
+namespace {
+
+// Under this name a system has who is told. It never gets a message.
+constexpr caf::atom_value kTold = caf::atom("Faults");
+
+struct Told final : caf::event_based_actor {
+  Told(caf::actor_config& config, std::function<void(const std::string&)> tell)
+      : event_based_actor(config), tell(std::move(tell)) {}
+  const std::function<void(const std::string&)> tell;
+};
+
+}  // namespace
+
+void tell_of_faults(caf::actor_system& system, std::function<void(const std::string&)> told) {
+  system.registry().put(kTold, system.spawn<Told, caf::hidden + caf::lazy_init>(std::move(told)));
+}
+
+void end_at_faults(caf::actor_system& system) { system.registry().erase(kTold); }
+
+// Where the process ends other threads go on until then, so nothing is torn down.
+void detail::fault(caf::actor_system& system, const char* actor, const std::string& cause) {
+  if (const caf::strong_actor_ptr told = system.registry().get(kTold)) {
+    auto* known = dynamic_cast<Told*>(caf::actor_cast<caf::abstract_actor*>(told));
+    return known->tell(std::string("actor '") + actor + "' ended: " + cause);
+  }
+  std::fprintf(stderr, "a fault of the runtime: actor '%s' of process %d ended: %s\n", actor,
+               int(getpid()), cause.c_str());
+  std::fflush(stderr);
+  std::_Exit(kOurFault);
+}
+
+}  // namespace troupe
