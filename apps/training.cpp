@@ -111,9 +111,8 @@ Status Job::resume() {
                            "differ from those of a run without a stop",
                            data.numeric_profile, here));
   std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
-  TROUPE_TRY(session_->try_restore(values, data.step, data.datasets));
-  // Commit 1 is the initialisation; step k commits k + 1.
-  first_step_ = std::int64_t(data.step) - 1;
+  TROUPE_TRY(session_->try_restore(values, data.commit, data.datasets));
+  first_step_ = std::int64_t(data.step);
   checkpoints_.begin(first_step_, newest.path, Clock::now());
   tell(ok_status());
   return ok_status();
@@ -130,7 +129,8 @@ Status Job::checkpoint() {
   if (!checkpoints_.wanted() || checkpoints_.have(result_.steps)) return ok_status();
   TROUPE_TRY(JobState state, session_->try_state());
   CheckpointData data;
-  data.step = state.committed;
+  data.step = std::uint64_t(result_.steps);
+  data.commit = state.committed;
   data.seed = options_.seed;
   data.graph_hash = graph_hash_;
   data.numeric_profile = profile_text(numeric_profile());

@@ -27,10 +27,10 @@ std::string join(const std::string& dir, std::string_view name) {
 }
 
 // "ckpt-1200" and nothing that only looks like it.
-std::optional<CommitNumber> step_of(std::string_view name) {
+std::optional<std::uint64_t> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
-  CommitNumber step = 0;
+  std::uint64_t step = 0;
   auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
   if (error != std::errc{} || end != name.data() + name.size() || name != std::to_string(step))
     return std::nullopt;
@@ -100,6 +100,7 @@ Status write_into(FileSystem& files, const std::string& dir, const CheckpointDat
                   std::uint64_t shard_bytes) {
   Manifest manifest;
   manifest.step = data.step;
+  manifest.commit = data.commit;
   manifest.seed = data.seed;
   manifest.graph_hash = data.graph_hash;
   manifest.numeric_profile = data.numeric_profile;
@@ -137,7 +138,7 @@ Status remove_temporaries(FileSystem& files, const std::string& dir) {
   return ok_status();
 }
 
-Status prune(FileSystem& files, const std::string& dir, CommitNumber newest, std::size_t keep) {
+Status prune(FileSystem& files, const std::string& dir, std::uint64_t newest, std::size_t keep) {
   if (keep == 0) return ok_status();
   TROUPE_TRY(auto all, list_checkpoints(dir, files));
   std::erase_if(all, [&](const CheckpointInfo& info) { return info.step > newest; });
@@ -154,8 +155,8 @@ Expected<Manifest> read_manifest(FileSystem& files, const std::string& path) {
   TROUPE_TRY(Manifest manifest, detail::parse_manifest(std::string_view(
                                     reinterpret_cast<const char*>(bytes->data()), bytes->size())));
   auto step = step_of(path.substr(path.rfind('/') + 1));
-  if (step && *step != manifest.step)
-    return data_loss("its manifest is that of step " + std::to_string(manifest.step));
+  if (step && *step != manifest.folder)
+    return data_loss("its manifest is that of ckpt-" + std::to_string(manifest.folder));
   return manifest;
 }
 
@@ -185,9 +186,9 @@ Status read_other(FileSystem& files, const std::string& path,
 
 Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
   TROUPE_TRY(Manifest manifest, verified(files, path));
-  CheckpointData data{manifest.step,     manifest.seed,       {},
-                      manifest.metadata, manifest.graph_hash, manifest.numeric_profile,
-                      manifest.datasets};
+  CheckpointData data{
+      manifest.step,       manifest.commit,          manifest.seed,    {}, manifest.metadata,
+      manifest.graph_hash, manifest.numeric_profile, manifest.datasets};
   for (const ManifestFile& record : manifest.files) {
     if (record.name == kOther) {
       TROUPE_TRY(read_other(files, join(path, record.name), data.tensors));

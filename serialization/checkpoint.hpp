@@ -1,13 +1,16 @@
 // Checkpoints: all state of a job as of one commit, in a directory of its own that is there as a
 // whole or not at all.
 //
-//   DIR/ckpt-1200/shard-00000.safetensors   tensors that safetensors holds, a few GB per shard
+//   DIR/ckpt-1200/                          after step 1200 of training
+//                 shard-00000.safetensors   tensors that safetensors holds, a few GB per shard
 //                 other.tensors             strings and c128, if any (schema/tensors.capnp)
 //                 manifest.json             what belongs here and the checksums; written last
 //   DIR/.ckpt-1300.tmp/                     being written, or left behind by a crash: never read
 //
 // Each file is synced, then its directory, which is then renamed into place and the parent synced.
 // Checksums are CRC32C over 1 MiB of a file each; the manifest ends with its own.
+//
+// Those of format 2, which named the folder by the commit and knew of no step, are still read.
 #pragma once
 
 #include <map>
@@ -23,7 +26,8 @@
 namespace troupe {
 
 struct CheckpointData {
-  CommitNumber step = 0;
+  std::uint64_t step = 0;   // of training, as whoever trains counts; of format 2: commit - 1
+  CommitNumber commit = 0;  // the last one that is in it
   std::uint64_t seed = 0;
   std::map<std::string, Tensor> tensors;        // defined, in host memory
   std::map<std::string, std::string> metadata;  // UTF-8
@@ -33,7 +37,7 @@ struct CheckpointData {
 };
 
 struct CheckpointInfo {
-  CommitNumber step = 0;
+  std::uint64_t step = 0;  // as the folder's name says; in format 2 that is the commit
   std::string path;
 };
 

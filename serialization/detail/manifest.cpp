@@ -11,7 +11,9 @@
 namespace troupe::detail {
 namespace {
 
-constexpr std::string_view kFormat = "troupe checkpoint 2";
+constexpr std::string_view kFormat = "troupe checkpoint 3";
+// Its "step" is the commit; training began with commit 1, the initial values.
+constexpr std::string_view kFormat2 = "troupe checkpoint 2";
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;  // of a dataset
 constexpr std::size_t kTailBytes = 22;                           // ,"crc32c":"01234567"}\n
 
@@ -85,6 +87,7 @@ Expected<std::string> format_manifest(const Manifest& m) try {
   for (const DatasetPlace& place : m.datasets) datasets.push_back(to_json(place));
   nlohmann::ordered_json json = {{"format", kFormat},
                                  {"step", m.step},
+                                 {"commit", m.commit},
                                  {"seed", m.seed},
                                  {"graph_sha256", m.graph_hash},
                                  {"numeric_profile", m.numeric_profile},
@@ -104,11 +107,14 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   std::string_view body = text.substr(0, text.size() - kTailBytes);
   if (text.substr(body.size()) != tail_of(body)) return data_loss("its manifest is damaged");
   auto json = nlohmann::json::parse(std::string(body) + "}");
-  if (json.at("format").get<std::string>() != kFormat)
+  const std::string format = json.at("format").get<std::string>();
+  if (format != kFormat && format != kFormat2)
     return failed_precondition("the checkpoint's format is " + json.at("format").dump() +
                                ", not '" + std::string(kFormat) + "'");
   Manifest m;
-  m.step = json.at("step").get<std::uint64_t>();
+  m.folder = json.at("step").get<std::uint64_t>();
+  m.commit = format == kFormat2 ? m.folder : json.at("commit").get<std::uint64_t>();
+  m.step = format == kFormat2 ? std::max<std::uint64_t>(m.commit, 1) - 1 : m.folder;
   m.seed = json.at("seed").get<std::uint64_t>();
   m.graph_hash = json.at("graph_sha256").get<std::string>();
   m.numeric_profile = json.at("numeric_profile").get<std::string>();

@@ -25,7 +25,9 @@ struct ManifestFile {
 };
 
 struct Manifest {
-  CommitNumber step = 0;
+  std::uint64_t step = 0;
+  CommitNumber commit = 0;
+  std::uint64_t folder = 0;  // the number in the folder's name: the step, in format 2 the commit
   std::uint64_t seed = 0;
   std::string graph_hash, numeric_profile, params_sha256;
   std::map<std::string, std::string> metadata;

@@ -120,6 +120,7 @@ TEST_CASE("resuming a run that is finished says so and gives its results again")
   CHECK(first["steps"] == 5);
   CHECK(first["steps_here"] == 5);
   CHECK(first["loss"].is_number());
+  CHECK(first["checkpoint"] == folder.path + "/ckpt-5");  // named as the step is counted
 
   Ended again = troupe_command(train + " --resume --output json");
   CHECK(again.code == 0);

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "core/log.hpp"
@@ -19,6 +22,7 @@ namespace {
 CheckpointData data_of(CommitNumber step) {
   CheckpointData data;
   data.step = step;
+  data.commit = 2 * step + 1;
   data.seed = 7;
   data.tensors = {{"b", Tensor::of<double>({2}, {double(step), -1})},
                   {"flag", Tensor::scalar(step % 2 == 1)},
@@ -37,9 +41,9 @@ bool same_data(const CheckpointData& a, const CheckpointData& b) {
                             [](const auto& x, const auto& y) {
                               return x.first == y.first && Tensor::same(x.second, y.second);
                             });
-  return tensors && a.step == b.step && a.seed == b.seed && a.metadata == b.metadata &&
-         a.graph_hash == b.graph_hash && a.numeric_profile == b.numeric_profile &&
-         a.datasets == b.datasets;
+  return tensors && a.step == b.step && a.commit == b.commit && a.seed == b.seed &&
+         a.metadata == b.metadata && a.graph_hash == b.graph_hash &&
+         a.numeric_profile == b.numeric_profile && a.datasets == b.datasets;
 }
 
 // Damaged checkpoints are warned about; these tests damage thousands.
@@ -63,6 +67,45 @@ TEST_CASE("a checkpoint gives back what was written") {
   auto back = read_checkpoint(info->path);
   REQUIRE(back.ok());
   CHECK(same_data(*back, data_of(12)));
+}
+
+// As this program wrote it when the folder was named by the commit.
+TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more than the step") {
+  TemporaryDir dir;
+  const CheckpointData data = data_of(6);
+  REQUIRE(write_checkpoint(dir.path(), data).ok());
+  const std::string path = dir.path("ckpt-6/manifest.json");
+  std::string text;
+  {
+    std::ifstream in(path);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+  };
+  replace("troupe checkpoint 3", "troupe checkpoint 2");
+  replace("\"commit\":13,", "");
+  const std::size_t tail = text.rfind(",\"crc32c\":");
+  REQUIRE(tail != std::string::npos);
+  text.resize(tail);
+  char sum[16];
+  std::snprintf(sum, sizeof sum, "%08x", detail::crc32c(std::as_bytes(std::span(text))));
+  text += std::string(",\"crc32c\":\"") + sum + "\"}\n";
+  std::ofstream(path) << text;
+
+  CHECK(latest_checkpoint(dir.path())->path == dir.path("ckpt-6"));
+  auto back = read_checkpoint(dir.path("ckpt-6"));
+  REQUIRE(back.ok());
+  CHECK(back->commit == 6);
+  CHECK(back->step == 5);
+  back->step = data.step;
+  back->commit = data.commit;
+  CHECK(same_data(*back, data));
+  // The step that follows has its number, and takes its place.
+  REQUIRE(write_checkpoint(dir.path(), data_of(6)).ok());
+  CHECK(read_checkpoint(dir.path("ckpt-6"))->step == 6);
 }
 
 TEST_CASE("a checkpoint of several shards and chunks gives back what was written") {

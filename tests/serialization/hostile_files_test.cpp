@@ -108,10 +108,11 @@ struct ManifestInput {
 const std::vector<ManifestInput>& manifests() {
   static const std::vector<ManifestInput> all = {
       {"another version", [](auto& m) { m["format"] = "troupe checkpoint 1"; },
-       "not 'troupe checkpoint 2'"},
+       "not 'troupe checkpoint 3'"},
       {"no version", [](auto& m) { m.erase("format"); }, "format"},
       {"a number as version", [](auto& m) { m["format"] = 1; }, "string"},
       {"no step", [](auto& m) { m.erase("step"); }, "step"},
+      {"no commit", [](auto& m) { m.erase("commit"); }, "commit"},
       {"text as step", [](auto& m) { m["step"] = "7"; }, "number"},
       {"a list of seeds",
        [](auto& m) {
