@@ -23,9 +23,10 @@ namespace {
 constexpr int kMostThreads = 1024, kMostReplicas = 1024, kMostWorkers = 4096;
 constexpr std::size_t kMostDevices = 16;
 
-Status within(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high) {
+Status in_range(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (value >= low && value <= high) return ok_status();
-  return invalid_argument(fmt::format("{} is a number from {} to {}, not {}", what, low, high, value));
+  return invalid_argument(
+      fmt::format("{} is a number from {} to {}, not {}", what, low, high, value));
 }
 
 Expected<int> parse_count(std::string_view option, std::string_view text, int low, int high) {
@@ -37,13 +38,29 @@ Expected<int> parse_count(std::string_view option, std::string_view text, int lo
   return value;
 }
 
+// Types in the words of who asked. The test device is there for those who know of it.
+Status known_devices(const std::vector<std::string>& wanted) {
+  const DeviceTypes& types = ops::builtin().devices;
+  for (const std::string& word : wanted) {
+    auto name = DeviceName::parse("/device:" + word + ":0");
+    if (!name.ok() || !name->type)
+      return invalid_argument(fmt::format("'{}' is no type of device, such as CPU", word));
+    if (types.find(*name->type)) continue;
+    std::string known;
+    for (const DeviceType& type : types.all())
+      if (type.name != "FAKE") known += (known.empty() ? "" : ", ") + type.name;
+    return not_found(fmt::format("there is no device of type '{}'; known are: {}", word, known));
+  }
+  return ok_status();
+}
+
 Status known_passes(const std::vector<std::string>& wanted) {
   std::vector<std::string> known = optional_stage_names();
   for (const PassDef& pass : ops::builtin().passes) known.push_back(pass.name);
   for (const std::string& name : wanted) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return not_found(fmt::format("there is no pass '{}' to disable; known are {}", name,
-                                 fmt::join(known, " ")));
+    return not_found(
+        fmt::format("there is no pass '{}' to disable; known are {}", name, fmt::join(known, " ")));
   }
   return ok_status();
 }
@@ -52,14 +69,15 @@ struct ClusterOption {
   const char* name;
   const char* about;
 };
-constexpr std::array<ClusterOption, 4> kOptions = {
+constexpr std::array<ClusterOption, 4> kClusterOptions = {
     {{"--threads", "N        compute threads of each CPU device (default 0: one per processor)"},
      {"--replicas", "N       data parallel copies of each step (default 1)"},
      {"--cluster", "local:W  W worker processes on this machine (default: local, this process)"},
-     {"--step-memory", "BYTES  memory limit of a step in each process, e.g. 2GiB (default 0: none)"}}};
+     {"--step-memory",
+      "BYTES  memory limit of a step in each process, e.g. 2GiB (default 0: none)"}}};
 
 bool is_option(std::string_view word) {
-  return std::any_of(kOptions.begin(), kOptions.end(),
+  return std::any_of(kClusterOptions.begin(), kClusterOptions.end(),
                      [&](const ClusterOption& option) { return option.name == word; });
 }
 
@@ -69,7 +87,7 @@ Status not_mistyped(std::string_view argument) {
   const std::string_view word = argument.substr(0, argument.find('='));
   if (!word.starts_with("--") || is_option(word)) return ok_status();
   std::vector<std::string> known;
-  for (const ClusterOption& option : kOptions) known.emplace_back(option.name);
+  for (const ClusterOption& option : kClusterOptions) known.emplace_back(option.name);
   const auto near = near_names(word, known, 1);
   if (near.empty()) return ok_status();
   return invalid_argument(
@@ -79,12 +97,13 @@ Status not_mistyped(std::string_view argument) {
 }  // namespace
 
 Status Cluster::check() const {
-  TROUPE_TRY(within("Cluster::threads", threads, 0, kMostThreads));
-  TROUPE_TRY(within("Cluster::replicas", replicas, 1, kMostReplicas));
-  TROUPE_TRY(within("Cluster::workers", workers, 0, kMostWorkers));
-  TROUPE_TRY(within("Cluster::wait_for", wait_for, 0, kMostWorkers));
-  TROUPE_TRY(within("Cluster::devices: how many there are", std::int64_t(devices.size()), 1,
-                    std::int64_t(kMostDevices)));
+  TROUPE_TRY(in_range("Cluster::threads", threads, 0, kMostThreads));
+  TROUPE_TRY(in_range("Cluster::replicas", replicas, 1, kMostReplicas));
+  TROUPE_TRY(in_range("Cluster::workers", workers, 0, kMostWorkers));
+  TROUPE_TRY(in_range("Cluster::wait_for", wait_for, 0, kMostWorkers));
+  TROUPE_TRY(in_range("Cluster::devices: how many there are", std::int64_t(devices.size()), 1,
+                      std::int64_t(kMostDevices)));
+  TROUPE_TRY(known_devices(devices));
   if (silence < kLeastSilence)
     return invalid_argument(fmt::format("a silence of {} ms says nothing: {} ms are the least",
                                         silence.count(), kLeastSilence.count()));
@@ -109,7 +128,7 @@ Expected<int> Cluster::parse_workers(const std::string& text) {
 
 std::string Cluster::options_text() {
   std::string text;
-  for (const ClusterOption& option : kOptions)
+  for (const ClusterOption& option : kClusterOptions)
     text += fmt::format("  {} {}\n", option.name, option.about);
   return text;
 }
@@ -125,8 +144,7 @@ Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
       continue;
     }
     const bool joined = word.size() < argument.size();
-    if (!joined && i + 1 == argc)
-      return invalid_argument(fmt::format("{} wants a value", word));
+    if (!joined && i + 1 == argc) return invalid_argument(fmt::format("{} wants a value", word));
     const std::string text(joined ? argument.substr(word.size() + 1) : argv[++i]);
     if (word == "--threads") {
       TROUPE_TRY(cluster.threads, parse_count(word, text, 0, kMostThreads));

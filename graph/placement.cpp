@@ -66,6 +66,7 @@ class Placer {
       assign(group, feasible.front());
     }
     for (Group* group : followers) TROUPE_TRY(follow(*group));
+    for (const auto& [wanted, nodes] : elsewhere_) note_elsewhere(wanted, nodes);
     std::vector<std::string> names;
     for (const TargetDevice& d : devices_) names.push_back(d.name.text());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
@@ -363,10 +364,35 @@ class Placer {
         step_.notes.push_back("place: '" + graph_.nodes[group.members.front()].name +
                               "' cannot be on " + group.constraint.text() + "; placed on " +
                               found.front()->name.text());
+        const NodeId by =
+            group.constrained_by == kNoNode ? group.members.front() : group.constrained_by;
+        auto [at, first] = elsewhere_.try_emplace(group.constraint.text());
+        if (first) at->second = {group.constraint, by, found.front(), 0};
+        at->second.nodes += group.members.size();
         return found;
       }
     }
     return explain(group);
+  }
+
+  // Nodes that are not where one constraint wants them.
+  struct Elsewhere {
+    DeviceName wanted;
+    NodeId first = kNoNode;
+    const TargetDevice* on = nullptr;  // of the first
+    std::size_t nodes = 0;
+  };
+  void note_elsewhere(const std::string& wanted, const Elsewhere& them) {
+    const NodeDef& node = graph_.nodes[them.first];
+    const bool there = std::any_of(devices_.begin(), devices_.end(),
+                                   [&](const auto& d) { return them.wanted.matches(d.name); });
+    const std::string more =
+        them.nodes > 1 ? " and " + std::to_string(them.nodes - 1) + " more nodes" : "";
+    step_.notes.push_back(
+        std::string(kPlacedElsewhere) + wanted + (them.wanted.type == "CUDA" ? " (a GPU)" : "") +
+        (there ? ", where some nodes cannot be" : ", which this job does not have") +
+        ", is asked for by '" + node.name + "' (" + node.site.text() + ")" + more + ": placed on " +
+        them.on->name.text() + " instead");
   }
 
   Status explain(const Group& group) const {
@@ -464,6 +490,7 @@ class Placer {
   std::vector<Group> groups_;  // in the order of their first nodes
   std::vector<const TargetDevice*> assigned_;
   std::vector<std::set<NodeId>> consumers_;
+  std::map<std::string, Elsewhere> elsewhere_;
 };
 
 }  // namespace

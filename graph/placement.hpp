@@ -5,6 +5,10 @@
 
 namespace troupe {
 
+// How a note begins that tells of nodes that are not where they were wanted. Then comes the device
+// that they asked for, up to a comma.
+inline constexpr std::string_view kPlacedElsewhere = "place: elsewhere: ";
+
 // The devices in the order of preference: by the rank of their type, then by job, task, index.
 std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
                                         const KernelIndex* kernels);
@@ -17,7 +21,8 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
 //     error, unless it was relaxed then, or no device meets it.
 //   - A group goes to the first preferred device that satisfies the constraints of all its members
 //     and has kernels for them; with soft placement, constraints on type and index that nobody
-//     can satisfy are dropped and a note says so. Job and task always hold.
+//     can satisfy are dropped and a note says so, and one for each such constraint that begins with
+//     kPlacedElsewhere and names the line. Job and task always hold.
 //   - A generator (no inputs, one output) goes with its only consumer, Shape, Rank and Size go
 //     with their input, unless they are constrained themselves. A small unconstrained constant
 //     is copied to each device that reads it.

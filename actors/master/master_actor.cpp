@@ -18,6 +18,7 @@
 #include "actors/spawn.hpp"
 #include "actors/wake_up.hpp"
 #include "core/log.hpp"
+#include "graph/placement.hpp"
 #include "graph/replicate.hpp"
 
 namespace troupe {
@@ -39,6 +40,7 @@ struct ClientSession {
   LoadStep load;                               // what a CompileStep under way will be loaded with
   StopFlag stop;                               // of the work
   std::vector<std::shared_ptr<Call>> closing;  // who waits for its end
+  std::set<std::string> warned;                // of devices that nodes asked for and did not get
 };
 
 struct ActiveRun {
@@ -399,6 +401,9 @@ Status add_step(MasterSelf self, ClientSession& session, const CompileStep& mess
   for (const std::string& note : draft.graph.notes)
     if (note.starts_with(kReplicasAlike))
       TROUPE_LOG(warning, "master", note.substr(kReplicasAlike.size()));
+    else if (note.starts_with(kPlacedElsewhere) &&
+             session.warned.insert(note.substr(0, note.find(','))).second)
+      TROUPE_LOG(warning, "master", note.substr(kPlacedElsewhere.size()));
   StepEntry step;
   step.id = s.next_compiled++;
   step.session = message.session;

@@ -89,6 +89,12 @@ TEST_CASE("an option that the network has no use for is refused by name") {
   refused("train mnist-conv --secret-file " + troupe_program() + " --steps 1", "secret");
 }
 
+TEST_CASE("a type of device that there is not is answered in the words that were used") {
+  refused("train mnist-mlp --device GPU", "there is no device of type 'GPU'; known are: CPU");
+  CHECK(!contains(troupe_command("train mnist-mlp --device GPU").err, "FAKE"));
+  CHECK(!contains(troupe_command("train mnist-mlp --device GPU").err, "CUDA"));
+}
+
 TEST_CASE("a beginning of a name, an option or a command is answered with what may be meant") {
   refused("train mnist", "did you mean mnist-softmax, mnist-mlp, mnist-conv or mnist-moe?");
   refused("train cifar", "did you mean cifar-softmax or cifar-resnet20?");

@@ -1,7 +1,10 @@
 // Which device a node gets, and the errors of constraints that cannot be met.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "graph/node_query.hpp"
+#include "graph/placement.hpp"
 #include "tests/graph/toy.hpp"
 
 using namespace troupe;
@@ -172,10 +175,25 @@ TEST_CASE("soft placement drops type and index, says so, and never crosses tasks
   Placed p = place(g, request({"d"}), {kCpu, kCpu1}, true);
   CHECK(p.device("d") == kCpu1);
   CHECK(p.noted("cannot be on /job:w/task:1/cuda:3"));
+  CHECK(
+      p.noted("place: elsewhere: /job:w/task:1/cuda:3 (a GPU), which this job does not have, is "
+              "asked for by 'd' ("));
+  CHECK(p.noted("): placed on /job:w/task:1/cpu:0 instead"));
+
+  Maker many;
+  Port last = many.add("Draw", "d", {}, {.device = "/gpu:0"});
+  for (int i = 0; i < 5; ++i)
+    last = many.add("Neg", "n" + std::to_string(i), {last}, {.device = "/gpu:0"});
+  Placed once = place(many, request({"n4"}), {kCpu}, true);
+  CHECK(std::count_if(once.compiled->notes.begin(), once.compiled->notes.end(),
+                      [](auto& note) { return note.starts_with(kPlacedElsewhere); }) == 1);
+  CHECK(once.noted(") and 5 more nodes: placed on"));
 
   Maker fake;
   fake.add("Draw", "d", {}, {.device = kFake});
   CHECK(place(fake, request({"d"}), {kCpu1, kCpu, kFake}, true, &cpu_only).device("d") == kCpu);
+  CHECK(place(fake, request({"d"}), {kCpu1, kCpu, kFake}, true, &cpu_only)
+            .noted("where some nodes cannot be, is asked for by"));
   CHECK_FALSE(place(fake, request({"d"}), {kCpu1, kFake}, true, &cpu_only).compiled.ok());
 
   Maker group;
