@@ -1,6 +1,7 @@
 #include "ops/optim/optimizer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,40 @@
 #include "ops/optim/state.hpp"
 
 namespace troupe::optim {
+
+namespace {
+
+// Of a rate that is a number: what is no rate would make every parameter NaN, or climb.
+void check_rate(const char* name, const Output& number, const Site& site) {
+  const auto attr = number.graph().node(number.node()).attrs.find("value");
+  if (attr == number.graph().node(number.node()).attrs.end()) return;
+  const Tensor* tensor = attr->second.get<Tensor>();
+  if (tensor == nullptr) return;
+  double value = 0;
+  switch (tensor->dtype()) {
+    case DType::f32:
+      value = tensor->item<float>();
+      break;
+    case DType::f64:
+      value = tensor->item<double>();
+      break;
+    case DType::f16:
+      value = double(float(tensor->item<half>()));
+      break;
+    case DType::bf16:
+      value = double(float(tensor->item<bfloat16>()));
+      break;
+    default:
+      return;
+  }
+  if (value >= 0 && std::isfinite(value)) return;
+  throw Error(invalid_argument("the rate '" + std::string(name) +
+                               "' of an optimizer is finite and not negative, not " +
+                               std::to_string(value))
+                  .at(site));
+}
+
+}  // namespace
 
 class Parameter::Shared {
  public:
@@ -74,8 +109,11 @@ class Parameter::Shared {
     if (rate.schedule() == nullptr && !rate.value().is_number())
       check_given(std::string("apply: the rate ") + name, rate.value().output(),
                   rate.value().site());
-    if (rate.schedule() == nullptr && rate.value().is_number())
-      return rate.value().beside(beside.value());
+    if (rate.schedule() == nullptr && rate.value().is_number()) {
+      const Output number = rate.value().beside(beside.value());
+      check_rate(name, number, rate.value().site());
+      return number;
+    }
     const Output value =
         rate.schedule() == nullptr ? rate.value().output() : (*rate.schedule())(updates_before());
     return value.dtype() == beside.dtype() ? value : cast(value, beside.dtype(), site);
