@@ -9,10 +9,11 @@
 #include "graph/control/recursion.hpp"
 #include "graph/control/spread.hpp"
 #include "graph/control/state.hpp"
-#include "graph/detail/back_edge.hpp"
+#include "graph/graph_index.hpp"
 #include "graph/make_plan.hpp"
 #include "graph/optional_stages.hpp"
 #include "graph/partition.hpp"
+#include "graph/passes/needed.hpp"
 #include "graph/passes/pass.hpp"
 #include "graph/placement.hpp"
 #include "graph/replicate.hpp"
@@ -41,44 +42,6 @@ constexpr Stage kStages[] = {
     {"replicate", replicate},  // N copies of what depends on a replica's data
     {"place", place},          // a device for every node
 };
-
-// Contracts of lists of nodes that the stages rely on; import_graph tells more, and earlier.
-Status check(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
-  std::unordered_set<std::string_view> names;
-  names.reserve(nodes.size());
-  for (NodeId id = 0; id < nodes.size(); ++id) {
-    const NodeDef& node = nodes[id];
-    auto op = ops.lookup(node.op);
-    if (!op.ok()) return in_node(op.status(), node);
-    if (!names.insert(node.name).second)
-      return in_node(invalid_argument("two nodes have this name"), node);
-    if (node.out_types.size() != node.out_shapes.size())
-      return in_node(invalid_argument("as many shapes as dtypes are wanted"), node);
-    for (Port in : node.inputs) {
-      const bool known = in.node < nodes.size() && in.index < nodes[in.node].out_types.size();
-      if (!known || (in.node >= id && !detail::is_back_edge(nodes[in.node], node, ops)))
-        return in_node(invalid_argument("an input names no output of an earlier node"), node);
-    }
-    for (NodeId c : node.control)
-      if (c >= id) return in_node(invalid_argument("a control input names no earlier node"), node);
-  }
-  return ok_status();
-}
-
-Status check(const GraphDef& graph, const OpRegistry& ops) {
-  TROUPE_TRY(check(graph.nodes, ops));
-  for (const FunctionDef& f : graph.functions) {
-    const std::string where = "in function '" + f.name + "'";
-    if (Status s = check(f.nodes, ops); !s.ok()) return s.in(where);
-    for (NodeId argument : f.arguments)
-      if (argument >= f.nodes.size() || f.nodes[argument].out_types.size() != 1)
-        return invalid_argument("an argument is no node of one output").in(where);
-    for (Port result : f.results)
-      if (result.node >= f.nodes.size() || result.index >= f.nodes[result.node].out_types.size())
-        return invalid_argument("a result names no output of a node").in(where);
-  }
-  return ok_status();
-}
 
 Status check(const CompileRequest& request, const Target& target) {
   TROUPE_CHECK(target.ops != nullptr, "a target knows its ops");
@@ -117,12 +80,21 @@ std::vector<std::string> optional_stage_names() {
 
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer) {
+  GraphIndex index;
+  return compile(graph, index, request, target, observer);
+}
+
+Expected<CompiledGraph> compile(const GraphDef& graph, GraphIndex& index,
+                                const CompileRequest& request, const Target& target,
+                                const StageObserver& observer) {
   auto observe = [&](std::string_view stage, const GraphDef& now) {
     if (observer) observer(stage, now);
   };
   TROUPE_TRY(check(request, target));
-  TROUPE_TRY(check(graph, *target.ops));
-  TROUPE_TRY(StepGraph step, feed_and_fetch(graph, request, *target.ops));
+  TROUPE_TRY(index.extend(graph, *target.ops));
+  // An observer sees the whole graph before the rest of it is pruned.
+  TROUPE_TRY(StepGraph step, observer ? feed_and_fetch(graph, request, *target.ops)
+                                      : feed_and_take(graph, index, request, *target.ops));
   observe("feeds", step.graph);
   for (const Stage& stage : kStages) {
     if (!stage.optional || !is_off(stage.name, target)) {

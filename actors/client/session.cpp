@@ -272,21 +272,21 @@ Shipped shipped_with(Shipped before, const GraphDef& def, const OpRegistry& ops)
 
 // Extend, when the graph has grown, by what is new. REQUIRES: core.mutex is held.
 Status ship(SessionCore& core) {
-  const std::shared_ptr<const GraphDef> def = core.shipping.whole();
-  const bool changed = hash_of_merges(core.shipped.merges, *def) != core.shipped.merges_hash;
-  if (core.shipped.nodes == def->nodes.size() && !changed) return ok_status();
+  const GraphDef& def = core.shipping.whole();
+  const bool changed = hash_of_merges(core.shipped.merges, def) != core.shipped.merges_hash;
+  if (core.shipped.nodes == def.nodes.size() && !changed) return ok_status();
   const Shipped before = changed ? Shipped{} : core.shipped;
   ExtendSession extend;
   extend.session = core.id;
   extend.from = before.nodes;
   extend.hash = before.hash;
   auto graph = std::make_shared<GraphDef>();
-  graph->seed = def->seed;
-  graph->nodes.assign(def->nodes.begin() + std::ptrdiff_t(before.nodes), def->nodes.end());
-  graph->functions.assign(def->functions.begin() + std::ptrdiff_t(before.functions),
-                          def->functions.end());
+  graph->seed = def.seed;
+  graph->nodes.assign(def.nodes.begin() + std::ptrdiff_t(before.nodes), def.nodes.end());
+  graph->functions.assign(def.functions.begin() + std::ptrdiff_t(before.functions),
+                          def.functions.end());
   extend.graph = std::move(graph);
-  Shipped after = shipped_with(before, *def, core.graph.registry());
+  Shipped after = shipped_with(before, def, core.graph.registry());
   TROUPE_TRY(ask(core, std::move(extend)).status);
   core.shipped = std::move(after);
   return ok_status();

@@ -22,24 +22,33 @@ NodeId ShippedGraph::shipped(NodeId of_client) const {
   return NodeId(number);
 }
 
-std::shared_ptr<const GraphDef> ShippedGraph::whole() const {
-  if (insertions_.empty()) return {std::shared_ptr<void>(), &graph_.def()};
+const GraphDef& ShippedGraph::whole() {
   const GraphDef& client = graph_.def();
-  auto out = std::make_shared<GraphDef>();
-  out->seed = client.seed;
-  out->functions = client.functions;
-  out->nodes.reserve(size());
-  auto own = insertions_.begin();
-  for (NodeId id = 0; id <= client.nodes.size(); ++id) {
-    for (; own != insertions_.end() && own->after == id; ++own)
-      out->nodes.insert(out->nodes.end(), own->nodes.begin(), own->nodes.end());
-    if (id == client.nodes.size()) break;
-    NodeDef node = client.nodes[id];
-    for (Port& input : node.inputs) input.node = shipped(input.node);
+  if (insertions_.empty()) return client;
+  merged_.seed = client.seed;
+  for (std::size_t i = merged_.functions.size(); i < client.functions.size(); ++i)
+    merged_.functions.push_back(client.functions[i]);
+  // Closing a loop sets an input of a Merge that was there before.
+  for (NodeId id : merges_) merged_.nodes[shipped(id)].inputs = shipped(client.nodes[id].inputs);
+  for (;; ++merged_client_) {
+    for (; merged_insertions_ < insertions_.size() &&
+           insertions_[merged_insertions_].after == merged_client_;
+         ++merged_insertions_) {
+      const auto& own = insertions_[merged_insertions_].nodes;
+      merged_.nodes.insert(merged_.nodes.end(), own.begin(), own.end());
+    }
+    if (merged_client_ == client.nodes.size()) return merged_;
+    NodeDef node = client.nodes[merged_client_];
+    if (node.op == "Merge") merges_.push_back(NodeId(merged_client_));
+    node.inputs = shipped(std::move(node.inputs));
     for (NodeId& control : node.control) control = shipped(control);
-    out->nodes.push_back(std::move(node));
+    merged_.nodes.push_back(std::move(node));
   }
-  return out;
+}
+
+std::vector<Port> ShippedGraph::shipped(std::vector<Port> inputs) const {
+  for (Port& input : inputs) input.node = shipped(input.node);
+  return inputs;
 }
 
 Expected<CompileRequest> ShippedGraph::add_assignments(

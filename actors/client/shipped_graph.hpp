@@ -22,8 +22,9 @@ class ShippedGraph {
 
   // How many nodes there are to ship, the session's own included.
   std::size_t size() const { return graph_.def().nodes.size() + own_; }
-  // The nodes to ship: the client's own while there are no others. Good until nodes are added.
-  std::shared_ptr<const GraphDef> whole() const;
+  // The nodes to ship: the client's own while there are no others. Good until the next call. Costs
+  // what was added since the last one, and what may have changed: Merges.
+  const GraphDef& whole();
 
   // Adds nodes that assign fed values to these variables, one for each in order: the feeds and
   // targets of the request. not_found for a name that is no variable of the graph, or comes twice.
@@ -42,11 +43,15 @@ class ShippedGraph {
   };
   NodeId shipped(NodeId of_client) const;
   void insert(Own own);
+  std::vector<Port> shipped(std::vector<Port> inputs) const;
 
   const GraphBuilder& graph_;
   std::vector<Own> insertions_;  // by `after`
   std::size_t own_ = 0;
   std::map<NodeId, std::string> checks_;  // by the variable's handle
+  GraphDef merged_;  // once there are nodes of its own: both, as far as they were shipped
+  std::size_t merged_client_ = 0, merged_insertions_ = 0;
+  std::vector<NodeId> merges_;  // of the client's nodes in it
 };
 
 }  // namespace troupe

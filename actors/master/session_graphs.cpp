@@ -91,6 +91,7 @@ Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
                                  before.nodes[i].name, before.nodes[i].op, *what))
           .at(now->graph().nodes[i].site);
   known.import = std::move(now);
+  known.index = {};
   known.hash = 0;
   return ok_status();
 }
@@ -129,7 +130,7 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
   if (std::max(work.replicas, work.request.replicas) > 1)
     work.target.fixed.merge(variable_homes(graph, work.target));
   draft.fixed = work.target.fixed;
-  auto compiled = troupe::compile(graph, work.request, work.target);
+  auto compiled = troupe::compile(graph, found->second.index, work.request, work.target);
   if (!compiled.ok()) {
     draft.status = compiled.status();
     return draft;

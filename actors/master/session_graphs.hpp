@@ -7,6 +7,7 @@
 
 #include "actors/messages.hpp"
 #include "graph/compile.hpp"
+#include "graph/graph_index.hpp"
 #include "graph/import.hpp"
 #include "ops/compile_host.hpp"
 
@@ -49,6 +50,7 @@ class SessionGraphs {
  private:
   struct Known {
     std::unique_ptr<GraphImport> import;
+    GraphIndex index;                         // of import->graph()
     std::uint64_t hash = 0;                   // of the functions and nodes as they were sent
     std::vector<std::size_t> functions_from;  // behind how many nodes each function came
   };

@@ -125,16 +125,16 @@ Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stoppe
   target.disabled = message.disabled_passes;
   target.stopped = std::move(stopped);
   const GraphDef& nodes = graph->second.graph();
-  TROUPE_TRY(CompiledGraph compiled, compile(nodes, message.request, target));
+  TROUPE_TRY(CompiledGraph compiled, compile(nodes, graph->second.index, message.request, target));
   std::map<std::string, ProcessId> process_of;
   for (std::size_t i = 0; i < message.devices.size() && i < message.processes.size(); ++i)
     process_of[message.devices[i].name.text()] = message.processes[i];
   std::vector<FeedSpec> feeds;  // of the request
   if (check_) {
-    std::unordered_map<std::string_view, NodeId> ids;
-    for (NodeId id = 0; id < nodes.nodes.size(); ++id) ids.emplace(nodes.nodes[id].name, id);
     for (const PortName& name : message.request.feeds) {
-      const NodeDef& node = nodes.nodes[ids.at(name.node)];  // or it had not compiled
+      const NodeId id = graph->second.index.find(name.node);
+      TROUPE_CHECK(id != kNoNode, "a step that compiled has the nodes that it is fed");
+      const NodeDef& node = nodes.nodes[id];
       feeds.push_back({name.text(), node.out_types[std::size_t(name.port)],
                        node.out_shapes[std::size_t(name.port)]});
     }

@@ -12,6 +12,7 @@
 #include "actors/worker/dataset_functions.hpp"
 #include "actors/worker/partition_runs.hpp"
 #include "core/ids.hpp"
+#include "graph/graph_index.hpp"
 #include "graph/import.hpp"
 #include "graph/plan.hpp"
 #include "ops/compile_host.hpp"
@@ -77,6 +78,7 @@ class StepLoader {
   struct Loaded {
     std::unique_ptr<GraphImport> import;  // of a checked graph
     GraphDef trusted;
+    GraphIndex index;  // of graph()
     Status status;
     FunctionLoader functions;
     const GraphDef& graph() const { return import ? import->graph() : trusted; }

@@ -1,7 +1,12 @@
 // From names to ports: fed ports become feed nodes, fetches and targets are looked up.
+#include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "graph/control/ops.hpp"
+#include "graph/passes/needed.hpp"
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
@@ -10,14 +15,10 @@ namespace {
 // Looks names of a request up, with errors that help.
 class Names {
  public:
-  explicit Names(const GraphDef& graph) : graph_(graph) {
-    ids_.reserve(graph.nodes.size());
-    for (NodeId id = 0; id < graph.nodes.size(); ++id) ids_.emplace(graph.nodes[id].name, id);
-  }
+  Names(const GraphDef& graph, const GraphIndex& index) : graph_(graph), index_(index) {}
 
   Expected<NodeId> node(std::string_view what, const std::string& name) const {
-    auto at = ids_.find(name);
-    if (at != ids_.end()) return at->second;
+    if (const NodeId id = index_.find(name); id != kNoNode) return id;
     std::vector<std::string> known;
     for (const NodeDef& n : graph_.nodes) known.push_back(n.name);
     std::string near;
@@ -48,7 +49,7 @@ class Names {
 
  private:
   const GraphDef& graph_;
-  std::unordered_map<std::string_view, NodeId> ids_;
+  const GraphIndex& index_;
 };
 
 NodeDef feed_node(const NodeDef& source, Port port, const PortName& name, std::size_t feed) {
@@ -71,43 +72,184 @@ void drop_control_of_handles(GraphDef& graph, const std::vector<bool>& gone) {
   }
 }
 
-}  // namespace
+// The ports that a request names, and the nodes that take the place of fed ones.
+struct Wanted {
+  std::vector<Port> feeds, fetches;
+  std::vector<NodeId> targets;
+  std::vector<NodeDef> made;  // parallel to the feeds
+};
 
-Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
-                                   const OpRegistry& ops) {
+Expected<Wanted> look_up(const GraphDef& graph, const GraphIndex& index,
+                         const CompileRequest& request) {
   if (request.fetches.empty() && request.targets.empty())
     return invalid_argument("nothing to run: the request has neither a fetch nor a target");
-  Names names(graph);
-  StepGraph step;
-  step.graph = graph;
-  step.replicas = request.replicas;
-  auto& nodes = step.graph.nodes;
-
-  std::vector<Port> feeds;
+  const Names names(graph, index);
+  Wanted wanted;
   std::set<Port> fed_ports;
-  std::vector<NodeDef> made;
   for (const PortName& name : request.feeds) {
     TROUPE_TRY(Port port, names.port("feed", name));
     if (!fed_ports.insert(port).second)
       return invalid_argument("'" + name.text() + "' is fed more than once");
-    made.push_back(feed_node(nodes[port.node], port, name, feeds.size()));
-    feeds.push_back(port);
+    wanted.made.push_back(feed_node(graph.nodes[port.node], port, name, wanted.feeds.size()));
+    wanted.feeds.push_back(port);
   }
   for (const PortName& name : request.fetches) {
     TROUPE_TRY(Port port, names.port("fetch", name));
     if (fed_ports.contains(port))
       return invalid_argument("'" + name.text() + "' is both fed and fetched");
-    step.fetches.push_back(port);
+    wanted.fetches.push_back(port);
   }
   for (const std::string& name : request.targets) {
     TROUPE_TRY(NodeId id, names.node("target", name));
-    step.targets.push_back(id);
+    wanted.targets.push_back(id);
   }
+  return wanted;
+}
+
+// The part of a graph that a request needs, found from its end.
+class Taker {
+ public:
+  Taker(const GraphDef& graph, const GraphIndex& index, Wanted wanted, const OpRegistry& ops)
+      : graph_(graph), index_(index), wanted_(std::move(wanted)), ops_(ops) {
+    for (std::size_t i = 0; i < wanted_.feeds.size(); ++i) fed_[wanted_.feeds[i]] = i;
+    for (Port feed : wanted_.feeds) fed_nodes_.insert(feed.node);
+  }
+
+  StepGraph take() {
+    for (Port fetch : wanted_.fetches) need(fetch);
+    // A target that is a handle or a fed placeholder asks for nothing.
+    std::erase_if(wanted_.targets, [&](NodeId id) { return no_control(id); });
+    for (NodeId id : wanted_.targets) need(id);
+    while (!open_.empty()) {
+      const NodeDef& node = graph_.nodes[open_.back()];
+      const bool waits = !no_control(open_.back());
+      open_.pop_back();
+      for (Port in : node.inputs) need(in);
+      if (!waits) continue;
+      for (NodeId c : node.control)
+        if (!no_control(c)) need(c);
+    }
+    number();
+    StepGraph step;
+    step.graph.seed = graph_.seed;
+    copy_nodes(step.graph);
+    copy_functions(step.graph);
+    for (Port fetch : wanted_.fetches) step.fetches.push_back(port(fetch));
+    for (NodeId id : wanted_.targets) step.targets.push_back(numbers_.at(id));
+    const std::size_t kept = step.graph.nodes.size();
+    const std::size_t all = graph_.nodes.size() + wanted_.feeds.size();
+    if (kept < all)
+      step.notes.push_back("prune: kept " + std::to_string(kept) + " of " + std::to_string(all) +
+                           " nodes");
+    return step;
+  }
+
+ private:
+  // Handles are not executed, so nothing waits for them and they wait for nothing. A fed
+  // placeholder is there from the start.
+  bool no_control(NodeId id) const {
+    const Role role = role_of(graph_.nodes[id], ops_);
+    return is_handle(role) || (role == Role::placeholder && fed_nodes_.contains(id));
+  }
+  void need(Port in) {
+    if (auto fed = fed_.find(in); fed != fed_.end())
+      needed_feeds_.insert(fed->second);
+    else
+      need(in.node);
+  }
+  void need(NodeId id) {
+    if (numbers_.try_emplace(id, kNoNode).second) open_.push_back(id);
+  }
+
+  // Feeds come first: then an input still names an earlier node.
+  void number() {
+    NodeId next = 0;
+    for (std::size_t feed : needed_feeds_) feed_numbers_[feed] = next++;
+    for (const auto& [id, number] : numbers_) order_.push_back(id);
+    std::sort(order_.begin(), order_.end());
+    for (NodeId id : order_) numbers_[id] = next++;
+  }
+  Port port(Port in) const {
+    if (auto fed = fed_.find(in); fed != fed_.end()) return {feed_numbers_.at(fed->second), 0};
+    return {numbers_.at(in.node), in.index};
+  }
+
+  void copy_nodes(GraphDef& out) {
+    out.nodes.reserve(needed_feeds_.size() + order_.size());
+    for (std::size_t feed : needed_feeds_) out.nodes.push_back(std::move(wanted_.made[feed]));
+    for (NodeId id : order_) {
+      NodeDef node = graph_.nodes[id];
+      for (Port& in : node.inputs) in = port(in);
+      if (no_control(id)) node.control.clear();
+      std::erase_if(node.control, [&](NodeId c) { return no_control(c); });
+      for (NodeId& c : node.control) c = numbers_.at(c);
+      std::sort(node.control.begin(), node.control.end());
+      node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
+      out.nodes.push_back(std::move(node));
+    }
+  }
+
+  void copy_functions(GraphDef& out) {
+    std::set<std::size_t> called;
+    std::vector<std::size_t> open;
+    auto look = [&](const std::vector<NodeDef>& nodes) {
+      for (const NodeDef& node : nodes) {
+        if (role_of(node, ops_) != Role::call) continue;
+        for (const std::string& name : functions_of(node))
+          if (const std::size_t f = index_.function(name);
+              f < graph_.functions.size() && called.insert(f).second)
+            open.push_back(f);
+      }
+    };
+    if (graph_.functions.empty()) return;
+    look(out.nodes);
+    while (!open.empty()) {
+      const FunctionDef& f = graph_.functions[open.back()];
+      open.pop_back();
+      look(f.nodes);
+    }
+    for (std::size_t f : called) out.functions.push_back(graph_.functions[f]);
+  }
+
+  const GraphDef& graph_;
+  const GraphIndex& index_;
+  Wanted wanted_;
+  const OpRegistry& ops_;
+  std::map<Port, std::size_t> fed_;
+  std::unordered_set<NodeId> fed_nodes_;
+  std::vector<NodeId> open_;
+  std::set<std::size_t> needed_feeds_;
+  std::unordered_map<std::size_t, NodeId> feed_numbers_;
+  std::unordered_map<NodeId, NodeId> numbers_;  // of needed nodes: here, and in the step
+  std::vector<NodeId> order_;
+};
+
+}  // namespace
+
+Expected<StepGraph> feed_and_take(const GraphDef& graph, const GraphIndex& index,
+                                  const CompileRequest& request, const OpRegistry& ops) {
+  TROUPE_TRY(Wanted wanted, look_up(graph, index, request));
+  StepGraph step = Taker(graph, index, std::move(wanted), ops).take();
+  step.replicas = request.replicas;
+  return step;
+}
+
+Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
+                                   const OpRegistry& ops) {
+  GraphIndex index;
+  TROUPE_TRY(index.extend(graph, ops));
+  TROUPE_TRY(Wanted wanted, look_up(graph, index, request));
+  StepGraph step;
+  step.graph = graph;
+  step.replicas = request.replicas;
+  step.fetches = std::move(wanted.fetches);
+  step.targets = std::move(wanted.targets);
+  auto& nodes = step.graph.nodes;
 
   // A fed placeholder is there from the start: what waits for it waits for nothing.
   std::vector<bool> no_control(nodes.size(), false);
   for (NodeId id = 0; id < nodes.size(); ++id) no_control[id] = is_handle(role_of(nodes[id], ops));
-  for (Port feed : feeds)
+  for (Port feed : wanted.feeds)
     if (role_of(nodes[feed.node], ops) == Role::placeholder) no_control[feed.node] = true;
   drop_control_of_handles(step.graph, no_control);
 
@@ -116,11 +258,8 @@ Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& 
 
   // Feeds come first: then an input still names an earlier node.
   Rewriter out(step);
-  std::vector<NodeId> fed(feeds.size());
-  for (std::size_t i = 0; i < feeds.size(); ++i) {
-    fed[i] = out.append(std::move(made[i]));
-    out.map_port(feeds[i], {fed[i], 0});
-  }
+  for (std::size_t i = 0; i < wanted.feeds.size(); ++i)
+    out.map_port(wanted.feeds[i], {out.append(std::move(wanted.made[i])), 0});
   for (NodeId id = 0; id < nodes.size(); ++id) out.keep(id);
   out.finish();
   return step;

@@ -73,22 +73,22 @@ TEST_CASE("a session's own nodes stay where they are while the client's graph gr
     for (std::size_t i = 0; i < after.nodes.size(); ++i)
       for (Port in : after.nodes[i].inputs) CHECK(in.node < i);
   };
-  auto first = shipped.whole();
-  CHECK(first->nodes.size() == shipped.size());
+  const GraphDef first = shipped.whole();
+  CHECK(first.nodes.size() == shipped.size());
   REQUIRE(shipped.add_assignments({{"a", Tensor::scalar(2.0f)}}).ok());
-  auto second = shipped.whole();
-  CHECK(second->nodes.size() == first->nodes.size() + 2);
-  same_start(*first, *second);
+  const GraphDef second = shipped.whole();
+  CHECK(second.nodes.size() == first.nodes.size() + 2);
+  same_start(first, second);
   Variable b = variable(g, "b", Tensor::scalar(1.0f));
   Output sum = a.value() + b.value();
-  auto third = shipped.whole();
-  same_start(*second, *third);
+  const GraphDef third = shipped.whole();
+  same_start(second, third);
   REQUIRE(shipped.add_assignments({{"b", Tensor::scalar(2.0f)}, {"a", Tensor::scalar(3.0f)}}).ok());
   CHECK(shipped.size() == g.def().nodes.size() + 6);
-  auto fourth = shipped.whole();
-  same_start(*third, *fourth);
+  const GraphDef fourth = shipped.whole();
+  same_start(third, fourth);
   // The sum still adds the same two.
-  const NodeDef& add = fourth->nodes[fourth->find(g.node(sum.node()).name)];
+  const NodeDef& add = fourth.nodes[fourth.find(g.node(sum.node()).name)];
   for (std::size_t i = 0; i < 2; ++i)
-    CHECK(fourth->nodes[add.inputs[i].node].name == g.node(g.node(sum.node()).inputs[i].node).name);
+    CHECK(fourth.nodes[add.inputs[i].node].name == g.node(g.node(sum.node()).inputs[i].node).name);
 }

@@ -1,6 +1,7 @@
 // What compiling costs grows with the graph, not with its square.
 #include <doctest/doctest.h>
 
+#include "graph/graph_index.hpp"
 #include "tests/graph/allocated.hpp"
 #include "tests/graph/toy.hpp"
 
@@ -71,4 +72,22 @@ TEST_CASE("compiling copies a node twice, not once a pass") {
   const std::uint64_t bytes_a_node = (bytes_to_compile(chain(5000)) - before) / 4000;
   CAPTURE(bytes_a_node);
   CHECK(bytes_a_node < 5000);
+}
+
+TEST_CASE("a request costs what it needs of a graph, not what there is beside that") {
+  const auto bytes_beside = [](int n) {
+    Maker g = chain(n);
+    g.add("Neg", "apart", {g.constant("c", 1.0f)});
+    GraphIndex index;
+    const Target here = target({kCpu, kCpu1});
+    REQUIRE(compile(g.def, index, request({"apart"}), here).ok());  // looks at the whole graph
+    g.add("Neg", "new", {g.constant("d", 2.0f)});
+    const std::uint64_t before = test::allocated_bytes();
+    REQUIRE(compile(g.def, index, request({"new"}), here).ok());
+    return test::allocated_bytes() - before;
+  };
+  const std::uint64_t small = bytes_beside(100), large = bytes_beside(10'000);
+  CAPTURE(small);
+  CAPTURE(large);
+  CHECK(large < small + 2000);  // but for the index, which grows by the two nodes at most twofold
 }
