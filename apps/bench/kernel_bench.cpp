@@ -13,34 +13,51 @@
 namespace troupe {
 namespace {
 
-struct Case {
-  std::string name, op;
-  std::vector<Tensor> inputs;
+// An input that is made when its kernel is measured: of all of them the memory would be gigabytes.
+struct Input {
+  Shape shape = {};
+  DType dtype = DType::f32;
+  double low = -1, high = 1;
+  Tensor given = {};
+};
+
+struct Node {
+  std::string op;
   AttrMap attrs = {};
+  std::vector<int> inputs =
+      {};  // of the case's inputs and then of the nodes before; {}: the case's
+};
+
+// One kernel, or a few that stand for an operation.
+struct Case {
+  std::string name;
+  std::vector<Node> nodes;
+  std::vector<Input> inputs;
   double work = 0;  // FLOP or bytes of one call
   std::string unit = "GFLOP/s";
+  std::string peer = {};
 };
 
 // Small numbers without pattern. Zeros would make some kernels faster, denormals all slower.
-Tensor numbers(const Shape& shape) {
-  Tensor t = value_or_throw(Tensor::make(DType::f32, shape));
+Tensor numbers(const Input& input) {
+  if (input.given.defined()) return input.given;
+  Tensor t = value_or_throw(Tensor::make(DType::f32, input.shape));
   for (std::int64_t i = 0; i < t.elements(); ++i)
-    t.mutable_data<float>()[i] = float((i * 2654435761u) % 1009) / 504.5f - 1.0f;
+    t.mutable_data<float>()[i] =
+        float(input.low + (input.high - input.low) * double((i * 2654435761u) % 1009) / 1009);
   return t;
 }
 
-Tensor sizes(const Shape& shape) {
-  return Tensor::of<std::int64_t>(Shape{shape.rank()}, shape.dims());
+Input sizes(const Shape& shape) {
+  return {.given = Tensor::of<std::int64_t>(Shape{shape.rank()}, shape.dims())};
 }
 
 void add_matmul(std::vector<Case>& cases, std::int64_t m, std::int64_t k, std::int64_t n, bool ta,
                 bool tb) {
-  cases.push_back(
-      {fmt::format("matmul{}{}.{}x{}x{}", ta ? "_ta" : "", tb ? "_tb" : "", m, k, n),
-       "MatMul",
-       {numbers(ta ? Shape{k, m} : Shape{m, k}), numbers(tb ? Shape{n, k} : Shape{k, n})},
-       {{"transpose_a", ta}, {"transpose_b", tb}},
-       2.0 * double(m) * double(k) * double(n)});
+  cases.push_back({fmt::format("matmul{}{}.{}x{}x{}", ta ? "_ta" : "", tb ? "_tb" : "", m, k, n),
+                   {{"MatMul", {{"transpose_a", ta}, {"transpose_b", tb}}}},
+                   {{ta ? Shape{k, m} : Shape{m, k}}, {tb ? Shape{n, k} : Shape{k, n}}},
+                   2.0 * double(m) * double(k) * double(n)});
 }
 
 void add_conv(std::vector<Case>& cases, std::string name, std::int64_t batch, std::int64_t c,
@@ -49,17 +66,11 @@ void add_conv(std::vector<Case>& cases, std::string name, std::int64_t batch, st
   const Shape x{batch, image, image, c}, f{filter, filter, c, k}, y{batch, out, out, k};
   const AttrMap attrs{{"strides", std::vector<std::int64_t>{stride, stride}}};
   const double flop = 2.0 * double(y.elements()) * double(filter * filter * c);
-  cases.push_back({"conv." + name + ".forward", "Conv2D", {numbers(x), numbers(f)}, attrs, flop});
-  cases.push_back({"conv." + name + ".dx",
-                   "Conv2DBackpropInput",
-                   {sizes(x), numbers(f), numbers(y)},
-                   attrs,
-                   flop});
-  cases.push_back({"conv." + name + ".dfilter",
-                   "Conv2DBackpropFilter",
-                   {numbers(x), sizes(f), numbers(y)},
-                   attrs,
-                   flop});
+  cases.push_back({"conv." + name + ".forward", {{"Conv2D", attrs}}, {{x}, {f}}, flop});
+  cases.push_back(
+      {"conv." + name + ".dx", {{"Conv2DBackpropInput", attrs}}, {sizes(x), {f}, {y}}, flop});
+  cases.push_back(
+      {"conv." + name + ".dfilter", {{"Conv2DBackpropFilter", attrs}}, {{x}, sizes(f), {y}}, flop});
 }
 
 void add_memory_bound(std::vector<Case>& cases) {
@@ -67,25 +78,76 @@ void add_memory_bound(std::vector<Case>& cases) {
   const AttrMap pool{{"ksize", std::vector<std::int64_t>{2, 2}},
                      {"strides", std::vector<std::int64_t>{2, 2}}};
   const double large = 4.0 * double(x.elements()), small = large / 4;
-  auto add = [&](std::string name, std::string op, std::vector<Tensor> inputs, AttrMap attrs,
+  auto add = [&](std::string name, std::string op, std::vector<Input> inputs, AttrMap attrs,
                  double bytes) {
     cases.push_back(
-        {std::move(name), std::move(op), std::move(inputs), std::move(attrs), bytes, "GB/s"});
+        {std::move(name), {{std::move(op), std::move(attrs)}}, std::move(inputs), bytes, "GB/s"});
   };
-  add("max_pool.64x28x28x32", "MaxPool", {numbers(x)}, pool, large + small);
+  add("max_pool.64x28x28x32", "MaxPool", {{x}}, pool, large + small);
   // Of equal maxima one takes dy: with y not the true maxima the work is the same.
-  add("max_pool_grad.64x28x28x32", "MaxPoolGrad", {numbers(x), numbers(y), numbers(y)}, pool,
-      2 * large + 2 * small);
-  add("avg_pool.64x28x28x32", "AvgPool", {numbers(x)}, pool, large + small);
-  add("relu.64x28x28x32", "Relu", {numbers(x)}, {}, 2 * large);
-  add("relu_grad.64x28x28x32", "ReluGrad", {numbers(x), numbers(x)}, {}, 3 * large);
-  add("bias_add.64x28x28x32", "BiasAdd", {numbers(x), numbers(Shape{32})}, {}, 2 * large);
-  add("bias_add_grad.64x28x28x32", "BiasAddGrad", {numbers(x)}, {}, large);
-  add("bias_add_grad.100x512", "BiasAddGrad", {numbers(Shape{100, 512})}, {}, 4.0 * 51200);
+  add("max_pool_grad.64x28x28x32", "MaxPoolGrad", {{x}, {y}, {y}}, pool, 2 * large + 2 * small);
+  add("avg_pool.64x28x28x32", "AvgPool", {{x}}, pool, large + small);
+  add("relu.64x28x28x32", "Relu", {{x}}, {}, 2 * large);
+  add("relu_grad.64x28x28x32", "ReluGrad", {{x}, {x}}, {}, 3 * large);
+  add("bias_add.64x28x28x32", "BiasAdd", {{x}, {Shape{32}}}, {}, 2 * large);
+  add("bias_add_grad.64x28x28x32", "BiasAddGrad", {{x}}, {}, large);
+  add("bias_add_grad.100x512", "BiasAddGrad", {{Shape{100, 512}}}, {}, 4.0 * 51200);
   Tensor labels = value_or_throw(Tensor::zeros(DType::i64, Shape{100}));
   add("sparse_cross_entropy.100x10", "SparseSoftmaxCrossEntropyWithLogits",
-      {numbers(Shape{100, 10}), labels}, {}, 8.0 * 1000);
-  add("softmax.1000x1000", "Softmax", {numbers(Shape{1000, 1000})}, {}, 8e6);
+      {{Shape{100, 10}}, {.given = labels}}, {}, 8.0 * 1000);
+  add("softmax.1000x1000", "Softmax", {{Shape{1000, 1000}}}, {}, 8e6);
+}
+
+// What stands beside PyTorch (torch_kernels.py), in ms a call.
+void add_compared(std::vector<Case>& cases) {
+  const std::int64_t million = 1 << 20;
+  auto add = [&](std::string name, std::vector<Input> inputs, std::vector<Node> nodes) {
+    cases.push_back({.name = name,
+                     .nodes = std::move(nodes),
+                     .inputs = std::move(inputs),
+                     .unit = "ms",
+                     .peer = name});
+  };
+  const Input x{{million}}, positive{{million}, DType::f32, 0.1, 1.1};
+  const Input square{{1024, 1024}};
+  auto in_type = [](Input input, DType dtype) { return input.dtype = dtype, input; };
+  for (auto [name, op] : {std::pair{"erf", "Erf"},
+                          {"log1p", "Log1p"},
+                          {"sin", "Sin"},
+                          {"cos", "Cos"},
+                          {"exp", "Exp"}})
+    add(name, {x}, {{op}});
+  add("exp_f64", {in_type(x, DType::f64)}, {{"Exp"}});
+  add("pow", {positive, x}, {{"Pow"}});
+  add("cast_bf16", {x}, {{"Cast", {{"to", DType::bf16}}}});
+  add("add_bf16", {in_type(x, DType::bf16), in_type(x, DType::bf16)}, {{"Add"}});
+  using Axes = std::vector<std::int64_t>;
+  add("max_of_rows", {square}, {{"Max", {{"axes", Axes{1}}}}});
+  add("max_of_columns", {square}, {{"Max", {{"axes", Axes{0}}}}});
+  add("sum_of_rows", {square}, {{"Sum", {{"axes", Axes{1}}}}});
+  add("sum_of_columns", {square}, {{"Sum", {{"axes", Axes{0}}}}});
+  add("mean_of_images", {{{32, 32, 32, 32}}}, {{"Mean", {{"axes", Axes{1, 2}}}}});
+  add("normal", {}, {{"RandomStandardNormal", {{"shape", PartialShape{million}}}}});
+  add("reverse", {square}, {{"Reverse", {{"axes", Axes{1}}}}});
+  add("transpose", {square}, {{"Transpose"}});
+  add("softmax", {{{1000, 1000}}}, {{"Softmax"}});
+  add("log_softmax", {{{1000, 1000}}}, {{"LogSoftmax"}});
+  // The nodes of nn::LayerNorm, behind x, scale, offset and epsilon.
+  const AttrMap last{{"axes", Axes{-1}}, {"keep_dims", true}};
+  add("layer_norm", {square, {{1024}}, {{1024}}, {.given = Tensor::scalar(1e-5f)}},
+      {{"Mean", last, {0}},
+       {"Sub", {}, {0, 4}},
+       {"Square", {}, {5}},
+       {"Mean", last, {6}},
+       {"Add", {}, {7, 3}},
+       {"Rsqrt", {}, {8}},
+       {"Mul", {}, {5, 9}},
+       {"Mul", {}, {10, 1}},
+       {"Add", {}, {11, 2}}});
+  const Input factor{{512, 512}};
+  for (DType dtype : {DType::f16, DType::bf16})
+    add("matmul_" + std::string(dtype_name(dtype)),
+        {in_type(factor, dtype), in_type(factor, dtype)}, {{"MatMul"}});
 }
 
 std::vector<Case> all_cases() {
@@ -105,96 +167,170 @@ std::vector<Case> all_cases() {
   add_conv(cases, "32x14x14x256_to_256_3x3", 32, 256, 14, 256, 3, 1);
   add_conv(cases, "32x56x56x64_to_256_1x1", 32, 64, 56, 256, 1, 1);
   add_memory_bound(cases);
+  add_compared(cases);
   return cases;
 }
 
-NodeDef node_of(const Case& c, const OpInfo& op) {
-  NodeDef node;
-  node.name = c.name;
-  node.op = c.op;
-  node.attrs = c.attrs;
-  node.attrs.emplace("T", DType::f32);
+// A node of one of the case's kernels, as a graph would have it.
+NodeDef node_of(const Case& c, const Node& node, const OpInfo& op,
+                const std::vector<DType>& inputs) {
+  NodeDef def;
+  def.name = c.name;
+  def.op = node.op;
+  def.attrs = node.attrs;
+  for (std::size_t i = 0; i < op.in.size() && i < inputs.size(); ++i)
+    if (op.in[i].kind == ArgSpec::Kind::attr) def.attrs.emplace(op.in[i].type_attr, inputs[i]);
   for (const AttrSpec& a : op.attrs)
-    if (a.fallback) node.attrs.emplace(a.name, *a.fallback);
-  return node;
+    if (a.fallback) def.attrs.emplace(a.name, *a.fallback);
+  return def;
 }
 
-// Runs on a lane. One kernel as a step would run it: its primitives are made by the first call.
+// Runs on a lane. The kernels of a case as a step would run them: their primitives are made by the
+// first call.
 class Runner {
  public:
-  Runner(const Case& c, std::unique_ptr<Kernel> kernel, int outputs, Device& device, Lanes& lanes)
-      : kernel_(std::move(kernel)),
-        place_{.device = &device, .lanes = &lanes},
-        inputs_(c.inputs.size()),
-        outputs_(std::size_t(outputs)) {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      inputs_[i].tensor = c.inputs[i];
-      indices_.push_back(std::uint32_t(i));
+  static Expected<std::unique_ptr<Runner>> make(const Case& c, Device& device, Lanes& lanes) {
+    auto runner = std::unique_ptr<Runner>(new Runner(device, lanes));
+    for (const Input& input : c.inputs) {
+      TROUPE_TRY(Tensor value, runner->in_its_type(input));
+      runner->values_.push_back({.tensor = std::move(value)});
     }
-    setup_ = {.slots = inputs_.data(),
-              .input_slots = indices_.data(),
-              .outputs = outputs_.data(),
-              .inputs = std::uint16_t(inputs_.size()),
-              .n_outputs = std::uint16_t(outputs_.size()),
-              .place = &place_};
+    for (const Node& node : c.nodes) {
+      TROUPE_TRY(const OpInfo* op, ops::builtin().ops.lookup(node.op));
+      Step step;
+      for (int k : node.inputs) step.inputs.push_back(std::uint32_t(k));
+      if (node.inputs.empty())
+        for (std::size_t k = 0; k < c.inputs.size(); ++k) step.inputs.push_back(std::uint32_t(k));
+      std::vector<DType> types;
+      for (std::uint32_t k : step.inputs) types.push_back(runner->types_[k]);
+      const NodeDef def = node_of(c, node, *op, types);
+      TROUPE_TRY(step.kernel, ops::builtin().kernels.make(def, *op, "CPU"));
+      step.first = runner->values_.size();
+      step.outputs = op->out.size();
+      runner->values_.resize(step.first + step.outputs);
+      runner->types_.resize(runner->values_.size(), types.empty() ? DType::f32 : types[0]);
+      runner->steps_.push_back(std::move(step));
+    }
+    return runner;
   }
 
   Status call() {
-    for (Slot& s : outputs_) s.tensor = {};
-    KernelContext ctx(setup_);
-    return kernel_->compute(ctx);
+    for (Step& step : steps_) {
+      for (std::size_t i = 0; i < step.outputs; ++i) values_[step.first + i].tensor = {};
+      KernelContext ctx({.slots = values_.data(),
+                         .input_slots = step.inputs.data(),
+                         .outputs = values_.data() + step.first,
+                         .inputs = std::uint16_t(step.inputs.size()),
+                         .n_outputs = std::uint16_t(step.outputs),
+                         .place = &place_});
+      TROUPE_TRY(step.kernel->compute(ctx));
+    }
+    return ok_status();
   }
 
-  // Seconds of one call, over at least `seconds`.
-  Expected<double> round(double seconds) {
+  // The median of the calls of `seconds`, in seconds: what else the machine does strikes a few.
+  Expected<double> round(double seconds, Lanes& lanes) {
+    place_.lanes = &lanes;
     using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
-    double elapsed = 0;
-    for (std::int64_t calls = 1;; ++calls) {
+    std::vector<double> calls;
+    for (const auto begin = Clock::now();;) {
+      const auto from = Clock::now();
       TROUPE_TRY(call());
-      elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
-      if (elapsed >= seconds) return elapsed / double(calls);
+      const auto to = Clock::now();
+      calls.push_back(std::chrono::duration<double>(to - from).count());
+      if (std::chrono::duration<double>(to - begin).count() >= seconds) break;
     }
+    const auto middle = calls.begin() + std::ptrdiff_t(calls.size() / 2);
+    std::nth_element(calls.begin(), middle, calls.end());
+    return *middle;
   }
 
  private:
-  std::unique_ptr<Kernel> kernel_;
-  const KernelPlace place_;
-  std::vector<Slot> inputs_, outputs_;
-  std::vector<std::uint32_t> indices_;
-  KernelContext::Setup setup_;
+  struct Step {
+    std::unique_ptr<Kernel> kernel;
+    std::vector<std::uint32_t> inputs;
+    std::size_t first = 0, outputs = 0;  // among the values
+  };
+
+  Runner(Device& device, Lanes& lanes) : place_{.device = &device, .lanes = &lanes} {}
+
+  // By the kernel that casts.
+  Expected<Tensor> in_its_type(const Input& input) {
+    Tensor value = numbers(input);
+    types_.push_back(input.given.defined() ? value.dtype() : input.dtype);
+    if (types_.back() == value.dtype()) return value;
+    const Case cast{
+        .name = "cast", .nodes = {{"Cast", {{"to", input.dtype}}}}, .inputs = {{.given = value}}};
+    TROUPE_TRY(auto runner, make(cast, *place_.device, *place_.lanes));
+    TROUPE_TRY(runner->call());
+    return runner->values_[1].tensor;
+  }
+
+  KernelPlace place_;
+  std::vector<Slot> values_;  // inputs, then what the kernels make
+  std::vector<DType> types_;
+  std::vector<Step> steps_;
 };
 
-Expected<double> measure(const Case& c, const KernelBench& options, Device& device, Lanes& lanes) {
-  TROUPE_TRY(const OpInfo* op, ops::builtin().ops.lookup(c.op));
-  TROUPE_TRY(auto kernel, ops::builtin().kernels.make(node_of(c, *op), *op, "CPU"));
-  Runner runner(c, std::move(kernel), int(op->out.size()), device, lanes);
-  for (int i = 0; i < 3; ++i) TROUPE_TRY(runner.call());
-  std::vector<double> rounds;
+// Work on the first lane of `device`, from a thread that is none.
+template <class T>
+Expected<T> on_lane(Device& device, FunctionRef<Expected<T>(Lanes&)> work) {
+  std::promise<Expected<T>> promise;
+  auto answer = promise.get_future();
+  device.launch([&](Lanes& lanes) { promise.set_value(work(lanes)); });
+  return answer.get();
+}
+
+Status measure(const Case& c, const KernelBench& options, Device& device,
+               const KernelTurn& after_round, KernelRow& row) {
+  TROUPE_TRY(auto runner, on_lane<std::unique_ptr<Runner>>(
+                              device, [&](Lanes& lanes) -> Expected<std::unique_ptr<Runner>> {
+                                TROUPE_TRY(auto made, Runner::make(c, device, lanes));
+                                for (int i = 0; i < 3; ++i) TROUPE_TRY(made->call());
+                                return made;
+                              }));
   for (int i = 0; i < options.rounds; ++i) {
-    TROUPE_TRY(double seconds, runner.round(options.seconds));
-    rounds.push_back(seconds);
+    TROUPE_TRY(double seconds, on_lane<double>(device, [&](Lanes& lanes) {
+                 return runner->round(options.seconds, lanes);
+               }));
+    row.rounds.push_back(c.unit == "ms" ? 1e3 * seconds : c.work / seconds / 1e9);
+    if (after_round) TROUPE_TRY(after_round());
   }
-  std::sort(rounds.begin(), rounds.end());
-  return c.work / rounds[rounds.size() / 2] / 1e9;
+  std::vector<double> sorted = row.rounds;
+  std::sort(sorted.begin(), sorted.end());
+  row.value = sorted[sorted.size() / 2];
+  return ok_status();
+}
+
+std::vector<std::pair<Case, KernelRow>> wanted_rows(const KernelBench& options) {
+  std::vector<std::pair<Case, KernelRow>> wanted;
+  for (Case& c : all_cases()) {
+    std::string name = fmt::format("kernels.{}.t{}", c.name, options.threads);
+    if (name.find(options.only) == std::string::npos) continue;
+    KernelRow row{.name = std::move(name), .unit = c.unit, .peer = c.peer};
+    wanted.emplace_back(std::move(c), std::move(row));
+  }
+  return wanted;
 }
 
 }  // namespace
 
-Expected<std::vector<KernelRow>> bench_kernels(const KernelBench& options) {
+std::vector<KernelRow> kernel_rows(const KernelBench& options) {
+  std::vector<KernelRow> rows;
+  for (auto& [c, row] : wanted_rows(options)) rows.push_back(std::move(row));
+  return rows;
+}
+
+Expected<std::vector<KernelRow>> bench_kernels(const KernelBench& options,
+                                               const KernelTurn& after_round) {
   if (options.rounds < 1 || options.threads < 1)
     return invalid_argument("a benchmark needs at least one round and one thread");
   TROUPE_TRY(DeviceName name, DeviceName::parse("/job:bench/task:0/cpu:0"));
   auto device = make_cpu_device(name, {.threads = options.threads});
   std::vector<KernelRow> rows;
-  for (const Case& c : all_cases()) {
-    std::string row = fmt::format("kernels.{}.t{}", c.name, options.threads);
-    if (row.find(options.only) == std::string::npos) continue;
-    std::promise<Expected<double>> promise;
-    auto answer = promise.get_future();
-    device->launch([&](Lanes& lanes) { promise.set_value(measure(c, options, *device, lanes)); });
-    TROUPE_TRY(double value, answer.get());
-    rows.push_back({std::move(row), value, c.unit});
+  for (auto& [c, row] : wanted_rows(options)) {
+    TROUPE_TRY(measure(c, options, *device, after_round, row));
+    rows.push_back(std::move(row));
   }
   return rows;
 }

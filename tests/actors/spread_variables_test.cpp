@@ -118,7 +118,7 @@ TEST_CASE("variables are spread over four workers, whatever step is compiled fir
       {"init", p.init()}, {"a step", p.step()}, {"a read", p.read_of_one()}, {"restore", restore}};
   for (const auto& [name, request] : first) {
     CAPTURE(name);
-    Jobs job(*shipping.whole());
+    Jobs job(shipping.whole());
     job.compile(request);
     job.compile(p.init());
     job.compile(p.step());
