@@ -7,7 +7,8 @@
 #include <charconv>
 #include <cstdint>
 #include <fstream>
-#include <sstream>
+#include <iterator>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -17,9 +18,7 @@ namespace {
 std::optional<std::string> read_file(const std::string& path) {
   std::ifstream in(path);
   if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 std::optional<std::int64_t> number(std::string_view text) {
@@ -87,22 +86,24 @@ int affinity() {
 
 std::optional<int> processors_by_cgroup(const ReadFile& read) {
   std::optional<int> most;
-  std::istringstream groups(read("/proc/self/cgroup").value_or(""));
+  const std::string groups = read("/proc/self/cgroup").value_or("");
   // "HIERARCHY:CONTROLLERS:PATH", without controllers in version 2.
-  for (std::string line; std::getline(groups, line);) {
+  for (std::size_t at = 0; at < groups.size();) {
+    const std::string line = groups.substr(at, groups.find('\n', at) - at);
+    at += line.size() + 1;
     const std::size_t first = line.find(':');
     const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
     if (second == line.npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string group = line.substr(second + 1);
     if (controllers.empty()) {
-      upwards(group, [&](const std::string& at) {
-        bound_by_max(most, read("/sys/fs/cgroup" + at + "/cpu.max").value_or(""));
+      upwards(group, [&](const std::string& above) {
+        bound_by_max(most, read("/sys/fs/cgroup" + above + "/cpu.max").value_or(""));
       });
     } else if (has_controller(controllers, "cpu")) {
       for (const std::string& mount : {std::string("cpu"), controllers})
-        upwards(group, [&](const std::string& at) {
-          const std::string folder = "/sys/fs/cgroup/" + mount + at;
+        upwards(group, [&](const std::string& above) {
+          const std::string folder = "/sys/fs/cgroup/" + mount + above;
           bound(most, number(read(folder + "/cpu.cfs_quota_us").value_or("")),
                 number(read(folder + "/cpu.cfs_period_us").value_or("")));
         });

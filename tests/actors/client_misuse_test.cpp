@@ -42,12 +42,12 @@ TEST_CASE("a function template makes a session on a cluster of its own") {
 TEST_CASE("a cluster that cannot be is refused by the field that says so") {
   Graph g;
   check_thrown({
-      {"threads are 0 to 4096, not -1", [&] { Session(g, Cluster{.threads = -1}); }},
-      {"threads are 0 to 4096, not 5000", [&] { Session(g, Cluster{.threads = 5000}); }},
-      {"replicas are 1 to 4096, not 0", [&] { Session(g, Cluster{.replicas = 0}); }},
-      {"workers are 0 to 4096, not -2", [&] { Session(g, Cluster{.workers = -2}); }},
-      {"wait_for are 0 to 4096, not -3", [&] { Session(g, Cluster{.wait_for = -3}); }},
-      {"a worker needs a device", [&] { Session(g, Cluster{.devices = {}}); }},
+      {"threads is a number from 0 to 1024", [&] { Session(g, Cluster{.threads = -1}); }},
+      {"threads is a number from 0 to 1024", [&] { Session(g, Cluster{.threads = 5000}); }},
+      {"replicas is a number from 1 to 1024", [&] { Session(g, Cluster{.replicas = 0}); }},
+      {"workers is a number from 0 to 4096", [&] { Session(g, Cluster{.workers = -2}); }},
+      {"wait_for is a number from 0 to 4096", [&] { Session(g, Cluster{.wait_for = -3}); }},
+      {"Cluster::devices: how many there are", [&] { Session(g, Cluster{.devices = {}}); }},
       {"device", [&] { Session(g, Cluster{.devices = {"cpu 0"}}); }},
   });
 }

@@ -229,6 +229,10 @@ class Builder {
     return identity(x);
   }
 
+  static std::vector<Op> after(const Op& last) {
+    return last.empty() ? std::vector<Op>{} : std::vector<Op>{last};
+  }
+
   template <class T>
   Output given(const Statement& s, T value) {
     if (!s.fed || graph.innermost().body() != nullptr) return constant(graph, value);
@@ -243,7 +247,8 @@ class Builder {
     const Variable& v = variables[std::size_t(s.variable)];
     std::vector<Op> before;
     if (s.ordered)
-      for (const Op& last : here.last) before.push_back(last);
+      for (const Op& last : here.last)
+        if (!last.empty()) before.push_back(last);
     switch (s.kind) {
       case Statement::add: {
         auto after = graph.with_control(before);
@@ -257,7 +262,7 @@ class Builder {
       }
       case Statement::read:
         if (here.position.knows(s.variable))
-          result = x * 0.5 + read(v, {here.last[std::size_t(s.variable)]});
+          result = x * 0.5 + read(v, after(here.last[std::size_t(s.variable)]));
         break;
       case Statement::branch: {
         const Output taken = given(s, s.value != 0);
