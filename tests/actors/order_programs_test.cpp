@@ -413,11 +413,11 @@ TEST_CASE("what comes after a branch that is not taken comes after what was befo
   CHECK(s.run({v.value()})[0].item<double>() == 102);
 }
 
-TEST_CASE("writes in random programs happen one after the other") { compare(200, {""}, {"CPU"}); }
+TEST_CASE("writes in random programs happen one after the other") { compare(100, {""}, {"CPU"}); }
 
 TEST_CASE("writes of variables on two devices in random programs happen one after the other") {
-  compare(40, {"/cpu:0", "/cpu:1"}, {"CPU", "CPU"});
-  compare(40, {"/cpu:0", "/fake:0"}, {"CPU", "FAKE"});
+  compare(20, {"/cpu:0", "/cpu:1"}, {"CPU", "CPU"});
+  compare(20, {"/cpu:0", "/fake:0"}, {"CPU", "FAKE"});
 }
 
 TEST_CASE("writes in 100,000 random programs happen one after the other [slow]") {
