@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+
+#include "graph/detail/disjoint_sets.hpp"
 
 namespace troupe {
 namespace {
@@ -49,9 +50,7 @@ class Placer {
         target_(target),
         ops_(*target.ops),
         devices_(by_preference(target.devices, target.kernels)),
-        parent_(graph_.nodes.size()) {
-    std::iota(parent_.begin(), parent_.end(), NodeId{0});
-  }
+        sets_(graph_.nodes.size()) {}
 
   Status run() {
     join_groups();
@@ -80,15 +79,9 @@ class Placer {
   bool is_feed(NodeId id) const { return graph_.nodes[id].op == kFeedOp; }
   Role role(NodeId id) const { return role_of(graph_.nodes[id], ops_); }
 
-  NodeId find(NodeId id) {
-    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
-    return id;
-  }
-  // The smaller id stays the root, so that groups come in the order of their first nodes.
-  void join(NodeId a, NodeId b) {
-    a = find(a), b = find(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
+  // The smaller id stands for a set, so that groups come in the order of their first nodes.
+  NodeId find(NodeId id) { return sets_.find(id); }
+  void join(NodeId a, NodeId b) { sets_.join(a, b); }
 
   void join_groups() {
     std::unordered_map<std::string_view, NodeId> by_name, by_group;
@@ -182,7 +175,7 @@ class Placer {
         const NodeDef& node = graph_.nodes[id];
         group.holds_resource = true;
         group.holds_state |= op_of(node, ops_).def.external.resource == "variable";
-        group.variable_bytes += bytes_of(node);
+        group.variable_bytes += variable_bytes(node);
         TROUPE_TRY(fix(group, id));
         TROUPE_TRY(constrain(group, id));
       }
@@ -293,14 +286,6 @@ class Placer {
     return ok_status();
   }
 
-  static std::uint64_t bytes_of(const NodeDef& variable) {
-    auto shape = variable.attrs.find("shape");
-    const PartialShape* s =
-        shape == variable.attrs.end() ? nullptr : shape->second.get<PartialShape>();
-    if (!s || !s->fully_known()) return 0;
-    return std::uint64_t(s->shape().elements()) * dtype_size(type_of(variable));
-  }
-
   // Greedy and in node order: deterministic, and within one variable's size of the best.
   Status spread_variables() {
     if (step_.replicas <= 1) return ok_status();
@@ -334,11 +319,7 @@ class Placer {
   }
 
   bool supports(const TargetDevice& device, NodeId id) const {
-    const NodeDef& node = graph_.nodes[id];
-    const OpDef& op = op_of(node, ops_).def;
-    if (op.external.on_host) return device.space == MemorySpace::host;
-    if (op.role != Role::kernel || target_.kernels == nullptr) return true;
-    return target_.kernels->has(node.op, *device.name.type, type_of(node));
+    return has_kernel(device, graph_.nodes[id], target_);
   }
   bool supports_all(const TargetDevice& device, const Group& group) const {
     return std::all_of(group.members.begin(), group.members.end(),
@@ -486,7 +467,7 @@ class Placer {
   const Target& target_;
   const OpRegistry& ops_;
   const std::vector<TargetDevice> devices_;
-  std::vector<NodeId> parent_;
+  detail::DisjointSets sets_;
   std::vector<Group> groups_;  // in the order of their first nodes
   std::vector<const TargetDevice*> assigned_;
   std::vector<std::set<NodeId>> consumers_;
@@ -503,6 +484,21 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
     return left != right ? left < right : a.name < b.name;
   });
   return devices;
+}
+
+std::uint64_t variable_bytes(const NodeDef& variable) {
+  auto shape = variable.attrs.find("shape");
+  const PartialShape* s =
+      shape == variable.attrs.end() ? nullptr : shape->second.get<PartialShape>();
+  if (!s || !s->fully_known()) return 0;
+  return std::uint64_t(s->shape().elements()) * dtype_size(type_of(variable));
+}
+
+bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& target) {
+  const OpDef& op = op_of(node, *target.ops).def;
+  if (op.external.on_host) return device.space == MemorySpace::host;
+  if (op.role != Role::kernel || target.kernels == nullptr) return true;
+  return target.kernels->has(node.op, *device.name.type, type_of(node));
 }
 
 Status place(StepGraph& step, const Target& target) { return Placer(step, target).run(); }

@@ -13,6 +13,12 @@ inline constexpr std::string_view kPlacedElsewhere = "place: elsewhere: ";
 std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
                                         const KernelIndex* kernels);
 
+// What a variable takes, by its handle; 0 where that is not known before a run.
+std::uint64_t variable_bytes(const NodeDef& variable);
+
+// Whether the node can be on the device: it has a kernel there, or needs none.
+bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& target);
+
 // Sets NodeDef::device to a full name on every node but feeds.
 //   - What shares a resource, is colocated or has one name of a colocation group goes together.
 //     Where a resource is among them, constraints that contradict each other are an error even

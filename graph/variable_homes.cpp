@@ -9,6 +9,7 @@
 
 #include "graph/control/ops.hpp"
 #include "graph/detail/device_over.hpp"
+#include "graph/detail/disjoint_sets.hpp"
 #include "graph/node_query.hpp"
 #include "graph/placement.hpp"
 
@@ -44,7 +45,7 @@ class Homes {
   }
 
  private:
-  using Element = std::uint32_t;
+  using Element = detail::DisjointSets::Element;
   using Task = std::pair<std::string, int>;
   struct Group {
     DeviceName wanted;
@@ -54,24 +55,11 @@ class Homes {
     std::vector<const NodeDef*> others;
   };
 
-  Element find(Element e) {
-    while (parent_[e] != e) e = parent_[e] = parent_[parent_[e]];
-    return e;
-  }
-  void join(Element a, Element b) {
-    a = find(a), b = find(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
-  Element make() {
-    parent_.push_back(Element(parent_.size()));
-    return parent_.back();
-  }
-
   // `keys`: of the resources that nodes are handles on. `device`: of the call, for a function.
   void visit(const std::vector<NodeDef>& nodes, const std::vector<std::string>& keys,
              const std::string& device) {
-    const auto first = Element(parent_.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) make();
+    const auto first = Element(sets_.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) sets_.add();
     std::unordered_map<std::string_view, Element> by_name, by_group;
     if (std::any_of(nodes.begin(), nodes.end(), [](const auto& n) { return !n.colocate.empty(); }))
       for (NodeId id = 0; id < nodes.size(); ++id) by_name.emplace(nodes[id].name, first + id);
@@ -79,12 +67,12 @@ class Homes {
       const NodeDef& node = nodes[id];
       if (!keys[id].empty()) {
         auto [at, added] = resources_.try_emplace(keys[id], 0);
-        if (added) at->second = make();
-        join(first + id, at->second);
+        if (added) at->second = sets_.add();
+        sets_.join(first + id, at->second);
       }
       for (const std::string& other : node.colocate) {
-        if (auto at = by_name.find(other); at != by_name.end()) join(first + id, at->second);
-        join(first + id, by_group.try_emplace(other, first + id).first->second);
+        if (auto at = by_name.find(other); at != by_name.end()) sets_.join(first + id, at->second);
+        sets_.join(first + id, by_group.try_emplace(other, first + id).first->second);
       }
       const Role role = role_of(node, ops_);
       if (role == Role::call) {
@@ -93,7 +81,7 @@ class Homes {
       }
       for (Port in : node.inputs) {
         if (in.node >= nodes.size() || keys[in.node].empty()) break;  // handles come first
-        join(first + id, first + in.node);
+        sets_.join(first + id, first + in.node);
       }
       const bool alone = node.colocate.empty() && node.device.empty() && keys[id].empty() &&
                          (node.inputs.empty() || node.inputs[0].node >= nodes.size() ||
@@ -129,17 +117,17 @@ class Homes {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const NodeDef& node = graph_.nodes[id];
       if (keys[id].empty() || op_of(node, ops_).def.external.resource != "variable") continue;
-      auto [at, added] = group_of.try_emplace(find(resources_.at(keys[id])), groups_.size());
+      auto [at, added] = group_of.try_emplace(sets_.find(resources_.at(keys[id])), groups_.size());
       if (added) groups_.emplace_back();
       Group& group = groups_[at->second];
       if (!counted.insert(keys[id]).second) continue;
       group.variables.push_back(keys[id]);
-      group.bytes += bytes_of(node);
+      group.bytes += variable_bytes(node);
       if (auto fixed = target_.fixed.find(keys[id]); fixed != target_.fixed.end())
         want(group, fixed->second);
     }
     for (const auto& [element, node, around] : placed_) {
-      auto at = group_of.find(find(element));
+      auto at = group_of.find(sets_.find(element));
       if (at == group_of.end()) continue;
       Group& group = groups_[at->second];
       if (!is_handle(role_of(*node, ops_))) group.others.push_back(node);
@@ -160,31 +148,13 @@ class Homes {
       group.contradicts = true;
   }
 
-  static std::uint64_t bytes_of(const NodeDef& variable) {
-    const auto shape = variable.attrs.find("shape"), type = variable.attrs.find("T");
-    const PartialShape* s =
-        shape == variable.attrs.end() ? nullptr : shape->second.get<PartialShape>();
-    const DType* t = type == variable.attrs.end() ? nullptr : type->second.get<DType>();
-    if (!s || !s->fully_known() || !t) return 0;
-    return std::uint64_t(s->shape().elements()) * dtype_size(*t);
-  }
-
-  bool supports(const TargetDevice& device, const NodeDef& node) const {
-    const OpDef& op = op_of(node, ops_).def;
-    if (op.external.on_host) return device.space == MemorySpace::host;
-    if (op.role != Role::kernel || target_.kernels == nullptr) return true;
-    const auto type = node.attrs.find("T");
-    const DType* t = type == node.attrs.end() ? nullptr : type->second.get<DType>();
-    return target_.kernels->has(node.op, *device.name.type, t ? *t : DType::invalid);
-  }
-
   // The preferred device of the task that the group can have.
   const TargetDevice* device_in(const Task& task, const Group& group) const {
     const auto match = [&](const DeviceName& wanted) {
       auto at = std::find_if(devices_.begin(), devices_.end(), [&](const TargetDevice& d) {
         return Task(*d.name.job, *d.name.task) == task && wanted.matches(d.name) &&
                std::all_of(group.others.begin(), group.others.end(),
-                           [&](const NodeDef* node) { return supports(d, *node); });
+                           [&](const NodeDef* node) { return has_kernel(d, *node, target_); });
       });
       return at == devices_.end() ? nullptr : &*at;
     };
@@ -217,7 +187,7 @@ class Homes {
   const OpRegistry& ops_;
   const std::vector<TargetDevice> devices_;
   std::unordered_map<std::string_view, const FunctionDef*> functions_;
-  std::vector<Element> parent_;
+  detail::DisjointSets sets_;
   std::unordered_map<std::string, Element> resources_;  // by key
   std::set<std::tuple<const FunctionDef*, std::vector<std::string>, std::string>> visited_;
   std::vector<std::tuple<Element, const NodeDef*, std::string>>
