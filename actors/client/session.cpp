@@ -145,6 +145,11 @@ Status graph_there(const SessionCore& core) {
   if (!core.graph_life.expired()) return ok_status();
   return failed_precondition("the session's graph is gone; it must live as long as it is used");
 }
+// For `method`, which needs the client's graph and waits.
+Status may_ask_graph(const SessionCore& core, std::string_view method) {
+  TROUPE_TRY(graph_there(core));
+  return may_wait(core, method);
+}
 
 void refuse(Call& call, Status status) {
   CallResult result;
@@ -605,9 +610,9 @@ Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
   TROUPE_TRY(may_wait(*core_, "Session::compile"));
   TROUPE_TRY(CompileRequest request, make_request(*core_, fetches, targets, feeds));
   if (options.replicas < 0)
-    return invalid_argument(fmt::format(
-        "CompileOptions::replicas is a number from 0 (the cluster's) to 1024, not {}",
-        options.replicas));
+    return invalid_argument(
+        fmt::format("CompileOptions::replicas is a number from 0 (the cluster's) to 1024, not {}",
+                    options.replicas));
   tell_of_growth(*core_);
   if (options.replicas != 0) request.replicas = options.replicas;
   TROUPE_TRY(CompiledId id, compile_request(*core_, request));
@@ -748,8 +753,7 @@ void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& init
 }  // namespace
 
 Status Session::try_init(const InitOptions& options) {
-  TROUPE_TRY(graph_there(*core_));
-  TROUPE_TRY(may_wait(*core_, "Session::init"));
+  TROUPE_TRY(may_ask_graph(*core_, "Session::init"));
   for (NodeId node : core_->graph.initializers())
     if (node >= core_->graph.def().nodes.size() || core_->graph.node(node).inputs.empty())
       return invalid_argument("an initializer is no node of the graph that assigns a variable");
@@ -765,15 +769,13 @@ Status Session::try_init(const InitOptions& options) {
 }
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
-  TROUPE_TRY(graph_there(*core_));
-  TROUPE_TRY(may_wait(*core_, "Session::variables"));
+  TROUPE_TRY(may_ask_graph(*core_, "Session::variables"));
   TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   return std::move(state.variables);
 }
 
 Expected<JobState> Session::try_state() {
-  TROUPE_TRY(graph_there(*core_));
-  TROUPE_TRY(may_wait(*core_, "Session::try_state"));
+  TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
   TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
   if (state.variables.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
@@ -895,16 +897,14 @@ Status Session::try_save(const std::string& path) {
 
 Status Session::try_save(const std::string& path, const std::vector<Variable>& variables) {
   if (variables.empty()) return failed_precondition("no variable is named to be saved");
-  TROUPE_TRY(graph_there(*core_));
-  TROUPE_TRY(may_wait(*core_, "Session::save"));
+  TROUPE_TRY(may_ask_graph(*core_, "Session::save"));
   TROUPE_TRY(const auto reads, reads_of(*core_, variables));
   TROUPE_TRY(const JobState state, read_state(core_, reads));
   return write_variables(path, state.variables);
 }
 
 Status Session::try_restore(const std::string& path, const RestoreFileOptions& options) {
-  TROUPE_TRY(graph_there(*core_));
-  TROUPE_TRY(may_wait(*core_, "Session::restore"));
+  TROUPE_TRY(may_ask_graph(*core_, "Session::restore"));
   const auto place = disk().place_of(path);  // links are followed, as by save()
   TROUPE_TRY(const Safetensors content, read_safetensors(place.ok() ? *place : path));
   std::vector<VariableRead> wanted = variable_reads(core_->graph.def());
