@@ -1,6 +1,6 @@
 #include "apps/compile_here.hpp"
 
-#include "graph/variable_homes.hpp"
+#include "graph/passes/variable_homes.hpp"
 #include "ops/compile_host.hpp"
 
 namespace troupe {

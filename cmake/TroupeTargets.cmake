@@ -80,12 +80,13 @@ endfunction()
 set(TROUPE_TEST_OPTIONS ${TROUPE_COLD_OPTIONS} -fPIC -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS)
 
 # troupe_test(NAME FOLDER folder [PRECOMPILED set] [COST seconds] [SPLIT cases] LINK targets...)
-# tests/FOLDER/*.cpp as one executable, registered as a fast test and a slow one. A test case is
+# All .cpp in tests/FOLDER as one executable, registered as a fast test and a slow one. A test case is
 # slow when its name contains "[slow]". COST: about what the fast ones take; those that take long
 # begin first. SPLIT: so many cases are a test, and the others another one beside it.
 function(troupe_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;PRECOMPILED;COST;SPLIT" "LINK")
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+    ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cpp)
   if(TROUPE_TESTS)
     set(left_out ${sources})
     list(FILTER left_out INCLUDE REGEX "_test\\.cpp$")

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/name.hpp"
-#include "graph/control/body.hpp"
+#include "graph/control/functions/body.hpp"
 #include "graph/detail/back_edge.hpp"
 #include "graph/detail/device_over.hpp"
 #include "graph/detail/node_check.hpp"

@@ -12,15 +12,15 @@
 #include "core/status.hpp"
 #include "graph/graph.hpp"
 #include "graph/op_registry.hpp"
-#include "graph/shape_inference.hpp"
+#include "graph/passes/shape_inference.hpp"
 #include "graph/unique_names.hpp"
 
 namespace troupe {
 
-class Body;  // graph/control/body.hpp
+class Body;  // graph/control/functions/body.hpp
 class GraphBuilder;
 class Index;       // graph/slicing.hpp
-struct BodyState;  // graph/control/body.hpp
+struct BodyState;  // graph/control/functions/body.hpp
 struct FunctionRecord;
 
 // A handle on one output of a node: two words, copies freely, valid as long as its builder. No
@@ -108,10 +108,10 @@ struct NodeSpec {
 // point at it. `add` throws troupe::Error in compiler format (file:line, what was expected, where
 // each input was created); `try_add` returns the same as a Status and leaves the graph unchanged.
 //
-// While the body of a function is under construction (graph/control/body.hpp) it is a builder of
-// its own, and what is added to this graph goes there: nodes, scopes and other guards. Values of
-// the builders around a body become arguments of its function where they are used. Handles are made
-// in the graph itself wherever they are asked for.
+// While the body of a function is under construction (graph/control/functions/body.hpp) it is a
+// builder of its own, and what is added to this graph goes there: nodes, scopes and other guards.
+// Values of the builders around a body become arguments of its function where they are used.
+// Handles are made in the graph itself wherever they are asked for.
 class GraphBuilder {
  public:
   explicit GraphBuilder(const OpRegistry& registry, std::uint64_t seed = 0);

@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "graph/control/frames.hpp"
-#include "graph/control/lower.hpp"
-#include "graph/control/raise.hpp"
-#include "graph/control/recursion.hpp"
-#include "graph/control/spread.hpp"
-#include "graph/control/state.hpp"
+#include "graph/control/functions/recursion.hpp"
+#include "graph/control/lowering/frames.hpp"
+#include "graph/control/lowering/lower.hpp"
+#include "graph/control/paper_loops/raise.hpp"
+#include "graph/control/spread/spread.hpp"
+#include "graph/control/state/state.hpp"
 #include "graph/graph_index.hpp"
-#include "graph/make_plan.hpp"
 #include "graph/optional_stages.hpp"
-#include "graph/partition.hpp"
+#include "graph/passes/make_plan.hpp"
 #include "graph/passes/needed.hpp"
+#include "graph/passes/partition.hpp"
 #include "graph/passes/pass.hpp"
-#include "graph/placement.hpp"
-#include "graph/replicate.hpp"
+#include "graph/passes/placement.hpp"
+#include "graph/passes/replicate.hpp"
 
 namespace troupe {
 namespace {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <set>
 
-#include "graph/control/body.hpp"
-#include "graph/control/detail/tape.hpp"
-#include "graph/control/gradients.hpp"
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/ops.hpp"
+#include "graph/control/gradients/detail/tape.hpp"
+#include "graph/control/gradients/gradients.hpp"
 #include "graph/gradient_through.hpp"
 #include "graph/node_query.hpp"
 

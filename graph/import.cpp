@@ -4,8 +4,8 @@
 #include <queue>
 
 #include "graph/compile.hpp"
-#include "graph/control/body.hpp"
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/ops.hpp"
 #include "graph/detail/back_edge.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/detail/suggest.hpp"

@@ -9,7 +9,7 @@
 #include "core/status.hpp"
 #include "graph/graph.hpp"
 #include "graph/op_registry.hpp"
-#include "graph/shape_inference.hpp"
+#include "graph/passes/shape_inference.hpp"
 
 namespace troupe {
 

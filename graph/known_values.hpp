@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/shape_inference.hpp"
+#include "graph/passes/shape_inference.hpp"
 
 namespace troupe {
 

@@ -18,8 +18,8 @@ inline constexpr std::string_view kSendOp = "_Send";  // one input, or none: the
 inline constexpr std::string_view kRecvOp = "_Recv";
 inline constexpr std::string_view kCopyOp = "_Copy";  // between memory spaces of one device
 
-// A loop between the two (graph/control/frames.hpp): inputs the first predicate, the first values
-// of variables, invariants; outputs the variables and invariants of an iteration.
+// A loop between the two (graph/control/lowering/frames.hpp): inputs the first predicate, the first
+// values of variables, invariants; outputs the variables and invariants of an iteration.
 inline constexpr std::string_view kLoopBodyOp = "_LoopBody";
 // Inputs the next predicate and the next values; outputs the last values.
 inline constexpr std::string_view kLoopNextOp = "_LoopNext";
@@ -29,10 +29,10 @@ inline constexpr std::string_view kLoopCondOp = "_LoopCond";
 // device that comes after it does so that many iterations later.
 inline constexpr std::string_view kWindowAttr = "window";
 inline constexpr std::string_view kLagAttr = "_lag";
-// A function that calls itself between the first two (graph/control/recursion.hpp): inputs the
-// arguments of the call from outside, outputs those of a call; inputs the results of a call,
-// outputs those of the call from outside. The third is a call inside. Attribute "function": which
-// one of those that call each other.
+// A function that calls itself between the first two (graph/control/functions/recursion.hpp):
+// inputs the arguments of the call from outside, outputs those of a call; inputs the results of a
+// call, outputs those of the call from outside. The third is a call inside. Attribute "function":
+// which one of those that call each other.
 inline constexpr std::string_view kFunctionBodyOp = "_FunctionBody";
 inline constexpr std::string_view kFunctionReturnOp = "_FunctionReturn";
 inline constexpr std::string_view kInvokeOp = "_Invoke";

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-class InferenceContext;  // graph/shape_inference.hpp
+class InferenceContext;  // graph/passes/shape_inference.hpp
 class GradContext;       // graph/gradients.hpp
 class GraphBuilder;      // graph/builder.hpp
 class Output;            // graph/builder.hpp

@@ -1,4 +1,4 @@
-// For op authors: everything a file in ops/kernels/ includes. ops/kernels/softsign.cpp is the
+// For op authors: everything a file in ops/kernels/ includes. ops/kernels/nn/softsign.cpp is the
 // example to copy.
 #pragma once
 
@@ -15,8 +15,8 @@
 #include "graph/builder.hpp"
 #include "graph/gradients.hpp"
 #include "graph/op_registry.hpp"
+#include "graph/passes/shape_inference.hpp"
 #include "graph/request.hpp"
-#include "graph/shape_inference.hpp"
 
 namespace troupe {
 

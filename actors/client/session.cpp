@@ -20,7 +20,7 @@
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "devices/lent_thread.hpp"
-#include "graph/control/body.hpp"
+#include "graph/control/functions/body.hpp"
 #include "graph/node_hash.hpp"
 #include "graph/node_query.hpp"
 #include "ops/data/pipeline.hpp"

@@ -18,8 +18,8 @@
 #include "actors/spawn.hpp"
 #include "actors/wake_up.hpp"
 #include "core/log.hpp"
-#include "graph/placement.hpp"
-#include "graph/replicate.hpp"
+#include "graph/passes/placement.hpp"
+#include "graph/passes/replicate.hpp"
 
 namespace troupe {
 namespace {
@@ -34,7 +34,7 @@ struct Process {
 // Extend and Compile of one session are carried out in the order in which they came, each when the
 // one before is answered; the compile thread does the work of the first.
 struct ClientSession {
-  std::uint64_t version = 0;                // nodes of its graph
+  std::uint64_t version = 0;  // nodes of its graph
   std::deque<std::variant<ExtendSession, CompileStep>> asked;
   std::uint64_t work = 0;                      // that is under way for asked.front(); 0: none
   LoadStep load;                               // what a CompileStep under way will be loaded with
@@ -318,12 +318,9 @@ Expected<bool> begin_compile(MasterSelf self, ClientSession& session, const Comp
   load.soft_placement = s.options.soft_placement;
   load.disabled_passes = s.options.disabled_passes;
   if (load.devices.empty()) return unavailable("no process has joined yet");
-  SessionGraphs::Work step{message.session,
-                           message.request,
-                           make_target(self, load.devices),
-                           load.processes,
-                           {},
-                           s.options.replicas};
+  SessionGraphs::Work step{
+      message.session,   message.request, make_target(self, load.devices), load.processes, {},
+      s.options.replicas};
   for (const auto& [id, process] : s.processes)
     if (auto has = process.graphs.find(message.session); has != process.graphs.end())
       step.versions[id] = has->second;

@@ -7,7 +7,7 @@
 
 #include "graph/node_hash.hpp"
 #include "graph/node_query.hpp"
-#include "graph/variable_homes.hpp"
+#include "graph/passes/variable_homes.hpp"
 
 namespace troupe {
 namespace {

@@ -11,7 +11,7 @@
 #include "apps/bench/torch_peer.hpp"
 #include "apps/bench/train_networks.hpp"
 #include "apps/compile_here.hpp"
-#include "graph/make_plan.hpp"
+#include "graph/passes/make_plan.hpp"
 #include "serialization/digest.hpp"
 
 namespace troupe {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "graph/make_plan.hpp"
+#include "graph/passes/make_plan.hpp"
 
 namespace troupe {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/function_ref.hpp"
 #include "core/status.hpp"
 #include "graph/op_def.hpp"
-#include "graph/shape_inference.hpp"
+#include "graph/passes/shape_inference.hpp"
 
 namespace troupe::detail {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/control/body.hpp"
+#include "graph/control/functions/body.hpp"
 
 namespace troupe::detail {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/ops.hpp"
 #include "graph/passes/needed.hpp"
 #include "graph/passes/pass.hpp"
 

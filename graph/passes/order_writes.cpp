@@ -20,8 +20,8 @@
 #include <queue>
 #include <unordered_map>
 
-#include "graph/control/conditional.hpp"
-#include "graph/control/frames.hpp"
+#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/frames.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/passes/pass.hpp"
 

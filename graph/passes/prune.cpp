@@ -1,5 +1,5 @@
 // Keeps what fetches and targets need, through data and control edges.
-#include "graph/control/averages.hpp"
+#include "graph/control/state/averages.hpp"
 #include "graph/passes/pass.hpp"
 
 namespace troupe {

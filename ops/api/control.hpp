@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "graph/builder.hpp"
-#include "graph/control/body.hpp"
+#include "graph/control/functions/body.hpp"
 
 namespace troupe {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/control/averages.hpp"
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/ops.hpp"
+#include "graph/control/state/averages.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 

@@ -25,7 +25,7 @@ class Parameter {
   Variable slot(const char* name) const;
   Variable counter(const char* name) const;
   // Adds the node that logs the update. Its op is one that add_update() registered
-  // (ops/kernels/update.hpp): only those can leave out a run. What a rule writes otherwise is
+  // (ops/kernels/state/update.hpp): only those can leave out a run. What a rule writes otherwise is
   // refused where runs are left out (accumulate()).
   Op write(NodeSpec node) const;
 

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "serialization/wire.hpp"
-#include "tests/actors/hostile_frames.hpp"
-#include "tests/actors/tcp_workers.hpp"
+#include "tests/actors/support/tcp_workers.hpp"
+#include "tests/actors/worker/hostile_frames.hpp"
 #include "tests/apps/running_command.hpp"
 #include "tests/net/raw_client.hpp"
 #include "tests/serialization/temporary.hpp"

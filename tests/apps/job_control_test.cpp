@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/actors/tcp_workers.hpp"
+#include "tests/actors/support/tcp_workers.hpp"
 #include "tests/apps/running_command.hpp"
 #include "tests/serialization/temporary.hpp"
 

@@ -1,7 +1,7 @@
 // Feeds, fetches, pruning and the form of plans.
 #include <doctest/doctest.h>
 
-#include "graph/make_plan.hpp"
+#include "graph/passes/make_plan.hpp"
 #include "tests/graph/toy.hpp"
 
 using namespace troupe;

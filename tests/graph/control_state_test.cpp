@@ -1,12 +1,12 @@
 // Variables in loops become values: what the loop begins with, carries, and is followed by.
-#include "graph/control/state.hpp"
+#include "graph/control/state/state.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 
-#include "graph/control/body.hpp"
+#include "graph/control/functions/body.hpp"
 #include "tests/graph/sample_ops.hpp"
 
 using namespace troupe;

@@ -2,9 +2,9 @@
 // graphs from outside.
 #include <doctest/doctest.h>
 
-#include "graph/control/body.hpp"
-#include "graph/control/lower.hpp"
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/ops.hpp"
+#include "graph/control/lowering/lower.hpp"
 #include "graph/import.hpp"
 #include "graph/print.hpp"
 #include "tests/graph/sample_ops.hpp"

@@ -1,13 +1,13 @@
 // Loops and branches of a lowered step: what is in a frame, and what goes to which device.
-#include "graph/control/frames.hpp"
+#include "graph/control/lowering/frames.hpp"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 
 #include "graph/compile.hpp"
-#include "graph/control/body.hpp"
-#include "graph/control/lower.hpp"
+#include "graph/control/functions/body.hpp"
+#include "graph/control/lowering/lower.hpp"
 #include "tests/graph/sample_ops.hpp"
 
 using namespace troupe;

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <random>
 
-#include "graph/control/body.hpp"
-#include "graph/control/lower.hpp"
-#include "graph/control/recursion.hpp"
+#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/recursion.hpp"
+#include "graph/control/lowering/lower.hpp"
 #include "graph/import.hpp"
 #include "graph/print.hpp"
 #include "tests/graph/sample_ops.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "graph/node_query.hpp"
-#include "graph/placement.hpp"
+#include "graph/passes/placement.hpp"
 #include "tests/graph/toy.hpp"
 
 using namespace troupe;

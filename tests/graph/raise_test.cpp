@@ -1,13 +1,13 @@
 // Loops of a client's own: which become a While, and what else is refused.
-#include "graph/control/raise.hpp"
+#include "graph/control/paper_loops/raise.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 
-#include "graph/control/body.hpp"
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/ops.hpp"
 #include "graph/gradients.hpp"
 #include "graph/import.hpp"
 #include "graph/print.hpp"

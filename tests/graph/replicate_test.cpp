@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/replicate.hpp"
+#include "graph/passes/replicate.hpp"
 #include "tests/graph/toy.hpp"
 
 using namespace troupe;

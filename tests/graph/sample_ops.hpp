@@ -2,10 +2,10 @@
 #pragma once
 
 #include "graph/builder.hpp"
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/ops.hpp"
 #include "graph/gradients.hpp"
 #include "graph/op_registry.hpp"
-#include "graph/shape_inference.hpp"
+#include "graph/passes/shape_inference.hpp"
 
 namespace troupe::sample {
 

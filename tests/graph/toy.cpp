@@ -6,7 +6,7 @@
 #include <functional>
 #include <set>
 
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/ops.hpp"
 
 namespace troupe::toy {
 namespace {

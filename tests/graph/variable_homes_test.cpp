@@ -1,9 +1,9 @@
 // Where the variables of a graph live, whatever is compiled first.
-#include "graph/variable_homes.hpp"
+#include "graph/passes/variable_homes.hpp"
 
 #include <doctest/doctest.h>
 
-#include "graph/control/body.hpp"
+#include "graph/control/functions/body.hpp"
 #include "graph/node_query.hpp"
 #include "tests/graph/sample_ops.hpp"
 #include "tests/graph/toy.hpp"

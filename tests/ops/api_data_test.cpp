@@ -8,8 +8,8 @@
 #include "ops/data/byte_stream.hpp"
 #include "ops/data/digits.hpp"
 #include "ops/data/pipeline.hpp"
-#include "tests/ops/data_files.hpp"
-#include "tests/ops/gzip.hpp"
+#include "tests/ops/data/data_files.hpp"
+#include "tests/ops/data/gzip.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

@@ -4,7 +4,7 @@
 
 #include "core/hash.hpp"
 #include "graph/compile.hpp"
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/ops.hpp"
 #include "graph/import.hpp"
 #include "ops/api.hpp"
 

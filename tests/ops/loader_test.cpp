@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "ops/isa.hpp"
-#include "tests/ops/nn_kernels.hpp"
+#include "tests/ops/nn/nn_kernels.hpp"
 #include "tests/paths.hpp"
 
 namespace troupe {

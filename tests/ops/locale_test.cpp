@@ -7,7 +7,7 @@
 #include "ops/data/pipeline.hpp"
 #include "ops/optim/optim.hpp"
 #include "tests/comma_locale.hpp"
-#include "tests/ops/data_files.hpp"
+#include "tests/ops/data/data_files.hpp"
 
 using namespace troupe;
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/ops/api_interpreter.hpp"
-#include "tests/ops/conformance.hpp"
+#include "tests/ops/kernels/conformance.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

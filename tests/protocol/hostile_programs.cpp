@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "graph/control/ops.hpp"
+#include "graph/control/functions/ops.hpp"
 #include "ops/api.hpp"
 #include "serialization/wire.hpp"
 #include "tests/graph/paper_loop.hpp"

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "core/list.hpp"
-#include "ops/kernels/types.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {

@@ -1,9 +1,9 @@
 // ListStack: the elements of a list as one tensor.
 #include <algorithm>
 
-#include "ops/kernels/args.hpp"
 #include "ops/kernels/lists/elements.hpp"
-#include "ops/kernels/moves.hpp"
+#include "ops/kernels/support/args.hpp"
+#include "ops/kernels/support/moves.hpp"
 
 using namespace troupe;
 

@@ -1,0 +1,209 @@
+#include "graph/control/gradients/gradients.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/ops.hpp"
+#include "graph/control/gradients/detail/tape.hpp"
+#include "graph/node_query.hpp"
+
+namespace troupe {
+Tape tape_of(const FunctionRecord& record) {
+  Tape tape;
+  const GraphBuilder& from = record.tape ? *record.tape : *record.body;
+  tape.body = from.clone();
+  tape.end = NodeId(from.def().nodes.size());
+  if (record.tape) {
+    tape.layers = record.layers;
+    tape.inputs = record.inputs;
+    tape.outputs = record.outputs;
+    return tape;
+  }
+  const BodyState& state = *from.body();
+  tape.layers = {{state.function, 0, tape.end}};
+  for (NodeId id : state.arguments) tape.inputs.push_back({id, 0});
+  for (const Output& o : record.results) tape.outputs.push_back(o.port());
+  return tape;
+}
+
+void remember(Tape& tape, const std::vector<std::size_t>& results, const std::string& name,
+              FunctionRecord& made) {
+  made.handles = tape.layers.size();
+  made.layers = tape.layers;
+  made.layers.push_back({name, tape.end, NodeId(tape.body->def().nodes.size())});
+  made.inputs = tape.inputs;
+  for (const Output& dy : tape.dy) made.inputs.push_back(dy.port());
+  for (std::size_t i : results) made.outputs.push_back(tape.dx[i].port());
+  made.tape = std::move(tape.body);
+}
+
+std::string op_that_adds(const Output& gradient) {
+  const NodeDef& node = gradient.graph().node(gradient.node());
+  return gradient.graph().registry().find(node.op)->def.added;
+}
+
+NodeSpec added_to(const Output& sum, const Output& gradient) {
+  const NodeDef& node = gradient.graph().node(gradient.node());
+  NodeSpec spec{.op = op_that_adds(gradient), .inputs = {sum}, .attrs = node.attrs};
+  for (Port p : node.inputs) spec.inputs.emplace_back(&gradient.graph(), p);
+  spec.site = node.site;
+  return spec;
+}
+
+Output zeros_of_variable(GraphBuilder& g, const Output& handle, DType dtype) {
+  if (!handle.shape().fully_known())
+    throw Error(unimplemented("the gradient of '" + handle.name() +
+                              "', whose shape is not known, where it may not be read")
+                    .at(handle.graph().node(handle.node()).site));
+  auto constant = [&](Tensor value) {
+    const DType type = value.dtype();
+    return g.add("Const", {}, {{"T", type}, {"value", std::move(value)}});
+  };
+  const Shape shape = handle.shape().shape();
+  const std::vector<std::int64_t> list(shape.dims().begin(), shape.dims().end());
+  return g.add("Fill", {constant(Tensor::of<std::int64_t>({std::int64_t(list.size())}, list)),
+                        constant(value_or_throw(Tensor::zeros(dtype, Shape{})))});
+}
+
+Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name) {
+  return g
+      .add(NodeSpec{.op = std::string(kArgumentOp),
+                    .attrs = {{"T", type.dtype}, {"shape", type.shape}},
+                    .name = std::string(name)})
+      .output();
+}
+
+bool is_first_of_variable(const Output& x, std::set<std::string>& known) {
+  const GraphBuilder& g = x.graph();
+  const NodeDef& node = g.node(x.node());
+  const bool handle = is_handle(op_of(node, g.registry()).def.role);
+  return !handle || known.insert(resource_key(node, g.registry())).second;
+}
+
+Differentiating::Differentiating(FunctionRecord& record) : record_(record) {
+  if (record.differentiating)
+    throw Error(unimplemented("function '" + record.body->body()->function +
+                              "' calls itself, but by a branch or loop; only a Call of it may")
+                    .at(record.body->body()->site));
+  record_.differentiating = true;
+}
+
+namespace {
+
+// Backwards through the tape.
+void differentiate(Tape& tape, const GradContext& c, std::size_t first_argument) {
+  GraphBuilder& g = *tape.body;
+  std::vector<Output> ys, xs;
+  std::vector<std::size_t> of;
+  for (std::size_t k = 0; k < tape.outputs.size(); ++k) {
+    if (c.dy[k].empty()) continue;
+    tape.dy.push_back(add_argument(g, {c.dy[k].dtype(), c.dy[k].shape()}, "dy"));
+    ys.emplace_back(&g, tape.outputs[k]);
+  }
+  std::set<std::string> variables;
+  for (std::size_t i = 0; i < tape.inputs.size(); ++i)
+    if (c.wanted[first_argument + i] && is_first_of_variable(tape.input(i), variables))
+      xs.push_back(tape.input(i)), of.push_back(i);
+  const auto dx = value_or_throw(gradients(ys, xs, tape.dy));
+  tape.dx.resize(tape.inputs.size());
+  for (std::size_t k = 0; k < of.size(); ++k) tape.dx[of[k]] = dx[k];
+}
+
+// What an input gets in a branch that does not use it. `like`: a gradient in another branch.
+Output zeros(Tape& tape, std::size_t i, const Output& like) {
+  GraphBuilder& g = *tape.body;
+  const Output x = tape.input(i);
+  auto scope = g.with_scope("gradients");
+  if (x.dtype() != DType::resource) return zero_gradient(x);
+  return zeros_of_variable(g, x, like.dtype());
+}
+
+// The inputs that a gradient flows to in some branch; the others get zeros there.
+std::vector<std::size_t> flows_to(std::vector<Tape>& tapes) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < tapes[0].inputs.size(); ++i) {
+    const Output* some = nullptr;
+    for (Tape& tape : tapes)
+      if (!tape.dx[i].empty()) some = &tape.dx[i];
+    if (!some) continue;
+    const Output like = *some;
+    for (Tape& tape : tapes)
+      if (tape.dx[i].empty()) tape.dx[i] = zeros(tape, i, like);
+    out.push_back(i);
+  }
+  return out;
+}
+
+void name_functions(NodeSpec& spec, const std::vector<std::string>& names) {
+  if (spec.op == "Call") spec.attrs = {{"function", names[0]}};
+  if (spec.op == "If") spec.attrs = {{"else_branch", names[0]}, {"then_branch", names[1]}};
+  if (spec.op == "Case") spec.attrs = {{"branches", names}};
+}
+
+}  // namespace
+
+std::vector<Output> call_gradient(GradContext& c) {
+  const NodeDef node = c.node();
+  GraphBuilder& root = c.g.root();
+  const std::vector<std::string> functions = functions_of(node);
+  if (node.op == "Call" && calls_itself(root, functions[0])) return recursive_gradient(c);
+  const std::size_t handles = root.function(functions[0])->handles;
+  const std::size_t first = selectors(node) + handles;
+  std::vector<Output> dx(c.x.size());
+
+  std::vector<Tape> tapes;
+  for (const std::string& name : functions) {
+    FunctionRecord& record = *root.function(name);
+    Differentiating now(record);
+    tapes.push_back(tape_of(record));
+    differentiate(tapes.back(), c, first);
+  }
+  const std::vector<std::size_t> results = flows_to(tapes);
+  if (results.empty()) return dx;
+
+  std::vector<std::string> names;
+  for (std::size_t b = 0; b < tapes.size(); ++b) {
+    Tape& tape = tapes[b];
+    Body body(c.g, functions[b] + "_grad", node.site, true);
+    extract(tape, results, b, c.g.is_tape(), body);
+    FunctionRecord& made = *value_or_throw(body.finish());
+    remember(tape, results, body.name(), made);
+    names.push_back(body.name());
+  }
+
+  NodeSpec spec{.op = node.op, .name = "grad"};
+  name_functions(spec, names);
+  spec.inputs.assign(c.x.begin(), c.x.begin() + std::ptrdiff_t(first));
+  spec.inputs.push_back(c.y.back());
+  spec.inputs.insert(spec.inputs.end(), c.x.begin() + std::ptrdiff_t(first), c.x.end());
+  std::copy_if(c.dy.begin(), c.dy.end(), std::back_inserter(spec.inputs),
+               [](const Output& o) { return !o.empty(); });
+  const Op made = c.g.add(std::move(spec));
+  for (std::size_t r = 0; r < results.size(); ++r) dx[first + results[r]] = made.output(int(r));
+  return dx;
+}
+
+bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
+                  std::size_t input) {
+  std::set<std::pair<std::string, std::size_t>> seen;
+  auto writes = [&](auto& self, const NodeDef& node, std::size_t at) -> bool {
+    if (at < selectors(node)) return false;
+    const std::size_t argument = at - selectors(node);
+    for (const std::string& name : functions_of(node)) {
+      const FunctionDef* f = graph.function(name);
+      if (!f || argument >= f->arguments.size() || !seen.insert({name, argument}).second) continue;
+      for (const NodeDef& inner : f->nodes)
+        for (std::size_t i = 0; i < inner.inputs.size(); ++i) {
+          if (inner.inputs[i].node != f->arguments[argument]) continue;
+          const OpInfo& op = op_of(inner, ops);
+          if (op.is(External::Order::write)) return true;
+          if (op.def.role == Role::call && self(self, inner, i)) return true;
+        }
+    }
+    return false;
+  };
+  return writes(writes, call, input);
+}
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+// A While in the place of a loop of a client's own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/control/paper_loops/detail/client_loop.hpp"
+#include "graph/unique_names.hpp"
+
+namespace troupe::detail {
+
+// The functions that raised loops consist of, beside those that were there.
+class RaisedFunctions {
+ public:
+  explicit RaisedFunctions(const std::vector<FunctionDef>& known);
+
+  // Not that of any function yet.
+  std::string fresh_name(const std::string& wanted) { return names_.take(wanted); }
+  void add(FunctionDef f) { made_.push_back(std::move(f)); }
+  std::vector<FunctionDef> take() { return std::move(made_); }
+
+ private:
+  UniqueNames names_;
+  std::vector<FunctionDef> made_;
+};
+
+// Moves the nodes of the loop into functions, and puts in their place, in the frame around it: a
+// While of that name, under the LoopCond's number; under the number of an Enter a call of the
+// condition, if that is called; an Identity for each Leave. Returns the numbers of these.
+Expected<std::vector<NodeId>> raise_loop(const ClientLoop& loop, const std::string& name,
+                                         std::vector<NodeDef>& nodes, const ClientFrames& frames,
+                                         RaisedFunctions& functions, const OpRegistry& ops);
+
+}  // namespace troupe::detail

@@ -1,0 +1,77 @@
+// The words in which a client writes a loop of its own (the paper, 4.4). Compiling makes a While of
+// them (raise.hpp): none is ever run.
+#include "graph/control/functions/ops.hpp"
+#include "graph/gradients.hpp"
+#include "graph/passes/shape_inference.hpp"
+
+namespace troupe {
+namespace {
+
+Status enter_shape(InferenceContext& c) {
+  const std::string& frame = c.string_attr("frame_name");
+  if (!valid_node_name(frame))
+    return invalid_argument("`frame_name`, which says what loop this enters, is " + quoted(frame) +
+                            ", and no name");
+  const std::int64_t window = c.int_attr("parallel_iterations");
+  if (window < 1 || window > kWidestWindow)
+    return invalid_argument("`parallel_iterations` is " + std::to_string(window) +
+                            ", not one of 1 to " + std::to_string(kWidestWindow));
+  return same_shape(c);
+}
+
+Status predicate_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(0, 0));
+  return scalar_shape(c);
+}
+
+// Differentiation works on graphs without cycles.
+std::vector<Output> refuse_gradient(GradContext& c) {
+  throw Error(unimplemented("no gradient goes through a loop of Enter and Leave; write it with "
+                            "while_loop, which has one")
+                  .at(c.node().site));
+}
+
+OpDef loop_op(std::string name, Role role, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"x"},
+          .out = {"y"},
+          .types = std::string(kValueTypes),
+          .shape = same_shape,
+          .grad = refuse_gradient,
+          .role = role,
+          .doc = std::move(doc)};
+}
+
+}  // namespace
+
+std::vector<OpDef> loop_ops() {
+  std::vector<OpDef> ops;
+  OpDef enter =
+      loop_op("Enter", Role::enter,
+              "Hands x to the loop that `frame_name` names: as what one of its variables is at "
+              "first, through a Merge with that variable's NextIteration; or, where `is_constant` "
+              "says so, as a value that is the same in each iteration. Over several devices up to "
+              "`parallel_iterations` iterations are under way at once.");
+  enter.attrs = {"frame_name: string", "is_constant: bool = false",
+                 "parallel_iterations: int = 10"};
+  enter.shape = enter_shape;
+  ops.push_back(std::move(enter));
+  ops.push_back(loop_op("Leave", Role::exit,
+                        "Hands x, which a Switch passes once the loop's LoopCond is false, to what "
+                        "is around the loop."));
+  ops.push_back(loop_op("Exit", Role::exit, "What TensorFlow calls Leave."));
+  ops.push_back(loop_op("NextIteration", Role::next_iteration,
+                        "Hands x to the next iteration, through the Merge that it is an input of: "
+                        "the only edge of a graph that may point backwards."));
+  ops.push_back({.name = "LoopCond",
+                 .in = {"again: bool"},
+                 .out = {"y: bool"},
+                 .shape = predicate_shape,
+                 .no_gradient = "a truth value",
+                 .role = Role::loop_cond,
+                 .doc = "Whether the loop that it is in goes round again: the predicate of the "
+                        "Switches that let its variables through."});
+  return ops;
+}
+
+}  // namespace troupe

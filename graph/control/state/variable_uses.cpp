@@ -1,0 +1,141 @@
+#include "graph/control/state/detail/variable_uses.hpp"
+
+#include <algorithm>
+
+#include "graph/control/functions/recursion.hpp"
+
+namespace troupe::detail {
+
+void VariableUses::add(const VariableUses& other) {
+  reads.insert(other.reads.begin(), other.reads.end());
+  writes.insert(other.writes.begin(), other.writes.end());
+  always.insert(other.always.begin(), other.always.end());
+  in_loops.insert(other.in_loops.begin(), other.in_loops.end());
+  loops = loops || other.loops;
+}
+
+VariableUsers::VariableUsers(const std::vector<FunctionDef>& functions, const OpRegistry& ops)
+    : ops_(ops) {
+  const Recursion recursion = find_recursion(functions, ops);
+  for (std::size_t f = 0; f < functions.size(); ++f) {
+    by_name_.emplace(functions[f].name, &functions[f]);
+    if (recursion.calls_itself[f]) recursive_.insert(&functions[f]);
+  }
+}
+
+bool VariableUsers::is_recursive(const NodeDef& call) const {
+  if (call.op != "Call") return false;
+  const FunctionDef* f = function(functions_of(call)[0]);
+  return f && calls_itself(*f);
+}
+
+const FunctionDef* VariableUsers::function(const std::string& name) const {
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? nullptr : at->second;
+}
+
+Keys VariableUsers::keys_of(const std::vector<NodeDef>& nodes) const {
+  Keys keys(nodes.size());
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const OpDef& op = op_of(nodes[id], ops_).def;
+    const std::string& kind = op.external.resource;
+    if (is_handle(op.role) && (kind == "variable" || kind == "dataset"))
+      keys[id] = resource_key(nodes[id], ops_);
+  }
+  return keys;
+}
+
+Keys VariableUsers::keys_of(const FunctionDef& f, const std::vector<std::string>& bound) const {
+  Keys keys(f.nodes.size());
+  for (std::size_t i = 0; i < f.arguments.size() && i < bound.size(); ++i)
+    keys[f.arguments[i]] = bound[i];
+  return keys;
+}
+
+std::vector<std::string> VariableUsers::bound(const NodeDef& call, const Keys& keys) const {
+  std::vector<std::string> out;
+  for (std::size_t i = selectors(call); i < call.inputs.size(); ++i)
+    out.push_back(keys[call.inputs[i].node]);
+  return out;
+}
+
+const VariableUses& VariableUsers::of(const FunctionDef& f, const std::vector<std::string>& bound) {
+  const auto [at, fresh] = known_.try_emplace({&f, bound});
+  VariableUses& known = at->second;  // of one that is being looked at: as far as it is known
+  if (!fresh) return known;
+  const Keys keys = keys_of(f, bound);
+  if (std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); }))
+    return known;
+  const bool repeats = calls_itself(f);
+  if (repeats) open_.insert(at->first);
+  for (bool changed = true; changed;) {
+    VariableUses uses;
+    for (const NodeDef& node : f.nodes) uses.add(of(node, keys));
+    changed = repeats && !(uses == known);
+    known = std::move(uses);
+    if (repeats) forget_what_depends();
+  }
+  open_.erase(at->first);
+  return known;
+}
+
+// On a function whose uses are not all known yet.
+void VariableUsers::forget_what_depends() {
+  std::erase_if(known_, [&](const auto& entry) {
+    return calls_itself(*entry.first.first) && !open_.contains(entry.first);
+  });
+}
+
+VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys) {
+  VariableUses uses;
+  const OpInfo& op = op_of(node, ops_);
+  if (std::string item = item_of(node, keys); !item.empty()) {
+    readers_.try_emplace(item, &node);
+    items_.try_emplace(item, keys[node.inputs[0].node]);
+    uses.reads.insert(std::move(item));
+  } else if (op.is(External::Order::write) || takes_element(node)) {
+    for (Port in : node.inputs)
+      if (const std::string& key = keys[in.node]; !key.empty()) {
+        if (takes_element(node)) datasets_.insert(key);
+        writers_.try_emplace(key, &node);
+        items_.try_emplace(key, key);
+        uses.writes.insert(key);
+      }
+    uses.always = uses.writes;
+  } else if (op.def.role == Role::call) {
+    const std::vector<std::string> passed = bound(node, keys);
+    bool first = true;
+    for (const std::string& name : functions_of(node)) {
+      const FunctionDef* f = function(name);
+      if (!f) continue;
+      const VariableUses inner = of(*f, passed);
+      const std::set<std::string> before = std::move(uses.always);
+      uses.add(inner);
+      uses.always.clear();
+      for (const std::string& key : inner.always)
+        if (first || before.contains(key)) uses.always.insert(key);
+      first = false;
+    }
+    if (node.op == "While") uses.always.clear();  // it may have no iteration
+    if (node.op == "While" || is_recursive(node)) {
+      uses.in_loops = uses.writes;
+      uses.loops = !uses.reads.empty() || !uses.writes.empty();
+    }
+  }
+  return uses;
+}
+
+bool VariableUsers::takes_element(const NodeDef& node) const {
+  const External& external = op_of(node, ops_).def.external;
+  return external.resource == "dataset" && external.verb == "next";
+}
+
+std::string VariableUsers::item_of(const NodeDef& node, const Keys& keys) const {
+  const OpInfo& op = op_of(node, ops_);
+  if (!op.is(External::Order::read) || node.inputs.empty()) return {};
+  const std::string& key = keys[node.inputs[0].node];
+  if (key.empty() || op.def.external.verb == "read") return key;
+  return key + " " + op.def.external.verb + "?";
+}
+
+}  // namespace troupe::detail

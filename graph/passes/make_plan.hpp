@@ -1,0 +1,24 @@
+// Flattens a partitioned step into plans.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/control/lowering/frames.hpp"
+#include "graph/passes/partition.hpp"
+#include "graph/plan.hpp"
+
+namespace troupe {
+
+// One plan per partition. Nodes are numbered in the order of the step, which is topological; feeds
+// take the first slots. A loop is one node, followed by its frame. REQUIRES: `frames` are the
+// step's, each in one partition.
+std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const Frames& frames,
+                             const OpRegistry& ops);
+
+// Bytes of step memory at most in use when the nodes run in the order of the plan and nothing is
+// computed in place. Counts what kernels and arrivals allocate at statically known shapes; not
+// constants, feeds, variables, kernels' scratch memory, or tensors of unknown shape.
+std::uint64_t liveness_bound_bytes(const Plan& plan);
+
+}  // namespace troupe

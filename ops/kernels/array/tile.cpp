@@ -1,0 +1,130 @@
+// Tile and its gradient: a tensor repeated.
+#include <fmt/core.h>
+
+#include "ops/kernels/support/args.hpp"
+#include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/types.hpp"
+#include "ops/kernels/support/views.hpp"
+
+using namespace troupe;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// Each dimension of x, repeated; TileGrad goes back from dy to the sum of the copies.
+Expected<PartialShape> tiled(const PartialShape& x, const Ints& multiples, bool back) {
+  if (!x.known_rank()) return x;
+  if (multiples.size() != std::size_t(x.rank()))
+    return wrong_length("multiples", multiples.size(), x.rank());
+  PartialShape y = x;
+  for (int i = 0; i < x.rank(); ++i) {
+    std::int64_t m = multiples[std::size_t(i)], d = x.dim(i);
+    if (m < 0 || (x.known(i) && (back ? m == 0 || d % m != 0 : __builtin_mul_overflow(d, m, &d))))
+      return invalid_argument(fmt::format("multiple {} of dimension {} of {}", m, i, x.text()));
+    if (x.known(i)) y.set_dim(i, back ? d / m : d);
+  }
+  return y;
+}
+Status tile_shape(InferenceContext& c) {
+  TROUPE_TRY(PartialShape y, tiled(c.shape(0), c.ints_attr("multiples"), false));
+  c.set(0, std::move(y));
+  return ok_status();
+}
+Status tile_grad_shape(InferenceContext& c) { return set_shape_from(c, 1); }
+// For each repetition, counted in the index space `multiples`, its offset in the tiled tensor.
+template <class F>
+void for_tiles(const Shape& multiples, const Shape& one, const Shape& tiled, F&& f) {
+  Strides step = strides_of(tiled);
+  for (int i = 0; i < one.rank(); ++i) step[std::size_t(i)] *= one.dim(i);
+  if (multiples.elements() == 0) return;
+  strided_rows(multiples, step, step, {0, row_count(multiples)},
+               [&](std::int64_t at, std::int64_t, std::int64_t n) {
+                 const int last = multiples.rank() - 1;
+                 for (std::int64_t i = 0; i < n; ++i)
+                   f(at + i * (last < 0 ? 0 : step[std::size_t(last)]));
+               });
+}
+struct Tile final : Kernel {
+  explicit Tile(const KernelSpec& s) : multiples(s.ints_attr("multiples")) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    TROUPE_TRY(PartialShape dims, tiled(x.shape(), multiples, false));
+    TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
+    TROUPE_TRY(Shape times, Shape::make(multiples));
+    TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
+    for_tiles(times, x.shape(), shape, [&](std::int64_t at) {
+      strided_copy(ctx, x.dtype(), x.shape(), x.raw(), strides_of(x.shape()),
+                   Moves(x.dtype()).at(y.mutable_raw(), at), strides_of(shape));
+    });
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+  Ints multiples;
+};
+template <class T>
+struct TileGrad final : Kernel {
+  explicit TileGrad(const KernelSpec& s) : multiples(s.ints_attr("multiples")) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor& dy = ctx.input(0);
+    TROUPE_TRY(Ints dims, host_ints(ctx.input(1), "shape"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    TROUPE_TRY(PartialShape whole, tiled(shape, multiples, false));
+    if (whole != PartialShape(dy.shape()))
+      return invalid_argument("dy is " + dy.shape().text() + ", not " + whole.text());
+    TROUPE_TRY(Shape times, Shape::make(multiples));
+    using Sum = Compute<T>;  // of f16 and bf16 rounded once, at the end
+    TROUPE_TRY(Tensor sums, ctx.allocate(dtype_of<Sum>, shape));
+    Sum* out = sums.mutable_data<Sum>();
+    std::fill_n(out, sums.elements(), Sum(0));
+    const Strides from = strides_of(dy.shape()), to = strides_of(shape);
+    for_tiles(times, shape, dy.shape(), [&](std::int64_t at) {
+      if (sums.elements() == 0) return;
+      strided_rows(shape, from, to, {0, row_count(shape)},
+                   [&](std::int64_t a, std::int64_t b, std::int64_t n) {
+                     const T* row = dy.data<T>() + at + a;
+                     for (std::int64_t i = 0; i < n; ++i) out[b + i] += Sum(row[i]);
+                   });
+    });
+    if constexpr (std::is_same_v<Sum, T>) {
+      ctx.set_output(0, std::move(sums));
+    } else {
+      TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, shape));
+      std::transform(out, out + sums.elements(), dx.mutable_data<T>(), [](Sum x) { return T(x); });
+      ctx.set_output(0, std::move(dx));
+    }
+    return ok_status();
+  }
+  Ints multiples;
+};
+std::vector<Output> tile_grad(GradContext& c) {
+  return {c.g.add("TileGrad", {c.dy[0], c.g.add("Shape", {c.x[0]})},
+                  {{"multiples", c.ints_attr("multiples")}})};
+}
+std::vector<Output> tile_grad_grad(GradContext& c) {
+  return {c.g.add("Tile", {c.dy[0]}, {{"multiples", c.ints_attr("multiples")}}), Output()};
+}
+
+}  // namespace
+
+TROUPE_OPS(tile) {
+  r.add({.name = "Tile",
+         .in = {"x"},
+         .out = {"y"},
+         .types = kAllTypes,
+         .attrs = {"multiples: list(int)"},
+         .shape = tile_shape,
+         .grad = tile_grad,
+         .doc = "x repeated multiples[i] times along each dimension i."})
+      .cpu(make_kernel<Tile>);
+  r.add({.name = "TileGrad",
+         .in = {"dy", "shape: i64"},
+         .out = {"dx"},
+         .types = kFloats,
+         .attrs = {"multiples: list(int)"},
+         .shape = tile_grad_shape,
+         .grad = tile_grad_grad,
+         .host = {"shape"},
+         .doc = "The sum over the copies that Tile made of a tensor of `shape`."})
+      .cpu(typed_kernel<TileGrad, Floats>);
+}

@@ -1,0 +1,65 @@
+// ReplicaMean: what the replicas of a step computed, made one.
+//
+// A client's node has one input. With replicas it is not copied: it gets the input of every copy
+// (graph/passes/replicate.hpp), and what reads it is computed once.
+#include "ops/kernels/support/elementwise.hpp"
+#include "ops/kernels/support/typed.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status one_shape(InferenceContext& c) {
+  PartialShape shape;
+  for (int i = 0; i < c.inputs(); ++i) {
+    auto merged = PartialShape::merge(shape, c.shape(i));
+    if (!merged.ok())
+      return invalid_argument("parts have shapes " + shape.text() + " and " + c.shape(i).text());
+    shape = std::move(merged).value();
+  }
+  c.set(0, std::move(shape));
+  return ok_status();
+}
+
+struct ReplicaMean {
+  template <class T>
+  static Status run(KernelContext& c) {
+    const Tensor& first = c.input(0);
+    if (c.inputs() == 1) {
+      c.set_output(0, first);
+      return ok_status();
+    }
+    for (int p = 1; p < c.inputs(); ++p)
+      if (c.input(p).shape() != first.shape())
+        return invalid_argument("parts have shapes " + first.shape().text() + " and " +
+                                c.input(p).shape().text());
+    TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, first.shape()));
+    T* mean = y.mutable_data<T>();
+    // Added in replica order, then divided: as a write joins what it is given.
+    for_chunks(c, y.elements(), [&](Range r) {
+      std::copy_n(first.data<T>() + r.begin, r.size(), mean + r.begin);
+      for (int p = 1; p < c.inputs(); ++p) {
+        const T* part = c.input(p).data<T>();
+        for (std::int64_t i = r.begin; i < r.end; ++i) mean[i] += part[i];
+      }
+      for (std::int64_t i = r.begin; i < r.end; ++i) mean[i] /= T(c.inputs());
+    });
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+};
+
+}  // namespace
+
+TROUPE_OPS(replica_mean) {
+  r.add({.name = "ReplicaMean",
+         .in = {"parts: T..."},
+         .out = {"mean"},
+         .types = "f32 f64",
+         .shape = one_shape,
+         .no_gradient = "what all replicas made of their gradients",
+         .reduce = {"parts"},
+         .doc = "The mean of a value over the replicas of a step, which is one for all of them: of "
+                "one input that value itself, with N replicas the mean of the N copies."})
+      .cpu(float_function<ReplicaMean>);
+}

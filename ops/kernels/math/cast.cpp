@@ -1,0 +1,111 @@
+// Cast: between all numeric types and bool.
+#include <limits>
+
+#include "core/rounding.hpp"
+#include "ops/kernels/support/elementwise.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Floats to integers: towards zero, values outside go to the nearest end, NaN to 0 (the plain
+// conversion is undefined there). Integers to integers keep the low bits.
+template <class To, class From>
+To convert(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    // The first value above the range, exact in any float; the lowest is minus that, or zero.
+    const From end = From(std::uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
+    const From low = std::is_signed_v<To> ? -end : From(0);
+    const From clamped = x > low ? x : low;  // NaN becomes low, then 0 below
+    const To inside = clamped >= end   ? std::numeric_limits<To>::max()
+                      : clamped == low ? std::numeric_limits<To>::min()
+                                       : To(clamped);
+    return x == x ? inside : To(0);
+  } else {
+    return To(x);
+  }
+}
+
+template <class To>
+struct Convert {
+  template <class From>
+  To operator()(From x) const {
+    return convert<To>(x);
+  }
+};
+
+// To f16 or bf16 from what a float does not hold; the float is rounded to them later.
+struct ConvertToOdd {
+  template <class From>
+  float operator()(From x) const {
+    return round_to_odd(x);
+  }
+};
+template <class From, class To>
+constexpr bool kRoundsTwice = !std::is_same_v<Compute<To>, To> && !std::is_same_v<From, float> &&
+                              sizeof(From) >= sizeof(float);
+
+// What `To` is computed as: the low bits of an integer are the same with a sign and without one.
+template <class From, class To>
+auto computed() {
+  if constexpr (std::is_integral_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>)
+    return std::make_unsigned_t<To>();
+  else
+    return Compute<To>();
+}
+template <class From, class To>
+constexpr ElementTypes cast_types() {
+  using C = decltype(computed<Compute<From>, To>());
+  if constexpr (kRoundsTwice<From, To>)
+    return {dtype_of<From>, dtype_of<To>, element_loop<ConvertToOdd, From, float>};
+  else if constexpr (std::is_same_v<C, float> && std::is_same_v<Compute<From>, float>)
+    return {dtype_of<From>, dtype_of<To>, nullptr};
+  else
+    return {dtype_of<From>, dtype_of<To>, element_loop<Convert<C>, Compute<From>, C>};
+}
+template <class From, class... Tos>
+Expected<ElementTypes> casts_from(DType to, Types<Tos...>) {
+  static constexpr ElementTypes table[] = {cast_types<From, Tos>()...};
+  for (const ElementTypes& types : table)
+    if (types.out == to) return types;
+  return unimplemented("no kernel for " + std::string(dtype_name(to)));
+}
+
+Status pass(KernelContext& ctx) {
+  ctx.set_output(0, ctx.input(0));
+  return ok_status();
+}
+
+Expected<std::unique_ptr<Kernel>> make_cast(const KernelSpec& spec) {
+  const DType from = spec.type("from"), to = spec.type("to");
+  if (from == to) return kernel<pass>(spec);
+  TROUPE_TRY(auto types, dispatch<Expected<ElementTypes>>(NumbersAndBool{}, from, [&](auto f) {
+               return casts_from<typename decltype(f)::type>(to, NumbersAndBool{});
+             }));
+  return elementwise_kernel(ElementOp(1, types, ElementFunction{}));
+}
+
+std::vector<Output> cast_grad(GradContext& c) {
+  if (!is_trainable(c.type_attr("from")) || !is_trainable(c.type_attr("to"))) return {Output()};
+  return {c.g.add("Cast", {c.dy[0]}, {{"to", c.type_attr("from")}})};
+}
+
+}  // namespace
+
+TROUPE_OPS(cast) {
+  const std::string types = std::string("type {") + kNumbersAndBool + "}";
+  r.add({.name = "Cast",
+         .in = {"x: from"},
+         .out = {"y: to"},
+         .attrs = {"from: " + types, "to: " + types},
+         .shape = same_shape,
+         .value = same_ints,
+         .grad = cast_grad,
+         .elementwise = true,
+         .doc = "The values of x in another type. Floats become integers towards zero, values out "
+                "of range the nearest end of it, NaN 0; integers keep their low bits; everything "
+                "but 0 becomes true. No gradient flows through integers and bool."})
+      .cpu(make_cast);
+}

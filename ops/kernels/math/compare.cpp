@@ -1,0 +1,150 @@
+// Comparisons, logic, and choice between two values.
+#include <functional>
+
+#include "ops/kernels/support/broadcast.hpp"
+#include "ops/kernels/support/elementwise.hpp"
+#include "ops/kernels/support/grad.hpp"
+
+using namespace troupe;
+
+namespace {
+
+template <class Std>
+struct Compare {
+  static constexpr bool wraps =
+      std::is_same_v<Std, std::equal_to<>> || std::is_same_v<Std, std::not_equal_to<>>;
+  template <class T>
+  bool operator()(T a, T b) const {
+    return Std{}(a, b);
+  }
+};
+
+// Equality of strings: rows of std::string, without the arithmetic of the others.
+template <bool Wanted>
+Status compare_strings(KernelContext& ctx) {
+  TROUPE_TRY(auto meet, Broadcast<2>::of({&ctx.input(0).shape(), &ctx.input(1).shape()}));
+  const std::string* a = ctx.input(0).data<std::string>();
+  const std::string* b = ctx.input(1).data<std::string>();
+  TROUPE_TRY(Tensor y, ctx.allocate(DType::bool_, meet.out()));
+  bool* out = y.mutable_data<bool>();
+  meet.rows({0, y.elements()}, [&](std::int64_t o, auto at, std::int64_t n, auto steps) {
+    for (std::int64_t i = 0; i < n; ++i)
+      out[o + i] = (a[at[0] + i * steps[0]] == b[at[1] + i * steps[1]]) == Wanted;
+  });
+  ctx.set_output(0, std::move(y));
+  return ok_status();
+}
+template <bool Wanted>
+Expected<std::unique_ptr<Kernel>> equality(const KernelSpec& spec) {
+  if (spec.type() == DType::string) return kernel<compare_strings<Wanted>>(spec);
+  using Std = std::conditional_t<Wanted, std::equal_to<>, std::not_equal_to<>>;
+  return elementwise<Compare<Std>, NumbersAndBool>(spec);
+}
+
+struct And {
+  bool operator()(bool a, bool b) const { return a && b; }
+};
+struct Or {
+  bool operator()(bool a, bool b) const { return a || b; }
+};
+
+OpDef comparison(std::string name, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"a", "b"},
+          .out = {"y: bool"},
+          .types = kNumbers,
+          .shape = broadcast_shape,
+          .no_gradient = "a truth value",
+          .elementwise = true,
+          .doc = std::move(doc) + " The inputs broadcast."};
+}
+OpDef equality(std::string name, std::string doc) {
+  OpDef def = comparison(std::move(name), std::move(doc));
+  def.types = std::string(kNumbersAndBool) + " string";
+  def.commutative = true;
+  return def;
+}
+OpDef logic(std::string name, std::string doc) {
+  OpDef def = comparison(std::move(name), std::move(doc));
+  def.types = "bool";
+  def.commutative = true;
+  return def;
+}
+
+// Shapes: condition, a and b broadcast together; a vector condition chooses rows when it stands
+// first in the shape, as [n] against [n,1].
+Status select_shape(InferenceContext& c) {
+  TROUPE_TRY(auto values, broadcast(c.shape(1), c.shape(2)));
+  TROUPE_TRY(auto all, broadcast(c.shape(0), values));
+  c.set(0, std::move(all));
+  return ok_status();
+}
+std::vector<Output> select_grad(GradContext& c) {
+  Output zero = scalar_like(c.dy[0], 0);
+  // dy has the broadcast shape, so the choices have it too.
+  Output da = c.g.add("Select", {c.x[0], c.dy[0], zero});
+  Output db = c.g.add("Select", {c.x[0], zero, c.dy[0]});
+  auto back = [&](Output d, Output x) {
+    if (x.shape().fully_known() && x.shape() == c.y[0].shape()) return d;
+    return c.g.add("SumToShapeOf", {d, x});
+  };
+  return {Output(), back(da, c.x[1]), back(db, c.x[2])};
+}
+
+template <class T>
+Status select_values(KernelContext& ctx) {
+  TROUPE_TRY(auto meet, Broadcast<3>::of(
+                            {&ctx.input(0).shape(), &ctx.input(1).shape(), &ctx.input(2).shape()}));
+  const bool* condition = ctx.input(0).data<bool>();
+  const T* a = moved_as<T>(ctx.input(1));
+  const T* b = moved_as<T>(ctx.input(2));
+  TROUPE_TRY(Tensor y, ctx.allocate(ctx.input(1).dtype(), meet.out()));
+  T* out = moved_as<T>(y);
+  for_chunks(ctx, y.elements(), [&](Range r) {
+    meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto s) {
+      for (std::int64_t i = 0; i < n; ++i)
+        out[o + i] = condition[at[0] + i * s[0]] ? a[at[1] + i * s[1]] : b[at[2] + i * s[2]];
+    });
+  });
+  ctx.set_output(0, std::move(y));
+  return ok_status();
+}
+Status choose(KernelContext& ctx) {
+  return dispatch_moves(ctx.input(1).dtype(),
+                        [&](auto tag) { return select_values<typename decltype(tag)::type>(ctx); });
+}
+
+}  // namespace
+
+TROUPE_OPS(compare) {
+  r.add(comparison("Less", "y = a < b; false where one is NaN."))
+      .cpu(elementwise<Compare<std::less<>>, Numbers>);
+  r.add(comparison("LessEqual", "y = a <= b; false where one is NaN."))
+      .cpu(elementwise<Compare<std::less_equal<>>, Numbers>);
+  r.add(comparison("Greater", "y = a > b; false where one is NaN."))
+      .cpu(elementwise<Compare<std::greater<>>, Numbers>);
+  r.add(comparison("GreaterEqual", "y = a >= b; false where one is NaN."))
+      .cpu(elementwise<Compare<std::greater_equal<>>, Numbers>);
+  r.add(equality("Equal", "y = a == b; a NaN equals nothing.")).cpu(equality<true>);
+  r.add(equality("NotEqual", "y = a != b; a NaN differs from everything.")).cpu(equality<false>);
+}
+
+TROUPE_OPS(logic) {
+  r.add(logic("LogicalAnd", "y = a and b.")).cpu(elementwise<And, Types<bool>>);
+  r.add(logic("LogicalOr", "y = a or b.")).cpu(elementwise<Or, Types<bool>>);
+}
+
+TROUPE_OPS(select) {
+  r.add({.name = "Select",
+         .in = {"condition: bool", "a", "b"},
+         .out = {"y"},
+         .types = kAllTypes,
+         .shape = select_shape,
+         .grad = select_grad,
+         .elementwise = true,
+         .doc = "a where the condition holds, else b. All three broadcast. The gradient of the "
+                "side that is not taken is 0; where that side was computed with an infinite slope, "
+                "as log(x) at 0, 0 * inf makes it NaN further back. Choose its argument first: "
+                "select(x > 0, log(select(x > 0, x, 1)), 0)."})
+      .cpu(kernel<choose>);
+}

@@ -1,0 +1,93 @@
+// Exp, Log, Tanh, Sigmoid and their gradients.
+#include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/packets.hpp"
+
+using namespace troupe;
+
+namespace {
+
+struct Exp {
+  template <class T>
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return exp_value(x); }
+};
+struct Log {
+  template <class T>
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return log_value(x); }
+};
+struct Tanh {
+  template <class T>
+  static constexpr bool packets = std::is_same_v<T, float>;
+  auto operator()(auto x) const { return tanh_value(x); }
+};
+struct TanhGrad {
+  template <class T>
+  T operator()(T dy, T y) const {
+    return dy * ((1 - y) * (1 + y));  // near 1, 1 - y * y would lose digits
+  }
+};
+struct Sigmoid {
+  template <class T>
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return sigmoid_value(x); }
+};
+struct SigmoidGrad {
+  template <class T>
+  T operator()(T dy, T y) const {
+    return dy * (y * (1 - y));
+  }
+};
+
+std::vector<Output> exp_grad(GradContext& c) { return {c.g.add("Mul", {c.dy[0], c.y[0]})}; }
+std::vector<Output> log_grad(GradContext& c) { return {c.g.add("Div", {c.dy[0], c.x[0]})}; }
+std::vector<Output> tanh_grad(GradContext& c) { return {c.g.add("TanhGrad", {c.dy[0], c.y[0]})}; }
+std::vector<Output> sigmoid_grad(GradContext& c) {
+  return {c.g.add("SigmoidGrad", {c.dy[0], c.y[0]})};
+}
+
+// Second order. With z = dy (1 - y^2): dz/ddy = 1 - y^2, dz/dy = -2 dy y.
+std::vector<Output> tanh_grad_grad(GradContext& c) {
+  Output twice = c.g.add("Add", {c.x[1], c.x[1]});
+  Output by_y = c.g.add("Mul", {c.dy[0], c.g.add("Mul", {c.x[0], twice})});
+  return {c.g.add("TanhGrad", {c.dy[0], c.x[1]}), c.g.add("Neg", {by_y})};
+}
+// With z = dy y (1 - y): dz/ddy = y (1 - y), dz/dy = dy (1 - 2 y).
+std::vector<Output> sigmoid_grad_grad(GradContext& c) {
+  Output twice = c.g.add("Add", {c.x[1], c.x[1]});
+  Output slope = c.g.add("Sub", {scalar_like(c.x[1], 1), twice});
+  return {c.g.add("SigmoidGrad", {c.dy[0], c.x[1]}),
+          c.g.add("Mul", {c.dy[0], c.g.add("Mul", {c.x[0], slope})})};
+}
+
+OpDef function(std::string name, GradFn grad, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"x"},
+          .out = {"y"},
+          .types = kFloats,
+          .shape = same_shape,
+          .grad = grad,
+          .elementwise = true,
+          .doc = std::move(doc)};
+}
+OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
+  OpDef def = function(std::move(name), grad, std::move(doc));
+  def.in = {"dy", "y"};
+  def.out = {"dx"};
+  return def;
+}
+
+}  // namespace
+
+TROUPE_OPS(exponential) {
+  r.add(function("Exp", exp_grad, "y = e^x.")).cpu(elementwise<Exp>);
+  r.add(function("Log", log_grad, "y = natural logarithm of x; -inf at 0, NaN below."))
+      .cpu(elementwise<Log>);
+  r.add(function("Tanh", tanh_grad, "y = tanh(x).")).cpu(elementwise<Tanh>);
+  r.add(gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh."))
+      .cpu(elementwise<TanhGrad>);
+  r.add(function("Sigmoid", sigmoid_grad, "y = 1 / (1 + exp(-x)).")).cpu(elementwise<Sigmoid>);
+  r.add(gradient_of("SigmoidGrad", sigmoid_grad_grad,
+                    "dx = dy * y * (1 - y): the gradient of Sigmoid."))
+      .cpu(elementwise<SigmoidGrad>);
+}

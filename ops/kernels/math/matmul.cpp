@@ -1,0 +1,165 @@
+// MatMul: the product of two matrices, either of them transposed on the way.
+#include "devices/chunks.hpp"
+#include "ops/kernels/support/packed_product.hpp"
+#include "ops/kernels/support/through_float.hpp"
+#include "ops/kernels/support/typed.hpp"
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status matmul_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(0, 2));
+  TROUPE_TRY(c.want_rank(1, 2));
+  PartialShape a = c.shape(0), b = c.shape(1), product = PartialShape::unknown_of_rank(2);
+  int rows = c.bool_attr("transpose_a") ? 1 : 0, cols = c.bool_attr("transpose_b") ? 0 : 1;
+  if (a.known_rank()) product.set_dim(0, a[rows]);
+  if (b.known_rank()) product.set_dim(1, b[cols]);
+  if (a.known_rank() && b.known_rank() && a.known(1 - rows) && b.known(1 - cols) &&
+      a[1 - rows] != b[1 - cols])
+    return invalid_argument("inner dimensions differ: a is " + a.text() +
+                            (rows ? " transposed" : "") + ", b is " + b.text() +
+                            (cols ? "" : " transposed"));
+  c.set(0, std::move(product));
+  return ok_status();
+}
+
+// With op(a) = A and op(b) = B: dA = dC B^T, dB = A^T dC, each transposed where its operand was.
+std::vector<Output> matmul_grad(GradContext& c) {
+  bool ta = c.bool_attr("transpose_a"), tb = c.bool_attr("transpose_b");
+  auto product = [&](Output a, Output b, bool transpose_a, bool transpose_b) {
+    return c.g.add("MatMul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+  };
+  Output a = c.x[0], b = c.x[1], dc = c.dy[0];
+  Output da = ta ? product(b, dc, tb, true) : product(dc, b, false, !tb);
+  Output db = tb ? product(dc, a, true, ta) : product(a, dc, !ta, false);
+  return {da, db};
+}
+
+template <class T>
+class MatMulKernel final : public Kernel {
+ public:
+  explicit MatMulKernel(const KernelSpec& spec)
+      : transpose_a_(spec.bool_attr("transpose_a")), transpose_b_(spec.bool_attr("transpose_b")) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor &a = c.input(0), &b = c.input(1);
+    if (a.rank() != 2 || b.rank() != 2)
+      return invalid_argument("MatMul wants matrices, not " + a.shape().text() + " and " +
+                              b.shape().text());
+    std::int64_t m = a.dim(transpose_a_ ? 1 : 0), k = a.dim(transpose_a_ ? 0 : 1);
+    std::int64_t n = b.dim(transpose_b_ ? 0 : 1);
+    if (b.dim(transpose_b_ ? 1 : 0) != k)
+      return invalid_argument("inner dimensions differ: a is " + a.shape().text() +
+                              (transpose_a_ ? " transposed" : "") + ", b is " + b.shape().text() +
+                              (transpose_b_ ? " transposed" : ""));
+    TROUPE_TRY(Shape shape, Shape::make(std::array{m, n}));
+    TROUPE_TRY(Tensor product, c.allocate(dtype_of<T>, shape));
+    TROUPE_TRY(run(c, m, n, k, a.data<T>(), b.data<T>(), product.mutable_data<T>()));
+    c.set_output(0, std::move(product));
+    return ok_status();
+  }
+
+ private:
+  Status run(KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+             const T* b, T* product) {
+    Matrix<const T> left{a, transpose_a_ ? m : k, transpose_a_};
+    Matrix<const T> right{b, transpose_b_ ? k : n, transpose_b_};
+    const GemmChunks split = gemm_chunks(m, n, k);
+    if (PackedProduct<T>::kPacks && split.by_rows && split.chunks.count > 1 && !transpose_a_)
+      return by_rows(c, split.chunks.count, {.m = m, .n = n, .k = k, .lda = k, .ldc = n}, a, right,
+                     product);
+    return parallel_chunks(c, split.chunks.count, [&](std::int64_t i) {
+      const Range r = split.chunks[i];
+      Matrix<const T> part_a = left, part_b = right;
+      if (split.by_rows) {
+        part_a.data += transpose_a_ ? r.begin : r.begin * k;
+        return gemm<T>(r.size(), n, k, part_a, part_b, false, {product + r.begin * n, n});
+      }
+      part_b.data += transpose_b_ ? r.begin * k : r.begin;
+      return gemm<T>(m, r.size(), k, part_a, part_b, false, {product + r.begin, n});
+    });
+  }
+
+  // The right operand is packed once for all ranges of rows, which else would each do that anew.
+  Status by_rows(KernelContext& c, std::int64_t count, ProductSizes sizes, const T* a,
+                 Matrix<const T> b, T* product) {
+    const std::int64_t rows = sizes.m;
+    const Chunks chunks = Chunks::of_step(rows, (rows / count + 7) / 8 * 8);
+    const std::int64_t last = chunks[chunks.count - 1].size();
+    sizes.m = chunks[0].size();
+    TROUPE_TRY(const auto whole, products_.get(sizes));
+    auto rest = whole;
+    if (last != sizes.m) {
+      sizes.packed_for = std::exchange(sizes.m, last);
+      TROUPE_TRY(rest, products_.get(sizes));
+    }
+    TROUPE_TRY(Tensor packed, scratch(c, whole->packed_bytes()));
+    TROUPE_TRY(pack(c, *whole, sizes, b, packed.mutable_raw()));
+    return parallel_chunks(c, chunks.count, [&](std::int64_t i) -> Status {
+      const Range r = chunks[i];
+      const auto& part = i + 1 == chunks.count ? *rest : *whole;
+      TROUPE_TRY(Tensor own, scratch(c, part.scratch_bytes()));
+      return part.run(a + r.begin * sizes.k, packed.raw(), product + r.begin * sizes.n,
+                      own.mutable_raw());
+    });
+  }
+
+  // A transposed operand is turned by all lanes first: packing is the work of one.
+  static Status pack(KernelContext& c, const PackedProduct<T>& product, const ProductSizes& sizes,
+                     Matrix<const T> b, void* packed) {
+    if (!b.transpose) return product.pack(b, packed);
+    TROUPE_TRY(Tensor turned, c.allocate(dtype_of<T>, Shape{sizes.k, sizes.n}));
+    T* out = turned.mutable_data<T>();
+    const Chunks chunks = row_chunks(sizes.k, sizes.n);
+    c.parallel(chunks.count, [&](std::int64_t i) {
+      const Range r = chunks[i];
+      constexpr std::int64_t kTile = 16;  // whole lines of cache of either side
+      for (std::int64_t first = 0; first < sizes.n; first += kTile)
+        for (std::int64_t p = r.begin; p < r.end; ++p)
+          for (std::int64_t j = first; j < std::min(first + kTile, sizes.n); ++j)
+            out[p * sizes.n + j] = b.data[j * b.stride + p];
+    });
+    return product.pack({out, sizes.n}, packed);
+  }
+
+  static Expected<Tensor> scratch(const KernelContext& c, std::size_t bytes) {
+    return c.allocate(DType::u8, Shape{std::int64_t(bytes)});
+  }
+
+  bool transpose_a_, transpose_b_;
+  PackedProducts<T> products_;
+};
+
+Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {
+  switch (spec.type()) {
+    case DType::i32:
+      return std::unique_ptr<Kernel>(new MatMulKernel<std::int32_t>(spec));
+    case DType::i64:
+      return std::unique_ptr<Kernel>(new MatMulKernel<std::int64_t>(spec));
+    case DType::f16:
+    case DType::bf16:
+      return through_float<MatMulKernel<float>>(spec);
+    default:
+      return float_kernel<MatMulKernel>(spec);
+  }
+}
+
+}  // namespace
+
+TROUPE_OPS(matmul) {
+  r.add({.name = "MatMul",
+         .in = {"a", "b"},
+         .out = {"product"},
+         .types = "f32 f64 f16 bf16 i32 i64",
+         .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
+         .shape = matmul_shape,
+         .grad = matmul_grad,
+         .contraction = true,
+         .doc = "The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that "
+                "an operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in "
+                "f32 and "
+                "rounded once. Integers wrap around."})
+      .cpu(matmul_kernel);
+}

@@ -1,0 +1,263 @@
+// Functions of one element: signs, powers and roots, rounding, tests, exponentials, trigonometry.
+#include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/packets.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Integers wrap around instead of overflowing.
+template <class T>
+T wrapping_neg(T x) {
+  if constexpr (std::is_integral_v<T>)
+    return T(-static_cast<std::make_unsigned_t<T>>(x));
+  else
+    return -x;
+}
+
+struct Abs {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>)
+      return x < 0 ? wrapping_neg(x) : x;
+    else
+      return std::abs(x);
+  }
+};
+struct Neg {
+  static constexpr bool wraps = true;
+  template <class T>
+  T operator()(T x) const {
+    return wrapping_neg(x);
+  }
+};
+struct Square {
+  static constexpr bool wraps = true;
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>)
+      return T(std::uint64_t(x) * std::uint64_t(x));
+    else
+      return x * x;
+  }
+};
+struct Sign {  // NaN stays NaN
+  template <class T>
+  T operator()(T x) const {
+    return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+  }
+};
+struct Reciprocal {
+  auto operator()(auto x) const { return 1 / x; }
+};
+struct ReciprocalGrad {
+  template <class T>
+  T operator()(T dy, T y) const {
+    return -dy * y * y;
+  }
+};
+struct Sqrt {
+  auto operator()(auto x) const { return std::sqrt(x); }
+};
+struct SqrtGrad {
+  template <class T>
+  T operator()(T dy, T y) const {
+    return dy * T(0.5) / y;
+  }
+};
+struct Rsqrt {
+  auto operator()(auto x) const { return 1 / std::sqrt(x); }
+};
+struct RsqrtGrad {
+  template <class T>
+  T operator()(T dy, T y) const {
+    return T(-0.5) * dy * y * y * y;
+  }
+};
+
+struct Floor {
+  auto operator()(auto x) const { return std::floor(x); }
+};
+struct Ceil {
+  auto operator()(auto x) const { return std::ceil(x); }
+};
+struct Round {
+  auto operator()(auto x) const { return std::rint(x); }
+};
+struct IsNan {
+  bool operator()(auto x) const { return std::isnan(x); }
+};
+struct IsInf {
+  bool operator()(auto x) const { return std::isinf(x); }
+};
+struct IsFinite {
+  bool operator()(auto x) const { return std::isfinite(x); }
+};
+struct LogicalNot {
+  bool operator()(bool x) const { return !x; }
+};
+
+struct Log1p {
+  template <class T>
+  static constexpr bool packets = true;
+  auto operator()(auto x) const { return log1p_value(x); }
+};
+// Functions that only floats have packets for.
+struct FloatPackets {
+  template <class T>
+  static constexpr bool packets = std::is_same_v<T, float>;
+};
+struct Expm1 : FloatPackets {
+  auto operator()(auto x) const { return expm1_value(x); }
+  double operator()(double x) const { return std::expm1(x); }
+};
+struct Erf : FloatPackets {
+  auto operator()(auto x) const { return erf_value(x); }
+  double operator()(double x) const { return std::erf(x); }
+};
+struct ErfGrad : FloatPackets {
+  template <class V>
+  V operator()(V dy, V x) const {
+    return erf_slope(dy, x);
+  }
+  double operator()(double dy, double x) const { return erf_slope(dy, x); }
+};
+struct Sin : FloatPackets {
+  auto operator()(auto x) const { return sine_value<0>(x); }
+  double operator()(double x) const { return std::sin(x); }
+};
+struct Cos : FloatPackets {
+  auto operator()(auto x) const { return sine_value<1>(x); }
+  double operator()(double x) const { return std::cos(x); }
+};
+
+// 2 x dy without a constant of the right type.
+std::vector<Output> square_grad(GradContext& c) {
+  return {c.g.add("Mul", {c.dy[0], c.g.add("Add", {c.x[0], c.x[0]})})};
+}
+std::vector<Output> abs_grad(GradContext& c) {
+  return {c.g.add("Mul", {c.dy[0], c.g.add("Sign", {c.x[0]})})};
+}
+std::vector<Output> neg_grad(GradContext& c) { return {c.g.add("Neg", {c.dy[0]})}; }
+std::vector<Output> log1p_grad(GradContext& c) {
+  return {c.g.add("Div", {c.dy[0], c.g.add("Add", {c.x[0], scalar_like(c.x[0], 1)})})};
+}
+std::vector<Output> expm1_grad(GradContext& c) {
+  return {c.g.add("Mul", {c.dy[0], c.g.add("Add", {c.y[0], scalar_like(c.y[0], 1)})})};
+}
+std::vector<Output> sin_grad(GradContext& c) {
+  return {c.g.add("Mul", {c.dy[0], c.g.add("Cos", {c.x[0]})})};
+}
+std::vector<Output> cos_grad(GradContext& c) {
+  return {c.g.add("Neg", {c.g.add("Mul", {c.dy[0], c.g.add("Sin", {c.x[0]})})})};
+}
+std::vector<Output> sqrt_grad(GradContext& c) { return {c.g.add("SqrtGrad", {c.dy[0], c.y[0]})}; }
+std::vector<Output> rsqrt_grad(GradContext& c) { return {c.g.add("RsqrtGrad", {c.dy[0], c.y[0]})}; }
+std::vector<Output> reciprocal_grad(GradContext& c) {
+  return {c.g.add("ReciprocalGrad", {c.dy[0], c.y[0]})};
+}
+// Second order: of z = f(dy, y), with the gradient d of z, for dy and for y.
+// z = -dy y^2
+std::vector<Output> reciprocal_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1];
+  return {c.g.add("ReciprocalGrad", {d, y}), negate(multiply(multiply(d, dy), twice(y)))};
+}
+// z = dy / (2 y)
+std::vector<Output> sqrt_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], z = c.y[0], y = c.x[1];
+  return {c.g.add("SqrtGrad", {d, y}), negate(divide(multiply(d, z), y))};
+}
+// z = -dy y^3 / 2
+std::vector<Output> rsqrt_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], y = c.x[1];
+  Output squared = c.g.add("ReciprocalGrad", {multiply(d, dy), y});
+  return {c.g.add("RsqrtGrad", {d, y}), multiply(squared, scalar_like(y, 1.5))};
+}
+// z = dy 2 / sqrt(pi) e^(-x^2)
+std::vector<Output> erf_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], z = c.y[0], x = c.x[1];
+  return {c.g.add("ErfGrad", {d, x}), negate(multiply(multiply(d, z), twice(x)))};
+}
+std::vector<Output> erf_grad(GradContext& c) { return {c.g.add("ErfGrad", {c.dy[0], c.x[0]})}; }
+
+OpDef unary(std::string name, std::string types, GradFn grad, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"x"},
+          .out = {"y"},
+          .types = std::move(types),
+          .shape = same_shape,
+          .grad = grad,
+          .no_gradient = grad == nullptr ? "constant between its steps" : "",
+          .elementwise = true,
+          .doc = std::move(doc)};
+}
+// The gradient of `of` with respect to its input, in terms of dy and of x or y.
+OpDef unary_grad(std::string name, std::string in, GradFn grad, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"dy", std::move(in)},
+          .out = {"dx"},
+          .types = kFloats,
+          .shape = same_shape,
+          .grad = grad,
+          .elementwise = true,
+          .doc = std::move(doc)};
+}
+
+}  // namespace
+
+TROUPE_OPS(signs_and_roots) {
+  r.add(unary("Abs", kSignedNumbers, abs_grad, "y = |x|. The gradient at 0 is 0."))
+      .cpu(elementwise<Abs, SignedNumbers>);
+  r.add(unary("Neg", kSignedNumbers, neg_grad, "y = -x. Integers wrap around."))
+      .cpu(elementwise<Neg, SignedNumbers>);
+  r.add(unary("Square", kSignedNumbers, square_grad, "y = x * x. Integers wrap around."))
+      .cpu(elementwise<Square, SignedNumbers>);
+  r.add(unary("Sign", kSignedNumbers, nullptr,
+              "y = 1, 0 or -1 as x is positive, zero or negative; NaN stays NaN."))
+      .cpu(elementwise<Sign, SignedNumbers>);
+  r.add(unary("Reciprocal", kFloats, reciprocal_grad, "y = 1 / x.")).cpu(elementwise<Reciprocal>);
+  r.add(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
+                   "dx = -dy * y^2: the gradient of Reciprocal."))
+      .cpu(elementwise<ReciprocalGrad>);
+  r.add(unary("Sqrt", kFloats, sqrt_grad, "y = sqrt(x); NaN below 0. The gradient at 0 is inf."))
+      .cpu(elementwise<Sqrt>);
+  r.add(unary_grad("SqrtGrad", "y", sqrt_grad_grad, "dx = dy / (2 y): the gradient of Sqrt."))
+      .cpu(elementwise<SqrtGrad>);
+  r.add(unary("Rsqrt", kFloats, rsqrt_grad, "y = 1 / sqrt(x).")).cpu(elementwise<Rsqrt>);
+  r.add(unary_grad("RsqrtGrad", "y", rsqrt_grad_grad, "dx = -dy * y^3 / 2: the gradient of Rsqrt."))
+      .cpu(elementwise<RsqrtGrad>);
+}
+
+TROUPE_OPS(rounding_and_tests) {
+  r.add(unary("Floor", kFloats, nullptr, "The largest integer not above x."))
+      .cpu(elementwise<Floor>);
+  r.add(unary("Ceil", kFloats, nullptr, "The smallest integer not below x."))
+      .cpu(elementwise<Ceil>);
+  r.add(unary("Round", kFloats, nullptr, "The nearest integer, halves to the even one."))
+      .cpu(elementwise<Round>);
+  auto test = [](std::string name, std::string doc) {
+    OpDef def = unary(std::move(name), kFloats, nullptr, std::move(doc));
+    def.out = {"y: bool"};
+    def.no_gradient = "a truth value";
+    return def;
+  };
+  r.add(test("IsNan", "True where x is not a number.")).cpu(elementwise<IsNan>);
+  r.add(test("IsInf", "True where x is infinite, of either sign.")).cpu(elementwise<IsInf>);
+  r.add(test("IsFinite", "True where x is neither infinite nor NaN.")).cpu(elementwise<IsFinite>);
+  OpDef logical_not = unary("LogicalNot", "bool", nullptr, "y = not x.");
+  logical_not.no_gradient = "a truth value";
+  r.add(logical_not).cpu(elementwise<LogicalNot, Types<bool>>);
+}
+
+TROUPE_OPS(transcendental) {
+  r.add(unary("Log1p", kFloats, log1p_grad, "y = log(1 + x), exact for small x."))
+      .cpu(elementwise<Log1p>);
+  r.add(unary("Expm1", kFloats, expm1_grad, "y = exp(x) - 1, exact for small x."))
+      .cpu(elementwise<Expm1>);
+  r.add(unary("Sin", kFloats, sin_grad, "y = sin(x), x in radians.")).cpu(elementwise<Sin>);
+  r.add(unary("Cos", kFloats, cos_grad, "y = cos(x), x in radians.")).cpu(elementwise<Cos>);
+  r.add(unary("Erf", kFloats, erf_grad, "The error function.")).cpu(elementwise<Erf>);
+  r.add(unary_grad("ErfGrad", "x", erf_grad_grad,
+                   "dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf."))
+      .cpu(elementwise<ErfGrad>);
+}

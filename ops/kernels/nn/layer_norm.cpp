@@ -1,0 +1,244 @@
+// LayerNorm: every row, the last dimension, shifted and scaled to mean 0 and variance 1, then
+// scaled and shifted again by parameters. The gradient measures its rows once more, which is
+// cheaper than keeping what the forward pass has measured.
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "graph/gradient_through.hpp"
+#include "ops/kernels/support/columns.hpp"
+#include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/types.hpp"
+#include "ops/kernels/support/vector_math.hpp"
+#include "ops/op.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Input `x` is [..., n], those from `first` to `last` are [n].
+Status row_shapes(InferenceContext& c, int x, int first, int last, PartialShape& row) {
+  if (!(c.float_attr("epsilon") >= 0)) return invalid_argument("epsilon must not be negative");
+  TROUPE_TRY(c.want_rank_at_least(x, 1));
+  row = PartialShape::unknown_of_rank(1);
+  if (c.shape(x).known_rank()) row.set_dim(0, c.shape(x)[c.shape(x).rank() - 1]);
+  for (int i = first; i <= last; ++i) {
+    TROUPE_TRY(c.want_rank(i, 1));
+    TROUPE_TRY(row, PartialShape::merge(row, c.shape(i)));
+  }
+  return ok_status();
+}
+Status layer_norm_shape(InferenceContext& c) {
+  PartialShape row;
+  TROUPE_TRY(row_shapes(c, 0, 1, 2, row));
+  return same_shape(c);
+}
+Status layer_norm_grad_shape(InferenceContext& c) {
+  PartialShape row;
+  TROUPE_TRY(row_shapes(c, 1, 2, 2, row));
+  TROUPE_TRY(PartialShape dx, PartialShape::merge(c.shape(0), c.shape(1)));
+  c.set(0, std::move(dx));
+  c.set(1, row);
+  c.set(2, row);
+  return ok_status();
+}
+
+std::vector<Output> layer_norm_grad(GradContext& c) {
+  const Output dx =
+      c.g.add("LayerNormGrad", {c.dy[0], c.x[0], c.x[1]}, {{"epsilon", c.float_attr("epsilon")}});
+  return {dx, dx.sibling(1), dx.sibling(2)};
+}
+
+// LayerNormGrad as several nodes, for its own gradient.
+std::vector<Output> layer_norm_grad_grad(GradContext& c) {
+  GraphBuilder& g = c.g;
+  const double epsilon = c.float_attr("epsilon");
+  const auto mean = [&](Output rows) {
+    return g.add("Mean", {rows}, {{"axes", std::vector<std::int64_t>{-1}}, {"keep_dims", true}});
+  };
+  return gradient_through(c, [&](const std::vector<Output>& in) -> std::vector<Output> {
+    const Output dy = in[0], x = in[1], scale = in[2];
+    const Output apart = minus(x, mean(x)), variance = mean(multiply(apart, apart));
+    const Output inverse = g.add("Rsqrt", {plus(variance, scalar_like(x, epsilon))});
+    const Output y = multiply(apart, inverse), slope = multiply(dy, scale);
+    const Output along = multiply(y, mean(multiply(slope, y)));
+    return {multiply(minus(minus(slope, mean(slope)), along), inverse),
+            g.add("SumToShapeOf", {multiply(dy, y), scale}), g.add("SumToShapeOf", {dy, scale})};
+  });
+}
+
+// How a row is normalised: (x * by - mean) * inverse. `by` is 1 unless squares of the row overflow,
+// though its values do not; then it is a power of two.
+template <class C>
+struct Moments {
+  C by = 1, mean, inverse;
+
+  C normal(C x) const { return (x * by - mean) * inverse; }
+  C inv_std() const { return inverse * by; }
+};
+
+// REQUIRES: n >= 1.
+template <class C>
+Moments<C> measure(const C* x, std::int64_t n, C epsilon, C by = 1) {
+  const C count = C(n);
+  C mean = row_sum<C>(n, [&](std::int64_t j) { return x[j] * by; }) / count;
+  // What the first mean misses, since its sum was rounded, is the mean of what is apart from it.
+  const auto [missed, squares] = two_row_sums<C>(n, [&](std::int64_t j, C& apart, C& square) {
+    apart = x[j] * by - mean;
+    square = apart * apart;
+  });
+  mean += missed / count;
+  const C variance = std::max((squares - missed * (missed / count)) / count, C(0));
+  if (by == C(1) && !std::isfinite(squares)) {
+    C most = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const C size = std::abs(x[j]);
+      if (!(size <= std::numeric_limits<C>::max())) return {1, size, size - size};  // NaN
+      most = std::max(most, size);
+    }
+    const int exponent = std::min(std::ilogb(most), std::numeric_limits<C>::max_exponent - 2);
+    return measure(x, n, epsilon, std::ldexp(C(1), -exponent));
+  }
+  return {by, mean, C(1) / std::sqrt(variance + epsilon * by * by)};
+}
+
+// Rows as what they are computed in: where they are, or widened.
+template <class T>
+class Row {
+ public:
+  using C = Compute<T>;
+  explicit Row(std::int64_t n) : n_(n), wide_(std::is_same_v<C, T> ? 0 : std::size_t(n)) {}
+  const C* operator()(const T* x) {
+    if constexpr (std::is_same_v<C, T>) {
+      return x;
+    } else {
+      std::copy_n(x, n_, wide_.data());
+      return wide_.data();
+    }
+  }
+
+ private:
+  std::int64_t n_;
+  std::vector<C> wide_;
+};
+
+Status wrong_shape(const KernelContext& c, std::string_view op) {
+  std::string text = std::string(op) + ": the shapes of its inputs do not fit:";
+  for (int i = 0; i < c.inputs(); ++i) text += " " + c.input(i).shape().text();
+  return invalid_argument(text);
+}
+
+template <class T>
+class LayerNorm final : public Kernel {
+ public:
+  using C = Compute<T>;
+  explicit LayerNorm(const KernelSpec& spec) : epsilon_(C(spec.float_attr("epsilon"))) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor& x = c.input(0);
+    const std::int64_t n = x.rank() < 1 ? 0 : x.dim(x.rank() - 1);
+    if (x.rank() < 1 || c.input(1).shape() != Shape{n} || c.input(2).shape() != Shape{n})
+      return wrong_shape(c, "LayerNorm");
+    TROUPE_TRY(Tensor y, c.reuse_or_allocate(0, dtype_of<T>, x.shape()));
+    const T *in = x.data<T>(), *scale = c.input(1).data<T>(), *offset = c.input(2).data<T>();
+    T* out = y.mutable_data<T>();
+    const Chunks chunks = row_chunks(n == 0 ? 0 : x.elements() / n, n);
+    c.parallel(chunks.count, [&](std::int64_t k) {
+      Row<T> row(n), scale_row(n), offset_row(n);
+      const C *gain = scale_row(scale), *shift = offset_row(offset);
+      for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
+        const C* from = row(in + i * n);
+        T* to = out + i * n;
+        const Moments<C> moments = measure<C>(from, n, epsilon_);
+#pragma omp simd
+        for (std::int64_t j = 0; j < n; ++j)
+          to[j] = T(moments.normal(from[j]) * gain[j] + shift[j]);
+      }
+    });
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  const C epsilon_;
+};
+
+// With h the normalised row, g = dy scale and means over the row:
+//   dx = (g - mean(g) - h mean(g h)) inv_std,  dscale = sum of dy h,  doffset = sum of dy
+template <class T>
+class LayerNormGrad final : public Kernel {
+ public:
+  using C = Compute<T>;
+  explicit LayerNormGrad(const KernelSpec& spec) : epsilon_(C(spec.float_attr("epsilon"))) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor& x = c.input(1);
+    const std::int64_t n = x.rank() < 1 ? 0 : x.dim(x.rank() - 1);
+    if (x.rank() < 1 || c.input(0).shape() != x.shape() || c.input(2).shape() != Shape{n})
+      return wrong_shape(c, "LayerNormGrad");
+    TROUPE_TRY(Tensor dx, c.reuse_or_allocate(0, dtype_of<T>, x.shape()));
+    TROUPE_TRY(Tensor sums, c.allocate(dtype_of<C>, Shape{2, n}));
+    const std::int64_t rows = n == 0 ? 0 : x.elements() / n;
+    const T *dy = c.input(0).data<T>(), *in = x.data<T>(), *scale = c.input(2).data<T>();
+    T* out = dx.mutable_data<T>();
+    TROUPE_TRY(column_sums<C>(c, rows, n, 2 * n, sums.mutable_data<C>(), [&](Range r, C* sum) {
+      Row<T> row(n), dy_row(n), scale_row(n);
+      const C* gain = scale_row(scale);
+      for (std::int64_t i = r.begin; i < r.end; ++i)
+        step(dy_row(dy + i * n), row(in + i * n), gain, n, sum, sum + n, out + i * n);
+    }));
+    c.set_output(0, std::move(dx));
+    for (int i = 0; i < 2; ++i) {
+      TROUPE_TRY(Tensor sum, c.allocate(dtype_of<T>, Shape{n}));
+      const C* total = sums.data<C>() + i * n;
+      std::transform(total, total + n, sum.mutable_data<T>(), [](C value) { return T(value); });
+      c.set_output(1 + i, std::move(sum));
+    }
+    return ok_status();
+  }
+
+ private:
+  void step(const C* dy, const C* x, const C* scale, std::int64_t n, C* __restrict dscale,
+            C* __restrict doffset, T* dx) const {
+    const Moments<C> moments = measure<C>(x, n, epsilon_);
+    const auto sums = two_row_sums<C>(n, [&](std::int64_t j, C& slope, C& slope_along) {
+      slope = dy[j] * scale[j];
+      slope_along = slope * moments.normal(x[j]);
+    });
+    const C mean = sums.first / C(n), along = sums.second / C(n);
+    const C by = moments.by, inverse = moments.inverse;
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) {
+      const C h = moments.normal(x[j]), slope = dy[j];
+      dscale[j] += slope * h;
+      doffset[j] += slope;
+      dx[j] = T((slope * scale[j] - mean - h * along) * inverse * by);
+    }
+  }
+
+  const C epsilon_;
+};
+
+}  // namespace
+
+TROUPE_OPS(layer_norm) {
+  r.add({.name = "LayerNorm",
+         .in = {"x", "scale", "offset"},
+         .out = {"y"},
+         .types = kFloats,
+         .attrs = {"epsilon: float = 1e-05"},
+         .shape = layer_norm_shape,
+         .grad = layer_norm_grad,
+         .doc = "y = (x - m) / sqrt(v + epsilon) * scale + offset, where m and v are the mean and "
+                "the variance of each row, the last dimension of x; scale and offset are as long."})
+      .cpu(typed_kernel<LayerNorm, Floats>);
+  r.add({.name = "LayerNormGrad",
+         .in = {"dy", "x", "scale"},
+         .out = {"dx", "dscale", "doffset"},
+         .types = kFloats,
+         .attrs = {"epsilon: float = 1e-05"},
+         .shape = layer_norm_grad_shape,
+         .grad = layer_norm_grad_grad,
+         .doc = "The gradients of LayerNorm, given the gradient of its output."})
+      .cpu(typed_kernel<LayerNormGrad, Floats>);
+}

@@ -1,0 +1,73 @@
+// ApplyAdam and ApplyAdamW: steps scaled by running moments of the gradient (Kingma and Ba, 2015),
+// the second with a decay of the variable beside them (Loshchilov and Hutter, 2019).
+#include <cmath>
+
+#include "ops/kernels/state/update.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Inputs: var, m, v, step, lr, beta1, beta2, epsilon, grad, and the decay of AdamW. The step count
+// is a variable of the parameter's own, so that the rule needs nothing besides its operands: no
+// other write can come between a power of beta and its use.
+template <class T, bool Decays>
+Status adapt(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto m, NewValue<T>::of(c, 1));
+  TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
+  TROUPE_TRY(auto count, NewValue<std::int64_t>::of(c, 3));
+  const std::int64_t t = *count.bring(0, 1) += 1;
+  const T lr = scalar_operand<T>(c, 4), beta1 = scalar_operand<T>(c, 5),
+          beta2 = scalar_operand<T>(c, 6);
+  // Both bias corrections in one factor, in double: they are costly once and cheap for ever. AdamW
+  // corrects v before epsilon is added.
+  const double root = std::sqrt(1 - std::pow(double(beta2), double(t)));
+  const T rate = T(double(lr) * root / (1 - std::pow(double(beta1), double(t))));
+  const T epsilon = T(double(scalar_operand<T>(c, 7)) * (Decays ? root : 1.0));
+  const T decay = Decays ? lr * scalar_operand<T>(c, 9) : T(0);
+  auto step = [=](T& x, T& m_i, T& v_i, T g) {
+    m_i += (g - m_i) * (1 - beta1);
+    v_i += (g * g - v_i) * (1 - beta2);
+    if constexpr (Decays) x -= decay * x;
+    x -= rate * m_i / (std::sqrt(v_i) + epsilon);
+  };
+  update_elements(c, c.input(8).data<T>(), step, var, m, v);
+  c.set_output(0, var.take());
+  c.set_output(1, m.take());
+  c.set_output(2, v.take());
+  c.set_output(3, count.take());
+  return ok_status();
+}
+
+template <bool Decays>
+Status adapt_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? adapt<float, Decays>(c) : adapt<double, Decays>(c);
+}
+
+OpDef adam(std::string name, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
+                 "beta1", "beta2", "epsilon", "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = std::move(doc)};
+}
+
+}  // namespace
+
+TROUPE_OPS(adam) {
+  add_update<kernel<adapt_any<false>>>(
+      r, adam("ApplyAdam",
+              "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
+              "var -= lr sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. "
+              "m and v are shaped like var, step is an i64 scalar."));
+  OpDef decaying =
+      adam("ApplyAdamW",
+           "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
+           "var -= lr * decay * var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + "
+           "epsilon); step = t. m and v are shaped like var, step is an i64 scalar.");
+  decaying.in.push_back("decay");
+  add_update<kernel<adapt_any<true>>>(r, std::move(decaying));
+}

@@ -1,0 +1,95 @@
+// Assign, AssignAdd, AssignSub: the plain writes.
+#include "ops/kernels/state/update.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// The variable becomes the value itself, whoever else holds it: a tensor is never written while it
+// is shared.
+Status assign(KernelContext& c) {
+  c.set_output(0, c.input(1));
+  return ok_status();
+}
+
+// In a loop: the variable is what is assigned, of a shape that it may have.
+Expected<std::unique_ptr<Kernel>> make_assigned(const KernelSpec& spec) {
+  struct Assigned final : Kernel {
+    explicit Assigned(PartialShape shape) : shape(std::move(shape)) {}
+    Status compute(KernelContext& c) override {
+      if (!shape.accepts(c.input(0).shape()))
+        return invalid_argument("value has shape " + c.input(0).shape().text() +
+                                ", but the variable has " + shape.text());
+      c.set_output(0, c.input(0));
+      return ok_status();
+    }
+    const PartialShape shape;
+  };
+  return std::unique_ptr<Kernel>(new Assigned(*spec.node.attrs.at("shape").get<PartialShape>()));
+}
+
+Status assigned_shape(InferenceContext& c) {
+  TROUPE_TRY(const PartialShape shape, PartialShape::merge(c.shape_attr("shape"), c.shape(0)));
+  c.set(0, shape);
+  return ok_status();
+}
+
+template <class T, int Sign>
+Status accumulate(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  auto add = [](T& x, T value) { x = Sign > 0 ? T(x + value) : T(x - value); };
+  update_elements(c, c.input(1).data<T>(), add, var);
+  c.set_output(0, var.take());
+  return ok_status();
+}
+
+template <int Sign>
+Status accumulate_any(KernelContext& c) {
+  switch (c.input(1).dtype()) {
+    case DType::f32:
+      return accumulate<float, Sign>(c);
+    case DType::f64:
+      return accumulate<double, Sign>(c);
+    case DType::i32:
+      return accumulate<std::int32_t, Sign>(c);
+    default:
+      return accumulate<std::int64_t, Sign>(c);
+  }
+}
+
+}  // namespace
+
+TROUPE_OPS(assign) {
+  r.add(dense_update(
+            {.name = "Assign",
+             .in = {"var: resource", "value"},
+             .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
+             .external = {.sees = true},  // a value, not a change: two of them do not add up
+             .reduce = {"value"},
+             .combine = Combine::first,
+             .doc = "The variable becomes `value`; this is what gives it its first one. Of several "
+                    "replicas the first one's value counts."}))
+      .cpu(kernel<assign>);
+  r.add({.name = rule_on_values("Assign"),
+         .in = {"value"},
+         .out = {"new_value"},
+         .types = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string",
+         .attrs = {"shape: shape"},
+         .shape = assigned_shape,
+         .no_gradient = "a write, which takes effect when the run commits",
+         .cheap = true,
+         .doc = "What Assign does to variables, on values."})
+      .cpu(make_assigned);
+  const auto accumulation = [](std::string name, std::string doc) {
+    return OpDef{.name = std::move(name),
+                 .in = {"var: resource", "value"},
+                 .types = "f32 f64 i32 i64",
+                 .reduce = {"value"},
+                 .combine = Combine::sum,
+                 .doc = std::move(doc)};
+  };
+  add_update<kernel<accumulate_any<1>>>(
+      r, accumulation("AssignAdd", "var += value, summed over replicas."));
+  add_update<kernel<accumulate_any<-1>>>(
+      r, accumulation("AssignSub", "var -= value, summed over replicas."));
+}

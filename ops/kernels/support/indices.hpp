@@ -1,0 +1,163 @@
+// Indices of rows, and adding rows up by them.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "ops/kernels/support/args.hpp"
+#include "ops/kernels/support/elementwise.hpp"
+
+namespace troupe {
+
+// f(the elements of a tensor of i32 or i64).
+template <class F>
+void with_indices(const Tensor& indices, F&& f) {
+  if (indices.dtype() == DType::i32)
+    f(indices.data<std::int32_t>());
+  else
+    f(indices.data<std::int64_t>());
+}
+
+// invalid_argument naming the first index outside [0, limit).
+inline Status check_indices(const Tensor& indices, std::int64_t limit) {
+  Status status;
+  with_indices(indices, [&](const auto* at) {
+    for (std::int64_t i = 0; i < indices.elements() && status.ok(); ++i)
+      if (at[i] < 0 || at[i] >= limit)
+        status =
+            invalid_argument(fmt::format("indices[{}] = {} is outside [0, {})", i, at[i], limit));
+  });
+  return status;
+}
+
+// The dimensions of `a`, then those of `b` from dimension `from` on.
+inline Expected<PartialShape> append(const PartialShape& a, const PartialShape& b, int from) {
+  if (!a.known_rank() || !b.known_rank()) return PartialShape::unknown();
+  auto dims = a.dims();
+  for (int i = from; i < b.rank(); ++i) dims.push_back(b.dim(i));
+  return PartialShape::make(dims);
+}
+
+// The shape of what `indices` take from `params` along `axis`: their dimensions stand in the place
+// of that one.
+inline Expected<PartialShape> gathered_shape(const PartialShape& indices,
+                                             const PartialShape& params, std::int64_t axis) {
+  if (!params.known_rank()) return PartialShape::unknown();
+  if (params.rank() < 1)
+    return invalid_argument("params must have rank 1 or more, not " + params.text());
+  TROUPE_TRY(const int at, checked_axis(axis, params.rank()));
+  if (!indices.known_rank()) return PartialShape::unknown();
+  std::vector<std::int64_t> dims(params.dims().begin(), params.dims().begin() + at);
+  dims.insert(dims.end(), indices.dims().begin(), indices.dims().end());
+  dims.insert(dims.end(), params.dims().begin() + at + 1, params.dims().end());
+  return PartialShape::make(dims);
+}
+
+// Tensors around one dimension, `axis`: `outer` blocks of `size` rows.
+struct RowBlocks {
+  RowBlocks(const Shape& shape, int axis)
+      : outer(shape.elements(0, axis)),
+        size(shape.dim(axis)),
+        row(shape.elements(axis + 1, shape.rank())) {}
+  std::int64_t outer, size, row;
+};
+
+// The numbers of the indices, those of one place together and in their order.
+inline std::vector<std::int64_t> by_place(const Tensor& indices) {
+  std::vector<std::int64_t> order(std::size_t(indices.elements()));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  with_indices(indices, [&](const auto* at) {
+    std::stable_sort(order.begin(), order.end(),
+                     [at](std::int64_t a, std::int64_t b) { return at[a] < at[b]; });
+  });
+  return order;
+}
+
+// Lanes share the columns, a sum at a time of which is kept in f32.
+template <class T>
+void scatter_add_in_float(const KernelContext& ctx, const Tensor& data, const Tensor& indices,
+                          Tensor& sums, int axis) {
+  constexpr std::int64_t kColumns = 256;
+  const RowBlocks blocks(sums.shape(), axis);
+  const std::int64_t row = blocks.row, n = indices.elements();
+  if (row == 0 || n == 0) return;
+  const std::vector<std::int64_t> order = by_place(indices);
+  T* to = sums.mutable_data<T>();
+  const Chunks columns = Chunks::of_step(row, kColumns);
+  const Chunks outer = row_chunks(blocks.outer, n * row);
+  ctx.parallel(outer.count * columns.count, [&](std::int64_t c) {
+    with_indices(indices, [&, r = columns[c % columns.count], o = outer[c / columns.count],
+                           from = data.data<T>()](const auto* at) {
+      float sum[kColumns];
+      for (std::int64_t b = o.begin; b < o.end; ++b) {
+        T* const block = to + b * blocks.size * row + r.begin;
+        const T* const added = from + b * n * row + r.begin;
+        for (std::size_t i = 0; i < order.size();) {
+          const auto place = at[order[i]];
+          T* total = block + place * row;
+          std::copy_n(total, r.size(), sum);
+          for (; i < order.size() && at[order[i]] == place; ++i) {
+            const T* more = added + order[i] * row;
+            for (std::int64_t k = 0; k < r.size(); ++k) sum[k] += float(more[k]);
+          }
+          for (std::int64_t k = 0; k < r.size(); ++k) total[k] = T(sum[k]);
+        }
+      }
+    });
+  });
+}
+
+// sums[.., indices[i], ..] = f(sums[.., indices[i], ..], data[.., i, ..]), in the order of i. Lanes
+// share the columns, or the blocks, so that every sum is one lane's and its order is fixed.
+// REQUIRES: indices that were checked.
+template <class T, class F>
+void scatter(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums, F f,
+             int axis = 0) {
+  const RowBlocks blocks(sums.shape(), axis);
+  const std::int64_t n = indices.elements(), row = blocks.row;
+  T* to = sums.mutable_data<T>();
+  const Chunks columns = Chunks::of_step(row, 256);
+  if (row == 0 || n == 0) return;
+  const Chunks outer = row_chunks(blocks.outer, n * row);
+  ctx.parallel(outer.count * columns.count, [&](std::int64_t c) {
+    with_indices(indices, [&, r = columns[c % columns.count], o = outer[c / columns.count],
+                           from = data.data<T>()](const auto* at) {
+      for (std::int64_t b = o.begin; b < o.end; ++b) {
+        T* const block = to + b * blocks.size * row + r.begin;
+        const T* const added = from + b * n * row + r.begin;
+        for (std::int64_t i = 0; i < n; ++i)
+          each(r.size(), [=, sum = block + at[i] * row, add = added + i * row](std::int64_t k) {
+            sum[k] = f(sum[k], add[k]);
+          });
+      }
+    });
+  });
+}
+// sums[indices[i]] += rows[i]. Of f16 and bf16 all rows of one place are added in f32, and the sum
+// is rounded once; a sum of that type would stand still at a few hundred.
+template <class T>
+void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums,
+                 int axis = 0) {
+  if constexpr (std::is_same_v<Compute<T>, T>)
+    scatter<T>(
+        ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); }, axis);
+  else
+    scatter_add_in_float<T>(ctx, data, indices, sums, axis);
+}
+// Output = zeros with input 0 added at the indices of input 1.
+template <class T>
+Status scatter_add(KernelContext& ctx, const Shape& shape, int axis = 0) {
+  const Tensor &data = ctx.input(0), &indices = ctx.input(1);
+  TROUPE_TRY(check_indices(indices, shape.dim(axis)));
+  TROUPE_TRY(Tensor sums, ctx.allocate(data.dtype(), shape));
+  T* to = sums.mutable_data<T>();
+  for_chunks(ctx, sums.elements(), [&](Range r) { std::fill_n(to + r.begin, r.size(), T(0)); });
+  scatter_add<T>(ctx, data, indices, sums, axis);
+  ctx.set_output(0, std::move(sums));
+  return ok_status();
+}
+
+}  // namespace troupe

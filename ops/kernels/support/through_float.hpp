@@ -1,0 +1,84 @@
+// Kernels of f16 and bf16 made of the kernel of f32: inputs are widened, the result is rounded
+// once.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ops/kernels/support/elementwise.hpp"
+#include "ops/kernels/support/half_rows.hpp"
+
+namespace troupe {
+
+// T is half or bfloat16. All inputs are of type T, and so is the output. The memory for the wide
+// copies is the step's, like that of the output.
+template <class T>
+class ThroughFloat final : public Kernel {
+ public:
+  explicit ThroughFloat(std::unique_ptr<Kernel> wide) : wide_(std::move(wide)) {}
+
+  Status compute(KernelContext& ctx) override {
+    std::vector<Slot> in(std::size_t(ctx.inputs()));
+    std::vector<std::uint32_t> numbers;
+    for (int i = 0; i < ctx.inputs(); ++i) {
+      const Tensor& x = ctx.input(i);
+      TROUPE_TRY(Tensor wide, ctx.allocate(DType::f32, x.shape()));
+      float* to = wide.mutable_data<float>();
+      for_chunks(ctx, x.elements(),
+                 [&](Range r) { widen_row(x.data<T>() + r.begin, r.size(), to + r.begin); });
+      in[std::size_t(i)].tensor = std::move(wide);
+      numbers.push_back(std::uint32_t(i));
+    }
+    Slot result;
+    UnlessCancelled lanes(ctx);
+    const KernelPlace place{.device = &ctx.device(),
+                            .lanes = &lanes,
+                            .memory = &ctx.allocator(),
+                            .host_memory = &ctx.host_allocator()};
+    KernelContext inner({.slots = in.data(),
+                         .input_slots = numbers.data(),
+                         .outputs = &result,
+                         .inputs = std::uint16_t(in.size()),
+                         .n_outputs = 1,
+                         .place = &place,
+                         .random = ctx.random()});
+    TROUPE_TRY(wide_->compute(inner));
+    const Tensor& wide = result.tensor;
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, wide.shape()));
+    T* to = y.mutable_data<T>();
+    for_chunks(ctx, y.elements(),
+               [&](Range r) { narrow_row(wide.data<float>() + r.begin, r.size(), to + r.begin); });
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  // The lanes of a context, which skip the chunks of a cancelled step: its result is thrown away.
+  class UnlessCancelled final : public Lanes {
+   public:
+    explicit UnlessCancelled(const KernelContext& ctx) : ctx_(ctx) {}
+    void parallel(std::int64_t chunks, FunctionRef<void(std::int64_t)> chunk) override {
+      ctx_.parallel(chunks, [&](std::int64_t i) {
+        if (!ctx_.cancelled()) chunk(i);
+      });
+    }
+    int count() const override { return ctx_.lanes().count(); }
+
+   private:
+    const KernelContext& ctx_;
+  };
+
+  std::unique_ptr<Kernel> wide_;
+};
+
+// The factory for f16 and bf16, of a kernel class of f32:   .cpu(...)
+template <class F32>
+Expected<std::unique_ptr<Kernel>> through_float(const KernelSpec& spec) {
+  auto wide = std::unique_ptr<Kernel>(new F32(spec));
+  if (spec.type() == DType::f16)
+    return std::unique_ptr<Kernel>(new ThroughFloat<half>(std::move(wide)));
+  return std::unique_ptr<Kernel>(new ThroughFloat<bfloat16>(std::move(wide)));
+}
+
+}  // namespace troupe

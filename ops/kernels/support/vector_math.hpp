@@ -1,0 +1,406 @@
+// The elementary functions of kernels, of one value or of a Packet, and loops over one row. Both
+// vectorise at every ISA level. Errors are in units in the last place of the exact result,
+// subnormal results included; at infinities, zeros and NaN the functions are those of the C
+// library.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "ops/kernels/support/packet.hpp"
+
+namespace troupe {
+
+// Minimax polynomials, the lowest power first. ln 2 is the sum of a part with few bits, whose small
+// multiples are exact, and of the rest.
+template <class T>
+struct MathConstants;
+template <>
+struct MathConstants<float> {
+  static constexpr int kMantissa = 23, kBias = 127;
+  static constexpr float kLog2High = 0x1.63p-1f, kLog2Low = -0x1.bd0106p-13f;
+  static constexpr float kExpLow = -104, kExpHigh = 89;  // beyond: 0 and inf
+  static constexpr float kExpNormal = 87;                // within -+ this: normal numbers
+  static constexpr float kExp[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558aep-5f, 0x1.12397cp-7f,
+                                   0x1.6a4efp-10f};
+  static constexpr float kLog[] = {0x1.555546p-2f,  -0x1.fffffp-3f,  0x1.99a544p-3f,
+                                   -0x1.556276p-3f, 0x1.233284p-3f,  -0x1.fb5158p-4f,
+                                   0x1.e66228p-4f,  -0x1.e29eb6p-4f, 0x1.1ac2aep-4f};
+};
+template <>
+struct MathConstants<double> {
+  static constexpr int kMantissa = 52, kBias = 1023;
+  static constexpr double kLog2High = 0x1.62e42feep-1, kLog2Low = 0x1.a39ef35793c76p-33;
+  static constexpr double kExpLow = -746, kExpHigh = 710, kExpNormal = 708;
+  static constexpr double kExp[] = {
+      0x1.000000000000ap-1,  0x1.5555555555505p-3,  0x1.55555555506bcp-5,  0x1.1111111125203p-7,
+      0x1.6c16c18476e13p-10, 0x1.a01a0137cc81ap-13, 0x1.a019995faee49p-16, 0x1.71df087474f7cp-19,
+      0x1.28adfc013538ep-22, 0x1.adabaa9cbd255p-26};
+  static constexpr double kLog[] = {
+      0x1.5555555555593p-1, 0x1.999999997fa6cp-2, 0x1.249249421f0d2p-2, 0x1.c71c51e3f5e26p-3,
+      0x1.746646afd2b08p-3, 0x1.39a0edf383b0bp-3, 0x1.2f0da3eca751cp-3};
+};
+// For functions of floats that are computed in double: about 34 bits are right.
+struct ShortConstants : MathConstants<double> {
+  static constexpr double kExpLow = -700.0, kExpHigh = 700.0;  // far beyond the range of floats
+  static constexpr double kExp[] = {0x1.0000003a3d275p-1,  0x1.5555544a8ce6cp-3,
+                                    0x1.55548db4e3978p-5,  0x1.111268cbf9ea4p-7,
+                                    0x1.6d8d07b223823p-10, 0x1.9f10f113a0092p-13};
+  static constexpr double kLog[] = {0x1.555555561f31bp-1, 0x1.999996a69c337p-2,
+                                    0x1.2494131f6de82p-2, 0x1.c62aaa3b9f33ep-3,
+                                    0x1.911be94b79e59p-3};
+};
+
+template <class V, std::size_t n>
+inline V polynomial(V x, const ElementOf<V> (&coefficients)[n]) {
+  // Written out: a loop in a loop would keep the outer one from being vectorised.
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    V sum = splat<V>(coefficients[n - 1]);
+    ((sum = multiply_add(sum, x, coefficients[n - 2 - i])), ...);
+    return sum;
+  }
+  (std::make_index_sequence<n - 1>());
+}
+
+// Adding it rounds to an integer, which is then in the lowest bits of the sum.
+template <class T>
+inline constexpr T kRound = T(1.5) * T(std::uint64_t{1} << MathConstants<T>::kMantissa);
+
+// 2^n of an integer n, for normal results.
+template <class V>
+inline V power_of_two(V n) {
+  using C = MathConstants<ElementOf<V>>;
+  return from_bits<V>(to_bits(n + (kRound<ElementOf<V>> + C::kBias)) << C::kMantissa);
+}
+
+// e^x = 2^n (1 + r + r^2 p), of an x between C::kExpLow and C::kExpHigh.
+template <class V>
+struct ExpParts {
+  V n, r, p;
+};
+template <class C, class V>
+inline ExpParts<V> exp_parts(V x) {
+  using T = ElementOf<V>;
+  const V round = splat<V>(kRound<T>);
+  const V n = multiply_add(x, T(1.4426950408889634), round) - round;
+  const V r = multiply_add(n, -C::kLog2Low, multiply_add(n, -C::kLog2High, x));
+  return {n, r, polynomial(r, C::kExp)};
+}
+// 1 + r + r^2 p, with little more than one rounding.
+template <class V>
+inline V exp_of_rest(V r, V p) {
+  const V one = splat<V>(1), sum = one + r;
+  return sum + multiply_add(p, r * r, r - (sum - one));
+}
+template <class C, class V>
+inline V exp_clamped(V x) {
+  const V low = splat<V>(C::kExpLow), high = splat<V>(C::kExpHigh);
+  x = choose(x < low, low, x);
+  return choose(x > high, high, x);
+}
+// e^x of an x that is NaN or gives a normal number.
+template <class C, class V>
+inline V exp_normal(V x) {
+  const auto [n, r, p] = exp_parts<C>(x);
+  return exp_of_rest(r, p) * power_of_two(n);
+}
+// e^x, within 1 ulp. 2^n is multiplied in two parts, since it may be outside the normal range.
+// Packs without such an x take a shorter way to the same bits.
+template <class V>
+inline V exp_value(V x) {
+  using T = ElementOf<V>;
+  using C = MathConstants<T>;
+  if constexpr (!std::is_same_v<V, T>)
+    if (!any_lane(magnitude(x) > splat<V>(C::kExpNormal))) return exp_normal<C>(x);
+  const V round = splat<V>(kRound<T>);
+  const auto [n, r, p] = exp_parts<C>(exp_clamped<C>(x));
+  const V half = multiply_add(n, T(0.5), round) - round;
+  return exp_of_rest(r, p) * power_of_two(half) * power_of_two(n - half);
+}
+
+// x = 2^exponent (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)). REQUIRES: x is normal and positive.
+template <class V>
+struct LogParts {
+  V exponent, f;
+};
+template <class V>
+inline LogParts<V> log_parts(V x) {
+  using T = ElementOf<V>;
+  using Bits = BitsOf<T>;
+  constexpr int kMantissa = MathConstants<T>::kMantissa;
+  constexpr Bits kStart = std::bit_cast<Bits>(T(0.70710678118654752));
+  constexpr T kUnit = T(std::uint64_t{1} << kMantissa);  // its last bit counts ones
+  const auto bits = to_bits(x) + (std::bit_cast<Bits>(T(1)) - kStart);
+  const auto mantissa = bits & ((Bits{1} << kMantissa) - 1);
+  const V exponent = from_bits<V>((bits >> kMantissa) | std::bit_cast<Bits>(kUnit));
+  return {exponent - (kUnit + MathConstants<T>::kBias), from_bits<V>(mantissa + kStart) - T(1)};
+}
+// exponent ln 2 + log(1 + f) + rest. In floats log(1 + f) = f - f^2 / 2 + f^3 P(f), in doubles
+// 2 s + 2/3 s^3 + ... with s = f / (2 + f).
+template <class C, class V>
+inline V log_of_parts(V exponent, V f, V rest) {
+  using T = ElementOf<V>;
+  const V low = multiply_add(exponent, C::kLog2Low, rest), half = f * f * T(0.5);
+  if constexpr (std::is_same_v<T, float>) {
+    const V small = multiply_add(polynomial(f, C::kLog), f * (half + half), low);
+    return multiply_add(exponent, C::kLog2High, (small - half) + f);
+  } else {
+    const V s = f / (f + T(2)), square = s * s;
+    const V small = multiply_add(s, multiply_add(polynomial(square, C::kLog), square, half), low);
+    return multiply_add(exponent, C::kLog2High, f - (half - small));
+  }
+}
+// `y` in (low, inf); -inf at low, NaN below, inf at inf.
+template <class V>
+inline V log_ends(V x, ElementOf<V> low, V y) {
+  using Limits = std::numeric_limits<ElementOf<V>>;
+  const V inf = splat<V>(Limits::infinity()), start = splat<V>(low);
+  const V ends = choose(x == start, -inf, splat<V>(Limits::quiet_NaN()));
+  return choose(x > start, choose(x < inf, y, x), ends);
+}
+
+// The natural logarithm, within 1 ulp.
+template <class V>
+inline V log_value(V x) {
+  using T = ElementOf<V>;
+  using C = MathConstants<T>;
+  constexpr int kShift = C::kMantissa + 2;
+  const auto subnormal = x < splat<V>(std::numeric_limits<T>::min());
+  const auto [exponent, f] = log_parts(choose(subnormal, x * T(std::uint64_t{1} << kShift), x));
+  const V right = choose(subnormal, exponent - T(kShift), exponent);
+  return log_ends(x, T(0), log_of_parts<C>(right, f, V{}));
+}
+
+// log(1 + x), within 1 ulp.
+template <class V>
+inline V log1p_value(V x) {
+  using T = ElementOf<V>;
+  const V one = splat<V>(1), sum = x + one;
+  const auto [exponent, f] = log_parts(sum);
+  // What the sum has lost, in units of its power of two; nothing that counts where x is large.
+  const auto large = x > splat<V>(T(std::uint64_t{1} << 60));
+  const V lost = choose(large, V{}, choose(x > one, one - (sum - x), x - (sum - one)));
+  const V more = lost * power_of_two(-choose(large, V{}, exponent));
+  const V whole = f + more, rest = (more - (whole - f)) * (one - whole);
+  return log_ends(x, T(-1), with_sign(log_of_parts<MathConstants<T>>(exponent, whole, rest), x));
+}
+
+// e^x - 1 of floats, within 1 ulp.
+template <class V>
+inline V expm1_value(V x) {
+  auto wide = [](auto x) {
+    const auto [n, r, p] = exp_parts<ShortConstants>(exp_clamped<ShortConstants>(x));
+    const auto scale = power_of_two(n);
+    return multiply_add(multiply_add(p, r * r, r), scale, scale - 1.0);
+  };
+  return with_sign(in_double(wide, x), x);
+}
+
+// 1 / (1 + e^-x), within 2.5 ulp.
+template <class V>
+inline V sigmoid_value(V x) {
+  const V e = exp_value(-magnitude(x)), one = splat<V>(1);
+  return choose(x < V{}, e, one) / (one + e);
+}
+
+// tanh of floats, within 2 ulp: a polynomial where the other formula would lose digits.
+template <class V>
+inline V tanh_value(V x) {
+  constexpr float kNear[] = {-3.33332837e-1f, 1.33314908e-1f, -5.37434965e-2f, 2.06505861e-2f,
+                             -5.7170447e-3f};
+  const V size = magnitude(x), square = x * x, one = splat<V>(1), most = splat<V>(20);
+  const V near = multiply_add(size * square, polynomial(square, kNear), size);
+  const V e = exp_normal<MathConstants<float>>(choose(size > most, most, size) * -2.0f);
+  return with_sign(choose(size < splat<V>(0.625f), near, (one - e) / (one + e)), x);
+}
+inline double tanh_value(double x) { return std::tanh(x); }
+inline Packet<double> tanh_value(Packet<double> x) {
+  double values[kPacketWidth<double>];
+  store_packet(values, x);
+  for (double& value : values) value = std::tanh(value);
+  return load_packet(values);
+}
+
+// erf of floats, within 1 ulp: x + x P(x^2) near 0, else 1 - e^-(|x| + Q(|x|)).
+template <class V>
+inline V erf_value(V x) {
+  constexpr float kNear[] = {0x1.06eba8p-3f,  -0x1.812724p-2f, 0x1.ce251p-4f,
+                             -0x1.b730aep-6f, 0x1.4b5668p-8f,  -0x1.4c5086p-11f};
+  constexpr float kFar[] = {-0x1.4389a2p-13f, 0x1.090a7ap-3f, 0x1.44613ap-1f,   0x1.ba8fc8p-4f,
+                            -0x1.990b5ep-6f,  0x1.0d7976p-8f, -0x1.ba8f98p-12f, 0x1.4fadep-16f};
+  const V size = magnitude(x), one = splat<V>(1), most = splat<V>(4);
+  const V near = multiply_add(size, polynomial(x * x, kNear), size);
+  const V clamped = choose(size > most, most, size);  // beyond, erf rounds to 1
+  const V more = polynomial(clamped, kFar), sum = clamped + more, lost = more - (sum - clamped);
+  // e^-sum is a fifth of the result at most: less exact than exp_value.
+  const V round = splat<V>(kRound<float>), n = multiply_add(sum, -1.44269504f, round) - round;
+  const V r = multiply_add(n, -0.693147182f, -sum);
+  const V e =
+      (multiply_add(polynomial(r, MathConstants<float>::kExp), r * r, r) + 1.0f) * power_of_two(n);
+  const V far = one - multiply_add(-e, lost, e);
+  return with_sign(choose(size < splat<V>(0.85f), near, far), x);
+}
+// dy 2 / sqrt(pi) e^(-x^2) of floats, within 1 ulp.
+template <class V>
+inline V erf_slope(V dy, V x) {
+  auto wide = []<class D>(D dy, D x) {
+    const D square = x * x, e = exp_normal<ShortConstants>(exp_clamped<ShortConstants>(-square));
+    return dy * 1.1283791670955126 * choose(square > splat<D>(700.0), D{}, e);
+  };
+  return in_double(wide, dy, x);
+}
+
+inline double erf_slope(double dy, double x) {
+  const double square = x * x, rest = std::fma(x, x, -square);  // which e^-x^2 would show
+  const double e = std::exp(-square);
+  return dy * 1.1283791670955126 * (e == 0 ? e : e - e * rest);
+}
+
+// sin x (quarters = 0) and cos x (1), of a float, or of a double that was one: accurate where |x|
+// is kTurned at most. pi / 2 is split like ln 2 above, so that n parts of a float's 11 bits are
+// exact.
+template <class T>
+inline constexpr T kTurned = std::is_same_v<T, float> ? T(12e3) : T(1e6);
+template <int quarters, class V>
+inline V sine_near(V x) {
+  using T = ElementOf<V>;
+  const V round = splat<V>(kRound<T>), shifted = multiply_add(x, T(0x1.45f306dc9c883p-1), round);
+  const V n = shifted - round, one = splat<V>(1);
+  V r, rest = V{};
+  if constexpr (std::is_same_v<T, float>) {
+    const V most = multiply_add(n, -0x1.fb4p-12f, multiply_add(n, -0x1.92p+0f, x));
+    const V part = n * 0x1.444p-24f;
+    r = most - part;
+    rest = multiply_add(n, -0x1.68c234p-39f, (most - r) - part);
+  } else {
+    r = multiply_add(n, -0x1.0b4611a626331p-34, multiply_add(n, -0x1.921fb544p+0, x));
+  }
+  constexpr T kSine[] = {T(-0x1.5555554cb6c11p-3), T(0x1.111108946b341p-7),
+                         T(-0x1.a00f9c53a1c13p-13), T(0x1.6cd80ef022fd4p-19)};
+  constexpr T kCosine[] = {T(0x1.55554aaf48cfdp-5), T(-0x1.6c0c8911f4161p-10),
+                           T(0x1.9a01a2dde559bp-16)};
+  const V square = r * r, half = square * T(0.5), top = one - half;
+  const V sine = r + multiply_add(polynomial(square, kSine), square * r, rest);
+  const V lost = multiply_add(-r, rest, (one - top) - half);
+  const V cosine = top + multiply_add(polynomial(square, kCosine), square * square, lost);
+  const auto turns = to_bits(shifted) + BitsOf<T>(quarters);
+  const V size = choose((turns & 1) == 0, sine, cosine);
+  const V y = from_bits<V>(to_bits(size) ^ ((turns & 2) << (8 * sizeof(T) - 2)));
+  return quarters == 0 ? choose(x == V{}, x, y) : y;  // -0 stays
+}
+// sin and cos of floats, within 1 ulp. Few arguments are so large that the C library computes them.
+template <int quarters>
+inline float sine_value(float x) {
+  const float size = std::abs(x);
+  if (size <= kTurned<float>) return sine_near<quarters>(x);
+  if (size <= kTurned<double>) return float(sine_near<quarters>(double(x)));
+  return float(quarters == 0 ? std::sin(double(x)) : std::cos(double(x)));
+}
+template <int quarters>
+inline Packet<float> sine_value(Packet<float> x) {
+  const Packet<float> y = sine_near<quarters>(x), size = magnitude(x);
+  const auto near = size <= splat<Packet<float>>(kTurned<float>);
+  if (!any_lane(~near)) return y;
+  const Packet<float> farther =
+      choose(near, y, in_double([](Packet<double> x) { return sine_near<quarters>(x); }, x));
+  if (!any_lane(~(size <= splat<Packet<float>>(kTurned<double>)))) return farther;
+  float from[kPacketWidth<float>], to[kPacketWidth<float>];
+  store_packet(from, x);
+  store_packet(to, farther);
+  for (std::int64_t i = 0; i < kPacketWidth<float>; ++i)
+    if (!(std::abs(from[i]) <= kTurned<double>)) to[i] = sine_value<quarters>(from[i]);
+  return load_packet(to);
+}
+
+// a^b of floats, within 1 ulp.
+template <class V>
+inline V pow_value(V a, V b) {
+  auto wide = []<class D>(D a, D b) {
+    const D size = magnitude(a), one = splat<D>(1), round = splat<D>(kRound<double>);
+    const D inf = splat<D>(std::numeric_limits<double>::infinity());
+    const auto [exponent, f] = log_parts(size);
+    const D log = choose(size == D{}, -inf, log_of_parts<ShortConstants>(exponent, f, D{}));
+    D y =
+        exp_normal<ShortConstants>(exp_clamped<ShortConstants>(b * choose(size < inf, log, size)));
+    y = choose((b == D{}) | (a == one) | ((size == one) & (magnitude(b) == inf)), one, y);
+    // A negative a: odd powers are negative, and only whole ones exist.
+    const D most = splat<D>(double(1 << 30));  // floats from here on are even
+    const D power = choose(magnitude(b) > most, most, b), shifted = power + round;
+    const D negated = from_bits<D>(to_bits(y) ^ (to_bits(shifted) << 63));
+    const D nan = splat<D>(std::numeric_limits<double>::quiet_NaN());
+    const D other = choose((size == D{}) | (size == inf), y, nan);
+    return choose((to_bits(a) >> 63) == 0, y, choose(shifted - round == power, negated, other));
+  };
+  return in_double(wide, a, b);
+}
+
+template <class T, std::size_t N>
+T pairwise_sum(T (&part)[N]) {
+  for (std::size_t width = N / 2; width > 0; width /= 2)
+    for (std::size_t j = 0; j < width; ++j) part[j] += part[j + width];
+  return part[0];
+}
+
+// Sums 16 interleaved parts, then the parts pairwise.
+template <class T, class F>
+T row_sum(std::int64_t n, F&& term) {
+  constexpr int kParts = 16;
+  T part[kParts] = {};
+  std::int64_t i = 0;
+  for (; i + kParts <= n; i += kParts)
+    for (int j = 0; j < kParts; ++j) part[j] += term(i + j);
+  for (int j = 0; i < n; ++i, ++j) part[j] += term(i);
+  return pairwise_sum(part);
+}
+
+// Two sums over one row, each as row_sum makes it: term(j, a, b) sets the terms of both.
+template <class T>
+struct TwoSums {
+  T first, second;
+};
+template <class T, class F>
+TwoSums<T> two_row_sums(std::int64_t n, F&& term) {
+  constexpr int kParts = 16;
+  T first[kParts] = {}, second[kParts] = {};
+  std::int64_t i = 0;
+  for (; i + kParts <= n; i += kParts)
+    for (int j = 0; j < kParts; ++j) {
+      T a, b;
+      term(i + j, a, b);
+      first[j] += a;
+      second[j] += b;
+    }
+  for (int j = 0; i < n; ++i, ++j) {
+    T a, b;
+    term(i, a, b);
+    first[j] += a;
+    second[j] += b;
+  }
+  return {pairwise_sum(first), pairwise_sum(second)};
+}
+
+// The largest element; NaN when there is one. REQUIRES: n >= 1.
+template <class T>
+T row_max(const T* x, std::int64_t n) {
+  typedef T V __attribute__((vector_size(kVectorBytes)));
+  constexpr std::int64_t kVectors = 4, kWidth = kVectorBytes / sizeof(T);
+  constexpr std::int64_t kStep = kVectors * kWidth;
+  const auto larger = [](auto a, auto b) { return ((b > a) | ((b != b) & (a == a))) ? b : a; };
+  V part[kVectors];
+  for (V& v : part) v = V{} + x[0];
+  for (; n >= kStep; n -= kStep, x += kStep)
+    for (std::int64_t k = 0; k < kVectors; ++k) {
+      V v;
+      std::memcpy(&v, x + k * kWidth, sizeof(v));
+      part[k] = larger(part[k], v);
+    }
+  for (std::int64_t k = 1; k < kVectors; ++k) part[0] = larger(part[0], part[k]);
+  T most = part[0][0];
+  for (std::int64_t k = 1; k < kWidth; ++k) most = larger(most, T(part[0][k]));
+  for (std::int64_t k = 0; k < n; ++k) most = larger(most, x[k]);
+  return most;
+}
+
+}  // namespace troupe

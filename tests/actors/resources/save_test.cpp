@@ -1,0 +1,101 @@
+// Variables in files: Session::save and restore.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "ops/api/math.hpp"
+#include "serialization/safetensors.hpp"
+#include "tests/actors/support/sessions.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+// Gone with the test.
+struct SavedFile {
+  SavedFile() {
+    std::string name = (std::filesystem::temp_directory_path() / "troupe-save-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    directory = name;
+    path = directory + "/variables.safetensors";
+  }
+  ~SavedFile() { std::filesystem::remove_all(directory); }
+  std::string directory, path;
+};
+
+struct TwoVariables {
+  explicit TwoVariables(const Place& place) {
+    first = variable(g, "first", Tensor::of<float>({2}, {1, 2}));
+    auto here = g.with_device(place.second);
+    second = variable(g, "second", Tensor::scalar(std::int64_t{7}));
+    raise = assign_add(second, constant(g, std::int64_t{1}));
+  }
+  Graph g;
+  Variable first, second;
+  Op raise;
+};
+
+}  // namespace
+
+TEST_CASE("saved variables are restored, in the session that saved them and in another") {
+  const SavedFile file;
+  for (const Place& place : kPlaces) {
+    INFO(place.name);
+    TwoVariables v(place);
+    const std::size_t nodes = v.g.def().nodes.size();
+    {
+      PlacedSession s(v.g, place);
+      CHECK_FALSE(s->try_save(file.path).ok());  // no variable has a value yet
+      s->init();
+      s->save(file.path);
+      for (int i = 0; i < 3; ++i) {  // at any time, again and again
+        s->run({}, {v.raise});
+        CHECK(s->run({v.second.value()})[0].item<std::int64_t>() == 8);
+        s->restore(file.path);
+        CHECK(s->run({v.second.value()})[0].item<std::int64_t>() == 7);
+      }
+      s->run({}, {v.raise});
+      s->save(file.path);  // instead of the first
+    }
+    CHECK(v.g.def().nodes.size() == nodes);
+    TwoVariables other(place);
+    PlacedSession s(other.g, place);
+    s->restore(file.path);  // instead of init()
+    CHECK(s->run({other.second.value()})[0].item<std::int64_t>() == 8);
+    CHECK(Tensor::same(s->run({other.first.value()})[0], Tensor::of<float>({2}, {1, 2})));
+  }
+}
+
+TEST_CASE("a file that does not fit the graph is refused by variable, and changes nothing") {
+  const SavedFile file;
+  TwoVariables v(kPlaces[0]);
+  Session s(v.g, one_thread());
+  s.init();
+  const Tensor first = Tensor::of<float>({2}, {5, 6}), second = Tensor::scalar(std::int64_t{9});
+  const std::pair<std::map<std::string, Tensor>, const char*> wrong[] = {
+      {{{"first", first}}, "it has no variable 'second', i64[] in the graph"},
+      {{{"first", first}, {"second", Tensor::scalar(9.0f)}},
+       "variable 'second' is f32[] there, and i64[] in the graph"},
+      {{{"first", Tensor::of<float>({3}, {5, 6, 7})}, {"second", second}},
+       "variable 'first' is f32[3] there, and f32[2] in the graph"}};
+  for (const auto& [tensors, says] : wrong) {
+    REQUIRE(write_safetensors(file.path, {tensors, {}}).ok());
+    const Status status = s.try_restore(file.path);
+    CHECK(status.message() == says);
+    CHECK(status.text().find(file.path) != std::string::npos);
+  }
+  CHECK(s.try_restore(file.directory + "/absent").code() == Code::not_found);
+  CHECK(s.run({v.second.value()})[0].item<std::int64_t>() == 7);
+}
+
+TEST_CASE("a variable that safetensors does not hold is not saved, and named") {
+  const SavedFile file;
+  Graph g;
+  (void)variable(g, "text", Tensor::scalar("abc"));
+  Session s(g, one_thread());
+  s.init();
+  CHECK(s.try_save(file.path).message() ==
+        "variable 'text' is string[], which safetensors does not hold");
+  CHECK_FALSE(std::filesystem::exists(file.path));
+}
