@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# what was promised before is so still: every item of control, whose last runs those of spine and house
+# For a machine that does nothing else, and hours of it. ITEMS: only those, as "control.1 house.5".
+# BASE: the commit with whose speed house.5 compares.
+source tests/accept/lib.sh
+: "${ITEMS:=$(ls tests/accept | sed -n 's/^control_\([0-9]*\)\.sh$/control.\1/p' | sort -V)}"
+items=$ITEMS
+unset ITEMS
+export BASE=${BASE:-4d7ce11}
+for item in $items; do
+  began=$SECONDS
+  if bash "tests/accept/${item/./_}.sh" >"$scratch/$item.log" 2>&1; then
+    figure "$item" "ok ($((SECONDS - began)) s)"
+  else
+    sed 's/^/  | /' "$scratch/$item.log" | tail -n 40
+    expect "$item ($((SECONDS - began)) s)" false
+  fi
+done
+conclude
