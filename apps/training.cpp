@@ -88,7 +88,7 @@ Status Job::begin() {
 }
 
 Status Job::resume() {
-  if (options_.checkpoint_dir.empty()) return invalid_argument("--resume wants --checkpoint-dir");
+  if (options_.checkpoint_dir.empty()) return invalid_argument("--resume needs --checkpoint-dir");
   TROUPE_TRY(CheckpointInfo newest, latest_checkpoint(options_.checkpoint_dir));
   TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
   if (data.seed != options_.seed)

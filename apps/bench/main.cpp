@@ -226,15 +226,17 @@ void add_bench(CommandLine& line) {
   auto cluster = std::make_shared<std::string>("local");
   Command c = line.command("bench", "Measure, e.g. troupe bench step --output json");
   c.option("groups", options->groups,
-           "executor, step, channel, kernels, train (default: these), soak");
-  c.option("--only", options->only, "rows whose name contains this");
-  c.option("--peer", options->peers, "torch, tensorflow or both: run them in the same call")
+           "executor, step, channel, kernels, train (default: these five), soak");
+  c.option("--only", options->only, "run only rows whose name contains this");
+  c.option("--peer", options->peers, "also run torch, tensorflow or both, in turns with our rows")
       .one_of({"torch", "tensorflow"})
       .list();
-  c.option("--rounds", options->rounds, "medians of so many").within(1, 1000);
-  c.option("--threads", options->threads, "train: compute threads, a row for each number")
+  c.option("--rounds", options->rounds, "number of rounds; figures are their medians")
+      .within(1, 1000);
+  c.option("--threads", options->threads,
+           "compute threads; one row for each number given (train only)")
       .within(1, 1024);
-  c.option("--cluster", *cluster, "train: local, or local:W for W worker processes");
+  c.option("--cluster", *cluster, "local: one process; local:W: W worker processes (train only)");
   c.runs([options, cluster, &line] {
     auto workers = Cluster::parse_workers(*cluster);
     if (!workers.ok()) return report_usage(workers.status(), line.printing());

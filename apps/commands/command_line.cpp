@@ -154,9 +154,10 @@ Option Command::flag(const std::string& name, bool& value, const std::string& ab
 }
 
 void Command::runs(std::function<int()> run) {
-  option("--output", line_->output_, "text or json").one_of({"text", "json"});
-  flag("--quiet", line_->printing_.quiet, "no progress");
-  option("--log", line_->log_, "debug, info, warning, error or off")
+  option("--output", line_->output_, "format of the result: text or json").one_of({"text", "json"});
+  flag("--quiet", line_->printing_.quiet, "print no progress");
+  option("--log", line_->log_,
+         "least severe log messages to print: debug, info, warning, error or off")
       .one_of({"debug", "info", "warning", "error", "off"})
       .from_environment("TROUPE_LOG");
   app_->callback([line = line_, run = std::move(run)] { line->chosen_ = run; });

@@ -77,7 +77,7 @@ int run_demo(const Printing& printing) {
 }  // namespace
 
 void add_demo(CommandLine& line) {
-  Command c = line.command("demo", "Train two networks on drawn digits and compare");
+  Command c = line.command("demo", "Train two networks on generated digits and compare them");
   c.runs([&line] { return run_demo(line.printing()); });
 }
 

@@ -129,13 +129,16 @@ int run_graph(const GraphOptions& options, const Printing& printing) {
 void add_graph(CommandLine& line) {
   auto options = std::make_shared<GraphOptions>();
   Command c = line.command("graph", "Print a training step after a stage of compiling");
-  c.option("example", options->example, "one of the examples of train");
-  c.option("--stage", options->stage, "a stage, or plan, or stages for their names");
-  c.option("--format", options->format, "text or dot").one_of({"text", "dot"});
-  c.option("--batch", options->batch).within(1, 1'000'000);
-  c.option("--replicas", options->replicas).within(1, 1024);
-  c.option("--device", options->devices, "full device names");
-  c.flag("--explain", options->explain, "what each pass did");
+  c.option("example", options->example, "a network of `troupe train`");
+  c.option("--stage", options->stage,
+           "stage of compiling after which to print; `plan`; or `stages` to list their names");
+  c.option("--format", options->format, "output format: text, or dot for Graphviz")
+      .one_of({"text", "dot"});
+  c.option("--batch", options->batch, "examples per replica and step").within(1, 1'000'000);
+  c.option("--replicas", options->replicas, "data-parallel copies of the step").within(1, 1024);
+  c.option("--device", options->devices,
+           "full names of the devices to place on, e.g. /job:worker/task:0/cpu:0");
+  c.flag("--explain", options->explain, "print what each pass did");
   c.runs([options, &line] { return run_graph(*options, line.printing()); });
 }
 

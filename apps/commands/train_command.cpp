@@ -81,9 +81,10 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
 
 void print_validation(const TrainResult& result) {
   if (result.validation_loss != TrainResult::kUntested)
-    print_out("validation loss {:.4f} nats a character after step {}{}\n", result.validation_loss,
-              result.best_step, result.drawn ? " (of drawn tales, not a data set)" : "");
-  if (!result.stopped) print_out("it writes:\n{}\n", result.sample);
+    print_out("validation loss {:.4f} nats per character, after step {}{}\n",
+              result.validation_loss, result.best_step,
+              result.drawn ? " (on generated text, not a real dataset)" : "");
+  if (!result.stopped) print_out("sample:\n{}\n", result.sample);
 }
 
 void print_text(const TrainOptions& options, const TrainResult& result) {
@@ -91,15 +92,15 @@ void print_text(const TrainOptions& options, const TrainResult& result) {
     print_out("{}: {} steps, {:.1f} steps/s, loss {:.4f}\n", options.example, result.steps,
               result.steps_per_second, result.loss);
   else if (result.stopped)
-    print_out("{}: stopped at step {}, before another one\n", options.example, result.steps);
+    print_out("{}: stopped at step {}, no step done\n", options.example, result.steps);
   else
-    print_out("{}: the checkpoint is at step {}, nothing is left to do\n", options.example,
+    print_out("{}: the checkpoint is at step {}; no steps are left\n", options.example,
               result.steps);
   if (learns_text(options))
     print_validation(result);
   else if (!result.stopped)
     print_out("test accuracy {:.4f}{}\n", result.test_accuracy,
-              result.drawn ? " (on drawn pictures, not a data set)" : "");
+              result.drawn ? " (on generated pictures, not a real dataset)" : "");
   if (!result.checkpoint.empty()) print_out("checkpoint {}\n", result.checkpoint);
   if (!options.trace.empty() && result.trace.ok())
     print_out("trace {}: {} steps, for ui.perfetto.dev\n", options.trace, result.traced_steps);
@@ -114,7 +115,7 @@ std::string parse_every(const std::string& text, TrainOptions& options) {
   std::int64_t value = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size() || value < 1)
-    return "a number of steps, or seconds like 30s";
+    return "a number of steps, such as 200, or of seconds, such as 30s";
   if (seconds)
     options.checkpoint_seconds = double(value);
   else
@@ -146,24 +147,23 @@ std::string given(const std::vector<std::pair<std::string, Option>>& options) {
 std::string odd_combination(const TrainWords& words) {
   const TrainOptions& train = words.train;
   if (std::string name = given(words.of_text); !name.empty() && !learns_text(train))
-    return fmt::format("{} is an option of char-lstm, which {} has no use for", name,
-                       train.example);
+    return fmt::format("{} applies to char-lstm only, not to {}", name, train.example);
   if (std::string name = given(words.of_pictures); !name.empty() && learns_text(train))
-    return fmt::format("{} is an option of networks for pictures, which {} has no use for", name,
-                       train.example);
+    return fmt::format("{} applies to networks for pictures only, not to {}", name, train.example);
   if (std::string name = given(words.of_pictures); !name.empty() && !train.data.empty())
-    return fmt::format("{} is of drawn pictures: with --data the folder says how many there are",
-                       name);
+    return fmt::format(
+        "{} applies to generated pictures only: with --data, all pictures of the folder are used",
+        name);
   if (std::string name = given(words.of_checkpoints); !name.empty() && train.checkpoint_dir.empty())
-    return fmt::format("{} wants --checkpoint-dir", name);
+    return fmt::format("{} needs --checkpoint-dir", name);
   bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
-  if (train.resume && !dir) return "--resume wants --checkpoint-dir";
-  if (train.other_graph && !train.resume) return "--allow-other-graph wants --resume";
-  if (train.cluster.wait_for > 0 && !listen) return "--wait-for wants --listen HOST:PORT";
+  if (train.resume && !dir) return "--resume needs --checkpoint-dir";
+  if (train.other_graph && !train.resume) return "--allow-other-graph needs --resume";
+  if (train.cluster.wait_for > 0 && !listen) return "--wait-for needs --listen HOST:PORT";
   if (listen && train.cluster.wait_for == 0 && train.cluster.workers == 0)
-    return "--listen wants --wait-for N";
+    return "--listen needs --wait-for N";
   if (!words.secret_file.empty() && !listen && train.cluster.workers == 0)
-    return "--secret-file wants workers: --listen HOST:PORT, or --cluster local:W";
+    return "--secret-file needs workers: --listen HOST:PORT or --cluster local:W";
   return {};
 }
 
@@ -179,7 +179,7 @@ Status understand(TrainWords& words) {
   if (std::string odd = odd_combination(words); !odd.empty()) return invalid_argument(odd);
   if (!words.every.empty())
     if (std::string wanted = parse_every(words.every, words.train); !wanted.empty())
-      return invalid_argument("--checkpoint-every wants " + wanted);
+      return invalid_argument("--checkpoint-every must be " + wanted);
   return check(words.train);
 }
 
@@ -191,8 +191,8 @@ int run_train(TrainOptions options, const Printing& printing) {
   options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
   options.stop = options.cluster.stop = stop_asked;
   if (options.data.empty() && !printing.quiet && !printing.json)
-    print_err("no --data: training on {} drawn by this program\n",
-              learns_text(options) ? "tales" : fmt::format("{} pictures", options.examples));
+    print_err("no --data: training on generated {}\n",
+              learns_text(options) ? "text" : fmt::format("{} pictures", options.examples));
   std::string newest;
   options.checkpointed = [&](const std::string& path, const Status& tried) {
     newest = path;
@@ -231,29 +231,31 @@ void add_train(CommandLine& line) {
            "char-lstm")
       .required();
   c.option("--data", words->train.data,
-           "folder with MNIST's IDX files or CIFAR-10's binary ones, or a text file (default: "
-           "drawn)");
+           "folder of MNIST's IDX files or of CIFAR-10's binary files, or a text file (default: "
+           "generated data)");
   words->of_pictures.emplace_back(
-      "--examples", c.option("--examples", words->train.examples, "drawn pictures to train on")
+      "--examples", c.option("--examples", words->train.examples,
+                             "number of generated pictures to train on (default: 20,000)")
                         .within(1, 10'000'000));
-  Option epochs = c.option("--epochs", words->train.epochs, "passes over the data (1, of text 2)")
-                      .above(0, 1e6);
-  c.option("--steps", words->train.steps, "training steps, instead of --epochs")
+  Option epochs =
+      c.option("--epochs", words->train.epochs, "passes over the data (default: 1; char-lstm: 2)")
+          .above(0, 1e6);
+  c.option("--steps", words->train.steps, "number of training steps, instead of --epochs")
       .within(1, 1'000'000'000)
       .not_with(epochs);
-  c.option("--batch", words->batch, "examples of each replica a step (64, of text 32)")
+  c.option("--batch", words->batch, "examples per replica and step (default: 64; char-lstm: 32)")
       .within(1, 1'000'000);
   c.option("--learning-rate", words->train.learning_rate,
-           "learning rate of SGD with momentum 0.9, or of Adam at the start (char-lstm); default: "
-           "the network's own")
+           "learning rate of SGD with momentum 0.9, or initial learning rate of Adam (char-lstm); "
+           "default: the network's own")
       .above(0, 1e6);
   words->of_text.emplace_back("--validate-every",
                               c.option("--validate-every", words->train.validate_steps,
-                                       "steps between validations (char-lstm only)")
+                                       "steps between validations (char-lstm only; default: 500)")
                                   .within(1, 1'000'000'000));
   words->of_text.emplace_back(
       "--patience", c.option("--patience", words->train.patience,
-                             "stop after so many validations in a row without a better one "
+                             "stop after this many validations in a row without improvement "
                              "(char-lstm only; 0: never)")
                         .within(0, 1'000'000));
   words->of_text.emplace_back(
@@ -263,31 +265,39 @@ void add_train(CommandLine& line) {
            "how char-lstm runs over time: fused (one node), unrolled (one subgraph per step), or "
            "loop")
           .one_of({"fused", "unrolled", "loop"}));
-  c.option("--replicas", words->train.cluster.replicas, "data parallel copies of the step")
+  c.option("--replicas", words->train.cluster.replicas,
+           "data-parallel copies of the training step (default: 1)")
       .within(1, 1024);
-  c.option("--cluster", words->cluster, "local, or local:W for W worker processes");
-  c.option("--listen", words->train.cluster.listen, "HOST:PORT to wait at for --wait-for workers");
-  c.option("--wait-for", words->train.cluster.wait_for, "workers started elsewhere")
+  c.option("--cluster", words->cluster,
+           "local: one process; local:W: W worker processes on this machine");
+  c.option("--listen", words->train.cluster.listen,
+           "HOST:PORT at which workers of other machines join");
+  c.option("--wait-for", words->train.cluster.wait_for, "number of workers to wait for at --listen")
       .within(0, 1024);
-  c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with those workers");
+  c.option("--secret-file", words->secret_file,
+           "file of 16 to 64 bytes that these workers have, too");
   c.option("--threads", words->train.cluster.threads,
-           "compute threads of each CPU device (0: one per core)")
+           "compute threads of each CPU device (default: 0, one per core)")
       .within(0, 1024);
   c.option("--step-memory", words->step_memory,
-           "bytes that a step may hold in each process, e.g. 2GiB (0: no limit)");
-  c.option("--device", words->train.cluster.devices, "device types of each worker");
-  c.option("--seed", words->train.seed, "of everything random");
-  c.option("--checkpoint-dir", words->train.checkpoint_dir, "where checkpoints go");
+           "memory limit of a step in each process, e.g. 2GiB (default: 0, none)");
+  c.option("--device", words->train.cluster.devices, "device types of each worker (default: CPU)");
+  c.option("--seed", words->train.seed, "seed of all random numbers");
+  c.option("--checkpoint-dir", words->train.checkpoint_dir, "folder for checkpoints");
   words->of_checkpoints.emplace_back(
-      "--checkpoint-every", c.option("--checkpoint-every", words->every, "N steps, or Ns seconds"));
+      "--checkpoint-every",
+      c.option("--checkpoint-every", words->every,
+               "write a checkpoint every N steps, or with Ns every N seconds"));
   words->of_checkpoints.emplace_back(
-      "--keep", c.option("--keep", words->train.keep, "checkpoints to keep").within(1, 1000));
-  c.flag("--resume", words->train.resume, "go on from the newest checkpoint");
+      "--keep", c.option("--keep", words->train.keep, "number of checkpoints to keep (default: 3)")
+                    .within(1, 1000));
+  c.flag("--resume", words->train.resume, "continue from the newest checkpoint");
   c.flag("--allow-other-graph", words->train.other_graph,
-         "resume although batch, rate or network are not the checkpoint's");
+         "resume even if batch size, learning rate or network differ from the checkpoint's");
   Option trace = c.option("--trace", words->train.trace,
-                          "file for what all processes do, for ui.perfetto.dev");
-  c.option("--trace-steps", words->train.trace_steps, "steps in it, once the first 3 are over")
+                          "write a trace of all processes to this file, for ui.perfetto.dev");
+  c.option("--trace-steps", words->train.trace_steps,
+           "number of steps to trace, after the first 3 (default: 10)")
       .within(1, 1'000'000)
       .only_with(trace);
   c.runs([words, &line] {

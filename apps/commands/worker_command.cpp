@@ -31,11 +31,11 @@ Status run_worker(const WorkerWords& words) {
 void add_worker(CommandLine& line) {
   auto words = std::make_shared<WorkerWords>();
   Command c = line.command("worker", "Join a master: troupe worker --master HOST:PORT");
-  c.option("--master", words->master, "HOST:PORT of the job").required();
-  c.option("--listen", words->listen, "HOST:PORT where other workers reach this one");
-  c.option("--secret-file", words->secret_file, "16 to 64 bytes shared with the master");
+  c.option("--master", words->master, "HOST:PORT at which the master listens").required();
+  c.option("--listen", words->listen, "HOST:PORT at which other workers reach this one");
+  c.option("--secret-file", words->secret_file, "file of 16 to 64 bytes that the master has, too");
   c.option("--step-memory", words->step_memory,
-           "bytes that a step may hold in this process, e.g. 2GiB (0: as the job says)");
+           "memory limit of a step in this process, e.g. 2GiB (default: 0, the job's limit)");
   c.runs([words, &line] {
     std::signal(SIGPIPE, SIG_IGN);
     Status status = run_worker(*words);

@@ -81,11 +81,12 @@ TEST_CASE("an option that the network has no use for is refused by name") {
   for (const char* option : {"--patience 3", "--over-time loop", "--validate-every 5"}) {
     const std::string name = std::string(option).substr(0, std::string(option).find(' '));
     refused(std::string("train mnist-conv ") + option,
-            name + " is an option of char-lstm, which mnist-conv has no use for");
+            name + " applies to char-lstm only, not to mnist-conv");
   }
-  refused("train char-lstm --examples 100", "--examples is an option of networks for pictures");
-  refused("train mnist-conv --data /tmp --examples 100", "--examples is of drawn pictures");
-  refused("train mnist-conv --keep 2", "--keep wants --checkpoint-dir");
+  refused("train char-lstm --examples 100", "--examples applies to networks for pictures only");
+  refused("train mnist-conv --data /tmp --examples 100",
+          "--examples applies to generated pictures only");
+  refused("train mnist-conv --keep 2", "--keep needs --checkpoint-dir");
   refused("train mnist-conv --secret-file " + troupe_program() + " --steps 1", "secret");
 }
 

@@ -135,7 +135,7 @@ TEST_CASE("resuming a run that is finished says so and gives its results again")
 
   Ended text = troupe_command(train + " --resume");
   CHECK(text.code == 0);
-  CHECK(contains(text.out, "the checkpoint is at step 5, nothing is left to do"));
+  CHECK(contains(text.out, "the checkpoint is at step 5; no steps are left"));
   CHECK(contains(text.out, "params_sha256 " + first["params_sha256"].get<std::string>()));
   CHECK_FALSE(contains(text.out, "steps/s"));
 }
