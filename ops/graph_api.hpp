@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// A place in a graph: nodes made there have names that begin with its prefix ("mlp/"). A value;
+// A name scope: nodes made in it have names that start with its prefix ("mlp/"). Cheap to copy;
 // valid as long as its graph.
 class Scope {
  public:
@@ -18,14 +18,14 @@ class Scope {
   GraphBuilder& graph() const { return *graph_; }
   const std::string& prefix() const { return prefix_; }
 
-  // A scope inside this one, its name made unique.
+  // A scope inside this one; the name is made unique.
   Scope scope(std::string_view name, const char* file = __builtin_FILE(),
               int line = __builtin_LINE()) const {
     auto inside = enter();
     auto child = graph_->with_scope(name, file, line);
     return {*graph_, graph_->scope_prefix()};
   }
-  // Nodes are made here while the guard lives.
+  // New nodes are in this scope while the guard is alive.
   GraphBuilder::Guard enter() const { return graph_->with_scope(prefix_); }
 
  private:
@@ -33,12 +33,12 @@ class Scope {
   std::string prefix_;
 };
 
-// See GraphBuilder. The seed keys every random op of the graph.
+// A graph that uses all ops of this build; see GraphBuilder. All random ops depend on the seed.
 class Graph : public GraphBuilder {
  public:
   explicit Graph(std::uint64_t seed = 0) : GraphBuilder(ops::builtin().ops, seed) {}
 
-  // A new scope under the one that is open; its name is made unique.
+  // A new scope inside the current one; the name is made unique.
   Scope scope(std::string_view name, const char* file = __builtin_FILE(),
               int line = __builtin_LINE()) {
     auto inside = with_scope(name, file, line);

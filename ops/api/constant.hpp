@@ -28,16 +28,16 @@ Tensor vector_of(const std::vector<T>& values) {
 }  // namespace detail
 
 Output constant(GraphBuilder& g, Tensor value, Site site = Site::here());
-// A scalar: constant(g, 0.5f), or constant<double>(g, 1) of another type than the number's.
+// A scalar: constant(g, 0.5f); of another type than the number's: constant<double>(g, 1).
 template <class T = void, class Value,
           class Element = std::conditional_t<std::is_void_v<T>, Value, T>>
 requires(dtype_of<Element> != DType::invalid && std::is_convertible_v<Value, Element>) Output
     constant(GraphBuilder& g, Value value, Site site = Site::here()) {
   return constant(g, Tensor::scalar<Element>(Element(std::move(value))), std::move(site));
 }
-// A dimension of a shape, as i64. Throws Error for one that is not known before a run.
+// A dimension of a shape, as i64. Throws Error if the dimension is unknown before a run.
 Output constant(GraphBuilder& g, Dim length, Site site = Site::here());
-// constant<float>(g, {2, 2}, {1, 2, 3, 4}). Throws Error unless the values fill the shape.
+// constant<float>(g, {2, 2}, {1, 2, 3, 4}). Throws Error unless there is one value per element.
 template <class T>
 Output constant(GraphBuilder& g, const Shape& shape, std::initializer_list<T> values,
                 Site site = Site::here()) {
@@ -56,8 +56,8 @@ requires(dtype_of<T> != DType::invalid) Output
     constant(GraphBuilder& g, const std::vector<T>& values, Site site = Site::here()) {
   return constant(g, detail::vector_of<T>(values), std::move(site));
 }
-// A matrix, row by row: constant(g, {{1.f, 2.f}, {3.f, 4.f}}). Throws Error for rows of different
-// lengths.
+// A matrix, row by row: constant(g, {{1.f, 2.f}, {3.f, 4.f}}). Throws Error if rows differ in
+// length.
 template <class T>
 requires(dtype_of<T> != DType::invalid) Output
     constant(GraphBuilder& g, std::initializer_list<std::initializer_list<T>> rows,
@@ -72,8 +72,8 @@ requires(dtype_of<T> != DType::invalid) Output
   return constant(g, detail::vector_of<T>(values).reshaped(shape), std::move(site));
 }
 
-// A tensor of that shape, every element of it 0, 1 or the value: zeros(g, {3}),
-// ones<double>(g, {2, 2}), fill(g, {}, 0.5f). Throws Error for a negative dimension.
+// A tensor of the given shape, filled with 0, 1 or a value: zeros(g, {3}), ones<double>(g, {2, 2}),
+// fill(g, {}, 0.5f). Throws Error for a negative dimension.
 Output zeros(GraphBuilder& g, const std::vector<std::int64_t>& shape, DType dtype = DType::f32,
              Site site = Site::here());
 Output ones(GraphBuilder& g, const std::vector<std::int64_t>& shape, DType dtype = DType::f32,
@@ -95,13 +95,13 @@ requires(dtype_of<T> != DType::invalid) Output
   return fill(g, shape, Tensor::scalar<T>(std::move(value)), std::move(site));
 }
 
-// A number as a scalar tensor of any numeric dtype; invalid_argument when it does not fit there
-// (1.5 or 300 as u8).
+// A number as a scalar tensor of any numeric dtype. invalid_argument if the dtype cannot represent
+// it (1.5 or 300 as u8).
 Expected<Tensor> scalar_of(DType dtype, double value);
 Expected<Tensor> scalar_of(DType dtype, std::int64_t value);
 Expected<Tensor> scalar_of(DType dtype, std::uint64_t value);
 
-// What a run must feed.
+// A value that every run must feed.
 Output placeholder(GraphBuilder& g, DType dtype, const PartialShape& shape,
                    std::string_view name = {}, Site site = Site::here());
 template <class T>

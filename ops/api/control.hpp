@@ -9,8 +9,8 @@
 //                              [](Function&, Output k) { return k * k; });
 //   Output z = square(x);
 //
-// A body uses values of the graph around it as they are. What a body does (writes, queues, files,
-// Print, Assert) happens in a run exactly when the body is run, whether or not a result is used.
+// A body may use values of the graph around it. Its effects (writes, queues, files, Print, Assert)
+// happen in a run exactly when the body runs, whether or not a result is used.
 #pragma once
 
 #include <concepts>
@@ -46,10 +46,11 @@ class Function {
 
   const std::string& name() const { return name_; }
   GraphBuilder& graph() const { return *graph_; }
-  // A call: its results, in order. Throws Error for other arguments than were declared.
+  // Adds a call and returns its results, in order. Throws Error unless the arguments have the
+  // declared dtypes and shapes.
   std::vector<Output> call(const std::vector<Output>& arguments, Site site = Site::here()) const;
   Op call_op(const std::vector<Output>& arguments, Site site = Site::here()) const;
-  // Of a function with one result. The line is that of the first argument.
+  // For functions with one result. Errors show the line of the first argument.
   Output operator()(const Passed& a) const { return one({a.output}, a.site); }
   Output operator()(const Passed& a, const Passed& b) const {
     return one({a.output, b.output}, a.site);
@@ -65,7 +66,7 @@ class Function {
   std::string name_;
 };
 
-// What bodies return: nothing, an Op, one value, or several.
+// Bodies as functions of their results: none, an Op, one value, or several.
 using Bodies = std::vector<std::function<std::vector<Output>()>>;
 
 namespace detail {
@@ -128,10 +129,10 @@ auto returned_as(const Op& node) {
 
 }  // namespace detail
 
-// The results of one of two bodies, as the scalar predicate says; the other one is not run. Both
-// return the same number of values of the same dtypes: an Output, a vector or a tuple of them; or
-// nothing or an Op, and then the node is returned, for targets and control edges. Throws Error, and
-// leaves the graph as it was, where they do not agree or a body throws.
+// Runs then_branch if the scalar bool predicate is true, else else_branch, and returns its results.
+// Both return the same number of values with the same dtypes: an Output, a vector or a tuple of
+// Outputs. If they return nothing or an Op, the node is returned, for targets and control edges.
+// Throws Error, and leaves the graph unchanged, if the results do not match or a body throws.
 template <class Then, class Else>
 auto cond(const Output& predicate, Then&& then_branch, Else&& else_branch,
           Site site = Site::here()) {
@@ -140,15 +141,15 @@ auto cond(const Output& predicate, Then&& then_branch, Else&& else_branch,
                      std::move(site)));
 }
 
-// The result of the body that the scalar index (i32 or i64) names; out of range, of the last one.
+// The result of bodies[index], where index is a scalar i32 or i64; out of range: of the last body.
 Output switch_case(const Output& index, std::vector<std::function<Output()>> bodies,
                    Site site = Site::here());
-// The same for bodies that return several values, or none.
+// switch_case() for bodies that return several values, or none.
 Op switch_case_op(const Output& index, const Bodies& bodies, Site site = Site::here());
 
-// A function that is called by its name. The body gets the function itself and its arguments; it
-// may use values around it, too, which each call then passes on. One that calls itself runs on one
-// device; its body is made twice where it uses such values.
+// Defines a function. The body receives the function itself, for recursive calls, and the
+// arguments. It may also use outside values, which every call then passes on. A recursive function
+// runs on one device, and its body is run twice if it uses outside values.
 template <class F>
 Function function(GraphBuilder& g, std::string_view name, const std::vector<ValueType>& arguments,
                   const std::vector<ValueType>& results, F&& body, Site site = Site::here()) {
@@ -171,22 +172,22 @@ Function function(GraphBuilder& g, std::string_view name, const std::vector<Valu
       });
 }
 
-// What a loop keeps of each iteration for its gradient: the values that that needs, or its
-// variables alone, from which the gradient computes those values again. What was drawn, read,
-// dequeued or printed is kept, too: it happens once.
+// What a loop keeps of each iteration for its gradient: all values that the gradient needs, or the
+// loop variables only, from which the gradient recomputes the others. Random numbers, values read
+// or dequeued are always kept; effects happen once.
 enum class LoopSave : std::uint8_t { values, variables };
 
 struct LoopOptions {
-  // Of the variables, where a shape changes from iteration to iteration; unless given, those of the
-  // first values.
+  // Shapes of the loop variables, where a shape changes between iterations. Default: the shapes of
+  // the first values.
   std::vector<PartialShape> shapes = {};
-  // Of a loop over several devices: how many iterations may be under way at once, 1 to 1024 (the
-  // paper's parallel_iterations). Results do not depend on it.
+  // Loops over several devices: the number of iterations that may overlap, 1 to 1024 (the paper's
+  // parallel_iterations). Results do not depend on it.
   std::int64_t window = 10;
   LoopSave save = LoopSave::values;
 };
 
-// A variable of a loop as bodies get it: in the form of the first one.
+// Converts the value of a loop variable to the type of its first value, for the bodies.
 inline Output in_form_of(const Output&, const Output& value) { return value; }
 
 namespace detail {
@@ -228,17 +229,17 @@ auto call_with(F& f, const Variables& first, const std::vector<Output>& values) 
 
 }  // namespace detail
 
-// The variables after as many iterations as `cond` is true of them before: body(body(... first)).
-// `first` is an Output, a tuple of them or a vector; cond and body take the same and return one
-// bool and, in the same form, the next values, which have the dtypes and shapes of the first ones.
-// Values around the bodies are used as they are. A variable of the graph that the loop does not
-// write is read once, before the loop; of one that it writes, an iteration sees what the one before
-// left.
+// Repeats variables = body(variables), starting from `first`, while cond(variables) is true, and
+// returns the last variables. `first` is an Output, or a tuple or vector of Outputs. cond takes the
+// same and returns a scalar bool; body takes the same and returns the next values in the same form,
+// with the dtypes and shapes of the first ones. Both may use outside values. A graph variable that
+// the loop does not write is read once, before the loop; of one that it writes, each iteration sees
+// the writes of the iterations before.
 //
-// A body's nodes run where the loop does, but for those that name another device. Bodies may write
-// variables, use queues and take elements of datasets; the condition writes no variable and takes
-// no element; neither uses files. Throws Error, and leaves the graph as it was, where dtypes,
-// shapes or numbers of values do not agree.
+// Nodes of a body run on the device of the loop unless they name another. The body may write
+// variables, use queues and take elements of datasets; the condition may use queues only. Neither
+// may use files. Throws Error, and leaves the graph unchanged, if dtypes, shapes or numbers of
+// values do not match.
 template <class Variables, class Cond, class BodyFunction>
 auto while_loop(const Variables& first, Cond&& cond, BodyFunction&& body,
                 const LoopOptions& options = {}, Site site = Site::here()) {

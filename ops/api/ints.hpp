@@ -24,7 +24,7 @@ class Ints {
   std::vector<std::int64_t> values_;
 };
 
-// A bool that no number becomes: sum(x, 0, 1) does not compile, where 1 is likely to be an axis.
+// A bool to which numbers do not convert: sum(x, 0, 1) does not compile, as 1 is probably an axis.
 class Flag {
  public:
   template <std::same_as<bool> T>

@@ -1,4 +1,4 @@
-// What the generated wrappers leave to say at length.
+// Shorter forms of the generated wrappers (generated.hpp).
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,34 @@ Output cast(Output x, Site site = Site::here()) {
   return cast(x, dtype_of<T>, std::move(site));
 }
 
-// Where the largest element along `axis` is, as i64.
+// The index of the largest element along `axis`, as i64.
 Output argmax(Output x, std::int64_t axis = -1, Site site = Site::here());
 
-// mat_mul() of two matrices, else batch_mat_mul().
+// mat_mul() for two matrices, batch_mat_mul() otherwise.
 Output matmul(Output a, Output b, const MatMulOptions& options = {}, Site site = Site::here());
 
-// The gradient of y, or of the sum of several ys, with respect to each x; an empty Output where no
-// path leads from it to a y. Throws Error where the form in graph/gradients.hpp returns one.
+// The gradient of y, or of the sum of several ys, with respect to each x. An Output is empty if no
+// y depends on its x. Throws the errors that troupe::gradients of graph/gradients.hpp returns.
 std::vector<Output> gradients(Output y, const std::vector<Output>& xs, Site site = Site::here());
 std::vector<Output> gradients(std::initializer_list<Output> ys, const std::vector<Output>& xs,
                               Site site = Site::here());
 
-// One dimension may be -1: what is left.
+// One dimension may be -1: it is computed from the number of elements.
 Output reshape(Output x, const std::vector<std::int64_t>& shape, Site site = Site::here());
-// Dimension 0 stays, the others become one. Throws Error unless those are known.
+// Keeps dimension 0 and merges all others into one. Throws Error unless the others are known.
 Output flatten(Output x, Site site = Site::here());
 Output broadcast_to(Output x, const std::vector<std::int64_t>& shape, Site site = Site::here());
-// The block that starts at `begin`; of size -1: the rest.
+// The block of the given size that starts at `begin`; size -1: to the end of the dimension.
 Output slice(Output x, const std::vector<std::int64_t>& begin,
              const std::vector<std::int64_t>& size, Site site = Site::here());
-// Parts of these sizes along `axis`: split(x, {1, 2}, -1). In `n` equal parts: split(x, 3, -1).
+// Parts of the given sizes along `axis`: split(x, {1, 2}, -1). For n equal parts: split(x, 3, -1).
 std::vector<Output> split(Output x, std::initializer_list<std::int64_t> sizes,
                           std::int64_t axis = 0, Site site = Site::here());
-// pack() and unpack() under NumPy's names; how many parts there are must be known.
+// pack() and unpack() under NumPy's names. The number of parts of unstack() must be known.
 Output stack(const std::vector<Output>& values, std::int64_t axis = 0, Site site = Site::here());
 std::vector<Output> unstack(Output x, std::int64_t axis = 0, Site site = Site::here());
-// How much goes before and after, dimension by dimension: pad(x, {{1, 1}, {0, 2}}). A template, so
-// that {{0, 2}} is not ambiguous: one pair is the list {0, 2} itself.
+// Padding before and after, for each dimension: pad(x, {{1, 1}, {0, 2}}). A template, so that
+// {{0, 2}} is not ambiguous: a braced pair also is the list {0, 2} itself.
 template <class = void>
 Output pad(Output x, const std::vector<std::pair<std::int64_t, std::int64_t>>& paddings,
            const PadOptions& options = {}, Site site = Site::here()) {
@@ -56,7 +56,7 @@ Output pad(Output x, const std::vector<std::pair<std::int64_t, std::int64_t>>& p
   return pad(x, std::move(flat), options, std::move(site));
 }
 
-// Along any dimension. The rank must be known unless it is the last one, -1.
+// Softmax along `axis`. The rank must be known unless `axis` is -1, the last dimension.
 template <Integer T>
 Output softmax(Output x, T axis, Site site = Site::here()) {
   return detail::along(softmax, x, axis, std::move(site));
@@ -66,21 +66,21 @@ Output log_softmax(Output x, T axis, Site site = Site::here()) {
   return detail::along(log_softmax, x, axis, std::move(site));
 }
 
-// The loss of each row of logits [..., C]: against class numbers when the labels are integers
-// [...], against probabilities [..., C] otherwise.
+// One loss for each row of logits [..., C]. Integer labels [...] are class numbers; floating labels
+// [..., C] are probabilities.
 Output softmax_cross_entropy(Output logits, Output labels, Site site = Site::here());
 
-// Windows of size x size, side by side.
+// Windows of size x size with stride `size`.
 Output max_pool(Output x, std::int64_t size, Site site = Site::here());
 Output avg_pool(Output x, std::int64_t size, Site site = Site::here());
-// Every `stride` pixels.
+// Windows of size x size with another stride.
 Output max_pool(Output x, std::int64_t size, std::int64_t stride,
                 const MaxPoolOptions& options = {}, Site site = Site::here());
 Output avg_pool(Output x, std::int64_t size, std::int64_t stride,
                 const AvgPoolOptions& options = {}, Site site = Site::here());
 
-// Each element becomes 0 with probability `rate`, the others grow by 1 / (1 - rate). Other draws in
-// each run.
+// Sets each element to 0 with probability `rate` and scales the others by 1 / (1 - rate). Draws new
+// random numbers in each run.
 Output dropout(Output x, double rate, Site site = Site::here());
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// Averages over training steps of what the model computes.
+// Moving averages over training steps.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-// Keeps an average of `value`: each training step moves `average` towards it by `rate` of the way.
-// Returns the update; moving_averages() finds it for training steps, so nobody has to remember it.
+// Keeps a moving average of `value`: each training step does average += rate * (value - average).
+// Returns the update; training steps find it through moving_averages().
 Op move_average(const Variable& average, double rate, Output value, Site site = Site::here());
 
 // The updates of all averages of something that `y` is computed from, or of y itself, in the order

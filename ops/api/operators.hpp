@@ -15,7 +15,7 @@ namespace troupe {
 class Operand {
  public:
   Operand(Output output, Site site = Site::here()) : output_(output), site_(std::move(site)) {}
-  // What stands for a graph value, such as a Variable.
+  // Anything that converts to an Output, such as a Variable.
   template <class T>
   requires(std::is_class_v<T> && !std::is_same_v<T, Output> && !std::is_same_v<T, Operand> &&
            std::is_convertible_v<const T&, Output>)
@@ -31,7 +31,7 @@ class Operand {
     else
       number_ = std::int64_t(number);
   }
-  // A dimension of a shape. Throws Error for one that is not known before a run.
+  // A dimension of a shape. Throws Error if it is unknown before a run.
   Operand(Dim length, Site site = Site::here());
 
   bool is_number() const { return number_.index() != 0; }
@@ -54,8 +54,8 @@ Output operator*(const Operand& a, const Operand& b);
 Output operator/(const Operand& a, const Operand& b);
 Output operator-(const Operand& a);
 
-// Element by element; the results are graph values of dtype bool. Whether two handles mean the same
-// port is Output::is.
+// Elementwise comparison; results are graph values of dtype bool. To compare handles, use
+// Output::is.
 Output operator==(const Operand& a, const Operand& b);
 Output operator!=(const Operand& a, const Operand& b);
 Output operator<(const Operand& a, const Operand& b);
@@ -63,7 +63,7 @@ Output operator<=(const Operand& a, const Operand& b);
 Output operator>(const Operand& a, const Operand& b);
 Output operator>=(const Operand& a, const Operand& b);
 
-// Of graph values of dtype bool. Both sides are computed: nothing is left out as for C++'s bool.
+// Logical operators on graph values of dtype bool. Unlike C++'s, they always compute both sides.
 Output operator&&(const Operand& a, const Operand& b);
 Output operator||(const Operand& a, const Operand& b);
 Output operator!(const Operand& a);

@@ -4,7 +4,7 @@
 //   Output squares = map(xs, [](Output v) { return v * v; });
 //   Output total = fold(xs, zero, [](Output sum, Output x) { return sum + x; });
 //
-// Each is a while_loop, and has gradients. A slice is a part of the tensor, not a copy.
+// Each is a while_loop, and has gradients. A slice shares the memory of its tensor.
 #pragma once
 
 #include "ops/api/control.hpp"
@@ -60,11 +60,11 @@ using Returned = decltype(std::apply(
 
 }  // namespace detail
 
-// For each slice of xs in turn, f(state..., slice...) returns the next state and an output of that
-// step: a pair. Returns the last state, `first` where there is no slice, and the outputs stacked
-// along a new first dimension. xs is an Output or a tuple of them, of one length; the state an
-// Output, a tuple or a vector of them (then f takes the vector); an output of a step an Output or a
-// tuple. What `options.shapes` says is of the state.
+// Calls f(state..., slice...) for each slice of xs in turn; f returns a pair: the next state and
+// the step's output. Returns the last state (`first` if there are no slices) and the outputs,
+// stacked along a new first dimension. xs is an Output or a tuple of Outputs of equal length. The
+// state is an Output, or a tuple or vector of Outputs (f then takes the vector). A step's output is
+// an Output or a tuple. `options.shapes` are the shapes of the state.
 template <class Slices, class State, class F>
 auto scan(const Slices& xs, const State& first, F&& f, const LoopOptions& options = {},
           Site site = Site::here()) {
@@ -81,7 +81,7 @@ auto scan(const Slices& xs, const State& first, F&& f, const LoopOptions& option
   return std::pair{detail::in_form(first, made.state), detail::stacked_as<Out>(made.stacked)};
 }
 
-// f(slice...) of each, stacked.
+// The results of f(slice...) for all slices, stacked along a new first dimension.
 template <class Slices, class F>
 auto map(const Slices& xs, F&& f, Site site = Site::here()) {
   using Out =
@@ -95,7 +95,7 @@ auto map(const Slices& xs, F&& f, Site site = Site::here()) {
   return detail::stacked_as<Out>(made.stacked);
 }
 
-// The last state of f(state..., slice...), which returns the next one.
+// Calls state = f(state..., slice...) for each slice in turn, and returns the last state.
 template <class Slices, class State, class F>
 auto fold(const Slices& xs, const State& first, F&& f, const LoopOptions& options = {},
           Site site = Site::here()) {

@@ -13,18 +13,18 @@
 namespace troupe {
 
 struct TensorArrayOptions {
-  PartialShape element = {};  // what all elements' shapes have in common
+  PartialShape element = {};  // shape of every element; -1: a dimension that may differ
 };
 
-// A value: what writes returns another one. Copies freely, valid as long as its graph; a variable
-// of a loop, an argument and a result of bodies like any Output. Nothing in it is ever copied but
-// by stack(). Its methods throw Error where they can see what a run would refuse.
+// An immutable value: write() and push() return a new TensorArray. A handle like Output: cheap to
+// copy, valid as long as its graph, usable as a loop variable and as argument or result of bodies.
+// Only stack() copies elements. Methods throw Error for mistakes that are visible before a run.
 class TensorArray {
  public:
-  // Without elements.
+  // An empty array.
   TensorArray(GraphBuilder& g, DType dtype, const TensorArrayOptions& options = {},
               Site site = Site::here());
-  // The list that an output of type list is.
+  // Wraps an Output of dtype list.
   TensorArray(Output list, DType dtype, const TensorArrayOptions& options = {});
   // The slices of `rows` along the first dimension.
   static TensorArray unstack(const Output& rows, Site site = Site::here());
@@ -35,12 +35,12 @@ class TensorArray {
 
   // The element at a scalar index of type i32 or i64.
   Output read(const Output& index, Site site = Site::here()) const;
-  // With `value` at that index, which is that of an element or how many there are.
+  // The array with `value` at `index`, in [0, size]; index == size appends.
   TensorArray write(const Output& index, const Output& value, Site site = Site::here()) const;
   TensorArray push(const Output& value, Site site = Site::here()) const;
-  // How many there are, an i64 scalar.
+  // The number of elements, a scalar i64.
   Output size(Site site = Site::here()) const;
-  // All of them, which have one shape, along a new first dimension.
+  // All elements, which must have the same shape, along a new first dimension.
   Output stack(Site site = Site::here()) const;
 
  private:

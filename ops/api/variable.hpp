@@ -1,4 +1,4 @@
-// Variables as a client makes them.
+// Variables of a graph.
 #pragma once
 
 #include <initializer_list>
@@ -18,9 +18,9 @@ struct VariableOptions {
   std::string shared_name = {};  // empty: the node's name
 };
 
-// A variable of a graph: its handle, and one read of it made at once, which is the value that
-// layers use. As an x of gradients() it stands for all its reads. Copies freely, like Output. One
-// that variable() did not make is empty, and so is its value.
+// A variable of a graph: its handle, and one read of it, which is made together with it and is the
+// value that layers use. Passed as an x to gradients(), it stands for all its reads. Cheap to copy,
+// like Output. A default-constructed Variable is empty, and so is its value.
 class Variable {
  public:
   Variable() = default;
@@ -28,11 +28,11 @@ class Variable {
 
   bool empty() const { return handle_.empty(); }
   const Output& handle() const { return handle_; }
-  // As of the run's snapshot: every reader in a run sees the same value. In the body of a loop, as
-  // of the beginning of the iteration: a loop may write it.
+  // The value in the run's snapshot: the same for every reader of a run. In the body of a loop that
+  // writes the variable: its value at the beginning of the iteration.
   Output value() const;
   operator Output() const { return value(); }
-  // These throw Error, with the line that asks, for an empty one.
+  // These throw Error, with the caller's line, if the Variable is empty.
   DType dtype(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
     return value_.dtype(file, line);
   }
@@ -46,8 +46,8 @@ class Variable {
   Output handle_, value_;
 };
 
-// Makes a variable whose first value is `initial`, computed by Session::init; nothing else runs it.
-// Throws Error when the initial value's shape is not fully known.
+// Makes a variable. Session::init, and nothing else, computes `initial` and assigns it. Throws
+// Error unless the shape of the initial value is fully known.
 Variable variable(GraphBuilder& g, std::string_view name, Output initial,
                   const VariableOptions& options = {}, Site site = Site::here());
 Variable variable(GraphBuilder& g, std::string_view name, Tensor initial,
@@ -67,24 +67,24 @@ requires(std::is_arithmetic_v<T>) Variable
                   std::move(site));
 }
 
-// A read after everything that `after` waits for; see ReadVariable for what it sees.
+// A read that runs after all ops in `after`; see ReadVariable for the value it returns.
 Output read(const Variable& v, const std::vector<Op>& after = {}, Site site = Site::here());
 Op assign(const Variable& v, Output value, Site site = Site::here());
 Op assign_add(const Variable& v, Output value, Site site = Site::here());
 Op assign_sub(const Variable& v, Output value, Site site = Site::here());
-// Of some rows: the ones that `indices` name, one after the other.
+// Writes of the rows named by `indices`, applied in the order of the indices.
 Op scatter_add(const Variable& v, Output indices, Output rows, Site site = Site::here());
 Op scatter_sub(const Variable& v, Output indices, Output rows, Site site = Site::here());
 Op scatter_update(const Variable& v, Output indices, Output rows, Site site = Site::here());
 
-// The first of those that are one variable: the same, or of one name and container.
+// Removes duplicates: handles with equal name and container are one variable. Keeps the first.
 std::vector<Variable> distinct(const std::vector<Variable>& variables, Site site = Site::here());
 
-// The variables that an optimizer changes unless told otherwise: those of the graph, in the order
-// of creation, that are trainable and of a float dtype.
+// The graph's trainable variables of floating dtype, in the order of creation: what optimizers
+// change by default.
 std::vector<Variable> trainable_variables(GraphBuilder& g);
 
-// A node that is done when all of `ops` are. Throws Error for an empty one.
+// A node that completes when all `ops` have. Throws Error if one of them is empty.
 Op group(GraphBuilder& g, std::vector<Op> ops, std::string_view name = {},
          Site site = Site::here());
 

@@ -1,4 +1,4 @@
-// Input pipelines of any source and any stages, as a client writes them.
+// Input pipelines: a source of examples followed by stages.
 //
 //   auto [x, y] = data::text("book.txt", {.window = 64, .vocabulary = vocabulary})
 //                     .shuffle(100'000).repeat().batch(32).prefetch(2).outputs(g);
@@ -24,12 +24,12 @@
 
 namespace troupe::data {
 
-// What becomes of the last batch of a pass when it is not full.
+// Whether the last batch of a pass is kept or dropped if it is not full.
 enum class Remainder { keep, drop };
 
-// How examples of different shapes become a batch: each component is filled up behind with its
-// value, to its shape; dimensions that the shape does not know are as long as the batch's longest.
-// A component that is not named is padded with 0 to its own shape.
+// How to pad examples of different shapes to a batch: each component is padded at the end with a
+// value, to a shape; an unknown dimension of that shape becomes as long as the longest of the
+// batch. Components without an entry are padded with 0.
 using Paddings = std::vector<Padding>;
 
 namespace detail {
@@ -70,51 +70,51 @@ constexpr std::size_t components_of() {
 template <std::size_t N>
 class FixedExamples;
 
-// The components of an element. How many there are is known when the program runs, so that names
-// cannot be bound to them.
+// The components of an element when their number is known only at run time. Structured bindings
+// need outputs<N>().
 template <class T>
 struct ComponentList : std::vector<T> {
   using std::vector<T>::vector;
   ComponentList(std::vector<T> all) : std::vector<T>(std::move(all)) {}
 };
 
-// A source and stages over it, in the order in which they are called; each call returns the
-// description with one stage more. Each stage sees what the one before it gives: a shuffle before a
-// batch shuffles examples, one after it batches; a repeat before a batch lets batches cross the end
-// of a pass. Nothing is read before a run, and what is read is read where the pipeline runs.
+// A source followed by stages, in the order of the calls; each call returns a new description with
+// one more stage. The order matters: a shuffle before a batch shuffles examples, after it batches;
+// a repeat before a batch lets batches span the end of a pass. Nothing is read before a run. Files
+// are read in the process in which the pipeline runs.
 //
-// Element e is a function of the stages, the files and e alone. How many a job has taken is part of
-// its state, and so a resumed job goes on with the next one. Sources in tensors, plain text,
-// CIFAR-10 and IDX files find it at once; over a shuffle, buckets, CSV, lines and text that gzip
-// has packed it takes a walk over what is before it.
+// Element e depends only on the stages, the files, the seed and e. The number of elements taken is
+// part of the job's state, so a resumed job continues with the next. Tensors, plain text, CIFAR-10
+// and IDX files give random access; a shuffle, buckets, CSV, lines and gzipped text must be read up
+// to the element.
 //
-// outputs() throws Error for arguments that are out of range, and for functions of another graph.
+// outputs() throws Error if an argument is out of range, or a function belongs to another graph.
 class Examples {
  public:
-  // The first ones only; all but the first ones.
+  // The first `count` examples; all but the first `count`.
   Examples take(std::int64_t count) const;
   Examples skip(std::int64_t count) const;
-  // Every `shards`th one from `index` on: what one of several jobs reads.
+  // Every `shards`-th example, starting with example `index`: the share of one of several jobs.
   Examples shard(std::int64_t shards, std::int64_t index) const;
-  // In another order in each pass, drawn from a window of that many. It holds as many: of a source
-  // that is read at any place 40 bytes each, of others the examples. The order is the seed's; the
-  // graph's unless given.
+  // A new random order in each pass, drawn from a sliding window of `window` examples, which are
+  // kept in memory: 40 bytes each for a source with random access, otherwise the whole example.
+  // Default seed: the graph's.
   Examples shuffle(std::int64_t window, std::optional<std::uint64_t> seed = {}) const;
-  // That many passes; -1: for ever.
+  // That many passes; -1: endless.
   Examples repeat(std::int64_t passes = -1) const;
-  // What a function of the graph makes of each example, or of each batch behind a batch: it takes
-  // the components and returns those of the new example, of other dtypes and shapes if it likes. It
+  // Applies a graph function to each example (after batch(): to each batch). It takes the
+  // components and returns those of the new example, whose number, dtypes and shapes may differ. It
   // runs on the CPU of the process that reads the dataset, one example after another, ahead of the
-  // step where elements are made ahead, and may hold branches, loops and calls. What it draws at
-  // random is a function of the dataset's name, of the stage, of the pass and of the example's
-  // place in it: the same whoever asks, and another one in each pass. A shuffle behind it holds
-  // what it has made, one before it places in the source.
+  // step if there is a prefetch(). It may contain branches, loops and calls. Its random numbers
+  // depend on the dataset's name, the stage, the pass and the example's position: they are
+  // reproducible, and differ between passes. A shuffle after it holds its results; a shuffle before
+  // it only positions.
   //
-  // Throws Error when it takes other components, or uses anything but them: values around it,
-  // variables, queues. outputs() is then for that graph alone.
+  // Throws Error if the function takes other components, or uses anything but its arguments:
+  // outside values, variables, queues. The dataset can then be used in the function's graph only.
   Examples map(const Function& f, Site site = Site::here()) const;
   //   .map(g, [](Output picture, Output label) { return std::pair{picture / 255.f, label}; })
-  // Where the type of what it returns says how many components there are, so do the examples'.
+  // If the lambda's return type has a fixed number of components, so has the result.
   template <class F>
   auto map(GraphBuilder& g, F&& f, Site site = Site::here()) const {
     constexpr std::size_t kComponents = detail::components_of<F>();
@@ -129,28 +129,28 @@ class Examples {
     else
       return FixedExamples<kComponents>(std::move(mapped));
   }
-  // [size, ...]; invalid_argument while running when shapes differ. Unless told, a last batch that
-  // is short is kept; where passes go on without end, in a repeat() of no number behind it, it is
-  // left out, so that all batches have one shape.
+  // Batches [size, ...]. Examples of different shapes fail the run with invalid_argument. By
+  // default a short last batch is kept; if an endless repeat() follows, it is dropped, so that all
+  // batches have one shape.
   Examples batch(std::int64_t size, std::optional<Remainder> remainder = {}) const;
   Examples padded_batch(std::int64_t size, const Paddings& paddings = {},
                         std::optional<Remainder> remainder = {}) const;
-  // Padded batches of examples of like length, which is dimension 0 of `component`: of lengths
-  // below boundaries[0] in batches of sizes[0], ..., from the last boundary on in batches of the
-  // last size. The batch that is full first comes first.
+  // Padded batches of examples of similar length, which is dimension 0 of `component`. Lengths
+  // below boundaries[0] form batches of sizes[0], and so on; lengths from the last boundary on form
+  // batches of the last size. Batches come in the order in which they fill up.
   Examples bucket_by_length(std::vector<std::int64_t> boundaries, std::vector<std::int64_t> sizes,
                             const Paddings& paddings = {}, Remainder remainder = Remainder::keep,
                             std::int64_t component = 0) const;
-  // Elements made ahead of their use.
+  // Makes up to `elements` elements ahead of the run that takes them.
   Examples prefetch(std::int64_t elements) const;
 
-  // dtypes and shapes of what a run gets; invalid_argument for arguments that are out of range.
+  // dtypes and shapes of an element; invalid_argument if an argument is out of range.
   Expected<Signature> signature() const;
 
-  // The components of one element a run: the next of the dataset.
+  // Adds the dataset to the graph. Each run takes its next element; returns the components.
   ComponentList<Output> outputs(GraphBuilder& g, std::string_view name = "data",
                                 Site site = Site::here()) const;
-  // auto [x, y] = examples.outputs<2>(g); invalid_argument, thrown, when there are not so many.
+  // auto [x, y] = examples.outputs<2>(g). Throws Error if there is another number of components.
   template <std::size_t N>
   std::array<Output, N> outputs(GraphBuilder& g, std::string_view name = "data",
                                 Site site = Site::here()) const {
@@ -234,47 +234,48 @@ class FixedExamples : public Examples {
   static FixedExamples same(Examples examples) { return FixedExamples(std::move(examples)); }
 };
 
-// An example of each in turn; one that has ended loses its turn. Files that are read side by side,
-// or sources that are mixed.
+// One example of each dataset in turn; a dataset that has ended is skipped. For reading files in
+// parallel, or mixing sources.
 Examples interleave(const std::vector<Examples>& inputs);
 
 // Rows of tensors: component c of example i is tensors[c][i].
 Examples tensors(const std::vector<Tensor>& tensors);
 
 struct TextOptions {
-  std::int64_t window = 64;  // characters of an example
-  std::int64_t stride = 0;   // between the beginnings of two windows; 0: the window's length
-  // The part of the file that is read, as fractions of its length: {.to = 0.9} to train,
-  // {.from = 0.9} to test. Windows do not cross its ends.
+  std::int64_t window = 64;  // characters per example
+  std::int64_t stride = 0;   // distance between the starts of two windows; 0: the window's length
+  // The part of the file to read, as fractions of its length: {.to = 0.9} for training,
+  // {.from = 0.9} for testing. Windows stay inside this part.
   double from = 0, to = 1;
-  // Unless given, that of the whole file, which is then read when the dataset is opened.
+  // Default: the vocabulary of the whole file, which is then read when the dataset is opened.
   Vocabulary vocabulary = {};
 };
-// Windows of a text file: the numbers of characters, i64 [window], and those of the characters that
-// follow each, i64 [window]. data_loss while running for a character that the vocabulary lacks.
+// Windows of a text file: the numbers of the characters, i64 [window], and of the character after
+// each, i64 [window]. A character that is not in the vocabulary fails the run with data_loss.
 FixedExamples<2> text(std::string_view path, const TextOptions& options = {});
 
-// Windows of a text of so many characters that a program draws (ops/data/tales.hpp), in the form of
-// text(). Their vocabulary is that of all of them, whatever the options say.
+// Like text(), for that many characters of generated text (ops/data/tales.hpp). The vocabulary of
+// the options is ignored.
 FixedExamples<2> tales(std::int64_t characters = 500'000, const TextOptions& options = {},
                        std::uint64_t seed = 1);
 
-// The lines of a text file: numbers of characters, i64 [length]. For padded batches and buckets.
+// The lines of a text file: the numbers of their characters, i64 [length]. Use with padded_batch()
+// or bucket_by_length().
 FixedExamples<1> lines(std::string_view path, const Vocabulary& vocabulary = {});
 
 struct CsvColumn {
-  DType dtype = DType::f32;  // f32 f64 i32 i64 u8 bool string
-  std::int64_t cells = 1;    // so many columns of the file are one component, [cells]
-  std::optional<std::string> missing = {};  // what an empty cell stands for; none: it is an error
-  bool skip = false;                        // the file's columns are passed over
+  DType dtype = DType::f32;                 // f32 f64 i32 i64 u8 bool string
+  std::int64_t cells = 1;                   // columns of the file that form this component, [cells]
+  std::optional<std::string> missing = {};  // value of empty cells; without it they are errors
+  bool skip = false;                        // ignore these columns
 };
 struct CsvOptions {
   char delimiter = ',';
   bool header = true;  // the first record names the columns
 };
-// Records of a CSV file (RFC 4180), a component [] for each column, or [cells] for several of them.
-// data_loss, with file, line and column, for a record of more or fewer cells and for a cell that is
-// no value of its dtype.
+// Records of a CSV file (RFC 4180): one component per CsvColumn, a scalar or [cells]. A record with
+// another number of cells, or a cell that does not parse as its dtype, fails the run with
+// data_loss, with file, line and column.
 Examples csv(std::string_view path, const std::vector<CsvColumn>& columns,
              const CsvOptions& options = {});
 
@@ -283,5 +284,5 @@ Examples csv(std::string_view path, const std::vector<CsvColumn>& columns,
 template <class T>
 struct std::tuple_size<troupe::data::ComponentList<T>> {
   static_assert(sizeof(T) == 0,
-                "say how many components elements have: auto [x, y] = examples.outputs<2>(g)");
+                "give the number of components: auto [x, y] = examples.outputs<2>(g)");
 };

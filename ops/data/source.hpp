@@ -1,4 +1,4 @@
-// Where examples come from: one file a kind, in sources/.
+// Sources of examples; each kind is one file in sources/.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-// One of the tensors that an example, or a batch, consists of.
+// The type of one of the tensors of an example or batch.
 struct Component {
   DType dtype = DType::invalid;
   PartialShape shape;
@@ -22,27 +22,27 @@ struct Component {
 using Signature = std::vector<Component>;
 std::string signature_text(const Signature& signature);  // "f32[28,28,1], i64[]"
 Signature signature_of(const std::vector<Tensor>& values);
-// Whether something can be of both.
+// Whether an example could have both signatures.
 bool may_fit(const Signature& a, const Signature& b);
-// Whether these tensors are of that signature.
+// Whether the tensors match the signature.
 bool fits(const Signature& signature, const std::vector<Tensor>& values);
 
-// A place in a source that is read from start to end. One user at a time.
+// A position in a source that is read sequentially. Not thread-safe.
 class Cursor {
  public:
   virtual ~Cursor() = default;
-  // The next example; nullopt at the end. After an error it is of no use any more.
+  // The next example; nullopt at the end. Unusable after an error.
   virtual Expected<std::optional<std::vector<Tensor>>> next() = 0;
-  // One that goes on by itself from here.
+  // An independent cursor at the same position.
   virtual std::unique_ptr<Cursor> clone() const = 0;
-  virtual std::size_t bytes_held() const = 0;  // about: what a clone costs
+  virtual std::size_t bytes_held() const = 0;  // approximate memory of a clone
 };
 
-// An open source. Examples have the source's signature, and example i is always the same. What it
-// keeps in memory does not grow with the files, unless the source says so. Immutable.
+// An open source. Examples have the source's signature, and example i is always the same. Memory
+// does not grow with the files unless the source says so. Immutable.
 //
-// One that can be read at any place knows its number of examples, and all of them have one shape.
-// Another is read through cursors.
+// A source with random access knows its number of examples, which all have the same shape. Any
+// other source is read through cursors.
 class Source {
  public:
   explicit Source(Signature signature) : signature_(std::move(signature)) {}
@@ -51,13 +51,13 @@ class Source {
   Source& operator=(const Source&) = delete;
 
   const Signature& signature() const { return signature_; }
-  // nullopt: it is read through cursors.
+  // The number of examples; nullopt: the source is read through cursors.
   virtual std::optional<std::uint64_t> count() const { return std::nullopt; }
-  // Writes examples [first, first + n) to rows [row, row + n) of `out`, one tensor a component with
-  // the example in dimension 0. REQUIRES: count(), and they are there, in both.
+  // Writes examples [first, first + n) to rows [row, row + n) of `out`, which has one tensor per
+  // component, with examples along dimension 0. REQUIRES: count(), and both ranges are valid.
   virtual Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
                       std::int64_t row) const;
-  // At the first example. REQUIRES: no count().
+  // A cursor at the first example. REQUIRES: no count().
   virtual Expected<std::unique_ptr<Cursor>> start() const;
 
  private:

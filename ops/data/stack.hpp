@@ -1,4 +1,4 @@
-// Examples side by side: batches.
+// Batches of examples.
 #pragma once
 
 #include <span>
@@ -8,22 +8,22 @@
 
 namespace troupe {
 
-// The values of an example, read from its source when it is only a place there.
+// The values of an example; reads them from its source if needed.
 Expected<std::vector<Tensor>> values_of(const Example& example);
 
-// One tensor a component with the examples in dimension 0. invalid_argument when they differ in
-// shape. REQUIRES: at least one.
+// One tensor per component, with the examples along dimension 0. invalid_argument if shapes differ.
+// REQUIRES: at least one example.
 Expected<std::vector<Tensor>> stack(std::span<const Example> examples);
 
-// Padding of one component: an unknown dimension is as long as the longest of the batch.
+// Padding of one component; an unknown dimension becomes as long as the longest of the batch.
 struct Padding {
   PartialShape shape;
   double value = 0;  // strings are padded with empty ones
 };
 
-// The same, shorter examples filled up behind. invalid_argument for an example of another rank, or
-// longer than the padding's shape. REQUIRES: at least one; a padding for each component, of known
-// rank, with a value that the component's dtype holds (check_padding).
+// The same, with shorter examples padded at the end. invalid_argument if an example has another
+// rank or exceeds the padding's shape. REQUIRES: at least one example, and for each component a
+// padding of known rank whose value the component's dtype can hold (check_padding).
 Expected<std::vector<Tensor>> stack_padded(std::span<const Example> examples,
                                            std::span<const Padding> padding);
 Status check_padding(std::span<const Padding> padding, const Signature& signature);

@@ -1,4 +1,4 @@
-// The stages of an input pipeline: one file a kind, in stages/.
+// Stages of input pipelines; each kind is one file in stages/.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace troupe {
 
-// An example on its way through a pipeline: a place in a source, read when its values are wanted,
-// or the values themselves. To the stages a batch is an example, too.
+// An example in a pipeline: either a position in a source, read when the values are needed, or the
+// values. A batch is an example, too.
 struct Example {
   const Source* source = nullptr;
   std::uint64_t index = 0;
-  std::vector<Tensor> values;  // when there is no source
+  std::vector<Tensor> values;  // if source is null
 };
 std::size_t bytes_of(const Example& example);
 
-// One pass over the examples of a stage. One user at a time; the stage outlives it.
+// One pass over the examples of a stage, which outlives it. Not thread-safe.
 class Pass {
  public:
   virtual ~Pass() = default;
-  // nullopt at the end, and ever after. After an error the pass is of no use any more.
+  // The next example; nullopt at the end and in all later calls. Unusable after an error.
   virtual Expected<std::optional<Example>> next() = 0;
-  // Passes over the next `n` examples, or as many as there are; says how many.
+  // Skips the next `n` examples, or all that are left; returns how many.
   virtual Expected<std::uint64_t> skip(std::uint64_t n);
-  // One that goes on by itself from here.
+  // An independent pass at the same position.
   virtual std::unique_ptr<Pass> clone() const = 0;
-  virtual std::size_t bytes_held() const = 0;  // about: what a clone costs
+  virtual std::size_t bytes_held() const = 0;  // approximate memory of a clone
 };
 
-// Of a stage that never ends.
+// The count() of an endless stage.
 inline constexpr std::uint64_t kEndless = ~std::uint64_t{0};
 
-// A stage of an opened pipeline. Which examples a pass gives is a function of the stage and the
-// number of the pass. Immutable.
+// A stage of an open pipeline. The examples of a pass depend only on the stage and the number of
+// the pass. Immutable.
 class Stage {
  public:
   explicit Stage(Signature signature) : signature_(std::move(signature)) {}
@@ -45,11 +45,11 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
 
   const Signature& signature() const { return signature_; }
-  // In each pass, where that is known without reading: kEndless, or how many.
+  // The number of examples per pass, or kEndless; nullopt if unknown without reading.
   virtual std::optional<std::uint64_t> count() const = 0;
-  // Skipping costs the same however far.
+  // Whether skipping takes constant time.
   virtual bool direct() const = 0;
-  // All passes have the same number of examples.
+  // Whether all passes have the same number of examples.
   virtual bool steady() const = 0;
   virtual std::unique_ptr<Pass> pass(std::uint64_t number) const = 0;
 

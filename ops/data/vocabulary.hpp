@@ -1,5 +1,5 @@
-// The characters of a text, numbered. Characters are bytes: text of any encoding goes through and
-// comes back as it was, a letter of UTF-8 outside of ASCII as several.
+// Numbers for the characters of a text. A character is a byte, so text of any encoding round-trips;
+// a non-ASCII letter in UTF-8 is several characters.
 #pragma once
 
 #include <array>
@@ -13,22 +13,23 @@
 
 namespace troupe::data {
 
-// A set of bytes; the number of one is its place among them in ascending order.
+// A set of bytes. The number of a byte is its rank in ascending order.
 class Vocabulary {
  public:
-  Vocabulary() = default;  // of no characters
+  Vocabulary() = default;  // empty
   explicit Vocabulary(std::string_view characters);
-  // Of all that occurs in a file, which is read once, in pieces; one packed by gzip is unpacked.
+  // All bytes that occur in a file, plain or gzipped, which is read once.
   static Expected<Vocabulary> try_of_file(const std::string& path);
   static Vocabulary of_file(const std::string& path) { return value_or_throw(try_of_file(path)); }
   static Expected<Vocabulary> try_of_file(DataFilePtr file);
 
   std::int64_t size() const { return std::int64_t(characters_.size()); }
   const std::string& characters() const { return characters_; }  // ascending
-  // -1: it is none of them.
+  // -1 if the character is not in the set.
   std::int64_t number(char character) const { return numbers_[std::uint8_t(character)]; }
 
-  // invalid_argument, thrown by the ones without `try_`, for what is not in the vocabulary.
+  // invalid_argument for a character or number that is not in the vocabulary; the forms without
+  // `try_` throw it.
   Expected<std::vector<std::int64_t>> try_encode(std::string_view text) const;
   std::vector<std::int64_t> encode(std::string_view text) const {
     return value_or_throw(try_encode(text));

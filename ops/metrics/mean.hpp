@@ -4,11 +4,11 @@
 
 namespace troupe::metrics {
 
-// The mean of all elements of `values`, of any shape and any real dtype or bool (true is 1): an f64
-// scalar. NaN before the first update.
+// The mean of all elements of `values`, a scalar f64. `values` has any shape and any real dtype or
+// bool (true is 1). NaN before the first update.
 Metric mean(const Scope& scope, Output values, Site site = Site::here());
 
-// The share of `predictions` that equal `labels`; both of one shape, and of one dtype.
+// The fraction of `predictions` equal to `labels`, which have the same shape and dtype.
 Metric accuracy(const Scope& scope, Output predictions, Output labels, Site site = Site::here());
 
 }  // namespace troupe::metrics

@@ -1,4 +1,4 @@
-// Measures of a model over many runs, as state of the graph.
+// Metrics over many runs, kept in variables of the graph.
 #pragma once
 
 #include <string_view>
@@ -8,29 +8,29 @@
 
 namespace troupe::metrics {
 
-// A measure over all runs since its reset:
+// A metric over all runs since its last reset:
 //
 //   auto accuracy = metrics::accuracy(g.scope("accuracy"), argmax(logits), labels);
 //   session.run({}, {accuracy.reset});
 //   for (...) session.run({}, {accuracy.update});
 //   float all = session.run({accuracy.value})[0].item<double>();
 //
-// State is made in the scope that is given, in variables that no optimizer touches and that a
-// checkpoint holds. A run's update takes effect when the run commits: `value` is as of the run's
-// snapshot, without what the same run adds. With replicas, each adds its part. Counts are i64
-// and sums f64: a long evaluation loses nothing.
+// Its state is in variables in the given scope, which are not trainable and are part of
+// checkpoints. An update takes effect when its run commits, so `value` does not include the update
+// of the same run. With replicas, each replica adds its part. Counts are i64 and sums f64, so long
+// evaluations do not lose precision.
 struct Metric {
   Op update;
   Output value;
-  Op reset;  // to what it was after Session::init; not together with update in one run
+  Op reset;  // back to the initial state; must not run together with `update`
 };
 
-// `predictions`, which have the shape of `labels`. Other shapes are refused in the name of the
-// measure `what`: by Error where the graph knows them, else by the run. Nothing is broadcast, since
-// a mean over [n] against [n,1] would count n times as much.
+// Returns `predictions` after checking that they have the shape of `labels`, without broadcasting:
+// [n] against [n,1] would count n * n pairs. Throws Error, in the name of the metric `what`, if the
+// shapes are known to differ; otherwise the run checks them.
 Output of_one_shape(Output predictions, Output labels, std::string_view what, const Site& site);
 
-// A variable of zeros in the scope that is open, and the write that makes it so again.
+// A variable of zeros in the current scope, and the write that resets it to zero.
 struct Tally {
   Variable sum;
   Op reset;

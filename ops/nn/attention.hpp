@@ -6,19 +6,19 @@
 namespace troupe::nn {
 
 struct AttentionOptions {
-  Output mask = {};     // bool, broadcast to [..., queries, keys]: true where a query may look
-  bool causal = false;  // query i looks at keys 0 to i alone
-  double dropout = 0;   // rate at which a query misses a key
+  Output mask = {};     // bool, broadcast to [..., queries, keys]: true where attention is allowed
+  bool causal = false;  // query i attends to keys 0 to i only
+  double dropout = 0;   // dropout rate of the attention weights
 };
 
-// softmax(q k^T / sqrt(size)) v of q [..., queries, size], k [..., keys, size] and v [..., keys,
-// out], whose leading dimensions are equal: [..., queries, out]. f32 or f64. `size` must be known.
-// A query that may look nowhere gets zeros, and no gradient flows back from it.
+// softmax(q k^T / sqrt(size)) v for q [..., queries, size], k [..., keys, size] and v [..., keys,
+// out] with equal leading dimensions; returns [..., queries, out]. f32 or f64. `size` must be
+// known. A fully masked query yields zeros and has no gradient.
 Output scaled_dot_product_attention(Output q, Output k, Output v,
                                     const AttentionOptions& options = {}, Site site = Site::here());
 
-// `heads` attentions beside each other, on parts of what is projected: each of queries, keys and
-// values [batch, time, size] by a matrix of its own and a bias, and so is what comes out.
+// Multi-head attention: queries, keys and values [batch, time, size] are projected by one matrix
+// and bias each, split into `heads` parts that attend separately, joined, and projected again.
 class MultiHeadAttention : public Module {
  public:
   struct Options {
@@ -32,11 +32,11 @@ class MultiHeadAttention : public Module {
                      Site site = Site::here())
       : MultiHeadAttention(parent, name, size, heads, Options{}, std::move(site)) {}
 
-  // [batch, queries, size]. A mask is [queries, keys], or [batch, 1 or heads, queries, keys].
-  // Nothing is dropped but for training.
+  // Returns [batch, queries, size]. A mask is [queries, keys], or [batch, 1 or heads, queries,
+  // keys]. Dropout applies in training mode only.
   Output operator()(Output queries, Output keys, Output values,
                     const AttentionOptions& options = {}, Site site = Site::here()) const;
-  // Of x to itself.
+  // Self-attention.
   Output operator()(Output x, Site site = Site::here()) const { return (*this)(x, x, x, {}, site); }
 
  private:

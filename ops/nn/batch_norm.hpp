@@ -5,15 +5,15 @@
 
 namespace troupe::nn {
 
-// Each channel, the last dimension of x [..., channels], shifted and scaled to mean 0 and variance
-// 1, then by a scale and an offset that are learnt. For training the statistics are the batch's,
-// and every training step of a loss that depends on y moves averages of them, in variables that no
-// optimizer touches. For use they are these averages.
+// Normalises each channel (the last dimension of x [..., channels]) to mean 0 and variance 1, then
+// multiplies by a learnt scale and adds a learnt offset. In training mode the statistics are those
+// of the batch, and every training step of a loss that depends on the result updates their moving
+// averages, which are not trainable. In inference mode the moving averages are used.
 class BatchNorm : public Module {
  public:
   struct Options {
     double epsilon = 1e-3;
-    double momentum = 0.99;  // of the averages: what is kept of them in each step
+    double momentum = 0.99;  // average = momentum * average + (1 - momentum) * batch
     DType dtype = DType::f32;
   };
   BatchNorm(Module& parent, std::string_view name, std::int64_t channels, const Options& options,

@@ -5,8 +5,9 @@
 
 namespace troupe::nn {
 
-// For training, each element becomes 0 with probability `rate` and the others grow by 1 / (1 -
-// rate); other draws in each run and for each call. For use, y = x. Has no variables.
+// In training mode, sets each element to 0 with probability `rate` and scales the others by
+// 1 / (1 - rate), with new random numbers for each run and each call. In inference mode, y = x. Has
+// no variables.
 class Dropout : public Module {
  public:
   Dropout(Module& parent, std::string_view name, double rate, Site site = Site::here());

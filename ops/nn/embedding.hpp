@@ -1,17 +1,16 @@
-// A table of vectors.
+// Lookup table of vectors.
 #pragma once
 
 #include "ops/nn/module.hpp"
 
 namespace troupe::nn {
 
-// Row ids[i, j, ...] of a table [rows, size] for each of the ids (i32 or i64): [..., size]. The
-// gradient adds up what comes back for each row, however often it was asked for. A run with an id
-// outside [0, rows) fails.
+// Looks up rows of a table [rows, size] by ids [...] (i32 or i64): [..., size]. Gradients of a row
+// that is looked up several times are summed. An id outside [0, rows) fails the run.
 class Embedding : public Module {
  public:
   struct Options {
-    double stddev = 1;  // of the first values, which are normal
+    double stddev = 1;  // initial values are normal with this standard deviation
     DType dtype = DType::f32;
   };
   Embedding(Module& parent, std::string_view name, std::int64_t rows, std::int64_t size,

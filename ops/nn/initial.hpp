@@ -1,4 +1,4 @@
-// What parameters are before they are trained.
+// Initial values of parameters.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace troupe::nn {
 
-// First values. All draw from the graph's seed and the variable's name.
+// Random initialisers. The numbers depend on the graph's seed and the variable's name.
 enum class Init {
   glorot,  // uniform in +- sqrt(6 / (fan in + fan out)): for tanh, sigmoid and linear layers
   he,      // truncated normal, deviation sqrt(2 / fan in): before a Relu

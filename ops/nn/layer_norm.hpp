@@ -5,9 +5,9 @@
 
 namespace troupe::nn {
 
-// Each row, the last dimension of x [..., size], shifted and scaled to mean 0 and variance 1 (the
-// one that divides by `size`), then by a scale and an offset [size] that are learnt. The same for
-// training and for use.
+// Normalises each row (the last dimension of x [..., size]) to mean 0 and variance 1 (divided by
+// `size`), then multiplies by a learnt scale [size] and adds a learnt offset [size]. Training and
+// inference are the same.
 class LayerNorm : public Module {
  public:
   struct Options {

@@ -1,4 +1,4 @@
-// The layers of plain networks.
+// Layers of feed-forward networks.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace troupe::nn {
 
-// y = x W + b over the last dimension of x: [..., in] to [..., out]. An x whose last dimension is
-// another number is flattened, all but dimension 0, where that makes `in` of it (pictures
-// [n,h,w,c]); else it is refused.
+// y = x W + b over the last dimension of x: [..., in] to [..., out]. If the last dimension is not
+// `in`, but the product of all dimensions except the first is, x is flattened first (pictures
+// [n,h,w,c]). Any other shape is refused.
 class Linear : public Module {
  public:
   struct Options {
@@ -28,14 +28,15 @@ class Linear : public Module {
 
   Output operator()(Output x, Site site = Site::here()) const;
   const Variable& weights() const { return w_; }
-  const Variable& bias() const { return b_; }  // of no graph when there is none
+  const Variable& bias() const { return b_; }  // empty without a bias
 
  private:
   Variable w_, b_;
   bool has_bias_;
 };
 
-// Convolution of images [n,h,w,in] with `kernel` x `kernel` windows to [n,h',w',out], plus a bias.
+// 2-D convolution of images [n,h,w,in] with `kernel` x `kernel` filters, plus a bias:
+// [n,h',w',out].
 class Conv2d : public Module {
  public:
   struct Options {
@@ -60,7 +61,7 @@ class Conv2d : public Module {
   Variable w_, b_;
 };
 
-// The largest of each window of size x size. Has no variables, and so no name.
+// Max pooling over windows of size x size with stride `size`. Has no variables, and so no name.
 struct MaxPool {
   std::int64_t size = 2;
   Output operator()(Output x, Site site = Site::here()) const;

@@ -1,4 +1,4 @@
-// Modules: parts of a network that own variables.
+// Modules: building blocks of networks that own variables.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,8 @@
 
 namespace troupe::nn {
 
-// A part of a network: a scope, variables of its own, and parts that register themselves in it.
+// A building block of a network: a scope, its own variables, and child modules, which register
+// themselves with their parent.
 //
 //   struct Mlp : nn::Module {
 //     using Module::Module;
@@ -22,19 +23,18 @@ namespace troupe::nn {
 //   };
 //   Mlp net{g.scope("mlp")};
 //
-// Neither copies nor moves: parents and children point at each other. Variables are made when the
-// module is; calling it adds nodes only, so it can be called several times on shared variables.
+// Not copyable or movable: parents and children point at each other. The constructor makes the
+// variables; a call only adds nodes, so several calls share the variables.
 //
-// Some layers do one thing while a model is trained and another when it is used. What is built
-// while a guard of train() lives is for training; else it is for use. A part can be told otherwise
-// than the whole (a norm that is not to be trained any more).
+// Layers with a training mode use it for nodes built while a guard of train() is alive; otherwise
+// they use inference mode. A child may have another mode than its parent, such as a frozen norm.
 //
 //   { auto training = net.train(); loss = mean(softmax_cross_entropy(net(x), y)); }
 //   Output answer = argmax(net(picture));
 class Module {
  public:
   explicit Module(Scope scope) : scope_(std::move(scope)) {}
-  // A part of `parent`, which must outlive it.
+  // A child of `parent`, which must outlive it.
   Module(Module& parent, std::string_view name)
       : scope_(parent.scope_.scope(name)), parent_(&parent) {
     parent.items_.emplace_back(this);
@@ -44,10 +44,10 @@ class Module {
 
   GraphBuilder& graph() const { return scope_.graph(); }
   const Scope& scope() const { return scope_; }
-  // Variables of the module and its parts, in the order of creation.
+  // The variables of the module and its children, in the order of creation.
   std::vector<Variable> parameters() const;
 
-  // While it lives, the module and its parts are in a mode. Guards of one module nest.
+  // Sets the mode of the module and its children while it is alive. Guards can be nested.
   class [[nodiscard]] ModeGuard {
    public:
     ModeGuard(const ModeGuard&) = delete;
@@ -63,7 +63,7 @@ class Module {
   };
   ModeGuard train() { return {*this, true}; }
   ModeGuard eval() { return {*this, false}; }
-  // Whether a call now is for training.
+  // Whether the module is in training mode.
   bool training() const {
     return training_ ? *training_ : parent_ != nullptr && parent_->training();
   }

@@ -1,9 +1,9 @@
 // Recurrent layers.
 //
-// A cell is one step of time. Its matrices hold all gates side by side, so that a step is one
-// product with the input and one with the state; a layer makes the first for all steps at once.
-// The steps of a sequence are one node, or a part of the graph for each, or a loop. How many there
-// are may be known only in a run: as many as its tensor has, none among them.
+// A cell is one time step. Its matrices hold all gates side by side, so that a step is one product
+// with the input and one with the state; a layer computes the former for all steps at once. A
+// sequence runs as one node, as one subgraph per step, or as a loop. Its length may be unknown
+// until the run, and may be 0.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,15 @@
 
 namespace troupe::nn {
 
-// How a layer goes through a sequence. All compute the same, up to rounding.
+// How a layer runs over time. All forms compute the same values, up to rounding.
 enum class OverTime {
-  fused,     // one node for all steps, of an LSTM; a GRU is unrolled, or a loop of unknown time
-  unrolled,  // a part of the graph for each step: their number is known, and at least 1
+  fused,     // Lstm: one node for all steps. Gru: unrolled, or a loop if the length is unknown
+  unrolled,  // one subgraph per step; the length must be known, and at least 1
   loop,      // a loop over the steps (scan)
 };
 
 struct RecurrentOptions {
-  double forget_bias = 0;  // first value of the bias of an LSTM's forget gate
+  double forget_bias = 0;  // initial bias of an LSTM's forget gate
   OverTime over_time = OverTime::fused;
   DType dtype = DType::f32;
 };
@@ -46,7 +46,8 @@ class LstmCell : public Module {
   // Zeros for the batch of x [..., batch, in].
   State zero_state(Output x, Site site = Site::here()) const;
 
-  // x W + b for x [..., in], and the step, or all steps of [time, batch, 4 hidden], that follow.
+  // A step in two parts: input_part() is x W + b for x [..., in]; step() does the rest for one
+  // step, steps() for all of [time, batch, 4 hidden].
   Output input_part(Output x, const Site& site) const;
   State step(Output input_part, const State& state, const Site& site) const;
   Sequence steps(Output input_parts, const State& first, const Site& site) const;
@@ -86,7 +87,7 @@ class GruCell : public Module {
   Variable w_, r_, b_, c_;
 };
 
-// A cell over time.
+// A recurrent layer: a cell applied over time.
 template <class Cell>
 class Recurrent : public Module {
  public:
@@ -99,11 +100,11 @@ class Recurrent : public Module {
   Recurrent(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
             const RecurrentOptions& options = {}, Site site = Site::here());
 
-  // x [time, batch, in], where time and batch may be unknown (-1). From a state of zeros, or from
-  // `first`, which is also the last one of no steps.
+  // Runs over x [time, batch, in], where time and batch may be unknown (-1), starting from zeros or
+  // from `first`. For an empty sequence the last state is the first.
   Sequence operator()(Output x, Site site = Site::here()) const;
   Sequence operator()(Output x, const State& first, Site site = Site::here()) const;
-  // The same of a list in the order of time, each [batch, in].
+  // The same for a vector of steps, each [batch, in].
   Steps operator()(const std::vector<Output>& x, Site site = Site::here()) const;
   Steps operator()(const std::vector<Output>& x, const State& first,
                    Site site = Site::here()) const;

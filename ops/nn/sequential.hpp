@@ -1,4 +1,4 @@
-// Layers one after the other.
+// A chain of layers.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace troupe::nn {
 
-// A network that is a list: what one layer gives, the next one takes.
+// A network that is a chain of layers: the result of each is the input of the next.
 //
 //   nn::Sequential net{g.scope("net")};
 //   net.add<nn::Linear>("hidden", 784, 128).add(relu).add<nn::Dropout>("drop", 0.2);
@@ -20,7 +20,7 @@ class Sequential : public Module {
  public:
   using Module::Module;
 
-  // A module, which is made as a part of this one with a name and what else it takes.
+  // Makes a child module from its name and its other constructor arguments.
   template <std::derived_from<Module> Layer, class... Args>
   Sequential& add(std::string_view name, Args&&... args) {
     auto layer = std::make_shared<Layer>(*this, name, std::forward<Args>(args)...);
@@ -31,7 +31,7 @@ class Sequential : public Module {
   requires(std::is_invocable_r_v<Output, const F&, Output> ||
            std::is_invocable_r_v<Output, const F&, Output, Site>)
       Sequential& add(F function, Site site = Site::here()) {
-    // A lambda is always there.
+    // Function pointers and std::function can be empty; lambdas cannot.
     if constexpr (std::is_pointer_v<F> || requires { function.target_type(); })
       if (!function) throw Error(invalid_argument("Sequential: the function is empty").at(site));
     return push([function](Output x, [[maybe_unused]] const Site& site) {
@@ -42,7 +42,7 @@ class Sequential : public Module {
     });
   }
 
-  // One of several functions of that name: softmax.
+  // For overloaded functions, such as softmax.
   Sequential& add(Output (*function)(Output, Site)) {
     return push([function](Output x, const Site& site) { return function(x, site); });
   }

@@ -1,19 +1,20 @@
-// Large batches in parts.
+// Gradient accumulation over several runs.
 #pragma once
 
 #include "ops/optim/gradients.hpp"
 
 namespace troupe::optim {
 
-// The mean of the gradients of `runs` runs in a row: a training step of them adds up gradients, and
-// changes parameters in every `runs`-th run alone. Where the loss is a mean over the batch, that is
-// a step on a batch `runs` times as large.
+// The mean of the gradients of `runs` consecutive runs. A training step of the result adds up
+// gradients in every run and changes parameters only in every `runs`-th. If the loss is a mean over
+// the batch, this equals a step on a batch `runs` times as large.
 //
 //   optim::Gradients all = optim::accumulate(optim::gradients(loss), 4);
 //   Op train = optim::Adam{}.apply(optim::clip_by_global_norm(all, 1.0));
 //
-// What is done to the result is done to the mean. State: a sum beside each parameter, and a count
-// of runs. Throws Error for runs < 1, and for gradients that are accumulated already.
+// Functions of the result, such as clipping, apply to the mean. Keeps as state a sum for each
+// parameter, and the number of runs. Throws Error if runs < 1, or if the gradients are already
+// accumulated.
 Gradients accumulate(Gradients gradients, std::int64_t runs, Site site = Site::here());
 
 }  // namespace troupe::optim

@@ -1,11 +1,11 @@
-// Steps scaled by running moments of the gradient (Kingma and Ba, 2015).
+// The Adam optimizer (Kingma and Ba, 2015).
 #pragma once
 
 #include "ops/optim/optimizer.hpp"
 
 namespace troupe::optim {
 
-// See ApplyAdam.
+// Steps scaled by running moments of the gradient; see ApplyAdam for the formula.
 struct Adam {
   Rate lr = 1e-3;
   Rate beta1 = 0.9;

@@ -5,8 +5,8 @@
 
 namespace troupe::optim {
 
-// See ApplyAdamW. The decay, lr * weight_decay * var, is no part of the gradient and so not scaled
-// by its moments.
+// See ApplyAdamW for the formula. The decay, lr * weight_decay * var, is not part of the gradient,
+// so the moments do not scale it.
 struct AdamW {
   Rate lr = 1e-3;
   Rate beta1 = 0.9;

@@ -1,12 +1,12 @@
-// Gradient descent with a velocity.
+// Gradient descent with momentum.
 #pragma once
 
 #include "ops/optim/optimizer.hpp"
 
 namespace troupe::optim {
 
-// velocity = momentum * velocity + grad; var -= lr * velocity, or Nesterov's look-ahead.
-// `weight_decay` * var is part of the gradient.
+// velocity = momentum * velocity + grad; var -= lr * velocity, or with nesterov
+// var -= lr * (grad + momentum * velocity). The gradient includes weight_decay * var.
 struct Momentum {
   Rate lr = 0.01;
   Rate momentum = 0.9;

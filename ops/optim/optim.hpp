@@ -1,14 +1,13 @@
-// Optimizers: from a loss to the node that makes one step of training.
+// Optimizers: from a loss to a node that performs one training step.
 //
 //   Op train = optim::Adam{.lr = 1e-3}.minimize(loss);
 //
-// is gradients() and `apply` in turn; what changes gradients stands between the two:
+// minimize() is gradients() followed by apply(). To change gradients, call both:
 //
 //   Op train = optim::AdamW{.lr = optim::cosine({.rate = 1e-3, .steps = 10'000})}.apply(
 //       optim::clip_by_global_norm(optim::gradients(loss), 1.0));
 //
-// The node that `apply` returns is done when all updates are logged; they take effect when the run
-// commits.
+// The node completes when all updates are logged. They take effect when the run commits.
 #pragma once
 
 #include "ops/optim/accumulate.hpp"

@@ -1,4 +1,4 @@
-// What optimizers share: from gradients to the node that makes one step of training.
+// The common part of all optimizers, and how to write one.
 #pragma once
 
 #include "core/function_ref.hpp"
@@ -7,26 +7,27 @@
 
 namespace troupe::optim {
 
-// One parameter while a rule makes its update.
+// One parameter, for which an update rule builds its update.
 class Parameter {
  public:
-  // What the parameters of one call of apply() share.
+  // State shared by all parameters of one call of apply().
   class Shared;
 
   Parameter(const Gradient& gradient, Shared& shared) : of_(gradient), shared_(shared) {}
 
   const Variable& variable() const { return of_.variable; }
   const Output& gradient() const { return of_.value; }
-  // The gradient of the loss plus decay / 2 times the parameter's square: gradient + decay * value.
+  // gradient + decay * value: the gradient of the loss plus decay / 2 times the squared parameter.
   Output gradient_with_decay(double decay) const;
-  // A rate as a scalar of the parameter's dtype, computed once for all parameters of a dtype.
+  // The rate as a scalar of the parameter's dtype; computed once for all parameters of that dtype.
   Output rate(const Rate& rate, const char* name) const;
-  // State kept beside the parameter, zero at first: same shape and dtype, or an i64 counter.
+  // State of the rule for this parameter, initially zero: of its shape and dtype, or an i64
+  // counter.
   Variable slot(const char* name) const;
   Variable counter(const char* name) const;
-  // Adds the node that logs the update. Its op is one that add_update() registered
-  // (ops/kernels/state/update.hpp): only those can leave out a run. What a rule writes otherwise is
-  // refused where runs are left out (accumulate()).
+  // Adds the node that logs the update. Its op must be registered with add_update()
+  // (ops/kernels/state/update.hpp): only such ops can skip a run. accumulate() refuses any other
+  // write.
   Op write(NodeSpec node) const;
 
  private:
@@ -34,13 +35,13 @@ class Parameter {
   Shared& shared_;
 };
 
-// Adds `update(parameter)` for each gradient, and a node that is done when all updates are logged.
-// Throws Error for an empty list.
+// Adds `update(parameter)` for each gradient, and a node that completes when all updates are
+// logged. Throws Error if there are no gradients.
 Op apply_each(const Gradients& gradients, FunctionRef<Op(const Parameter&)> update,
               const Site& site);
 
-// An optimizer is a struct of rates with a rule, `update`, in a file of its own, and three
-// functions that are the same for all: see sgd.hpp.
+// An optimizer is a struct of rates, in a file of its own, with an update rule `update` and three
+// functions that are the same for all optimizers: see sgd.hpp.
 template <class Rule>
 Op apply_rule(const Rule& rule, const Gradients& gradients, const Site& site) {
   return apply_each(

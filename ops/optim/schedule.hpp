@@ -1,4 +1,4 @@
-// Rates that change while a model is trained.
+// Learning rate schedules.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,17 @@
 
 namespace troupe::optim {
 
-// A rate as a function of the number of updates before this one: an f64 scalar in, an f64 scalar
-// out. An optimizer that is given one counts its updates in a variable of its own (the runs of an
-// accumulation count once), so that nobody has to.
+// A rate as a function of the number of earlier updates: scalar f64 to scalar f64. An optimizer
+// with a schedule counts its updates in a variable of its own; the runs of an accumulation count
+// once.
 //
 //   Op train = optim::Adam{.lr = optim::warm_up(500, optim::cosine({.rate = 1e-3, .steps = 9500}))}
 //                  .minimize(loss);
 class Schedule {
  public:
-  // Throws Error for an empty function.
+  // Throws Error if the function is empty.
   explicit Schedule(std::function<Output(Output step)> rate, Site site = Site::here());
-  // Throws Error where that gives an empty Output.
+  // Throws Error if the function returns an empty Output.
   Output operator()(Output step) const;
 
  private:
@@ -27,7 +27,7 @@ class Schedule {
   Site site_;
 };
 
-// All throw Error for counts below 1 and for rates and factors that are negative or not finite.
+// All of these throw Error if a count is below 1, or a rate or factor is negative or not finite.
 
 Schedule constant_rate(double rate, Site site = Site::here());
 
@@ -52,15 +52,15 @@ struct CosineDecay {
   std::int64_t steps;
   double least = 0;
 };
-// Half a wave from `rate` down to `least` over `steps` steps, and `least` from then on.
+// Half a cosine wave from `rate` down to `least` over `steps` steps, then `least`.
 Schedule cosine(const CosineDecay& decay, Site site = Site::here());
 
-// (step + 1) / steps of the first rate of `then` for the first `steps` steps; `then` from there on,
-// which counts from 0.
+// For the first `steps` steps, (step + 1) / steps times the first rate of `then`; afterwards
+// `then`, counting from 0.
 Schedule warm_up(std::int64_t steps, Schedule then, Site site = Site::here());
 
-// What an optimizer takes as a rate: a number, a graph value (a scalar of any float dtype), or a
-// schedule. A number notes its line, as an operand of an operator does.
+// A rate of an optimizer: a number, a graph value (a scalar of any floating dtype), or a schedule.
+// Errors show the line of the number or value.
 class Rate {
  public:
   template <class T>

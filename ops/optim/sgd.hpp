@@ -5,7 +5,7 @@
 
 namespace troupe::optim {
 
-// var -= lr * grad, where `weight_decay` * var is part of the gradient.
+// var -= lr * grad. The gradient includes weight_decay * var.
 struct Sgd {
   Rate lr = 0.01;
   double weight_decay = 0;

@@ -1,4 +1,4 @@
-// State that optimizers keep beside the parameters.
+// State of optimizers: a variable for each parameter.
 #pragma once
 
 #include <string_view>
@@ -7,12 +7,12 @@
 
 namespace troupe::optim {
 
-// A variable on the device and in the container of `beside`, zero at first. Its name stands in the
-// scope that is open. No optimizer changes it.
+// A variable, initially zero, on the device and in the container of `beside`, named in the current
+// scope. Not trainable.
 Variable zeros_beside(const Variable& beside, std::string_view name, DType dtype,
                       const Shape& shape, const Site& site);
 
-// The same under the parameter's own name, of its shape and dtype.
+// The same, named under the parameter, with its shape and dtype.
 Variable slot_of(const Variable& parameter, std::string_view name, const Site& site);
 
 }  // namespace troupe::optim
