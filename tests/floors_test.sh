@@ -26,7 +26,7 @@ check() {  # check ROOT: prints one line per violation
       # belongs to a job.
       function floor(path) {
         if (path ~ /^actors\/(burst|supervision)\// || path ~ /^actors\/wake_up\./ ||
-            path ~ /^actors\/master\/(coordinator|dataset_places|run_numbers)/ ||
+            path ~ /^actors\/master\/(blocked_reports|coordinator|coordinator_rules|dataset_places|kept_answers|last_writes|live_schedule|run_numbers|run_table|stage_round|step_shape)\./ ||
             path ~ /^actors\/worker\/(partition_runs|shard)\./ ||
             path ~ /^actors\/resources\/(request|resource|participant|prompt_resource|variable_store|variable_reads|queue_state|queue_operations)\./)
           return "machines"

@@ -10,11 +10,11 @@ constexpr std::uint64_t kReadOnlyIndex = std::uint64_t{1} << 32;
 
 }  // namespace
 
-std::string step_name(const RunId& run) {
-  return "step " + std::to_string(run.n) + " of session " + std::to_string(run.session);
-}
-
-Coordinator::Coordinator(Options options) : options_(options) {}
+Coordinator::Coordinator(Options options, CoordinatorRules rules)
+    : options_(options),
+      rules_(rules),
+      round_({options.resend_first, options.resend_max}),
+      live_(options.idle_commit) {}
 
 // ------------------------------------------------------------------ membership and sessions
 
@@ -43,77 +43,56 @@ void Coordinator::process_lost(ProcessId process, const Status& why, Instant now
       }
   }
   for (auto& [id, status] : hit) {
-    auto run = runs_.find(id);  // an answer lets others go on, or end
-    if (run == runs_.end()) continue;
-    if (in_attempt(run->second)) send_aborts(run->second, status, out);
-    answer(run->second, std::move(status), 0, now, out);
+    Run* run = runs_.find(id);  // an answer lets others go on, or end
+    if (!run) continue;
+    if (run->in_attempt()) send_aborts(*run, status, out);
+    answer(*run, std::move(status), 0, now, out);
   }
   settle(now, out);
 }
 
 void Coordinator::stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out) {
   stopped_ = unavailable(lost);
-  withdrawing_.reset();
-  for (const RunId& id : runs_where([](const Run&) { return true; })) {
-    auto at = runs_.find(id);
-    if (at == runs_.end()) continue;
-    Run& run = at->second;
+  if (round_.open(StageOrder::withdraw)) round_.end();
+  for (const RunId& id : runs_.ids()) {
+    Run* run = runs_.find(id);
+    if (!run) continue;
     std::string text = lost + ", in " + step_name(id);
-    for (const StepShape::Partition& p : run.step->partitions)
+    for (const StepShape::Partition& p : run->step->partitions)
       if (p.process == process) text += ", which had " + p.device + " there";
     Status why = unavailable(std::move(text));
-    if (in_attempt(run)) send_aborts(run, why, out);
-    answer(run, why, &run == applying_ ? decided_ : 0, now, out);
+    if (run->in_attempt()) send_aborts(*run, why, out);
+    answer(*run, why, run->phase == Phase::applying ? decided_ : 0, now, out);
     stopped_ = why;
   }
   out.push_back(JobStopped{stopped_});
   settle(now, out);
 }
 
-void Coordinator::open_session(std::uint64_t session) { sessions_.try_emplace(session); }
-
 void Coordinator::close_session(std::uint64_t session, Instant now, Outputs& out) {
-  auto at = sessions_.find(session);
-  if (at == sessions_.end()) {
+  if (!sessions_.close(session)) {
     out.push_back(SessionClosed{session});
     return;
   }
-  at->second.closing = true;
-  for (const RunId& id : runs_where([](const Run&) { return true; })) {
-    auto run = runs_.find(id);
-    if (run != runs_.end() && id.session == session)
-      fail(run->second, cancelled("the session was closed by its user"), now, out);
-  }
+  for (const RunId& id : runs_.ids())
+    if (Run* run = runs_.find(id); run && id.session == session)
+      fail(*run, cancelled("the session was closed by its user"), now, out);
   settle(now, out);
 }
 
 void Coordinator::end_closed_sessions(Outputs& out) {
-  for (auto at = sessions_.begin(); at != sessions_.end();) {
-    auto first = runs_.lower_bound(RunId{at->first, 0});
-    const bool busy = first != runs_.end() && first->first.session == at->first;
-    if (!at->second.closing || busy) {
-      ++at;
-      continue;
-    }
-    out.push_back(SessionClosed{at->first});
-    at = sessions_.erase(at);
+  for (std::uint64_t session : sessions_.closing()) {
+    if (runs_.of_session(session)) continue;
+    out.push_back(SessionClosed{session});
+    sessions_.erase(session);
   }
-}
-
-void Coordinator::acknowledge(std::uint64_t session, const Acknowledged& arrived) {
-  auto at = sessions_.find(session);
-  if (at == sessions_.end()) return;
-  at->second.acknowledged.merge(arrived);
-  std::erase_if(at->second.answers,
-                [&](const auto& kept) { return at->second.acknowledged.covers(kept.first); });
 }
 
 // ------------------------------------------------------------------ a run comes in
 
 Status Coordinator::may_run(const RunRequest& request) const {
   if (!stopped_.ok()) return stopped_;
-  auto session = sessions_.find(request.run.session);
-  if (session == sessions_.end() || session->second.closing)
+  if (!sessions_.is_open(request.run.session))
     return failed_precondition("session " + std::to_string(request.run.session) + " is closed");
   return workers_present(*request.step);
 }
@@ -127,70 +106,44 @@ Status Coordinator::workers_present(const StepShape& step) const {
 
 void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   TROUPE_CHECK(request.step && !request.step->partitions.empty(), "a step has partitions");
-  acknowledge(request.run.session, request.acknowledged);
-  auto session = sessions_.find(request.run.session);
-  if (session != sessions_.end()) {
-    if (session->second.acknowledged.covers(request.run.n) || runs_.count(request.run) != 0) return;
-    auto known = session->second.answers.find(request.run.n);
-    if (known != session->second.answers.end()) {
-      out.push_back(known->second);
-      return;
-    }
-  }
-  if (Status s = may_run(request); !s.ok()) {
-    out.push_back(Answer{request.run, s, {}, 0});
+  sessions_.acknowledge(request.run.session, request.acknowledged);
+  if (sessions_.acknowledged(request.run) || runs_.contains(request.run)) return;
+  if (const Answer* known = sessions_.find(request.run)) {
+    out.push_back(*known);
     return;
   }
-  Run run;
-  run.id = request.run;
-  run.order = next_order_++;
+  if (Status s = may_run(request); !s.ok()) {
+    out.push_back(Answer{request.run, s, {}, 0, {}});
+    return;
+  }
+  if (runs_.empty()) last_progress_ = now;
+  Run& run = runs_.add(request.run);
   run.step = request.step;
   run.deadline = request.deadline;
   run.with_place = request.with_place;
-  if (runs_.empty()) last_progress_ = now;
-  runs_.emplace(request.run, std::move(run));
   settle(now, out);
 }
 
-void Coordinator::cancel(RunId run, Status cause, Instant now, Outputs& out) {
-  auto at = runs_.find(run);
-  if (at == runs_.end()) return;
-  fail(at->second, std::move(cause), now, out);
+void Coordinator::cancel(RunId id, Status cause, Instant now, Outputs& out) {
+  Run* run = runs_.find(id);
+  if (!run) return;
+  fail(*run, std::move(cause), now, out);
   settle(now, out);
 }
 
-std::vector<RunId> Coordinator::runs_where(bool (*wanted)(const Run&)) const {
-  std::vector<const Run*> found;
-  for (const auto& [id, run] : runs_)
-    if (wanted(run)) found.push_back(&run);
-  std::sort(found.begin(), found.end(),
-            [](const Run* a, const Run* b) { return a->order < b->order; });
-  std::vector<RunId> ids;
-  for (const Run* run : found) ids.push_back(run->id);
-  return ids;
-}
-
-// Computing runs are bounded; those that only wait for a queue have given their place back.
 void Coordinator::admit(Instant now, Outputs& out) {
-  auto active = std::size_t(std::count_if(runs_.begin(), runs_.end(), [](const auto& entry) {
-    return entry.second.phase == Phase::running && !entry.second.waiting;
-  }));
-  if (active >= options_.max_active) return;
-  for (const RunId& id : runs_where([](const Run& r) { return r.phase == Phase::queued; })) {
-    if (active >= options_.max_active) return;
-    Run& run = runs_.at(id);
+  std::size_t computing = runs_.computing();
+  if (computing >= options_.max_active) return;
+  for (const RunId& id : runs_.in(Phase::queued)) {
+    if (computing >= options_.max_active) return;
+    Run& run = *runs_.find(id);
     if (!places_.free(run.step->datasets)) continue;
-    ++active;
+    ++computing;
     start(run, false, now, out);
   }
 }
 
 // ------------------------------------------------------------------ attempts
-
-bool Coordinator::in_attempt(const Run& run) {
-  return run.phase == Phase::running || run.phase == Phase::ready ||
-         run.phase == Phase::preparing || run.phase == Phase::aborting;
-}
 
 void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   // A run whose partitions were all done outlived its worker, but cannot be redone.
@@ -200,8 +153,10 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   run.attempt.run = run.id;
   if (!keep_marks) run.attempt.marks_from = run.attempt.id.a;
   run.attempt.snapshot = decided_;
-  run.random_index = pick_random_index(run);
-  take_elements(run);
+  run.random_index =
+      run.step->may_write ? runs_.unused_random_index(run) : kReadOnlyIndex + run.id.n;
+  if (run.with_place) run.place = {decided_, places_.places()};
+  if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
   run.grant = may_grant(run) ? decided_ + 1 : 0;
   if (run.grant != 0) granted_ = &run;
   run.revoking = false;
@@ -209,10 +164,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   run.waiting = false;
   run.done.clear();
   run.attempt.min_live = min_live();
-  run.attempt.session_from = run.attempt.marks_from;
-  for (const auto& [id, other] : runs_)
-    if (id.session == run.id.session && in_attempt(other))
-      run.attempt.session_from = std::min(run.attempt.session_from, other.attempt.marks_from);
+  run.attempt.session_from = runs_.marks_of_session(run.id.session, run.attempt.marks_from);
   run.resend_after = options_.resend_first;
   run.resend_at = now + run.resend_after;
   send_starts(run, out);
@@ -223,33 +175,6 @@ bool Coordinator::may_grant(const Run& run) const {
          std::none_of(runs_.begin(), runs_.end(), [&](const auto& entry) {
            return &entry.second != &run && entry.second.phase != Phase::queued;
          });
-}
-
-std::uint64_t Coordinator::pick_random_index(const Run& run) const {
-  if (!run.step->may_write) return kReadOnlyIndex + run.id.n;
-  std::set<std::uint64_t> taken;
-  for (const auto& [id, other] : runs_)
-    if (&other != &run && in_attempt(other) && other.attempt.snapshot == run.attempt.snapshot)
-      taken.insert(other.random_index);
-  std::uint64_t k = 0;
-  while (taken.count(k) != 0) ++k;
-  return k;
-}
-
-void Coordinator::take_elements(Run& run) {
-  if (run.with_place) run.place = {decided_, places_.places()};
-  if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
-}
-
-// By dataset of the step; partitions that use one together count its elements alike.
-std::vector<std::uint64_t> Coordinator::used_elements(const Run& run) {
-  std::vector<std::uint64_t> used(run.step->datasets.size(), 0);
-  for (const auto& [p, done] : run.done) {
-    const std::vector<std::uint32_t>& datasets = run.step->partitions[p].datasets;
-    for (std::size_t i = 0; i < datasets.size() && i < done.elements.size(); ++i)
-      used[datasets[i]] = std::max(used[datasets[i]], done.elements[i]);
-  }
-  return used;
 }
 
 void Coordinator::send_starts(const Run& run, Outputs& out) const {
@@ -270,13 +195,8 @@ void Coordinator::send_aborts(const Run& run, const Status& cause, Outputs& out)
       out.push_back(AbortAttempt{partitions[p].process, p, run.attempt.id, run.id, cause});
 }
 
-Coordinator::Run* Coordinator::find(const AttemptId& attempt, const RunId& run) {
-  auto at = runs_.find(run);
-  return at != runs_.end() && at->second.attempt.id == attempt ? &at->second : nullptr;
-}
-
 void Coordinator::partition_done(PartitionDone message, Instant now, Outputs& out) {
-  Run* run = find(message.attempt, message.run);
+  Run* run = runs_.find(message.run, message.attempt);
   if (!run || message.partition >= run->step->partitions.size()) return;
   if (run->phase != Phase::running && run->phase != Phase::aborting) return;
   auto [at, first] = run->done.try_emplace(message.partition, std::move(message));
@@ -286,7 +206,7 @@ void Coordinator::partition_done(PartitionDone message, Instant now, Outputs& ou
     done_while_aborting(*run, done, now, out);
   else if (!done.status.ok())
     fail(*run, done.status, now, out);
-  else if (run->done.size() == run->step->partitions.size())
+  else if (run->all_done())
     all_done(*run, now, out);
   settle(now, out);
 }
@@ -297,17 +217,176 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
     if (run.done.begin()->second.fast_committed == run.grant) return decide(run, true, now, out);
     run.grant = 0;
   }
-  bool wrote = false;
-  for (const auto& [p, done] : run.done)
-    for (const ResourceWrites& w : done.writes) wrote |= w.keys > 0;
   // What was drawn belongs to a commit, so that the next run draws anew. One that took a branch
   // without a write would be drawn again, and take it again, for ever.
-  if (wrote || (run.step->may_write && run.step->draws)) {
+  if (run.wrote() || (run.step->may_write && run.step->draws)) {
     run.phase = Phase::ready;
     return;
   }
   ++counters_.read_only;
   answer(run, ok_status(), 0, now, out);
+}
+
+// ------------------------------------------------------------------ numbers
+
+CommitNumber Coordinator::min_live() const {
+  return rules_.min_live(decided_, runs_.oldest_snapshot(decided_));
+}
+
+bool Coordinator::number_is_free() const {
+  std::optional<StageOrder> round;
+  if (round_.open()) round = round_.what().order;
+  return rules_.number_is_free(round, granted_ != nullptr);
+}
+
+bool Coordinator::conflicts(const Run& run) const {
+  return std::any_of(run.done.begin(), run.done.end(), [&](const auto& part) {
+    return rules_.conflicts(last_writes_, part.second.uses, run.attempt.snapshot);
+  });
+}
+
+// The run that others have to wait for, if any. While it waits for a queue others have to go on, or
+// nothing it waits for can come.
+const Coordinator::Run* Coordinator::alone() const {
+  const Run* oldest = nullptr;
+  for (const auto& [id, run] : runs_)
+    if (rules_.goes_alone(run.conflicts, options_.patience) && !run.waiting &&
+        (run.phase == Phase::running || run.phase == Phase::ready) &&
+        (!oldest || run.order < oldest->order))
+      oldest = &run;
+  return oldest;
+}
+
+// Conflicts are looked for here, with the number in hand: what was committed while the run waited
+// for its turn counts too.
+void Coordinator::give_numbers(Instant now, Outputs& out) {
+  for (;;) {
+    const std::vector<RunId> ready = runs_.in(Phase::ready);
+    if (ready.empty()) return;
+    if (granted_ && !granted_->revoking) revoke(*granted_, out);
+    if (!number_is_free()) return;
+    const Run* first = alone();
+    if (first && first->phase != Phase::ready) return;
+    Run& run = *runs_.find(first ? first->id : ready.front());
+    if (conflicts(run)) {
+      ++counters_.conflicts;
+      ++run.conflicts;
+      start(run, true, now, out);  // the same feeds, and the elements it has marked
+      live_.soon(now, Instant{0});
+    } else {
+      prepare(run, now, out);
+    }
+  }
+}
+
+// One that is being aborted says what became of the number anyway.
+void Coordinator::revoke(Run& run, Outputs& out) const {
+  if (run.phase != Phase::running) return;
+  run.revoking = true;
+  out.push_back(RevokeGrant{run.step->partitions.front().process, 0, run.attempt.id, run.id});
+}
+
+void Coordinator::grant_returned(const GrantReturned& message, Instant now, Outputs& out) {
+  Run* run = runs_.find(message.run, message.attempt);
+  if (!run || run != granted_ || !run->revoking) return;
+  ++counters_.revoked;
+  run->grant = 0;
+  granted_ = nullptr;
+  settle(now, out);
+}
+
+// ------------------------------------------------------------------ rounds of PREPARE
+
+// A round that concerns a number of the run. Every shard stages and withdraws; those that host what
+// it changes outside of the job apply.
+void Coordinator::begin_round(StageOrder order, const Run& run, Instant now, Outputs& out) {
+  const std::map<ResourceId, std::uint32_t> outside = run.keys(true);
+  StageRound::Shards shards = shards_;
+  StageRound::Keys keys;
+  if (order == StageOrder::stage) keys = run.keys(false);
+  if (order == StageOrder::apply) {
+    keys = outside;
+    shards.clear();
+    for (const auto& [resource, n] : outside) shards.insert(resource.process);
+  }
+  const CommitNumber s = order == StageOrder::apply ? decided_ : decided_ + 1;
+  round_.begin({options_.view, s, run.attempt.id, run.id, {}, min_live(), 0, order},
+               std::move(keys), std::move(shards),
+               outside.empty() ? options_.stage_within : options_.outside_within, now);
+  send_prepares(out);
+}
+
+void Coordinator::send_prepares(Outputs& out) const {
+  for (auto& [shard, prepare] : round_.unanswered())
+    out.push_back(SendPrepare{shard, std::move(prepare)});
+}
+
+void Coordinator::prepare(Run& run, Instant now, Outputs& out) {
+  run.phase = Phase::preparing;
+  begin_round(StageOrder::stage, run, now, out);
+  end_round_if_complete(now, out);
+}
+
+// Nobody has been told that it is decided, and nobody will be: the run can end as it likes. What
+// shards have staged of it must be gone before another run gets the number.
+void Coordinator::take_back(Run& run, Status cause, Instant now, Outputs& out) {
+  ++counters_.taken_back;
+  begin_round(StageOrder::withdraw, run, now, out);
+  answer(run, std::move(cause), 0, now, out);
+  end_round_if_complete(now, out);
+}
+
+void Coordinator::staged(const Staged& message, Instant now, Outputs& out) {
+  if (message.view != options_.view || !round_.expects(message)) return;
+  Run* run = round_.open(StageOrder::withdraw) ? nullptr : runs_.find(round_.what().run);
+  if (round_.open(StageOrder::stage) && !message.status.ok()) {
+    auto member = members_.find(message.shard);
+    take_back(*run, message.status.in("on worker " + member->second.name), now, out);
+  } else {
+    if (round_.open(StageOrder::apply) && run->cause.ok() && !message.status.ok())
+      run->cause = message.status.in("after commit " + std::to_string(decided_));
+    round_.note(message.shard);
+    end_round_if_complete(now, out);
+  }
+  settle(now, out);
+}
+
+void Coordinator::end_round_if_complete(Instant now, Outputs& out) {
+  if (!round_.open() || !rules_.complete(round_.asked(), round_.answered())) return;
+  const StageOrder order = round_.what().order;
+  Run* run = runs_.find(round_.what().run);
+  round_.end();
+  if (order == StageOrder::stage) decide(*run, false, now, out);
+  if (order == StageOrder::apply) answer(*run, run->cause, decided_, now, out);
+}
+
+// They live, but they do not do their part: the job would wait for them for ever. A job that was
+// stopped as a whole goes on: there, nobody was asked for longer than between two repetitions.
+void Coordinator::expel_late_shards(Instant now, Outputs& out) {
+  for (ProcessId shard : round_.late(now)) {
+    if (members_.count(shard) == 0) continue;
+    const auto within = std::chrono::duration_cast<std::chrono::seconds>(round_.within());
+    const bool applies = round_.open(StageOrder::apply);
+    Status why = deadline_exceeded(std::string("did not ") + (applies ? "apply" : "stage") +
+                                   " a commit within " + std::to_string(within.count()) + " s");
+    out.push_back(Expel{shard, why});
+    return process_lost(shard, why, now, out);  // stops the job
+  }
+}
+
+// The decision point. Only from here on may anybody be told of the run's results.
+void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
+  ++decided_;
+  ++(fast ? counters_.fast_commits : counters_.commits);
+  if (runs_.size() > 1)
+    for (const auto& [p, done] : run.done) last_writes_.note(done.uses, decided_);
+  if (run.keys(true).empty()) {
+    answer(run, ok_status(), decided_, now, out);
+  } else {
+    run.phase = Phase::applying;
+    begin_round(StageOrder::apply, run, now, out);
+  }
+  live_.soon(now, blocked_.anybody_waits() ? Instant{0} : options_.idle_commit);
 }
 
 // ------------------------------------------------------------------ ends
@@ -327,14 +406,13 @@ void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
       break;
   }
   send_aborts(run, cause, out);
-  const bool more_to_come = run.done.size() < run.step->partitions.size();
   // A granted number may have been used already. A consequence waits for its cause.
-  if (!more_to_come || (run.grant == 0 && !cause.derived()))
+  if (run.all_done() || (run.grant == 0 && !cause.derived()))
     return answer(run, std::move(cause), 0, now, out);
   run.phase = Phase::aborting;
   run.abort_until = run.grant != 0 ? kNever : now + options_.derived_wait;
   run.cause = std::move(cause);
-  live_soon(now, Instant{0});
+  live_.soon(now, Instant{0});
 }
 
 void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, Instant now,
@@ -345,8 +423,7 @@ void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, In
   }
   const bool root = !message.status.ok() && !message.status.derived();
   if (root && run.cause.derived()) run.cause = message.status;
-  if (!run.cause.derived() || run.done.size() == run.step->partitions.size())
-    answer(run, run.cause, 0, now, out);
+  if (!run.cause.derived() || run.all_done()) answer(run, run.cause, 0, now, out);
 }
 
 // The run is over: it leaves the table, its answer stays until the client has it.
@@ -354,7 +431,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
                          Outputs& out) {
   Answer reply{run.id, std::move(status), {}, committed, {}};
   places_.end(run.step->datasets, run.elements, reply.status.ok() || committed != 0,
-              used_elements(run));
+              run.used_elements());
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     for (auto& [p, done] : run.done)
@@ -364,18 +441,153 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   } else {
     ++counters_.failed;
   }
-  live_soon(now, reply.status.ok() ? options_.idle_commit : Instant{0});
-  auto session = sessions_.find(run.id.session);
-  if (session != sessions_.end() && !session->second.closing)
-    session->second.answers[run.id.n] = reply;
+  live_.soon(now, reply.status.ok() ? options_.idle_commit : Instant{0});
+  sessions_.keep(reply);
   out.push_back(std::move(reply));
-  if (preparing_ == &run) preparing_ = nullptr;
-  if (applying_ == &run) applying_ = nullptr;
+  if (run.phase == Phase::preparing || run.phase == Phase::applying)
+    if (!round_.open(StageOrder::withdraw)) round_.end();
   if (granted_ == &run) granted_ = nullptr;
   runs_.erase(run.id);
   last_progress_ = now;
-  forget_writers();
+  if (!last_writes_.empty()) last_writes_.forget_up_to(min_live());
   release_victim(now, out);
+}
+
+// ------------------------------------------------------------------ waiting and deadlock
+
+void Coordinator::blocked(const BlockedReport& message, Instant now, Outputs& out) {
+  if (message.view != options_.view || members_.count(message.shard) == 0) return;
+  BlockedReport report = message;
+  std::set<AttemptId> attempts;  // of runs; what else it may name is nobody's
+  for (const auto& [id, run] : runs_) attempts.insert(run.attempt.id);
+  std::erase_if(report.waiting, [&](const AttemptId& a) { return attempts.count(a) == 0; });
+  std::erase_if(report.marked, [&](const RunId& id) { return !runs_.contains(id); });
+  if (!blocked_.take(report, now)) return;
+  blocked_.expire(now);
+  note_waiting();
+  settle(now, out);
+}
+
+// A step with the fast path asks no queue for anything, whatever a worker says.
+void Coordinator::note_waiting() {
+  const std::set<AttemptId> waiting = blocked_.waiting();
+  for (auto& [id, run] : runs_)
+    run.waiting = !run.step->fast_path && waiting.count(run.attempt.id) != 0;
+}
+
+// Waiting runs that hold marks can wait for each other. All waiting runs but the oldest holder are
+// withdrawn and started again one by one: withdrawing the holders alone would hand their elements
+// to the next waiter, which is then stuck in their place.
+void Coordinator::break_deadlock(Instant now, Outputs& out) {
+  if (now - last_progress_ < options_.deadlock_after || round_.open()) return;
+  const std::set<RunId> marked = blocked_.marked();
+  const std::vector<RunId> holders = runs_.where([&](const Run& r) {
+    return r.phase == Phase::running && r.waiting && marked.count(r.id) != 0;
+  });
+  last_progress_ = now;
+  if (holders.size() < 2) return release_victim(now, out);
+  for (auto& [id, run] : runs_) {
+    if (id == holders.front() || run.phase != Phase::running || !run.waiting) continue;
+    ++counters_.withdrawn;
+    send_aborts(run, aborted("withdrawn: runs wait for each other's queue elements"), out);
+    run.phase = Phase::victim;
+    run.waiting = false;
+  }
+  live_.soon(now, Instant{0});
+}
+
+void Coordinator::release_victim(Instant now, Outputs& out) {
+  const std::vector<RunId> victims = runs_.in(Phase::victim);
+  if (!victims.empty()) start(*runs_.find(victims.front()), false, now, out);
+}
+
+// ------------------------------------------------------------------ time
+
+void Coordinator::tick(Instant now, Outputs& out) {
+  blocked_.expire(now);
+  note_waiting();
+  for (const RunId& id : runs_.ids()) {
+    Run* run = runs_.find(id);
+    if (!run) continue;
+    if (run->phase == Phase::aborting && run->abort_until <= now)
+      answer(*run, run->cause, 0, now, out);
+    else if (run->deadline <= now && run->phase != Phase::aborting && run->phase != Phase::applying)
+      fail(*run, deadline_exceeded("the deadline of " + step_name(id) + " has passed"), now, out);
+    else if (run->resend_at <= now && run->phase != Phase::preparing)
+      resend(*run, now, out);
+  }
+  if (round_.again(now)) send_prepares(out);
+  expel_late_shards(now, out);
+  break_deadlock(now, out);
+  settle(now, out);
+}
+
+void Coordinator::resend(Run& run, Instant now, Outputs& out) {
+  if (run.phase == Phase::running) send_starts(run, out);
+  if (run.phase == Phase::running && run.revoking && granted_ == &run) revoke(run, out);
+  if (run.phase == Phase::aborting) send_aborts(run, run.cause, out);
+  run.resend_after = std::min(run.resend_after * 2, options_.resend_max);
+  run.resend_at = now + run.resend_after;
+}
+
+// After every input: whatever became possible happens.
+void Coordinator::settle(Instant now, Outputs& out) {
+  end_closed_sessions(out);
+  give_numbers(now, out);
+  admit(now, out);
+  if (std::none_of(runs_.begin(), runs_.end(),
+                   [](const auto& entry) { return entry.second.phase != Phase::victim; }))
+    release_victim(now, out);
+  if (live_.due(now)) send_live(now, out);
+}
+
+void Coordinator::send_live(Instant now, Outputs& out) {
+  const LiveList list{options_.view, live_.sent(now), decided_, min_live(), next_a_, runs_.live()};
+  for (const auto& [process, member] : members_) out.push_back(SendLive{process, list});
+}
+
+Instant Coordinator::next_wakeup() const {
+  Instant at = std::min(live_.next(), blocked_.next_expiry());
+  if (round_.open()) at = std::min(at, round_.next_wakeup());
+  bool watch = false;
+  for (const auto& [id, run] : runs_) {
+    if (run.phase == Phase::aborting)
+      at = std::min(at, run.abort_until);
+    else if (run.phase != Phase::applying)
+      at = std::min(at, run.deadline);
+    if (run.phase == Phase::running || run.phase == Phase::aborting)
+      at = std::min(at, run.resend_at);
+    watch |= run.waiting || run.phase == Phase::victim;
+  }
+  if (watch && !round_.open()) at = std::min(at, last_progress_ + options_.deadlock_after);
+  return at;
+}
+
+// ------------------------------------------------------------------ reports
+
+std::string Coordinator::text() const {
+  std::string text;
+  for (const auto& [id, run] : runs_) {
+    text += run.text();
+    if (run.phase == Phase::queued && !places_.free(run.step->datasets))
+      text += ", waits for the run whose loops take elements of its dataset";
+    text += "\n";
+  }
+  if (round_.open(StageOrder::withdraw))
+    text += "number " + std::to_string(round_.what().s) + " is taken back from " +
+            step_name(round_.what().run) + "\n";
+  return text;
+}
+
+Coordinator::Tables Coordinator::tables() const {
+  Tables t;
+  t.runs = runs_.size();
+  t.undecided = round_.open() ? 1u : 0u;
+  t.last_writers = last_writes_.size();
+  t.answers = sessions_.size();
+  t.blocked = blocked_.count();
+  t.elements = places_.held();
+  return t;
 }
 
 }  // namespace troupe

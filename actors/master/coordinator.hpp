@@ -1,45 +1,24 @@
 // Runs, attempts, snapshots, numbers, decisions: the master's half of a transaction.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "actors/master/blocked_reports.hpp"
+#include "actors/master/coordinator_rules.hpp"
 #include "actors/master/dataset_places.hpp"
-#include "core/accumulating_clock.hpp"
+#include "actors/master/kept_answers.hpp"
+#include "actors/master/last_writes.hpp"
+#include "actors/master/live_schedule.hpp"
+#include "actors/master/run_table.hpp"
+#include "actors/master/stage_round.hpp"
 #include "core/transaction.hpp"
 
 namespace troupe {
-
-// What the coordinator must know of a compiled step. Shared by all its runs.
-struct StepShape {
-  // A value that the client gets.
-  struct Fetch {
-    std::uint32_t index = 0;
-    DType dtype = DType::invalid;
-    PartialShape shape;
-  };
-  struct Partition {
-    ProcessId process = 0;
-    std::string device;                   // for errors
-    std::vector<std::uint32_t> datasets;  // those that it reads: indices into StepShape::datasets
-    std::vector<Fetch> fetches;
-  };
-  std::vector<Partition> partitions;
-  std::vector<DatasetPlaces::Share> datasets;
-  bool may_write = true;  // the plan has write nodes
-  bool draws = false;     // and nodes that draw random numbers
-  // One partition, at most one written resource and that a variable container of the same process,
-  // one write message, sent after every other node has succeeded, and no queue operation: log,
-  // stage and commit may travel together.
-  bool fast_path = false;
-};
 
 // From a client, by way of its session: run number `run.n`. Re-sending it is harmless.
 struct RunRequest {
@@ -49,9 +28,6 @@ struct RunRequest {
   Acknowledged acknowledged;  // answers that have arrived
   bool with_place = false;    // the answer says where the job stood when the run started
 };
-
-// "step 4 of session 0", for errors.
-std::string step_name(const RunId& run);
 
 // The machine that turns run requests into attempts, gives commit numbers, decides, and answers.
 //
@@ -77,6 +53,10 @@ std::string step_name(const RunId& run);
 //
 // A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces),
 // and waits for that while another one holds such a dataset as a whole.
+//
+// What it knows stands in tables of their own: the runs (RunTable), the round of PREPARE that is
+// under way (StageRound), who waits at resources (BlockedReports), who wrote what last
+// (LastWrites), and answers that clients may ask for again (KeptAnswers).
 class Coordinator {
  public:
   struct Options {
@@ -140,13 +120,7 @@ class Coordinator {
     LiveList list;
   };
   // To the client. Kept and repeated on request until the session acknowledges it.
-  struct Answer {
-    RunId run;
-    Status status;
-    std::vector<Fetched> fetches;  // by index, when ok
-    CommitNumber committed = 0;    // the run's number; 0: it wrote nothing, or failed
-    JobPlace place;                // as of the snapshot, if asked for and ok
-  };
+  using Answer = RunAnswer;
   // Every run of the session has been answered.
   struct SessionClosed {
     std::uint64_t session = 0;
@@ -159,8 +133,7 @@ class Coordinator {
                               Answer, SessionClosed, JobStopped>;
   using Outputs = std::vector<Output>;
 
-  explicit Coordinator(Options options);
-  virtual ~Coordinator() = default;
+  explicit Coordinator(Options options, CoordinatorRules rules = {});
 
   // A member: it gets every LiveList; with `shard`, every PREPARE too. `name` is for errors.
   void add_process(ProcessId process, std::string name, bool shard);
@@ -169,13 +142,15 @@ class Coordinator {
   // partition there.
   void process_lost(ProcessId process, const Status& why, Instant now, Outputs& out);
 
-  void open_session(std::uint64_t session);
+  void open_session(std::uint64_t session) { sessions_.open(session); }
   // Cancels the session's runs; SessionClosed follows when all are answered (again, if asked
   // again).
   void close_session(std::uint64_t session, Instant now, Outputs& out);
 
   // The client has these answers; they are dropped.
-  void acknowledge(std::uint64_t session, const Acknowledged& arrived);
+  void acknowledge(std::uint64_t session, const Acknowledged& arrived) {
+    sessions_.acknowledge(session, arrived);
+  }
   // failed_precondition answers a run of a session that is not open; one whose answer has arrived
   // is ignored.
   void run(const RunRequest& request, Instant now, Outputs& out);
@@ -215,125 +190,67 @@ class Coordinator {
   };
   Tables tables() const;
 
- protected:
-  enum class Phase : std::uint8_t {
-    queued,     // waits for admission
-    running,    // attempt started
-    ready,      // all partitions done, waits for a number
-    preparing,  // has a number, waits for the shards
-    applying,   // decided; what it changes outside of the job is being applied
-    aborting,   // failed or cancelled; waits for partitions to say so
-    victim,     // withdrawn to break a deadlock, waits for its turn
-  };
-  struct Run {
-    RunId id;
-    std::uint64_t order = 0;
-    std::shared_ptr<const StepShape> step;
-    Instant deadline = kNever;
-    Phase phase = Phase::queued;
-    AttemptInfo attempt;
-    std::uint64_t random_index = 0;
-    CommitNumber grant = 0;
-    bool revoking = false;  // the grant was asked back
-    std::uint32_t conflicts = 0;
-    DatasetPlaces::Elements elements;  // taken at its first start
-    bool with_place = false;
-    JobPlace place;        // with_place: when the attempt started
-    bool waiting = false;  // reported as waiting on resources only
-    std::map<std::uint32_t, PartitionDone> done;
-    Status cause;  // aborting: the best known; applying: what failed
-    Instant abort_until = kNever;
-    Instant resend_at = kNever, resend_after{};
-  };
-  // The rules, as functions of their own: what tests plant bugs into.
-  virtual bool conflicts(const Run& run) const;
-  virtual CommitNumber min_live() const;
-  virtual bool all_staged() const;
-  virtual bool number_is_free() const;  // to be given, that is
-  virtual const Run* sole() const;      // the run that others have to wait for, if any
-
-  std::map<RunId, Run> runs_;
-  CommitNumber decided_ = 0;
-  DatasetPlaces places_;
-  std::unordered_map<std::uint64_t, CommitNumber> last_write_, last_enqueue_;
-  std::set<ProcessId> shards_;
-  std::set<ProcessId> asked_, staged_;  // of this round of PREPARE
-  Run* preparing_ = nullptr;  // the one with a number; a map's elements stay where they are
-  Run* applying_ = nullptr;   // the one that is decided, and not answered yet
-  Run* granted_ = nullptr;    // the one that holds a granted number
-  // A number that was given and is taken back: what shards that have not answered are told.
-  std::optional<Prepare> withdrawing_;
-
  private:
-  struct Session {
-    Acknowledged acknowledged;
-    bool closing = false;
-    std::map<std::uint64_t, Answer> answers;
-  };
+  using Run = RunTable::Run;
+  using Phase = RunTable::Phase;
   struct Member {
     std::string name;
     bool shard = false;
   };
-  struct Report {
-    std::uint64_t sequence = 0;
-    Instant at{};
-    std::vector<AttemptId> waiting;
-    std::vector<RunId> marked;
-  };
 
+  // A run comes in, and gets its turn.
   Status may_run(const RunRequest& request) const;
   Status workers_present(const StepShape& step) const;
-  Run* find(const AttemptId& attempt, const RunId& run);
-  static bool in_attempt(const Run& run);
-  std::vector<RunId> runs_where(bool (*wanted)(const Run&)) const;
   void admit(Instant now, Outputs& out);
   void start(Run& run, bool keep_marks, Instant now, Outputs& out);
   bool may_grant(const Run& run) const;
-  void take_elements(Run& run);
-  static std::vector<std::uint64_t> used_elements(const Run& run);
   void send_starts(const Run& run, Outputs& out) const;
-  std::uint64_t pick_random_index(const Run& run) const;
+  void send_aborts(const Run& run, const Status& cause, Outputs& out) const;
+  void resend(Run& run, Instant now, Outputs& out);
+  // Its partitions are done.
   void all_done(Run& run, Instant now, Outputs& out);
   void done_while_aborting(Run& run, const PartitionDone& message, Instant now, Outputs& out);
+  // Its number.
+  CommitNumber min_live() const;
+  bool number_is_free() const;
+  bool conflicts(const Run& run) const;
+  const Run* alone() const;
   void give_numbers(Instant now, Outputs& out);
   void revoke(Run& run, Outputs& out) const;
+  void begin_round(StageOrder order, const Run& run, Instant now, Outputs& out);
+  void send_prepares(Outputs& out) const;
   void prepare(Run& run, Instant now, Outputs& out);
   void take_back(Run& run, Status cause, Instant now, Outputs& out);
-  void start_round(std::set<ProcessId> shards, Instant within, Instant now);
-  bool in_round() const { return preparing_ || withdrawing_ || applying_; }
-  static std::set<ProcessId> changed_outside(const Run& run);
-  Instant within(const Run& run) const;
-  void apply_outside(Run& run, std::set<ProcessId> shards, Instant now, Outputs& out);
-  Prepare to_tell() const;
-  void send_prepares(Outputs& out) const;
-  void round_done(Instant now, Outputs& out);
+  void end_round_if_complete(Instant now, Outputs& out);
   void expel_late_shards(Instant now, Outputs& out);
   void decide(Run& run, bool fast, Instant now, Outputs& out);
-  void remember_writes(const Run& run);
-  void forget_writers();
+  // Its end.
   void fail(Run& run, Status cause, Instant now, Outputs& out);
-  void send_aborts(const Run& run, const Status& cause, Outputs& out) const;
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
   void stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out);
   void end_closed_sessions(Outputs& out);
-  void resend(Run& run, Instant now, Outputs& out);
-  void expire_reports(Instant now);
+  // Runs that wait for each other, and what goes on by itself.
+  void note_waiting();
   void break_deadlock(Instant now, Outputs& out);
   void release_victim(Instant now, Outputs& out);
   void settle(Instant now, Outputs& out);
-  void live_soon(Instant now, Instant delay);
   void send_live(Instant now, Outputs& out);
 
   const Options options_;
+  const CoordinatorRules rules_;
   std::map<ProcessId, Member> members_;
-  std::map<std::uint64_t, Session> sessions_;
-  std::uint64_t next_a_ = 1, next_order_ = 1, live_sequence_ = 0;
-  std::uint64_t round_ = 0;  // of PREPARE
-  AccumulatingClock round_clock_;
-  Instant round_within_{}, round_until_ = kNever, round_resend_at_ = kNever, round_resend_after_{};
-  std::map<ProcessId, Report> blocked_;
-  Instant last_progress_{}, live_at_ = kNever;
-  int live_repeats_ = 0;
+  std::set<ProcessId> shards_;
+  KeptAnswers sessions_;
+  RunTable runs_;
+  DatasetPlaces places_;
+  LastWrites last_writes_;
+  BlockedReports blocked_;
+  StageRound round_;
+  Run* granted_ = nullptr;  // the one that holds a granted number
+  LiveSchedule live_;
+  CommitNumber decided_ = 0;
+  std::uint64_t next_a_ = 1;
+  Instant last_progress_{};
   Status stopped_;
   Counters counters_;
 };

@@ -103,16 +103,14 @@ void start(MasterSelf self, const Coordinator::StartAttempt& start) {
   auto& s = self->state;
   auto run = s.runs.find(start.attempt.run);
   if (run == s.runs.end()) return;
-  StepEntry* step = s.steps->find(run->second.compiled);
-  TROUPE_CHECK(step != nullptr, "a run holds its compiled step");
   StartPartition message;
-  message.compiled = step->id;
+  message.compiled = run->second.compiled;
   message.partition = start.partition;
   message.attempt = start.attempt;
   message.random_index = start.random_index;
   message.grant = start.grant;
   message.elements = start.elements;
-  for (std::uint32_t feed : step->feeds[start.partition])
+  for (std::uint32_t feed : run->second.shape->partitions[start.partition].feeds)
     message.feeds.push_back(run->second.feeds[feed]);
   send_to_partition(self, start.process, std::move(message));
 }
@@ -406,12 +404,9 @@ Status add_step(MasterSelf self, ClientSession& session, const CompileStep& mess
   step.session = message.session;
   step.key = request_key(message.request);
   step.request = message.request;
-  for (const Plan& plan : draft.graph.plans) {
+  for (const Plan& plan : draft.graph.plans)
     for (const ResourceRef& resource : plan.resources)
       if (!resource.name.empty()) step.containers.insert(resource.container);
-    auto& feeds = step.feeds.emplace_back();
-    for (const PlanFeed& feed : plan.feeds) feeds.push_back(feed.feed);
-  }
   step.shape = step_shape(draft.graph, draft.process_of);
   step.notes = std::move(draft.graph.notes);
   step.waiting.push_back(message.call);

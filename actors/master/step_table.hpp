@@ -10,21 +10,18 @@
 #include <vector>
 
 #include "actors/call.hpp"
-#include "actors/master/coordinator.hpp"
+#include "actors/master/step_shape.hpp"
 #include "graph/compile.hpp"
 
 namespace troupe {
 
-// One step, compiled for the cluster as it was then. What the plans say about feeds and fetches is
-// kept; the plans themselves live where they run.
+// One step, compiled for the cluster as it was then. The plans themselves live where they run.
 struct StepEntry {
   CompiledId id = 0;
   std::uint64_t session = 0;
   std::string key;
   CompileRequest request;
   std::shared_ptr<const StepShape> shape;
-  // Per partition: which feeds of the request it takes, in the order of its plan.
-  std::vector<std::vector<std::uint32_t>> feeds;
   std::set<std::string> containers;  // whose variables or queues it uses
   std::vector<std::string> notes;
   std::set<ProcessId> loading;                 // who has not answered LoadStep yet
@@ -38,11 +35,6 @@ std::string request_key(const CompileRequest& request);
 // What the coordinator must know of a compiled graph; `process_of` gives each partition's process.
 std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
                                             const std::vector<ProcessId>& process_of);
-
-// Whether what a process says of its partition can be true of the step: that the step has such a
-// partition, that the values are those that it fetches there, of their types, and that it wrote
-// nothing that is not its own. What another process says may be anything. internal otherwise.
-Status check_done(const StepShape& step, const PartitionDone& message);
 
 // Steps by id and by (session, request), bounded: beyond `most` of one session the least recently
 // used one that no run holds is evicted.

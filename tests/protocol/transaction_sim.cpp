@@ -37,31 +37,30 @@ class Simulation::Rules : public UpdateRules {
   mutable Random random_;
 };
 
-class Simulation::BuggyCoordinator : public Coordinator {
- public:
-  BuggyCoordinator(Options options, Bug bug) : Coordinator(options), bug_(bug) {}
+namespace {
 
- protected:
-  bool conflicts(const Run& run) const override {
-    return bug_ != Bug::no_conflict_check && Coordinator::conflicts(run);
-  }
-  CommitNumber min_live() const override {
-    return bug_ == Bug::snapshots_not_pinned ? decided_ : Coordinator::min_live();
-  }
-  bool all_staged() const override {
-    return bug_ == Bug::decided_by_the_first_shard ? !staged_.empty() : Coordinator::all_staged();
-  }
-  bool number_is_free() const override {
-    return !preparing_ && !applying_ && (!granted_ || bug_ == Bug::number_given_while_granted) &&
-           (!withdrawing_ || bug_ == Bug::number_given_before_it_is_back);
-  }
-  const Run* sole() const override {
-    return bug_ == Bug::nobody_is_ever_alone ? nullptr : Coordinator::sole();
-  }
+CoordinatorRules rules_with(Bug bug) {
+  CoordinatorRules rules;
+  if (bug == Bug::no_conflict_check)
+    rules.conflicts = [](const LastWrites&, const Uses&, CommitNumber) { return false; };
+  if (bug == Bug::snapshots_not_pinned)
+    rules.min_live = [](CommitNumber decided, CommitNumber) { return decided; };
+  if (bug == Bug::decided_by_the_first_shard)
+    rules.complete = [](const std::set<ProcessId>&, const std::set<ProcessId>& answered) {
+      return !answered.empty();
+    };
+  if (bug == Bug::number_given_while_granted)
+    rules.number_is_free = [](std::optional<StageOrder> round, bool) { return !round; };
+  if (bug == Bug::number_given_before_it_is_back)
+    rules.number_is_free = [](std::optional<StageOrder> round, bool granted) {
+      return (!round || *round == StageOrder::withdraw) && !granted;
+    };
+  if (bug == Bug::nobody_is_ever_alone)
+    rules.goes_alone = [](std::uint32_t, std::uint32_t) { return false; };
+  return rules;
+}
 
- private:
-  const Bug bug_;
-};
+}  // namespace
 
 // ------------------------------------------------------------------ set-up
 
@@ -72,7 +71,7 @@ Simulation::Simulation(u64 seed, Bug bug)
   Coordinator::Options options;
   options.max_active = std::size_t(1 + pick(4));
   if (bug == Bug::deadlocks_stay) options.deadlock_after = std::chrono::hours(1000);
-  coordinator_ = std::make_unique<BuggyCoordinator>(options, bug);
+  coordinator_ = std::make_unique<Coordinator>(options, rules_with(bug));
   for (int id = 0; id < kProcesses; ++id) {
     processes_.push_back(std::make_unique<Process>(id, *rules_, bug_));
     coordinator_->add_process(ProcessId(id), "/worker:" + std::to_string(id), id < kShards);

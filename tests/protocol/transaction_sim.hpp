@@ -183,7 +183,6 @@ class Simulation {
   struct Execution;
   struct Client;
   class Rules;
-  class BuggyCoordinator;
   struct Event {
     Instant at;
     u64 order;
