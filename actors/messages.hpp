@@ -125,8 +125,11 @@ struct ResumeAt {
   std::shared_ptr<Call> call;
 };
 
-// ---- a compile thread, answering
-// -----------------------------------------------------------------
+// ---- a compile thread, answering ---------------------------------------------------------------
+
+// Set by whoever asked for work and wants it no more. What has not begun does not begin, a compile
+// under way ends at its next stage.
+using StopFlag = std::shared_ptr<std::atomic<bool>>;
 
 // To the master. `work` is the number that it gave the work; it may have lost interest since.
 struct GraphExtended {
@@ -144,7 +147,7 @@ struct StepCompiled {
 struct StepPrepared {
   CompiledId compiled = 0;
   std::shared_ptr<PreparedStep> step;
-  std::shared_ptr<std::atomic<bool>> stop;  // the one that was given with the work
+  StopFlag stop;  // the one that was given with the work
 };
 
 // Time to look at the clock. An actor to itself.

@@ -43,4 +43,14 @@ bool LiveList::keeps_marks(const RunId& run, std::uint64_t a) const {
   });
 }
 
+PartitionDone PartitionDone::failed(const AttemptId& attempt, const RunId& run,
+                                    std::uint32_t partition, Status why) {
+  PartitionDone done;
+  done.attempt = attempt;
+  done.run = run;
+  done.partition = partition;
+  done.status = std::move(why);
+  return done;
+}
+
 }  // namespace troupe

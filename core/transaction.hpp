@@ -218,6 +218,10 @@ struct PartitionDone {
   CommitNumber fast_committed = 0;
   // Of each dataset, as START named them, how many of the elements it has come to use.
   std::vector<std::uint64_t> elements;
+
+  // For an attempt that did not begin, or came to nothing.
+  static PartitionDone failed(const AttemptId& attempt, const RunId& run, std::uint32_t partition,
+                              Status why);
 };
 
 }  // namespace troupe

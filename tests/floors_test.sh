@@ -16,10 +16,11 @@ check() {  # check ROOT: prints one line per violation
         may["ops"] = " core graph devices ops "
         may["serialization"] = " core graph serialization "
         may["machines"] = " core graph devices machines "
+        may["sessions"] = " core graph devices ops serialization machines sessions "
         may["actors/net"] = " core actors/net "
         may["actors/processes"] = " core graph serialization actors/net actors/processes "
-        may["actors"] = " core graph devices ops serialization machines actors/net" \
-                        " actors/processes actors "
+        may["actors"] = " core graph devices ops serialization machines sessions" \
+                        " actors/net actors/processes actors "
         may["apps"] = may["actors"] " apps "
       }
       # The rooms of actors/ without CAF: the machines, wherever they stand, the transport, and who
@@ -27,9 +28,12 @@ check() {  # check ROOT: prints one line per violation
       function floor(path) {
         if (path ~ /^actors\/(burst|supervision)\// || path ~ /^actors\/wake_up\./ ||
             path ~ /^actors\/master\/(blocked_reports|coordinator|coordinator_rules|dataset_places|kept_answers|last_writes|live_schedule|run_numbers|run_table|stage_round|step_shape)\./ ||
-            path ~ /^actors\/worker\/(partition_runs|shard)\./ ||
+            path ~ /^actors\/worker\/(dataset_reads|partition_runs|shard)\./ ||
             path ~ /^actors\/resources\/(request|resource|participant|prompt_resource|variable_store|variable_reads|queue_state|queue_operations)\./)
           return "machines"
+        if (path ~ /^actors\/master\/(session_graphs|sessions|step_table)\./ ||
+            path ~ /^actors\/(call|messages)\./)
+          return "sessions"
         if (path ~ /^actors\/(net|processes)\//) return substr(path, 1, index(substr(path, 8), "/") + 6)
         return substr(path, 1, index(path, "/") - 1)
       }
@@ -129,6 +133,8 @@ if [[ ${1:-} == --self-test ]]; then
   expect_found actors/worker/shard.cpp '<caf/all.hpp>'
   expect_found actors/burst/a.cpp '"actors/messages.hpp"'
   expect_found actors/master/coordinator.cpp '"actors/master/step_table.hpp"'
+  expect_found actors/master/sessions.cpp '"actors/interfaces.hpp"'
+  expect_found actors/master/sessions.cpp '<caf/all.hpp>'
   expect_found actors/a.cpp '<capnp/message.h>'
   expect_found actors/a.cpp '"serialization/schema/wire.capnp.h"'
   expect_found actors/a.cpp '"apps/commands/train.hpp"'

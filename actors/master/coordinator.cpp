@@ -52,20 +52,23 @@ void Coordinator::process_lost(ProcessId process, const Status& why, Instant now
 }
 
 void Coordinator::stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out) {
-  stopped_ = unavailable(lost);
+  auto why = [&](const Run& run) {
+    std::string text = lost + ", in " + step_name(run.id);
+    for (const StepShape::Partition& p : run.step->partitions)
+      if (p.process == process) text += ", which had " + p.device + " there";
+    return unavailable(std::move(text));
+  };
+  const std::vector<RunId> runs = runs_.ids();
+  stopped_ = runs.empty() ? unavailable(lost) : why(*runs_.find(runs.back()));
+  out.push_back(JobStopped{stopped_});
   if (round_.open(StageOrder::withdraw)) round_.end();
-  for (const RunId& id : runs_.ids()) {
+  for (const RunId& id : runs) {
     Run* run = runs_.find(id);
     if (!run) continue;
-    std::string text = lost + ", in " + step_name(id);
-    for (const StepShape::Partition& p : run->step->partitions)
-      if (p.process == process) text += ", which had " + p.device + " there";
-    Status why = unavailable(std::move(text));
-    if (run->in_attempt()) send_aborts(*run, why, out);
-    answer(*run, why, run->phase == Phase::applying ? decided_ : 0, now, out);
-    stopped_ = why;
+    const Status status = why(*run);
+    if (run->in_attempt()) send_aborts(*run, status, out);
+    answer(*run, status, run->phase == Phase::applying ? decided_ : 0, now, out);
   }
-  out.push_back(JobStopped{stopped_});
   settle(now, out);
 }
 

@@ -125,7 +125,7 @@ class Coordinator {
   struct SessionClosed {
     std::uint64_t session = 0;
   };
-  // A shard was lost and with it state: every run was and will be answered with this status.
+  // A shard was lost and with it state: every run is answered with such a status from now on.
   struct JobStopped {
     Status status;
   };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "actors/worker/load_step.hpp"
+#include "actors/worker/dataset_reads.hpp"
 
 namespace troupe {
 namespace {

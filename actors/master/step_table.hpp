@@ -22,8 +22,7 @@ struct StepEntry {
   std::string key;
   CompileRequest request;
   std::shared_ptr<const StepShape> shape;
-  std::set<std::string> containers;  // whose variables or queues it uses
-  std::vector<std::string> notes;
+  std::set<std::string> containers;            // whose variables or queues it uses
   std::set<ProcessId> loading;                 // who has not answered LoadStep yet
   std::vector<std::shared_ptr<Call>> waiting;  // compile calls to answer then
   std::uint32_t running = 0;                   // runs under way

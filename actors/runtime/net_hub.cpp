@@ -546,12 +546,8 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         }
         Status status = try_forward(self->state, m);
         if (status.ok()) return;
-        PartitionDone done;
-        done.attempt = m.attempt.id;
-        done.run = m.attempt.run;
-        done.partition = m.partition;
-        done.status = status.in("while feeds were sent");
-        self->state.hub->answer(self->state.process, std::move(done));
+        s.hub->answer(s.process, PartitionDone::failed(m.attempt.id, m.attempt.run, m.partition,
+                                                       status.in("while feeds were sent")));
       },
       [self](const LiveList& m) {
         self->state.hub->live(m);

@@ -30,9 +30,6 @@ Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& p
 std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
     const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes);
 
-// The datasets that a plan reads, in the order of its resources.
-std::vector<DatasetRead> dataset_reads(const Plan& plan);
-
 // Names a variable or queue among all of a job, for finding conflicts.
 std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
                            const std::string& device);

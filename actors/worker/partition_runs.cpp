@@ -74,12 +74,7 @@ Status PartitionRuns::check_elements(const Start& start) const {
 // Answers for an attempt that does not begin. A START of it that comes later is ignored.
 void PartitionRuns::refuse(const AttemptId& id, const RunId& run, Status status, Outputs& out) {
   end(id);
-  PartitionDone done;
-  done.attempt = id;
-  done.run = run;
-  done.partition = setup_.partition;
-  done.status = std::move(status);
-  out.push_back(std::move(done));
+  out.push_back(PartitionDone::failed(id, run, setup_.partition, std::move(status)));
 }
 
 void PartitionRuns::abort(const AttemptId& id, const RunId& run, Status cause, Outputs& out) {

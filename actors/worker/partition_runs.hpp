@@ -13,6 +13,7 @@
 #include "actors/burst/step_state.hpp"
 #include "actors/resources/request.hpp"
 #include "actors/resources/variable_store.hpp"
+#include "actors/worker/dataset_reads.hpp"
 #include "core/transaction.hpp"
 
 namespace troupe {
@@ -30,13 +31,6 @@ struct WriteInfo {
   std::shared_ptr<const UpdateRule> rule;
   std::uint32_t key = 0;  // WriteKey::node: equal for the copies made for replicas
   std::uint32_t replica = 0;
-};
-
-// A dataset of the plan: what START names elements of.
-struct DatasetRead {
-  std::uint32_t resource = 0;
-  std::uint32_t elements = 1;  // that a run takes: one for each replica
-  bool open = false;           // as many as its loops ask for, in rounds of so many
 };
 
 // What all attempts at a partition share. Immutable.

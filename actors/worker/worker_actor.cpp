@@ -288,12 +288,8 @@ const ExecutorActor* executor(WorkerState& s, CompiledId id, std::uint32_t parti
 
 void refuse(WorkerSelf self, const AttemptId& attempt, const RunId& run, std::uint32_t partition,
             Status why) {
-  PartitionDone done;
-  done.attempt = attempt;
-  done.run = run;
-  done.partition = partition;
-  done.status = std::move(why);
-  self->send(self->state.options.coordinator, std::move(done));
+  self->send(self->state.options.coordinator,
+             PartitionDone::failed(attempt, run, partition, std::move(why)));
 }
 
 void not_loaded(WorkerSelf self, const AttemptId& attempt, const RunId& run, CompiledId id,

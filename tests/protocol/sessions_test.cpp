@@ -1,0 +1,461 @@
+#include "actors/master/sessions.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "actors/master/coordinator.hpp"
+#include "core/hash.hpp"
+#include "graph/node_hash.hpp"
+#include "ops/api.hpp"
+#include "ops/graph_api.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr std::size_t kJobProcesses = 3;
+constexpr const char* kContainers[] = {"x", "y"};
+
+DeviceName cpu_of(std::size_t task) {
+  return *DeviceName::parse("/job:worker/task:" + std::to_string(task) + "/cpu:0");
+}
+
+// A client's graph and what it asked for.
+struct SessionClient {
+  explicit SessionClient(std::uint64_t id) : id(id) {}
+
+  // Nodes that add to a variable of a container on a task.
+  void grow(std::size_t task, const std::string& container) {
+    auto there = g.with_device(cpu_of(task).text());
+    const std::string name = "v" + std::to_string(requests.size());
+    Variable v = variable(g, name, Tensor::scalar(0.0f), {.container = container});
+    CompileRequest request;
+    request.targets.push_back(assign_add(v, constant(g, 1.0f)).name());
+    requests.push_back(std::move(request));
+    uses.push_back(container);
+  }
+  ExtendSession extend(std::shared_ptr<Call> call) {
+    ExtendSession message{id, nullptr, std::move(call), from, hash};
+    auto graph = std::make_shared<GraphDef>();
+    const auto& nodes = g.def().nodes;
+    graph->nodes.assign(nodes.begin() + std::ptrdiff_t(from), nodes.end());
+    for (const NodeDef& node : graph->nodes) hash = hash_nodes(hash, node);
+    from = nodes.size();
+    message.graph = std::move(graph);
+    return message;
+  }
+
+  const std::uint64_t id;
+  Graph g;
+  std::uint64_t from = 0, hash = 0, next_run = 1;
+  std::vector<CompileRequest> requests;
+  std::vector<std::string> uses;  // parallel to requests: the container
+  std::vector<CompiledId> compiled;
+};
+
+// The machines of a master with everything around them: a compile thread and processes that take
+// their messages in order, each as fast as a seed says.
+class SessionsJob {
+ public:
+  explicit SessionsJob(std::uint64_t seed, std::size_t most_steps = 64)
+      : random_(seed), sessions({.compiled_steps = most_steps}), graphs_(ops::builtin()) {
+    for (std::size_t p = 0; p < kJobProcesses; ++p) {
+      const std::string name = "worker " + std::to_string(p);
+      coordinator_.add_process(ProcessId(p), name, true);
+      sessions.process_up(ProcessId(p), name, {{cpu_of(p), MemorySpace::host}});
+    }
+  }
+
+  std::shared_ptr<Call> call(std::string what) {
+    auto call = std::make_shared<Call>();
+    calls_.emplace(call.get(), Asked{std::move(what), call, 0});
+    return call;
+  }
+  template <class Input>
+  void feed(Input input) {
+    Sessions::Outputs out;
+    input(out);
+    for (Sessions::Output& o : out) std::visit([this](auto& x) { carry_out(x); }, o);
+  }
+
+  SessionClient& open() {
+    clients.push_back(std::make_unique<SessionClient>(clients.size() + 1));
+    feed([&](auto& out) { sessions.open({clients.back()->id, call("open")}, out); });
+    return *clients.back();
+  }
+  std::shared_ptr<Call> extend(SessionClient& client) {
+    auto c = call("extend");
+    feed([&](auto& out) { sessions.ask(client.extend(c), out); });
+    return c;
+  }
+  std::shared_ptr<Call> compile(SessionClient& client, std::size_t request) {
+    auto c = call("compile");
+    c->then([&client](const CallResult& result) {
+      if (result.status.ok()) client.compiled.push_back(result.compiled);
+    });
+    feed([&](auto& out) {
+      sessions.ask(CompileStep{client.id, client.requests[request], c}, out);
+    });
+    return c;
+  }
+  std::shared_ptr<Call> run(SessionClient& client, CompiledId step) {
+    RunStep message;
+    message.run = {client.id, client.next_run++};
+    message.compiled = step;
+    message.call = call("run");
+    Sessions::Run* run = nullptr;
+    feed([&](auto& out) { run = sessions.begin(message, out); });
+    if (!run) return message.call;
+    running_[message.run] = step;
+    feed_coordinator([&](auto& out) { coordinator_.run({message.run, run->step}, now_, out); });
+    return message.call;
+  }
+  std::shared_ptr<Call> reset(const std::string& container) {
+    auto c = call("reset");
+    feed([&](auto& out) { sessions.reset({{container}, c}, out); });
+    return c;
+  }
+  std::shared_ptr<Call> close(SessionClient& client) {
+    auto c = call("close");
+    feed([&](auto& out) { sessions.close({client.id, c}, out); });
+    return c;
+  }
+  void lose(ProcessId process) {
+    lost = true;
+    processes_[process].gone = true;
+    const Status why = unavailable("it was killed");
+    feed([&](auto& out) { sessions.process_lost(process, why, out); });
+    feed_coordinator([&](auto& out) { coordinator_.process_lost(process, why, now_, out); });
+  }
+
+  // One event; false when there is none but the passing of time.
+  bool step() {
+    now_ += std::chrono::milliseconds(1);
+    if (coordinator_.next_wakeup() <= now_)
+      feed_coordinator([&](auto& out) { coordinator_.tick(now_, out); });
+    std::vector<std::deque<std::function<void()>>*> ready;
+    for (auto& [_, queue] : queues_)
+      if (!queue.empty()) ready.push_back(&queue);
+    if (ready.empty()) return false;
+    auto& queue = *ready[random_.below(ready.size())];
+    auto event = std::move(queue.front());
+    queue.pop_front();
+    event();
+    return true;
+  }
+  // Until nothing more can happen.
+  void drain() {
+    for (int quiet = 0; quiet < 2000;) quiet = step() ? 0 : quiet + 1;
+  }
+  std::string unanswered() const {
+    std::string text;
+    for (const auto& [_, asked] : calls_)
+      if (!asked.call->done()) text += asked.what + " ";
+    return text;
+  }
+  bool processes_empty() const {
+    for (const auto& [_, p] : processes_)
+      if (!p.gone && (!p.graphs.empty() || !p.steps.empty())) return false;
+    return true;
+  }
+  void fail_loads(int permille) { load_failures_ = permille; }
+
+ private:
+  Random random_;
+
+ public:
+  Sessions sessions;
+  std::vector<std::unique_ptr<SessionClient>> clients;
+  std::vector<std::string> seen;  // kinds of work that was begun, in order
+  bool lost = false;
+  std::set<Code> codes;  // of calls that failed
+  std::map<std::string, int> ok;
+
+ private:
+  struct Asked {
+    std::string what;
+    std::shared_ptr<Call> call;
+    int finished = 0;
+  };
+  struct Process {
+    bool gone = false;
+    std::map<std::uint64_t, std::uint64_t> graphs;  // session -> version
+    std::set<CompiledId> steps;
+  };
+
+  // In order, to or from a process or the compile thread.
+  void later(int queue, std::function<void()> event) { queues_[queue].push_back(std::move(event)); }
+  void at(ProcessId process, std::function<void(Process&)> event) {
+    later(int(process), [this, process, event = std::move(event)] {
+      if (!processes_[process].gone) event(processes_[process]);
+    });
+  }
+  void back(ProcessId process, std::function<void()> event) {
+    later(100 + int(process), [this, process, event = std::move(event)] {
+      if (!processes_[process].gone) event();
+    });
+  }
+
+  void carry_out(Sessions::Finish& finish) {
+    Asked& asked = calls_.at(finish.call.get());
+    CHECK_MESSAGE(++asked.finished == 1, asked.what, " was answered twice");
+    if (asked.what == "reset" && lost) CHECK_FALSE(finish.result.status.ok());
+    if (finish.result.status.ok())
+      ++ok[asked.what];
+    else
+      codes.insert(finish.result.status.code());
+    finish.call->finish(std::move(finish.result));
+  }
+  void begin_work(const char* kind, std::uint64_t session, const StopFlag& stop) {
+    seen.push_back(kind);
+    const StopFlag before = std::exchange(working_[session], stop);
+    CHECK_MESSAGE((!before || *before), "two pieces of work of a session at one time");
+  }
+  void carry_out(Sessions::Extend& extend) {
+    begin_work("extend", extend.message.session, extend.stop);
+    later(99, [this, extend] {
+      if (*extend.stop) return;
+      auto version = graphs_.extend(extend.message);
+      GraphExtended done{extend.message.session, extend.work, {}, 0};
+      if (version.ok())
+        done.version = *version;
+      else
+        done.status = version.status();
+      working_.erase(done.session);
+      feed([&](auto& out) { sessions.extended(done, out); });
+    });
+  }
+  void carry_out(Sessions::Compile& compile) {
+    begin_work("compile", compile.step.session, compile.stop);
+    later(99, [this, compile] {
+      if (*compile.stop) return;
+      StepCompiled done{compile.step.session, compile.work,
+                        std::make_shared<CompiledStepDraft>(graphs_.compile(compile.step))};
+      working_.erase(done.session);
+      feed([&](auto& out) { sessions.compiled(done, out); });
+    });
+  }
+  void carry_out(Sessions::SendGraph& send) {
+    at(send.process, [graph = send.graph](Process& p) {
+      CHECK(graph.from == (p.graphs.contains(graph.session) ? p.graphs[graph.session] : 0));
+      p.graphs[graph.session] = graph.version;
+    });
+  }
+  void carry_out(Sessions::SendStep& send) {
+    for (const auto& client : clients)
+      if (client->id == send.step.session)
+        for (std::size_t r = 0; r < client->requests.size(); ++r)
+          if (request_key(client->requests[r]) == request_key(send.step.request))
+            container_of_[send.step.compiled] = client->uses[r];
+    at(send.process, [this, step = send.step, process = send.process](Process& p) {
+      CHECK(p.graphs[step.session] == step.version);
+      p.steps.insert(step.compiled);
+      Status status;
+      if (int(random_.below(1000)) < load_failures_) status = resource_exhausted("no memory");
+      back(process, [this, loaded = StepLoaded{step.compiled, process, status}] {
+        feed([&](auto& out) { sessions.loaded(loaded, out); });
+      });
+    });
+  }
+  void carry_out(Sessions::Unload& unload) {
+    for (ProcessId p = 0; p < kJobProcesses; ++p)
+      at(p, [step = unload.step](Process& process) { process.steps.erase(step); });
+  }
+  void carry_out(Sessions::Forget& forget) {
+    later(99, [this, id = forget.session] { graphs_.forget(id); });
+    for (ProcessId p : forget.processes)
+      at(p, [id = forget.session](Process& process) { process.graphs.erase(id); });
+  }
+  void carry_out(Sessions::Drop& drop) {
+    coordinator_.rewind_datasets(drop.containers);
+    for (const auto& [run, step] : running_)
+      CHECK_MESSAGE(!drop.containers.contains(container_of_[step]),
+                    "a container in use is dropped");
+    for (const auto& [step, container] : container_of_)
+      if (drop.containers.contains(container)) dropped_.insert(step);
+  }
+  void carry_out(Sessions::OpenRuns& open) { coordinator_.open_session(open.session); }
+  void carry_out(Sessions::CloseRuns& close) {
+    feed_coordinator([&](auto& out) { coordinator_.close_session(close.session, now_, out); });
+  }
+  void carry_out(Sessions::CancelRuns& cancel) {
+    feed_coordinator([&](auto& out) {
+      for (const RunId& run : cancel.runs) coordinator_.cancel(run, cancel.cause, now_, out);
+    });
+  }
+  void carry_out(Sessions::Rewind&) {}
+  void carry_out(Sessions::Warn&) {}
+
+  template <class Input>
+  void feed_coordinator(Input input) {
+    Coordinator::Outputs out;
+    input(out);
+    for (Coordinator::Output& o : out) std::visit([this](auto& x) { carry_out(x); }, o);
+  }
+  void carry_out(Coordinator::StartAttempt& start) {
+    const Sessions::Run* run = sessions.find(start.attempt.run);
+    REQUIRE(run);
+    CHECK_MESSAGE(!dropped_.contains(run->compiled), "a step of a dropped container is started");
+    at(start.process, [this, start, step = run->compiled](Process& p) {
+      CHECK_MESSAGE(p.steps.contains(step), "a step is started where it is not loaded");
+      PartitionDone done;
+      done.attempt = start.attempt.id;
+      done.run = start.attempt.run;
+      done.partition = start.partition;
+      done.writes.push_back({{start.process, 0}, 1, false});
+      done.fast_committed = start.grant;
+      back(start.process, [this, done] {
+        feed_coordinator([&](auto& out) { coordinator_.partition_done(done, now_, out); });
+      });
+    });
+  }
+  void carry_out(Coordinator::SendPrepare& send) {
+    at(send.shard, [this, send](Process&) {
+      const Prepare& p = send.prepare;
+      back(send.shard, [this, staged = Staged{p.view, send.shard, p.s, 0, p.round, {}}] {
+        feed_coordinator([&](auto& out) { coordinator_.staged(staged, now_, out); });
+      });
+    });
+  }
+  void carry_out(Coordinator::RevokeGrant&) {}  // it is used already
+  void carry_out(Coordinator::AbortAttempt&) {}
+  void carry_out(Coordinator::SendLive&) {}
+  void carry_out(Coordinator::Expel&) {}
+  void carry_out(Coordinator::Answer& answer) {
+    running_.erase(answer.run);
+    feed([&](auto& out) { sessions.ended(answer, out); });
+  }
+  void carry_out(Coordinator::SessionClosed& closed) {
+    feed([&](auto& out) { sessions.closed(closed.session, out); });
+  }
+  void carry_out(Coordinator::JobStopped& stopped) { sessions.stop(stopped.status); }
+
+  Coordinator coordinator_{Coordinator::Options{}};
+  SessionGraphs graphs_;
+  Instant now_{};
+  int load_failures_ = 0;
+  std::map<int, std::deque<std::function<void()>>> queues_;
+  std::map<ProcessId, Process> processes_;
+  std::map<Call*, Asked> calls_;
+  std::map<std::uint64_t, StopFlag> working_;
+  std::map<CompiledId, std::string> container_of_;
+  std::set<CompiledId> dropped_;
+  std::map<RunId, CompiledId> running_;
+};
+
+// What a client does next, any of it at any time.
+void act(SessionsJob& job, Random& random, bool resets, bool closes) {
+  SessionClient& client = *job.clients[random.below(job.clients.size())];
+  const std::uint64_t what = random.below(100);
+  if (what < 20) {
+    client.grow(random.below(kJobProcesses), kContainers[random.below(2)]);
+    job.extend(client);
+  } else if (what < 50) {
+    if (!client.requests.empty()) job.compile(client, random.below(client.requests.size()));
+  } else if (what < 90) {
+    if (!client.compiled.empty())
+      job.run(client, client.compiled[random.below(client.compiled.size())]);
+  } else if (what < 95) {
+    if (resets) job.reset(kContainers[random.below(2)]);
+  } else if (closes) {
+    job.close(client);
+    job.open();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("sessions answer every call once and leave nothing behind, under every schedule tried") {
+  std::map<std::string, int> ok;
+  std::set<Code> codes;
+  const char* asked = std::getenv("TROUPE_FAST_SEEDS");
+  const std::uint64_t seeds = asked ? std::strtoull(asked, nullptr, 10) : 300;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    Random random(mix64(seed));
+    const bool resets = random.below(4) != 0, closes = random.below(3) != 0;
+    const bool loses = random.below(4) == 0;
+    SessionsJob job(seed, 1 + random.below(4));
+    if (random.below(3) == 0) job.fail_loads(100);
+    for (int i = 0; i < 3; ++i) job.open();
+    for (int i = 0; i < 120; ++i) {
+      act(job, random, resets, closes);
+      if (loses && i == 80) job.lose(ProcessId(random.below(kJobProcesses)));
+      for (std::uint64_t n = random.below(8); n > 0; --n) job.step();
+    }
+    job.drain();
+    for (const auto& client : job.clients) job.close(*client);
+    job.drain();
+    REQUIRE_MESSAGE(job.unanswered() == "", job.unanswered());
+    CHECK(job.sessions.tables().empty());
+    CHECK(job.processes_empty());
+    std::set<Code> may = {Code::not_found, Code::invalid_argument, Code::resource_exhausted};
+    if (resets) may.insert(Code::aborted);
+    if (closes) may.insert({Code::cancelled, Code::failed_precondition});
+    if (loses) may.insert(Code::unavailable);
+    for (Code code : job.codes) CHECK_MESSAGE(may.contains(code), std::string(code_name(code)));
+    for (const auto& [what, n] : job.ok) ok[what] += n;
+    codes.insert(job.codes.begin(), job.codes.end());
+  }
+  for (const char* what : {"open", "extend", "compile", "run", "reset", "close"})
+    CHECK_MESSAGE(ok[what] > 100, what);
+  for (Code code : {Code::not_found, Code::aborted, Code::cancelled, Code::unavailable})
+    CHECK_MESSAGE(codes.contains(code), std::string(code_name(code)));
+}
+
+TEST_CASE("what is asked of a session is begun in order, each when the one before is answered") {
+  SessionsJob job(1);
+  SessionClient& client = job.open();
+  client.grow(0, "x");
+  auto first = job.extend(client);
+  auto step = job.compile(client, 0);
+  client.grow(1, "y");
+  auto second = job.extend(client);
+  CHECK(job.seen == std::vector<std::string>{"extend"});
+  job.step();
+  CHECK(first->done());
+  CHECK(job.seen == std::vector<std::string>{"extend", "compile"});
+  CHECK_FALSE(second->done());
+  job.drain();
+  CHECK(job.seen == std::vector<std::string>{"extend", "compile", "extend"});
+  CHECK(step->result().status.ok());
+  CHECK(second->result().status.ok());
+}
+
+TEST_CASE("a step that is asked for while it is loaded is compiled once") {
+  SessionsJob job(1);
+  SessionClient& client = job.open();
+  client.grow(0, "x");
+  job.extend(client);
+  job.step();
+  auto one = job.compile(client, 0);
+  job.step();  // compiled, and not loaded yet
+  auto two = job.compile(client, 0);
+  CHECK_FALSE(two->done());
+  job.drain();
+  CHECK(one->result().compiled == two->result().compiled);
+  CHECK(job.seen == std::vector<std::string>{"extend", "compile"});
+}
+
+TEST_CASE("a reset waits for the runs of what it drops, and compiling waits for it") {
+  SessionsJob job(1);
+  SessionClient& client = job.open();
+  client.grow(0, "x");
+  client.grow(1, "y");
+  job.extend(client);
+  job.compile(client, 0);
+  job.drain();
+  REQUIRE(client.compiled.size() == 1);
+  auto run = job.run(client, client.compiled[0]);  // holds the fast path's number: not cancelled
+  auto reset = job.reset("x");
+  auto step = job.compile(client, 1);
+  CHECK_FALSE(reset->done());
+  CHECK(job.seen.size() == 2);
+  job.drain();
+  CHECK(run->result().status.ok());
+  CHECK(reset->result().status.ok());
+  CHECK(step->result().status.ok());
+  CHECK(job.run(client, client.compiled[0])->result().unloaded);
+}
