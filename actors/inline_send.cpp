@@ -1,12 +1,9 @@
 #include "actors/inline_send.hpp"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <caf/scheduled_actor.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <deque>
-#include <string_view>
 
 namespace troupe {
 namespace {
@@ -14,14 +11,11 @@ namespace {
 std::atomic<std::uint64_t> handled{0};
 
 bool is_short(const caf::scheduled_actor& actor) {
-  constexpr std::array<std::string_view, 6> names = {kMaster, kWorker,    kExecutor,
-                                                     kDevice, kVariables, kProxy};
-  return std::find(names.begin(), names.end(), actor.name()) != names.end();
+  return actor.getf(int(InlineWork::short_work) | int(InlineWork::passes_on));
 }
 
-// All that it gets is work for its lanes, of which a step may have several pieces at once.
 bool only_passes_on(const caf::scheduled_actor& actor) {
-  return std::string_view(actor.name()) == kDevice;
+  return actor.getf(int(InlineWork::passes_on));
 }
 
 // CAF's view of the calling thread while it lends itself.

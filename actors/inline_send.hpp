@@ -8,18 +8,29 @@
 #include <caf/mailbox_element.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace troupe {
 
-// Names of the actors that only move messages, as their states have them (`name`). No message of a
-// step keeps them longer than a few microseconds, with nothing to wait for: variables are updated
-// on lanes. Those that compute, decode or touch files (datasets, files) have other names, or none.
-inline constexpr const char* kMaster = "master";
-inline constexpr const char* kWorker = "worker";
-inline constexpr const char* kExecutor = "executor";
-inline constexpr const char* kDevice = "device";
-inline constexpr const char* kVariables = "variables";
-inline constexpr const char* kProxy = "proxy";
+// What a thread that brings a message may do for the actor that gets it. The type of an actor's
+// state says so, as `kInline`.
+enum class InlineWork : int {
+  // Only moves messages. No message of a step keeps it longer than a few microseconds, with nothing
+  // to wait for: variables are updated on lanes. Those that compute, decode or touch files
+  // (datasets, files) say nothing.
+  short_work = 1 << 16,
+  // Likewise, and all that it gets is work for its lanes, of which a step may have several pieces
+  // at once.
+  passes_on = 1 << 17,
+};
+
+// Notes what the state says, before the actor's first message. spawn_actor does it.
+template <class Self>
+void note_inline(Self* self) {
+  // In bits of CAF's that CAF does not use, and whoever sends looks there.
+  if constexpr (requires { std::remove_reference_t<decltype(self->state)>::kInline; })
+    self->setf(int(std::remove_reference_t<decltype(self->state)>::kInline));
+}
 
 // So many messages of one call at most; CAF's threads take the rest. Two that answer each other for
 // as long as a loop runs must not keep a thread that came to send a message.
@@ -33,8 +44,8 @@ void enqueue_inline(caf::actor_system& system, caf::abstract_actor& to, caf::mai
 }
 
 // As caf::anon_send, for messages that are short work for `to`. When `to` is idle its behavior runs
-// here, before this returns, and so do those of the actors named above that it sends to, and so
-// on; whoever is busy, or has another name, gets its message from CAF's own threads. Of what waits
+// here, before this returns, and so do those of other actors of short work that it sends to, and so
+// on; whoever is busy, or says nothing, gets its message from CAF's own threads. Of what waits
 // behind that message only a device's are handled here, too: they are work to pass on to lanes.
 // Messages keep their order either way. Not from a thread that must not block on `to` (holding a
 // lock that its behavior takes). Within such a call it only adds to what the outer one runs.

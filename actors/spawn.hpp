@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/inline_send.hpp"
 #include "actors/runtime/residents.hpp"
 
 namespace troupe {
@@ -47,6 +48,7 @@ Actor spawn_actor(caf::actor_system& system, const char* name,
         });
         self->attach_functor(
             [name, home](const caf::error& reason) { detail::ended(*home, name, reason); });
+        note_inline(self);
         return behavior(self, std::move(parameters)...);
       };
   // A system of the program's does not wait for the runtime's actors by itself (residents.hpp).

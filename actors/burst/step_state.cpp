@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "actors/burst/detail/step.hpp"
+#include "core/feeds.hpp"
 #include "core/float_environment.hpp"
 #include "core/hash.hpp"
 
@@ -77,9 +78,7 @@ StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program,
 Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   TROUPE_CHECK(over, "a step is started while the one before is not finished");
   const Plan& plan = program->plan();
-  if (step_input.feeds.size() != plan.feeds.size())
-    return invalid_argument("the step wants " + std::to_string(plan.feeds.size()) + " feeds, not " +
-                            std::to_string(step_input.feeds.size()));
+  TROUPE_TRY(check_feed_count(plan.feeds.size(), step_input.feeds.size()));
   Inbox::discard(inbox.take());
   cancelled.store(false, std::memory_order_relaxed);
   input = std::move(step_input);

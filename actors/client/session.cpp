@@ -17,6 +17,7 @@
 #include "actors/master/run_numbers.hpp"
 #include "actors/runtime/residents.hpp"
 #include "actors/runtime/runtime.hpp"
+#include "core/feeds.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "devices/lent_thread.hpp"
@@ -341,12 +342,6 @@ Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& requ
 
 constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365 * 100);  // of a timeout
 
-struct FeedType {
-  std::string name;
-  DType dtype = DType::invalid;
-  PartialShape shape;
-};
-
 // A run under way.
 struct Run {
   std::shared_ptr<SessionCore> core;
@@ -378,24 +373,10 @@ struct Run {
 struct Step {
   std::shared_ptr<SessionCore> core;
   CompileRequest request;
-  std::vector<FeedType> feeds;
+  std::vector<FeedSpec> feeds;
   std::atomic<CompiledId> id{0};
   bool with_place = false;  // its runs say where the job stood
 };
-
-Status check_feeds(const std::vector<FeedType>& types, const std::vector<Tensor>& feeds) {
-  if (feeds.size() != types.size())
-    return invalid_argument(
-        fmt::format("the step takes {} feeds, not {}", types.size(), feeds.size()));
-  for (std::size_t i = 0; i < feeds.size(); ++i)
-    // Everything behind the feed was compiled for what its shape says.
-    if (feeds[i].dtype() != types[i].dtype || !types[i].shape.accepts(feeds[i].shape()))
-      return invalid_argument(fmt::format(
-          "feed '{}' takes {}{}, not {}{}", types[i].name, dtype_name(types[i].dtype),
-          types[i].shape.text(), feeds[i].defined() ? dtype_name(feeds[i].dtype()) : "nothing",
-          feeds[i].shape().text()));
-  return ok_status();
-}
 
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
            LentThread* waiter = nullptr) {

@@ -17,7 +17,8 @@ namespace troupe {
 namespace {
 
 struct MasterState {
-  static constexpr const char* name = kMaster;
+  static constexpr const char* name = "master";
+  static constexpr InlineWork kInline = InlineWork::short_work;
   std::shared_ptr<Trace> trace;
   std::optional<Coordinator> coordinator;
   std::optional<Sessions> sessions;
@@ -406,7 +407,7 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
 }  // namespace
 
 MasterActor spawn_master(caf::actor_system& system, MasterOptions options) {
-  return spawn_actor<MasterActor>(system, kMaster, master_behavior, std::move(options));
+  return spawn_actor<MasterActor>(system, MasterState::name, master_behavior, std::move(options));
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/feeds.hpp"
 #include "graph/passes/placement.hpp"
 #include "graph/passes/replicate.hpp"
 
@@ -297,11 +298,9 @@ Sessions::Run* Sessions::begin(RunStep& message, Outputs& out) {
     finish_unloaded(message.call, message.compiled, out);
     return nullptr;
   }
-  if (message.feeds.size() != step->request.feeds.size()) {
-    finish(message.call,
-           invalid_argument(fmt::format("the step takes {} feeds, not {}",
-                                        step->request.feeds.size(), message.feeds.size())),
-           out);
+  if (Status status = check_feed_count(step->request.feeds.size(), message.feeds.size());
+      !status.ok()) {
+    finish(message.call, std::move(status), out);
     return nullptr;
   }
   auto [at, added] = runs_.try_emplace(message.run);

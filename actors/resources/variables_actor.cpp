@@ -16,7 +16,8 @@ namespace {
 
 // The store is the machine; the actor carries its outputs. Tasks run on the device's lanes.
 struct VariablesState {
-  static constexpr const char* name = kVariables;
+  static constexpr const char* name = "variables";
+  static constexpr InlineWork kInline = InlineWork::short_work;
   std::optional<OpRules> rules;
   std::optional<VariableStore> store;
   ResourceId id;
@@ -29,7 +30,7 @@ struct VariablesState {
 
 using VariablesSelf = VariablesActor::stateful_pointer<VariablesState>;
 
-void run_task(VariablesSelf self, VariableStore::Task task) {
+void carry_out(VariablesSelf self, VariableStore::Task& task) {
   auto& s = self->state;
   auto work = [device = s.device, alive = s.alive, me = VariablesActor(self),
                shared = std::make_shared<VariableStore::Task>(std::move(task))](Lanes& lanes) {
@@ -46,29 +47,31 @@ void run_task(VariablesSelf self, VariableStore::Task task) {
   self->send(s.lanes, RunOnLanes{std::move(work), {}});
 }
 
+void carry_out(VariablesSelf self, VariableStore::ReadReply& read) {
+  auto asked = self->state.asked.take(read.id);
+  if (!asked) return;
+  self->send(asked->reply_to, ResourceAnswer{asked->attempt, asked->id, std::move(read.status),
+                                             std::move(read.values), std::move(read.also_read)});
+}
+
+void carry_out(VariablesSelf self, VariableStore::LogReply& logged) {
+  auto asked = self->state.asked.take(logged.id);
+  if (!asked) return;
+  ResourceAnswer answer{asked->attempt, asked->id, std::move(logged.status)};
+  answer.committed = logged.committed;
+  self->send(asked->reply_to, std::move(answer));
+}
+
+void carry_out(VariablesSelf self, ResourceStaged& staged) {
+  self->send(self->state.worker, StagedAt{self->state.id, staged});
+}
+
+void carry_out(VariablesSelf self, VariableStore::Failed& failed) {
+  self->send(self->state.worker, ExpelProcess{std::move(failed.status)});
+}
+
 void carry_out(VariablesSelf self, VariableStore::Outputs& out) {
-  auto& s = self->state;
-  for (auto& output : out) {
-    if (auto* read = std::get_if<VariableStore::ReadReply>(&output)) {
-      auto asked = s.asked.take(read->id);
-      if (!asked) continue;
-      self->send(asked->reply_to,
-                 ResourceAnswer{asked->attempt, asked->id, std::move(read->status),
-                                std::move(read->values), std::move(read->also_read)});
-    } else if (auto* logged = std::get_if<VariableStore::LogReply>(&output)) {
-      auto asked = s.asked.take(logged->id);
-      if (!asked) continue;
-      ResourceAnswer answer{asked->attempt, asked->id, std::move(logged->status)};
-      answer.committed = logged->committed;
-      self->send(asked->reply_to, std::move(answer));
-    } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
-      self->send(s.worker, StagedAt{s.id, *staged});
-    } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
-      run_task(self, std::move(*task));
-    } else if (auto* failed = std::get_if<VariableStore::Failed>(&output)) {
-      self->send(s.worker, ExpelProcess{std::move(failed->status)});
-    }
-  }
+  for (auto& output : out) std::visit([self](auto& what) { carry_out(self, what); }, output);
 }
 
 VariableStore::ReadRequest read_of(std::uint64_t id, ResourceRequest& request) {
@@ -145,9 +148,9 @@ VariablesActor::behavior_type variables_behavior(VariablesSelf self, std::string
 VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
                                Device& device, DeviceActor lanes, WorkerActor worker,
                                std::shared_ptr<void> alive) {
-  return spawn_actor<VariablesActor>(system, kVariables, variables_behavior, std::move(name), id,
-                                     &device, std::move(lanes), std::move(worker),
-                                     std::move(alive));
+  return spawn_actor<VariablesActor>(system, VariablesState::name, variables_behavior,
+                                     std::move(name), id, &device, std::move(lanes),
+                                     std::move(worker), std::move(alive));
 }
 
 }  // namespace troupe

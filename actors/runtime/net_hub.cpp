@@ -450,7 +450,8 @@ std::optional<ClockOffset::Estimate> NetHub::clock_of(ProcessId process) const {
 namespace {
 
 struct ProxyState {
-  static constexpr const char* name = kProxy;
+  static constexpr const char* name = "proxy";
+  static constexpr InlineWork kInline = InlineWork::short_work;
   NetHub* hub = nullptr;
   ProcessId process = 0;
   std::shared_ptr<void> alive;
@@ -586,12 +587,14 @@ CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<
 
 ProcessActor spawn_process_proxy(caf::actor_system& system, NetHub& hub, ProcessId process,
                                  std::shared_ptr<void> alive) {
-  return spawn_actor<ProcessActor>(system, kProxy, process_proxy, &hub, process, std::move(alive));
+  return spawn_actor<ProcessActor>(system, ProxyState::name, process_proxy, &hub, process,
+                                   std::move(alive));
 }
 
 CoordinatorActor spawn_master_proxy(caf::actor_system& system, NetHub& hub,
                                     std::shared_ptr<void> alive) {
-  return spawn_actor<CoordinatorActor>(system, kProxy, master_proxy, &hub, std::move(alive));
+  return spawn_actor<CoordinatorActor>(system, ProxyState::name, master_proxy, &hub,
+                                       std::move(alive));
 }
 
 }  // namespace troupe

@@ -11,7 +11,8 @@ namespace troupe {
 namespace {
 
 struct DeviceState {
-  static constexpr const char* name = kDevice;
+  static constexpr const char* name = "device";
+  static constexpr InlineWork kInline = InlineWork::passes_on;
   Device* device = nullptr;
   std::shared_ptr<void> alive;
 };
@@ -30,7 +31,8 @@ DeviceActor::behavior_type device_behavior(DeviceActor::stateful_pointer<DeviceS
 }  // namespace
 
 DeviceActor spawn_device(caf::actor_system& system, Device& device, std::shared_ptr<void> alive) {
-  return spawn_actor<DeviceActor>(system, kDevice, device_behavior, &device, std::move(alive));
+  return spawn_actor<DeviceActor>(system, DeviceState::name, device_behavior, &device,
+                                  std::move(alive));
 }
 
 }  // namespace troupe

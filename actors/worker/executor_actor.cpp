@@ -45,7 +45,8 @@ class Outbox final : public StepOutbox {
 };
 
 struct ExecutorState {
-  static constexpr const char* name = kExecutor;
+  static constexpr const char* name = "executor";
+  static constexpr InlineWork kInline = InlineWork::short_work;
   ExecutorSetup setup;
   std::optional<PartitionRuns> runs;
   PartitionRuns::Outputs spare;  // empty; its memory serves every input
@@ -153,7 +154,8 @@ ExecutorActor::behavior_type executor_behavior(ExecutorSelf self, ExecutorSetup 
 }  // namespace
 
 ExecutorActor spawn_executor(caf::actor_system& system, ExecutorSetup setup) {
-  return spawn_actor<ExecutorActor>(system, kExecutor, executor_behavior, std::move(setup));
+  return spawn_actor<ExecutorActor>(system, ExecutorState::name, executor_behavior,
+                                    std::move(setup));
 }
 
 }  // namespace troupe

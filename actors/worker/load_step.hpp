@@ -11,6 +11,7 @@
 
 #include "actors/worker/dataset_functions.hpp"
 #include "actors/worker/partition_runs.hpp"
+#include "core/feeds.hpp"
 #include "core/ids.hpp"
 #include "graph/graph_index.hpp"
 #include "graph/import.hpp"
@@ -33,13 +34,6 @@ std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
 // Names a variable or queue among all of a job, for finding conflicts.
 std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
                            const std::string& device);
-
-// What a partition was compiled for; its kernels rely on it.
-struct FeedSpec {
-  std::string name;
-  DType dtype = DType::invalid;
-  PartialShape shape;
-};
 
 // What a LoadStep became, as far as no actor is needed for it.
 struct PreparedStep {

@@ -30,7 +30,8 @@ struct LoadedStep {
 };
 
 struct WorkerState {
-  static constexpr const char* name = kWorker;
+  static constexpr const char* name = "worker";
+  static constexpr InlineWork kInline = InlineWork::short_work;
   WorkerOptions options;
   std::optional<Shard> shard;
   std::map<std::string, ResourceTable::Place> devices;
@@ -55,28 +56,36 @@ ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource
                                 stage.resource.index))};
 }
 
+// What follows from one at once is added to `more`.
+void carry_out(WorkerSelf self, const Shard::StageResource& stage, Shard::Outputs& more) {
+  auto& s = self->state;
+  const auto& resources = s.resources->participants();
+  if (auto r = resources.find(stage.resource.index); r != resources.end())
+    self->send(r->second, stage.request);
+  else if (stage.request.order != StageOrder::withdraw)  // one that was dropped has nothing staged
+    s.shard->staged(stage.resource, no_such_resource(s, stage), more);
+}
+
+void carry_out(WorkerSelf self, const Shard::ResourceLive& live, Shard::Outputs&) {
+  auto& s = self->state;
+  for (const auto& [_, r] : s.resources->participants()) self->send(r, live.list);
+  for (const auto& [_, step] : s.steps)
+    for (const auto& [index, executor] : step.executors) self->send(executor, live.list);
+  if (s.options.hub) s.options.hub->live(live.list);
+}
+
+void carry_out(WorkerSelf self, const Staged& staged, Shard::Outputs&) {
+  self->send(self->state.options.coordinator, staged);
+}
+
+void carry_out(WorkerSelf self, const BlockedReport& blocked, Shard::Outputs&) {
+  self->send(self->state.options.coordinator, blocked);
+}
+
 void carry_out(WorkerSelf self, Shard::Outputs& out) {
   auto& s = self->state;
   Shard::Outputs more;
-  for (auto& output : out) {
-    if (auto* stage = std::get_if<Shard::StageResource>(&output)) {
-      const auto& resources = s.resources->participants();
-      if (auto r = resources.find(stage->resource.index); r != resources.end())
-        self->send(r->second, stage->request);
-      else if (stage->request.order !=
-               StageOrder::withdraw)  // one that was dropped has nothing staged
-        s.shard->staged(stage->resource, no_such_resource(s, *stage), more);
-    } else if (auto* live = std::get_if<Shard::ResourceLive>(&output)) {
-      for (const auto& [_, r] : s.resources->participants()) self->send(r, live->list);
-      for (const auto& [_, step] : s.steps)
-        for (const auto& [index, executor] : step.executors) self->send(executor, live->list);
-      if (s.options.hub) s.options.hub->live(live->list);
-    } else if (auto* staged = std::get_if<Staged>(&output)) {
-      self->send(s.options.coordinator, *staged);
-    } else if (auto* blocked = std::get_if<BlockedReport>(&output)) {
-      self->send(s.options.coordinator, *blocked);
-    }
-  }
+  for (auto& output : out) std::visit([&](auto& what) { carry_out(self, what, more); }, output);
   if (!more.empty()) return carry_out(self, more);
   if (auto runs = s.wake_up.want(s.shard->next_wakeup(), now(self)))
     self->delayed_send(self, *runs, Tick{});
@@ -142,23 +151,6 @@ Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partit
   setup.routes = loading.routes;
   setup.alive = s.options.alive;
   loading.step.executors[partition.index] = spawn_executor(self->system(), std::move(setup));
-  return ok_status();
-}
-
-// A client's session and the master have checked what they send; another process may not have.
-Status check_feeds(const std::vector<FeedSpec>& specs, const std::vector<Tensor>& feeds) {
-  if (feeds.size() != specs.size())
-    return invalid_argument(
-        fmt::format("the step wants {} feeds, not {}", specs.size(), feeds.size()));
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const FeedSpec& spec = specs[i];
-    const Tensor& t = feeds[i];
-    if (t.defined() && t.dtype() == spec.dtype && spec.shape.accepts(t.shape())) continue;
-    std::string got = t.defined() ? fmt::format("{}{}", dtype_name(t.dtype()), t.shape().text())
-                                  : "an undefined tensor";
-    return invalid_argument(fmt::format("feed '{}' is {}{}, not {}", spec.name,
-                                        dtype_name(spec.dtype), spec.shape.text(), got));
-  }
   return ok_status();
 }
 
@@ -409,7 +401,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
 }  // namespace
 
 WorkerActor spawn_worker(caf::actor_system& system, WorkerOptions options) {
-  return spawn_actor<WorkerActor>(system, kWorker, worker_behavior, std::move(options));
+  return spawn_actor<WorkerActor>(system, WorkerState::name, worker_behavior, std::move(options));
 }
 
 }  // namespace troupe

@@ -24,10 +24,10 @@ using Ticker = caf::typed_actor<caf::reacts_to<Tick>, caf::reacts_to<UnloadStep>
 using Heard = std::function<void(CompiledId)>;
 
 struct Short {
-  static constexpr const char* name = kExecutor;
+  static constexpr InlineWork kInline = InlineWork::short_work;
 };
 struct Passes {
-  static constexpr const char* name = kDevice;
+  static constexpr InlineWork kInline = InlineWork::passes_on;
 };
 struct Long {
   static constexpr const char* name = "an actor that computes";
@@ -37,7 +37,8 @@ struct Long {
 template <class State>
 Ticker ticker(System& system, Heard heard) {
   return system.spawn(
-      [](Ticker::stateful_pointer<State>, Heard heard) -> Ticker::behavior_type {
+      [](Ticker::stateful_pointer<State> self, Heard heard) -> Ticker::behavior_type {
+        note_inline(self);
         return {[heard](const Tick&) { heard(0); },
                 [heard](const UnloadStep& m) { heard(m.compiled); }};
       },
