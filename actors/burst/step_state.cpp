@@ -1,7 +1,7 @@
 #include "actors/burst/step_state.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include <utility>
+#include <variant>
 
 #include "actors/burst/detail/step.hpp"
 #include "core/feeds.hpp"
@@ -59,21 +59,18 @@ StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program,
                         const CallLimits& call_limits)
     : program(std::move(shared_program)),
       nodes(program->nodes()),
-      device(program->device()),
-      limits(call_limits),
-      spares(device.allocator()),
-      kernel_place{.device = &device,
-                   .cancelled = &cancelled,
-                   .spares = program->has_loops() && !program->asynchronous() ? &spares : nullptr} {
-  counts.resize(program->counts().size());
-  readers.resize(program->readers().size());
-  slots.resize(program->readers().size());
-  ready.resize(nodes.size() * (program->has_loops() ? 2 : 1));
-  draws.resize(std::max<std::size_t>(program->plan().frames.size(), 1));
-  iterations.resize(draws.size());
-  turns.resize(draws.size());
-  if (program->has_external()) external.resize(nodes.size());
-}
+      failure(*program,
+              [this](std::uint32_t node, const Status& why) { return explain(node, why); }),
+      progress(*program, cancelled, failure),
+      memory(*program, progress, call_stack),
+      tickets(*program, failure),
+      work(*program, progress, tickets, memory, failure),
+      switches(*program, progress, work, failure),
+      channels(*program, progress, work, memory, failure),
+      iterations(*program, progress, channels, work, tickets, turn, failure),
+      calls(*program, call_limits, progress, iterations, tickets, turn, failure, call_stack),
+      kept_values(*program, progress, work, calls, failure),
+      requests(*program, progress, iterations, work, failure) {}
 
 Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   TROUPE_CHECK(over, "a step is started while the one before is not finished");
@@ -82,103 +79,82 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   Inbox::discard(inbox.take());
   cancelled.store(false, std::memory_order_relaxed);
   input = std::move(step_input);
-  draws[0] = input.run;
-  outbox = &step_outbox;
-  count_memory();
-  // The reset: what a step counts down, as one copy each. Slots were emptied by their last readers.
-  if (!counts.empty())
-    std::memcpy(counts.data(), program->counts().data(), counts.size() * sizeof counts[0]);
-  if (!readers.empty())
-    std::memcpy(readers.data(), program->readers().data(), readers.size() * sizeof readers[0]);
-  if (!external.empty()) std::memset(external.data(), 0, external.size());
-  std::copy(program->roots().begin(), program->roots().end(), ready.begin());
-  ready_begin = 0;
-  ready_end = program->roots().size();
-  nodes_done = 0;
-  limit = std::uint32_t(nodes.size());
-  status = {};
-  failed_node = kNoNode;
-  first_request += std::uint32_t(requests.size());
-  first_wait += std::uint32_t(waits.size());
-  requests.clear();
-  waits.clear();
-  issued.clear();
-  forget_at = 64;
-  streams.clear();
-  if (program->has_loops()) std::fill(turns.begin(), turns.end(), 0);
-  early.clear();
-  keys.assign(plan.resources.size(), 0);
-  started = over = aborted = false;
+  memory.count(input.memory);
+  failure.reset();
+  progress.reset(input.run);
+  tickets.reset();
+  channels.reset(step_outbox);
+  requests.reset();
+  started = over = false;
   return {};
 }
 
 BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, bool cheap) {
   const FloatEnvironment kernels_own;
   BurstResult result;
-  burst = &result;
-  kernel_place.lanes = &burst_lanes;
+  progress.place().lanes = &burst_lanes;
   trace = burst_trace;
-  yields = false;
-  turn_began_ns = 0;
-  const std::size_t done_before = nodes_done;
+  turn.begin();
+  const std::size_t done_before = progress.nodes_done();
   const std::int64_t begin_ns = trace ? Trace::now_ns() : 0;
   if (!std::exchange(started, true)) {
-    const Plan& plan = program->plan();
-    for (std::size_t i = 0; i < plan.feeds.size() && !failing(); ++i) {
-      std::uint32_t slot = plan.feeds[i].slot;
-      if (readers[slot] == 0) continue;
-      Status placed = place(kNoNode, slot, std::move(input.feeds[i]));
-      if (!placed.ok()) fail(kNoNode, placed);
-    }
-    request_first_reads();
+    place_feeds();
+    requests.read_first();
   }
   result.more = loop(cheap);
-  while (!result.more && failing() && !call_stack.calls.empty()) {
-    leave_calls();
+  while (!result.more && failure.failing() && calls.any()) {
+    calls.leave();
     result.more = loop(cheap);
   }
-  if (failing()) {
-    // What was to be handed back would only be thrown away.
-    for (StepRequest& r : result.requests) requests[r.id - first_request].open = false;
-    result.requests.clear();
+  if (failure.failing()) {
+    requests.drop_made();
     if (!result.more) cancelled.store(true, std::memory_order_relaxed);
   }
-  if (!result.more && (failing() || nodes_done == nodes.size()))
-    over = result.finished = device_idle();
-  if (trace && nodes_done != done_before)
+  if (!result.more && (failure.failing() || progress.all_done()))
+    over = result.finished = tickets.idle();
+  result.requests = requests.take_made();
+  result.waits = tickets.take_waits();
+  if (trace && progress.nodes_done() != done_before)
     trace->record({.kind = Span::Kind::burst, .name = "burst", .run = input.trace_run}, begin_ns,
                   Trace::now_ns());
-  burst = nullptr;
   return result;
+}
+
+void StepState::State::place_feeds() {
+  const std::vector<PlanFeed>& feeds = program->plan().feeds;
+  for (std::size_t i = 0; i < feeds.size() && !failure.failing(); ++i) {
+    if (progress.readers(feeds[i].slot) == 0) continue;
+    Status placed = work.place(kNoNode, feeds[i].slot, std::move(input.feeds[i]));
+    if (!placed.ok()) failure.add(kNoNode, placed);
+  }
 }
 
 StepResult StepState::State::end() {
   TROUPE_CHECK(over && started, "a step has a result once, when it is finished");
   started = false;
   StepResult out;
-  if (!failing()) collect_fetches(out);
-  if (failing()) {
-    out.status = status;
-    for (std::size_t i = 0; i < requests.size(); ++i)
-      if (requests[i].open) out.unanswered.push_back(first_request + std::uint32_t(i));
+  if (!failure.failing()) collect_fetches(out);
+  if (failure.failing()) {
+    out.status = failure.status();
+    out.unanswered = requests.unanswered();
   }
-  out.keys = std::move(keys);
-  clear_slots();
-  spares.clear();
-  if (call_stack.words.capacity() > CallStack::kKeptWords) call_stack = {};
+  out.keys = requests.take_keys();
+  progress.clear(failure.failing());
+  calls.shrink();
   input.feeds.clear();
   input.memory.reset();
-  count_memory();
+  memory.count(nullptr);
   return out;
 }
 
 void StepState::State::collect_fetches(StepResult& out) {
   for (const PlanFetch& fetch : program->plan().fetches) {
-    const Slot& slot = slots[fetch.slot];
+    const Slot& slot = progress.slot(fetch.slot);
     if (slot.dead || !slot.tensor.defined()) {
       std::uint32_t node = program->producer(fetch.slot);
-      fail(node, invalid_argument(slot.dead ? "fetched, but it is on a branch that was not taken"
-                                            : "fetched, but it has no value"));
+      failure.add(node,
+                  invalid_argument(slot.dead ? "fetched, but it is on a branch that was not taken"
+                                             : "fetched, but it has no value"));
       out.fetches.clear();
       return;
     }
@@ -186,15 +162,34 @@ void StepState::State::collect_fetches(StepResult& out) {
   }
 }
 
-// After a good step only what was fetched is left.
-void StepState::State::clear_slots() {
-  if (failing()) {
-    for (Slot& slot : slots) slot = {};
-  } else {
-    for (const PlanFetch& fetch : program->plan().fetches) slots[fetch.slot] = {};
+// What is said of a failure: who holds the memory that it wants, the node's name and line, and the
+// iterations and calls that it is in, from the innermost one outwards.
+Status StepState::State::explain(std::uint32_t node, const Status& why) {
+  Status status = memory.explain(why);
+  if (node == kNoNode) return status;
+  const std::vector<PlanFrame>& all = program->plan().frames;
+  for (std::uint32_t f = nodes[node].frame; f != 0; f = all[f].parent) {
+    if (all[f].is_function()) {
+      status = status.in("in function " + all[f].name + ", call " + std::to_string(calls.depth()) +
+                         " of '" + program->plan().info[all[f].loop].name + "'");
+      f = all[f].leader;
+      continue;
+    }
+    status = status.in("in iteration " + std::to_string(iterations.number(f)) + " of '" +
+                       all[f].name + "'");
   }
-  for (std::uint32_t slot : dead_slots) slots[slot].dead = false;
-  dead_slots.clear();
+  return program->explain(node, status);
+}
+
+void StepState::State::drain() {
+  for (Inbox::Node* list = inbox.take(); list;) {
+    std::visit([this](auto& arrival) { handle(arrival); }, list->arrival);
+    delete std::exchange(list, list->next);
+  }
+}
+
+void StepState::State::handle(WaitAnswer& answer) {
+  for (std::uint32_t node : tickets.answered(answer)) visit(node);
 }
 
 }  // namespace troupe

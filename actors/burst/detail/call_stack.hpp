@@ -8,7 +8,7 @@
 
 #include "devices/kernel.hpp"
 
-namespace troupe {
+namespace troupe::burst {
 
 // One step's open calls, the innermost last; a burst alone touches it. The function runs in the
 // counts and slots of its frame; what a call interrupts there lies in three arrays, each a stack,
@@ -58,4 +58,4 @@ struct CallStack {
   std::uint64_t held_bytes_ = 0;
 };
 
-}  // namespace troupe
+}  // namespace troupe::burst

@@ -1,12 +1,12 @@
-// A step that wants more memory than it may hold: who holds it.
+#include "actors/burst/detail/holders.hpp"
+
 #include <algorithm>
 #include <unordered_set>
 
-#include "actors/burst/detail/step.hpp"
 #include "core/byte_count.hpp"
 #include "core/list.hpp"
 
-namespace troupe {
+namespace troupe::burst {
 namespace {
 
 constexpr std::size_t kMostTold = 5;
@@ -57,26 +57,60 @@ class Census {
 
 }  // namespace
 
-// From now on what the step takes counts.
-void StepState::State::count_memory() {
-  memory.reset(), host_memory.reset();
-  if (input.memory) {
-    memory.reset(new StepAllocator(device.allocator(), input.memory));
-    if (program->asynchronous())
-      host_memory.reset(new StepAllocator(device.host_allocator(), input.memory));
+Holders::Holders(const LoadedPlan& program, Progress& progress, const CallStack& calls)
+    : program_(program),
+      nodes_(program.nodes()),
+      device_(program.device()),
+      progress_(progress),
+      calls_(calls) {}
+
+void Holders::count(std::shared_ptr<StepMemory> memory) {
+  memory_.reset(), host_memory_.reset();
+  if (memory) {
+    memory_.reset(new StepAllocator(device_.allocator(), memory));
+    if (program_.asynchronous())
+      host_memory_.reset(new StepAllocator(device_.host_allocator(), memory));
   }
-  kernel_place.memory = memory ? memory.get() : nullptr;
-  kernel_place.host_memory = host_memory ? host_memory.get() : memory.get();
+  progress_.place().memory = memory_ ? memory_.get() : nullptr;
+  progress_.place().host_memory = host_memory_ ? host_memory_.get() : memory_.get();
 }
 
-// What is said of a node that was refused memory.
-Status StepState::State::over_limit(const Status& failure) {
-  if (!memory || failure.code() != Code::resource_exhausted) return failure;
-  std::uint64_t refused = memory->take_refusal();
-  if (refused == 0 && host_memory) refused = host_memory->take_refusal();
+Allocator& Holders::allocator(MemorySpace space) const {
+  const KernelPlace& place = progress_.place();
+  if (space == MemorySpace::host)
+    return place.host_memory ? *place.host_memory : device_.host_allocator();
+  return place.memory ? *place.memory : device_.allocator();
+}
+
+Expected<Tensor> Holders::adopt(Tensor tensor) {
+  if (!memory_ || !tensor.defined()) return tensor;
+  return (host_memory_ ? host_memory_ : memory_)->adopt(std::move(tensor));
+}
+
+Expected<Tensor> Holders::adopt_elements(Tensor tensor) {
+  if (!memory_ || !tensor.unique()) return tensor;
+  List& list = list_in(tensor);
+  for (std::int64_t i = 0; i < list.size(); ++i) {
+    Tensor element = list.get(i);
+    if (!element.buffer()) continue;
+    list.set(i, Tensor());  // which lets go of it
+    if (element.dtype() == DType::list) {
+      TROUPE_TRY(element, adopt_elements(std::move(element)));
+    } else {
+      TROUPE_TRY(element, adopt(std::move(element)));
+    }
+    list.set(i, std::move(element));
+  }
+  return tensor;
+}
+
+Status Holders::explain(const Status& failure) {
+  if (!memory_ || failure.code() != Code::resource_exhausted) return failure;
+  std::uint64_t refused = memory_->take_refusal();
+  if (refused == 0 && host_memory_) refused = host_memory_->take_refusal();
   if (refused == 0) return failure;
-  const StepMemory& all = memory->memory();
-  const std::string most = holders(*memory);
+  const StepMemory& all = memory_->memory();
+  const std::string most = largest();
   return resource_exhausted(
       "the step holds " + byte_count_text(all.used()) + " in this process and wants " +
       byte_count_text(refused) + " more, where it may hold " + byte_count_text(all.limit()) +
@@ -84,15 +118,15 @@ Status StepState::State::over_limit(const Status& failure) {
 }
 
 // Of lists first: what a loop saved stays longer than the slot that it was made in.
-std::string StepState::State::holders(const StepAllocator& allocator) const {
-  Census census(allocator);
+std::string Holders::largest() const {
+  Census census(*memory_);
   const auto visit_all = [&](bool lists) {
     const auto visit = [&](std::uint32_t slot, const Tensor& value) {
       if (value.buffer() && (value.dtype() == DType::list) == lists) census.visit(slot, value);
     };
-    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) visit(slot, slots[slot].tensor);
-    for (const auto& [slot, value] : call_stack.slots) visit(slot, value.tensor);
-    for (std::size_t i = 0; i < carried.size(); ++i) visit(kNoNode, carried[i].tensor);
+    for (std::uint32_t slot = 0; slot < progress_.slots(); ++slot)
+      visit(slot, progress_.slot(slot).tensor);
+    for (const auto& [slot, value] : calls_.slots) visit(slot, value.tensor);
   };
   visit_all(true);
   visit_all(false);
@@ -110,39 +144,40 @@ std::string StepState::State::holders(const StepAllocator& allocator) const {
 
 // The slot whose values a list holds, one for each iteration or call: found by going back from the
 // list to where somebody pushes onto it. kNoNode: nobody does.
-std::uint32_t StepState::State::saved_in(std::uint32_t list) const {
-  const Plan& plan = program->plan();
+std::uint32_t Holders::saved_in(std::uint32_t list) const {
+  const Plan& plan = program_.plan();
   std::unordered_set<std::uint32_t> seen;
   for (;;) {
     const bool again = !seen.insert(list).second;
-    const std::uint32_t i = list == kNoNode ? kNoNode : program->producer(list);
+    const std::uint32_t i = list == kNoNode ? kNoNode : program_.producer(list);
     if (i == kNoNode) return kNoNode;
-    const LoadedPlan::Node& node = nodes[i];
+    const LoadedPlan::Node& node = nodes_[i];
     const std::uint32_t k = list - node.first_slot;
     if (node.role == Role::loop_body) {
       // Of a loop that takes values off the list the next one leads back here.
       const PlanFrame& frame = plan.frames[node.frame];
       const bool given = again || k >= frame.variables;
-      list = given ? input_slot(frame.loop, 1 + k) : input_slot(frame.next, 1 + k);
+      list =
+          given ? progress_.input_slot(frame.loop, 1 + k) : progress_.input_slot(frame.next, 1 + k);
     } else if (again || node.inputs == 0) {
       return kNoNode;
-    } else if (program->pushes(i)) {
-      return input_slot(i, 1);
+    } else if (program_.pushes(i)) {
+      return progress_.input_slot(i, 1);
     } else {
       const bool loop = node.role == Role::loop;
-      list =
-          loop ? input_slot(plan.frames[program->frame_of_loop(i)].next, 1 + k) : input_slot(i, 0);
+      list = loop ? progress_.input_slot(plan.frames[program_.frame_of_loop(i)].next, 1 + k)
+                  : progress_.input_slot(i, 0);
     }
   }
 }
 
 // "'net/conv' (Conv2D, net.cpp:12)".
-std::string StepState::State::maker_of(std::uint32_t slot) const {
-  const std::uint32_t node = slot == kNoNode ? kNoNode : program->producer(slot);
-  if (node == kNoNode) return "what is on its way";
-  const PlanInfo& info = program->plan().info[node];
+std::string Holders::maker_of(std::uint32_t slot) const {
+  const std::uint32_t node = program_.producer(slot);
+  if (node == kNoNode) return "a value of no node";
+  const PlanInfo& info = program_.plan().info[node];
   const std::string site = info.def.site.known() ? ", " + info.def.site.text() : "";
   return "'" + info.name + "' (" + info.def.op + site + ")";
 }
 
-}  // namespace troupe
+}  // namespace troupe::burst

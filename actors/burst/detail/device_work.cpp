@@ -1,0 +1,208 @@
+#include "actors/burst/detail/device_work.hpp"
+
+#include <utility>
+
+#include "core/list.hpp"
+#include "devices/kernel.hpp"
+
+namespace troupe::burst {
+
+DeviceWork::DeviceWork(const LoadedPlan& program, Progress& progress, Tickets& tickets,
+                       Holders& memory, Failure& failure)
+    : program_(program),
+      nodes_(program.nodes()),
+      device_(program.device()),
+      progress_(progress),
+      tickets_(tickets),
+      memory_(memory),
+      failure_(failure) {}
+
+bool DeviceWork::park(std::uint32_t i, std::uint16_t first_input, bool host_only) {
+  const LoadedPlan::Node& node = nodes_[i];
+  for (std::uint32_t k = first_input; k < node.inputs; ++k) {
+    const std::uint32_t s = program_.input_slots()[node.first_input + k];
+    const Slot& slot = progress_.slot(s);
+    if (host_only &&
+        (program_.plan().slots[s].space != MemorySpace::host || slot.tensor.dtype() == DType::list))
+      continue;
+    if (tickets_.done(slot.ticket)) continue;
+    tickets_.wait_for(slot.ticket, i);
+    return true;
+  }
+  return false;
+}
+
+bool DeviceWork::park_for_memory(std::uint32_t i, const Status& failure) {
+  if (failure.code() != Code::resource_exhausted) return false;
+  const Ticket other = tickets_.unfinished();
+  if (other.complete()) return false;
+  tickets_.wait_for(other, i);
+  return true;
+}
+
+void DeviceWork::run_kernel(std::uint32_t i) {
+  const LoadedPlan::Node& node = nodes_[i];
+  if ((node.flags & LoadedPlan::kPushes) && leaves_device(progress_.input_slot(i, 1)))
+    return push_from_device(i);
+  if (park_unless_done(i, 0, true)) return;
+  Stream& stream = device_.stream();
+  for (std::uint32_t k = 0; k < node.inputs; ++k) {
+    const Ticket& ticket = progress_.slot(progress_.input_slot(i, k)).ticket;
+    if (ticket.stream != stream.id() && !tickets_.done(ticket)) stream.wait(ticket);
+  }
+  const Ticket before = stream.last();
+  KernelContext ctx = progress_.context(i);
+  Status ran = result_of(*node.kernel, ctx);
+  if (!ran.ok() && stream.last() == before && park_for_memory(i, ran)) return;
+  if (!ran.ok()) return failure_.add(i, ran);
+  const Ticket ticket = ticket_of_outputs(node, before);
+  for (std::uint32_t k = 0; k < node.outputs; ++k)
+    progress_.slot(node.first_slot + k).ticket = ticket;
+  tickets_.issued(i, ticket, before.sequence);
+  progress_.finish(i, false);
+}
+
+// Small values take little, and what others go on holding (a variable that each iteration reads)
+// would only be there once more.
+bool DeviceWork::leaves_device(std::uint32_t slot) const {
+  constexpr std::size_t kLarge = 4096;
+  constexpr double kNearlyFull = 0.7;
+  const Tensor& value = progress_.slot(slot).tensor;
+  const std::size_t memory_size = device_.memory_size();
+  return memory_size > 0 && value.buffer() && value.space() == MemorySpace::device &&
+         value.bytes() >= kLarge && (value.unique() || program_.made_by_kernel(slot)) &&
+         double(device_.bytes_in_use()) > kNearlyFull * double(memory_size);
+}
+
+Expected<Slot> DeviceWork::copy_on_host(std::uint32_t node, const Tensor& value) {
+  Slot out;
+  TROUPE_TRY(out.tensor,
+             Tensor::make(value.dtype(), value.shape(), memory_.allocator(MemorySpace::host)));
+  out.ticket = copy(node, value, out.tensor);
+  return out;
+}
+
+// A push of a value that leaves the device. The one before has left by then, or the device would be
+// full of what is to leave it; other readers have the value where it is.
+void DeviceWork::push_from_device(std::uint32_t i) {
+  if (park_unless_done(i, 0, false)) return;
+  const LoadedPlan::Node& node = nodes_[i];
+  Slot& slot = progress_.slot(progress_.input_slot(i, 1));
+  auto moved = copy_on_host(i, slot.tensor);
+  if (!moved.ok()) return failure_.add(i, moved.status());
+  const Slot here = std::exchange(slot, std::move(moved).value());
+  const Ticket ticket = slot.ticket;
+  KernelContext ctx = progress_.context(i);
+  Status ran = result_of(*node.kernel, ctx);
+  slot = here;
+  if (!ran.ok()) return failure_.add(i, ran);
+  progress_.slot(node.first_slot).ticket = ticket;
+  progress_.finish(i, false);
+}
+
+// A kernel that issued nothing (Shape, Identity) has outputs that are done when its inputs are.
+Ticket DeviceWork::ticket_of_outputs(const LoadedPlan::Node& node, Ticket before) {
+  Stream& stream = device_.stream();
+  const Ticket after = stream.last();
+  if (!after.complete() && after != before) return after;
+  bool elsewhere = false;
+  Ticket newest;
+  for (std::uint32_t k = 0; k < node.inputs; ++k) {
+    const Ticket& ticket = progress_.slot(program_.input_slots()[node.first_input + k]).ticket;
+    if (tickets_.done(ticket)) continue;
+    elsewhere |= ticket.stream != stream.id();
+    if (newest.sequence < ticket.sequence) newest = ticket;
+  }
+  return elsewhere ? stream.enqueue([] { return ok_status(); }) : newest;
+}
+
+void DeviceWork::run_copy(std::uint32_t i) {
+  const LoadedPlan::Node& node = nodes_[i];
+  const std::uint32_t from = program_.input_slots()[node.first_input];
+  Slot& to = progress_.slot(node.first_slot);
+  const MemorySpace space = program_.plan().slots[node.first_slot].space;
+  const Tensor& source = progress_.slot(from).tensor;
+  if (program_.asynchronous() && source.dtype() == DType::list) return copy_list(i);
+  if (!program_.asynchronous() || source.space() == space) {
+    to = progress_.take(from);
+    return progress_.finish(i, false);
+  }
+  // The device reads host memory only after its own streams' work, so a host source must be there.
+  if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
+  auto made = Tensor::make(source.dtype(), source.shape(), memory_.allocator(space));
+  if (!made.ok()) {
+    if (!park_for_memory(i, made.status())) failure_.add(i, made.status());
+    return;
+  }
+  to.tensor = std::move(made).value();
+  to.ticket = copy(i, source, to.tensor);
+  progress_.finish(i, false);
+}
+
+// A list that leaves the device: its elements are copied to host memory, where they are not there.
+// What the list has of there must have arrived, since its ticket is of whatever came last.
+void DeviceWork::copy_list(std::uint32_t i) {
+  if (park_unless_done(i, 0, false)) return;
+  const LoadedPlan::Node& node = nodes_[i];
+  const std::uint32_t from = program_.input_slots()[node.first_input];
+  Ticket last;
+  auto made = list_on_host(i, progress_.slot(from).tensor, last);
+  if (!made.ok()) {
+    if (!park_for_memory(i, made.status())) failure_.add(i, made.status());
+    return;
+  }
+  progress_.slot(node.first_slot) = {.tensor = std::move(made).value(), .ticket = last};
+  progress_.finish(i, false);
+}
+
+Expected<Tensor> DeviceWork::list_on_host(std::uint32_t node, const Tensor& list, Ticket& last) {
+  List there;
+  Status status;
+  list_in(list).for_each([&](const Tensor& element) {
+    if (!status.ok()) return;
+    Expected<Tensor> copied = element;
+    if (element.dtype() == DType::list) {
+      copied = list_on_host(node, element, last);
+    } else if (element.buffer() && element.space() == MemorySpace::device) {
+      auto slot = copy_on_host(node, element);
+      copied = slot.ok() ? Expected<Tensor>(slot->tensor) : Expected<Tensor>(slot.status());
+      if (slot.ok() && !slot->ticket.complete()) last = slot->ticket;
+    }
+    if (copied.ok())
+      there.push(std::move(copied).value());
+    else
+      status = copied.status();
+  });
+  if (!status.ok()) return status;
+  return list_tensor(std::move(there));
+}
+
+// A copy follows what the device's stream was given before, and fails with it: by another step,
+// too, whose work is then to be looked at.
+Ticket DeviceWork::copy(std::uint32_t node, const Tensor& from, const Tensor& to) {
+  const Ticket before = device_.stream().last();
+  const Ticket ticket = device_.copy(from, to);
+  if (ticket.complete()) return ticket;
+  const bool elsewhere = before.stream != ticket.stream;
+  if (elsewhere) tickets_.follow(before);
+  tickets_.issued(node, ticket, ticket.sequence - 1, elsewhere ? before : Ticket{});
+  return ticket;
+}
+
+Status DeviceWork::place(std::uint32_t node, std::uint32_t slot, Tensor tensor) {
+  Slot& to = progress_.slot(slot);
+  to.ticket = {};
+  const bool upload = program_.asynchronous() && tensor.defined() &&
+                      program_.plan().slots[slot].space == MemorySpace::device &&
+                      tensor.space() == MemorySpace::host;
+  if (!upload) {
+    TROUPE_TRY(to.tensor, memory_.adopt(std::move(tensor)));
+    return {};
+  }
+  TROUPE_TRY(to.tensor,
+             Tensor::make(tensor.dtype(), tensor.shape(), memory_.allocator(MemorySpace::device)));
+  to.ticket = copy(node, tensor, to.tensor);
+  return {};
+}
+
+}  // namespace troupe::burst

@@ -1,0 +1,42 @@
+// How long a burst may keep its lane.
+#pragma once
+
+#include <cstdint>
+
+#include "core/trace.hpp"
+
+namespace troupe::burst {
+
+// One burst's turn on its lane. A burst with loops or calls leaves the lane to others after 2 ms:
+// where an iteration or call begins it asks is_over, and yields if so. The clock is looked at once
+// for many nodes.
+class LaneTurn {
+ public:
+  // A burst begins.
+  void begin() {
+    yields_ = false;
+    began_ns_ = 0;
+  }
+  // `nodes` are to run next. The turn begins with the first look at the clock.
+  bool is_over(std::uint32_t nodes) {
+    nodes_ += nodes;
+    if (nodes_ < kNodesPerLook) return false;
+    nodes_ = 0;
+    const std::int64_t now = Trace::now_ns();
+    if (began_ns_ == 0) began_ns_ = now;
+    return now - began_ns_ > kTurnNs;
+  }
+  // The burst ends although nodes are ready.
+  void yield() { yields_ = true; }
+  bool yields() const { return yields_; }
+
+ private:
+  static constexpr std::int64_t kTurnNs = 2'000'000;
+  static constexpr std::uint32_t kNodesPerLook = 64;
+
+  bool yields_ = false;
+  std::uint32_t nodes_ = 0;  // since the clock was looked at
+  std::int64_t began_ns_ = 0;
+};
+
+}  // namespace troupe::burst
