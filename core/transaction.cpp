@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/hash.hpp"
+
 namespace troupe {
 
 bool Acknowledged::covers(std::uint64_t n) const {
@@ -14,6 +16,16 @@ void Acknowledged::merge(const Acknowledged& other) {
   for (std::uint64_t n : other.but)
     if (n >= below) but.push_back(n);
   below = std::max(below, other.below);
+}
+
+std::string ResourceName::text() const {
+  const std::string of = kind + (name.empty() ? "s" : " '" + name + "'");
+  return container.empty() ? of : of + " of container '" + container + "'";
+}
+
+std::uint64_t resource_hash(std::string_view device, const ResourceName& name) {
+  const std::uint64_t of_kind = hash_text(name.kind, hash_text(name.container, hash_text(device)));
+  return hash_text(name.name, of_kind);
 }
 
 bool LiveList::newer_than(const LiveList& other) const {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -29,11 +30,24 @@ struct Acknowledged {
   void merge(const Acknowledged& other);
 };
 
-// A variable container or a queue: the process that hosts it, and its place there. All resources
-// of one process are one shard, named by that process.
+// What names a resource wherever it is: checkpoints go by it.
+struct ResourceName {
+  std::string kind;       // External::resource
+  std::string container;  // "" is the default one
+  std::string name;       // shared_name or node name
+  friend auto operator<=>(const ResourceName&, const ResourceName&) = default;
+  // "queue 'q'", "queue 'q' of container 'c'", for errors.
+  std::string text() const;
+};
+
+// The same in every process, whatever it made first. A container of variables has no name.
+std::uint64_t resource_hash(std::string_view device, const ResourceName& name);
+
+// A variable container or a queue: the process that hosts it, and its resource_hash(). All
+// resources of one process are one shard, named by that process.
 struct ResourceId {
   ProcessId process = 0;
-  std::uint32_t index = 0;
+  std::uint64_t hash = 0;
   friend auto operator<=>(const ResourceId&, const ResourceId&) = default;
 };
 

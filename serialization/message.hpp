@@ -56,8 +56,8 @@ struct Fields<RunId> {
 template <>
 struct Fields<ResourceId> {
   static auto of(auto& m) {
-    auto& [process, index] = m;
-    return std::tie(process, index);
+    auto& [process, hash] = m;
+    return std::tie(process, hash);
   }
 };
 template <>

@@ -53,7 +53,7 @@ Status check_done(const StepShape& step, const PartitionDone& message) {
     if (resource.process != partition.process)
       return internal_error(fmt::format("writes to a resource of process {}", resource.process));
     if (i > 0 && resource <= message.writes[i - 1].resource)
-      return internal_error(fmt::format("resource {} is named twice", resource.index));
+      return internal_error(fmt::format("resource {:x} is named twice", resource.hash));
   }
   if (!message.status.ok()) return ok_status();
   TROUPE_TRY(check_elements(step, partition, message.elements));

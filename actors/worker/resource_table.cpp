@@ -43,14 +43,15 @@ Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, c
                                                        caf::actor_system& system,
                                                        Declared& declared) {
   TROUPE_TRY(VariableSpec spec, variable_spec(ref));
-  auto [it, fresh] = containers_.try_emplace({place.name, ref.container});
-  Container& c = it->second;
-  if (fresh) {
-    c.id = next_id();
-    c.actor = spawn_variables(system, ref.container.empty() ? "default" : ref.container, c.id,
-                              *place.device, place.lanes, worker, alive_);
-    participants_[c.id.index] = c.actor;
+  auto known = containers_.find({place.name, ref.container});
+  if (known == containers_.end()) {
+    TROUPE_TRY(const ResourceId id, ids_.take(place.name, {ref.kind, ref.container, {}}));
+    auto actor = spawn_variables(system, ref.container.empty() ? "default" : ref.container, id,
+                                 *place.device, place.lanes, worker, alive_);
+    participants_[id.hash] = actor;
+    known = containers_.emplace(Key{place.name, ref.container}, Container{id, actor}).first;
   }
+  const Container& c = known->second;
   auto& [actor, message] = declared[c.id];
   actor = c.actor;
   message.variables.push_back(std::move(spec));
@@ -106,9 +107,10 @@ Expected<ResourceTable::Found> ResourceTable::made(const ResourceRef& ref, const
     return Found{known->second.id, known->second.actor, known->second.outside};
   }
   TROUPE_TRY(std::unique_ptr<Resource> resource, kind->make(ref));
-  Made made{next_id(), ref, {}, kind->outside};
+  TROUPE_TRY(const ResourceId id, ids_.take(place.name, {ref.kind, ref.container, ref.name}));
+  Made made{id, ref, {}, kind->outside};
   made.actor = spawn_resource(system, std::move(resource), made.id, worker);
-  participants_[made.id.index] = made.actor;
+  participants_[made.id.hash] = made.actor;
   Found found{made.id, made.actor, made.outside};
   made_.emplace(key, std::move(made));
   return found;
@@ -120,7 +122,8 @@ std::vector<ResourceId> ResourceTable::drop(const std::vector<std::string>& cont
     return std::find(containers.begin(), containers.end(), key.second) != containers.end();
   };
   auto drop = [&](const auto& resource) {
-    participants_.erase(resource.id.index);
+    participants_.erase(resource.id.hash);
+    ids_.give_back(resource.id);
     end(resource.actor);
     dropped.push_back(resource.id);
     return true;

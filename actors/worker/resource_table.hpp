@@ -11,6 +11,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/resources/resource.hpp"
 #include "actors/worker/dataset_functions.hpp"
+#include "actors/worker/resource_ids.hpp"
 #include "devices/device.hpp"
 
 namespace troupe {
@@ -37,7 +38,7 @@ class ResourceTable {
   // `own_threads`: for datasets, which read files. `step_memory`: of what their functions hold.
   ResourceTable(ProcessId process, std::shared_ptr<void> alive, bool own_threads,
                 std::uint64_t step_memory)
-      : process_(process),
+      : ids_(process),
         alive_(std::move(alive)),
         own_threads_(own_threads),
         step_memory_(step_memory) {}
@@ -46,12 +47,13 @@ class ResourceTable {
   Found dataset(const ResourceRef& ref, const LoadedFunctions& functions,
                 caf::actor_system& system);
   // Anything else. not_found for a kind that the process does not have, invalid_argument when the
-  // node does not describe one of its kind, or another than one of that name; both with the node.
+  // node does not describe one of its kind, or another than one of that name, already_exists when
+  // its id is another resource's; all with the node.
   Expected<Found> find(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
                        caf::actor_system& system, Declared& declared);
 
-  // Those with a part in transactions, by ResourceId::index.
-  const std::map<std::uint32_t, ResourceActor>& participants() const { return participants_; }
+  // Those with a part in transactions, by ResourceId::hash.
+  const std::map<std::uint64_t, ResourceActor>& participants() const { return participants_; }
 
   // Ends those of these containers. Nobody asks them for anything any more. Their ids.
   std::vector<ResourceId> drop(const std::vector<std::string>& containers);
@@ -75,17 +77,15 @@ class ResourceTable {
                            caf::actor_system& system, Declared& declared);
   Expected<Found> made(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
                        caf::actor_system& system);
-  ResourceId next_id() { return {process_, next_++}; }
 
-  const ProcessId process_;
+  ResourceIds ids_;
   const std::shared_ptr<void> alive_;
   const bool own_threads_;
   const std::uint64_t step_memory_;
-  std::uint32_t next_ = 0;
   std::map<Key, Container> containers_;
   std::map<std::pair<Key, std::string>, Made> made_;          // and kind and name
   std::map<std::uint64_t, std::weak_ptr<Dataset>> datasets_;  // by a hash of all that they are
-  std::map<std::uint32_t, ResourceActor> participants_;
+  std::map<std::uint64_t, ResourceActor> participants_;
 };
 
 }  // namespace troupe

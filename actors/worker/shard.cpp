@@ -49,7 +49,7 @@ void Shard::staged(ResourceId resource, const ResourceStaged& message, Outputs& 
   if (!pending_->missing.empty()) return;
   std::uint64_t hash = 0;
   for (const auto& [staged, h] : pending_->hashes)
-    hash = hash_combine(hash_combine(hash, staged.index), h);
+    hash = hash_combine(hash_combine(hash, staged.hash), h);
   answer(message.s, hash, ok_status(), out);
 }
 

@@ -52,15 +52,15 @@ Instant now(WorkerSelf self) { return self->clock().now().time_since_epoch(); }
 
 ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource& stage) {
   return {stage.request.s, stage.request.attempt, 0,
-          not_found(fmt::format("process {} has no resource {}", s.options.process,
-                                stage.resource.index))};
+          not_found(fmt::format("process {} has no resource {:x}", s.options.process,
+                                stage.resource.hash))};
 }
 
 // What follows from one at once is added to `more`.
 void carry_out(WorkerSelf self, const Shard::StageResource& stage, Shard::Outputs& more) {
   auto& s = self->state;
   const auto& resources = s.resources->participants();
-  if (auto r = resources.find(stage.resource.index); r != resources.end())
+  if (auto r = resources.find(stage.resource.hash); r != resources.end())
     self->send(r->second, stage.request);
   else if (stage.request.order != StageOrder::withdraw)  // one that was dropped has nothing staged
     s.shard->staged(stage.resource, no_such_resource(s, stage), more);
@@ -379,7 +379,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
         carry_out(self, out);
       },
       [self](const BlockedAt& message) {
-        if (!self->state.resources->participants().contains(message.resource.index)) return;
+        if (!self->state.resources->participants().contains(message.resource.hash)) return;
         Shard::Outputs out;
         self->state.shard->blocked(message.resource, message.waiting, message.marked, now(self),
                                    out);

@@ -328,7 +328,7 @@ void Simulation::report(int id, Execution& e, Status status) {
   done.partition = e.part;
   done.status = status;
   if (e.granted_write && status.ok()) done.fast_committed = e.grant;
-  for (auto& [resource, n] : e.keys) done.writes.push_back({resource, n, resource.index == 2});
+  for (auto& [resource, n] : e.keys) done.writes.push_back({resource, n, resource.hash == 2});
   auto list = [](const std::set<u64>& s) { return std::vector<u64>(s.begin(), s.end()); };
   done.elements = e.used;
   done.uses = {list(e.reads), list(e.updates), list(e.own_dequeues), list(e.enqueues)};

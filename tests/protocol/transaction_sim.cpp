@@ -314,7 +314,7 @@ void Simulation::shard_out(int id, Shard::Outputs& out) {
     if (auto* m = std::get_if<Shard::StageResource>(&output)) {
       VariableStore::Outputs store;
       Resource::Outputs more;
-      const std::uint32_t index = m->resource.index;
+      const auto index = std::uint32_t(m->resource.hash);
       if (bug_ == Bug::answered_before_it_is_applied && m->request.order == StageOrder::apply)
         more.push_back(ResourceStaged{m->request.s, m->request.attempt, 0, {}});
       else if (index == 0)

@@ -1,6 +1,7 @@
 #include "tests/actors/worker/hostile_frames.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "actors/net/crc32c.hpp"
 #include "core/list.hpp"
@@ -52,6 +53,20 @@ std::uint64_t HostileFrames::odd() {
                                     0x80000000, 0xffffffff, 1ull << 32, 1ull << 40, ~0ull >> 1,
                                     1ull << 63, ~0ull - 1,  ~0ull};
   return one_in(4) ? random_() : kOdd[random_.below(std::size(kOdd))];
+}
+
+std::vector<std::uint64_t> HostileFrames::resources_of(const JobProgram& program) {
+  std::set<std::uint64_t> ids{7};
+  for (const auto& step : program.steps)
+    for (std::size_t p = 0; p < step.graph.plans.size(); ++p) {
+      const Plan& plan = step.graph.plans[p];
+      for (const ResourceRef& ref : plan.resources)
+        if (step.owner[p] == kVictim)
+          ids.insert(resource_hash(
+              plan.device, {ref.kind, ref.container, ref.kind == "variable" ? "" : ref.name}));
+    }
+  REQUIRE(ids.size() == 3);  // a container and a queue
+  return {ids.begin(), ids.end()};
 }
 
 AttemptInfo HostileFrames::attempt() {
@@ -209,10 +224,10 @@ WireMessage HostileFrames::plausible() {
       prepare.round = one_in(3) ? rounds_ : ++rounds_;
       prepare.order = StageOrder(one_in(3) ? random_.below(3) : 0);
       for (std::uint64_t n = random_.below(3); n > 0; --n)
-        prepare.resources.push_back(
-            {{kVictim, std::uint32_t(random_.below(3))}, std::uint32_t(random_.below(3))});
+        prepare.resources.push_back({{kVictim, resources_[random_.below(resources_.size())]},
+                                     std::uint32_t(random_.below(3))});
       if (!prepare.resources.empty()) {
-        maybe(prepare.resources[0].resource.index);
+        maybe(prepare.resources[0].resource.hash);
         maybe(prepare.resources[0].resource.process);
         maybe(prepare.resources[0].keys);
       }

@@ -10,7 +10,10 @@ namespace troupe::testing {
 class HostileFrames {
  public:
   HostileFrames(const JobProgram& program, std::uint64_t seed)
-      : program_(program), random_(seed), values_{Random(seed + 1)} {}
+      : program_(program),
+        random_(seed),
+        values_{Random(seed + 1)},
+        resources_(resources_of(program)) {}
 
   // A message that decodes: right but for some of its fields, or with bytes changed that happen to
   // leave it well-formed. Of the kinds that do not end a worker. Sometimes a long one, in parts
@@ -34,6 +37,8 @@ class HostileFrames {
   void maybe(T& number, std::uint64_t n = 12) {
     if (one_in(n)) number = T(odd());
   }
+  // The ids of the victim's resources, and one that none has.
+  static std::vector<std::uint64_t> resources_of(const JobProgram& program);
   AttemptInfo attempt();
   Tensor feed();
   WireMessage plausible();
@@ -49,6 +54,7 @@ class HostileFrames {
   const JobProgram& program_;
   Random random_;
   Values values_;
+  const std::vector<std::uint64_t> resources_;
   std::uint64_t attempts_ = 2, commits_ = 1, rounds_ = 1, lists_ = 1;
   bool unfinished_ = false;  // the beginning of a long message was said: no other may follow
 };
