@@ -127,9 +127,28 @@ Status VariableStore::start_preview(const ReadRequest& request,
                               false,
                               {}});
   }
+  TROUPE_TRY(check_preview(task));
   ++next_task_;
   previews_.emplace(task.id, std::move(preview));
   out.push_back(std::move(task));
+  return ok_status();
+}
+
+// What was logged was checked against what is committed, which may be newer than the snapshot: a
+// variable that has a value by now had none then.
+Status VariableStore::check_preview(const Task& task) const {
+  std::vector<VariableMeta> metas;
+  for (const TaskVariable& v : task.variables)
+    metas.push_back({v.name, v.dtype, variables_.find(v.name)->second.spec.shape, v.value.defined(),
+                     v.value.defined() ? v.value.shape() : Shape{}});
+  if (std::all_of(metas.begin(), metas.end(), [](const auto& m) { return m.initialised; }))
+    return ok_status();
+  for (const WriteReduction& write : task.reductions) {
+    std::vector<VariableMeta> targets;
+    for (std::uint32_t t : write.targets) targets.push_back(metas[t]);
+    TROUPE_TRY(rules_.check({{}, write.rule, write.contributions.front()}, targets));
+    for (std::size_t i = 0; i < targets.size(); ++i) metas[write.targets[i]] = targets[i];
+  }
   return ok_status();
 }
 

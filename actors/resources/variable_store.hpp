@@ -279,6 +279,7 @@ class VariableStore final
   Expected<Tensor> value_at(const std::string& name, CommitNumber snapshot) const;
   Status start_preview(const ReadRequest& request, const std::vector<const Write*>& writes,
                        Outputs& out);
+  Status check_preview(const Task& task) const;
   Expected<std::vector<Tensor>> with_own_writes(const Preview& preview,
                                                 std::vector<Tensor> applied) const;
   void serve_reads(Outputs& out);

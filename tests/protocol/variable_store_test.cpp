@@ -273,6 +273,17 @@ TEST_CASE_FIXTURE(Fixture, "a write of an initial value can be read back and add
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{3});
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "what had no value at the snapshot cannot be read with an update of it") {
+  const AttemptInfo early = attempt(5, 0);  // began before the first value was committed
+  initialise();
+  store.live(live(2, 1, 2, {}, 0), out);
+  REQUIRE(log(early, {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());  // blind: there is one now
+  read(early, {"w"}, {1});
+  CHECK(take<Store::ReadReply>().status.code() == Code::failed_precondition);
+  CHECK(out.empty());
+}
+
 TEST_CASE_FIXTURE(Fixture, "the fast path logs, stages and commits in one message, once") {
   initialise();
   auto w = write(1, "AssignAdd", "w", vec({1, 1}));
