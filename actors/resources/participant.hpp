@@ -53,6 +53,8 @@ class Participant {
   ~Participant() = default;
   virtual std::string name() const = 0;  // for errors
   virtual std::uint32_t keys_of(const Log& log) const = 0;
+  // Whether the log, which has all its keys, can be staged; if not, try_stage() is called again.
+  virtual bool ready_to_stage(const AttemptId&, Log&, std::vector<Output>&) { return true; }
   // From here on applying it does not fail for want of anything; or why it cannot be staged.
   virtual Expected<std::pair<std::uint64_t, Record>> record_of(CommitNumber s,
                                                                const AttemptId& attempt,
@@ -84,6 +86,7 @@ class Participant {
     if (!pending_) return;
     auto log = logs_.find(pending_->attempt);
     if ((log == logs_.end() ? 0 : keys_of(log->second)) < pending_->keys) return;
+    if (log != logs_.end() && !ready_to_stage(pending_->attempt, log->second, out)) return;
     const StageRequest request = *std::exchange(pending_, {});
     Log mine;
     if (log != logs_.end()) {

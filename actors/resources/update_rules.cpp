@@ -263,6 +263,18 @@ Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> var
   return room;
 }
 
+Expected<std::vector<Tensor>> join_contributions(VariableStore::Join join, Device& device,
+                                                 Lanes& lanes) {
+  std::vector<Tensor> all;
+  for (WriteReduction& write : join.writes) {
+    TROUPE_TRY(std::vector<Tensor> operands, operands_of(write, device, lanes));
+    all.insert(all.end(), std::make_move_iterator(operands.begin()),
+               std::make_move_iterator(operands.end()));
+    write = {};
+  }
+  return all;
+}
+
 Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& device, Lanes& lanes) {
   std::vector<Tensor> values, room;
   std::vector<bool> may_overwrite;

@@ -41,9 +41,14 @@ class OpRules final : public UpdateRules {
   Device& device_;
 };
 
-// Runs a task on a lane of its device: joins the contributions, applies the rules in order, in
-// place where the task and the reference counts allow, else in the room that was reserved. On an
-// asynchronous device the values are there when device.stream().last() is complete.
+// Joins contributions on a lane of their device: the operands of all writes, one write after the
+// other. Where the first contribution is nobody else's, the result takes its memory.
+Expected<std::vector<Tensor>> join_contributions(VariableStore::Join join, Device& device,
+                                                 Lanes& lanes);
+
+// Runs a task on a lane of its device: joins the contributions that are apart, applies the rules in
+// order, in place where the task and the reference counts allow, else in the room that was
+// reserved. On an asynchronous device the values are there when device.stream().last() is complete.
 Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& device, Lanes& lanes);
 
 }  // namespace troupe

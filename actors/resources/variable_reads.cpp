@@ -42,7 +42,7 @@ bool VariableStore::own_writes(const ReadRequest& request,
     if (std::none_of(targets.begin(), targets.end(),
                      [&](const std::string& t) { return wanted.count(t) != 0; }))
       continue;
-    if (!w->complete()) return false;
+    if (!w->complete() || w->is_joined == Write::Joined::soon) return false;
     wanted.insert(targets.begin(), targets.end());
     writes.insert(writes.begin(), &*w);
   }
@@ -116,6 +116,7 @@ Status VariableStore::start_preview(const ReadRequest& request,
                                     const std::vector<const Write*>& writes, Outputs& out) {
   Task task{next_task_, 0, {}, {}};
   Preview preview{request, {}};
+  if (const AttemptLog* log = find_log(request.attempt.id)) TROUPE_TRY(log->failed);
   for (const Write* w : writes) task.reductions.push_back(reduction_of(*w, preview.names));
   for (const std::string& name : preview.names) {
     auto value = value_at(name, request.attempt.snapshot);

@@ -110,7 +110,9 @@ Status VariableStore::check_contribution(const LoggedWrite& write, const Attempt
   if (!log) return ok_status();
   for (const Write& w : log->writes) {
     if (w.node != write.key.node || w.iterations != write.key.iterations) continue;
-    const std::vector<Tensor>& first = w.contributions.begin()->second;
+    if (w.is_joined != Write::Joined::no)
+      return failed_precondition("a contribution came after the others were joined");
+    const std::vector<Tensor>& first = w.contributions.begin()->second.operands;
     bool same = first.size() == write.operands.size();
     for (std::size_t i = 0; same && i < first.size(); ++i)
       same =
@@ -159,8 +161,11 @@ void VariableStore::append(AttemptLog& log, LoggedWrite write) {
     return w.node == write.key.node && w.iterations == write.key.iterations;
   });
   if (at == log.writes.end())
-    at = log.writes.insert(at, {write.key.node, write.key.iterations, write.rule, {}});
-  if (at->contributions.emplace(write.key.replica, std::move(write.operands)).second) ++log.keys;
+    at = log.writes.insert(at, {write.key.node, write.key.iterations, write.rule});
+  std::uint64_t hash = 0;
+  for (const Tensor& t : write.operands) hash = hash_shape(hash, t);
+  Contribution contribution{std::move(write.operands), hash};
+  if (at->contributions.emplace(write.key.replica, std::move(contribution)).second) ++log.keys;
 }
 
 void VariableStore::log(LogRequest request, Outputs& out) {
@@ -178,11 +183,12 @@ void VariableStore::log(LogRequest request, Outputs& out) {
     out.push_back(LogReply{request.id, ok_status(), 0});
     return;
   }
-  if (hold_back(request)) {
+  AttemptLog* log = find_log(attempt);
+  const bool joining = request.commit != 0 && log && log->joining > 0;
+  if (joining || hold_back(request)) {
     waiting_writes_.push_back(std::move(request));
     return apply_next(true, out);
   }
-  AttemptLog* log = find_log(attempt);
   std::erase_if(request.writes, [&](const LoggedWrite& write) {
     return log && std::any_of(log->writes.begin(), log->writes.end(), [&](const Write& w) {
              return w.node == write.key.node && w.iterations == write.key.iterations &&
@@ -201,6 +207,7 @@ void VariableStore::log(LogRequest request, Outputs& out) {
     log_and_commit(request, std::move(*log), out);
   } else {
     out.push_back(LogReply{request.id, ok_status(), 0});
+    start_joins(attempt, *log, false, out);
     try_stage(out);
   }
   serve_reads(out);
@@ -220,10 +227,11 @@ void VariableStore::serve_writes(Outputs& out) {
 // The fast path. Its number is taken last: what fails before leaves it to another run.
 void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out) {
   const AttemptId attempt = request.attempt.id;
+  Status status = log.failed;
   Record record = make_record(request.commit, std::move(log)).second;
   record.may_wait = true;
   logs_.erase(attempt);
-  Status status = reserve(record, copies_all(record));
+  if (status.ok()) status = reserve(record, copies_all(record));
   if (status.ok()) status = take_number(request.commit);
   if (!status.ok()) {
     out.push_back(LogReply{request.id, std::move(status), 0});
@@ -244,10 +252,8 @@ std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(Commi
     h = hash_combine(hash_text(w.rule->op, h), w.node);
     for (std::int64_t i : w.iterations) h = hash_combine(h, std::uint64_t(i));
     for (const std::string& target : w.rule->targets) h = hash_text(target, h);
-    for (const auto& [replica, operands] : w.contributions) {
-      h = hash_combine(h, replica);
-      for (const Tensor& t : operands) h = hash_shape(h, t);
-    }
+    for (const auto& [replica, contribution] : w.contributions)
+      h = hash_combine(hash_combine(h, replica), contribution.hash);
   }
   Record record{s, {}, {}, {}, std::move(log.metas), false, 0};
   for (Write& w : log.writes) record.reductions.push_back(reduction_of(std::move(w), record.names));
@@ -305,6 +311,7 @@ void VariableStore::stage(const StageRequest& request, Outputs& out) {
 Expected<std::pair<std::uint64_t, VariableStore::Record>> VariableStore::record_of(CommitNumber s,
                                                                                    const AttemptId&,
                                                                                    AttemptLog log) {
+  TROUPE_TRY(log.failed);
   auto staged = make_record(s, std::move(log));
   TROUPE_TRY(reserve(staged.second, true));
   return staged;
@@ -327,8 +334,10 @@ Status VariableStore::commit(CommitNumber s, const AttemptId&, Record record, Ou
 // What the caller needs to apply this write, all but the variables' values.
 WriteReduction VariableStore::reduction_of(Write write, std::vector<std::string>& names) {
   WriteReduction reduction{write.rule, {}, {}, {}};
-  for (auto& [replica, operands] : write.contributions)
-    reduction.contributions.push_back(std::move(operands));  // a map: in replica order
+  if (write.is_joined == Write::Joined::yes)
+    reduction.contributions.push_back(std::move(write.joined));
+  else
+    reduction.contributions = operands_of(write);
   for (const std::string& target : write.rule->targets) {
     auto at = std::find(names.begin(), names.end(), target);
     if (at == names.end()) at = names.insert(names.end(), target);
@@ -374,6 +383,8 @@ void VariableStore::applied(std::uint64_t task, Expected<std::vector<Tensor>> va
                out);
     return;
   }
+  if (auto join = joins_.extract(task); !join.empty())
+    return joined(join.mapped(), std::move(values), out);
   auto at = previews_.find(task);
   if (at == previews_.end()) return;
   Preview preview = std::move(at->second);
@@ -411,6 +422,7 @@ void VariableStore::fail_all(Status status, Outputs& out) {
   broken_ = status;
   forget_all();
   committing_.clear();
+  joins_.clear();
   unapplied_ = 0;
   commit_task_ = 0;  // its values are nobody's any more
   out.push_back(Failed{status});
@@ -442,7 +454,7 @@ VariableStore::Tables VariableStore::tables() const {
   t.waiting_writes = waiting_writes_.size();
   t.staged = staged_count();
   t.committing = committing_.size();
-  t.tasks = previews_.size() + (commit_task_ != 0 ? 1u : 0u);
+  t.tasks = previews_.size() + joins_.size() + (commit_task_ != 0 ? 1u : 0u);
   for (const auto& [name, v] : variables_)
     if (v.versions.size() > 1) t.old_versions += v.versions.size() - 1;
   return t;

@@ -138,15 +138,29 @@ struct VariableTypes {
   struct Failed {
     Status status;
   };
-  using Output = std::variant<ReadReply, LogReply, ResourceStaged, Task, Failed>;
+  // Make one contribution of those of each write, as its rule's `combine` says, in replica order;
+  // answer `applied` with the operands of all, one write after the other.
+  struct Join {
+    std::uint64_t id = 0;
+    std::vector<WriteReduction> writes;
+  };
+  using Output = std::variant<ReadReply, LogReply, ResourceStaged, Task, Join, Failed>;
   using Outputs = std::vector<Output>;
 
+  struct Contribution {
+    std::vector<Tensor> operands;  // none once they are joined with the others'
+    std::uint64_t hash = 0;        // of their types and shapes
+  };
   // One write with the contributions that have arrived, by replica.
   struct Write {
+    enum class Joined : std::uint8_t { no, soon, yes };
+
     std::uint32_t node = 0;
     std::vector<std::int64_t> iterations;
     std::shared_ptr<const UpdateRule> rule;
-    std::map<std::uint32_t, std::vector<Tensor>> contributions;
+    std::map<std::uint32_t, Contribution> contributions = {};
+    Joined is_joined = Joined::no;
+    std::vector<Tensor> joined = {};  // the operands of all contributions as one, if so
     // Of a write in a branch those that come have come before anybody asks.
     bool complete() const { return contributions.size() >= rule->replicas || rule->some_replicas; }
   };
@@ -154,6 +168,8 @@ struct VariableTypes {
     std::vector<Write> writes;  // in the order their first contributions arrived
     std::uint32_t keys = 0;
     std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
+    std::uint32_t joining = 0;                               // joins under way
+    Status failed;                                           // of one that could not be done
   };
   using Metas = std::map<std::string, VariableMeta, std::less<>>;
   struct Record {
@@ -173,6 +189,9 @@ struct VariableTypes {
 // done: replies (matched by the caller's `id`) and apply tasks, which the caller runs on the
 // device, in the order given, and answers with `applied`. At most one task that commits is in
 // flight. Requests of attempts that are over are answered `aborted`.
+//
+// The contributions of replicas to a write are joined once they are all there, so that what is
+// staged holds one. On the fast path, which stages nothing, that is left to the application.
 //
 // Memory that applying may need is reserved before a write counts as staged, so that what was
 // decided does not fail for want of it: for every write that is staged, and on the fast path for
@@ -206,7 +225,7 @@ class VariableStore final
   void log(LogRequest request, Outputs& out);
   void stage(const StageRequest& request, Outputs& out);  // see Participant
   void live(const LiveList& list, Outputs& out);
-  // The task's final values, or why it failed.
+  // The task's final values, what a Join gave, or why it failed.
   void applied(std::uint64_t task, Expected<std::vector<Tensor>> values, Outputs& out);
 
   // For a resource added to a running job, and for restoring: the values as of `committed`.
@@ -245,6 +264,14 @@ class VariableStore final
     ReadRequest request;
     std::vector<std::string> names;  // of the task's variables
   };
+  struct JoinUnderWay {
+    struct Part {
+      std::size_t write = 0;  // of the attempt's log
+      std::size_t operands = 0;
+    };
+    AttemptId attempt;
+    std::vector<Part> parts;
+  };
 
   Status refusal(const AttemptInfo& attempt) const;
   void hear(const AttemptInfo& attempt, Outputs& out);
@@ -258,7 +285,11 @@ class VariableStore final
   void log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out);
   Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
   static void append(AttemptLog& log, LoggedWrite write);
+  void start_joins(const AttemptId& attempt, AttemptLog& log, bool all, Outputs& out);
+  void joined(const JoinUnderWay& join, Expected<std::vector<Tensor>> values, Outputs& out);
+  bool ready_to_stage(const AttemptId& attempt, AttemptLog& log, Outputs& out) override;
   VariableMeta meta(const Variable& variable) const;
+  static std::vector<std::vector<Tensor>> operands_of(Write& write);
   static WriteReduction reduction_of(Write write, std::vector<std::string>& names);
   static std::pair<std::uint64_t, Record> make_record(CommitNumber s, AttemptLog log);
   Status reserve(Record& record, bool all) const;
@@ -292,7 +323,8 @@ class VariableStore final
   std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
   std::uint64_t unapplied_ = 0;    // bytes that these hold
   std::uint64_t commit_task_ = 0;  // the id of the one in flight, or 0
-  std::map<std::uint64_t, Preview> previews_;  // task -> the read it answers
+  std::map<std::uint64_t, Preview> previews_;    // task -> the read it answers
+  std::map<std::uint64_t, JoinUnderWay> joins_;  // by task
   AttemptId last_fast_;  // the attempt whose fast path made `committed_`, if it was one
   std::deque<ReadRequest> waiting_;
   std::deque<LogRequest> waiting_writes_;

@@ -30,13 +30,15 @@ struct VariablesState {
 
 using VariablesSelf = VariablesActor::stateful_pointer<VariablesState>;
 
-void carry_out(VariablesSelf self, VariableStore::Task& task) {
+// A Task or a Join; `run` does it.
+template <class Task, class Run>
+void run_on_lanes(VariablesSelf self, Task task, Run run) {
   auto& s = self->state;
-  auto work = [device = s.device, alive = s.alive, me = VariablesActor(self),
-               shared = std::make_shared<VariableStore::Task>(std::move(task))](Lanes& lanes) {
+  auto work = [device = s.device, alive = s.alive, me = VariablesActor(self), run,
+               shared = std::make_shared<Task>(std::move(task))](Lanes& lanes) {
     std::uint64_t id = shared->id;
-    auto values = std::make_shared<Expected<std::vector<Tensor>>>(
-        apply_task(std::move(*shared), *device, lanes));
+    auto values =
+        std::make_shared<Expected<std::vector<Tensor>>>(run(std::move(*shared), *device, lanes));
     const Ticket last = device->stream().last();
     if (last.complete()) return send_inline(me, TaskApplied{id, values});
     device->on_complete(last, [me, id, values](Status status) {
@@ -45,6 +47,14 @@ void carry_out(VariablesSelf self, VariableStore::Task& task) {
     });
   };
   self->send(s.lanes, RunOnLanes{std::move(work), {}});
+}
+
+void carry_out(VariablesSelf self, VariableStore::Task& task) {
+  run_on_lanes(self, std::move(task), apply_task);
+}
+
+void carry_out(VariablesSelf self, VariableStore::Join& join) {
+  run_on_lanes(self, std::move(join), join_contributions);
 }
 
 void carry_out(VariablesSelf self, VariableStore::ReadReply& read) {

@@ -373,10 +373,32 @@ void Simulation::store_out(int id, VariableStore::Outputs& out) {
     } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
       auto shared = std::make_shared<VariableStore::Task>(std::move(*task));
       after(1 + pick(8), [this, id, shared] { run_task(id, std::move(*shared)); });
+    } else if (auto* join = std::get_if<VariableStore::Join>(&output)) {
+      auto shared = std::make_shared<VariableStore::Join>(std::move(*join));
+      after(1 + pick(8), [this, id, shared] { run_join(id, std::move(*shared)); });
     } else {
       fail("a commit could not be applied");
     }
   }
+}
+
+u64 Simulation::reduced_of(WriteReduction& r) {
+  if (bug_ == Bug::reduced_in_any_order && chance(500))
+    std::reverse(r.contributions.begin(), r.contributions.end());
+  u64 x = r.contributions[0][0].item<u64>();
+  for (std::size_t i = 1; i < r.contributions.size(); ++i)
+    x = reduced(x, r.contributions[i][0].item<u64>());
+  return x;
+}
+
+// The device: reduces.
+void Simulation::run_join(int id, VariableStore::Join join) {
+  std::vector<Tensor> values;
+  for (auto& r : join.writes) values.push_back(scalar(reduced_of(r)));
+  count.joined += long(join.writes.size());
+  VariableStore::Outputs out;
+  processes_[std::size_t(id)]->store.applied(join.id, std::move(values), out);
+  store_out(id, out);
 }
 
 // The device: reduces and applies, in place where it may.
@@ -395,11 +417,7 @@ void Simulation::run_task(int id, VariableStore::Task task) {
     if (v.in_place == false) v.in_place = bug_ != Bug::update_in_place_always;  // now our own copy
   };
   for (auto& r : task.reductions) {
-    if (bug_ == Bug::reduced_in_any_order && chance(500))
-      std::reverse(r.contributions.begin(), r.contributions.end());
-    u64 x = r.contributions[0][0].item<u64>();
-    for (std::size_t i = 1; i < r.contributions.size(); ++i)
-      x = reduced(x, r.contributions[i][0].item<u64>());
+    const u64 x = reduced_of(r);
     if (r.rule->op == "Assign") put(r.targets[0], x);
     if (r.rule->op == "Fold") put(r.targets[0], fold(get(r.targets[0]), x));
     if (r.rule->op == "Pair") {

@@ -175,7 +175,7 @@ class Simulation {
   struct Counters {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
          lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0,
-         published = 0, held_back = 0;
+         published = 0, held_back = 0, joined = 0;
   } count;
 
  private:
@@ -215,6 +215,8 @@ class Simulation {
   void store_out(int id, VariableStore::Outputs& out);
   void resource_out(int id, std::uint32_t index, Resource::Outputs& out);
   void shard_out(int id, Shard::Outputs& out);
+  u64 reduced_of(WriteReduction& r);
+  void run_join(int id, VariableStore::Join join);
   void run_task(int id, VariableStore::Task task);
   void start(int id, const Coordinator::StartAttempt& m);
   void abort(int id, const Coordinator::AbortAttempt& m);

@@ -33,6 +33,7 @@ struct Sum {
     count.revoked += c.revoked;
     count.published += c.published;
     count.held_back += c.held_back;
+    count.joined += c.joined;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -73,6 +74,7 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.revoked > 0);
   CHECK(sum.count.published > 0);
   CHECK(sum.count.held_back > 0);
+  CHECK(sum.count.joined > 0);
 }
 
 }  // namespace

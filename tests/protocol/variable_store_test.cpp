@@ -95,6 +95,18 @@ struct Fixture {
     for (auto& v : task.variables) values.push_back(v.value);
     return values;
   }
+  // What the device would do with contributions: sums in replica order.
+  void run_join() {
+    auto join = take<Store::Join>();
+    std::vector<Tensor> values;
+    for (auto& write : join.writes) {
+      std::vector<float> x(std::size_t(write.contributions[0][0].elements()), 0.f);
+      for (auto& c : write.contributions)
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] += c[0].data<float>()[i];
+      values.push_back(Tensor::of<float>(Shape{std::int64_t(x.size())}, std::span<const float>(x)));
+    }
+    store.applied(join.id, std::move(values), out);
+  }
   void run_task() {
     auto task = take<Store::Task>();
     auto values = apply(task);
@@ -218,7 +230,7 @@ TEST_CASE_FIXTURE(Fixture, "staging waits for the keys that were promised") {
   CHECK(take<ResourceStaged>().hash == first.hash);  // asked again, answered again
 }
 
-TEST_CASE_FIXTURE(Fixture, "contributions of replicas are reduced in replica order") {
+TEST_CASE_FIXTURE(Fixture, "contributions of replicas are joined once all are there, in order") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({3, 3}), 2, 3)}).ok());
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), 0, 3)}).ok());
@@ -226,16 +238,80 @@ TEST_CASE_FIXTURE(Fixture, "contributions of replicas are reduced in replica ord
         Code::invalid_argument);
   CHECK(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), 3, 3)}).code() ==
         Code::invalid_argument);
-  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({2, 2}), 1, 3)}).ok());
+  CHECK(out.empty());
+  store.log({7, attempt(2, 1), {write(1, "AssignAdd", "w", vec({2, 2}), 1, 3)}, 0}, out);
+  take<Store::LogReply>();
+  auto join = take<Store::Join>();
+  REQUIRE(join.writes.size() == 1);
+  REQUIRE(join.writes[0].contributions.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(join.writes[0].contributions[i][0].data<float>()[0] == float(i + 1));
   stage(2, 2, 3);
-  take<ResourceStaged>();
+  CHECK(out.empty());  // it is not staged before they are one
+  // A contribution that is sent again is acknowledged, as ever.
+  REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({2, 2}), 1, 3)}).ok());
+  store.applied(join.id, std::vector<Tensor>{vec({6, 6})}, out);
+  CHECK(take<ResourceStaged>().status.ok());
   store.live(live(2, 2, 3, {}, 2), out);
   auto task = take<Store::Task>();
   REQUIRE(task.reductions.size() == 1);
-  REQUIRE(task.reductions[0].contributions.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i)
-    CHECK(task.reductions[0].contributions[i][0].data<float>()[0] == float(i + 1));
+  REQUIRE(task.reductions[0].contributions.size() == 1);
+  CHECK(task.reductions[0].contributions[0][0].data<float>()[0] == 6);
   store.applied(task.id, apply(task), out);
+  read(attempt(3, 2), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{7, 8});
+  CHECK(store.tables().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "of a write in a branch what has come is joined when it is staged") {
+  initialise();
+  for (std::uint32_t replica : {0u, 2u}) {
+    auto w = write(1, "AssignAdd", "w", vec({1, 1}), replica, 3);
+    auto rule = std::make_shared<UpdateRule>(*w.rule);
+    rule->some_replicas = true;
+    w.rule = rule;
+    REQUIRE(log(attempt(2, 1), {w}).ok());
+  }
+  CHECK(out.empty());
+  stage(2, 2, 2);
+  run_join();
+  CHECK(take<ResourceStaged>().status.ok());
+  store.live(live(2, 2, 3, {}, 2), out);
+  run_task();
+  read(attempt(3, 2), {"w"});
+  CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{3, 4});
+}
+
+TEST_CASE_FIXTURE(Fixture, "contributions that cannot be joined are not staged") {
+  initialise();
+  for (std::uint32_t replica : {0u, 1u})
+    store.log({7, attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), replica, 2)}, 0}, out);
+  take<Store::LogReply>();
+  take<Store::LogReply>();
+  const auto join = take<Store::Join>();
+  read(attempt(2, 1), {"w"}, {1});
+  CHECK(out.empty());
+  store.applied(join.id, resource_exhausted("no memory to join"), out);
+  CHECK(take<Store::ReadReply>().status.code() == Code::resource_exhausted);
+  stage(2, 2, 2);
+  CHECK(take<ResourceStaged>().status.code() == Code::resource_exhausted);
+  REQUIRE(log(attempt(3, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
+  stage(2, 3, 1);
+  CHECK(take<ResourceStaged>().status.ok());
+}
+
+TEST_CASE_FIXTURE(Fixture, "what was joined for an attempt that is over is nobody's") {
+  initialise();
+  for (std::uint32_t replica : {0u, 1u})
+    store.log({7, attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), replica, 2)}, 0}, out);
+  take<Store::LogReply>();
+  take<Store::LogReply>();
+  const auto join = take<Store::Join>();
+  store.live(live(2, 1, 3, {}, 1), out);
+  CHECK(store.tables().tasks == 1);
+  store.applied(join.id, std::vector<Tensor>{vec({2, 2})}, out);
+  CHECK(out.empty());
+  CHECK(store.tables().empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run reads its own writes, others do not") {
@@ -260,6 +336,7 @@ TEST_CASE_FIXTURE(Fixture, "reading back a write waits for the other replicas") 
   CHECK(out.empty());
   store.log({7, attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), 1, 2)}, 0}, out);
   take<Store::LogReply>();
+  run_join();
   run_task();
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{7, 8});
 }

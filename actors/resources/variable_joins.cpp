@@ -1,0 +1,62 @@
+// Of the variable store: the contributions of replicas to one write become one.
+#include <algorithm>
+
+#include "actors/resources/variable_store.hpp"
+
+namespace troupe {
+
+// Takes them out of the write. In replica order; of rules that take the first one, that one.
+std::vector<std::vector<Tensor>> VariableStore::operands_of(Write& write) {
+  std::vector<std::vector<Tensor>> all;
+  for (auto& [replica, contribution] : write.contributions) {
+    all.push_back(std::move(contribution.operands));
+    if (write.rule->combine == Combine::first) break;
+  }
+  return all;
+}
+
+// Of the writes that have all their contributions; of a write in a branch nobody knows that before
+// the run is done (`all`).
+void VariableStore::start_joins(const AttemptId& attempt, AttemptLog& log, bool all, Outputs& out) {
+  Join join{next_task_, {}};
+  JoinUnderWay under_way{attempt, {}};
+  for (std::size_t i = 0; i < log.writes.size(); ++i) {
+    Write& w = log.writes[i];
+    if (w.is_joined != Write::Joined::no || !joins_operands(w.rule->combine)) continue;
+    if (!all && w.contributions.size() < w.rule->replicas) continue;
+    if (w.contributions.size() < 2) continue;
+    w.is_joined = Write::Joined::soon;
+    under_way.parts.push_back({i, w.contributions.begin()->second.operands.size()});
+    join.writes.push_back({w.rule, operands_of(w), {}, {}});
+  }
+  if (join.writes.empty()) return;
+  ++next_task_;
+  ++log.joining;
+  joins_.emplace(join.id, std::move(under_way));
+  out.push_back(std::move(join));
+}
+
+bool VariableStore::ready_to_stage(const AttemptId& attempt, AttemptLog& log, Outputs& out) {
+  start_joins(attempt, log, true, out);
+  return log.joining == 0;
+}
+
+void VariableStore::joined(const JoinUnderWay& join, Expected<std::vector<Tensor>> values,
+                           Outputs& out) {
+  AttemptLog* log = find_log(join.attempt);
+  if (!log) return;  // it is over
+  --log->joining;
+  if (!values.ok() && log->failed.ok()) log->failed = values.status();
+  std::size_t next = 0;
+  for (const JoinUnderWay::Part& part : join.parts) {
+    Write& w = log->writes[part.write];
+    w.is_joined = Write::Joined::yes;
+    for (std::size_t o = 0; values.ok() && o < part.operands; ++o)
+      w.joined.push_back(std::move((*values)[next++]));
+  }
+  try_stage(out);
+  serve_reads(out);
+  serve_writes(out);
+}
+
+}  // namespace troupe
