@@ -1,6 +1,7 @@
 #include "core/transaction.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "core/hash.hpp"
@@ -26,6 +27,13 @@ std::string ResourceName::text() const {
 std::uint64_t resource_hash(std::string_view device, const ResourceName& name) {
   const std::uint64_t of_kind = hash_text(name.kind, hash_text(name.container, hash_text(device)));
   return hash_text(name.name, of_kind);
+}
+
+bool DatasetPlace::possible() const {
+  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;
+  return next <= kMostElements &&
+         std::adjacent_find(left.begin(), left.end(), std::greater_equal<>()) == left.end() &&
+         (left.empty() || left.back() < next);
 }
 
 bool LiveList::newer_than(const LiveList& other) const {

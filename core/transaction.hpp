@@ -40,6 +40,12 @@ struct ResourceName {
   std::string text() const;
 };
 
+// What such a resource holds, as a tensor of bytes (serialization/resource_state.hpp).
+struct SavedResource {
+  ResourceName resource;
+  Tensor state;
+};
+
 // The same in every process, whatever it made first. A container of variables has no name.
 std::uint64_t resource_hash(std::string_view device, const ResourceName& name);
 
@@ -65,6 +71,8 @@ struct DatasetPlace {
   DatasetName dataset;
   std::uint64_t next = 0;
   std::vector<std::uint64_t> left;  // ascending
+  // Whether a dataset can be there, whoever says so.
+  bool possible() const;
   friend bool operator==(const DatasetPlace&, const DatasetPlace&) = default;
 };
 

@@ -5,6 +5,9 @@
 
 namespace troupe {
 namespace {
+constexpr const char* kPlaces = "dataset places";
+}
+namespace {
 
 // The highest elements were never used: they are as if nobody had come so far.
 void trim(std::uint64_t& next, std::set<std::uint64_t>& left) {
@@ -82,6 +85,41 @@ void DatasetPlaces::restore(const std::vector<DatasetPlace>& places) {
   places_.clear();
   for (const DatasetPlace& known : places)
     places_[known.dataset] = {known.next, {known.left.begin(), known.left.end()}, {}};
+}
+
+ResourceState DatasetPlaces::save() const {
+  StateWriter out;
+  out.text(kPlaces);
+  const std::vector<DatasetPlace> all = places();
+  out.number(all.size());
+  for (const DatasetPlace& place : all) {
+    out.text(place.dataset.container);
+    out.text(place.dataset.name);
+    out.number(place.next);
+    out.number(place.left.size());
+    for (std::uint64_t element : place.left) out.number(element);
+  }
+  return out.take();
+}
+
+Status DatasetPlaces::load(const ResourceState& state) {
+  StateReader in(state);
+  if (in.text() != kPlaces) in.refuse("these are no places of datasets");
+  std::vector<DatasetPlace> all;
+  std::set<DatasetName> different;
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
+    DatasetPlace& place = all.emplace_back();
+    place.dataset.container = in.text();
+    place.dataset.name = in.text();
+    place.next = in.number();
+    for (std::uint64_t left = in.count(); left > 0 && in.ok(); --left)
+      place.left.push_back(in.number());
+    if (!different.insert(place.dataset).second || !place.possible())
+      in.refuse("a dataset twice, or at a place that cannot be");
+  }
+  TROUPE_TRY(in.end());
+  restore(all);
+  return ok_status();
 }
 
 void DatasetPlaces::rewind(const std::set<std::string>& containers) {

@@ -9,6 +9,7 @@
 
 #include "core/status.hpp"
 #include "core/transaction.hpp"
+#include "serialization/resource_state.hpp"
 
 namespace troupe {
 
@@ -50,6 +51,10 @@ class DatasetPlaces {
   std::vector<DatasetPlace> places() const;
   // REQUIRES: no run is under way. Datasets that are not named are at their beginning.
   void restore(const std::vector<DatasetPlace>& places);
+  // The same as values that leave the process, and back. invalid_argument for what save() does not
+  // give, and then nothing has changed.
+  ResourceState save() const;
+  Status load(const ResourceState& state);
   // Back to the beginning. REQUIRES: no run that is under way has taken elements of them.
   void rewind(const std::set<std::string>& containers);
 

@@ -110,6 +110,32 @@ Expected<std::pair<std::uint64_t, SavedFiles>> Files::record_of(CommitNumber, co
   return std::pair{hash, std::move(log)};
 }
 
+Status Files::write_record(const SavedFiles& record, StateWriter& out) const {
+  out.number(record.files.size());
+  for (const auto& [key, file] : record.files) {
+    out.key(key);
+    out.text(file.path);
+    out.text(file.place);
+    out.text(file.written);
+  }
+  return ok_status();
+}
+
+Expected<SavedFiles> Files::read_record(StateReader& in) const {
+  SavedFiles record;
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
+    const WriteKey key = in.key();
+    SavedFiles::File file{in.text(), in.text(), in.text()};
+    // It is moved or removed: nothing but what save() writes.
+    const std::string beside = name_beside(file.place, "");
+    if (!file.written.starts_with(beside) || !file.written.ends_with(".tmp") ||
+        file.written.find('/', beside.size()) != std::string::npos)
+      in.refuse("a file that was not written beside its place");
+    if (!record.files.emplace(key, std::move(file)).second) in.refuse("a key that is there twice");
+  }
+  return record;
+}
+
 // What cannot be put in its place keeps no other file from it.
 Status Files::commit(CommitNumber, const AttemptId&, SavedFiles record, Outputs&) {
   Status all;

@@ -52,6 +52,11 @@ class Files final : public PromptResource<SavedFiles, SavedFiles> {
   Expected<std::pair<std::uint64_t, SavedFiles>> record_of(CommitNumber, const AttemptId&,
                                                            SavedFiles log) override;
   Status commit(CommitNumber s, const AttemptId& attempt, SavedFiles record, Outputs& out) override;
+  // What is in its place belongs to the file system, and no state of the job. A record names files
+  // of this machine: where there is another, applying it says so.
+  Expected<SavedFiles> whole() const override { return SavedFiles{}; }
+  Status write_record(const SavedFiles& record, StateWriter& out) const override;
+  Expected<SavedFiles> read_record(StateReader& in) const override;
   void dropped(SavedFiles& log) override;
   void withdrawn(SavedFiles& record) override { dropped(record); }
 

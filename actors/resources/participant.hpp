@@ -1,6 +1,7 @@
 // What every resource does alike when runs commit, abort and are forgotten.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -40,6 +41,7 @@ class Participant {
     try_stage(out);
   }
 
+  // That of the newest decided run that touched this resource, as far as is known here.
   CommitNumber committed() const { return committed_; }
 
  protected:
@@ -84,6 +86,7 @@ class Participant {
   // A key has come.
   void try_stage(std::vector<Output>& out) {
     if (!pending_) return;
+    if (load_ && load_->attempt == pending_->attempt) return stage_load(out);
     auto log = logs_.find(pending_->attempt);
     if ((log == logs_.end() ? 0 : keys_of(log->second)) < pending_->keys) return;
     if (log != logs_.end() && !ready_to_stage(pending_->attempt, log->second, out)) return;
@@ -129,7 +132,35 @@ class Participant {
       }
     }
     if (pending_ && live_.over(pending_->attempt)) pending_.reset();
+    if (load_ && live_.over(load_->attempt)) load_.reset();
   }
+
+  // The run has `record` in place of all that there is, which is nothing yet: a saved state is put
+  // back. Its only key at this resource. failed_precondition when the resource has been used.
+  Status load_at_commit(const AttemptId& attempt, std::uint64_t hash, Record record) {
+    TROUPE_TRY(untouched());
+    if (load_ && load_->attempt != attempt)
+      return failed_precondition("another run puts a state into " + name());
+    load_ = Load{attempt, hash, std::move(record)};
+    return ok_status();
+  }
+  Status untouched() const {
+    const bool used = std::any_of(logs_.begin(), logs_.end(),
+                                  [&](const auto& log) { return keys_of(log.second) > 0; });
+    if (committed_ == 0 && !used && !staged_) return ok_status();
+    return failed_precondition(name() + " has been used: a state is put into a new one only");
+  }
+
+  // What another copy of this resource has staged, under that number. Refused as the number would
+  // be; false when it is here already.
+  Expected<bool> make_way(CommitNumber s, const AttemptId& attempt, std::vector<Output>& out) {
+    if (staged_ && staged_->s < s) commit_staged(out);
+    if (staged_ && staged_->s == s && staged_->attempt == attempt) return false;
+    const CommitNumber taken = staged_ ? staged_->s : committed_;
+    if (s <= taken) return contradiction(s, taken);
+    return true;
+  }
+  Status nothing_staged() const { return failed_precondition("nothing is staged at " + name()); }
 
   void drop_staged() {
     withdrawn(staged_->record);
@@ -141,6 +172,7 @@ class Participant {
     logs_.clear();
     if (staged_) drop_staged();
     pending_.reset();
+    load_.reset();
   }
 
   std::size_t staged_count() const { return (staged_ ? 1u : 0u) + (pending_ ? 1u : 0u); }
@@ -152,7 +184,22 @@ class Participant {
   std::optional<Staged> staged_;
 
  private:
+  struct Load {
+    AttemptId attempt;
+    std::uint64_t hash = 0;
+    Record record;
+  };
+
+  std::optional<Load> load_;
   Status applied_;  // of the newest commit
+
+  void stage_load(std::vector<Output>& out) {
+    const StageRequest request = *std::exchange(pending_, {});
+    Load load = *std::exchange(load_, {});
+    logs_.erase(load.attempt);
+    staged_ = Staged{request.s, request.attempt, load.hash, std::move(load.record)};
+    answer(request, load.hash, ok_status(), out);
+  }
 
   static void answer(const StageRequest& request, std::uint64_t hash, Status status,
                      std::vector<Output>& out) {

@@ -9,7 +9,9 @@
 
 namespace troupe {
 
-// A kind says what its verbs do, and what Participant asks of its logs and records.
+// A kind says what its verbs do, and what Participant asks of its logs and records. One that can be
+// saved also says how a record is written and read, and which record makes a new resource what this
+// one is; tests/outside/stack.cpp does.
 template <class Log, class Record>
 class PromptResource : public Resource, protected Participant<Log, Record, Resource::Output> {
  public:
@@ -17,7 +19,7 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
     const AttemptInfo& attempt = request.attempt;
     this->learn(attempt.snapshot, out);
     Expected<std::vector<Tensor>> result = aborted("attempt " + attempt.id.text() + " is over");
-    if (!this->live_.over(attempt.id)) result = carry_out(request);
+    if (!this->live_.over(attempt.id)) result = answer_to(request);
     ResourceReply reply{id, result.status()};
     if (result.ok()) reply.values = std::move(result).value();
     out.push_back(std::move(reply));
@@ -28,9 +30,78 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
   }
   void live(const LiveList& list, Outputs& out) override { this->note(list, out); }
 
+  Expected<ResourceState> save() const final {
+    TROUPE_TRY(const Record all, whole());
+    StateWriter out;
+    out.number(this->committed_);
+    TROUPE_TRY(write_record(all, out));
+    return out.take();
+  }
+  Status load(const ResourceState& state) final {
+    TROUPE_TRY(this->untouched());
+    StateReader in(state);
+    const CommitNumber s = in.number();
+    TROUPE_TRY(Record all, read(in));
+    this->committed_ = s;
+    Outputs nobody_waits;
+    return this->commit(s, {}, std::move(all), nobody_waits);
+  }
+  Expected<ResourceState> record() const final {
+    if (!this->staged_) return this->nothing_staged();
+    const auto& staged = *this->staged_;
+    StateWriter out;
+    out.number(staged.s);
+    out.attempt(staged.attempt);
+    out.number(staged.hash);
+    TROUPE_TRY(write_record(staged.record, out));
+    return out.take();
+  }
+  Status stage_record(const ResourceState& state, Outputs& out) final {
+    StateReader in(state);
+    const CommitNumber s = in.number();
+    const AttemptId attempt = in.attempt();
+    const std::uint64_t hash = in.number();
+    TROUPE_TRY(Record record, read(in));
+    TROUPE_TRY(const bool is_new, this->make_way(s, attempt, out));
+    if (is_new) this->staged_ = {s, attempt, hash, std::move(record)};
+    return ok_status();
+  }
+
  protected:
   // Of an attempt that is not over. The outputs of the request's items.
   virtual Expected<std::vector<Tensor>> carry_out(ResourceRequest& request) = 0;
+
+  // All that is committed, as a record: committed to a new resource, it makes it what this one is.
+  virtual Expected<Record> whole() const { return Resource::cannot_move(); }
+  virtual Status write_record(const Record&, StateWriter&) const { return Resource::cannot_move(); }
+  // Of what anybody may have made: what is not right with it is refused, by the reader or with a
+  // Status. Reads as much as write_record() wrote.
+  virtual Expected<Record> read_record(StateReader&) const { return Resource::cannot_move(); }
+
+ private:
+  Expected<Record> read(StateReader& in) const {
+    TROUPE_TRY(Record record, read_record(in));
+    TROUPE_TRY(in.end());
+    return record;
+  }
+  Expected<std::vector<Tensor>> answer_to(ResourceRequest& request) {
+    const std::string& verb = request.external().verb;
+    if (verb == kLoadStateVerb) {
+      TROUPE_TRY(load_with(request));
+      return std::vector<Tensor>{};
+    }
+    if (verb != kSaveStateVerb) return carry_out(request);
+    TROUPE_TRY(const ResourceState state, save());
+    TROUPE_TRY(Tensor bytes, state_tensor(state));
+    return std::vector<Tensor>{std::move(bytes)};
+  }
+  Status load_with(ResourceRequest& request) {
+    TROUPE_TRY(const ResourceState state, state_of(request.items.front().operands.at(0)));
+    StateReader in(state);
+    (void)in.number();  // the commit that it was saved after
+    TROUPE_TRY(Record all, read(in));
+    return this->load_at_commit(request.attempt.id, 0, std::move(all));
+  }
 };
 
 }  // namespace troupe

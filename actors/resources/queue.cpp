@@ -17,6 +17,12 @@ void close(QueueState& queue, QueueState::Request request, Item& item, QueueStat
   const Attr& cancel_pending = item.node->def.attrs.find("cancel_pending")->second;
   queue.close(std::move(request), *cancel_pending.get<bool>(), out);
 }
+void save(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
+  queue.save_for(std::move(request), out);
+}
+void load(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
+  queue.load_for(std::move(request), item.operands.at(0), out);
+}
 void look(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
   queue.look(std::move(request), item.node->external->look, out);
 }
@@ -27,7 +33,11 @@ struct Verb {
   std::string_view name;
   void (*ask)(QueueState&, QueueState::Request, Item&, QueueState::Outputs&);
 };
-constexpr Verb kVerbs[] = {{"enqueue", enqueue}, {"dequeue", dequeue}, {"close", close}};
+constexpr Verb kVerbs[] = {{"enqueue", enqueue},
+                           {"dequeue", dequeue},
+                           {"close", close},
+                           {kSaveStateVerb, save},
+                           {kLoadStateVerb, load}};
 
 // What the op wants done; null: no queue can do that.
 decltype(Verb::ask) asked_for(const External& external) {
@@ -54,6 +64,12 @@ class Queue final : public Resource {
   }
   void stage(const StageRequest& request, Outputs& out) override { state_.stage(request, out); }
   void live(const LiveList& list, Outputs& out) override { state_.live(list, out); }
+  Expected<ResourceState> save() const override { return state_.save(); }
+  Status load(const ResourceState& state) override { return state_.load(state); }
+  Expected<ResourceState> record() const override { return state_.record(); }
+  Status stage_record(const ResourceState& state, Outputs& out) override {
+    return state_.stage_record(state, out);
+  }
 
  private:
   QueueState state_;

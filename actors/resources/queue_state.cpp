@@ -211,7 +211,16 @@ Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of
   return std::pair{hash, std::move(log)};
 }
 
+void QueueState::take_contents(Contents contents) {
+  elements_.clear();
+  for (auto& [id, value] : contents.elements)
+    elements_.push_back({id, std::move(value), false, {}, {}});
+  next_element_ = contents.next_element;
+  closed_ = contents.closed;
+}
+
 Status QueueState::commit(CommitNumber, const AttemptId&, AttemptLog log, Outputs& out) {
+  if (log.contents) take_contents(*std::exchange(log.contents, {}));
   std::erase_if(elements_, [&](const Element& e) {
     return std::any_of(log.dequeues.begin(), log.dequeues.end(),
                        [&](const auto& taken) { return taken.second.element == e.id; });
@@ -345,23 +354,6 @@ std::vector<std::vector<Tensor>> QueueState::elements() const {
   std::vector<std::vector<Tensor>> all;
   for (const Element& e : elements_) all.push_back(e.value);
   return all;
-}
-
-Status QueueState::restore(CommitNumber committed, std::vector<std::vector<Tensor>> elements,
-                           bool closed) {
-  TROUPE_CHECK(tables().empty(), "restore needs a queue at rest");
-  if (std::int64_t(elements.size()) > spec_.capacity)
-    return invalid_argument("queue '" + spec_.name + "' cannot hold " +
-                            std::to_string(elements.size()) + " elements");
-  for (const auto& element : elements) TROUPE_TRY(check_element(element));
-  elements_.clear();
-  for (auto& element : elements)
-    elements_.push_back({next_element_++, std::move(element), false, {}, {}});
-  committed_ = committed;
-  closed_ = closed;
-  views_.clear();
-  remember_view();
-  return ok_status();
 }
 
 QueueState::Tables QueueState::tables() const {

@@ -51,12 +51,19 @@ struct QueueTypes {
     ElementId element = 0;
     std::vector<Tensor> value;
   };
+  // All that is committed.
+  struct Contents {
+    ElementId next_element = 1;
+    bool closed = false;
+    std::vector<std::pair<ElementId, std::vector<Tensor>>> elements;  // oldest first
+  };
   struct AttemptLog {
     RunId run;
     std::vector<std::pair<WriteKey, Enqueued>> enqueues;  // in order of reservation
     std::map<WriteKey, Dequeued> dequeues;
     std::optional<WriteKey> close;
     bool cancel_pending = false;
+    std::optional<Contents> contents;  // put in the place of all else
     std::uint32_t keys() const {
       return std::uint32_t(enqueues.size() + dequeues.size() + (close ? 1 : 0));
     }
@@ -106,8 +113,16 @@ class QueueState final
   bool closed() const { return closed_; }
   // The committed elements, oldest first, marked ones included (checkpoints, tests).
   std::vector<std::vector<Tensor>> elements() const;
-  // REQUIRES: nothing logged, staged or waiting.
-  Status restore(CommitNumber committed, std::vector<std::vector<Tensor>> elements, bool closed);
+
+  // Resource's. A close that waits behind enqueues has happened where the state goes on: what waits
+  // does not go with it.
+  Expected<ResourceState> save() const;
+  Status load(const ResourceState& state);
+  Expected<ResourceState> record() const;
+  Status stage_record(const ResourceState& state, Outputs& out);
+  // The same as requests of a run: what it finds, or what the queue is to hold once it commits.
+  void save_for(Request request, Outputs& out);
+  void load_for(Request request, const Tensor& bytes, Outputs& out);
 
   // Sizes of what must be empty when nothing runs.
   struct Tables {
@@ -156,6 +171,12 @@ class QueueState final
   Expected<std::pair<std::uint64_t, AttemptLog>> record_of(CommitNumber s, const AttemptId& attempt,
                                                            AttemptLog log) override;
   Status commit(CommitNumber s, const AttemptId& attempt, AttemptLog log, Outputs& out) override;
+  void take_contents(Contents contents);
+  Contents contents() const;
+  static void write(const Contents& contents, StateWriter& out);
+  Expected<Contents> read_contents(StateReader& in) const;
+  Expected<AttemptLog> read_log(StateReader& in) const;
+  Status fits(const AttemptLog& log) const;
   void commit_close(bool cancel_pending, Outputs& out);
   bool serve_side(Side side, Outputs& out);
   void serve(Outputs& out);

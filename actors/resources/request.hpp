@@ -14,6 +14,12 @@ namespace troupe {
 
 struct UpdateRule;  // variable_store.hpp
 
+// Verbs that a resource of any kind can be asked (SaveResource, LoadResource): what it
+// holds, as a tensor of bytes (serialization/resource_state.hpp); to hold that, once the run
+// commits.
+inline constexpr const char* kSaveStateVerb = "save_state";
+inline constexpr const char* kLoadStateVerb = "load_state";
+
 // From an executor to a resource of its process. Answered once with a ResourceAnswer. Neither is
 // lost or doubled.
 struct ResourceRequest {

@@ -10,6 +10,7 @@
 
 #include "actors/resources/request.hpp"
 #include "core/transaction.hpp"
+#include "serialization/resource_state.hpp"
 
 namespace troupe {
 
@@ -42,6 +43,28 @@ class Resource {
   virtual void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) = 0;
   virtual void stage(const StageRequest& request, Outputs& out) = 0;
   virtual void live(const LiveList& list, Outputs& out) = 0;
+
+  // How it moves: into a checkpoint, and to where another copy of it is kept. All of these or none;
+  // a kind without them answers `unimplemented`, and a job that has such a resource cannot be
+  // saved. One of a program's own is best a PromptResource, which does most of it.
+  //
+  // All that is committed: what a new attempt would find. What belongs to attempts that run is not
+  // in it: what they have asked, logged and marked goes with them, and those who wait are answered
+  // `aborted` where the state goes on. What is staged is in record().
+  virtual Expected<ResourceState> save() const { return cannot_move(); }
+  // Takes the place of what is here: nothing, or failed_precondition. invalid_argument for what
+  // save() of such a resource does not give, and then nothing has changed.
+  virtual Status load(const ResourceState&) { return cannot_move(); }
+  // What is staged, under its number and attempt; failed_precondition when nothing is.
+  virtual Expected<ResourceState> record() const { return cannot_move(); }
+  // As if the same had been staged here; a number that contradicts earlier ones is refused as by
+  // stage(). invalid_argument for what record() does not give.
+  virtual Status stage_record(const ResourceState&, Outputs&) { return cannot_move(); }
+
+ protected:
+  static Status cannot_move() {
+    return unimplemented("this kind of resource does not say how it is saved");
+  }
 };
 
 struct ResourceKind {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "graph/import.hpp"
 #include "graph/node_query.hpp"
 
 namespace troupe {
@@ -179,7 +180,8 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
   auto rule = std::make_shared<RuleWithKernel>();
   rule->op = node.op;
   rule->node = node.name;
-  rule->attrs = node.attrs;
+  for (const auto& [name, value] : node.attrs)
+    if (op->attr(name)) rule->attrs.emplace(name, value);  // the others are the compile path's
   rule->combine = op->def.combine;
   if (auto it = node.attrs.find("replicas"); it != node.attrs.end())
     rule->replicas = std::uint32_t(std::max<std::int64_t>(1, *it->second.get<std::int64_t>()));
@@ -195,7 +197,47 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
   rule->targets = std::move(targets);
   TROUPE_TRY(auto kernel, ops.kernels.make(node, *op, *device.name().type));
   rule->kernel = std::move(kernel);
+  rule->hash = rule_hash(*rule);
   return std::shared_ptr<const UpdateRule>(std::move(rule));
+}
+
+// From anywhere. Checked as a graph from outside is: the write node, what it writes and is given.
+Expected<std::shared_ptr<const UpdateRule>> OpRules::make(const UpdateRule& value) const {
+  TROUPE_TRY(const OpInfo* op, ops_.ops.lookup(value.op));
+  if (!op->is(External::Order::write) || op->def.external.resource != "variable")
+    return invalid_argument(fmt::format("{} writes no variable", value.op));
+  for (const AttrSpec& spec : op->attrs) {
+    auto at = value.attrs.find(spec.name);
+    if (spec.kind == "type" && (at == value.attrs.end() || !at->second.get<DType>()))
+      return invalid_argument(fmt::format("node '{}' does not say its {}", value.node, spec.name));
+  }
+  std::vector<NodeDef> nodes;
+  NodeDef write{.name = "write", .op = value.op, .attrs = value.attrs};
+  std::size_t handles = 0;
+  for (const ArgSpec& arg : op->in) {
+    const bool handle = arg.dtype == DType::resource;
+    DType type = arg.dtype;
+    if (handle) type = op->held_by(arg, value.attrs);
+    if (arg.kind == ArgSpec::Kind::attr) type = *value.attrs.at(arg.type_attr).get<DType>();
+    handles += handle;
+    write.inputs.push_back({NodeId(nodes.size()), 0});
+    nodes.push_back({.name = fmt::format("input{}", nodes.size()),
+                     .op = handle ? "Variable" : "Placeholder",
+                     .attrs = {{"T", Attr(type)}, {"shape", Attr(PartialShape::unknown())}}});
+  }
+  if (handles != value.targets.size())
+    return invalid_argument(fmt::format("node '{}': {} changes {} variables, not {}", value.node,
+                                        value.op, handles, value.targets.size()));
+  nodes.push_back(std::move(write));
+  GraphImport checked(ops_.ops);
+  TROUPE_TRY(checked.extend(std::move(nodes)).in("in node '" + value.node + "'"));
+  NodeDef node = checked.graph().nodes.back();
+  node.name = value.node;
+  if (value.replicas > 1) node.attrs.emplace("replicas", Attr(std::int64_t(value.replicas)));
+  if (value.some_replicas) node.attrs.emplace(std::string(kSomeReplicasAttr), Attr(true));
+  if (value.combine == Combine::first && op->def.combine != Combine::first)
+    node.attrs.emplace(std::string(kCombineFirstAttr), Attr(true));
+  return make_rule(ops_, node, value.targets, device_);
 }
 
 Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets) const {

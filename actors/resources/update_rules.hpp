@@ -31,14 +31,18 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
 // Memory is of the device that holds the variables, which outlives the rules.
 class OpRules final : public UpdateRules {
  public:
-  explicit OpRules(Device& device) : device_(device) {}
+  explicit OpRules(Device& device, const OpTable& ops = ops::builtin())
+      : device_(device), ops_(ops) {}
 
   Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
                                         std::vector<WriteReduction>& reductions) const override;
   Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const override;
+  // What make_rule() makes of a node of that op with those attributes.
+  Expected<std::shared_ptr<const UpdateRule>> make(const UpdateRule& value) const override;
 
  private:
   Device& device_;
+  const OpTable& ops_;
 };
 
 // Joins contributions on a lane of their device: the operands of all writes, one write after the

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "actors/resources/participant.hpp"
+#include "actors/resources/rule_values.hpp"
 #include "core/attr.hpp"
 #include "core/transaction.hpp"
 #include "graph/op_def.hpp"
+#include "serialization/resource_state.hpp"
 
 namespace troupe {
 
@@ -28,6 +30,7 @@ struct UpdateRule {
   std::uint32_t replicas = 1;        // N: a write is complete when N contributions are there
   bool some_replicas = false;        // of those N some may contribute nothing
   std::vector<std::string> targets;  // the variables it changes, in the op's order, distinct
+  std::uint64_t hash = 0;            // rule_hash(); 0: not computed yet
 };
 
 inline bool joins_operands(Combine combine) {
@@ -83,6 +86,11 @@ class UpdateRules {
   // Everything that could make applying `write` fail must be found here; `targets` (in the order
   // of rule->targets) become what they are after it. Called when the write is logged.
   virtual Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const = 0;
+  // The rule of that value, which may come from anywhere: its op, attributes, name and targets.
+  // invalid_argument when there is no such rule.
+  virtual Expected<std::shared_ptr<const UpdateRule>> make(const UpdateRule& value) const {
+    return unimplemented("the rule of node '" + value.node + "' cannot be made of its value");
+  }
 };
 
 // What a container is asked, says and keeps.
@@ -191,7 +199,8 @@ struct VariableTypes {
 // flight. Requests of attempts that are over are answered `aborted`.
 //
 // The contributions of replicas to a write are joined once they are all there, so that what is
-// staged holds one. On the fast path, which stages nothing, that is left to the application.
+// staged holds one, and may become a record for others. On the fast path, which stages nothing for
+// others, that is left to the application.
 //
 // Memory that applying may need is reserved before a write counts as staged, so that what was
 // decided does not fail for want of it: for every write that is staged, and on the fast path for
@@ -228,8 +237,16 @@ class VariableStore final
   // The task's final values, what a Join gave, or why it failed.
   void applied(std::uint64_t task, Expected<std::vector<Tensor>> values, Outputs& out);
 
-  // For a resource added to a running job, and for restoring: the values as of `committed`.
-  // REQUIRES: nothing logged or staged, every name declared.
+  // Resource's (actors/resources/resource.hpp). save() answers `unavailable` while what is decided
+  // is being applied, and sees to that: ask again after the next applied(). A state also declares
+  // its variables. A record tells the rules that its stream has not told yet. Of values in device
+  // memory the state has those: copy them before they leave the process.
+  Expected<ResourceState> save(Outputs& out);
+  Status load(const ResourceState& state);
+  Expected<ResourceState> record(ToldRules& told) const;
+  Status stage_record(const ResourceState& state, KnownRules& known, Outputs& out);
+
+  // The values as of `committed`. REQUIRES: nothing logged or staged, every name declared.
   Status restore(CommitNumber committed, const std::vector<std::pair<std::string, Tensor>>& values);
 
   std::vector<VariableMeta> variables() const;  // in name order, as of the last commit
@@ -287,6 +304,7 @@ class VariableStore final
   static void append(AttemptLog& log, LoggedWrite write);
   void start_joins(const AttemptId& attempt, AttemptLog& log, bool all, Outputs& out);
   void joined(const JoinUnderWay& join, Expected<std::vector<Tensor>> values, Outputs& out);
+  Expected<AttemptLog> read_log(StateReader& in, KnownRules& known) const;
   bool ready_to_stage(const AttemptId& attempt, AttemptLog& log, Outputs& out) override;
   VariableMeta meta(const Variable& variable) const;
   static std::vector<std::vector<Tensor>> operands_of(Write& write);

@@ -102,7 +102,13 @@ class WordReader {
     return error_;
   }
 
+  bool ok() const { return error_.ok(); }
+  // Whoever reads found something wrong with what was read.
+  void refuse(const std::string& why) { fail(why); }
+
   std::uint64_t word();
+  // How many items follow. Every item is a word at least.
+  std::uint64_t count();
   // That many bytes, which are padded to whole words.
   std::span<const std::byte> bytes();
 
@@ -155,8 +161,6 @@ class WordReader {
     if (error_.ok()) error_ = std::move(why);
     left_ = {};
   }
-  // Of a list. Every item is a word at least.
-  std::uint64_t count();
   template <class T>
   void take(T& out, Expected<T> value) {
     if (value.ok())

@@ -64,6 +64,19 @@ class Stack final : public PromptResource<Log, Values> {
     return {};
   }
 
+  // To be saved with its job: the newest values, which are what a record is, too.
+  Expected<Values> whole() const override { return versions_.rbegin()->second; }
+  Status write_record(const Values& values, StateWriter& out) const override {
+    out.tensors(values);
+    return {};
+  }
+  Expected<Values> read_record(StateReader& in) const override {
+    Values values = in.tensors();
+    for (const Tensor& value : values)
+      if (value.dtype() != DType::f32 || value.rank() != 0) in.refuse("no f32 scalar of a stack");
+    return values;
+  }
+
   std::map<CommitNumber, Values> versions_{{0, {}}};
 };
 

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
+
+#include "core/hash.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -124,4 +128,42 @@ TEST_CASE("a run whose loops took elements and that fails, or took none, leaves 
   CHECK(places.places() == std::vector<DatasetPlace>{{kData, 3, {}}});
   CHECK(places.take(kOne) == Elements{{3}});
   CHECK(places.held() == 1);
+}
+
+TEST_CASE("places that go on elsewhere give the same elements, and hostile bytes none") {
+  const std::uint64_t first_seed = std::random_device{}();
+  int refused = 0, read = 0;
+  for (std::uint64_t seed = first_seed; seed < first_seed + 200; ++seed) {
+    INFO("seed " << seed);
+    Random random(mix64(seed));
+    DatasetPlaces places, other;
+    std::vector<std::pair<Shares, Elements>> held;
+    for (std::uint64_t n = random.below(30); n > 0; --n) {
+      const Shares& shares = random.below(2) == 0 ? kTwo : kBoth;
+      if (held.size() < 3 && random.below(2) == 0) {
+        held.emplace_back(shares, places.take(shares));
+      } else if (!held.empty()) {
+        const auto [taken, elements] = held.front();
+        held.erase(held.begin());
+        places.end(taken, elements, random.below(3) > 0);
+      }
+    }
+    const ResourceState state = places.save();  // without what runs under way have taken
+    REQUIRE(other.load(value_or_throw(decode_state(*encode_state(state)))).ok());
+    for (const auto& [shares, elements] : held) places.end(shares, elements, false);
+    CHECK(other.places() == places.places());
+    for (int i = 0; i < 5; ++i) CHECK(other.take(kBoth) == places.take(kBoth));
+    for (int i = 0; i < 10 && !state.words.empty(); ++i) {
+      ResourceState hostile = state;
+      hostile.words[random.below(hostile.words.size())] ^= std::byte(1 + random.below(255));
+      DatasetPlaces untouched;
+      const Status status = untouched.load(hostile);
+      CHECK((status.ok() || status.code() == Code::invalid_argument));
+      (status.ok() ? read : refused) += 1;
+      if (!status.ok()) CHECK(untouched.places().empty());
+      for (const DatasetPlace& place : untouched.places()) CHECK(place.possible());
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(read > 10);
 }

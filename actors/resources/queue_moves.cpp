@@ -1,0 +1,201 @@
+// Of the queue: what it holds and what is staged as values that leave it, and back.
+#include <algorithm>
+#include <set>
+
+#include "actors/resources/queue_state.hpp"
+#include "core/hash.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr const char* kContents = "queue";
+constexpr const char* kRecord = "queue record";
+
+void check_word(StateReader& in, const char* expected) {
+  if (in.text() != expected) in.refuse(std::string("this is no ") + expected);
+}
+
+}  // namespace
+
+QueueState::Contents QueueState::contents() const {
+  Contents all{next_element_, closed_ || closing_, {}};
+  for (const Element& e : elements_) all.elements.emplace_back(e.id, e.value);
+  return all;
+}
+
+void QueueState::write(const Contents& contents, StateWriter& out) {
+  out.number(contents.next_element);
+  out.number(contents.closed);
+  out.number(contents.elements.size());
+  for (const auto& [id, value] : contents.elements) {
+    out.number(id);
+    out.tensors(value);
+  }
+}
+
+Expected<QueueState::Contents> QueueState::read_contents(StateReader& in) const {
+  Contents all;
+  all.next_element = in.number();
+  all.closed = in.flag();
+  ElementId last = 0;
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
+    const ElementId id = in.number();
+    if (id <= last || id >= all.next_element) in.refuse("elements that are out of order");
+    last = id;
+    all.elements.emplace_back(id, in.tensors());
+    if (in.ok()) TROUPE_TRY(check_element(all.elements.back().second));
+  }
+  if (all.next_element == 0) in.refuse("elements that are counted from 0");
+  if (std::int64_t(all.elements.size()) > spec_.capacity)
+    return invalid_argument("queue '" + spec_.name + "' of capacity " +
+                            std::to_string(spec_.capacity) + " cannot hold " +
+                            std::to_string(all.elements.size()) + " elements");
+  return all;
+}
+
+Expected<ResourceState> QueueState::save() const {
+  StateWriter out;
+  out.text(kContents);
+  out.number(committed_);
+  write(contents(), out);
+  return out.take();
+}
+
+Status QueueState::load(const ResourceState& state) {
+  TROUPE_TRY(untouched());
+  StateReader in(state);
+  check_word(in, kContents);
+  const CommitNumber committed = in.number();
+  TROUPE_TRY(Contents all, read_contents(in));
+  TROUPE_TRY(in.end());
+  take_contents(std::move(all));
+  committed_ = committed;
+  views_.clear();
+  remember_view();
+  return ok_status();
+}
+
+// Values of what was taken stay here: the elements are where the record goes, too.
+Expected<ResourceState> QueueState::record() const {
+  if (!staged_) return nothing_staged();
+  const AttemptLog& log = staged_->record;
+  StateWriter out;
+  out.text(kRecord);
+  out.number(staged_->s);
+  out.attempt(staged_->attempt);
+  out.number(staged_->hash);
+  out.run(log.run);
+  out.number(log.enqueues.size());
+  for (const auto& [key, e] : log.enqueues) {
+    out.key(key);
+    out.number(e.consumed);
+    out.tensors(e.value);
+  }
+  out.number(log.dequeues.size());
+  for (const auto& [key, taken] : log.dequeues) {
+    out.key(key);
+    out.number(taken.element);
+  }
+  out.number(log.close.has_value());
+  if (log.close) out.key(*log.close);
+  out.number(log.cancel_pending);
+  out.number(log.contents.has_value());
+  if (log.contents) write(*log.contents, out);
+  return out.take();
+}
+
+Expected<QueueState::AttemptLog> QueueState::read_log(StateReader& in) const {
+  AttemptLog log;
+  log.run = in.run();
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
+    WriteKey key = in.key();
+    const bool consumed = in.flag();
+    Enqueued e{in.tensors(), consumed};
+    if (in.ok()) TROUPE_TRY(check_element(e.value));
+    log.enqueues.emplace_back(std::move(key), std::move(e));
+  }
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
+    WriteKey key = in.key();
+    if (!log.dequeues.emplace(std::move(key), Dequeued{in.number(), {}}).second)
+      in.refuse("a key that is there twice");
+  }
+  if (in.flag()) log.close = in.key();
+  log.cancel_pending = in.flag();
+  if (in.flag()) {
+    TROUPE_TRY(log.contents, read_contents(in));
+  }
+  TROUPE_TRY(in.end());
+  return log;
+}
+
+// Against what is here: it takes what there is, and leaves no more than there is room for.
+Status QueueState::fits(const AttemptLog& log) const {
+  std::int64_t own = 0, entering = 0;
+  for (const auto& [key, e] : log.enqueues) (e.consumed ? own : entering) += 1;
+  std::set<ElementId> taken;
+  for (const auto& [key, dequeued] : log.dequeues) {
+    if (dequeued.element == 0) {
+      --own;
+      continue;
+    }
+    const bool here = std::any_of(elements_.begin(), elements_.end(),
+                                  [&](const Element& e) { return e.id == dequeued.element; });
+    if (!here || !taken.insert(dequeued.element).second)
+      return invalid_argument("a record takes element " + std::to_string(dequeued.element) +
+                              ", which queue '" + spec_.name + "' does not have");
+  }
+  if (own != 0)
+    return invalid_argument("a record does not take as many elements of its own as it says");
+  if (log.contents ? !log.enqueues.empty() || !log.dequeues.empty() || !untouched().ok()
+                   : std::int64_t(elements_.size()) + entering > spec_.capacity)
+    return invalid_argument("a record leaves more than queue '" + spec_.name + "' can hold");
+  return ok_status();
+}
+
+Status QueueState::stage_record(const ResourceState& state, Outputs& out) {
+  StateReader in(state);
+  check_word(in, kRecord);
+  const CommitNumber s = in.number();
+  const AttemptId attempt = in.attempt();
+  const std::uint64_t hash = in.number();
+  TROUPE_TRY(AttemptLog log, read_log(in));
+  TROUPE_TRY(const bool is_new, make_way(s, attempt, out));
+  if (!is_new) return ok_status();
+  TROUPE_TRY(fits(log));
+  staged_ = Staged{s, attempt, hash, std::move(log)};
+  return ok_status();
+}
+
+void QueueState::save_for(Request request, Outputs& out) {
+  if (refuse(request, out)) return;
+  hear(request.attempt, out);
+  Reply reply{request.id, {}, {}, false};
+  auto state = save();
+  auto bytes = state.ok() ? state_tensor(*state) : Expected<Tensor>(state.status());
+  reply.status = bytes.status();
+  if (bytes.ok()) reply.values.push_back(std::move(bytes).value());
+  out.push_back(std::move(reply));
+  serve(out);
+}
+
+void QueueState::load_for(Request request, const Tensor& bytes, Outputs& out) {
+  if (refuse(request, out)) return;
+  hear(request.attempt, out);
+  auto prepare = [&]() -> Status {
+    TROUPE_TRY(const ResourceState state, state_of(bytes));
+    StateReader in(state);
+    check_word(in, kContents);
+    (void)in.number();  // the commit that it was saved after
+    AttemptLog log;
+    log.run = request.attempt.run;
+    TROUPE_TRY(log.contents, read_contents(in));
+    TROUPE_TRY(in.end());
+    const std::uint64_t hash = hash_text(spec_.name, log.contents->next_element);
+    return load_at_commit(request.attempt.id, hash, std::move(log));
+  };
+  out.push_back(Reply{request.id, prepare(), {}, false});
+  try_stage(out);
+  serve(out);
+}
+
+}  // namespace troupe
