@@ -21,7 +21,8 @@
 //
 // The gradient of a Call of a function that calls itself is a Call of a gradient function that
 // does, too: it is declared before it is made, with gradients of all arguments that can have one,
-// and made once. Lowering hands it what it names of a call as a list (records.cpp).
+// and made once. Lowering hands it what it names of a call as a list
+// (graph/control/lowering/detail/call_records.hpp).
 //
 // These are ordinary nodes: the gradient of the second loop is another one, and its gradient of
 // `as` is a list that the gradient of the first loop is given, by SavedList, as of that value. What

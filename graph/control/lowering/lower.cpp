@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/control/functions/ops.hpp"
 #include "graph/control/lowering/conditional.hpp"
-#include "graph/control/lowering/detail/inline.hpp"
+#include "graph/control/lowering/detail/inliner.hpp"
 #include "graph/detail/reorder.hpp"
 
 namespace troupe {
@@ -27,7 +28,7 @@ class Lowering {
         out_(step),
         inliner_(functions_, ops_, out_) {
     for (const NodeDef& node : step.graph.nodes) {
-      inliner_.take_name(node.name);
+      inliner_.writer().reserve_name(node.name);
       for (NodeId c : node.control) followed_[c] = true;
     }
     for (NodeId id : step.targets) followed_[id] = true;
@@ -58,7 +59,7 @@ class Lowering {
         out_.keep(id);
       }
     }
-    const Inliner::Moved moved = inliner_.settle_variables();
+    const detail::Loops::Moved moved = inliner_.settle_variables();
     TROUPE_TRY(const bool records, inliner_.settle_records());
     out_.finish();
     step_.targets.insert(step_.targets.end(), effects_.begin(), effects_.end());
@@ -77,13 +78,13 @@ class Lowering {
     }
     for (NodeId& c : call.control) c = out_.node(c);
     Place place;
-    if (!dying.empty()) place.pivot = inliner_.pivot_of(call, dying, place);
+    if (!dying.empty()) place.pivot = inliner_.writer().append_pivot(call, dying, place);
     TROUPE_TRY(Lowered lowered, inliner_.lower(call, inputs, place, followed_[id]));
     for (std::uint32_t k = 0; k < lowered.outputs.size(); ++k) {
       // What is fed is no node of a plan, which a fetch is.
       if (fetched_.contains({id, k}) &&
           out_.graph().nodes[lowered.outputs[k].port.node].op == kFeedOp)
-        lowered.outputs[k].port = {inliner_.node_of(call, lowered.outputs[k]), 0};
+        lowered.outputs[k].port = {inliner_.writer().append_result(call, lowered.outputs[k]), 0};
       if (k == saved_port(call))
         runs_.emplace(Port{id, k}, lowered.outputs[k]);
       else
@@ -97,7 +98,7 @@ class Lowering {
   // What a loop saved, outside of all loops.
   Expected<Value> saved(NodeId id) {
     const auto run = runs_.find(step_.graph.nodes[id].inputs[0]);
-    return inliner_.saved(step_.graph.nodes[id], run == runs_.end() ? Value() : run->second, 0);
+    return inliner_.saved(step_.graph.nodes[id], run == runs_.end() ? Value() : run->second);
   }
   Status lower_saved(NodeId id) {
     TROUPE_TRY(Value value, saved(id));
@@ -108,7 +109,7 @@ class Lowering {
 
   // Loops that got more variables and invariants: their outputs have other numbers, and what they
   // take may have been made after them.
-  Status settle(const Inliner::Moved& moved) {
+  Status settle(const detail::Loops::Moved& moved) {
     std::vector<NodeDef>& nodes = step_.graph.nodes;
     for (NodeDef& node : nodes)
       for (Port& in : node.inputs)

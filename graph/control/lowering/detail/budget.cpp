@@ -1,8 +1,8 @@
-// How much becomes of calls, before any of it is made: functions that call each other twice a level
-// would fill any memory on their way to the limit.
+#include "graph/control/lowering/detail/budget.hpp"
+
 #include <algorithm>
 
-#include "graph/control/lowering/detail/inline.hpp"
+#include "graph/control/functions/ops.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -20,21 +20,18 @@ std::size_t weight_of(const NodeDef& node) { return 1 + node.inputs.size() + nod
 class InlinedSize {
  public:
   // `called`: by function, what is called rather than copied.
-  InlinedSize(const std::vector<FunctionDef>& functions, const Recursion& recursion,
-              const std::vector<bool>& called, const OpRegistry& ops, std::size_t most)
+  InlinedSize(const FunctionTable& functions, const std::vector<bool>& called,
+              const OpRegistry& ops, std::size_t most)
       : functions_(functions),
-        recursion_(recursion),
         called_(called),
         ops_(ops),
         most_(most),
-        sizes_(functions.size(), 0) {
-    for (std::size_t f = 0; f < functions.size(); ++f) by_name_.emplace(functions[f].name, f);
-  }
+        sizes_(functions.all().size(), 0) {}
 
   // Of a function. REQUIRES: those that it calls were measured.
   std::size_t measure(std::size_t f) {
     std::size_t size = 1;
-    for (const NodeDef& node : functions_[f].nodes) {
+    for (const NodeDef& node : functions_.all()[f].nodes) {
       size = added(size, weight_of(node));
       if (role_of(node, ops_) == Role::call) size = added(size, of(node));
     }
@@ -43,10 +40,10 @@ class InlinedSize {
 
   // It calls a function that is called rather than copied.
   bool calls_one(std::size_t f) const {
-    const auto& nodes = functions_[f].nodes;
+    const auto& nodes = functions_.all()[f].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](const NodeDef& node) {
-      const auto at = node.op == "Call" ? by_name_.find(functions_of(node)[0]) : by_name_.end();
-      return at != by_name_.end() && called_[at->second];
+      const FunctionDef* g = node.op == "Call" ? functions_.find(functions_of(node)[0]) : nullptr;
+      return g && called_[functions_.index(*g)];
     });
   }
 
@@ -57,9 +54,11 @@ class InlinedSize {
     if (call.op == "While" && !names.empty()) names.push_back(names.front());
     std::size_t size = 0;
     for (const std::string& name : names) {
-      const auto at = by_name_.find(name);
-      if (at == by_name_.end() || recursion_.calls_itself[at->second]) continue;
-      if (call.op != "Call" || !called_[at->second]) size = added(size, sizes_[at->second]);
+      const FunctionDef* function = functions_.find(name);
+      if (!function) continue;
+      const std::size_t f = functions_.index(*function);
+      if (functions_.recursion().calls_itself[f]) continue;
+      if (call.op != "Call" || !called_[f]) size = added(size, sizes_[f]);
     }
     return size;
   }
@@ -67,41 +66,61 @@ class InlinedSize {
  private:
   std::size_t added(std::size_t a, std::size_t b) const { return std::min(a + b, most_ + 1); }
 
-  const std::vector<FunctionDef>& functions_;
-  const Recursion& recursion_;
+  const FunctionTable& functions_;
   const std::vector<bool>& called_;
   const OpRegistry& ops_;
   const std::size_t most_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;
   std::vector<std::size_t> sizes_;
 };
 
 }  // namespace
 
-// Where copies of all would be too many, functions that take much are called if they can be.
-Status Inliner::check_size(const std::vector<NodeDef>& nodes) {
+Budget::Budget(const FunctionTable& functions, const OpRegistry& ops)
+    : functions_(functions), ops_(ops), called_(functions.all().size(), false) {}
+
+Status Budget::check_size(const std::vector<NodeDef>& nodes) {
   std::size_t given = 0;
   for (const NodeDef& node : nodes) given += weight_of(node);
-  for (const FunctionDef& f : functions_)
+  for (const FunctionDef& f : functions_.all())
     for (const NodeDef& node : f.nodes) given += weight_of(node);
   most_work_ = std::min(kMostWork, kFreeWork + kWorkPerGiven * given);
 
-  InlinedSize sizes(functions_, recursion_, called_, ops_, most_work_);
+  InlinedSize sizes(functions_, called_, ops_, most_work_);
   auto all = [&](std::size_t most) {  // the call with which there is more
     std::size_t size = 0;
     for (const NodeDef& node : nodes)
       if (role_of(node, ops_) == Role::call && (size += sizes.of(node)) > most) return &node;
     return static_cast<const NodeDef*>(nullptr);
   };
-  for (std::size_t f : recursion_.inner_first) sizes.measure(f);
+  const Recursion& recursion = functions_.recursion();
+  for (std::size_t f : recursion.inner_first) sizes.measure(f);
   if (all(most_work_ / 2))
-    for (std::size_t f : recursion_.inner_first)  // those around, too: each place has its own
+    for (std::size_t f : recursion.inner_first)  // those around, too: each place has its own
       called_[f] =
-          (sizes.measure(f) > kMostCopied || sizes.calls_one(f)) && recursion_.stays_in_place[f];
+          (sizes.measure(f) > kMostCopied || sizes.calls_one(f)) && recursion.stays_in_place[f];
   const NodeDef* node = all(most_work_);
   if (!node) return ok_status();
-  const auto first = by_name_.find(functions_of(*node).front());
-  return in_node(too_much(first == by_name_.end() ? "it" : called(*first->second)), *node);
+  const FunctionDef* first = functions_.find(functions_of(*node).front());
+  return in_node(too_much(first ? called(*first) : "it"), *node);
+}
+
+Status Budget::spend(std::size_t more, const std::string& what) {
+  work_ += more;
+  return work_ <= most_work_ ? ok_status() : too_much(what);
+}
+
+// Names grow with each level.
+Status Budget::spend_on(const FunctionDef& f, const Place& place) {
+  std::size_t work = 1;
+  for (const NodeDef& node : f.nodes)
+    work += 1 + node.inputs.size() + node.control.size() +
+            (place.prefix.size() + node.name.size()) / 64;
+  return spend(work, called(f));
+}
+
+Status Budget::too_much(const std::string& what) const {
+  return resource_exhausted("with " + what + " the step has more than " +
+                            std::to_string(most_work_) + " nodes and edges of functions");
 }
 
 }  // namespace troupe::detail

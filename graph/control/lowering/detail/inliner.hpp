@@ -1,0 +1,94 @@
+// Puts functions in the place of calls.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/control/lowering/detail/branches.hpp"
+#include "graph/control/lowering/detail/budget.hpp"
+#include "graph/control/lowering/detail/call_records.hpp"
+#include "graph/control/lowering/detail/function_table.hpp"
+#include "graph/control/lowering/detail/loops.hpp"
+#include "graph/control/lowering/detail/queue_order.hpp"
+#include "graph/control/lowering/detail/recursive_calls.hpp"
+#include "graph/control/lowering/detail/saved_values.hpp"
+#include "graph/control/lowering/detail/shape_checks.hpp"
+#include "graph/control/lowering/detail/step_writer.hpp"
+
+namespace troupe::detail {
+
+// Copies the nodes of functions into a step, call by call, and has what stands around them made:
+// each part of lowering that has a state of its own is a class of its own, and this one goes from
+// node to node. Lives for one pass over a step, as long as the functions and the Rewriter.
+//
+//              Inliner ----> RecursiveCalls --> SavedValues --> CallRecords
+//             /   |   \                             |               |
+//   LoopNodes  Branches ShapeChecks QueueOrder -> Loops <-----------'
+//        \        |         |          |            |
+//         '-------+---------+----------+--> StepWriter            FunctionTable <-- Budget
+class Inliner {
+ public:
+  Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out);
+
+  // Sets the limit of what may become of the calls among these nodes, see Budget. Comes first.
+  Status check_size(const std::vector<NodeDef>& nodes) { return budget_.check_size(nodes); }
+  // Makes the nodes of one pass. Names of nodes that stay have to be reserved in it.
+  StepWriter& writer() { return out_; }
+
+  // Lowers a call with these inputs at that place. `wants_done`: a node comes after the call, so
+  // `done` of the result is filled in. Errors name the calls and functions on the way.
+  Expected<Lowered> lower(const NodeDef& call, const std::vector<Value>& inputs, Place place,
+                          bool wants_done);
+  // What a node of role `saved` outside of all functions stands for, see SavedValues.
+  Expected<Value> saved(const NodeDef& node, const Value& handle) {
+    return saved_.find(node, handle, 0);
+  }
+
+  // Once everything is lowered: loops that got more variables, see Loops, and whether calls got
+  // records, see CallRecords.
+  Loops::Moved settle_variables() { return loops_.settle(); }
+  Expected<bool> settle_records() { return records_.settle(budget_); }
+
+ private:
+  Expected<const FunctionDef*> enter(const std::string& name, const NodeDef& call,
+                                     const Place& place);
+  Expected<Lowered> lower_call(const NodeDef& call, const std::vector<Value>& inputs,
+                               const Place& inside, bool wants_done);
+  Expected<Lowered> lower_recursive(const NodeDef& call, const FunctionDef& f,
+                                    const std::vector<Value>& inputs, const Place& inside);
+  Expected<Lowered> lower_branches(const NodeDef& call, const std::vector<Value>& inputs,
+                                   const Place& place, const Place& inside, bool wants_done);
+  Expected<Lowered> lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
+                               const Place& place, const Place& inside);
+  Expected<std::uint32_t> reversed_by(const NodeDef& call, const std::vector<Value>& inputs) const;
+
+  Expected<Inlined> inline_function(const FunctionDef& f, const std::vector<Value>& arguments,
+                                    const Place& place);
+  Status bind_arguments(Inlined& in, const std::vector<Value>& arguments, const Place& place);
+  Status check_handle(const FunctionDef& f, const NodeDef& argument, const Value& value) const;
+  Status bind_results(Inlined& in, const Place& place);
+  Status inline_body_node(Inlined& in, NodeId id, const Place& place, bool followed);
+  Status inline_node(Inlined& in, NodeId id, const Place& place);
+  Status inline_call(Inlined& in, NodeId id, const Place& place, bool wants_done);
+  bool take_constant(Inlined& in, NodeId id, const Place& place) const;
+  Status check_node(const NodeDef& node, const FunctionDef& f, const Place& place) const;
+  std::vector<NodeId> control_of(const Inlined& in, const NodeDef& node) const;
+  void locate(NodeDef& node, const Inlined& in, const Place& place);
+  Status locate_node(NodeDef& node, const NodeDef& body, const Inlined& in, const Place& place);
+  NodeId maker_of_list(const NodeDef& node) const;
+
+  const OpRegistry& ops_;
+  FunctionTable functions_;
+  Budget budget_;
+  StepWriter out_;
+  ShapeChecks shapes_;
+  Branches branches_;
+  Loops loops_;
+  QueueOrder queues_;
+  CallRecords records_;
+  SavedValues saved_;
+  RecursiveCalls recursive_;
+  std::vector<const FunctionDef*> open_;  // that are being inlined, outermost first
+};
+
+}  // namespace troupe::detail

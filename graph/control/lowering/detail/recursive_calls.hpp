@@ -1,0 +1,83 @@
+// Functions that call themselves, which are not put in the place of their calls
+// (graph/control/functions/recursion.hpp).
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/function_ref.hpp"
+#include "graph/control/lowering/detail/budget.hpp"
+#include "graph/control/lowering/detail/saved_values.hpp"
+#include "graph/control/lowering/detail/shape_checks.hpp"
+
+namespace troupe::detail {
+
+// Makes the nodes around functions that stay functions: _FunctionBody, _Invoke, _FunctionReturn.
+// The functions that a call from outside may reach are its region. One region is lowered at a time;
+// it is all on one device. Lives for one pass over a step.
+class RecursiveCalls {
+ public:
+  RecursiveCalls(const FunctionTable& functions, const Budget& budget, StepWriter& out,
+                 Loops& loops, CallRecords& records, SavedValues& saved, ShapeChecks& shapes)
+      : functions_(functions),
+        budget_(budget),
+        out_(out),
+        loops_(loops),
+        records_(records),
+        saved_(saved),
+        shapes_(shapes) {}
+
+  // Whether a call of the function with these inputs stays a call: the function calls itself, is
+  // too large to be copied, or goes back over one that stays.
+  bool stays(const FunctionDef& f, const std::vector<Value>& inputs) const;
+  // Whether a region is being lowered.
+  bool is_inside() const { return region_ != nullptr; }
+  // Narrows the device of the region to that of a node in it. unimplemented, naming the node, if
+  // they contradict each other. REQUIRES: is_inside().
+  Status check_device(const NodeDef& node);
+
+  // Puts the nodes of a function at a place.
+  using InlineBody =
+      FunctionRef<Expected<Inlined>(const FunctionDef&, const std::vector<Value>&, const Place&)>;
+  // Lowers a call of a function that stays one. If it comes from outside, all functions that it
+  // reaches are lowered with it, by `inline_body`.
+  Expected<Lowered> lower(const NodeDef& call, const FunctionDef& f, std::vector<Value> inputs,
+                          const Place& inside, InlineBody inline_body);
+
+ private:
+  // The functions that a call from outside may reach.
+  struct Region {
+    NodeDef call;
+    Place inside;       // of the call; of nodes it has the loop
+    DeviceName device;  // all that its nodes say of theirs
+    std::vector<RecursiveFunction*> members;
+    // By what they are passed of handles.
+    std::map<std::pair<const FunctionDef*, std::vector<std::uint32_t>>, RecursiveFunction*> known;
+  };
+  Expected<Lowered> invoke(const NodeDef& call, const FunctionDef& f,
+                           const std::vector<Value>& inputs, const Place& inside);
+  Lowered call_of(RecursiveFunction& member, NodeId made, const Place& inside);
+  Expected<RecursiveFunction*> member_of(Region& region, const FunctionDef& f,
+                                         const std::vector<Value>& inputs,
+                                         const std::vector<Value>& passed);
+  Status begin_function(Region& region, RecursiveFunction& member,
+                        const std::vector<Value>& passed);
+  Status lower_member(RecursiveFunction& member, InlineBody inline_body);
+  void end_function(Region& region, RecursiveFunction& member);
+  Status check_passed(const NodeDef& call, const FunctionDef& f,
+                      const std::vector<Value>& inputs) const;
+  Expected<std::vector<Value>> passed(const NodeDef& call, const std::vector<Value>& inputs,
+                                      const Place& inside);
+
+  const FunctionTable& functions_;
+  const Budget& budget_;
+  StepWriter& out_;
+  Loops& loops_;
+  CallRecords& records_;
+  SavedValues& saved_;
+  ShapeChecks& shapes_;
+  Region* region_ = nullptr;  // that is being lowered
+};
+
+}  // namespace troupe::detail
