@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/control/distribute/distributed_loops.hpp"
 #include "graph/control/functions/recursion.hpp"
 #include "graph/control/lowering/frames.hpp"
 #include "graph/control/lowering/lower.hpp"
 #include "graph/control/paper_loops/raise.hpp"
-#include "graph/control/spread/spread.hpp"
 #include "graph/control/state/state.hpp"
 #include "graph/graph_index.hpp"
 #include "graph/optional_stages.hpp"
+#include "graph/passes/feeds.hpp"
 #include "graph/passes/make_plan.hpp"
-#include "graph/passes/needed.hpp"
 #include "graph/passes/partition.hpp"
 #include "graph/passes/pass.hpp"
 #include "graph/passes/placement.hpp"
@@ -93,7 +93,7 @@ Expected<CompiledGraph> compile(const GraphDef& graph, GraphIndex& index,
   TROUPE_TRY(check(request, target));
   TROUPE_TRY(index.extend(graph, *target.ops));
   // An observer sees the whole graph before the rest of it is pruned.
-  TROUPE_TRY(StepGraph step, observer ? feed_and_fetch(graph, request, *target.ops)
+  TROUPE_TRY(StepGraph step, observer ? feed_and_fetch(graph, index, request, *target.ops)
                                       : feed_and_take(graph, index, request, *target.ops));
   observe("feeds", step.graph);
   for (const Stage& stage : kStages) {
@@ -110,8 +110,8 @@ Expected<CompiledGraph> compile(const GraphDef& graph, GraphIndex& index,
   }
   TROUPE_TRY(Frames placed, find_frames(step.graph, *target.ops));
   TROUPE_TRY(functions_on_one_device(step.graph, placed, *target.ops));
-  const SpreadLoops loops = spread_loops(step, placed, *target.ops);
-  observe("spread", step.graph);
+  const DistributedLoops loops = distribute_loops(step, placed, *target.ops);
+  observe("distribute", step.graph);
   TROUPE_TRY(Partitions partitions, partition(step, loops, target));
   observe("partition", step.graph);
 

@@ -19,8 +19,8 @@ std::vector<std::string> stage_names();
 using StageObserver = std::function<void(std::string_view stage, const GraphDef&)>;
 
 // check -> feeds and fetches -> prune -> raise -> state -> lower -> fold -> cse -> prune -> order
-// of writes -> replicate -> place -> spread -> partition -> plan; compile.cpp lists them. Errors
-// name the node and the line that created it.
+// of writes -> replicate -> place -> distribute -> partition -> plan; compile.cpp lists them.
+// Errors name the node and the line that created it.
 Expected<CompiledGraph> compile(const GraphDef& graph, const CompileRequest& request,
                                 const Target& target, const StageObserver& observer = {});
 

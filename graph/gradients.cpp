@@ -7,8 +7,8 @@
 
 #include "graph/control/functions/body.hpp"
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/gradients/detail/tape.hpp"
 #include "graph/control/gradients/gradients.hpp"
+#include "graph/detail/partial_gradient.hpp"
 #include "graph/gradient_through.hpp"
 #include "graph/node_query.hpp"
 
@@ -278,7 +278,7 @@ class Backprop {
     NodeSpec whole{.op = "ListAddN", .site = spec.site};
     std::vector<Output> single;
     for (const Output& part : spec.inputs)
-      (op_that_adds(part).empty() ? whole.inputs : single).push_back(part);
+      (detail::op_that_adds(part).empty() ? whole.inputs : single).push_back(part);
     if (whole.inputs.empty()) {
       whole.inputs.push_back(single.front());
       single.erase(single.begin());
@@ -288,7 +288,7 @@ class Backprop {
       TROUPE_TRY(sum, sum_of(std::move(whole)));
     }
     for (const Output& part : single) {
-      TROUPE_TRY(sum, sum_of(added_to(sum, part)));
+      TROUPE_TRY(sum, sum_of(detail::added_to(sum, part)));
     }
     return sum;
   }

@@ -4,7 +4,8 @@
 #include <queue>
 
 #include "graph/compile.hpp"
-#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/calls.hpp"
+#include "graph/control/functions/function_checks.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/detail/back_edge.hpp"
 #include "graph/detail/node_check.hpp"
@@ -15,6 +16,11 @@ namespace troupe {
 
 namespace {
 
+Status in_function(const Status& status, const FunctionDef& f) {
+  return status.at(f.site).in("in function " + quoted(f.name));
+}
+
+constexpr std::size_t kMostFunctions = std::size_t{1} << 16;
 constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
 // Inputs and outputs of all nodes.
 constexpr std::size_t kMaxGraphPorts = std::size_t{1} << 25;
@@ -395,6 +401,63 @@ Status GraphImport::extend(std::vector<NodeDef> nodes, std::vector<FunctionDef> 
       functions_.erase(at);
   graph_.functions.resize(known);
   return status;
+}
+
+// --- functions: each body is a graph, and holds to what the function says of itself ---
+
+const FunctionDef* GraphImport::function(std::string_view name) const {
+  const GraphImport& known = around_ ? *around_ : *this;
+  auto at = known.functions_.find(std::string(name));
+  return at == known.functions_.end() ? nullptr : &known.graph_.functions[at->second];
+}
+
+// Arguments first, of all: bodies may call whatever function there is.
+Status GraphImport::add_functions(std::vector<FunctionDef> functions) {
+  const std::size_t first = graph_.functions.size();
+  if (first + functions.size() > kMostFunctions)
+    return invalid_argument("the graph has more than " + std::to_string(kMostFunctions) +
+                            " functions");
+  for (FunctionDef& f : functions) {
+    TROUPE_TRY(detail::check_site(f.site));
+    if (!valid_node_name(f.name))
+      return invalid_argument(quoted(f.name) + " is no name of a function").at(f.site);
+    if (!functions_.emplace(f.name, graph_.functions.size()).second)
+      return invalid_argument("two functions are both named " + quoted(f.name)).at(f.site);
+    graph_.functions.push_back(std::move(f));
+  }
+  for (std::size_t i = first; i < graph_.functions.size(); ++i) {
+    FunctionDef& f = graph_.functions[i];
+    if (Status s = check_signature(f, registry_); !s.ok()) return in_function(s, f);
+    for (NodeId id : f.arguments) {
+      // On its own, so that calls can be checked before its body is.
+      GraphImport alone(registry_);
+      alone.around_ = this;
+      alone.counted_ = counted_;
+      NodeDef argument = f.nodes[id];
+      argument.colocate.clear();
+      if (Status s = alone.extend({std::move(argument)}); !s.ok()) return in_function(s, f);
+      f.nodes[id].out_types = alone.graph_.nodes[0].out_types;
+      f.nodes[id].out_shapes = alone.graph_.nodes[0].out_shapes;
+      if (f.nodes[id].out_types.size() != 1)
+        return in_function(invalid_argument("an argument has one output"), f);
+    }
+  }
+  for (std::size_t i = first; i < graph_.functions.size(); ++i) {
+    FunctionDef f = graph_.functions[i];  // calls look at the others, and at this one
+    if (Status s = check_body(f); !s.ok()) return in_function(s, f);
+    graph_.functions[i] = std::move(f);
+  }
+  return ok_status();
+}
+
+Status GraphImport::check_body(FunctionDef& f) const {
+  GraphImport body(registry_, graph_.seed);
+  body.around_ = this;
+  body.counted_ = counted_;
+  TROUPE_TRY(body.extend(f.nodes));
+  if (!body.in_order_) return invalid_argument("its nodes do not come after what they need");
+  f.nodes = std::move(body.graph_.nodes);
+  return troupe::check_body(f, registry_);
 }
 
 Expected<GraphDef> import_graph(GraphDef graph, const OpRegistry& registry) {

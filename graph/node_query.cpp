@@ -1,5 +1,6 @@
 #include "graph/node_query.hpp"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -113,6 +114,11 @@ std::string original_name(const NodeDef& node) {
   const std::string suffix = replica_name("", node.replica);
   if (!node.name.ends_with(suffix)) return node.name;  // of a graph that says so itself
   return node.name.substr(0, node.name.size() - suffix.size());
+}
+
+void sort_control(NodeDef& node) {
+  std::sort(node.control.begin(), node.control.end());
+  node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
 }
 
 Status in_node(const Status& status, const NodeDef& node) {

@@ -59,6 +59,8 @@ std::string resource_key(const NodeDef& handle, const OpRegistry& ops);
 // The name without the suffix that replication gave it: what keys random numbers.
 std::string original_name(const NodeDef& node);
 std::string replica_name(std::string_view name, std::int32_t replica);
+// Brings the control edges of a node into their usual form: ascending, each once.
+void sort_control(NodeDef& node);
 // `status` with "in node 'x'" and the line that created the node.
 Status in_node(const Status& status, const NodeDef& node);
 

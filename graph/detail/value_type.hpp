@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/control/functions/body.hpp"
+#include "graph/value_type.hpp"
 
 namespace troupe::detail {
 

@@ -1,4 +1,5 @@
-// From names to ports: fed ports become feed nodes, fetches and targets are looked up.
+#include "graph/passes/feeds.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -6,8 +7,6 @@
 #include <unordered_set>
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/passes/needed.hpp"
-#include "graph/passes/pass.hpp"
 
 namespace troupe {
 namespace {
@@ -63,15 +62,6 @@ NodeDef feed_node(const NodeDef& source, Port port, const PortName& name, std::s
   return node;
 }
 
-// Handles are not executed, so nothing waits for them and they wait for nothing.
-void drop_control_of_handles(GraphDef& graph, const std::vector<bool>& gone) {
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    auto& control = graph.nodes[id].control;
-    if (gone[id]) control.clear();
-    std::erase_if(control, [&](NodeId c) { return gone[c]; });
-  }
-}
-
 // The ports that a request names, and the nodes that take the place of fed ones.
 struct Wanted {
   std::vector<Port> feeds, fetches;
@@ -106,7 +96,7 @@ Expected<Wanted> look_up(const GraphDef& graph, const GraphIndex& index,
   return wanted;
 }
 
-// The part of a graph that a request needs, found from its end.
+// Takes a graph, or the part of it that a request needs, found from its end.
 class Taker {
  public:
   Taker(const GraphDef& graph, const GraphIndex& index, Wanted wanted, const OpRegistry& ops)
@@ -115,10 +105,18 @@ class Taker {
     for (Port feed : wanted_.feeds) fed_nodes_.insert(feed.node);
   }
 
-  StepGraph take() {
+  StepGraph take_all() {
+    for (std::size_t feed = 0; feed < wanted_.feeds.size(); ++feed) needed_feeds_.insert(feed);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) numbers_.emplace(id, kNoNode);
+    forget_empty_targets();
+    StepGraph step = copied();
+    step.graph.functions = graph_.functions;
+    return step;
+  }
+
+  StepGraph take_needed() {
     for (Port fetch : wanted_.fetches) need(fetch);
-    // A target that is a handle or a fed placeholder asks for nothing.
-    std::erase_if(wanted_.targets, [&](NodeId id) { return no_control(id); });
+    forget_empty_targets();
     for (NodeId id : wanted_.targets) need(id);
     while (!open_.empty()) {
       const NodeDef& node = graph_.nodes[open_.back()];
@@ -129,13 +127,8 @@ class Taker {
       for (NodeId c : node.control)
         if (!no_control(c)) need(c);
     }
-    number();
-    StepGraph step;
-    step.graph.seed = graph_.seed;
-    copy_nodes(step.graph);
+    StepGraph step = copied();
     copy_functions(step.graph);
-    for (Port fetch : wanted_.fetches) step.fetches.push_back(port(fetch));
-    for (NodeId id : wanted_.targets) step.targets.push_back(numbers_.at(id));
     const std::size_t kept = step.graph.nodes.size();
     const std::size_t all = graph_.nodes.size() + wanted_.feeds.size();
     if (kept < all)
@@ -145,6 +138,20 @@ class Taker {
   }
 
  private:
+  // A target that is a handle or a fed placeholder asks for nothing.
+  void forget_empty_targets() {
+    std::erase_if(wanted_.targets, [&](NodeId id) { return no_control(id); });
+  }
+  // What was found to be needed, without functions.
+  StepGraph copied() {
+    number();
+    StepGraph step;
+    step.graph.seed = graph_.seed;
+    copy_nodes(step.graph);
+    for (Port fetch : wanted_.fetches) step.fetches.push_back(port(fetch));
+    for (NodeId id : wanted_.targets) step.targets.push_back(numbers_.at(id));
+    return step;
+  }
   // Handles are not executed, so nothing waits for them and they wait for nothing. A fed
   // placeholder is there from the start.
   bool no_control(NodeId id) const {
@@ -183,8 +190,7 @@ class Taker {
       if (no_control(id)) node.control.clear();
       std::erase_if(node.control, [&](NodeId c) { return no_control(c); });
       for (NodeId& c : node.control) c = numbers_.at(c);
-      std::sort(node.control.begin(), node.control.end());
-      node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
+      sort_control(node);
       out.nodes.push_back(std::move(node));
     }
   }
@@ -229,39 +235,16 @@ class Taker {
 Expected<StepGraph> feed_and_take(const GraphDef& graph, const GraphIndex& index,
                                   const CompileRequest& request, const OpRegistry& ops) {
   TROUPE_TRY(Wanted wanted, look_up(graph, index, request));
-  StepGraph step = Taker(graph, index, std::move(wanted), ops).take();
+  StepGraph step = Taker(graph, index, std::move(wanted), ops).take_needed();
   step.replicas = request.replicas;
   return step;
 }
 
-Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
-                                   const OpRegistry& ops) {
-  GraphIndex index;
-  TROUPE_TRY(index.extend(graph, ops));
+Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const GraphIndex& index,
+                                   const CompileRequest& request, const OpRegistry& ops) {
   TROUPE_TRY(Wanted wanted, look_up(graph, index, request));
-  StepGraph step;
-  step.graph = graph;
+  StepGraph step = Taker(graph, index, std::move(wanted), ops).take_all();
   step.replicas = request.replicas;
-  step.fetches = std::move(wanted.fetches);
-  step.targets = std::move(wanted.targets);
-  auto& nodes = step.graph.nodes;
-
-  // A fed placeholder is there from the start: what waits for it waits for nothing.
-  std::vector<bool> no_control(nodes.size(), false);
-  for (NodeId id = 0; id < nodes.size(); ++id) no_control[id] = is_handle(role_of(nodes[id], ops));
-  for (Port feed : wanted.feeds)
-    if (role_of(nodes[feed.node], ops) == Role::placeholder) no_control[feed.node] = true;
-  drop_control_of_handles(step.graph, no_control);
-
-  // A target that is a handle or a fed placeholder asks for nothing.
-  std::erase_if(step.targets, [&](NodeId id) { return bool(no_control[id]); });
-
-  // Feeds come first: then an input still names an earlier node.
-  Rewriter out(step);
-  for (std::size_t i = 0; i < wanted.feeds.size(); ++i)
-    out.map_port(wanted.feeds[i], {out.append(std::move(wanted.made[i])), 0});
-  for (NodeId id = 0; id < nodes.size(); ++id) out.keep(id);
-  out.finish();
   return step;
 }
 

@@ -90,7 +90,6 @@ struct Numbering {
     const std::uint32_t f = frames.of_node[id];
     return f != 0 && frames.frames[f].next == id ? loop_index[f] : index[id];
   }
-  std::uint32_t frame_begun_by(NodeId id) const { return begun_by_[id]; }
 
   const Frames& frames;
   std::vector<std::vector<Member>> members;  // by partition, in plan order

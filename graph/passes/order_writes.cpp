@@ -20,7 +20,7 @@
 #include <queue>
 #include <unordered_map>
 
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
 #include "graph/control/lowering/frames.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/passes/pass.hpp"
@@ -217,7 +217,7 @@ NodeDef trigger_after(const Rewriter& out, NodeId from) {
 
 void add_control(StepGraph& step, const std::map<NodeId, std::vector<NodeId>>& added,
                  const OpRegistry& ops) {
-  const std::vector<bool> dead = find_ever_dead(step.graph.nodes, ops);
+  const std::vector<bool> dead = maybe_dead_past_merges(step.graph.nodes, ops);
   const std::size_t nodes = step.graph.nodes.size();
   Rewriter out(step);
   std::map<NodeId, NodeId> triggers;

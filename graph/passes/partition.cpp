@@ -9,7 +9,7 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(StepGraph& step, const SpreadLoops& loops, const Target& target)
+  Cutter(StepGraph& step, const DistributedLoops& loops, const Target& target)
       : step_(step), loops_(loops), ops_(*target.ops), target_(target), out_(step) {
     for (std::uint32_t f = 1; f < loops.parts.size(); ++f)
       for (const LoopPart& part : loops.parts[f]) ended_by_.emplace(part.next, f);
@@ -212,7 +212,7 @@ class Cutter {
   }
 
   StepGraph& step_;
-  const SpreadLoops& loops_;
+  const DistributedLoops& loops_;
   const OpRegistry& ops_;
   const Target& target_;
   Rewriter out_;
@@ -270,7 +270,8 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
   }
 }
 
-Expected<Partitions> partition(StepGraph& step, const SpreadLoops& loops, const Target& target) {
+Expected<Partitions> partition(StepGraph& step, const DistributedLoops& loops,
+                               const Target& target) {
   return Cutter(step, loops, target).run();
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/control/spread/spread.hpp"
+#include "graph/control/distribute/distributed_loops.hpp"
 #include "graph/passes/pass.hpp"
 #include "graph/plan.hpp"
 
@@ -33,6 +33,7 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
                          MemorySpace device);
 
 // REQUIRES: every node but feeds has a full device of the target.
-Expected<Partitions> partition(StepGraph& step, const SpreadLoops& loops, const Target& target);
+Expected<Partitions> partition(StepGraph& step, const DistributedLoops& loops,
+                               const Target& target);
 
 }  // namespace troupe

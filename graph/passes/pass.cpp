@@ -1,16 +1,6 @@
 #include "graph/passes/pass.hpp"
 
-#include <algorithm>
-
 namespace troupe {
-namespace {
-
-void sort_control(NodeDef& node) {
-  std::sort(node.control.begin(), node.control.end());
-  node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
-}
-
-}  // namespace
 
 NodeId Rewriter::append(NodeDef node) {
   sort_control(node);

@@ -61,9 +61,7 @@ class Rewriter {
   std::vector<std::pair<NodeId, std::size_t>> late_;  // back edges to patch: (new node, input)
 };
 
-// The stages, in the order of compile.cpp.
-Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const CompileRequest& request,
-                                   const OpRegistry& ops);
+// Stages, in the order of compile.cpp. The first one is in feeds.hpp.
 Status prune(StepGraph& step, const Target& target);
 Status fold(StepGraph& step, const Target& target);
 Status cse(StepGraph& step, const Target& target);

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "core/rounding.hpp"
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
 #include "graph/control/lowering/frames.hpp"
 #include "graph/control/state/state.hpp"
 #include "graph/detail/node_check.hpp"

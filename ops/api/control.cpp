@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "graph/control/state/loop_reads.hpp"
+
 namespace troupe {
 namespace {
 
@@ -37,7 +39,7 @@ class Branches {
   void read_before(const std::vector<Output>& first) {
     std::vector<Body*> loop;
     for (const auto& body : bodies_) loop.push_back(body.get());
-    throw_if_error(Body::read_before(loop, {first.begin(), first.end()}));
+    throw_if_error(read_before_loop(loop, {first.begin(), first.end()}));
   }
   // All of them take what any of them uses. Returns that.
   std::vector<Output> captured() {

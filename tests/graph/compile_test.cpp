@@ -265,8 +265,8 @@ TEST_CASE("the observer sees every stage in order") {
                 [&](std::string_view stage, const GraphDef&) { stages.emplace_back(stage); })
             .ok());
   CHECK(stages == std::vector<std::string>{"feeds", "prune", "raise", "state", "lower", "fold",
-                                           "cse", "sweep", "order", "replicate", "place", "spread",
-                                           "partition"});
+                                           "cse", "sweep", "order", "replicate", "place",
+                                           "distribute", "partition"});
 }
 
 TEST_CASE("a pass of the program's own runs after the stage it names, unless switched off") {

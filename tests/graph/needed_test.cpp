@@ -1,5 +1,5 @@
 // What a request needs of a graph, found from its end, is what pruning the whole graph leaves.
-#include "graph/passes/needed.hpp"
+#include "graph/passes/feeds.hpp"
 
 #include <doctest/doctest.h>
 
@@ -89,7 +89,7 @@ TEST_CASE("what is needed of a graph is what feeds and prune leave of it") {
     GraphIndex index;
     REQUIRE(index.extend(g.def, *here.ops).ok());
     const CompileRequest request = random_request(g, random);
-    auto whole = feed_and_fetch(g.def, request, *here.ops);
+    auto whole = feed_and_fetch(g.def, index, request, *here.ops);
     auto needed = feed_and_take(g.def, index, request, *here.ops);
     REQUIRE(whole.status() == needed.status());
     if (!whole.ok()) continue;

@@ -10,6 +10,7 @@
 #include "graph/control/functions/ops.hpp"
 #include "graph/gradients.hpp"
 #include "graph/import.hpp"
+#include "graph/passes/feeds.hpp"
 #include "graph/print.hpp"
 #include "tests/graph/paper_loop.hpp"
 #include "tests/graph/sample_ops.hpp"
@@ -37,7 +38,9 @@ Expected<StepGraph> raised(const GraphBuilder& g, const std::vector<Output>& fet
     if (node.op == "Placeholder") request.feeds.push_back({node.name, 0, false});
   for (const Output& fetch : fetches)
     request.fetches.push_back({g.node(fetch.node()).name, int(fetch.port().index), false});
-  TROUPE_TRY(StepGraph step, feed_and_fetch(g.def(), request, sample::ops()));
+  GraphIndex index;
+  TROUPE_TRY(index.extend(g.def(), sample::ops()));
+  TROUPE_TRY(StepGraph step, feed_and_fetch(g.def(), index, request, sample::ops()));
   TROUPE_TRY(prune(step, target_here()));
   TROUPE_TRY(raise_loops(step, target_here()));
   // It goes all the way.

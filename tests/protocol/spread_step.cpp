@@ -104,7 +104,7 @@ SpreadStep::SpreadStep(const GraphDef& graph, const CompileRequest& request, con
   }
   compiled_ = value_or_throw(
       compile(graph, request, target, [&](std::string_view stage, const GraphDef& now) {
-        if (stage == "spread") count_crossings(now);
+        if (stage == "distribute") count_crossings(now);
       }));
   for (Plan& plan : compiled_.plans) add(std::move(plan));
   find_kinds();

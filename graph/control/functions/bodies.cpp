@@ -3,6 +3,7 @@
 
 #include "graph/builder.hpp"
 #include "graph/control/functions/body.hpp"
+#include "graph/control/functions/calls.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/detail/device_over.hpp"
 #include "graph/node_query.hpp"

@@ -8,16 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/function_ref.hpp"
 #include "graph/builder.hpp"
+#include "graph/value_type.hpp"
 
 namespace troupe {
-
-// Of an argument or a result: what may be counted on.
-struct ValueType {
-  DType dtype = DType::invalid;
-  PartialShape shape;
-};
 
 // What a builder of a body knows beyond its nodes.
 struct BodyState {
@@ -86,9 +80,6 @@ class [[nodiscard]] Body {
   std::vector<Output> to_hand_on() const;
   // It is of a loop.
   void repeat() { state().repeated = true; }
-  // For the condition and the body of a loop that comes after `before`: reads of variables that
-  // neither of them writes, and no write comes before, are made once, before the loop.
-  static Status read_before(const std::vector<Body*>& loop, const std::vector<Op>& before);
   // Closes the body. Values of the builders around it become arguments here, too. invalid_argument
   // where they cannot be what was declared; a run checks what is not known of shapes.
   Status returns(const std::vector<Output>& results);
@@ -101,7 +92,7 @@ class [[nodiscard]] Body {
   Expected<FunctionRecord*> finish();
 
  private:
-  friend class ReadsBefore;  // loop_reads.cpp
+  friend class ReadsBefore;  // graph/control/state/loop_reads.cpp
   void close();
   BodyState& state();
   Status check_declared() const;
@@ -116,11 +107,5 @@ class [[nodiscard]] Body {
   std::vector<Output> results_;
   bool declared_ = false, finished_ = false;
 };
-
-// What a node that runs functions of `root` must be, beyond what its op says: that they are there,
-// take what it passes and agree on what they return. Fills in `Tout` and `shapes` where they are
-// missing. `known`: dtypes and shapes of the arguments.
-using FindFunction = FunctionRef<const FunctionDef*(std::string_view)>;
-Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFunction find);
 
 }  // namespace troupe

@@ -1,8 +1,8 @@
-// What a call must be for the functions that it names.
+#include "graph/control/functions/calls.hpp"
+
 #include <unordered_set>
 
 #include "core/name.hpp"
-#include "graph/control/functions/body.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/detail/value_type.hpp"

@@ -1,21 +1,17 @@
-#include <algorithm>
+#include "graph/control/functions/node_copies.hpp"
 
-#include "graph/control/state/detail/threading.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe::detail {
 
-// --- copies ---
-
-NodeCopies::NodeCopies(const std::vector<NodeDef>& from)
-    : from_(from), nodes_(from.size(), kNoNode) {
-  made_.reserve(from.size());
-  for (const NodeDef& node : from) names_.insert(node.name);
+void NodeCopies::reserve_names() {
+  made_.reserve(from_.size());
+  for (const NodeDef& node : from_) names_.insert(node.name);
 }
 
 NodeId NodeCopies::append(NodeDef node) {
   node.name = names_.take(node.name);
-  std::sort(node.control.begin(), node.control.end());
-  node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
+  sort_control(node);
   made_.push_back(std::move(node));
   return NodeId(made_.size() - 1);
 }
@@ -23,61 +19,32 @@ NodeId NodeCopies::append(NodeDef node) {
 NodeDef NodeCopies::moved(NodeId id) const {
   NodeDef node = from_[id];
   for (Port& in : node.inputs) in = port(in);
-  for (NodeId& c : node.control) c = nodes_[c];
+  for (NodeId& c : node.control) c = this->node(c);
   return node;
 }
 
 NodeId NodeCopies::replace(NodeId id, NodeDef node) {
   names_.erase(from_[id].name);
-  return nodes_[id] = append(std::move(node));
+  const NodeId made = append(std::move(node));
+  map(id, made);
+  return made;
+}
+
+NodeId NodeCopies::node(NodeId id) const {
+  const auto at = nodes_.find(id);
+  return at == nodes_.end() ? kNoNode : at->second;
 }
 
 Port NodeCopies::port(Port from) const {
   const auto at = ports_.find(from);
-  return at == ports_.end() ? Port{nodes_[from.node], from.index} : at->second;
+  return at == ports_.end() ? Port{node(from.node), from.index} : at->second;
 }
 
-// --- writes ---
-
-std::size_t WritesBefore::number(const std::string& key) {
-  const auto [at, added] = numbers_.try_emplace(key, writes_.size());
-  if (added) writes_.emplace_back();
-  return at->second;
-}
-
-void WritesBefore::come_after(NodeId id, NodeId other) {
-  std::vector<std::uint32_t>& mine = of_[id];
-  const std::vector<std::uint32_t>& its = of_[other];
-  if (mine.size() < its.size()) mine.resize(its.size(), 0);
-  for (std::size_t v = 0; v < its.size(); ++v) mine[v] = std::max(mine[v], its[v]);
-}
-
-void WritesBefore::visit(NodeId id) {
-  for (Port in : nodes_[id].inputs) come_after(id, in.node);
-  for (NodeId c : nodes_[id].control) come_after(id, c);
-}
-
-void WritesBefore::come_after_all(NodeId id, const std::string& key) {
-  const std::vector<NodeId>& writes = writes_[number(key)];
-  if (!writes.empty()) come_after(id, writes.back());
-}
-
-void WritesBefore::write(NodeId id, const std::string& key) {
-  come_after_all(id, key);
-  const std::size_t v = number(key);
-  writes_[v].push_back(id);
-  if (of_[id].size() <= v) of_[id].resize(v + 1, 0);
-  of_[id][v] = std::uint32_t(writes_[v].size());
-}
-
-std::size_t WritesBefore::before(NodeId id, const std::string& key) const {
-  const auto at = numbers_.find(key);
-  return at == numbers_.end() || at->second >= of_[id].size() ? 0 : of_[id][at->second];
-}
-
-std::size_t WritesBefore::count(const std::string& key) const {
-  const auto at = numbers_.find(key);
-  return at == numbers_.end() ? 0 : writes_[at->second].size();
+std::vector<NodeId> NodeCopies::nodes(const std::vector<NodeId>& some) const {
+  std::vector<NodeId> out;
+  for (NodeId id : some)
+    if (const NodeId made = node(id); made != kNoNode) out.push_back(made);
+  return out;
 }
 
 }  // namespace troupe::detail

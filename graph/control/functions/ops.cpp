@@ -2,6 +2,7 @@
 
 #include "graph/builder.hpp"
 #include "graph/control/gradients/gradients.hpp"
+#include "graph/control/paper_loops/loop_ops.hpp"
 #include "graph/passes/shape_inference.hpp"
 
 namespace troupe {
@@ -188,6 +189,15 @@ std::vector<std::string> functions_of(const NodeDef& call) {
   if (call.op == "If") return {text("else_branch"), text("then_branch")};
   if (call.op == "While") return {text("cond"), text("body")};
   return *call.attrs.at("branches").get<std::vector<std::string>>();
+}
+
+void set_functions_of(std::string_view op, AttrMap& attrs, const std::vector<std::string>& names) {
+  auto set = [&](const char* attr, Attr value) { attrs.insert_or_assign(attr, std::move(value)); };
+  if (op == "Call") return set("function", Attr(names[0]));
+  if (op == "Case") return set("branches", Attr(names));
+  const bool branches = op == "If";
+  set(branches ? "else_branch" : "cond", Attr(names[0]));
+  set(branches ? "then_branch" : "body", Attr(names[1]));
 }
 
 std::size_t loop_variables(const NodeDef& loop) {

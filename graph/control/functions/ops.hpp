@@ -27,13 +27,13 @@ inline constexpr std::string_view kValueTypes =
 // For a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument; Saved,
 // SavedList, SavedTrips; and loop_ops().
 std::vector<OpDef> control_ops();
-// Enter, Leave, Exit, NextIteration, LoopCond.
-std::vector<OpDef> loop_ops();
 
 // The functions that a node of role `call` may run: the one of Call; of If those for false and
 // true; the branches of Case, of which one its predicate or index says. Those of While: its
 // condition and its body.
 std::vector<std::string> functions_of(const NodeDef& call);
+// Makes these the functions of a call of op `op` with these attributes, in that order.
+void set_functions_of(std::string_view op, AttrMap& attrs, const std::vector<std::string>& names);
 // How many inputs come before the arguments: the predicate or the index.
 inline std::size_t selectors(const NodeDef& call) {
   return call.op == "Call" || call.op == "While" ? 0 : 1;

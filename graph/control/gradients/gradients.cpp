@@ -5,90 +5,12 @@
 
 #include "graph/control/functions/body.hpp"
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/gradients/detail/tape.hpp"
+#include "graph/control/gradients/detail/extraction.hpp"
+#include "graph/control/gradients/detail/loop_gradient.hpp"
+#include "graph/control/gradients/detail/recursive_gradient.hpp"
 #include "graph/node_query.hpp"
 
 namespace troupe {
-Tape tape_of(const FunctionRecord& record) {
-  Tape tape;
-  const GraphBuilder& from = record.tape ? *record.tape : *record.body;
-  tape.body = from.clone();
-  tape.end = NodeId(from.def().nodes.size());
-  if (record.tape) {
-    tape.layers = record.layers;
-    tape.inputs = record.inputs;
-    tape.outputs = record.outputs;
-    return tape;
-  }
-  const BodyState& state = *from.body();
-  tape.layers = {{state.function, 0, tape.end}};
-  for (NodeId id : state.arguments) tape.inputs.push_back({id, 0});
-  for (const Output& o : record.results) tape.outputs.push_back(o.port());
-  return tape;
-}
-
-void remember(Tape& tape, const std::vector<std::size_t>& results, const std::string& name,
-              FunctionRecord& made) {
-  made.handles = tape.layers.size();
-  made.layers = tape.layers;
-  made.layers.push_back({name, tape.end, NodeId(tape.body->def().nodes.size())});
-  made.inputs = tape.inputs;
-  for (const Output& dy : tape.dy) made.inputs.push_back(dy.port());
-  for (std::size_t i : results) made.outputs.push_back(tape.dx[i].port());
-  made.tape = std::move(tape.body);
-}
-
-std::string op_that_adds(const Output& gradient) {
-  const NodeDef& node = gradient.graph().node(gradient.node());
-  return gradient.graph().registry().find(node.op)->def.added;
-}
-
-NodeSpec added_to(const Output& sum, const Output& gradient) {
-  const NodeDef& node = gradient.graph().node(gradient.node());
-  NodeSpec spec{.op = op_that_adds(gradient), .inputs = {sum}, .attrs = node.attrs};
-  for (Port p : node.inputs) spec.inputs.emplace_back(&gradient.graph(), p);
-  spec.site = node.site;
-  return spec;
-}
-
-Output zeros_of_variable(GraphBuilder& g, const Output& handle, DType dtype) {
-  if (!handle.shape().fully_known())
-    throw Error(unimplemented("the gradient of '" + handle.name() +
-                              "', whose shape is not known, where it may not be read")
-                    .at(handle.graph().node(handle.node()).site));
-  auto constant = [&](Tensor value) {
-    const DType type = value.dtype();
-    return g.add("Const", {}, {{"T", type}, {"value", std::move(value)}});
-  };
-  const Shape shape = handle.shape().shape();
-  const std::vector<std::int64_t> list(shape.dims().begin(), shape.dims().end());
-  return g.add("Fill", {constant(Tensor::of<std::int64_t>({std::int64_t(list.size())}, list)),
-                        constant(value_or_throw(Tensor::zeros(dtype, Shape{})))});
-}
-
-Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name) {
-  return g
-      .add(NodeSpec{.op = std::string(kArgumentOp),
-                    .attrs = {{"T", type.dtype}, {"shape", type.shape}},
-                    .name = std::string(name)})
-      .output();
-}
-
-bool is_first_of_variable(const Output& x, std::set<std::string>& known) {
-  const GraphBuilder& g = x.graph();
-  const NodeDef& node = g.node(x.node());
-  const bool handle = is_handle(op_of(node, g.registry()).def.role);
-  return !handle || known.insert(resource_key(node, g.registry())).second;
-}
-
-Differentiating::Differentiating(FunctionRecord& record) : record_(record) {
-  if (record.differentiating)
-    throw Error(unimplemented("function '" + record.body->body()->function +
-                              "' calls itself, but by a branch or loop; only a Call of it may")
-                    .at(record.body->body()->site));
-  record_.differentiating = true;
-}
-
 namespace {
 
 // Backwards through the tape.
@@ -135,12 +57,6 @@ std::vector<std::size_t> flows_to(std::vector<Tape>& tapes) {
   return out;
 }
 
-void name_functions(NodeSpec& spec, const std::vector<std::string>& names) {
-  if (spec.op == "Call") spec.attrs = {{"function", names[0]}};
-  if (spec.op == "If") spec.attrs = {{"else_branch", names[0]}, {"then_branch", names[1]}};
-  if (spec.op == "Case") spec.attrs = {{"branches", names}};
-}
-
 }  // namespace
 
 std::vector<Output> call_gradient(GradContext& c) {
@@ -166,14 +82,14 @@ std::vector<Output> call_gradient(GradContext& c) {
   for (std::size_t b = 0; b < tapes.size(); ++b) {
     Tape& tape = tapes[b];
     Body body(c.g, functions[b] + "_grad", node.site, true);
-    extract(tape, results, b, c.g.is_tape(), body);
+    Extraction(tape, body, b, c.g.is_tape()).run(results);
     FunctionRecord& made = *value_or_throw(body.finish());
     remember(tape, results, body.name(), made);
     names.push_back(body.name());
   }
 
   NodeSpec spec{.op = node.op, .name = "grad"};
-  name_functions(spec, names);
+  set_functions_of(spec.op, spec.attrs, names);
   spec.inputs.assign(c.x.begin(), c.x.begin() + std::ptrdiff_t(first));
   spec.inputs.push_back(c.y.back());
   spec.inputs.insert(spec.inputs.end(), c.x.begin() + std::ptrdiff_t(first), c.x.end());
@@ -183,6 +99,8 @@ std::vector<Output> call_gradient(GradContext& c) {
   for (std::size_t r = 0; r < results.size(); ++r) dx[first + results[r]] = made.output(int(r));
   return dx;
 }
+
+std::vector<Output> loop_gradient(GradContext& c) { return detail::LoopGradient(c).run(); }
 
 bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
                   std::size_t input) {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
 #include "graph/control/lowering/detail/inliner.hpp"
 #include "graph/detail/reorder.hpp"
 
@@ -22,7 +22,7 @@ class Lowering {
       : step_(step),
         ops_(*target.ops),
         functions_(std::move(step.graph.functions)),
-        dying_(find_dying(step.graph.nodes, ops_)),
+        dying_(nodes_with_dead_outputs(step.graph.nodes, ops_)),
         followed_(step.graph.nodes.size(), false),
         fetched_(step.fetches.begin(), step.fetches.end()),
         out_(step),

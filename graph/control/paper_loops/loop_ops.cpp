@@ -1,5 +1,5 @@
-// The words in which a client writes a loop of its own (the paper, 4.4). Compiling makes a While of
-// them (raise.hpp): none is ever run.
+#include "graph/control/paper_loops/loop_ops.hpp"
+
 #include "graph/control/functions/ops.hpp"
 #include "graph/gradients.hpp"
 #include "graph/passes/shape_inference.hpp"

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/state/detail/threading.hpp"
 
 namespace troupe {
 namespace {
@@ -48,7 +47,7 @@ class LeaveOut {
                        [&](const std::string& name) { return moving_.contains(name); }))
         continue;
       for (std::string& name : names) name = still(name);
-      detail::name_functions(nodes[id], names);
+      set_functions_of(nodes[id].op, nodes[id].attrs, names);
     }
   }
 

@@ -1,10 +1,10 @@
-// Of the bodies of a loop: what they read of variables that stay as they are.
+#include "graph/control/state/loop_reads.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 
-#include "graph/control/functions/body.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/control/gradients/gradients.hpp"
 #include "graph/node_query.hpp"
@@ -178,7 +178,7 @@ class ReadsBefore {
   std::map<std::pair<Port, std::string>, Output> made_;
 };
 
-Status Body::read_before(const std::vector<Body*>& loop, const std::vector<Op>& before) {
+Status read_before_loop(const std::vector<Body*>& loop, const std::vector<Op>& before) {
   return ReadsBefore(loop, before).run();
 }
 

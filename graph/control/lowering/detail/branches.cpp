@@ -1,6 +1,6 @@
 #include "graph/control/lowering/detail/branches.hpp"
 
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
 
 namespace troupe::detail {
 

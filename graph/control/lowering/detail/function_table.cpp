@@ -1,6 +1,6 @@
 #include "graph/control/lowering/detail/function_table.hpp"
 
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
 
 namespace troupe::detail {
 
@@ -24,7 +24,7 @@ NodeId FunctionTable::find_node(const FunctionDef& f, const std::string& name) {
 
 const std::vector<bool>& FunctionTable::may_die(const FunctionDef& f) {
   auto [at, fresh] = may_die_.try_emplace(&f);
-  if (fresh) at->second = find_dying(f.nodes, ops_);
+  if (fresh) at->second = nodes_with_dead_outputs(f.nodes, ops_);
   return at->second;
 }
 

@@ -1,7 +1,7 @@
 #include "graph/control/lowering/detail/loop_nodes.hpp"
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/state/detail/threading.hpp"
+#include "graph/control/state/detail/state_nodes.hpp"
 #include "graph/detail/device_over.hpp"
 #include "graph/detail/node_check.hpp"
 

@@ -5,27 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
-#include "graph/node_query.hpp"
+#include "graph/control/paper_loops/detail/client_frames.hpp"
 
 namespace troupe::detail {
-
-// Frames in the paper's sense: what is behind the Enters of one name that stand in one frame.
-// Number 0 is around all of them.
-struct ClientFrames {
-  struct Frame {
-    std::string name;
-    std::uint32_t parent = 0;
-    std::vector<NodeId> nodes;
-  };
-  std::vector<Frame> frames;
-  std::vector<std::uint32_t> of_node;  // Enter and Leave are inside
-};
-
-// Constants and handles are the same in every frame.
-bool is_everywhere(const NodeDef& node, const OpRegistry& ops);
-// invalid_argument, naming the node and both of its inputs, where one takes from two frames.
-Expected<ClientFrames> find_client_frames(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
 
 // The nodes of one frame by what they are in its loop. Plain ones are of the condition or the body.
 struct ClientLoop {
@@ -46,13 +28,5 @@ struct ClientLoop {
 // invalid_argument, naming the nodes of the frame with their lines, where that is no loop.
 Expected<ClientLoop> read_client_loop(const std::vector<NodeDef>& nodes, const ClientFrames& frames,
                                       std::uint32_t f, const OpRegistry& ops);
-
-// Behind what they take of each other, but for back edges; the smallest number first. The error
-// names those of a cycle.
-Expected<std::vector<NodeId>> in_order(const std::vector<NodeDef>& nodes, std::vector<NodeId> some,
-                                       const OpRegistry& ops);
-
-// "'a' (a.cpp:3), 'b' (a.cpp:4)", of a few.
-std::string nodes_text(const std::vector<NodeDef>& nodes, const std::vector<NodeId>& some);
 
 }  // namespace troupe::detail

@@ -1,11 +1,11 @@
-// Which nodes of a client's own loops are in which.
+#include "graph/control/paper_loops/detail/client_frames.hpp"
+
 #include <algorithm>
 #include <map>
 #include <queue>
 #include <set>
 #include <unordered_map>
 
-#include "graph/control/paper_loops/detail/client_loop.hpp"
 #include "graph/detail/back_edge.hpp"
 
 namespace troupe::detail {
@@ -15,7 +15,7 @@ std::string node_text(const NodeDef& node) {
   return quoted(node.name) + " (" + node.site.text() + ")";
 }
 
-constexpr std::size_t kDeepest = 200;
+constexpr std::size_t kDeepestLoops = 200;
 
 class FrameFinder {
  public:
@@ -29,10 +29,10 @@ class FrameFinder {
       TROUPE_TRY(find_source(id, from));
       std::uint32_t f = from == kNoNode ? 0 : around(from);
       if (role(id) == Role::enter) f = from == kNoNode ? entered_anywhere(id) : entered(id, f);
-      if (depth(f) > kDeepest)
-        return in_node(
-            resource_exhausted("loops in loops, more than " + std::to_string(kDeepest) + " deep"),
-            nodes_[id]);
+      if (depth(f) > kDeepestLoops)
+        return in_node(resource_exhausted("loops in loops, more than " +
+                                          std::to_string(kDeepestLoops) + " deep"),
+                       nodes_[id]);
       if (f == 0 && is_loop_role(role(id)))
         return in_node(invalid_argument("is in no loop: it comes from no Enter"), nodes_[id]);
       out_.of_node.push_back(f);
@@ -124,7 +124,7 @@ class FrameFinder {
 
   std::size_t depth(std::uint32_t f) const {
     std::size_t out = 0;
-    for (; f != 0 && out <= kDeepest; f = out_.frames[f].parent) ++out;
+    for (; f != 0 && out <= kDeepestLoops; f = out_.frames[f].parent) ++out;
     return out;
   }
 

@@ -1,13 +1,16 @@
-// Backwards through the body of a loop.
+#include "graph/control/gradients/detail/loop_gradient.hpp"
+
 #include <algorithm>
 
-#include "graph/control/gradients/detail/loop_gradient.hpp"
+#include "graph/control/gradients/detail/recursive_gradient.hpp"
+#include "graph/control/gradients/detail/reverse_loop.hpp"
+#include "graph/control/gradients/detail/tape_copies.hpp"
 #include "graph/control/gradients/gradients.hpp"
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
+#include "graph/detail/partial_gradient.hpp"
 #include "graph/node_query.hpp"
 
-namespace troupe {
-namespace detail {
+namespace troupe::detail {
 namespace {
 
 // Nodes in a row that are made again rather than saved.
@@ -44,90 +47,56 @@ std::vector<T> without_first(const NodeDef& node, const char* name) {
 
 LoopGradient::LoopGradient(GradContext& c)
     : c_(c),
-      loop_(c.node()),
-      function_(functions_of(loop_)[1]),
-      variables_(loop_variables(loop_)),
-      saves_values_(*loop_.attrs.at("save").get<std::string>() == "values"),
-      tape_(tape_of(*c.g.root().function(function_))),
-      g_(*tape_.body) {
-  for (std::size_t i = 0; i < tape_.inputs.size(); ++i) inputs_.emplace(tape_.inputs[i].node, i);
-}
+      loop_(c.g, c.node()),
+      saves_values_(*loop_.loop().attrs.at("save").get<std::string>() == "values"),
+      tape_(loop_.tape()),
+      g_(loop_.builder()) {}
 
 std::vector<Output> LoopGradient::run() {
-  const Differentiating now(*c_.g.root().function(function_));
+  const Differentiating now(*c_.g.root().function(loop_.function()));
   name_inner_values();
   find_flows();
   differentiate();
   std::vector<Output> dx(c_.x.size());
-  if (results_.empty()) return dx;
+  if (out_.results.empty()) return dx;
   find_needed();
-  list_arguments();
-  const std::string body = make_body();
-  NodeSpec spec{.op = "While", .name = "grad"};
-  for (const Argument& argument : arguments_) spec.inputs.push_back(argument.passed);
-  spec.attrs = {{"cond", make_condition()},
-                {"body", body},
-                {"variables", std::int64_t(reverse_variables_)},
-                {"reverses", std::int64_t(reverses_)},
-                {"window", loop_.attrs.at("window")},
-                {"save", loop_.attrs.at("save")}};
-  const Op made = c_.g.add(std::move(spec));
-  for (std::size_t r = 0; r < results_.size(); ++r) dx[results_[r].input] = made.output(int(r) + 1);
+  const Op made = ReverseLoop(c_, loop_, out_).make();
+  for (std::size_t r = 0; r < out_.results.size(); ++r)
+    dx[out_.results[r].input] = made.output(int(r) + 1);
   return dx;
 }
 
 // --- of the body ---
 
-const OpDef& LoopGradient::op_of(NodeId id) const {
-  return g_.registry().find(g_.node(id).op)->def;
-}
-
-std::size_t LoopGradient::input_of(NodeId argument) const {
-  const auto at = inputs_.find(argument);
-  return at == inputs_.end() ? tape_.inputs.size() : at->second;
-}
-
-bool LoopGradient::is_invariant(NodeId id) const {
-  const std::size_t input = input_of(id);
-  return input >= variables_ && input < tape_.inputs.size();
-}
-
-bool LoopGradient::is_variable_handle(NodeId id) const {
-  return is_handle(op_of(id).role) && op_of(id).external.resource == "variable";
-}
-
 // A handle that gradients flow to, which may be one of the graph around: not what a loop saved.
 bool LoopGradient::takes_variable(std::size_t input) const {
-  return c_.wanted[input] && dtype(tape_.inputs[input]) == DType::resource &&
+  return c_.wanted[input] && loop_.dtype(tape_.inputs[input]) == DType::resource &&
          c_.g.node(c_.x[input].node()).op != "While";
 }
 
 // What is read of a variable that the loop writes is made of what it wrote.
 Status LoopGradient::written(std::size_t input) const {
   const NodeId handle = tape_.inputs[input].node;
-  if (!is_variable_handle(handle) || !writes_input(c_.g.root().def(), g_.registry(), loop_, input))
+  if (!loop_.is_variable_handle(handle) ||
+      !writes_input(c_.g.root().def(), g_.registry(), loop_.loop(), input))
     return ok_status();
-  Site site = loop_.site;
+  Site site = loop_.loop().site;
   for (NodeId id = tape_.end; id-- > 0;)
     if (const NodeDef& node = g_.node(id); !node.inputs.empty() && node.inputs[0].node == handle &&
-                                           op_of(id).external.order == External::Order::read)
+                                           loop_.op_of(id).external.order == External::Order::read)
       site = node.site;
-  return invalid_argument("gradients: the loop '" + loop_.name + "' reads '" +
+  return invalid_argument("gradients: the loop '" + loop_.loop().name + "' reads '" +
                           g_.node(handle).name +
                           "' and writes it, and no gradient flows back through a write; hold it "
                           "constant (StopGradient), or differentiate inside of the body")
       .at(site);
 }
 
-bool LoopGradient::is_saved(Port p) const {
-  return op_of(p.node).role == Role::call && p.index == saved_port(g_.node(p.node));
-}
-
 // Tensors that a loop in the body saved.
 bool LoopGradient::reads_inner_values(NodeId id) const {
   const NodeDef& node = g_.node(id);
-  return id >= tape_.end && op_of(id).role == Role::saved && node.op != kSavedOp &&
-         node.inputs[0].node < tape_.end && is_saved(node.inputs[0]);
+  return id >= tape_.end && loop_.op_of(id).role == Role::saved && node.op != kSavedOp &&
+         node.inputs[0].node < tape_.end && loop_.is_saved(node.inputs[0]);
 }
 
 // --- which gradients there are ---
@@ -146,22 +115,22 @@ void LoopGradient::name_inner_values() {
       attrs.insert_or_assign("ports", Attr(without_first<std::int64_t>(reader, "ports")));
       value = g_.add(kSavedListOp, {value}, std::move(attrs));
     }
-    inner_.push_back({value.port(), of.gradient, {}});
+    out_.inner.push_back({value.port(), of.gradient, {}});
   }
 }
 
 // Of variables those that are read behind the loop, those that these are made of in an iteration,
 // and so on. Too many where a call in the body takes what it does not use: they get zeros.
 void LoopGradient::find_flows() {
-  flows_.assign(variables_, false);
+  flows_.assign(loop_.variables(), false);
   reached_.assign(g_.def().nodes.size(), false);
-  for (std::size_t v = 0; v < variables_; ++v)
+  for (std::size_t v = 0; v < loop_.variables(); ++v)
     if (!c_.dy[v].empty()) flow_to(v);
-  for (const Inner& inner : inner_) reach(inner.value);
+  for (const IterationGradient::Inner& inner : out_.inner) reach(inner.value);
 }
 
 void LoopGradient::flow_to(std::size_t variable) {
-  if (flows_[variable] || !carries_gradient(dtype(tape_.outputs[variable]))) return;
+  if (flows_[variable] || !carries_gradient(loop_.dtype(tape_.outputs[variable]))) return;
   flows_[variable] = true;
   reach(tape_.outputs[variable]);
 }
@@ -171,10 +140,10 @@ void LoopGradient::reach(Port port) {
   while (!open.empty()) {
     const Port p = open.back();
     open.pop_back();
-    if (reached_[p.node] || (!carries_gradient(dtype(p)) && !is_saved(p))) continue;
+    if (reached_[p.node] || (!carries_gradient(loop_.dtype(p)) && !loop_.is_saved(p))) continue;
     reached_[p.node] = true;
-    const OpDef& op = op_of(p.node);
-    if (const std::size_t input = input_of(p.node); input < variables_)
+    const OpDef& op = loop_.op_of(p.node);
+    if (const std::size_t input = loop_.input_of(p.node); input < loop_.variables())
       flow_to(input);
     else if (op.no_gradient.empty())
       for (Port in : g_.node(p.node).inputs) open.push_back(in);
@@ -185,29 +154,31 @@ void LoopGradient::differentiate() {
   std::vector<Output> ys, dys, xs;
   auto dy_of = [&](Port y, PartialShape shape) {
     ys.emplace_back(&g_, y);
-    dys.push_back(add_argument(g_, {dtype(y), std::move(shape)}, "dy"));
+    dys.push_back(add_argument(g_, {loop_.dtype(y), std::move(shape)}, "dy"));
     return dys.back().port();
   };
-  for (std::size_t v = 0; v < variables_; ++v)
+  for (std::size_t v = 0; v < loop_.variables(); ++v)
     if (flows_[v]) {
-      results_.push_back({v, dy_of(tape_.outputs[v], type_of(tape_.inputs[v]).shape), {}});
+      out_.results.push_back(
+          {v, dy_of(tape_.outputs[v], loop_.type_of(tape_.inputs[v]).shape), {}});
       xs.push_back(tape_.input(v));
     }
-  for (Inner& inner : inner_) inner.dy = dy_of(inner.value, type_of(inner.value).shape);
+  for (IterationGradient::Inner& inner : out_.inner)
+    inner.dy = dy_of(inner.value, loop_.type_of(inner.value).shape);
   std::set<std::string> variables;
-  for (std::size_t i = variables_; i < tape_.inputs.size(); ++i)
-    if ((c_.wanted[i] && carries_gradient(dtype(tape_.inputs[i]))) ||
+  for (std::size_t i = loop_.variables(); i < tape_.inputs.size(); ++i)
+    if ((c_.wanted[i] && carries_gradient(loop_.dtype(tape_.inputs[i]))) ||
         (takes_variable(i) && is_first_of_variable(tape_.input(i), variables))) {
-      results_.push_back({i, {}, {}});
+      out_.results.push_back({i, {}, {}});
       xs.push_back(tape_.input(i));
     }
   if (xs.empty()) return;
   const std::vector<Output> dx = value_or_throw(gradients(ys, xs, dys));
   auto scope = g_.with_scope("gradients");
-  for (std::size_t r = 0; r < results_.size(); ++r) {
-    Result& result = results_[r];
+  for (std::size_t r = 0; r < out_.results.size(); ++r) {
+    IterationGradient::Result& result = out_.results[r];
     result.value = dx[r];
-    if (result.input < variables_) {
+    if (result.input < loop_.variables()) {
       if (dx[r].empty()) result.value = zero_gradient(xs[r]);
     } else if (!dx[r].empty()) {
       throw_if_error(written(result.input));
@@ -216,7 +187,8 @@ void LoopGradient::differentiate() {
       result.value = add_gradient(sum, dx[r]);
     }
   }
-  std::erase_if(results_, [](const Result& result) { return result.value.empty(); });
+  std::erase_if(out_.results,
+                [](const IterationGradient::Result& result) { return result.value.empty(); });
 }
 
 // --- what an iteration consists of ---
@@ -224,12 +196,12 @@ void LoopGradient::differentiate() {
 // From the gradients back to what is there before: their arguments, and values of the body.
 void LoopGradient::find_needed() {
   // On one side of a Switch that the client made. Branches of functions are not among these.
-  const std::vector<bool> dying = find_dying(g_.def().nodes, g_.registry());
+  const std::vector<bool> dying = nodes_with_dead_outputs(g_.def().nodes, g_.registry());
   std::set<Port> there;
-  for (const Result& result : results_) there.insert(result.argument);
-  for (const Inner& inner : inner_) there.insert(inner.dy);
+  for (const IterationGradient::Result& result : out_.results) there.insert(result.argument);
+  for (const IterationGradient::Inner& inner : out_.inner) there.insert(inner.dy);
   std::vector<Port> open;
-  for (const Result& result : results_) open.push_back(result.value.port());
+  for (const IterationGradient::Result& result : out_.results) open.push_back(result.value.port());
   while (!open.empty()) {
     const Port p = open.back();
     open.pop_back();
@@ -239,8 +211,8 @@ void LoopGradient::find_needed() {
                                                is_computed_again(g_.node(p.node).inputs[0].node);
     if (!anew) {
       if (dying[p.node]) throw Error(kept_from_switch(g_.node(p.node)));
-      from_run_.insert(p);
-    } else if (moved_.insert(p.node).second) {
+      out_.from_run.insert(p);
+    } else if (out_.copied.insert(p.node).second) {
       for (Port in : g_.node(p.node).inputs) open.push_back(in);
     }
   }
@@ -250,12 +222,13 @@ void LoopGradient::find_needed() {
 bool LoopGradient::is_made_again(NodeId id, int depth) const {
   if (!saves_values_) return is_computed_again(id);
   const NodeDef& node = g_.node(id);
-  const OpDef& op = op_of(id);
+  const OpDef& op = loop_.op_of(id);
   if (!op.cheap || op.stateful || op.role != Role::kernel || depth == kMostMadeAgain ||
       node.inputs.empty() || !node.control.empty())
     return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Port in) {
-    return small_constant(g_, in) || is_invariant(in.node) || is_made_again(in.node, depth + 1);
+    return small_constant(g_, in) || loop_.is_invariant(in.node) ||
+           is_made_again(in.node, depth + 1);
   });
 }
 
@@ -263,7 +236,7 @@ bool LoopGradient::is_made_again(NodeId id, int depth) const {
 // as the lists are.
 bool LoopGradient::is_computed_again(NodeId id) const {
   const NodeDef& node = g_.node(id);
-  const auto is_list = [&](Port in) { return dtype(in) == DType::list; };
+  const auto is_list = [&](Port in) { return loop_.dtype(in) == DType::list; };
   if (saves_values_ || node.inputs.empty() ||
       std::any_of(node.inputs.begin(), node.inputs.end(), is_list) ||
       std::count(node.out_types.begin(), node.out_types.end(), DType::list) > 0)
@@ -290,8 +263,4 @@ bool LoopGradient::repeats_well(const NodeDef& node) const {
   });
 }
 
-}  // namespace detail
-
-std::vector<Output> loop_gradient(GradContext& c) { return detail::LoopGradient(c).run(); }
-
-}  // namespace troupe
+}  // namespace troupe::detail

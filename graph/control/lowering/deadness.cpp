@@ -1,4 +1,4 @@
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
 
 namespace troupe {
 namespace {
@@ -28,16 +28,17 @@ std::vector<bool> find(const std::vector<NodeDef>& nodes, const OpRegistry& ops,
 
 }  // namespace
 
-std::vector<bool> find_conditional(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
+std::vector<bool> maybe_dead_nodes(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
   return find(nodes, ops, false);
 }
-std::vector<bool> find_dying(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
+std::vector<bool> nodes_with_dead_outputs(const std::vector<NodeDef>& nodes,
+                                          const OpRegistry& ops) {
   std::vector<bool> dying = find(nodes, ops, false);
   for (NodeId id = 0; id < nodes.size(); ++id)
     dying[id] = dying[id] || role_of(nodes[id], ops) == Role::switch_;
   return dying;
 }
-std::vector<bool> find_ever_dead(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
+std::vector<bool> maybe_dead_past_merges(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
   return find(nodes, ops, true);
 }
 

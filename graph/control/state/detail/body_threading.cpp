@@ -1,24 +1,32 @@
-// Functions that run in loops: what they read and write of variables becomes arguments and results.
+#include "graph/control/state/detail/body_threading.hpp"
+
 #include <algorithm>
 
-#include "graph/control/state/detail/threading.hpp"
+#include "graph/control/functions/node_copies.hpp"
+#include "graph/control/lowering/deadness.hpp"
+#include "graph/control/state/detail/state_nodes.hpp"
+#include "graph/control/state/detail/writes_before.hpp"
 #include "graph/control/state/state.hpp"
 
 namespace troupe::detail {
+namespace {
 
 class BodyThreading {
  public:
-  BodyThreading(StateThreading& all, const FunctionDef& f, const std::string& name,
-                const std::vector<std::string>& bound, const StateThreading::InLoop& in)
+  // `out`: the name of the function that is made; gets what that needs and passes.
+  BodyThreading(StateThreading& all, const FunctionDef& f, const std::vector<std::string>& bound,
+                const StateInLoop& in, ThreadedFunction& out)
       : all_(all),
-        ops_(all.ops_),
+        ops_(all.ops()),
         f_(f),
         in_(in),
         keys_(all.users.keys_of(f, bound)),
-        dead_(behind_switches()),
+        dead_(maybe_dead_nodes(f.nodes, ops_)),
         before_(f.nodes),
-        out_(f.nodes) {
-    made_.name = name;
+        out_(f.nodes),
+        threaded_(out) {
+    out_.reserve_names();
+    made_.name = out.name;
     made_.site = f.site;
   }
 
@@ -30,8 +38,6 @@ class BodyThreading {
     made_.nodes = out_.take();
     return std::move(made_);
   }
-
-  std::set<std::string> needs, passes;
 
  private:
   struct Version {
@@ -97,7 +103,7 @@ class BodyThreading {
     };
     for (const std::string& key : in_.state.written) {
       const Version& last = versions_[key].back();
-      if (last.old) passes.insert(key);
+      if (last.old) threaded_.passes.insert(key);
       give(last.value, all_.handles.at(key).out_shapes[0]);
     }
     for (const std::string& key : in_.state.flagged)
@@ -138,10 +144,10 @@ class BodyThreading {
     if (const auto at = versions_.find(item); at != versions_.end()) {
       const Version& seen = at->second[before_.before(id, item)];
       value = seen.value;
-      if (seen.old) needs.insert(item);
+      if (seen.old) threaded_.needs.insert(item);
     } else {
       value = items_.at(item);
-      needs.insert(item);
+      threaded_.needs.insert(item);
     }
     NodeDef node = out_.moved(id);
     node.op = "Identity";
@@ -168,7 +174,7 @@ class BodyThreading {
       if (!key.empty()) keys.push_back(key);
       if (!taken) continue;
       const Version* now = key.empty() ? nullptr : &versions_.at(key).back();
-      if (now && now->old) needs.insert(key);
+      if (now && now->old) threaded_.needs.insert(key);
       inputs.push_back(now ? now->value : node.inputs[i]);
     }
     node.op = rule->def.name;
@@ -234,7 +240,7 @@ class BodyThreading {
     const NodeDef& from = f_.nodes[id];
     const bool loop = from.op == "While";
     for (const std::string& key : uses.writes) before_.come_after_all(id, key);
-    StateThreading::InLoop in;
+    StateInLoop in;
     in.state = all_.signature_of(uses);
     if (loop) in.variables = loop_variables(from);
     std::vector<std::string> names;
@@ -250,20 +256,20 @@ class BodyThreading {
       passed.insert(inner.passes.begin(), inner.passes.end());
     }
     NodeDef node = out_.moved(id);
-    name_functions(node, names);
+    set_functions_of(node.op, node.attrs, names);
     const std::size_t own = node.out_types.size() - 1;
     std::vector<Port> first;
     for (const std::string& key : in.state.written) {
       const Version& now = seen_by(id, key, true);
       first.push_back(now.value);
-      if (now.old && needed.contains(key)) needs.insert(key);
+      if (now.old && needed.contains(key)) threaded_.needs.insert(key);
     }
     for (const std::string& key : in.state.flagged) first.push_back(versions_.at(key).back().flag);
     std::vector<Port> last;
     for (const std::string& item : in.state.read) {
       const Version* version = nullptr;
       last.push_back(item_for(id, item, &version));
-      if (!version || version->old) needs.insert(item);
+      if (!version || version->old) threaded_.needs.insert(item);
     }
     add_state_to(node, in.variables, first, last, out_);
     const NodeId made = out_.replace(id, std::move(node));
@@ -283,28 +289,15 @@ class BodyThreading {
     return ok_status();
   }
 
-  // Nodes that may be dead where a Switch of the client's own stands among them.
-  std::vector<bool> behind_switches() const {
-    std::vector<bool> dead(f_.nodes.size(), false), is_switch(f_.nodes.size(), false);
-    for (NodeId id = 0; id < f_.nodes.size(); ++id) {
-      const Role role = role_of(f_.nodes[id], ops_);
-      is_switch[id] = role == Role::switch_;
-      if (role == Role::merge || role == Role::control_trigger) continue;
-      for (Port in : f_.nodes[id].inputs)
-        dead[id] = dead[id] || dead[in.node] || is_switch[in.node];
-      for (NodeId c : f_.nodes[id].control) dead[id] = dead[id] || dead[c];
-    }
-    return dead;
-  }
-
   StateThreading& all_;
   const OpRegistry& ops_;
   const FunctionDef& f_;
-  const StateThreading::InLoop& in_;
+  const StateInLoop& in_;
   const Keys keys_;
   const std::vector<bool> dead_;
   WritesBefore before_;
   NodeCopies out_;
+  ThreadedFunction& threaded_;
   FunctionDef made_;
   std::map<std::string, std::vector<Version>> versions_;  // by variable, in the order of writes
   std::map<std::string, Port> items_;                     // what is only read
@@ -312,28 +305,12 @@ class BodyThreading {
   NodeId yes_ = kNoNode;
 };
 
-Expected<ThreadedFunction> StateThreading::inside(const FunctionDef& f,
-                                                  const std::vector<std::string>& bound,
-                                                  const InLoop& in) {
-  std::vector<std::string> what{f.name, std::to_string(int(in.place)), in.ran ? "ran" : "",
-                                std::to_string(in.variables)};
-  for (const auto* list : {&bound, &in.state.written, &in.state.flagged, &in.state.read}) {
-    what.push_back(std::to_string(list->size()));
-    what.insert(what.end(), list->begin(), list->end());
-  }
-  if (const auto at = inside_.find(what); at != inside_.end()) return at->second;
-  const std::string name = fresh_name(f);
-  if (users.calls_itself(f)) {  // which finds this then, as if it looked at all that it is given
-    const std::set<std::string> all(in.state.written.begin(), in.state.written.end());
-    inside_.emplace(what, ThreadedFunction{name, all, all});
-  }
-  BodyThreading threading(*this, f, name, bound, in);
-  auto made = threading.run();
-  if (!made.ok()) return made.status().in("in function '" + f.name + "'");
-  ThreadedFunction out{name, threading.needs, threading.passes};
-  made_.push_back(std::move(made).value());
-  inside_.insert_or_assign(std::move(what), out);
-  return out;
+}  // namespace
+
+Expected<FunctionDef> thread_body(StateThreading& all, const FunctionDef& f,
+                                  const std::vector<std::string>& bound, const StateInLoop& in,
+                                  ThreadedFunction& out) {
+  return BodyThreading(all, f, bound, in, out).run();
 }
 
 }  // namespace troupe::detail

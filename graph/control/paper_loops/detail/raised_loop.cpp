@@ -4,9 +4,10 @@
 #include <map>
 #include <set>
 
-#include "graph/control/functions/body.hpp"
+#include "graph/control/functions/node_copies.hpp"
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/lowering/conditional.hpp"
+#include "graph/control/lowering/deadness.hpp"
+#include "graph/value_type.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -37,13 +38,13 @@ NodeDef call_node(std::string op, std::string name, const std::vector<ValueType>
 // A function that nodes move into.
 class MovedNodes {
  public:
-  MovedNodes(const std::vector<NodeDef>& from, std::string name, const Site& site) : from_(from) {
+  MovedNodes(const std::vector<NodeDef>& from, std::string name, const Site& site)
+      : from_(from), copies_(from) {
     f_.name = std::move(name);
     f_.site = site;
   }
 
-  const std::string& name() const { return f_.name; }
-  const std::vector<NodeDef>& nodes() const { return f_.nodes; }
+  const std::vector<NodeDef>& nodes() const { return copies_.made(); }
 
   // Stands for a port of the nodes that move.
   void argument(Port of, const OpRegistry& ops) {
@@ -60,38 +61,26 @@ class MovedNodes {
       node.op = kArgumentOp;
       node.attrs = {{"T", node.out_types[0]}, {"shape", node.out_shapes[0]}};
     }
-    const NodeId made = append(std::move(node));
+    const NodeId made = copies_.append(std::move(node));
     f_.arguments.push_back(made);
-    ports_.emplace(of, Port{made, 0});
-    places_.emplace(of.node, made);
+    copies_.map_port(of, {made, 0});
+    if (copies_.node(of.node) == kNoNode) copies_.map(of.node, made);
   }
 
-  // With inputs and control in the numbers of this function.
-  NodeId append(NodeDef node) {
-    node.name = names_.take(node.name);
-    std::sort(node.control.begin(), node.control.end());
-    node.control.erase(std::unique(node.control.begin(), node.control.end()), node.control.end());
-    f_.nodes.push_back(std::move(node));
-    return NodeId(f_.nodes.size() - 1);
-  }
+  NodeId append(NodeDef node) { return copies_.append(std::move(node)); }
 
-  // The inputs are ports that stand for something here. What is elsewhere is there before.
+  // The inputs are ports that stand for something here. A control edge from a node that has no
+  // place here is left out: it was there before.
   void move(NodeId id, const std::vector<Port>& inputs) {
     NodeDef node = from_[id];
-    for (std::size_t i = 0; i < inputs.size(); ++i) node.inputs[i] = ports_.at(inputs[i]);
+    for (std::size_t i = 0; i < inputs.size(); ++i) node.inputs[i] = port(inputs[i]);
     node.control = control_of(node.control);
-    const auto outputs = std::uint32_t(node.out_types.size());
-    const NodeId made = append(std::move(node));
-    for (std::uint32_t k = 0; k < outputs; ++k) ports_.emplace(Port{id, k}, Port{made, k});
-    places_.emplace(id, made);
+    copies_.map(id, copies_.append(std::move(node)));
   }
 
-  Port port(Port of) const { return ports_.at(of); }
+  Port port(Port of) const { return copies_.port(of); }
   std::vector<NodeId> control_of(const std::vector<NodeId>& control) const {
-    std::vector<NodeId> out;
-    for (NodeId c : control)
-      if (auto at = places_.find(c); at != places_.end()) out.push_back(at->second);
-    return out;
+    return copies_.nodes(control);
   }
 
   // The value after these.
@@ -99,28 +88,27 @@ class MovedNodes {
     if (control.empty()) return value;
     NodeDef node{.name = like.name, .op = "Identity", .inputs = {value}, .control = control};
     node.site = like.site;
-    node.out_types = {f_.nodes[value.node].out_types[value.index]};
-    node.out_shapes = {f_.nodes[value.node].out_shapes[value.index]};
+    node.out_types = {nodes()[value.node].out_types[value.index]};
+    node.out_shapes = {nodes()[value.node].out_shapes[value.index]};
     node.attrs.emplace("T", Attr(node.out_types[0]));
     return {append(std::move(node)), 0};
   }
 
   FunctionDef returns(std::vector<Port> results) && {
     for (Port result : results) {
-      const ValueType type = type_of(f_.nodes, result);
+      const ValueType type = type_of(nodes(), result);
       f_.result_types.push_back(type.dtype);
       f_.result_shapes.push_back(type.shape);
     }
     f_.results = std::move(results);
+    f_.nodes = copies_.take();
     return std::move(f_);
   }
 
  private:
   const std::vector<NodeDef>& from_;
   FunctionDef f_;
-  UniqueNames names_;
-  std::map<Port, Port> ports_;
-  std::map<NodeId, NodeId> places_;
+  NodeCopies copies_;
 };
 
 class LoopRaiser {
@@ -278,7 +266,7 @@ class LoopRaiser {
 
   // What the next condition may look at. Nothing writes on one side of a Switch in a loop.
   std::vector<NodeId> writes_in(const std::vector<NodeDef>& nodes) const {
-    const std::vector<bool> dying = find_dying(nodes, ops_);
+    const std::vector<bool> dying = nodes_with_dead_outputs(nodes, ops_);
     std::vector<NodeId> out;
     for (NodeId id = 0; id < nodes.size(); ++id) {
       const OpInfo& op = op_of(nodes[id], ops_);
@@ -289,7 +277,7 @@ class LoopRaiser {
   }
 
   Status add(FunctionDef f) {
-    const std::vector<bool> dying = find_dying(f.nodes, ops_);
+    const std::vector<bool> dying = nodes_with_dead_outputs(f.nodes, ops_);
     for (Port result : f.results)
       if (dying[result.node])
         return in_node(invalid_argument("the loop " + quoted(name_) +

@@ -14,9 +14,9 @@ struct LoopPart {
   NodeId begin = kNoNode, next = kNoNode;
 };
 
-// Which nodes belong to loops that were spread, for who cuts the step.
-struct SpreadLoops {
-  // By node: the loop in whose iterations its outputs are; 0: none that was spread.
+// Which nodes belong to loops on several devices, for who cuts the step.
+struct DistributedLoops {
+  // By node: the loop in whose iterations its outputs are; 0: none of these.
   std::vector<std::uint32_t> of_node;
   // By loop, the leader first; loop 0 has none. The `next` of one loop stand side by side.
   std::vector<std::vector<LoopPart>> parts;
@@ -37,6 +37,6 @@ struct SpreadLoops {
 // partition cuts them.
 //
 // REQUIRES: nodes are placed; `frames` are those of the step.
-SpreadLoops spread_loops(StepGraph& step, const Frames& frames, const OpRegistry& ops);
+DistributedLoops distribute_loops(StepGraph& step, const Frames& frames, const OpRegistry& ops);
 
 }  // namespace troupe

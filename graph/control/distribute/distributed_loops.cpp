@@ -1,4 +1,4 @@
-#include "graph/control/spread/spread.hpp"
+#include "graph/control/distribute/distributed_loops.hpp"
 
 #include <algorithm>
 #include <map>
@@ -33,16 +33,16 @@ struct Loop {
   std::vector<std::size_t> home;  // by variable: the part that has its last value
   std::vector<bool> read;         // its last value is, behind the loop
 
-  bool spread() const { return parts.size() > 1; }
+  bool is_distributed() const { return parts.size() > 1; }
   Part& on(const std::string& device) {
     return *std::find_if(parts.begin(), parts.end(),
                          [&](const Part& p) { return p.device == device; });
   }
 };
 
-class Spreader {
+class LoopDistributor {
  public:
-  Spreader(StepGraph& step, const Frames& frames, const OpRegistry& ops)
+  LoopDistributor(StepGraph& step, const Frames& frames, const OpRegistry& ops)
       : step_(step), nodes_(step.graph.nodes), frames_(frames), ops_(ops), out_(step) {}
 
   // Whether there is anything to do.
@@ -58,19 +58,20 @@ class Spreader {
       if (!is_handle(role_of(nodes_[id], ops_)))
         for (std::uint32_t f = frames_.of_node[id]; f != 0; f = frames_.frames[f].parent)
           add_part(f, nodes_[id].device);
-    return std::any_of(loops_.begin(), loops_.end(), [](const Loop& l) { return l.spread(); });
+    return std::any_of(loops_.begin(), loops_.end(),
+                       [](const Loop& l) { return l.is_distributed(); });
   }
 
-  SpreadLoops run() {
+  DistributedLoops run() {
     find_reads();
     for (std::uint32_t f = std::uint32_t(loops_.size()) - 1; f > 0; --f)
-      if (loops_[f].spread()) find_carried(f);
+      if (loops_[f].is_distributed()) find_carried(f);
     for (NodeId id = 0; id < nodes_.size(); ++id) move(id);
     out_.finish();
     made_.parts.resize(loops_.size());
     for (std::uint32_t f = 1; f < loops_.size(); ++f)
       for (const Part& part : loops_[f].parts)
-        if (loops_[f].spread()) made_.parts[f].push_back(part.made);
+        if (loops_[f].is_distributed()) made_.parts[f].push_back(part.made);
     return std::move(made_);
   }
 
@@ -97,7 +98,7 @@ class Spreader {
   // The device that has a port.
   const std::string& device_of(Port p) {
     const std::uint32_t f = frames_.of_node[p.node];
-    if (f != 0 && loops_[f].next == p.node && loops_[f].spread())
+    if (f != 0 && loops_[f].next == p.node && loops_[f].is_distributed())
       return loops_[f].parts[loops_[f].home[p.index]].device;
     return nodes_[p.node].device;
   }
@@ -126,7 +127,7 @@ class Spreader {
   // What a loop in it takes, or a function that calls itself, which is on one device.
   void find_carried_by(Loop& loop, const Loop& inner) {
     const std::vector<Port>& inputs = nodes_[inner.begin].inputs;
-    if (!inner.spread()) {
+    if (!inner.is_distributed()) {
       for (Port in : inputs) carry(loop, in, inner.parts[0].device);
       return;
     }
@@ -162,8 +163,8 @@ class Spreader {
 
   void move(NodeId id) {
     const std::uint32_t f = frames_.of_node[id];
-    if (f != 0 && loops_[f].spread() && id == loops_[f].begin) return make_begins(f);
-    if (f != 0 && loops_[f].spread() && id == loops_[f].next) return make_nexts(f);
+    if (f != 0 && loops_[f].is_distributed() && id == loops_[f].begin) return make_begins(f);
+    if (f != 0 && loops_[f].is_distributed() && id == loops_[f].next) return make_nexts(f);
     NodeDef node = std::move(nodes_[id]);
     const bool begins = f != 0 && loops_[f].begin == id;
     const std::uint32_t takes_from = begins ? frames_.frames[f].parent : f;
@@ -178,7 +179,7 @@ class Spreader {
   // An old port for a node of a device in frame f. Makes the node that has it one that is read.
   Port port(Port old, std::uint32_t f, const std::string& device) {
     Port now;
-    if (f != 0 && loops_[f].spread() && old.node == loops_[f].begin) {
+    if (f != 0 && loops_[f].is_distributed() && old.node == loops_[f].begin) {
       const Part& part = loops_[f].on(device);
       now = {part.made.begin, part.place_of(old.index)};
     } else {
@@ -193,9 +194,9 @@ class Spreader {
     std::vector<NodeId> now;
     for (NodeId c : old) {
       const std::uint32_t from = frames_.of_node[c];
-      if (from != 0 && loops_[from].spread() && loops_[from].next == c)
+      if (from != 0 && loops_[from].is_distributed() && loops_[from].next == c)
         for (const Part& part : loops_[from].parts) now.push_back(part.made.next);
-      else if (f != 0 && loops_[f].spread() && loops_[f].begin == c)
+      else if (f != 0 && loops_[f].is_distributed() && loops_[f].begin == c)
         now.push_back(loops_[f].on(device).made.begin);
       else
         now.push_back(out_.node(c));
@@ -214,7 +215,7 @@ class Spreader {
   // A new node whose outputs are in the iterations of a loop, which wait for it.
   void stands_in(NodeId made, std::uint32_t f) {
     made_.of_node.resize(made + 1, 0);
-    if (f == 0 || !loops_[f].spread()) return;
+    if (f == 0 || !loops_[f].is_distributed()) return;
     made_.of_node[made] = f;
     loops_[f].on(out_.graph().nodes[made].device).nodes.push_back(made);
   }
@@ -336,14 +337,14 @@ class Spreader {
   Rewriter out_;
   std::vector<Loop> loops_;  // by frame
   std::set<NodeId> read_;    // new nodes that a node of their device waits for
-  SpreadLoops made_;
+  DistributedLoops made_;
 };
 
 }  // namespace
 
-SpreadLoops spread_loops(StepGraph& step, const Frames& frames, const OpRegistry& ops) {
-  Spreader spreader(step, frames, ops);
-  return spreader.find_parts() ? spreader.run() : SpreadLoops();
+DistributedLoops distribute_loops(StepGraph& step, const Frames& frames, const OpRegistry& ops) {
+  LoopDistributor distributor(step, frames, ops);
+  return distributor.find_parts() ? distributor.run() : DistributedLoops();
 }
 
 }  // namespace troupe

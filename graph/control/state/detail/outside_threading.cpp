@@ -1,98 +1,14 @@
-// Around loops: the values that they begin with, and the writes behind them.
+#include "graph/control/state/detail/outside_threading.hpp"
+
 #include <algorithm>
 
-#include "graph/control/state/detail/threading.hpp"
+#include "graph/control/state/detail/state_nodes.hpp"
+#include "graph/control/state/detail/writes_before.hpp"
 #include "graph/control/state/state.hpp"
 
-namespace troupe {
-namespace detail {
+namespace troupe::detail {
+namespace {
 
-// --- nodes ---
-
-NodeDef scalar_constant(std::string name, Tensor value, const Site& site) {
-  NodeDef node;
-  node.name = std::move(name);
-  node.op = "Const";
-  node.out_types = {value.dtype()};
-  node.out_shapes = {PartialShape::scalar()};
-  node.attrs = {{"T", value.dtype()}, {"value", std::move(value)}};
-  node.site = site;
-  return node;
-}
-
-Tensor none_of(DType dtype) {
-  if (dtype == DType::string) return Tensor::scalar(std::string_view());
-  return value_or_throw(Tensor::zeros(dtype, Shape{}));
-}
-
-DType dtype_of_variable(const NodeDef& handle) {
-  const auto at = handle.attrs.find("T");
-  return at == handle.attrs.end() ? DType::i64 : *at->second.get<DType>();
-}
-
-void name_functions(NodeDef& call, const std::vector<std::string>& names) {
-  auto set = [&](const char* attr, Attr value) {
-    call.attrs.insert_or_assign(attr, std::move(value));
-  };
-  if (call.op == "Call") return set("function", Attr(names[0]));
-  if (call.op == "Case") return set("branches", Attr(names));
-  const bool branches = call.op == "If";
-  set(branches ? "else_branch" : "cond", Attr(names[0]));
-  set(branches ? "then_branch" : "body", Attr(names[1]));
-}
-
-void add_state_to(NodeDef& call, std::size_t variables, const std::vector<Port>& first,
-                  const std::vector<Port>& last, const NodeCopies& copies) {
-  const bool loop = call.op == "While";
-  const auto behind = std::ptrdiff_t(loop ? variables : call.inputs.size());
-  if (loop) {
-    call.attrs.insert_or_assign("variables", Attr(std::int64_t(variables + first.size())));
-    const auto reverses = *call.attrs.at("reverses").get<std::int64_t>();
-    if (reverses >= std::int64_t(variables))
-      call.attrs.insert_or_assign("reverses", Attr(reverses + std::int64_t(first.size())));
-  }
-  call.inputs.insert(call.inputs.begin() + behind, first.begin(), first.end());
-  call.inputs.insert(call.inputs.end(), last.begin(), last.end());
-  for (std::size_t k = 0; k < first.size(); ++k) {
-    // A loop may be given a handle for a value.
-    const DType dtype = copies.dtype(first[k]);
-    const NodeDef& source = copies.made(first[k].node);
-    call.out_types.insert(call.out_types.end() - 1,
-                          dtype == DType::resource ? dtype_of_variable(source) : dtype);
-    call.out_shapes.insert(call.out_shapes.end() - 1, source.out_shapes[first[k].index]);
-  }
-}
-
-// --- functions ---
-
-Expected<const FunctionDef*> StateThreading::function(const std::string& name,
-                                                      const NodeDef& call) const {
-  if (const FunctionDef* f = users.function(name)) return f;
-  return in_node(invalid_argument("there is no function '" + name + "'"), call);
-}
-
-Status StateThreading::check_condition(const VariableUses& uses) const {
-  if (uses.writes.empty()) return ok_status();
-  return in_node(unimplemented("the condition of a loop writes no variables and takes no elements "
-                               "of datasets; its body does"),
-                 users.writer(*uses.writes.begin()));
-}
-
-StateSignature StateThreading::signature_of(const VariableUses& uses) const {
-  StateSignature state;
-  state.written.assign(uses.writes.begin(), uses.writes.end());
-  std::copy_if(state.written.begin(), state.written.end(), std::back_inserter(state.flagged),
-               [&](const std::string& key) { return flagged_.contains(key); });
-  std::copy_if(uses.reads.begin(), uses.reads.end(), std::back_inserter(state.read),
-               [&](const std::string& item) { return !uses.writes.contains(item); });
-  return state;
-}
-
-std::string StateThreading::fresh_name(const FunctionDef& f) {
-  return f.name + "@" + std::to_string(++versions_);
-}
-
-// Of nodes outside of all loops: those of a step, or of a function that is called or a branch.
 class OutsideThreading {
  public:
   OutsideThreading(StateThreading& all, const std::vector<NodeDef>& nodes, const Keys& keys,
@@ -151,7 +67,7 @@ class OutsideThreading {
       TROUPE_TRY(std::string made, all_.outside_function(*f, all_.users.bound(nodes_[id], keys_)));
       names.push_back(std::move(made));
     }
-    name_functions(node, names);
+    set_functions_of(node.op, node.attrs, names);
     come_after_writes(node, uses.in_loops);
     return ok_status();
   }
@@ -184,11 +100,12 @@ class OutsideThreading {
     const auto is_dataset = [&](const std::string& key) { return all_.users.is_dataset(key); };
     std::set<std::string> always = all_.users.of(*body, bound).always;
     std::erase_if(always, is_dataset);
-    all_.flagged_.clear();
+    std::set<std::string> flagged;
     std::set_difference(uses.writes.begin(), uses.writes.end(), always.begin(), always.end(),
-                        std::inserter(all_.flagged_, all_.flagged_.end()));
-    std::erase_if(all_.flagged_, is_dataset);
-    StateThreading::InLoop in;
+                        std::inserter(flagged, flagged.end()));
+    std::erase_if(flagged, is_dataset);
+    all_.begin_loop(std::move(flagged));
+    StateInLoop in;
     in.state = all_.signature_of(uses);
     if (is_loop) {
       in.place = StatePlace::condition;
@@ -200,7 +117,7 @@ class OutsideThreading {
     TROUPE_TRY(const ThreadedFunction repeated, all_.inside(*body, bound, in));
 
     NodeDef node = out_.moved(id);
-    name_functions(node, {first.name, repeated.name});
+    set_functions_of(node.op, node.attrs, {first.name, repeated.name});
     come_after_writes(node, uses.writes);
     std::vector<Port> begin, around;
     for (const std::string& key : in.state.written)
@@ -341,89 +258,11 @@ class OutsideThreading {
   std::map<std::string, Port> taken_;  // of datasets: how many, behind the last loop
 };
 
-Status StateThreading::outside(const std::vector<NodeDef>& nodes, const Keys& keys,
-                               NodeCopies& out) {
-  return OutsideThreading(*this, nodes, keys, out).run();
+}  // namespace
+
+Status thread_outside(StateThreading& all, const std::vector<NodeDef>& nodes, const Keys& keys,
+                      NodeCopies& out) {
+  return OutsideThreading(all, nodes, keys, out).run();
 }
 
-Expected<std::string> StateThreading::outside_function(const FunctionDef& f,
-                                                       const std::vector<std::string>& bound) {
-  const VariableUses& uses = users.of(f, bound);
-  if (!uses.loops) return f.name;
-  std::vector<std::string> what = bound;
-  what.push_back(f.name);
-  if (const auto at = outside_.find(what); at != outside_.end()) return at->second;
-  NodeCopies out(f.nodes);
-  if (Status s = outside(f.nodes, users.keys_of(f, bound), out); !s.ok())
-    return s.in("in function '" + f.name + "'");
-  FunctionDef made = f;
-  made.name = fresh_name(f);
-  for (NodeId& argument : made.arguments) argument = out.node(argument);
-  for (Port& result : made.results) result = out.port(result);
-  made.nodes = out.take();
-  const std::string name = made.name;
-  made_.push_back(std::move(made));
-  outside_.emplace(std::move(what), name);
-  return name;
-}
-
-// Assigns to its arguments, which are pairs of handle and value; or does nothing with them.
-std::string StateThreading::write_function(const std::vector<std::string>& keys, bool writes) {
-  FunctionDef f;
-  f.name = std::string(writes ? "write" : "nothing") + "@" + std::to_string(++versions_);
-  f.site = users.writer(keys[0]).site;
-  std::vector<NodeDef> assigns;
-  for (std::size_t k = 0; k < keys.size(); ++k) {
-    const NodeDef& writer = users.writer(keys[k]);
-    NodeDef handle = handles.at(keys[k]);
-    handle.name = "variable_" + std::to_string(k);
-    handle.inputs.clear(), handle.control.clear(), handle.colocate.clear();
-    NodeDef value;
-    value.name = "value_" + std::to_string(k);
-    value.op = kArgumentOp;
-    value.out_types = {dtype_of_variable(handle)};
-    value.out_shapes = handle.out_shapes;
-    value.attrs = {{"T", value.out_types[0]}, {"shape", value.out_shapes[0]}};
-    value.site = writer.site;
-    NodeDef assign;
-    assign.name = "assign_" + std::to_string(k);
-    assign.op = "Assign";
-    assign.inputs = {{NodeId(f.nodes.size()), 0}, {NodeId(f.nodes.size() + 1), 0}};
-    assign.attrs = {{"T", value.out_types[0]},
-                    {"replicas", std::int64_t{1}},
-                    {std::string(kAtVariableAttr), true},
-                    {std::string(kBehindLoopAttr), writer.name}};
-    assign.site = writer.site;
-    for (NodeDef* argument : {&handle, &value}) {
-      f.arguments.push_back(NodeId(f.nodes.size()));
-      f.nodes.push_back(std::move(*argument));
-    }
-    assigns.push_back(std::move(assign));
-  }
-  if (writes) f.nodes.insert(f.nodes.end(), assigns.begin(), assigns.end());
-  made_.push_back(f);
-  return f.name;
-}
-
-}  // namespace detail
-
-Status thread_state(StepGraph& step, const Target& target) {
-  using namespace detail;
-  if (step.graph.functions.empty()) return ok_status();
-  StateThreading threading(step.graph.functions, *target.ops);
-  const Keys keys = threading.users.keys_of(step.graph.nodes);
-  const bool any =
-      std::any_of(step.graph.nodes.begin(), step.graph.nodes.end(), [&](const NodeDef& node) {
-        return role_of(node, *target.ops) == Role::call && threading.users.of(node, keys).loops;
-      });
-  if (!any) return ok_status();
-  NodeCopies out(step.graph.nodes);
-  TROUPE_TRY(threading.outside(step.graph.nodes, keys, out));
-  for (Port& fetch : step.fetches) fetch = out.port(fetch);
-  for (NodeId& id : step.targets) id = out.node(id);
-  step.graph.nodes = out.take();
-  for (FunctionDef& f : threading.take()) step.graph.functions.push_back(std::move(f));
-  return ok_status();
-}
-
-}  // namespace troupe
+}  // namespace troupe::detail

@@ -1,10 +1,10 @@
-// What each node of a client's own loop is.
+#include "graph/control/paper_loops/detail/client_loop.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/control/lowering/conditional.hpp"
-#include "graph/control/paper_loops/detail/client_loop.hpp"
+#include "graph/control/lowering/deadness.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -1,14 +1,9 @@
-// The gradient of a function that calls itself, by a function that does so, too.
-//
-//   y = f(x)      dx = f_grad(y:saved, x, dy)
-//
-// A gradient function calls itself where its function does, so what it takes and returns is settled
-// before its body is there: gradients come of all results and go to all arguments that can have
-// one, zeros where none flows.
+#include "graph/control/gradients/detail/recursive_gradient.hpp"
+
 #include <set>
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/gradients/detail/tape.hpp"
+#include "graph/control/gradients/detail/extraction.hpp"
 #include "graph/node_query.hpp"
 
 namespace troupe {

@@ -1,0 +1,22 @@
+// What a call must be for the functions that it names.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/function_ref.hpp"
+#include "core/status.hpp"
+#include "graph/graph.hpp"
+#include "graph/value_type.hpp"
+
+namespace troupe {
+
+// The function of that name; nullptr if there is none.
+using FindFunction = FunctionRef<const FunctionDef*(std::string_view)>;
+
+// Checks a node of role `call` beyond what its op says: its functions exist, take `arguments` and
+// agree on what they return. Sets the attributes `Tout` and `shapes` if they are missing. not_found
+// or invalid_argument names the function with its line; `call` is then half done.
+Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFunction find);
+
+}  // namespace troupe

@@ -1,0 +1,38 @@
+// Which nodes of a client's own loops are in which.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "graph/node_query.hpp"
+
+namespace troupe::detail {
+
+// Frames in the paper's sense: what is behind the Enters of one name that stand in one frame.
+// Number 0 is around all of them.
+struct ClientFrames {
+  struct Frame {
+    std::string name;
+    std::uint32_t parent = 0;
+    std::vector<NodeId> nodes;
+  };
+  std::vector<Frame> frames;
+  std::vector<std::uint32_t> of_node;  // Enter and Leave are inside
+};
+
+// Constants and handles are the same in every frame.
+bool is_everywhere(const NodeDef& node, const OpRegistry& ops);
+// invalid_argument, naming the node and both of its inputs, where one takes from two frames.
+Expected<ClientFrames> find_client_frames(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
+
+// Behind what they take of each other, but for back edges; the smallest number first. The error
+// names those of a cycle.
+Expected<std::vector<NodeId>> in_order(const std::vector<NodeDef>& nodes, std::vector<NodeId> some,
+                                       const OpRegistry& ops);
+
+// "'a' (a.cpp:3), 'b' (a.cpp:4)", of a few.
+std::string nodes_text(const std::vector<NodeDef>& nodes, const std::vector<NodeId>& some);
+
+}  // namespace troupe::detail
