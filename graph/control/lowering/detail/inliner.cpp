@@ -3,18 +3,10 @@
 #include <algorithm>
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/lowering/detail/loop_nodes.hpp"
 #include "graph/control/state/state.hpp"
 #include "graph/detail/device_over.hpp"
 
 namespace troupe::detail {
-namespace {
-
-// Calls in bodies in bodies.
-constexpr std::size_t kDeepest = 200;
-
-}  // namespace
-
 Inliner::Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out)
     : ops_(ops),
       functions_(functions, ops),
@@ -26,194 +18,11 @@ Inliner::Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& op
       queues_(out_, loops_),
       records_(out_, loops_),
       saved_(functions_, out_, loops_, records_),
-      recursive_(functions_, budget_, out_, loops_, records_, saved_, shapes_) {}
-
-// --- calls ---
-
-Expected<Lowered> Inliner::lower(const NodeDef& call, const std::vector<Value>& inputs, Place place,
-                                 bool wants_done) {
-  Place inside = place;
-  inside.prefix = place.prefix + call.name + "/";
-  inside.device = call.device;
-  inside.colocate = call.colocate;
-  inside.replica = call.replica;
-  inside.site = call.site;
-  inside.depth = place.depth + 1;
-  std::vector<Value> values = inputs;
-  if (!call.control.empty()) {
-    for (Value& v : values) v.waits = false;
-    for (Place* p : {&place, &inside})
-      p->control.insert(p->control.end(), call.control.begin(), call.control.end());
-  }
-  for (std::size_t i = 0; i < selectors(call); ++i)
-    if (values[i].run != kNoRun)
-      return in_node(invalid_argument("its predicate or index must be a tensor, not a handle"),
-                     call);
-  if (call.op == "While") return lower_loop(call, values, place, inside);
-  return call.op == "Call" ? lower_call(call, values, inside, wants_done)
-                           : lower_branches(call, values, place, inside, wants_done);
-}
-
-Expected<const FunctionDef*> Inliner::enter(const std::string& name, const NodeDef& call,
-                                            const Place& place) {
-  const FunctionDef* found = functions_.find(name);
-  if (!found) return in_node(invalid_argument("there is no function " + quoted(name)), call);
-  const FunctionDef& f = *found;
-  const bool may_be_open = call.op == "Call" && recursive_.stays(f, {});
-  if (!may_be_open && std::find(open_.begin(), open_.end(), &f) != open_.end())
-    return in_node(unimplemented(called(f) + " calls itself" +
-                                 (open_.back() == &f ? "" : ", by " + called(*open_.back())) +
-                                 "; only a Call of it may do so"),
-                   call);
-  if (place.depth >= kDeepest)
-    return in_node(resource_exhausted(called(f) + " is called in bodies of bodies, more than " +
-                                      std::to_string(kDeepest) + " deep"),
-                   call);
-  return &f;
-}
-
-Expected<Lowered> Inliner::lower_call(const NodeDef& call, const std::vector<Value>& inputs,
-                                      const Place& inside, bool wants_done) {
-  TROUPE_TRY(const FunctionDef* f, enter(functions_of(call)[0], call, inside));
-  if (recursive_.stays(*f, inputs)) return lower_recursive(call, *f, inputs, inside);
-  auto inlined = inline_function(*f, inputs, inside);
-  if (!inlined.ok()) return inlined.status().in("in the call '" + call.name + "' of " + called(*f));
-  Lowered out;
-  out.outputs = inlined->results;
-  out.effects = inlined->effects;
-  if (wants_done) {
-    NodeDef done = out_.make("done", "ControlTrigger", call, inside);
-    done.control = inlined->effects;
-    for (const Value& v : inlined->results) done.control.push_back(v.port.node);
-    if (inside.pivot != kNoNode) done.control.push_back(inside.pivot);
-    done.control.insert(done.control.end(), inside.control.begin(), inside.control.end());
-    out.done = {out_.append(std::move(done))};
-  }
-  std::vector<Inlined> run;
-  run.push_back(std::move(inlined).value());
-  out.outputs.push_back({.run = saved_.add_run(std::move(run))});
-  return out;
-}
-
-// What is open around the call does not matter to functions that stay.
-Expected<Lowered> Inliner::lower_recursive(const NodeDef& call, const FunctionDef& f,
-                                           const std::vector<Value>& inputs, const Place& inside) {
-  std::vector<const FunctionDef*> around;
-  const bool from_outside = !recursive_.is_inside();
-  if (from_outside) open_.swap(around);
-  auto lowered =
-      recursive_.lower(call, f, inputs, inside,
-                       [this](const FunctionDef& g, const std::vector<Value>& arguments,
-                              const Place& place) { return inline_function(g, arguments, place); });
-  if (from_outside) open_.swap(around);
-  return lowered;
-}
-
-Expected<Lowered> Inliner::lower_branches(const NodeDef& call, const std::vector<Value>& inputs,
-                                          const Place& place, const Place& inside,
-                                          bool wants_done) {
-  const std::vector<std::string> names = functions_of(call);
-  TROUPE_TRY(budget_.spend(names.size() * (call.inputs.size() + call.out_types.size()), call.name));
-  const Pivots pivots = branches_.pivots(call, inputs[0], names.size(), place, inside);
-  std::vector<std::vector<Value>> arguments(names.size());  // by branch
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
-    const auto values = branches_.switched(call, inputs[i], inputs[0], pivots, place, inside);
-    for (std::size_t b = 0; b < names.size(); ++b) arguments[b].push_back(values[b]);
-  }
-  std::vector<Inlined> branches;
-  for (std::size_t b = 0; b < names.size(); ++b) {
-    TROUPE_TRY(const FunctionDef* f, enter(names[b], call, inside));
-    Place branch = inside;
-    branch.prefix += call.op == "Case" ? "branch_" + std::to_string(b) + "/"
-                     : b == 0          ? "else/"
-                                       : "then/";
-    branch.pivot = pivots[b];
-    branch.control.clear();
-    auto inlined = inline_function(*f, arguments[b], branch);
-    if (!inlined.ok()) return inlined.status().in("in a branch of '" + call.name + "'");
-    branches.push_back(std::move(inlined).value());
-  }
-  Lowered out;
-  branches_.merge_results(call, branches, pivots, inside, out);
-  const bool effects = std::any_of(branches.begin(), branches.end(),
-                                   [](const Inlined& in) { return !in.effects.empty(); });
-  if (effects || wants_done) out.done = {branches_.merge_done(call, branches, pivots, inside)};
-  if (effects) out.effects = out.done;
-  out.outputs.push_back({.run = saved_.add_run(std::move(branches))});
-  return out;
-}
-
-// The predicate of the first iteration is computed before the loop, that of the next one by each.
-Expected<Lowered> Inliner::lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
-                                      const Place& place, const Place& inside) {
-  const std::vector<std::string> names = functions_of(call);
-  const std::size_t variables = loop_variables(call);
-  const auto in_call = [&](const Status& s) { return s.in("in the loop '" + call.name + "'"); };
-  TROUPE_TRY(const FunctionDef* cond, enter(names[0], call, inside));
-  TROUPE_TRY(const FunctionDef* body, enter(names[1], call, inside));
-  Place before = inside;
-  before.prefix += "first/";
-  std::vector<Value> arguments = inputs;
-  TROUPE_TRY(shapes_.first_variables(call, *body, arguments, before));
-  auto first = inline_function(*cond, arguments, before);
-  if (!first.ok()) return in_call(first.status());
-
-  LoopNodes nodes(call, *body, place, inside, out_, branches_);
-  nodes.read_first_values(first->results[0], arguments);
-  nodes.make_constants(*cond, before);
-  nodes.make_constants(*body, before);
-  TROUPE_TRY(const std::uint32_t reverses, reversed_by(call, inputs));
-  Place frame = inside;
-  TROUPE_TRY(frame.pivot, nodes.begin(first->results[0], arguments));
-  frame.loop = out_.node(frame.pivot).name;
-  frame.control.clear();
-  Place saved_around = inside, saved_inside = frame;
-  saved_around.prefix += "saved/";
-  saved_inside.prefix += "saved/";
-  frame.frame = loops_.begin({.like = call,
-                              .parent = place.frame,
-                              .reverses = reverses,
-                              .variables = std::uint32_t(variables),
-                              .around = saved_around,
-                              .inside = saved_inside,
-                              .begin = frame.pivot,
-                              .passed = nodes.passed()});
-  frame.constants = &nodes.constants();
-  frame.prefix = inside.prefix + "body/";
-  auto iteration = inline_function(*body, arguments, frame);
-  if (!iteration.ok()) return in_call(iteration.status());
-  TROUPE_TRY(shapes_.next_variables(call, *iteration, frame));
-  std::copy(iteration->results.begin(), iteration->results.end(), arguments.begin());
-  frame.prefix = inside.prefix + "cond/";
-  auto again = inline_function(*cond, arguments, frame);
-  if (!again.ok()) return in_call(again.status());
-  const NodeId end = nodes.end(*iteration, *again, frame);
-  loops_.end(frame.frame, end);
-
-  Lowered out;
-  for (std::uint32_t v = 0; v < variables; ++v)
-    out.outputs.push_back({{end, v}, inside.pivot, true});
-  out.effects = first->effects;
-  if (!iteration->effects.empty() || !again->effects.empty() || variables == 0)
-    out.effects.push_back(end);
-  out.done = {end};
-  iteration->repeated = true;
-  std::vector<Inlined> run;
-  run.push_back(std::move(again).value());
-  run.push_back(std::move(iteration).value());
-  out.outputs.push_back({.run = saved_.add_run(std::move(run))});
-  return out;
-}
-
-// The loop whose iterations this one goes back over; 0: none.
-Expected<std::uint32_t> Inliner::reversed_by(const NodeDef& call,
-                                             const std::vector<Value>& inputs) const {
-  const auto argument = std::size_t(*call.attrs.at("reverses").get<std::int64_t>());
-  if (argument == ~std::size_t{0}) return std::uint32_t{0};
-  if (argument >= inputs.size())
-    return in_node(invalid_argument("it goes back over what is none of its arguments"), call);
-  return saved_.loop_of(call, inputs[argument]);
-}
+      recursive_(functions_, budget_, out_, loops_, records_, saved_, shapes_),
+      calls_(functions_, budget_, out_, shapes_, branches_, loops_, saved_, recursive_,
+             [this](const FunctionDef& f, const std::vector<Value>& arguments, const Place& place) {
+               return inline_function(f, arguments, place);
+             }) {}
 
 // --- functions ---
 
@@ -230,12 +39,8 @@ Expected<Inlined> Inliner::inline_function(const FunctionDef& f,
   std::vector<bool> followed(f.nodes.size(), false);  // another node comes after it
   for (const NodeDef& node : f.nodes)
     for (NodeId c : node.control) followed[c] = true;
-  open_.push_back(&f);
-  Status status;
-  for (NodeId id = 0; id < f.nodes.size() && status.ok(); ++id)
-    status = inline_body_node(in, id, place, followed[id]);
-  open_.pop_back();
-  if (!status.ok()) return status;
+  for (NodeId id = 0; id < f.nodes.size(); ++id)
+    TROUPE_TRY(inline_body_node(in, id, place, followed[id]));
   TROUPE_TRY(bind_results(in, place));
   return in;
 }
@@ -435,7 +240,7 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
   if (place.frame != 0) queues = queues_.queues_of(call, inputs, !dying.empty());
   for (NodeId queue : queues) queues_.come_after_last(call, queue, place);
   wants_done |= !queues.empty();
-  TROUPE_TRY(Lowered lowered, lower(call, inputs, std::move(here), wants_done));
+  TROUPE_TRY(Lowered lowered, calls_.lower(call, inputs, std::move(here), wants_done));
   in.values[id] = std::move(lowered.outputs);
   in.nodes[id] = lowered.done;
   const auto alive = [&](std::vector<NodeId> nodes) {

@@ -6,6 +6,7 @@
 
 #include "graph/control/lowering/detail/branches.hpp"
 #include "graph/control/lowering/detail/budget.hpp"
+#include "graph/control/lowering/detail/call_lowering.hpp"
 #include "graph/control/lowering/detail/call_records.hpp"
 #include "graph/control/lowering/detail/function_table.hpp"
 #include "graph/control/lowering/detail/loops.hpp"
@@ -17,28 +18,31 @@
 
 namespace troupe::detail {
 
-// Copies the nodes of functions into a step, call by call, and has what stands around them made:
-// each part of lowering that has a state of its own is a class of its own, and this one goes from
-// node to node. Lives for one pass over a step, as long as the functions and the Rewriter.
+// Copies the nodes of functions into a step, node by node, and has what stands around them made:
+// each part of lowering that has a state of its own is a class of its own. Lives for one pass over
+// a step, as long as the functions and the Rewriter.
 //
-//              Inliner ----> RecursiveCalls --> SavedValues --> CallRecords
-//             /   |   \                             |               |
-//   LoopNodes  Branches ShapeChecks QueueOrder -> Loops <-----------'
-//        \        |         |          |            |
-//         '-------+---------+----------+--> StepWriter            FunctionTable <-- Budget
+//   Inliner <--> CallLowering --> RecursiveCalls --> SavedValues --> CallRecords
+//      |           |      |              |              |               |
+//   QueueOrder   Branches LoopNodes  ShapeChecks      Loops <-----------'
+//      |           |      |              |              |
+//      '-----------+------+--------------+--> StepWriter         Budget --> FunctionTable
 class Inliner {
  public:
   Inliner(const std::vector<FunctionDef>& functions, const OpRegistry& ops, Rewriter& out);
+  Inliner(const Inliner&) = delete;
+  Inliner& operator=(const Inliner&) = delete;
 
   // Sets the limit of what may become of the calls among these nodes, see Budget. Comes first.
   Status check_size(const std::vector<NodeDef>& nodes) { return budget_.check_size(nodes); }
   // Makes the nodes of one pass. Names of nodes that stay have to be reserved in it.
   StepWriter& writer() { return out_; }
 
-  // Lowers a call with these inputs at that place. `wants_done`: a node comes after the call, so
-  // `done` of the result is filled in. Errors name the calls and functions on the way.
+  // Lowers a call of the step, see CallLowering.
   Expected<Lowered> lower(const NodeDef& call, const std::vector<Value>& inputs, Place place,
-                          bool wants_done);
+                          bool wants_done) {
+    return calls_.lower(call, inputs, std::move(place), wants_done);
+  }
   // What a node of role `saved` outside of all functions stands for, see SavedValues.
   Expected<Value> saved(const NodeDef& node, const Value& handle) {
     return saved_.find(node, handle, 0);
@@ -50,18 +54,6 @@ class Inliner {
   Expected<bool> settle_records() { return records_.settle(budget_); }
 
  private:
-  Expected<const FunctionDef*> enter(const std::string& name, const NodeDef& call,
-                                     const Place& place);
-  Expected<Lowered> lower_call(const NodeDef& call, const std::vector<Value>& inputs,
-                               const Place& inside, bool wants_done);
-  Expected<Lowered> lower_recursive(const NodeDef& call, const FunctionDef& f,
-                                    const std::vector<Value>& inputs, const Place& inside);
-  Expected<Lowered> lower_branches(const NodeDef& call, const std::vector<Value>& inputs,
-                                   const Place& place, const Place& inside, bool wants_done);
-  Expected<Lowered> lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
-                               const Place& place, const Place& inside);
-  Expected<std::uint32_t> reversed_by(const NodeDef& call, const std::vector<Value>& inputs) const;
-
   Expected<Inlined> inline_function(const FunctionDef& f, const std::vector<Value>& arguments,
                                     const Place& place);
   Status bind_arguments(Inlined& in, const std::vector<Value>& arguments, const Place& place);
@@ -88,7 +80,7 @@ class Inliner {
   CallRecords records_;
   SavedValues saved_;
   RecursiveCalls recursive_;
-  std::vector<const FunctionDef*> open_;  // that are being inlined, outermost first
+  CallLowering calls_;
 };
 
 }  // namespace troupe::detail

@@ -1,0 +1,65 @@
+// From calls to the nodes that stand in their places.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/control/lowering/detail/branches.hpp"
+#include "graph/control/lowering/detail/recursive_calls.hpp"
+
+namespace troupe::detail {
+
+// Lowers a Call, an If, a Case or a While: has its functions inlined, and makes what stands around
+// them. Lives for one pass over a step, as long as the parts that it is given.
+class CallLowering {
+ public:
+  // Puts the nodes of a function at a place; calls in it come back here.
+  using InlineBody =
+      std::function<Expected<Inlined>(const FunctionDef&, const std::vector<Value>&, const Place&)>;
+  CallLowering(const FunctionTable& functions, Budget& budget, StepWriter& out, ShapeChecks& shapes,
+               Branches& branches, Loops& loops, SavedValues& saved, RecursiveCalls& recursive,
+               InlineBody inline_body)
+      : functions_(functions),
+        budget_(budget),
+        out_(out),
+        shapes_(shapes),
+        branches_(branches),
+        loops_(loops),
+        saved_(saved),
+        recursive_(recursive),
+        inline_body_(std::move(inline_body)) {}
+
+  // Lowers a call with these inputs at that place. `wants_done`: a node comes after the call, so
+  // `done` of the result is filled in. Errors name the calls and functions on the way.
+  Expected<Lowered> lower(const NodeDef& call, const std::vector<Value>& inputs, Place place,
+                          bool wants_done);
+
+ private:
+  Expected<const FunctionDef*> enter(const std::string& name, const NodeDef& call,
+                                     const Place& place);
+  Expected<Lowered> lower_call(const NodeDef& call, const std::vector<Value>& inputs,
+                               const Place& inside, bool wants_done);
+  Expected<Lowered> lower_recursive(const NodeDef& call, const FunctionDef& f,
+                                    const std::vector<Value>& inputs, const Place& inside);
+  Expected<Lowered> lower_branches(const NodeDef& call, const std::vector<Value>& inputs,
+                                   const Place& place, const Place& inside, bool wants_done);
+  Expected<Lowered> lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
+                               const Place& place, const Place& inside);
+  Expected<std::uint32_t> reversed_by(const NodeDef& call, const std::vector<Value>& inputs) const;
+  Expected<Inlined> inlined(const FunctionDef& f, const std::vector<Value>& arguments,
+                            const Place& place);
+
+  const FunctionTable& functions_;
+  Budget& budget_;
+  StepWriter& out_;
+  ShapeChecks& shapes_;
+  Branches& branches_;
+  Loops& loops_;
+  SavedValues& saved_;
+  RecursiveCalls& recursive_;
+  const InlineBody inline_body_;
+  std::vector<const FunctionDef*> open_;  // that are being inlined, outermost first
+};
+
+}  // namespace troupe::detail
