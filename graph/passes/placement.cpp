@@ -37,9 +37,7 @@ struct Group {
   NodeId constrained_by = kNoNode;    // the node that gave the constraint, for messages
   NodeId fixed_by = kNoNode;          // a handle of the state that is there
   std::vector<NodeId> members;
-  std::uint64_t variable_bytes = 0;
   bool holds_resource = false;
-  bool holds_state = false;
 };
 
 class Placer {
@@ -55,7 +53,6 @@ class Placer {
   Status run() {
     join_groups();
     TROUPE_TRY(constrain());
-    TROUPE_TRY(spread_variables());
     assigned_.assign(graph_.nodes.size(), nullptr);
     // Generators and metadata ops follow others, so they come last.
     std::vector<Group*> followers;
@@ -172,10 +169,7 @@ class Placer {
     for (Group& group : groups_) {
       for (NodeId id : group.members) {
         if (!is_handle(role(id))) continue;
-        const NodeDef& node = graph_.nodes[id];
         group.holds_resource = true;
-        group.holds_state |= op_of(node, ops_).def.external.resource == "variable";
-        group.variable_bytes += variable_bytes(node);
         TROUPE_TRY(fix(group, id));
         TROUPE_TRY(constrain(group, id));
       }
@@ -283,38 +277,6 @@ class Placer {
                             group.constraint.text() + ": only " +
                             (merged->empty() ? "neither" : merged->text()) + " holds");
     group.constraint = *merged;
-    return ok_status();
-  }
-
-  // Greedy and in node order: deterministic, and within one variable's size of the best.
-  Status spread_variables() {
-    if (step_.replicas <= 1) return ok_status();
-    std::map<std::pair<std::string, int>, std::uint64_t> load;
-    for (const TargetDevice& d : devices_) load.try_emplace({*d.name.job, *d.name.task}, 0);
-    if (load.size() <= 1) return ok_status();
-    for (Group& group : groups_) {
-      if (!group.holds_state) continue;
-      if (group.constraint.job && group.constraint.task) {
-        auto at = load.find({*group.constraint.job, *group.constraint.task});
-        if (at != load.end()) at->second += group.variable_bytes;
-        continue;
-      }
-      auto best = load.end();
-      for (auto at = load.begin(); at != load.end(); ++at) {
-        DeviceName task;
-        task.job = at->first.first;
-        task.task = at->first.second;
-        auto merged = DeviceName::merge(group.constraint, task);
-        if (!merged.ok()) continue;
-        const bool reachable = std::any_of(devices_.begin(), devices_.end(),
-                                           [&](const auto& d) { return merged->matches(d.name); });
-        if (reachable && (best == load.end() || at->second < best->second)) best = at;
-      }
-      if (best == load.end()) continue;  // feasible_devices says what is wrong
-      best->second += group.variable_bytes;
-      group.constraint.job = best->first.first;
-      group.constraint.task = best->first.second;
-    }
     return ok_status();
   }
 
@@ -484,14 +446,6 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
     return left != right ? left < right : a.name < b.name;
   });
   return devices;
-}
-
-std::uint64_t variable_bytes(const NodeDef& variable) {
-  auto shape = variable.attrs.find("shape");
-  const PartialShape* s =
-      shape == variable.attrs.end() ? nullptr : shape->second.get<PartialShape>();
-  if (!s || !s->fully_known()) return 0;
-  return std::uint64_t(s->shape().elements()) * dtype_size(type_of(variable));
 }
 
 bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& target) {

@@ -13,9 +13,6 @@ inline constexpr std::string_view kPlacedElsewhere = "place: elsewhere: ";
 std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
                                         const KernelIndex* kernels);
 
-// What a variable takes, by its handle; 0 where that is not known before a run.
-std::uint64_t variable_bytes(const NodeDef& variable);
-
 // Whether the node can be on the device: it has a kernel there, or needs none.
 bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& target);
 
@@ -32,8 +29,8 @@ bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& t
 //   - A generator (no inputs, one output) goes with its only consumer, Shape, Rank and Size go
 //     with their input, unless they are constrained themselves. A small unconstrained constant
 //     is copied to each device that reads it.
-//   - With replicas over several tasks, unconstrained variables are spread over the tasks by
-//     bytes, greedily in node order.
+//   - Variables are where `target.fixed` says; who compiles for several tasks sets that by
+//     variable_homes().
 // Errors tell apart: a malformed constraint, one that no device matches, members
 // of a group that contradict each other, no kernel on the devices that match, no kernel at all,
 // and a group whose members have kernels on no common device.

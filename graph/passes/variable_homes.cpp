@@ -16,6 +16,17 @@
 namespace troupe {
 namespace {
 
+// What a variable takes, by its handle; 0 where that is not known before a run.
+std::uint64_t variable_bytes(const NodeDef& variable) {
+  auto shape = variable.attrs.find("shape");
+  const PartialShape* s =
+      shape == variable.attrs.end() ? nullptr : shape->second.get<PartialShape>();
+  const auto type = variable.attrs.find("T");
+  const DType* dtype = type == variable.attrs.end() ? nullptr : type->second.get<DType>();
+  if (!s || !s->fully_known() || !dtype) return 0;
+  return std::uint64_t(s->shape().elements()) * dtype_size(*dtype);
+}
+
 // Nodes and resources as elements of a union-find; those of a function once for each way in which
 // it is called.
 class Homes {

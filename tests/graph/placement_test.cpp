@@ -278,21 +278,3 @@ TEST_CASE("what asks for another device than that of state which is there is ref
     CHECK_FALSE(compiled("/fake:0", "/job:w/task:1", kFake, soft).ok());
   }
 }
-
-TEST_CASE("with replicas, variables are spread over the tasks by bytes") {
-  Maker g;
-  std::vector<std::string> fetches;
-  for (int i = 0; i < 4; ++i) {
-    const std::string name = "v" + std::to_string(i);
-    Port v = g.variable(name, {.attrs = {{"shape", Attr(PartialShape{i == 0 ? 3 : 1})}}});
-    g.add("Read", "r" + std::to_string(i), {v});
-    fetches.push_back("r" + std::to_string(i));
-  }
-  CompileRequest r = request(fetches);
-  r.replicas = 2;
-  Placed p = place(g, r, {kCpu, kCpu1});
-  CHECK(p.device("r0") == kCpu);
-  for (const char* read : {"r1", "r2", "r3"}) CHECK(p.device(read) == kCpu1);
-  r.replicas = 1;
-  CHECK(place(g, r, {kCpu, kCpu1}).device("r3") == kCpu);
-}
