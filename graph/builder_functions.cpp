@@ -1,4 +1,4 @@
-// Of a builder: what it does for bodies of functions, its own and those in it.
+// What a builder does for the bodies of functions: its own, and those that are open in it.
 #include <algorithm>
 
 #include "graph/builder.hpp"
