@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include "graph/control/distribute/distributed_loops.hpp"
-#include "graph/control/functions/recursion.hpp"
 #include "graph/control/lowering/frames.hpp"
 #include "graph/control/lowering/lower.hpp"
 #include "graph/control/paper_loops/raise.hpp"

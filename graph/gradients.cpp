@@ -6,10 +6,9 @@
 #include <set>
 
 #include "graph/control/functions/body.hpp"
+#include "graph/control/functions/calls.hpp"
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/gradients/gradients.hpp"
 #include "graph/detail/partial_gradient.hpp"
-#include "graph/gradient_through.hpp"
 #include "graph/node_query.hpp"
 
 namespace troupe {
@@ -415,21 +414,6 @@ class Backprop {
 
 Output zero_gradient(const Output& x) {
   return x.graph().add(x.dtype() == DType::list ? "ListZerosLike" : "ZerosLike", {x});
-}
-
-std::vector<Output> gradient_through(
-    GradContext& c, FunctionRef<std::vector<Output>(const std::vector<Output>&)> outputs_of) {
-  std::vector<Output> xs = c.x;
-  for (std::size_t i = 1; i < xs.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (c.x[k].port() == c.x[i].port()) {
-        xs[i] = c.g.add("Identity", {c.x[i]});
-        break;
-      }
-  const std::vector<Output> ys = outputs_of(xs);
-  auto made = gradients(ys, xs, c.dy, xs);
-  if (!made.ok()) throw Error(made.status());
-  return std::move(made).value();
 }
 
 std::int64_t GradContext::int_attr(std::string_view name) const {

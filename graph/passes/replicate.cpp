@@ -8,7 +8,7 @@
 #include "core/rounding.hpp"
 #include "graph/control/lowering/deadness.hpp"
 #include "graph/control/lowering/frames.hpp"
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 #include "graph/detail/node_check.hpp"
 
 namespace troupe {

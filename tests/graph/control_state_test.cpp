@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "graph/control/control_ops.hpp"
 #include "graph/control/functions/body.hpp"
+#include "graph/control/state/state_ops.hpp"
 #include "tests/graph/sample_ops.hpp"
 
 using namespace troupe;

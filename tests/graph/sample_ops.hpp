@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/builder.hpp"
+#include "graph/control/control_ops.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/gradients.hpp"
 #include "graph/op_registry.hpp"

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "graph/control/control_ops.hpp"
 #include "graph/control/functions/ops.hpp"
 
 namespace troupe::toy {

@@ -1,11 +1,13 @@
 #include "graph/control/functions/calls.hpp"
 
+#include <set>
 #include <unordered_set>
 
 #include "core/name.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/detail/value_type.hpp"
+#include "graph/node_query.hpp"
 
 namespace troupe {
 
@@ -146,6 +148,28 @@ Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFu
   };
   TROUPE_TRY(given("Tout", Attr(first->result_types)));
   return given("shapes", Attr(std::move(shapes)));
+}
+
+bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
+                  std::size_t input) {
+  std::set<std::pair<std::string, std::size_t>> seen;
+  auto writes = [&](auto& self, const NodeDef& node, std::size_t at) -> bool {
+    if (at < selectors(node)) return false;
+    const std::size_t argument = at - selectors(node);
+    for (const std::string& name : functions_of(node)) {
+      const FunctionDef* f = graph.function(name);
+      if (!f || argument >= f->arguments.size() || !seen.insert({name, argument}).second) continue;
+      for (const NodeDef& inner : f->nodes)
+        for (std::size_t i = 0; i < inner.inputs.size(); ++i) {
+          if (inner.inputs[i].node != f->arguments[argument]) continue;
+          const OpInfo& op = op_of(inner, ops);
+          if (op.is(External::Order::write)) return true;
+          if (op.def.role == Role::call && self(self, inner, i)) return true;
+        }
+    }
+    return false;
+  };
+  return writes(writes, call, input);
 }
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include "core/function_ref.hpp"
 #include "core/status.hpp"
 #include "graph/graph.hpp"
+#include "graph/op_registry.hpp"
 #include "graph/value_type.hpp"
 
 namespace troupe {
@@ -18,5 +19,10 @@ using FindFunction = FunctionRef<const FunctionDef*(std::string_view)>;
 // agree on what they return. Sets the attributes `Tout` and `shapes` if they are missing. not_found
 // or invalid_argument names the function with its line; `call` is then half done.
 Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFunction find);
+
+// Whether running `call` can write the resource behind its input `input`, a handle: the functions
+// that it calls may, or those that these call.
+bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
+                  std::size_t input);
 
 }  // namespace troupe

@@ -24,10 +24,6 @@ inline constexpr std::string_view kEnsuredOp = "_EnsureShape";
 inline constexpr std::string_view kValueTypes =
     "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string list";
 
-// For a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument; Saved,
-// SavedList, SavedTrips; and loop_ops().
-std::vector<OpDef> control_ops();
-
 // The functions that a node of role `call` may run: the one of Call; of If those for false and
 // true; the branches of Case, of which one its predicate or index says. Those of While: its
 // condition and its body.

@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/control/lowering/frames.hpp"
 #include "graph/node_query.hpp"
 
 namespace troupe {
@@ -28,9 +27,5 @@ Recursion find_recursion(const std::vector<FunctionDef>& functions, const OpRegi
 
 // What a function is run for, beside its results.
 bool has_effect(const OpDef& op);
-
-// unimplemented, naming the node, for a function that calls itself on several devices. REQUIRES:
-// nodes are placed.
-Status functions_on_one_device(const GraphDef& graph, const Frames& frames, const OpRegistry& ops);
 
 }  // namespace troupe

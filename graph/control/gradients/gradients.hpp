@@ -40,8 +40,4 @@ std::vector<Output> call_gradient(GradContext& c);
 // The GradFn of While.
 std::vector<Output> loop_gradient(GradContext& c);
 
-// May running `call` write the resource behind its input `input`, a handle?
-bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
-                  std::size_t input);
-
 }  // namespace troupe

@@ -94,4 +94,22 @@ Expected<Frames> find_frames(const GraphDef& graph, const OpRegistry& ops) {
   return FrameSearch(graph, ops).run();
 }
 
+Status functions_on_one_device(const GraphDef& graph, const Frames& frames, const OpRegistry& ops) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const NodeDef& node = graph.nodes[id];
+    if (is_handle(role_of(node, ops))) continue;
+    for (std::uint32_t f = frames.of_node[id]; f != 0; f = frames.frames[f].parent) {
+      if (!frames.frames[f].is_function()) continue;
+      const NodeDef& leader = graph.nodes[frames.frames[frames.frames[f].leader].body];
+      if (node.device == leader.device) continue;
+      return in_node(unimplemented("it is on " + node.device +
+                                   ", the call of the function around "
+                                   "it, which calls itself, on " +
+                                   leader.device + "; such a function runs on one device"),
+                     node);
+    }
+  }
+  return ok_status();
+}
+
 }  // namespace troupe

@@ -45,4 +45,8 @@ std::uint32_t function_number(const NodeDef& node);
 // frame beside or outside of its own.
 Expected<Frames> find_frames(const GraphDef& graph, const OpRegistry& ops);
 
+// unimplemented, naming the node, for a function that calls itself on several devices. REQUIRES:
+// nodes are placed.
+Status functions_on_one_device(const GraphDef& graph, const Frames& frames, const OpRegistry& ops);
+
 }  // namespace troupe

@@ -5,8 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "graph/control/functions/calls.hpp"
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/gradients/gradients.hpp"
 #include "graph/node_query.hpp"
 
 namespace troupe {

@@ -1,8 +1,6 @@
 // Variables in loops: from effects to values.
 #pragma once
 
-#include <string_view>
-
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
@@ -31,26 +29,5 @@ namespace troupe {
 // Functions become other functions, of names with "@"; names of nodes in them stay, so that
 // gradients find their values.
 Status thread_state(StepGraph& step, const Target& target);
-
-// The name without that.
-inline std::string_view original_function(std::string_view name) {
-  return name.substr(0, name.find('@'));
-}
-
-// The op that does to values what that write does to variables: its inputs are some of the write's,
-// by their names, values for handles.
-inline std::string rule_on_values(std::string_view write) { return "_" + std::string(write); }
-
-// NextElement in a loop: the loop counts the elements that it has taken, and asks for the one
-// behind them. What counts.
-inline constexpr std::string_view kElementAtOp = "_ElementAt";
-inline constexpr std::string_view kNextCountOp = "_NextElement";
-
-// Attribute of reads and writes that are made for a loop: they are where the variable is, whatever
-// the call around them says.
-inline constexpr std::string_view kAtVariableAttr = "_at_variable";
-
-// Attribute of a write that stands behind a loop for those in it.
-inline constexpr std::string_view kBehindLoopAttr = "_behind_loop";
 
 }  // namespace troupe

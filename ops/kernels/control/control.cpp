@@ -1,5 +1,5 @@
 // Calls, branches and what they are lowered to. None has a kernel: passes and executors know them.
-#include "graph/control/functions/ops.hpp"
+#include "graph/control/control_ops.hpp"
 
 #include "ops/op.hpp"
 

@@ -2,7 +2,7 @@
 // number alone (ops/data/pipeline.hpp); reading files and handing out numbers is the runtime's.
 #include <algorithm>
 
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 #include "ops/data/stage_kind.hpp"
 #include "ops/op.hpp"
 

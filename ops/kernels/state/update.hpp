@@ -11,7 +11,7 @@
 #include <concepts>
 
 #include "devices/chunks.hpp"
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -94,7 +94,7 @@ inline Status rule_on_values_shape(InferenceContext& c) {
   return ok_status();
 }
 
-// A dense write as an op on values, "_NAME", for loops (graph/control/state/state.hpp): of the
+// A dense write as an op on values, "_NAME", for loops (graph/control/state/state_ops.hpp): of the
 // handles it takes the values, and returns the new ones.
 inline OpDef rule_on_values_op(const OpDef& write) {
   OpDef def{.name = rule_on_values(write.name), .types = write.types, .attrs = write.attrs};

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "graph/control/functions/calls.hpp"
 #include "graph/control/gradients/detail/recursive_gradient.hpp"
 #include "graph/control/gradients/detail/reverse_loop.hpp"
 #include "graph/control/gradients/detail/tape_copies.hpp"
-#include "graph/control/gradients/gradients.hpp"
 #include "graph/control/lowering/deadness.hpp"
 #include "graph/detail/partial_gradient.hpp"
 #include "graph/node_query.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 #include "graph/detail/device_over.hpp"
 
 namespace troupe::detail {

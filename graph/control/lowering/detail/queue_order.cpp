@@ -1,6 +1,6 @@
 #include "graph/control/lowering/detail/queue_order.hpp"
 
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 
 namespace troupe::detail {
 namespace {

@@ -1,7 +1,7 @@
 #include "graph/control/lowering/detail/saved_values.hpp"
 
 #include "graph/control/functions/ops.hpp"
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 
 namespace troupe::detail {
 namespace {

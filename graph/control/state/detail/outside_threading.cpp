@@ -4,7 +4,7 @@
 
 #include "graph/control/state/detail/state_nodes.hpp"
 #include "graph/control/state/detail/writes_before.hpp"
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 
 namespace troupe::detail {
 namespace {

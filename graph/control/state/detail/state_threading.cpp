@@ -5,7 +5,7 @@
 #include "graph/control/state/detail/body_threading.hpp"
 #include "graph/control/state/detail/outside_threading.hpp"
 #include "graph/control/state/detail/state_nodes.hpp"
-#include "graph/control/state/state.hpp"
+#include "graph/control/state/state_ops.hpp"
 
 namespace troupe::detail {
 

@@ -1,0 +1,187 @@
+#include "graph/control/control_ops.hpp"
+
+#include "graph/builder.hpp"
+#include "graph/control/functions/ops.hpp"
+#include "graph/control/gradients/gradients.hpp"
+#include "graph/control/paper_loops/loop_ops.hpp"
+#include "graph/passes/shape_inference.hpp"
+
+namespace troupe {
+namespace {
+
+const std::string kValues(kValueTypes);
+// What goes into a body: values, and handles.
+const std::string kPassed = kValues + " resource";
+
+Status switch_shape(InferenceContext& c) {
+  if (c.outputs() == 0) return invalid_argument("there is no output");
+  TROUPE_TRY(c.want_rank(1, 0));
+  return same_shape(c);
+}
+
+Status merge_shape(InferenceContext& c) {
+  PartialShape shape = c.shape(0);
+  for (int i = 1; i < c.inputs(); ++i) shape = common_shape(shape, c.shape(i));
+  c.set(0, std::move(shape));
+  c.set(1, PartialShape::scalar());
+  return ok_status();
+}
+
+Status declared_shape(InferenceContext& c) {
+  c.set(0, c.shape_attr("shape"));
+  return ok_status();
+}
+
+// Results are what the functions declare; whoever adds the node writes that into `shapes`.
+Status call_shape(InferenceContext& c) {
+  const auto* shapes = c.attrs().at("shapes").get<std::vector<PartialShape>>();
+  if (int(shapes->size()) + 1 != c.outputs())
+    return invalid_argument("`shapes` has " + std::to_string(shapes->size()) + " entries for " +
+                            std::to_string(c.outputs() - 1) + " results");
+  for (std::size_t i = 0; i < shapes->size(); ++i) c.set(int(i), (*shapes)[i]);
+  return ok_status();
+}
+
+Status selected_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(0, 0));
+  return call_shape(c);
+}
+
+// One side of x is live, and so is one gradient.
+std::vector<Output> switch_gradient(GradContext& c) {
+  std::vector<Output> dx(2);
+  dx[0] = c.g.add(NodeSpec{.op = "Merge", .inputs = c.dy}).output();
+  return dx;
+}
+
+// To the input that was taken.
+std::vector<Output> merge_gradient(GradContext& c) {
+  return c.g
+      .add(NodeSpec{
+          .op = "SwitchN", .inputs = {c.dy[0], c.y[1]}, .attrs = {{"N", std::int64_t(c.x.size())}}})
+      .outputs();
+}
+
+OpDef call_op(std::string name, std::string selector, std::vector<std::string> attrs,
+              std::string doc) {
+  OpDef def{.name = std::move(name), .out = {"results: Tout...", "saved: resource"}};
+  if (!selector.empty()) def.in.push_back(std::move(selector));
+  def.in.push_back("arguments: Tin...");
+  def.attrs = {"Tin: list(type) {" + kPassed + "}", "Tout: list(type) {" + kValues + "}",
+               "shapes: list(shape)"};
+  def.attrs.insert(def.attrs.end(), attrs.begin(), attrs.end());
+  def.shape = def.in.size() > 1 ? selected_shape : call_shape;
+  def.grad = call_gradient;
+  def.stateful = true;
+  def.role = Role::call;
+  def.doc = std::move(doc);
+  return def;
+}
+
+OpDef while_op() {
+  OpDef def = call_op(
+      "While", "",
+      {"cond: string", "body: string", "variables: int", "reverses: int = -1", "window: int = 10",
+       "save: string {values variables} = values"},
+      "The first `variables` of the arguments, replaced by what body makes of all "
+      "arguments as long as cond says so of them. Argument `reverses`, if there is one, is "
+      "what a loop saved whose iterations this one goes through from the last to the "
+      "first. Over several devices up to `window` iterations are under way at once. Its gradient "
+      "needs values of the body: they are saved, or, with `save` variables, computed again from "
+      "those of the loop.");
+  def.grad = loop_gradient;
+  return def;
+}
+
+// To what the loop saved: its gradient knows what to do with it.
+std::vector<Output> saved_list_gradient(GradContext& c) { return {c.dy[0]}; }
+
+std::vector<OpDef> primitives() {
+  return {{.name = "Switch",
+           .in = {"x", "predicate: bool"},
+           .out = {"when_false", "when_true"},
+           .types = kValues,
+           .shape = switch_shape,
+           .grad = switch_gradient,
+           .role = Role::switch_,
+           .doc = "Passes x to the output that the scalar predicate names; the other one is dead, "
+                  "and so is all that needs it, up to a Merge."},
+          {.name = "SwitchN",
+           .in = {"x", "index: Tidx"},
+           .out = {"cases: T..."},
+           .types = kValues,
+           .attrs = {"Tidx: type {i32 i64} = i32"},
+           .shape = switch_shape,
+           .grad = switch_gradient,
+           .role = Role::switch_,
+           .doc = "Switch with N outputs. An index out of range takes the last one."},
+          {.name = "Merge",
+           .in = {"values: T..."},
+           .out = {"y", "index: i32"},
+           .types = kValues,
+           .shape = merge_shape,
+           .grad = merge_gradient,
+           .host = {"index"},
+           .role = Role::merge,
+           .doc = "The one value that is not dead, and its index; dead when all are."},
+          {.name = "ControlTrigger",
+           .shape = no_outputs,
+           .no_gradient = "no outputs",
+           .role = Role::control_trigger,
+           .doc = "Done when its control inputs are, dead ones included: it is never dead."}};
+}
+
+}  // namespace
+
+std::vector<OpDef> control_ops() {
+  std::vector<OpDef> ops = primitives();
+  ops.push_back(call_op("Call", "", {"function: string"}, "Runs a function of the graph."));
+  ops.push_back(call_op("If", "predicate: bool", {"then_branch: string", "else_branch: string"},
+                        "Runs one of two functions, as the scalar predicate says."));
+  ops.push_back(call_op("Case", "index: Tidx",
+                        {"branches: list(string)", "Tidx: type {i32 i64} = i32"},
+                        "Runs the function with that index; out of range, the last one."));
+  ops.push_back(while_op());
+  ops.push_back({.name = std::string(kArgumentOp),
+                 .out = {"value"},
+                 .types = kPassed,
+                 .attrs = {"T: type", "shape: shape = ?"},
+                 .shape = declared_shape,
+                 .no_gradient = "no inputs",
+                 .role = Role::argument,
+                 .doc = "An argument of the function in whose body it stands."});
+  ops.push_back({.name = std::string(kSavedOp),
+                 .in = {"saved: resource"},
+                 .out = {"value"},
+                 .types = kPassed,
+                 .attrs = {"T: type", "shape: shape = ?", "function: string", "branch: int = 0",
+                           "node: string", "port: int = 0"},
+                 .shape = declared_shape,
+                 .no_gradient = "gradients of gradients start from the function itself",
+                 .role = Role::saved,
+                 .doc = "In a gradient function: a value that the function it belongs to had."});
+  ops.push_back({.name = std::string(kSavedListOp),
+                 .in = {"saved: resource"},
+                 .out = {"values: list"},
+                 .types = kValues,
+                 .attrs = {"T: type", "shape: shape = ?", "functions: list(string)",
+                           "nodes: list(string)", "ports: list(int)"},
+                 .shape = declared_shape,
+                 .grad = saved_list_gradient,
+                 .role = Role::saved,
+                 .doc = "The values that an output of a node of a loop's body had, by iteration. "
+                        "Of several nodes all but the last are loops in the body of the one "
+                        "before: a list of lists, in the end of type T. A last node without a "
+                        "name stands for the number of iterations."});
+  ops.push_back({.name = std::string(kSavedTripsOp),
+                 .in = {"saved: resource"},
+                 .out = {"trips: i64"},
+                 .shape = scalar_shape,
+                 .no_gradient = "a number of iterations",
+                 .role = Role::saved,
+                 .doc = "How many iterations a loop had."});
+  for (OpDef& op : loop_ops()) ops.push_back(std::move(op));
+  return ops;
+}
+
+}  // namespace troupe
