@@ -15,7 +15,7 @@ check() {  # check ROOT: prints one line per violation
         may["devices"] = " core devices "
         may["ops"] = " core graph devices ops "
         may["serialization"] = " core graph serialization "
-        may["machines"] = " core graph devices machines "
+        may["machines"] = " core graph devices serialization machines "
         may["sessions"] = " core graph devices ops serialization machines sessions "
         may["actors/net"] = " core actors/net "
         may["actors/processes"] = " core graph serialization actors/net actors/processes "
@@ -29,7 +29,7 @@ check() {  # check ROOT: prints one line per violation
         if (path ~ /^actors\/(burst|supervision)\// || path ~ /^actors\/wake_up\./ ||
             path ~ /^actors\/master\/(blocked_reports|coordinator|coordinator_rules|dataset_places|kept_answers|last_writes|live_schedule|run_numbers|run_table|stage_round|step_shape)\./ ||
             path ~ /^actors\/worker\/(dataset_reads|partition_runs|shard)\./ ||
-            path ~ /^actors\/resources\/(request|resource|participant|prompt_resource|variable_store|variable_reads|queue_state|queue_operations)\./)
+            path ~ /^actors\/resources\/(request|resource|rule_values|participant|prompt_resource|variable_store|variable_reads|queue_state|queue_operations)\./)
           return "machines"
         if (path ~ /^actors\/master\/(session_graphs|sessions|step_table)\./ ||
             path ~ /^actors\/(call|messages)\./)
