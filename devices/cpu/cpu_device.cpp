@@ -2,7 +2,7 @@
 
 #include <deque>
 #include <mutex>
-#include <thread>
+#include <utility>
 
 #include "core/processors.hpp"
 #include "devices/arena.hpp"
@@ -14,8 +14,7 @@ namespace troupe {
 namespace {
 
 // Everything of a CPU but its lanes: memory that the host reads, work that is done when issued.
-template <class Base>
-class HostDevice : public Base {
+class HostDevice : public Device {
  public:
   HostDevice(DeviceName name, std::size_t memory_cap)
       : name_(std::move(name)), arena_(make_arena(memory_cap)), stream_(name_) {
@@ -49,7 +48,7 @@ class HostDevice : public Base {
   SyncStream stream_;
 };
 
-class CpuDevice final : public HostDevice<Device> {
+class CpuDevice final : public HostDevice {
  public:
   CpuDevice(DeviceName name, CpuOptions options)
       : HostDevice(std::move(name), options.memory_cap),
@@ -62,43 +61,27 @@ class CpuDevice final : public HostDevice<Device> {
   detail::LanePool lanes_;  // last: its bursts use everything else
 };
 
-// Bursts wait in a queue and run one at a time, on whichever thread asks.
-class QueueDevice final : public HostDevice<SimDevice> {
+// A burst that comes while another runs waits until that one ends.
+class InlineDevice final : public HostDevice {
  public:
-  QueueDevice(DeviceName name, std::size_t memory_cap, bool at_once)
-      : HostDevice(std::move(name), memory_cap), at_once_(at_once) {}
-  ~QueueDevice() override {
-    while (run_one()) {
-    }
-  }
+  using HostDevice::HostDevice;
 
   void launch(std::function<void(Lanes&)> burst) override {
     {
       std::lock_guard lock(mutex_);
       bursts_.push_back(std::move(burst));
-      if (!at_once_ || draining_) return;
-      draining_ = true;
+      if (std::exchange(draining_, true)) return;
     }
-    while (run_next(true)) {
+    while (run_next()) {
     }
-  }
-
-  bool run_one() override { return run_next(false); }
-
-  std::size_t pending() const override {
-    std::lock_guard lock(mutex_);
-    return bursts_.size();
   }
 
  private:
-  bool run_next(bool draining) {
+  bool run_next() {
     std::function<void(Lanes&)> burst;
     {
       std::lock_guard lock(mutex_);
-      if (bursts_.empty()) {
-        if (draining) draining_ = false;
-        return false;
-      }
+      if (bursts_.empty()) return draining_ = false;
       burst = std::move(bursts_.front());
       bursts_.pop_front();
     }
@@ -107,8 +90,7 @@ class QueueDevice final : public HostDevice<SimDevice> {
     return true;
   }
 
-  const bool at_once_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::deque<std::function<void(Lanes&)>> bursts_;
   bool draining_ = false;
 };
@@ -120,11 +102,7 @@ std::unique_ptr<Device> make_cpu_device(DeviceName name, CpuOptions options) {
 }
 
 std::unique_ptr<Device> make_inline_device(DeviceName name, std::size_t memory_cap) {
-  return std::make_unique<QueueDevice>(std::move(name), memory_cap, true);
-}
-
-std::unique_ptr<SimDevice> make_sim_device(DeviceName name, std::size_t memory_cap) {
-  return std::make_unique<QueueDevice>(std::move(name), memory_cap, false);
+  return std::make_unique<InlineDevice>(std::move(name), memory_cap);
 }
 
 }  // namespace troupe

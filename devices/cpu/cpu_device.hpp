@@ -1,4 +1,4 @@
-// The CPU devices: with threads, on the caller, and step by step for simulations.
+// The CPU devices: with threads, and on the caller.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,5 @@ std::unique_ptr<Device> make_cpu_device(DeviceName name, CpuOptions options = {}
 // burst launched while another runs is run by that other's thread when it ends: bursts never
 // overlap, and a burst that launches one does not recurse.
 std::unique_ptr<Device> make_inline_device(DeviceName name, std::size_t memory_cap = 0);
-
-// A CPU whose bursts run when a test or a simulation says so, on its thread.
-class SimDevice : public Device {
- public:
-  // Runs the oldest burst that was launched and not run; false when there is none.
-  virtual bool run_one() = 0;
-  virtual std::size_t pending() const = 0;
-};
-std::unique_ptr<SimDevice> make_sim_device(DeviceName name, std::size_t memory_cap = 0);
 
 }  // namespace troupe

@@ -13,6 +13,7 @@
 #include "devices/cpu/cpu_device.hpp"
 #include "devices/device.hpp"
 #include "devices/fake/fake_device.hpp"
+#include "tests/devices/sim_device.hpp"
 
 namespace troupe::conformance {
 
@@ -22,7 +23,7 @@ class Subject {
   Subject(std::string text, std::unique_ptr<Device> device)
       : text_(std::move(text)),
         device_(std::move(device)),
-        sim_(dynamic_cast<SimDevice*>(device_.get())) {}
+        sim_(dynamic_cast<test::SimDevice*>(device_.get())) {}
 
   const std::string& text() const { return text_; }
   Device& operator*() { return *device_; }
@@ -63,7 +64,7 @@ class Subject {
  private:
   std::string text_;
   std::unique_ptr<Device> device_;
-  SimDevice* sim_;
+  test::SimDevice* sim_;
 };
 
 inline DeviceName device_name(const std::string& type) {
@@ -100,7 +101,7 @@ inline std::vector<Maker> all_devices() {
   return {{"cpu with 1 lane", cpu(1)},
           {"cpu with 3 lanes", cpu(3)},
           {"inline", [] { return make_inline_device(device_name("cpu")); }},
-          {"sim", []() -> std::unique_ptr<Device> { return make_sim_device(device_name("cpu")); }},
+          {"sim", [] { return std::make_unique<test::SimDevice>(device_name("cpu")); }},
           {"fake", fake(1, 5)},
           {"fake with 2 streams", fake(2, 6)}};
 }

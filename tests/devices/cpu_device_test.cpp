@@ -138,7 +138,7 @@ TEST_CASE("an inline device runs a burst before launch returns, and does not rec
 }
 
 TEST_CASE("a simulated device runs one burst when told") {
-  auto device = make_sim_device(device_name("cpu"));
+  auto device = std::make_unique<test::SimDevice>(device_name("cpu"));
   int ran = 0;
   CHECK_FALSE(device->run_one());
   for (int i = 1; i <= 3; ++i) device->launch([&, i](Lanes&) { ran = i; });

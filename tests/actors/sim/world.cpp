@@ -19,6 +19,7 @@
 #include "actors/worker/worker_actor.hpp"
 #include "devices/cpu/cpu_device.hpp"
 #include "serialization/wire.hpp"
+#include "tests/devices/sim_device.hpp"
 
 namespace troupe::test {
 
@@ -285,7 +286,7 @@ struct World::Worker final : Process {
   std::vector<std::string> make(const Welcome& welcome) {
     number = welcome.process;
     auto device_name = fmt::format("/job:worker/task:{}/device:CPU:0", welcome.task);
-    device = make_sim_device(value_or_throw(DeviceName::parse(device_name)));
+    device = std::make_unique<SimDevice>(value_or_throw(DeviceName::parse(device_name)));
     coordinator = spawn_master_proxy(world.system_->actors, hub, world.alive_);
     WorkerOptions options;
     options.process = number;
