@@ -116,21 +116,11 @@ class KernelContext {
 // The implementation of one node, made when its plan is loaded and used by all steps of the plan,
 // so that it can keep what is costly to make (primitives). Steps may overlap: compute is
 // re-entrant. On an asynchronous device it issues work on device().stream() and returns; outputs
-// are allocated before it returns, their contents come later.
+// are allocated before it returns, their contents come later. Called through call_kernel().
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual Status compute(KernelContext& ctx) = 0;
 };
-
-// What the kernel's call gives. Where it asks a tensor or shape for what is not there (Tensor::data
-// of another type), that is its error.
-inline Status result_of(Kernel& kernel, KernelContext& ctx) {
-  try {
-    return kernel.compute(ctx);
-  } catch (const Error& e) {
-    return e.status();
-  }
-}
 
 }  // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 class Lanes {
  public:
   virtual ~Lanes() = default;
-  // Calls chunk(0) .. chunk(chunks - 1), in any order, on any lane; returns when all are done.
+  // Calls chunk(0) .. chunk(chunks - 1), on any lanes. Throws what the first threw, when all ended.
   virtual void parallel(std::int64_t chunks, FunctionRef<void(std::int64_t)> chunk) = 0;
   // Threads that may work at once, >= 1. For information: never split by it.
   virtual int count() const = 0;

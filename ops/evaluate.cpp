@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/float_environment.hpp"
+#include "devices/kernel_call.hpp"
 
 namespace troupe {
 namespace {
@@ -30,7 +31,7 @@ Expected<std::vector<Tensor>> run(const OpTable& table, const NodeDef& node,
                      .n_outputs = std::uint16_t(outputs.size()),
                      .place = &place,
                      .random = options.random});
-  TROUPE_TRY(result_of(*kernel, ctx));
+  TROUPE_TRY(call_kernel(*kernel, ctx));
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].tensor.dtype() != node.out_types[i])

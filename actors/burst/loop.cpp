@@ -1,6 +1,6 @@
 // How a step runs its nodes: the hot loop, and which machine each role belongs to.
 #include "actors/burst/detail/step.hpp"
-#include "devices/kernel.hpp"
+#include "devices/kernel_call.hpp"
 
 namespace troupe {
 
@@ -23,7 +23,7 @@ bool StepState::State::loop(bool cheap) {
     }
     const LoadedPlan::Node& node = all[entry];
     KernelContext ctx = progress.context(entry);
-    Status ran = result_of(*node.kernel, ctx);
+    Status ran = call_kernel(*node.kernel, ctx);
     if (!ran.ok()) {
       failure.add(entry, ran);
       continue;
@@ -105,7 +105,7 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
 
 void StepState::State::run_kernel(std::uint32_t node) {
   KernelContext ctx = progress.context(node);
-  Status ran = result_of(*nodes[node].kernel, ctx);
+  Status ran = call_kernel(*nodes[node].kernel, ctx);
   if (!ran.ok()) return failure.add(node, ran);
   progress.finish(node, false);
 }

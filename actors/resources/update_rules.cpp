@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "devices/kernel_call.hpp"
 #include "graph/import.hpp"
 #include "graph/node_query.hpp"
 
@@ -141,7 +142,7 @@ Status apply(const WriteReduction& reduction, std::vector<Tensor> operands,
   const KernelPlace place{.device = &device, .lanes = &lanes};
   setup.place = &place;
   KernelContext context(setup);
-  TROUPE_TRY(result_of(*rule.kernel, context));
+  TROUPE_TRY(call_kernel(*rule.kernel, context));
   for (std::size_t t = 0; t < targets; ++t)
     values[reduction.targets[t]] = std::move(slots[inputs + t].tensor);
   return ok_status();

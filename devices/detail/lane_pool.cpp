@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "core/check.hpp"
 #include "core/float_environment.hpp"
@@ -124,9 +125,21 @@ void LanePool::work_on(Job& job, Done done) {
   while (!done || !(*done)()) {
     const std::int64_t i = job.next.fetch_add(1, std::memory_order_relaxed);
     if (i >= chunks) break;
-    (*job.chunk)(i);
+    try {
+      (*job.chunk)(i);
+    } catch (...) {
+      job.keep_thrown(i);
+    }
   }
   inside_chunk = false;
+}
+
+// REQUIRES: a catch block.
+void LanePool::Job::keep_thrown(std::int64_t by) noexcept {
+  std::lock_guard lock(thrown_mutex);
+  if (thrown && thrown_by < by) return;
+  thrown = std::current_exception();
+  thrown_by = by;
 }
 
 bool LanePool::has_chunks_left() const {
@@ -160,6 +173,7 @@ void LanePool::Lane::parallel(std::int64_t chunks, FunctionRef<void(std::int64_t
   work_on(job_, nullptr);
   job_.open.store(false);
   await_helpers(job_);
+  if (job_.thrown) std::rethrow_exception(std::exchange(job_.thrown, nullptr));
 }
 
 // Wakes up to `work` sleepers. A lane says that it sleeps, then does so only if news_ is what it

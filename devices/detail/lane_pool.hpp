@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -52,6 +53,11 @@ class LanePool {
     const FunctionRef<void(std::int64_t)>* chunk = nullptr;
     alignas(64) std::atomic<std::int64_t> next{0};
     std::atomic<int> helpers{0};
+    // Of the chunks that threw the first one; the owner throws it on.
+    std::mutex thrown_mutex;
+    std::int64_t thrown_by = 0;
+    std::exception_ptr thrown;
+    void keep_thrown(std::int64_t chunk) noexcept;
   };
   struct Launched {
     std::function<void(Lanes&)> burst;

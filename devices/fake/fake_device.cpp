@@ -15,6 +15,7 @@
 #include "devices/detail/host_copy.hpp"
 #include "devices/detail/lane_pool.hpp"
 #include "devices/fake/fake_memory.hpp"
+#include "devices/kernel_call.hpp"
 
 namespace troupe {
 namespace {
@@ -163,7 +164,11 @@ Status FakeStream::run_item(Item& item, std::unique_lock<std::mutex>& lock) {
   const bool dawdle = !shared_.hurry;
   lock.unlock();
   if (dawdle) delay();
-  if (run) status = item.work();
+  if (run) try {
+      status = item.work();
+    } catch (...) {
+      status = status_of_exception();
+    }
   // What the work holds goes before anybody can think that it is over.
   item.work = nullptr;
   if (!status.ok())

@@ -6,6 +6,8 @@
 #include <future>
 #include <mutex>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "tests/devices/conformance.hpp"
@@ -50,6 +52,32 @@ TEST_CASE("idle lanes take chunks of a running kernel") {
     done.set_value();
   });
   done.get_future().wait();
+}
+
+TEST_CASE("parallel throws what its first chunk throws, and the lanes go on") {
+  for (int threads = 1; threads <= 3; ++threads) {
+    INFO(threads);
+    auto device = cpu_of(threads);
+    for (int round = 0; round < 200; ++round) {
+      std::promise<std::string> said;
+      std::promise<std::int64_t> summed;
+      device->launch([&](Lanes& lanes) {
+        try {
+          lanes.parallel(64, [&](std::int64_t i) {
+            if (i % 7 == 3) throw std::runtime_error("chunk " + std::to_string(i));
+          });
+          said.set_value("nothing");
+        } catch (const std::runtime_error& e) {
+          said.set_value(e.what());
+        }
+        std::atomic<std::int64_t> sum{0};
+        lanes.parallel(64, [&](std::int64_t i) { sum += i; });
+        summed.set_value(sum);
+      });
+      REQUIRE(said.get_future().get() == "chunk 3");
+      REQUIRE(summed.get_future().get() == 2016);
+    }
+  }
 }
 
 TEST_CASE("parallel returns when the last lane is done") {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/devices/conformance.hpp"
@@ -166,6 +167,16 @@ TEST_CASE("a stream that waits for failed work fails, the others go on") {
   CHECK(status.code() == Code::data_loss);
   CHECK(status.text().find("work 1 of stream 0") != std::string::npos);
   CHECK(d.wait(free).ok());
+}
+
+TEST_CASE("work that throws fails its stream as work that returns an error does") {
+  Subject d = fake();
+  Ticket good = d->stream().enqueue([] { return ok_status(); });
+  Ticket bad = d->stream().enqueue([]() -> Status { throw std::runtime_error("planted"); });
+  Ticket late = d->stream().enqueue([] { return ok_status(); });
+  CHECK(d.wait(good).ok());
+  CHECK(d.wait(bad).message() == "the kernel threw an exception: planted");
+  CHECK(d.wait(late).code() == Code::internal);
 }
 
 TEST_CASE("a failure can be injected at any work item") {

@@ -1,41 +1,77 @@
-// A program with an op whose kernel throws, as no kernel should: one of its sessions fails, and the
-// others go on.
+// A program with an op whose kernel throws, which fails runs, and with a kind of resource that
+// throws, as none should: one of its sessions fails, and the others go on.
+#include "actors/resources/resource.hpp"
 #include "apps/troupe.hpp"
 #include "ops/op.hpp"
 using namespace troupe;
 
 namespace {
 
-void with_throwing_op(OpTable& table) {
-  table
-      .add({.name = "Throw",
-            .out = {"y: f32"},
-            .shape =
-                [](InferenceContext& c) {
-                  c.set(0, PartialShape::scalar());
-                  return ok_status();
-                },
-            .stateful = true,
-            .cheap = true})
-      .cpu(kernel<[](KernelContext&) -> Status { throw std::runtime_error("planted"); }>);
+class Trap final : public Resource {
+ public:
+  void ask(std::uint64_t, ResourceRequest&, Outputs&) override {
+    throw std::runtime_error("planted");
+  }
+  void stage(const StageRequest&, Outputs&) override {}
+  void live(const LiveList&, Outputs&) override {}
+};
+
+Status scalar_out(InferenceContext& c) {
+  c.set(0, PartialShape::scalar());
+  return ok_status();
+}
+
+void with_throwing_ops(OpTable& table) {
+  table.add({.name = "Throw", .out = {"y: f32"}, .shape = scalar_out, .stateful = true})
+      .cpu(kernel<[](KernelContext& c) -> Status {
+        c.parallel(8, [](std::int64_t chunk) {
+          if (chunk > 0) throw std::runtime_error("chunk " + std::to_string(chunk));
+        });
+        return ok_status();
+      }>);
+  table.add({.name = "Trap",
+             .out = {"handle: resource"},
+             .attrs = {"container: string = ", "shared_name: string = "},
+             .shape = scalar_out,
+             .stateful = true,
+             .role = Role::handle,
+             .external = {.resource = "trap"}});
+  table.add({.name = "StepOn",
+             .in = {"handle: resource"},
+             .out = {"y: f32"},
+             .shape = scalar_out,
+             .host = {"y"},
+             .stateful = true,
+             .role = Role::external,
+             .external = {.resource = "trap", .verb = "step_on", .sees = true}});
 }
 
 }  // namespace
 
 int main() {
-  throw_if_error(ops::extend(with_throwing_op));
+  throw_if_error(ops::extend(with_throwing_ops));
+  throw_if_error(add_resource_kind({.name = "trap", .make = [](const ResourceRef&) {
+                                      return Expected<std::unique_ptr<Resource>>(
+                                          std::make_unique<Trap>());
+                                    }}));
   Cluster cluster;
-  cluster.threads = 1;
+  cluster.threads = 2;
   Graph g, h;
   Output three = constant(h, 1.0f) + constant(h, 2.0f), four = constant(g, 4.0f);
   Output queue = fifo_queue(g, {DType::f32});
   Output never = dequeue(queue, {DType::f32})[0];
-  Output y = g.add(NodeSpec{.op = "Throw"}).output();
+  Output bad = g.add(NodeSpec{.op = "Throw", .name = "bad"}).output();
+  Output trap = g.add(NodeSpec{.op = "Trap"}).output();
+  Output y = g.add(NodeSpec{.op = "StepOn", .inputs = {trap}}).output();
   Session other{h, cluster};
   {
     Session session{g, cluster};
     PendingRun waits = session.compile({never}).start();
     const CompiledStep fine = session.compile({four});
+    for (int i = 0; i < 20; ++i) {
+      print("kernel: {}\n", session.try_run({bad}).status().text());
+      print("beside it: {}\n", fine.run()[0].item<float>());
+    }
     print("run: {}\n", session.try_run({y}).status().text());
     print("waiting run: {}\n", waits.try_get().status().text());
     print("later run: {}\n", fine.try_run().status().text());

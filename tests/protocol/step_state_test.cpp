@@ -249,6 +249,46 @@ TEST_CASE("a failed step leaves nothing behind and the state starts anew") {
   CHECK(w.run_whole().status.ok());
 }
 
+TEST_CASE("a kernel that throws fails its node, and the state starts anew") {
+  StepWorld w;
+  std::function<void()> act;
+  auto a = w.kernel("a", {}, [](KernelContext& c) -> Status {
+    TROUPE_TRY(Tensor t, c.allocate(DType::f32, Shape{1024}));
+    c.set_output(0, std::move(t));
+    return ok_status();
+  });
+  auto b = w.kernel("b", {w.draft.out(a)}, [&](KernelContext& c) {
+    c.set_output(0, c.input(0));
+    act();
+    c.set_output(0, Tensor::scalar(1.0f));
+    return ok_status();
+  });
+  w.kernel("c", {w.draft.out(a)}, [](KernelContext& c) {
+    c.set_output(0, c.input(0));
+    return ok_status();
+  });
+  w.draft.fetch(w.draft.out(b));
+  w.make();
+  const std::pair<std::function<void()>, Code> all[] = {
+      {[] { throw std::bad_alloc(); }, Code::resource_exhausted},
+      {[] { throw std::runtime_error("planted"); }, Code::internal},
+      {[] { throw 7; }, Code::internal}};
+  for (const auto& [throws, code] : all)
+    for (const bool limited : {false, true}) {
+      auto memory = limited ? std::make_shared<StepMemory>(1 << 20) : nullptr;
+      for (const bool bad : {true, false}) {
+        act = bad ? throws : [] {};
+        REQUIRE(w.step->start({.run = 1, .memory = memory}, w.outbox).ok());
+        REQUIRE(w.run().finished);
+        const StepResult result = w.step->result();
+        CHECK(result.status.code() == (bad ? code : Code::ok));
+        if (bad) CHECK(result.status.text().find("in node 'b' (Test)") != std::string::npos);
+        CHECK(w.device.bytes_in_use() == 0);
+        if (limited) CHECK(memory->used() == 0);
+      }
+    }
+}
+
 TEST_CASE("an abort stops the step where it is and shows to running kernels") {
   StepWorld w;
   int ran = 0;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/list.hpp"
-#include "devices/kernel.hpp"
+#include "devices/kernel_call.hpp"
 
 namespace troupe::burst {
 
@@ -52,7 +52,7 @@ void DeviceWork::run_kernel(std::uint32_t i) {
   }
   const Ticket before = stream.last();
   KernelContext ctx = progress_.context(i);
-  Status ran = result_of(*node.kernel, ctx);
+  Status ran = call_kernel(*node.kernel, ctx);
   if (!ran.ok() && stream.last() == before && park_for_memory(i, ran)) return;
   if (!ran.ok()) return failure_.add(i, ran);
   const Ticket ticket = ticket_of_outputs(node, before);
@@ -93,7 +93,7 @@ void DeviceWork::push_from_device(std::uint32_t i) {
   const Slot here = std::exchange(slot, std::move(moved).value());
   const Ticket ticket = slot.ticket;
   KernelContext ctx = progress_.context(i);
-  Status ran = result_of(*node.kernel, ctx);
+  Status ran = call_kernel(*node.kernel, ctx);
   slot = here;
   if (!ran.ok()) return failure_.add(i, ran);
   progress_.slot(node.first_slot).ticket = ticket;

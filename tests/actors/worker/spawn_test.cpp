@@ -75,7 +75,7 @@ void ended_with(const std::string& name, const std::string& actor, const std::st
   CHECK(ended.output.find(" ended: " + cause) != std::string::npos);
 }
 
-// All ops, and one whose kernel throws what no kernel should.
+// All ops, and one whose kernel throws.
 const OpTable& with_throwing_op() {
   static const OpTable table = [] {
     OpTable all = ops::builtin();
@@ -108,15 +108,6 @@ TEST_CASE("process: an actor is killed" * doctest::skip()) {
   caf::anon_send_exit(actor, caf::exit_reason::kill);
   std::promise<void>().get_future().wait();
 }
-TEST_CASE("process: a kernel that an executor runs throws" * doctest::skip()) {
-  World world(1, 2, with_throwing_op());
-  GraphBuilder g(with_throwing_op().ops);
-  Output y = g.add(NodeSpec{.op = "Throw"}).output();
-  Client client(world.master(), 1, g);
-  client.compile("throw", {y}, {}).run("throw");
-  CHECK(world.run({&client}).ok());
-}
-
 TEST_CASE("an actor of the runtime that throws ends its process, which says why") {
   ended_with("process: an exception in a handler", "planted", "planted in a handler");
   ended_with("process: a number is thrown", "planted", "an exception of unknown type");
@@ -125,8 +116,19 @@ TEST_CASE("an actor of the runtime that throws ends its process, which says why"
   ended_with("process: an actor is killed", "planted", "exit_reason(kill)");
 }
 
-TEST_CASE("what a kernel throws in an executor's handler ends the process, and no run waits") {
-  ended_with("process: a kernel that an executor runs throws", "executor", "std::bad_alloc");
+TEST_CASE("what a kernel throws in an executor's handler fails its run, and the next one is done") {
+  World world(1, 2, with_throwing_op());
+  GraphBuilder g(with_throwing_op().ops);
+  Output y = g.add(NodeSpec{.op = "Throw", .name = "bad"}).output();
+  Output two = constant(g, 2.0f);
+  Client client(world.master(), 1, g);
+  client.compile("throw", {y}, {}).try_run("throw", kNever);
+  client.compile("two", {two}, {}).run("two");
+  REQUIRE(world.run({&client}).ok());
+  const Status& status = client.ended()[0];
+  CHECK(status.code() == Code::resource_exhausted);
+  CHECK(status.text().find("in node 'bad' (Throw)") != std::string::npos);
+  CHECK(client.fetched().back()[0].item<float>() == 2);
 }
 
 TEST_CASE("actors that are told to end, or that nobody knows any more, end alone") {
