@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/contains.hpp"
 #include "tests/paths.hpp"
 
 struct Ended {
@@ -50,6 +51,4 @@ inline Ended troupe_command(const std::string& arguments) {
   return shell_command(troupe_program() + " " + arguments);
 }
 
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using troupe::test::contains;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "apps/models.hpp"
+#include "tests/same_bits.hpp"
 
 using namespace troupe;
 
@@ -52,14 +53,6 @@ std::vector<Tensor> train(bool split, std::uint64_t seed) {
     if (device.device.find("fake") != std::string::npos) CHECK((device.peak > 0) == split);
   for (auto& [name, value] : value_or_throw(session.try_variables())) all.push_back(value);
   return all;
-}
-
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].shape() != b[i].shape() || std::memcmp(a[i].raw(), b[i].raw(), a[i].bytes()) != 0)
-      return false;
-  return true;
 }
 
 void same_bits_over(std::uint64_t seeds) {

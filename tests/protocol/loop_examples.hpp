@@ -208,9 +208,4 @@ inline const std::vector<LoopExample>& loop_examples() {
   return all;
 }
 
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         std::memcmp(a.raw(), b.raw(), std::size_t(a.bytes())) == 0;
-}
-
 }  // namespace troupe::test::loops

@@ -43,7 +43,7 @@ std::string text_of(const std::vector<Effect>& effects) {
 
 bool same_effects(const std::vector<Effect>& a, const std::vector<Effect>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Effect& x, const Effect& y) {
-    return x.what == y.what && same_bits(x.value, y.value);
+    return x.what == y.what && Tensor::same(x.value, y.value);
   });
 }
 
@@ -65,7 +65,7 @@ Output taken_from(const Output& queue) {
 void check_same(const Outcome& got, const Outcome& expected) {
   REQUIRE(got.fetched.size() == expected.fetched.size());
   for (std::size_t k = 0; k < got.fetched.size(); ++k)
-    if (!same_bits(got.fetched[k], expected.fetched[k]))
+    if (!Tensor::same(got.fetched[k], expected.fetched[k]))
       FAIL_CHECK("value " << k << ": " << got.fetched[k].text() << " instead of "
                           << expected.fetched[k].text());
   const auto none = std::vector<Effect>();

@@ -2,17 +2,15 @@
 #include "actors/burst/step_memory.hpp"
 
 #include "core/list.hpp"
+#include "tests/contains.hpp"
 #include "tests/protocol/step_fixture.hpp"
 
 using namespace troupe;
+using troupe::test::contains;
 
 namespace {
 
 constexpr std::int64_t kKiB = 1024;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 struct MemoryWorld : StepWorld {
   using StepWorld::StepWorld;

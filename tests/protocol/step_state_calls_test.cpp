@@ -3,15 +3,13 @@
 #include <functional>
 #include <random>
 
+#include "tests/contains.hpp"
 #include "tests/protocol/step_fixture.hpp"
 
 using namespace troupe;
+using troupe::test::contains;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // What functions are made of, in f32.
 struct CallWorld : StepWorld {

@@ -8,9 +8,11 @@
 #include "core/hash.hpp"
 #include "core/list.hpp"
 #include "devices/fake/fake_device.hpp"
+#include "tests/contains.hpp"
 #include "tests/protocol/step_fixture.hpp"
 
 using namespace troupe;
+using troupe::test::contains;
 
 namespace {
 
@@ -83,10 +85,6 @@ struct FakeWorld : StepWorld {
   std::mutex mutex;
   std::condition_variable arrived;
 };
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::unique_ptr<FakeDevice> fake(FakeOptions options = {}) {
   return make_fake_device(test_device_name("fake"), options);

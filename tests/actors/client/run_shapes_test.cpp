@@ -12,7 +12,6 @@
 using namespace troupe;
 using namespace troupe::test;
 using loops::on;
-using loops::same_bits;
 
 namespace {
 
@@ -210,7 +209,7 @@ void compare(const std::vector<Example>& all, const std::vector<Example>& others
     const std::vector<Tensor> got = s->run(fetches, {}, feeds);
     for (std::size_t i = 0; i < got.size() / 2; ++i) {
       const Tensor &is = got[i], &should = got[i + got.size() / 2];
-      CHECK_MESSAGE((reshaped ? same_bits(is, should) : near(is, should)), i, ": ", is.text(),
+      CHECK_MESSAGE((reshaped ? Tensor::same(is, should) : near(is, should)), i, ": ", is.text(),
                     " instead of ", should.text());
     }
   }
@@ -305,7 +304,7 @@ TEST_CASE("what a loop begins with in another shape than is declared is an error
   CHECK(y.shape() == PartialShape{3});
   Session s(g, one_thread());
   const Tensor x = doubles({1, 2, 3});
-  CHECK(same_bits(s.run({y}, {}, {{fed.x, x}, {fed.shape, dims({3})}})[0], doubles({2, 4, 6})));
+  CHECK(Tensor::same(s.run({y}, {}, {{fed.x, x}, {fed.shape, dims({3})}})[0], doubles({2, 4, 6})));
   CHECK_HAS(error_of(s, y, fed, x, dims({1, 3})), "variable 0 of the loop 'while'");
 }
 
@@ -317,8 +316,8 @@ TEST_CASE("a branch that is not taken may return another shape than is declared"
   Output y = cond(
       sum(fed.x) > constant(g, 0.0), [&] { return f(fed.x); }, [&] { return fed.x * 2.0; });
   Session s(g, one_thread());
-  CHECK(same_bits(s.run({y}, {}, {{fed.x, doubles({-1, -2, -3})}, {fed.shape, dims({1, 3})}})[0],
-                  doubles({-2, -4, -6})));
+  CHECK(Tensor::same(s.run({y}, {}, {{fed.x, doubles({-1, -2, -3})}, {fed.shape, dims({1, 3})}})[0],
+                     doubles({-2, -4, -6})));
   CHECK_HAS(error_of(s, y, fed, doubles({1, 2, 3}), dims({1, 3})), "result 0 of function 'f'");
 }
 

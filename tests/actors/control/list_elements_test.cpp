@@ -3,15 +3,12 @@
 
 #include "ops/api.hpp"
 #include "tests/actors/support/sessions.hpp"
+#include "tests/contains.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Three numbers, in a shape that is fed.
 struct Numbers {

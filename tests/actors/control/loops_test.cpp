@@ -7,6 +7,7 @@
 #include "ops/api.hpp"
 #include "tests/actors/support/replicas.hpp"
 #include "tests/actors/support/sessions.hpp"
+#include "tests/contains.hpp"
 #include "tests/net/raw_client.hpp"
 
 using namespace troupe;
@@ -25,10 +26,6 @@ std::string error_of(const std::function<void()>& f) {
     return error.status().text();
   }
   return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

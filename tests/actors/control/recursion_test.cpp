@@ -9,6 +9,7 @@
 #include "ops/api.hpp"
 #include "tests/actors/support/replicas.hpp"
 #include "tests/actors/support/sessions.hpp"
+#include "tests/contains.hpp"
 #include "tests/net/raw_client.hpp"
 
 using namespace troupe;
@@ -25,10 +26,6 @@ Output integer(Graph& g, const char* name = "n") {
   return placeholder<std::int32_t>(g, PartialShape::scalar(), name);
 }
 Tensor i32(std::int32_t v) { return Tensor::scalar(v); }
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 Function factorial(Graph& g, const char* device = nullptr) {
   return g.function("fact", {f32_scalar}, {f32_scalar}, [=, &g](Function& self, Output k) {

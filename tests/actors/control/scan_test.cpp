@@ -4,6 +4,7 @@
 #include "core/list.hpp"
 #include "ops/api.hpp"
 #include "tests/actors/support/sessions.hpp"
+#include "tests/contains.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -22,10 +23,6 @@ std::string error_of(const std::function<void()>& f) {
     return error.status().text();
   }
   return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 Tensor column(std::vector<double> x) { return Tensor::of<double>({std::int64_t(x.size())}, x); }

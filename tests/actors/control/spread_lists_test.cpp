@@ -9,7 +9,6 @@
 using namespace troupe;
 using namespace troupe::test;
 using loops::on;
-using loops::same_bits;
 
 namespace {
 
@@ -191,7 +190,7 @@ void compare(const Where& where, const std::set<std::string>& names = {}) {
     for (const Tensor& at : {doubles({0.25, -1.5, 2}), doubles({-0.5, -1, 0.125})}) {
       const std::vector<Tensor> got = (*s).run(fetches, {}, {{x, at}});
       for (std::size_t i = 0; i < 3; ++i)
-        CHECK_MESSAGE(same_bits(got[i], got[i + 3]), i, ": ", got[i].text(), " instead of ",
+        CHECK_MESSAGE(Tensor::same(got[i], got[i + 3]), i, ": ", got[i].text(), " instead of ",
                       got[i + 3].text());
     }
   }
@@ -223,7 +222,7 @@ TEST_CASE("a list of holes, zeros and long elements goes to another process and 
   for (std::int64_t n : {1, 7, 3000}) {
     Tensor rows = Tensor::zeros(DType::f64, {n, 100}).value();
     for (std::int64_t i = 0; i < rows.elements(); ++i) rows.mutable_data<double>()[i] = double(i);
-    CHECK(same_bits(s->run({back}, {}, {{x, rows}})[0], rows));
+    CHECK(Tensor::same(s->run({back}, {}, {{x, rows}})[0], rows));
   }
 }
 

@@ -23,7 +23,7 @@ TEST_CASE("loops alternate between processes, and what they leave is used there"
         const std::vector<Tensor> got = s->run(made);
         for (std::size_t k = 0; k < got.size(); ++k)
           if (name != "draws")
-            CHECK_MESSAGE(same_bits(got[k], expected[k]),
+            CHECK_MESSAGE(Tensor::same(got[k], expected[k]),
                           got[k].text() << " instead of " << expected[k].text());
       }
     }
@@ -64,6 +64,6 @@ TEST_CASE("a process with two CPU devices has cpu:0 and cpu:1, and loops over bo
     const std::vector<Tensor> got = s.run(example.make(g, {"/cpu:0", "/cpu:1", "/cpu:0"}));
     REQUIRE(got.size() == expected.size());
     for (std::size_t k = 0; k < got.size(); ++k)
-      if (name != "draws") CHECK(same_bits(got[k], expected[k]));
+      if (name != "draws") CHECK(Tensor::same(got[k], expected[k]));
   }
 }

@@ -10,6 +10,7 @@
 
 #include "actors/client/session.hpp"
 #include "apps/troupe.hpp"
+#include "tests/same_bits.hpp"
 
 using namespace troupe;
 
@@ -22,18 +23,6 @@ Cluster with_fake(std::uint64_t seed) {
   cluster.fake_seed = seed;
   cluster.soft_placement = false;  // or a missing kernel would go unnoticed
   return cluster;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
-}
-
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (!same_bits(a[i], b[i])) return false;
-  return true;
 }
 
 Output ints(Graph& g, std::vector<std::int64_t> values) {
@@ -123,7 +112,7 @@ std::vector<Tensor> train(bool split, std::uint64_t seed) {
 void compare_training(std::uint64_t first, std::uint64_t count) {
   const std::vector<Tensor> expected = train(false, 0);
   REQUIRE(expected.size() == 3 + 16);
-  CHECK(!same_bits(expected[0], expected[2]));  // it learns
+  CHECK(!Tensor::same(expected[0], expected[2]));  // it learns
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     INFO("fake seed ", seed);
     REQUIRE(same_bits(train(true, seed), expected));
@@ -135,7 +124,7 @@ void compare_training(std::uint64_t first, std::uint64_t count) {
 TEST_CASE("a graph cut between the devices of a process gives the bits of the CPU") {
   const std::vector<Tensor> expected = compute_small(false, 0);
   REQUIRE(expected.size() == 18);
-  CHECK(!same_bits(expected[5], expected[11]));  // runs draw and are fed anew
+  CHECK(!Tensor::same(expected[5], expected[11]));  // runs draw and are fed anew
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("fake seed ", seed);
     REQUIRE(same_bits(compute_small(true, seed), expected));
