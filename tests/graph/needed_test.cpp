@@ -23,7 +23,7 @@ Maker random_graph(std::mt19937_64& random) {
   const std::size_t nodes = 5 + up_to(60);
   for (std::size_t i = 0; i < nodes; ++i) {
     const std::string name = "n" + std::to_string(i);
-    WorkerProcessOptions options;
+    NodeOptions options;
     for (std::size_t c = up_to(3); c > 0 && !all.empty(); --c)
       options.control.push_back(all[up_to(all.size())]);
     std::sort(options.control.begin(), options.control.end());

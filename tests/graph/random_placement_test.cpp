@@ -31,7 +31,7 @@ Case random_case(Random& random) {
   auto any = [&] { return tensors[random.below(tensors.size())]; };
   for (std::size_t i = 0; i < size; ++i) {
     const std::string name = "n" + std::to_string(i);
-    WorkerProcessOptions options;
+    NodeOptions options;
     if (random.below(2)) options.device = kDevices[random.below(5)];
     if (random.below(6) == 0) options.device = random.below(2) ? "/cpu:0" : "/job:w/task:1";
     for (int k = 0; k < 2; ++k)

@@ -166,8 +166,7 @@ KernelIndex kernels_for(std::initializer_list<const char*> types) {
   return index;
 }
 
-Port Maker::add(std::string op, std::string name, std::vector<Port> inputs,
-                WorkerProcessOptions options) {
+Port Maker::add(std::string op, std::string name, std::vector<Port> inputs, NodeOptions options) {
   const OpInfo* info = ops().find(op);
   NodeDef node;
   node.name = std::move(name);
@@ -193,12 +192,12 @@ bool is_handle_op(std::string_view op) {
   return op == "Variable" || op == "Queue" || op == "Dataset";
 }
 
-Port Maker::constant(std::string name, float value, WorkerProcessOptions options) {
+Port Maker::constant(std::string name, float value, NodeOptions options) {
   options.attrs.emplace("value", Attr(Tensor::scalar(value)));
   return add("Const", std::move(name), {}, std::move(options));
 }
 
-Port Maker::variable(std::string name, WorkerProcessOptions options) {
+Port Maker::variable(std::string name, NodeOptions options) {
   options.attrs.try_emplace("shape", Attr(PartialShape(Shape{})));
   return add("Variable", std::move(name), {}, std::move(options));
 }

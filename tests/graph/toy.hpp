@@ -22,7 +22,7 @@ KernelIndex kernels_for(std::initializer_list<const char*> types);
 
 bool is_handle_op(std::string_view op);
 
-struct WorkerProcessOptions {
+struct NodeOptions {
   std::vector<NodeId> control = {};
   std::string device = {};
   std::vector<std::string> colocate = {};
@@ -33,13 +33,13 @@ struct WorkerProcessOptions {
 class Maker {
  public:
   Port add(std::string op, std::string name, std::vector<Port> inputs = {},
-           WorkerProcessOptions options = {});
+           NodeOptions options = {});
   NodeId node(std::string op, std::string name, std::vector<Port> inputs = {},
-              WorkerProcessOptions options = {}) {
+              NodeOptions options = {}) {
     return add(std::move(op), std::move(name), std::move(inputs), std::move(options)).node;
   }
-  Port constant(std::string name, float value, WorkerProcessOptions options = {});
-  Port variable(std::string name, WorkerProcessOptions options = {});
+  Port constant(std::string name, float value, NodeOptions options = {});
+  Port variable(std::string name, NodeOptions options = {});
   const std::string& name(Port p) const { return def.nodes[p.node].name; }
   GraphDef def;
 };

@@ -13,7 +13,7 @@ using namespace troupe::toy;
 
 namespace {
 
-WorkerProcessOptions of_size(std::int64_t elements, std::string device = {}) {
+NodeOptions of_size(std::int64_t elements, std::string device = {}) {
   return {.device = std::move(device), .attrs = {{"shape", Attr(PartialShape{elements})}}};
 }
 
