@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "core/number.hpp"
 
 namespace troupe {
 namespace {
@@ -21,11 +22,8 @@ std::optional<std::string> read_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return std::nullopt;
-  return value;
+std::optional<std::int64_t> number(std::string_view line) {
+  return parse_number<std::int64_t>(line.substr(0, line.find('\n')));
 }
 
 void bound(std::optional<int>& most, std::optional<std::int64_t> quota,
