@@ -98,14 +98,7 @@ Status write_tensors(FileSystem& files, const std::string& dir, const Checkpoint
 // All of a checkpoint, durable, in a directory that does not count yet.
 Status write_into(FileSystem& files, const std::string& dir, const CheckpointData& data,
                   std::uint64_t shard_bytes) {
-  Manifest manifest;
-  manifest.step = data.step;
-  manifest.commit = data.commit;
-  manifest.seed = data.seed;
-  manifest.graph_hash = data.graph_hash;
-  manifest.numeric_profile = data.numeric_profile;
-  manifest.metadata = data.metadata;
-  manifest.datasets = data.datasets;
+  Manifest manifest{data};
   manifest.params_sha256 = params_of(data.tensors);
   TROUPE_TRY(write_tensors(files, dir, data, shard_bytes, manifest));
   TROUPE_TRY(std::string text, detail::format_manifest(manifest));
@@ -186,9 +179,7 @@ Status read_other(FileSystem& files, const std::string& path,
 
 Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
   TROUPE_TRY(Manifest manifest, verified(files, path));
-  CheckpointData data{
-      manifest.step,       manifest.commit,          manifest.seed,    {}, manifest.metadata,
-      manifest.graph_hash, manifest.numeric_profile, manifest.datasets};
+  CheckpointData data{manifest};
   for (const ManifestFile& record : manifest.files) {
     if (record.name == kOther) {
       TROUPE_TRY(read_other(files, join(path, record.name), data.tensors));

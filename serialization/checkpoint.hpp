@@ -25,15 +25,19 @@
 
 namespace troupe {
 
-struct CheckpointData {
+// What a checkpoint says of itself.
+struct CheckpointHeader {
   std::uint64_t step = 0;   // of training, as whoever trains counts; of format 2: commit - 1
   CommitNumber commit = 0;  // the last one that is in it
   std::uint64_t seed = 0;
-  std::map<std::string, Tensor> tensors;        // defined, in host memory
   std::map<std::string, std::string> metadata;  // UTF-8
   std::string graph_hash;                       // graph_sha256, to refuse another program
   std::string numeric_profile;                  // text; other settings give other bits
   std::vector<DatasetPlace> datasets;           // how far they were read, each once
+};
+
+struct CheckpointData : CheckpointHeader {
+  std::map<std::string, Tensor> tensors;  // defined, in host memory
 };
 
 struct CheckpointInfo {

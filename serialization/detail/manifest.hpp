@@ -10,6 +10,7 @@
 #include "core/ids.hpp"
 #include "core/status.hpp"
 #include "core/transaction.hpp"
+#include "serialization/checkpoint.hpp"
 #include "serialization/file.hpp"
 
 namespace troupe::detail {
@@ -24,14 +25,9 @@ struct ManifestFile {
   std::vector<std::uint32_t> chunks;  // CRC32C per chunk, the last one shorter
 };
 
-struct Manifest {
-  std::uint64_t step = 0;
-  CommitNumber commit = 0;
+struct Manifest : CheckpointHeader {
   std::uint64_t folder = 0;  // the number in the folder's name: the step, in format 2 the commit
-  std::uint64_t seed = 0;
-  std::string graph_hash, numeric_profile, params_sha256;
-  std::map<std::string, std::string> metadata;
-  std::vector<DatasetPlace> datasets;
+  std::string params_sha256;
   std::vector<ManifestFile> files;
 };
 
