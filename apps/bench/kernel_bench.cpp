@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <span>
 
 #include "devices/cpu/cpu_device.hpp"
 #include "ops/op.hpp"
@@ -21,17 +22,10 @@ struct Input {
   Tensor given = {};
 };
 
-struct Node {
-  std::string op;
-  AttrMap attrs = {};
-  std::vector<int> inputs =
-      {};  // of the case's inputs and then of the nodes before; {}: the case's
-};
-
-// One kernel, or a few that stand for an operation.
 struct Case {
   std::string name;
-  std::vector<Node> nodes;
+  std::string op;
+  AttrMap attrs = {};
   std::vector<Input> inputs;
   double work = 0;  // FLOP or bytes of one call
   std::string unit = "GFLOP/s";
@@ -55,7 +49,8 @@ Input sizes(const Shape& shape) {
 void add_matmul(std::vector<Case>& cases, std::int64_t m, std::int64_t k, std::int64_t n, bool ta,
                 bool tb) {
   cases.push_back({fmt::format("matmul{}{}.{}x{}x{}", ta ? "_ta" : "", tb ? "_tb" : "", m, k, n),
-                   {{"MatMul", {{"transpose_a", ta}, {"transpose_b", tb}}}},
+                   "MatMul",
+                   {{"transpose_a", ta}, {"transpose_b", tb}},
                    {{ta ? Shape{k, m} : Shape{m, k}}, {tb ? Shape{n, k} : Shape{k, n}}},
                    2.0 * double(m) * double(k) * double(n)});
 }
@@ -66,11 +61,11 @@ void add_conv(std::vector<Case>& cases, std::string name, std::int64_t batch, st
   const Shape x{batch, image, image, c}, f{filter, filter, c, k}, y{batch, out, out, k};
   const AttrMap attrs{{"strides", std::vector<std::int64_t>{stride, stride}}};
   const double flop = 2.0 * double(y.elements()) * double(filter * filter * c);
-  cases.push_back({"conv." + name + ".forward", {{"Conv2D", attrs}}, {{x}, {f}}, flop});
+  cases.push_back({"conv." + name + ".forward", "Conv2D", attrs, {{x}, {f}}, flop});
   cases.push_back(
-      {"conv." + name + ".dx", {{"Conv2DBackpropInput", attrs}}, {sizes(x), {f}, {y}}, flop});
+      {"conv." + name + ".dx", "Conv2DBackpropInput", attrs, {sizes(x), {f}, {y}}, flop});
   cases.push_back(
-      {"conv." + name + ".dfilter", {{"Conv2DBackpropFilter", attrs}}, {{x}, sizes(f), {y}}, flop});
+      {"conv." + name + ".dfilter", "Conv2DBackpropFilter", attrs, {{x}, sizes(f), {y}}, flop});
 }
 
 void add_memory_bound(std::vector<Case>& cases) {
@@ -81,7 +76,7 @@ void add_memory_bound(std::vector<Case>& cases) {
   auto add = [&](std::string name, std::string op, std::vector<Input> inputs, AttrMap attrs,
                  double bytes) {
     cases.push_back(
-        {std::move(name), {{std::move(op), std::move(attrs)}}, std::move(inputs), bytes, "GB/s"});
+        {std::move(name), std::move(op), std::move(attrs), std::move(inputs), bytes, "GB/s"});
   };
   add("max_pool.64x28x28x32", "MaxPool", {{x}}, pool, large + small);
   // Of equal maxima one takes dy: with y not the true maxima the work is the same.
@@ -101,9 +96,10 @@ void add_memory_bound(std::vector<Case>& cases) {
 // What stands beside PyTorch (torch_kernels.py), in ms a call.
 void add_compared(std::vector<Case>& cases) {
   const std::int64_t million = 1 << 20;
-  auto add = [&](std::string name, std::vector<Input> inputs, std::vector<Node> nodes) {
+  auto add = [&](std::string name, std::vector<Input> inputs, std::string op, AttrMap attrs = {}) {
     cases.push_back({.name = name,
-                     .nodes = std::move(nodes),
+                     .op = std::move(op),
+                     .attrs = std::move(attrs),
                      .inputs = std::move(inputs),
                      .unit = "ms",
                      .peer = name});
@@ -116,27 +112,27 @@ void add_compared(std::vector<Case>& cases) {
                           {"sin", "Sin"},
                           {"cos", "Cos"},
                           {"exp", "Exp"}})
-    add(name, {x}, {{op}});
-  add("exp_f64", {in_type(x, DType::f64)}, {{"Exp"}});
-  add("pow", {positive, x}, {{"Pow"}});
-  add("cast_bf16", {x}, {{"Cast", {{"to", DType::bf16}}}});
-  add("add_bf16", {in_type(x, DType::bf16), in_type(x, DType::bf16)}, {{"Add"}});
+    add(name, {x}, op);
+  add("exp_f64", {in_type(x, DType::f64)}, "Exp");
+  add("pow", {positive, x}, "Pow");
+  add("cast_bf16", {x}, "Cast", {{"to", DType::bf16}});
+  add("add_bf16", {in_type(x, DType::bf16), in_type(x, DType::bf16)}, "Add");
   using Axes = std::vector<std::int64_t>;
-  add("max_of_rows", {square}, {{"Max", {{"axes", Axes{1}}}}});
-  add("max_of_columns", {square}, {{"Max", {{"axes", Axes{0}}}}});
-  add("sum_of_rows", {square}, {{"Sum", {{"axes", Axes{1}}}}});
-  add("sum_of_columns", {square}, {{"Sum", {{"axes", Axes{0}}}}});
-  add("mean_of_images", {{{32, 32, 32, 32}}}, {{"Mean", {{"axes", Axes{1, 2}}}}});
-  add("normal", {}, {{"RandomStandardNormal", {{"shape", PartialShape{million}}}}});
-  add("reverse", {square}, {{"Reverse", {{"axes", Axes{1}}}}});
-  add("transpose", {square}, {{"Transpose"}});
-  add("softmax", {{{1000, 1000}}}, {{"Softmax"}});
-  add("log_softmax", {{{1000, 1000}}}, {{"LogSoftmax"}});
-  add("layer_norm", {square, {{1024}}, {{1024}}}, {{"LayerNorm", {{"epsilon", 1e-5}}}});
+  add("max_of_rows", {square}, "Max", {{"axes", Axes{1}}});
+  add("max_of_columns", {square}, "Max", {{"axes", Axes{0}}});
+  add("sum_of_rows", {square}, "Sum", {{"axes", Axes{1}}});
+  add("sum_of_columns", {square}, "Sum", {{"axes", Axes{0}}});
+  add("mean_of_images", {{{32, 32, 32, 32}}}, "Mean", {{"axes", Axes{1, 2}}});
+  add("normal", {}, "RandomStandardNormal", {{"shape", PartialShape{million}}});
+  add("reverse", {square}, "Reverse", {{"axes", Axes{1}}});
+  add("transpose", {square}, "Transpose");
+  add("softmax", {{{1000, 1000}}}, "Softmax");
+  add("log_softmax", {{{1000, 1000}}}, "LogSoftmax");
+  add("layer_norm", {square, {{1024}}, {{1024}}}, "LayerNorm", {{"epsilon", 1e-5}});
   const Input factor{{512, 512}};
   for (DType dtype : {DType::f16, DType::bf16})
     add("matmul_" + std::string(dtype_name(dtype)),
-        {in_type(factor, dtype), in_type(factor, dtype)}, {{"MatMul"}});
+        {in_type(factor, dtype), in_type(factor, dtype)}, "MatMul");
 }
 
 std::vector<Case> all_cases() {
@@ -160,13 +156,12 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-// A node of one of the case's kernels, as a graph would have it.
-NodeDef node_of(const Case& c, const Node& node, const OpInfo& op,
-                const std::vector<DType>& inputs) {
+// The case's node, as a graph would have it.
+NodeDef node_of(const Case& c, const OpInfo& op, const std::vector<DType>& inputs) {
   NodeDef def;
   def.name = c.name;
-  def.op = node.op;
-  def.attrs = node.attrs;
+  def.op = c.op;
+  def.attrs = c.attrs;
   for (std::size_t i = 0; i < op.in.size() && i < inputs.size(); ++i)
     if (op.in[i].kind == ArgSpec::Kind::attr) def.attrs.emplace(op.in[i].type_attr, inputs[i]);
   for (const AttrSpec& a : op.attrs)
@@ -174,47 +169,35 @@ NodeDef node_of(const Case& c, const Node& node, const OpInfo& op,
   return def;
 }
 
-// Runs on a lane. The kernels of a case as a step would run them: their primitives are made by the
-// first call.
+// Runs on a lane. The kernel of a case as a step would run it: its primitives are made by the first
+// call.
 class Runner {
  public:
   static Expected<std::unique_ptr<Runner>> make(const Case& c, Device& device, Lanes& lanes) {
     auto runner = std::unique_ptr<Runner>(new Runner(device, lanes));
+    std::vector<DType> types;
     for (const Input& input : c.inputs) {
       TROUPE_TRY(Tensor value, runner->in_its_type(input));
+      types.push_back(value.dtype());
+      runner->order_.push_back(std::uint32_t(runner->order_.size()));
       runner->values_.push_back({.tensor = std::move(value)});
     }
-    for (const Node& node : c.nodes) {
-      TROUPE_TRY(const OpInfo* op, ops::builtin().ops.lookup(node.op));
-      Step step;
-      for (int k : node.inputs) step.inputs.push_back(std::uint32_t(k));
-      if (node.inputs.empty())
-        for (std::size_t k = 0; k < c.inputs.size(); ++k) step.inputs.push_back(std::uint32_t(k));
-      std::vector<DType> types;
-      for (std::uint32_t k : step.inputs) types.push_back(runner->types_[k]);
-      const NodeDef def = node_of(c, node, *op, types);
-      TROUPE_TRY(step.kernel, ops::builtin().kernels.make(def, *op, "CPU"));
-      step.first = runner->values_.size();
-      step.outputs = op->out.size();
-      runner->values_.resize(step.first + step.outputs);
-      runner->types_.resize(runner->values_.size(), types.empty() ? DType::f32 : types[0]);
-      runner->steps_.push_back(std::move(step));
-    }
+    TROUPE_TRY(const OpInfo* op, ops::builtin().ops.lookup(c.op));
+    TROUPE_TRY(runner->kernel_, ops::builtin().kernels.make(node_of(c, *op, types), *op, "CPU"));
+    runner->values_.resize(types.size() + op->out.size());
     return runner;
   }
 
   Status call() {
-    for (Step& step : steps_) {
-      for (std::size_t i = 0; i < step.outputs; ++i) values_[step.first + i].tensor = {};
-      KernelContext ctx({.slots = values_.data(),
-                         .input_slots = step.inputs.data(),
-                         .outputs = values_.data() + step.first,
-                         .inputs = std::uint16_t(step.inputs.size()),
-                         .n_outputs = std::uint16_t(step.outputs),
-                         .place = &place_});
-      TROUPE_TRY(step.kernel->compute(ctx));
-    }
-    return ok_status();
+    const std::span<Slot> outputs = std::span(values_).subspan(order_.size());
+    for (Slot& output : outputs) output.tensor = {};
+    KernelContext ctx({.slots = values_.data(),
+                       .input_slots = order_.data(),
+                       .outputs = outputs.data(),
+                       .inputs = std::uint16_t(order_.size()),
+                       .n_outputs = std::uint16_t(outputs.size()),
+                       .place = &place_});
+    return kernel_->compute(ctx);
   }
 
   // The median of the calls of `seconds`, in seconds: what else the machine does strikes a few.
@@ -235,30 +218,23 @@ class Runner {
   }
 
  private:
-  struct Step {
-    std::unique_ptr<Kernel> kernel;
-    std::vector<std::uint32_t> inputs;
-    std::size_t first = 0, outputs = 0;  // among the values
-  };
-
   Runner(Device& device, Lanes& lanes) : place_{.device = &device, .lanes = &lanes} {}
 
   // By the kernel that casts.
   Expected<Tensor> in_its_type(const Input& input) {
     Tensor value = numbers(input);
-    types_.push_back(input.given.defined() ? value.dtype() : input.dtype);
-    if (types_.back() == value.dtype()) return value;
+    if (input.given.defined() || input.dtype == value.dtype()) return value;
     const Case cast{
-        .name = "cast", .nodes = {{"Cast", {{"to", input.dtype}}}}, .inputs = {{.given = value}}};
+        .name = "cast", .op = "Cast", .attrs = {{"to", input.dtype}}, .inputs = {{.given = value}}};
     TROUPE_TRY(auto runner, make(cast, *place_.device, *place_.lanes));
     TROUPE_TRY(runner->call());
     return runner->values_[1].tensor;
   }
 
   KernelPlace place_;
-  std::vector<Slot> values_;  // inputs, then what the kernels make
-  std::vector<DType> types_;
-  std::vector<Step> steps_;
+  std::unique_ptr<Kernel> kernel_;
+  std::vector<Slot> values_;          // inputs, then outputs
+  std::vector<std::uint32_t> order_;  // of the inputs
 };
 
 // Work on the first lane of `device`, from a thread that is none.
