@@ -1,11 +1,12 @@
 #include "core/log.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <ctime>
+
+#include "core/log_writer.hpp"
 
 namespace troupe {
 namespace {
@@ -30,8 +31,7 @@ void log_line(LogLevel level, std::string_view where, std::string_view message) 
   for (char& c : line)
     if (c == '\n' || c == '\r') c = ' ';
   line += '\n';
-  // One write per line, so that lines of several threads and processes do not interleave.
-  [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  write_log(line);
 }
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/commands/print.hpp"
+#include "core/log_writer.hpp"
 
 namespace troupe {
 namespace {
@@ -39,12 +40,31 @@ std::string progress_bar(const TrainOptions::Progress& p, int columns) {
 }
 
 ProgressLine::ProgressLine(bool quiet)
-    : quiet_(quiet), bar_(isatty(2) && !std::getenv("CI") && !std::getenv("NO_COLOR")) {}
+    : quiet_(quiet), bar_(isatty(2) && !std::getenv("CI") && !std::getenv("NO_COLOR")) {
+  if (bar_ && !quiet_) set_log_writer([this](std::string_view line) { log(line); });
+}
 
-ProgressLine::~ProgressLine() { close(); }
+ProgressLine::~ProgressLine() {
+  if (bar_ && !quiet_) set_log_writer({});
+  close();
+}
+
+// What removes the bar. A terminal that has become narrower since shows a part of it only.
+std::string ProgressLine::blank() const {
+  if (shown_.empty()) return "";
+  const std::size_t columns = std::size_t(std::max(0, columns_of_terminal() - 1));
+  return "\r" + std::string(std::min(shown_.size(), columns), ' ') + "\r";
+}
+
+// In one write, so that nothing comes between the line and the bar.
+void ProgressLine::log(std::string_view line) {
+  std::lock_guard lock(mutex_);
+  write_err(blank() + std::string(line) + shown_);
+}
 
 void ProgressLine::close() {
-  if (std::exchange(shown_, 0) > 0) write_err("\n");
+  std::lock_guard lock(mutex_);
+  if (!std::exchange(shown_, {}).empty()) write_err("\n");
 }
 
 void ProgressLine::say(const std::string& line) {
@@ -60,12 +80,14 @@ void ProgressLine::show(const TrainOptions::Progress& p) {
   last_ = now;
   if (!bar_) return print_err("{}\n", progress_text(p));
   const int columns = columns_of_terminal();
-  const std::string line = progress_bar(p, columns);
+  std::string line = progress_bar(p, columns);
+  std::lock_guard lock(mutex_);
   // Over what is longer there, unless the terminal has become too narrow for that.
-  const std::size_t before = std::min(shown_, std::size_t(std::max(0, columns - 1)));
+  const std::size_t before = std::min(shown_.size(), std::size_t(std::max(0, columns - 1)));
   const std::size_t over = before > line.size() ? before - line.size() : 0;
   write_err("\r" + line + std::string(over, ' '));
-  shown_ = std::max<std::size_t>(1, line.size());
+  if (line.empty()) line = " ";  // a terminal of one column
+  shown_ = std::move(line);
 }
 
 }  // namespace troupe

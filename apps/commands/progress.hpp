@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "apps/training.hpp"
 
@@ -14,12 +16,15 @@ std::string progress_text(const TrainOptions::Progress& progress);
 // a text that does not fit is cut. Always shorter than the line, which would begin a new one.
 std::string progress_bar(const TrainOptions::Progress& progress, int columns);
 
-// A terminal gets a bar; with CI or NO_COLOR set, or when stderr is no terminal, a line is printed
-// every two seconds. Silent when quiet.
+// A terminal gets a bar, and what is logged meanwhile stands above it; with CI or
+// NO_COLOR set, or when stderr is no terminal, a line is printed every two seconds. Silent when
+// quiet. One at a time.
 class ProgressLine {
  public:
   explicit ProgressLine(bool quiet);
   ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
   void show(const TrainOptions::Progress& progress);
   // A line of its own, also when quiet.
   void say(const std::string& line);
@@ -27,8 +32,12 @@ class ProgressLine {
   void close();
 
  private:
-  bool quiet_, bar_;
-  std::size_t shown_ = 0;  // columns of the line that can still be renewed
+  void log(std::string_view line);
+  std::string blank() const;
+
+  const bool quiet_, bar_;
+  mutable std::mutex mutex_;  // of what stands on the terminal: log lines come from any thread
+  std::string shown_;         // the bar that can still be renewed
   std::chrono::steady_clock::time_point last_;
 };
 

@@ -1,0 +1,33 @@
+#include "core/log_writer.hpp"
+
+#include <unistd.h>
+
+#include <mutex>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+struct Writer {
+  std::mutex mutex;
+  std::function<void(std::string_view)> write;
+};
+Writer& writer() {
+  static Writer* const one = new Writer;  // threads log until the process ends
+  return *one;
+}
+
+}  // namespace
+
+void set_log_writer(std::function<void(std::string_view line)> write) {
+  std::lock_guard lock(writer().mutex);
+  writer().write = std::move(write);
+}
+
+void write_log(std::string_view line) {
+  std::lock_guard lock(writer().mutex);
+  if (writer().write) return writer().write(line);
+  [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace troupe
