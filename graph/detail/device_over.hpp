@@ -9,6 +9,16 @@
 
 namespace troupe::detail {
 
+// The device in the words of whoever wrote `written`, who may call CUDA "gpu".
+inline std::string device_text(const DeviceName& device, std::string_view written) {
+  std::string text = device.text();
+  const bool says_gpu =
+      written.find("gpu:") != written.npos || written.find("GPU:") != written.npos;
+  if (const std::size_t at = text.find("/cuda:"); says_gpu && at != text.npos)
+    text.replace(at, std::string_view("/cuda:").size(), "/gpu:");
+  return text;
+}
+
 // The parts of `inner` over those of `outer`. Another type makes the outer index meaningless.
 inline Expected<std::string> device_over(std::string_view outer, std::string_view inner) {
   if (inner.empty()) return std::string(outer);
@@ -19,7 +29,7 @@ inline Expected<std::string> device_over(std::string_view outer, std::string_vie
   if (in.type && in.type != out.type) out.index.reset();
   if (in.type) out.type = in.type;
   if (in.index) out.index = in.index;
-  return out.text();
+  return device_text(out, in.type ? inner : outer);
 }
 
 }  // namespace troupe::detail

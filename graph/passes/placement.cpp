@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "graph/detail/device_over.hpp"
 #include "graph/detail/disjoint_sets.hpp"
 
 namespace troupe {
@@ -62,7 +63,7 @@ class Placer {
       assign(group, feasible.front());
     }
     for (Group* group : followers) TROUPE_TRY(follow(*group));
-    for (const auto& [wanted, nodes] : elsewhere_) note_elsewhere(wanted, nodes);
+    for (const auto& [wanted, nodes] : elsewhere_) note_elsewhere(nodes);
     std::vector<std::string> names;
     for (const TargetDevice& d : devices_) names.push_back(d.name.text());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
@@ -304,11 +305,12 @@ class Placer {
       task.type.reset(), task.index.reset();
       found = matching(task, group);
       if (!found.empty()) {
-        step_.notes.push_back("place: '" + graph_.nodes[group.members.front()].name +
-                              "' cannot be on " + group.constraint.text() + "; placed on " +
-                              found.front()->name.text());
         const NodeId by =
             group.constrained_by == kNoNode ? group.members.front() : group.constrained_by;
+        step_.notes.push_back("place: '" + graph_.nodes[group.members.front()].name +
+                              "' cannot be on " +
+                              detail::device_text(group.constraint, graph_.nodes[by].device) +
+                              "; placed on " + found.front()->name.text());
         auto [at, first] = elsewhere_.try_emplace(group.constraint.text());
         if (first) at->second = {group.constraint, by, found.front(), 0};
         at->second.nodes += group.members.size();
@@ -325,14 +327,14 @@ class Placer {
     const TargetDevice* on = nullptr;  // of the first
     std::size_t nodes = 0;
   };
-  void note_elsewhere(const std::string& wanted, const Elsewhere& them) {
+  void note_elsewhere(const Elsewhere& them) {
     const NodeDef& node = graph_.nodes[them.first];
     const bool there = std::any_of(devices_.begin(), devices_.end(),
                                    [&](const auto& d) { return them.wanted.matches(d.name); });
     const std::string more =
         them.nodes > 1 ? " and " + std::to_string(them.nodes - 1) + " more nodes" : "";
     step_.notes.push_back(
-        std::string(kPlacedElsewhere) + wanted + (them.wanted.type == "CUDA" ? " (a GPU)" : "") +
+        std::string(kPlacedElsewhere) + detail::device_text(them.wanted, node.device) +
         (there ? ", where some nodes cannot be" : ", which this job does not have") +
         ", is asked for by '" + node.name + "' (" + node.site.text() + ")" + more + ": placed on " +
         them.on->name.text() + " instead");
@@ -344,9 +346,11 @@ class Placer {
     const NodeId by =
         group.constrained_by == kNoNode ? group.members.front() : group.constrained_by;
     if (!any)
-      return in_node(invalid_argument("device '" + group.constraint.text() + "' matches none of " +
-                                      list_of(devices_)),
-                     graph_.nodes[by]);
+      return in_node(
+          invalid_argument("device '" +
+                           detail::device_text(group.constraint, graph_.nodes[by].device) +
+                           "' matches none of " + list_of(devices_)),
+          graph_.nodes[by]);
     for (NodeId id : group.members) {
       const NodeDef& node = graph_.nodes[id];
       const bool somewhere = std::any_of(devices_.begin(), devices_.end(), [&](const auto& d) {

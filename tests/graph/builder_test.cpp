@@ -140,7 +140,7 @@ TEST_CASE("devices, control edges, sites and colocation come from the guards") {
   auto colocation = g.with_colocation("x");
   NodeSpec spec{.op = "Neg", .inputs = {x}, .control = {x}, .device = "/gpu:1"};
   const NodeDef& node = g.node(g.add(spec).node());
-  CHECK(node.device == "/job:worker/task:1/cuda:1");
+  CHECK(node.device == "/job:worker/task:1/gpu:1");
   CHECK(node.site == Site{"a.cpp", 3});
   CHECK(node.control == std::vector<NodeId>{x.node(), y.node()});
   CHECK(node.colocate == std::vector<std::string>{"x"});

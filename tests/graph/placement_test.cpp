@@ -176,7 +176,7 @@ TEST_CASE("soft placement drops type and index, says so, and never crosses tasks
   CHECK(p.device("d") == kCpu1);
   CHECK(p.noted("cannot be on /job:w/task:1/cuda:3"));
   CHECK(
-      p.noted("place: elsewhere: /job:w/task:1/cuda:3 (a GPU), which this job does not have, is "
+      p.noted("place: elsewhere: /job:w/task:1/cuda:3, which this job does not have, is "
               "asked for by 'd' ("));
   CHECK(p.noted("): placed on /job:w/task:1/cpu:0 instead"));
 
