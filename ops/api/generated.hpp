@@ -987,7 +987,8 @@ Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::stri
     Site site = Site::here());
 
 // ScaleRows: y[i, ...] = x[i, ...] * scale[i], where scale has the first dimensions of x, one or
-// more or none: the gradient of a loss per row.
+// more or none: the gradient of a loss per row. Of a row that is scaled by 0 everything is 0, what
+// is infinite or NaN, too.
 Output scale_rows(Output x, Output scale, Site site = Site::here());
 
 struct ScatterAddOptions {

@@ -150,6 +150,10 @@ struct ScaleRows {
         const T factor = s[i];
 #pragma omp simd
         for (std::int64_t j = i * n; j < (i + 1) * n; ++j) out[j] = in[j] * factor;
+        // A row that a loss leaves out has no gradient, whatever is in it.
+        if (factor == T(0))
+          for (std::int64_t j = i * n; j < (i + 1) * n; ++j)
+            if (out[j] != out[j]) out[j] = T(0);
       }
     });
     c.set_output(0, std::move(y));
@@ -226,6 +230,8 @@ TROUPE_OPS(cross_entropy) {
          .grad = scale_rows_grad,
          .doc =
              "y[i, ...] = x[i, ...] * scale[i], where scale has the first dimensions of x, one or "
-             "more or none: the gradient of a loss per row."})
+             "more or none: the gradient of a loss per row. Of a row that is scaled by 0 "
+             "everything is "
+             "0, what is infinite or NaN, too."})
       .cpu(float_function<ScaleRows>);
 }

@@ -1,4 +1,6 @@
 // MatMul, BiasAdd, activations, softmax and cross entropies against plain loops.
+#include <limits>
+
 #include "tests/ops/nn/nn_kernels.hpp"
 
 using namespace troupe;
@@ -254,4 +256,18 @@ TEST_CASE("ScaleRows multiplies row i by scale i") {
   for (std::int64_t i = 0; i < x.elements(); ++i)
     y.mutable_data<double>()[i] *= s.data<double>()[i / 300];
   check_op("ScaleRows", {x, s}, {y});
+}
+
+TEST_CASE("ScaleRows gives 0 for a row scaled by 0, whatever is in it, and keeps other NaNs") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const Tensor x = Tensor::of<double>({5, 2}, {nan, 1, inf, -inf, -3, 4, nan, inf, 1, nan});
+  const Tensor s = Tensor::of<double>({5}, {0, 0, 0, 2, nan});
+  const Tensor y = run("ScaleRows", {x, s})[0];
+  const double* is = y.data<double>();
+  for (int i : {0, 1, 2, 3, 5}) CHECK(is[i] == 0);
+  CHECK(std::signbit(is[4]));  // -3 * 0
+  CHECK(std::isnan(is[6]));
+  CHECK(is[7] == inf);
+  CHECK((std::isnan(is[8]) && std::isnan(is[9])));
 }
