@@ -65,7 +65,7 @@ Expected<std::vector<Tensor>> take(const NodeDef& node, Safetensors content,
 Files::Files(FileSystem& files) : files_(files), unique_(random_word()) {}
 
 // External::verb of the ops in ops/kernels/io/save_restore.cpp.
-Expected<std::vector<Tensor>> Files::carry_out(ResourceRequest& request) {
+Expected<std::vector<Tensor>> Files::perform(ResourceRequest& request) {
   const AttemptId& attempt = request.attempt.id;
   const std::string& verb = request.external().verb;
   const Item& item = request.items.front();

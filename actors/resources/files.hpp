@@ -41,7 +41,7 @@ class Files final : public PromptResource<SavedFiles, SavedFiles> {
   // Save: resource_exhausted on a full disk, failed_precondition and not_found for a place that
   // cannot be written, invalid_argument for names or tensors that the format does not hold.
   // Restore: not_found, data_loss for a damaged file, invalid_argument for another dtype or shape.
-  Expected<std::vector<Tensor>> carry_out(ResourceRequest& request) override;
+  Expected<std::vector<Tensor>> perform(ResourceRequest& request) override;
   Status save(const AttemptId& attempt, const Item& item);
   Expected<std::vector<Tensor>> restore(const AttemptId& attempt, const Item& item) const;
 

@@ -34,9 +34,9 @@ class Participant {
     }
     if (staged_ && staged_->s < request.s) commit_staged(out);
     if (staged_ && staged_->s == request.s && staged_->attempt == request.attempt)
-      return answer(request, staged_->hash, ok_status(), out);
+      return answer_stage(request, staged_->hash, ok_status(), out);
     const CommitNumber taken = staged_ ? staged_->s : committed_;
-    if (request.s <= taken) return answer(request, 0, contradiction(request.s, taken), out);
+    if (request.s <= taken) return answer_stage(request, 0, contradiction(request.s, taken), out);
     pending_ = request;
     try_stage(out);
   }
@@ -97,10 +97,10 @@ class Participant {
       logs_.erase(log);
     }
     auto record = record_of(request.s, request.attempt, std::move(mine));
-    if (!record.ok()) return answer(request, 0, record.status(), out);
+    if (!record.ok()) return answer_stage(request, 0, record.status(), out);
     auto [hash, staged] = std::move(record).value();
     staged_ = Staged{request.s, request.attempt, hash, std::move(staged)};
-    answer(request, hash, ok_status(), out);
+    answer_stage(request, hash, ok_status(), out);
   }
 
   // The number of a write that logs, stages and commits in one. While another is staged, or asked
@@ -198,11 +198,11 @@ class Participant {
     Load load = *std::exchange(load_, {});
     logs_.erase(load.attempt);
     staged_ = Staged{request.s, request.attempt, load.hash, std::move(load.record)};
-    answer(request, load.hash, ok_status(), out);
+    answer_stage(request, load.hash, ok_status(), out);
   }
 
-  static void answer(const StageRequest& request, std::uint64_t hash, Status status,
-                     std::vector<Output>& out) {
+  static void answer_stage(const StageRequest& request, std::uint64_t hash, Status status,
+                           std::vector<Output>& out) {
     out.push_back(ResourceStaged{request.s, request.attempt, hash, std::move(status)});
   }
 
@@ -219,7 +219,7 @@ class Participant {
   void apply(const StageRequest& request, std::vector<Output>& out) {
     learn(request.s, out);
     const bool here = request.s == committed_;
-    answer(request, 0, here ? applied_ : contradiction(request.s, committed_), out);
+    answer_stage(request, 0, here ? applied_ : contradiction(request.s, committed_), out);
   }
 
   void commit_staged(std::vector<Output>& out) {

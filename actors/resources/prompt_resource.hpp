@@ -69,7 +69,7 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
 
  protected:
   // Of an attempt that is not over. The outputs of the request's items.
-  virtual Expected<std::vector<Tensor>> carry_out(ResourceRequest& request) = 0;
+  virtual Expected<std::vector<Tensor>> perform(ResourceRequest& request) = 0;
 
   // All that is committed, as a record: committed to a new resource, it makes it what this one is.
   virtual Expected<Record> whole() const { return Resource::cannot_move(); }
@@ -90,7 +90,7 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
       TROUPE_TRY(load_with(request));
       return std::vector<Tensor>{};
     }
-    if (verb != kSaveStateVerb) return carry_out(request);
+    if (verb != kSaveStateVerb) return perform(request);
     TROUPE_TRY(const ResourceState state, save());
     TROUPE_TRY(Tensor bytes, state_tensor(state));
     return std::vector<Tensor>{std::move(bytes)};

@@ -4,6 +4,7 @@
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <optional>
+#include <variant>
 
 #include "actors/inline_send.hpp"
 #include "actors/resources/asked.hpp"
@@ -72,7 +73,7 @@ void carry_out(VariablesSelf self, VariableStore::LogReply& logged) {
   self->send(asked->reply_to, std::move(answer));
 }
 
-void carry_out(VariablesSelf self, ResourceStaged& staged) {
+void carry_out(VariablesSelf self, const ResourceStaged& staged) {
   self->send(self->state.worker, StagedAt{self->state.id, staged});
 }
 

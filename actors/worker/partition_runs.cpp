@@ -100,7 +100,7 @@ void PartitionRuns::revoke(const AttemptId& id, const RunId& run, Outputs& out) 
   attempt->grant = 0;
   attempt->held_nodes = 0;
   for (StepRequest& request : std::exchange(attempt->held, {}))
-    ask(*attempt, std::move(request), out);
+    ask_resource(*attempt, std::move(request), out);
   out.push_back(GrantReturned{id, run});
 }
 
@@ -171,7 +171,7 @@ void PartitionRuns::after_burst(const AttemptId& id, Attempt& attempt, BurstResu
       attempt.held_nodes += std::uint32_t(request.items.size());
       attempt.held.push_back(std::move(request));
     } else {
-      ask(attempt, std::move(request), out);
+      ask_resource(attempt, std::move(request), out);
     }
   }
   attempt.waits += std::uint32_t(result.waits.size());
@@ -252,7 +252,7 @@ void PartitionRuns::committed(Attempt& attempt, ResourceAnswer answer, Outputs& 
   burst(answer.attempt, attempt, out);
 }
 
-void PartitionRuns::ask(Attempt& attempt, StepRequest request, Outputs& out) {
+void PartitionRuns::ask_resource(Attempt& attempt, StepRequest request, Outputs& out) {
   ResourceRequest asked = request_of(attempt, request.id);
   for (RequestItem& item : request.items) {
     note_use(attempt, item);

@@ -153,7 +153,7 @@ class PartitionRuns {
   void after_burst(const AttemptId& id, Attempt& attempt, BurstResult result, Outputs& out);
   void burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out);
   void committed(Attempt& attempt, ResourceAnswer answer, Outputs& out);
-  void ask(Attempt& attempt, StepRequest request, Outputs& out);
+  void ask_resource(Attempt& attempt, StepRequest request, Outputs& out);
   ResourceRequest request_of(const Attempt& attempt, std::uint32_t id) const;
   ResourceRequest::Item item_of(Attempt& attempt, RequestItem& item) const;
   void give_element(Attempt& attempt, const RequestItem& asked, ResourceRequest::Item& item) const;

@@ -28,7 +28,7 @@ void Shard::prepare(const Prepare& message, Outputs& out) {
     out.push_back(StageResource{
         r.resource, {message.s, message.attempt, r.keys, message.min_live, message.order}});
   }
-  if (message.resources.empty()) answer(message.s, 0, ok_status(), out);
+  if (message.resources.empty()) answer_prepare(message.s, 0, ok_status(), out);
 }
 
 // Those that could not stage it, or have not yet, are told too.
@@ -38,22 +38,22 @@ void Shard::withdraw(const Prepare& message, Outputs& out) {
       out.push_back(StageResource{
           r.resource, {message.s, message.attempt, 0, message.min_live, StageOrder::withdraw}});
   staging_.reset();
-  answer(message.s, 0, ok_status(), out);
+  answer_prepare(message.s, 0, ok_status(), out);
 }
 
 void Shard::staged(ResourceId resource, const ResourceStaged& message, Outputs& out) {
   if (!pending_ || std::pair(message.s, message.attempt) != waited_for_) return;
-  if (!message.status.ok()) return answer(message.s, 0, message.status, out);
+  if (!message.status.ok()) return answer_prepare(message.s, 0, message.status, out);
   if (pending_->missing.erase(resource) == 0) return;
   pending_->hashes[resource] = message.hash;
   if (!pending_->missing.empty()) return;
   std::uint64_t hash = 0;
   for (const auto& [staged, h] : pending_->hashes)
     hash = hash_combine(hash_combine(hash, staged.hash), h);
-  answer(message.s, hash, ok_status(), out);
+  answer_prepare(message.s, hash, ok_status(), out);
 }
 
-void Shard::answer(CommitNumber s, std::uint64_t hash, Status status, Outputs& out) {
+void Shard::answer_prepare(CommitNumber s, std::uint64_t hash, Status status, Outputs& out) {
   pending_.reset();
   last_ = Staged{view_, process_, s, hash, round_, std::move(status)};
   out.push_back(*last_);

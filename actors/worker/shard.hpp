@@ -58,7 +58,7 @@ class Shard {
     std::vector<RunId> marked;
   };
   void withdraw(const Prepare& message, Outputs& out);
-  void answer(CommitNumber s, std::uint64_t hash, Status status, Outputs& out);
+  void answer_prepare(CommitNumber s, std::uint64_t hash, Status status, Outputs& out);
   void report(Instant now, Outputs& out);
 
   const ProcessId process_;

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <map>
 #include <optional>
+#include <variant>
 
 #include "actors/inline_send.hpp"
 #include "actors/runtime/compiler_actor.hpp"
@@ -172,30 +174,39 @@ void route(WorkerSelf self, const PreparedStep& prepared, Loading& loading) {
   }
 }
 
-// Answers when every container knows its variables: a run that starts afterwards finds them.
-void declare_all(WorkerSelf self, CompiledId compiled, Loading& loading) {
-  auto& s = self->state;
-  auto left = std::make_shared<std::pair<std::size_t, Status>>(loading.declared.size(), Status{});
-  auto answer = [coordinator = s.options.coordinator, id = compiled,
-                 process = s.options.process](Status status) {
-    caf::anon_send(coordinator, StepLoaded{id, process, std::move(status)});
-  };
-  if (loading.declared.empty()) return answer(ok_status());
-  auto mutex = std::make_shared<std::mutex>();
-  for (auto& [id, entry] : loading.declared) {
-    auto& [variables, declare] = entry;
-    declare.done = [left, mutex, answer](Status status) {
-      std::lock_guard lock(*mutex);
-      if (left->second.ok()) left->second = std::move(status);
-      if (--left->first == 0) answer(left->second);
-    };
-    self->send(variables, std::move(declare));
-  }
-}
-
 void answer_load(WorkerSelf self, CompiledId compiled, Status status) {
   auto& s = self->state;
   self->send(s.options.coordinator, StepLoaded{compiled, s.options.process, std::move(status)});
+}
+
+// What the containers of a step say, each on its own thread and in its own place; the last answers.
+struct Declaring {
+  explicit Declaring(std::size_t containers) : said(containers), left(containers) {}
+  std::vector<Status> said;
+  std::atomic<std::size_t> left;
+};
+
+// A step is loaded when every container knows its variables: a run that starts afterwards finds
+// them.
+void declare_all(WorkerSelf self, CompiledId compiled, ResourceTable::Declared& declared) {
+  if (declared.empty()) return answer_load(self, compiled, ok_status());
+  const WorkerOptions& options = self->state.options;
+  auto declaring = std::make_shared<Declaring>(declared.size());
+  std::size_t place = 0;
+  for (auto& [id, entry] : declared) {
+    auto& [variables, declare] = entry;
+    declare.done = [declaring, place = place++, compiled, process = options.process,
+                    coordinator = options.coordinator](Status status) {
+      declaring->said[place] = std::move(status);
+      if (declaring->left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+      const auto& said = declaring->said;
+      const auto bad =
+          std::find_if(said.begin(), said.end(), [](const Status& s) { return !s.ok(); });
+      caf::anon_send(coordinator,
+                     StepLoaded{compiled, process, bad == said.end() ? ok_status() : *bad});
+    };
+    self->send(variables, std::move(declare));
+  }
 }
 
 void load_graph(WorkerSelf self, const LoadGraph& message) {
@@ -248,7 +259,7 @@ Status load_step(WorkerSelf self, CompiledId compiled, PreparedStep& prepared) {
     self->send(s.options.master, std::move(made));
   }
   s.steps[compiled] = std::move(loading.step);
-  declare_all(self, compiled, loading);
+  declare_all(self, compiled, loading.declared);
   return ok_status();
 }
 
@@ -291,7 +302,7 @@ void not_loaded(WorkerSelf self, const AttemptId& attempt, const RunId& run, Com
                                self->state.options.process)));
 }
 
-void start(WorkerSelf self, StartPartition& message) {
+void start_partition(WorkerSelf self, StartPartition& message) {
   const ExecutorActor* e = executor(self->state, message.compiled, message.partition);
   if (!e)
     return not_loaded(self, message.attempt.id, message.attempt.run, message.compiled,
@@ -347,7 +358,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
       },
       [self](const UnloadStep& message) { unload(self, message.compiled); },
       [self](const DropContainers& message) { drop_containers(self, message.containers); },
-      [self](StartPartition& message) { start(self, message); },
+      [self](StartPartition& message) { start_partition(self, message); },
       [self](AbortPartition& message) {
         if (message.cause.ok()) message.cause = aborted("the attempt was ended without a cause");
         if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))

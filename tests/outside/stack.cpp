@@ -35,7 +35,7 @@ class Stack final : public PromptResource<Log, Values> {
   }
 
  private:
-  Expected<Values> carry_out(ResourceRequest& request) override {
+  Expected<Values> perform(ResourceRequest& request) override {
     const AttemptInfo& attempt = request.attempt;
     auto [log, fresh] = logs_.try_emplace(attempt.id);
     if (fresh) log->second.values = std::prev(versions_.upper_bound(attempt.snapshot))->second;
