@@ -110,8 +110,8 @@ Status Job::resume() {
                fmt::format("the checkpoint was computed with {}; here it is {}: the bits will "
                            "differ from those of a run without a stop",
                            data.numeric_profile, here));
-  std::vector<std::pair<std::string, Tensor>> values(data.tensors.begin(), data.tensors.end());
-  TROUPE_TRY(session_->try_restore(values, data.commit, data.datasets));
+  TROUPE_TRY(session_->try_restore(
+      {data.commit, {data.tensors.begin(), data.tensors.end()}, data.datasets, data.resources}));
   first_step_ = std::int64_t(data.step);
   checkpoints_.begin(first_step_, newest.path, Clock::now());
   tell(ok_status());
@@ -135,6 +135,7 @@ Status Job::checkpoint() {
   data.graph_hash = graph_hash_;
   data.numeric_profile = profile_text(numeric_profile());
   data.datasets = std::move(state.datasets);
+  data.resources = std::move(state.resources);
   for (auto& [name, value] : state.variables) data.tensors[name] = value;
   data.metadata["example"] = options_.example;
   tell(checkpoints_.write(result_.steps, data, Clock::now()));

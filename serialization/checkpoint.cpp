@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "core/log.hpp"
 #include "serialization/detail/manifest.hpp"
@@ -15,12 +16,13 @@ namespace {
 
 using detail::Manifest;
 using detail::ManifestFile;
+using detail::ManifestResource;
 
 constexpr std::string_view kPrefix = "ckpt-", kTemporary = ".ckpt-", kSuffix = ".tmp";
 constexpr std::string_view kManifest = "manifest.json", kOther = "other.tensors",
-                           kShardSuffix = ".safetensors";
+                           kShardSuffix = ".safetensors", kStateSuffix = ".state";
 constexpr std::uint64_t kMaxManifest = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMaxOther = std::uint64_t{16} << 30;
+constexpr std::uint64_t kMaxOther = std::uint64_t{16} << 30;  // a file that is read as a whole
 
 std::string join(const std::string& dir, std::string_view name) {
   return dir + "/" + std::string(name);
@@ -52,6 +54,13 @@ Status write_recorded(FileSystem& files, const std::string& dir, std::string nam
   return ok_status();
 }
 
+// "shard-00012"
+std::string numbered(std::string_view prefix, std::size_t n) {
+  const std::string number = std::to_string(n);
+  return std::string(prefix) + std::string(5 - std::min<std::size_t>(5, number.size()), '0') +
+         number;
+}
+
 Status write_other(WritableFile& file, const std::map<std::string, Tensor>& tensors) {
   return file.append(detail::build<schema::Tensors>([&](schema::Tensors::Builder out) {
     auto list = out.initTensors(unsigned(tensors.size()));
@@ -68,11 +77,9 @@ Status write_tensors(FileSystem& files, const std::string& dir, const Checkpoint
   Safetensors shard;
   std::map<std::string, Tensor> other;
   std::uint64_t bytes = 0;
-  int shards = 0;
+  std::size_t shards = 0;
   auto flush = [&] {
-    std::string number = std::to_string(shards++);
-    std::string name = "shard-" + std::string(5 - std::min<std::size_t>(5, number.size()), '0') +
-                       number + std::string(kShardSuffix);
+    const std::string name = numbered("shard-", shards++) + std::string(kShardSuffix);
     Status done = write_recorded(files, dir, name, manifest,
                                  [&](WritableFile& f) { return write_safetensors(f, shard); });
     shard.tensors.clear();
@@ -95,12 +102,26 @@ Status write_tensors(FileSystem& files, const std::string& dir, const Checkpoint
   return ok_status();
 }
 
+Status write_resources(FileSystem& files, const std::string& dir, const CheckpointData& data,
+                       Manifest& manifest) {
+  for (const SavedResource& saved : data.resources) {
+    const std::string name =
+        numbered("resource-", manifest.resources.size()) + std::string(kStateSuffix);
+    TROUPE_TRY(write_recorded(files, dir, name, manifest, [&](WritableFile& f) {
+      return f.append({static_cast<const std::byte*>(saved.state.raw()), saved.state.bytes()});
+    }));
+    manifest.resources.push_back({saved.resource, name});
+  }
+  return ok_status();
+}
+
 // All of a checkpoint, durable, in a directory that does not count yet.
 Status write_into(FileSystem& files, const std::string& dir, const CheckpointData& data,
                   std::uint64_t shard_bytes) {
   Manifest manifest{data};
   manifest.params_sha256 = params_of(data.tensors);
   TROUPE_TRY(write_tensors(files, dir, data, shard_bytes, manifest));
+  TROUPE_TRY(write_resources(files, dir, data, manifest));
   TROUPE_TRY(std::string text, detail::format_manifest(manifest));
   if (text.size() > kMaxManifest) return invalid_argument("the manifest would be above 64 MiB");
   TROUPE_TRY(auto file, files.create(join(dir, kManifest)));
@@ -177,10 +198,24 @@ Status read_other(FileSystem& files, const std::string& path,
   });
 }
 
+Expected<Tensor> read_state(FileSystem& files, const std::string& path) {
+  TROUPE_TRY(const auto bytes, read_file(files, path, kMaxOther));
+  TROUPE_TRY(Tensor state, Tensor::make(DType::u8, Shape{std::int64_t(bytes.size())}));
+  if (!bytes.empty()) std::memcpy(state.mutable_raw(), bytes.data(), bytes.size());
+  return state;
+}
+
 Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
   TROUPE_TRY(Manifest manifest, verified(files, path));
   CheckpointData data{manifest};
+  std::map<std::string, ResourceName> resources;
+  for (const ManifestResource& each : manifest.resources) resources[each.file] = each.resource;
   for (const ManifestFile& record : manifest.files) {
+    if (auto resource = resources.find(record.name); resource != resources.end()) {
+      TROUPE_TRY(Tensor state, read_state(files, join(path, record.name)));
+      data.resources.push_back({resource->second, std::move(state)});
+      continue;
+    }
     if (record.name == kOther) {
       TROUPE_TRY(read_other(files, join(path, record.name), data.tensors));
       continue;
@@ -203,6 +238,9 @@ Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const Checkpoi
                                           const CheckpointOptions& options, FileSystem& files) {
   for (const auto& [name, tensor] : data.tensors)
     if (!tensor.defined()) return invalid_argument("'" + name + "' has no value to write");
+  for (const SavedResource& saved : data.resources)
+    if (saved.state.dtype() != DType::u8)
+      return invalid_argument(saved.resource.text() + " has no state to write");
   std::string name = std::string(kPrefix) + std::to_string(data.step);
   std::string path = join(dir, name), temporary = join(dir, "." + name + std::string(kSuffix));
   TROUPE_TRY(files.make_dirs(dir));

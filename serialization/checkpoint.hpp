@@ -4,13 +4,18 @@
 //   DIR/ckpt-1200/                          after step 1200 of training
 //                 shard-00000.safetensors   tensors that safetensors holds, a few GB per shard
 //                 other.tensors             strings and c128, if any (schema/tensors.capnp)
+//                 resource-00000.state      a queue, or another resource (resource_state.hpp)
 //                 manifest.json             what belongs here and the checksums; written last
 //   DIR/.ckpt-1300.tmp/                     being written, or left behind by a crash: never read
 //
 // Each file is synced, then its directory, which is then renamed into place and the parent synced.
 // Checksums are CRC32C over 1 MiB of a file each; the manifest ends with its own.
 //
-// Those of format 2, which named the folder by the commit and knew of no step, are still read.
+// A resource is named by its kind, container and name, a variable by its name: neither says where
+// it was, so that a checkpoint is restored on other devices and another number of workers.
+//
+// Those of format 3, which had no resources, and 2, which named the folder by the commit and knew
+// of no step, are still read.
 #pragma once
 
 #include <map>
@@ -37,7 +42,8 @@ struct CheckpointHeader {
 };
 
 struct CheckpointData : CheckpointHeader {
-  std::map<std::string, Tensor> tensors;  // defined, in host memory
+  std::map<std::string, Tensor> tensors = {};  // defined, in host memory
+  std::vector<SavedResource> resources = {};   // each once; u8 tensors in host memory
 };
 
 struct CheckpointInfo {

@@ -8,6 +8,7 @@ outside=program/build/outside
 "$outside" --threads 2 | tee alone
 grep -q '^core/status of the program; graph/graph of the program; ops/op of the program$' alone
 grep -q '^passes ran$' alone
+grep -q '^saved stack 3$' alone
 grep -q '^stack 3 2 then 1$' alone
 grep -q '^stack: .*the stack is empty' alone
 "$outside" --threads 2 --npu | tee npu

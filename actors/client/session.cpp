@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <shared_mutex>
 #include <unordered_set>
 
@@ -17,6 +18,7 @@
 #include "actors/master/run_numbers.hpp"
 #include "actors/runtime/residents.hpp"
 #include "actors/runtime/runtime.hpp"
+#include "actors/runtime/worker_process.hpp"
 #include "core/feeds.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
@@ -25,6 +27,8 @@
 #include "graph/node_hash.hpp"
 #include "graph/node_query.hpp"
 #include "ops/data/pipeline.hpp"
+#include "serialization/checkpoint.hpp"
+#include "serialization/resource_state.hpp"
 #include "serialization/safetensors.hpp"
 
 namespace troupe {
@@ -639,6 +643,48 @@ Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, Compil
   return run_to_end(step, feeds, {});
 }
 
+// A queue, or a resource of a kind of the program's own, by its first handle.
+struct NamedHandle {
+  NodeId node;
+  ResourceName resource;
+};
+
+std::vector<NamedHandle> other_resources(const GraphBuilder& graph) {
+  std::vector<NamedHandle> all;
+  std::set<ResourceName> known;
+  const auto& nodes = graph.def().nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id) {
+    const OpInfo* op = graph.registry().find(nodes[id].op);
+    if (!op || op->def.role != Role::handle) continue;
+    const std::string& kind = op->def.external.resource;
+    if (kind == "variable" || kind == "dataset") continue;
+    auto container = nodes[id].attrs.find("container");
+    ResourceName name{
+        kind, container == nodes[id].attrs.end() ? "" : *container->second.get<std::string>(),
+        resource_name(nodes[id])};
+    if (known.insert(name).second) all.push_back({id, std::move(name)});
+  }
+  return all;
+}
+
+// The handles of these resources, in order.
+Expected<std::vector<NodeId>> handles_of(const GraphBuilder& graph,
+                                         const std::vector<SavedResource>& resources) {
+  if (resources.empty()) return std::vector<NodeId>();
+  std::map<ResourceName, NodeId> known;
+  for (const NamedHandle& each : other_resources(graph)) known.emplace(each.resource, each.node);
+  std::vector<NodeId> handles;
+  for (const SavedResource& each : resources) {
+    TROUPE_TRY(state_of(each.state).status().in("in the state of " + each.resource.text()));
+    auto found = known.extract(each.resource);
+    if (found.empty())
+      return not_found(
+          fmt::format("the graph has no {}, or it is there twice", each.resource.text()));
+    handles.push_back(found.mapped());
+  }
+  return handles;
+}
+
 // The place of a dataset of another name would be passed over without a word.
 Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>& datasets) {
   for (const DatasetPlace& place : datasets) {
@@ -674,9 +720,10 @@ std::vector<VariableRead> variable_reads(const GraphDef& graph) {
   return reads;
 }
 
-// These variables in one run. Nothing at all when there are none.
+// These variables and resources in one run. Nothing at all when there are none.
 Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
-                              const std::vector<VariableRead>& variables) {
+                              const std::vector<VariableRead>& variables,
+                              const std::vector<NamedHandle>& resources = {}) {
   CompileRequest request;
   std::vector<std::string> names;
   for (const VariableRead& each : variables) {
@@ -684,12 +731,20 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
     request.fetches.push_back({each.read->name, 0, false});
   }
   JobState state;
-  if (names.empty()) return state;
+  if (!resources.empty()) {
+    std::vector<NodeId> handles;
+    for (const NamedHandle& each : resources) handles.push_back(each.node);
+    std::lock_guard lock(core->mutex);
+    TROUPE_TRY(core->shipping.add_saves(handles, request));
+  }
+  if (request.fetches.empty()) return state;
   TROUPE_TRY(CallResult result, run_single(core, std::move(request), {}));
   state.committed = result.place.decided;
   state.datasets = std::move(result.place.datasets);
   for (std::size_t i = 0; i < names.size(); ++i)
     state.variables.emplace_back(names[i], std::move(result.fetches[i]));
+  for (std::size_t i = 0; i < resources.size(); ++i)
+    state.resources.push_back({resources[i].resource, std::move(result.fetches[names.size() + i])});
   return state;
 }
 
@@ -755,26 +810,67 @@ Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   return std::move(state.variables);
 }
 
-Expected<JobState> Session::try_state() {
+Expected<JobState> Session::try_state(const StateOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
-  TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
-  if (state.variables.empty())
+  std::vector<NamedHandle> resources;
+  if (options.resources) resources = other_resources(core_->graph);
+  TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def()), resources));
+  if (state.variables.empty() && state.resources.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
   return state;
 }
 
+Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJobOptions& options) {
+  TROUPE_TRY(may_wait(*core_, "Session::save_job"));
+  TROUPE_TRY(JobState state, try_state());
+  if (state.committed == 0)
+    return failed_precondition("nothing was committed yet: there is no state to save");
+  CheckpointData data;
+  data.step = data.commit = state.committed;
+  data.seed = core_->graph.def().seed;
+  data.numeric_profile = profile_text(numeric_profile());
+  data.datasets = std::move(state.datasets);
+  data.resources = std::move(state.resources);
+  data.tensors.insert(state.variables.begin(), state.variables.end());
+  TROUPE_TRY(const CheckpointInfo written, write_checkpoint(dir, data, options.keep));
+  return written.path;
+}
+
+Status Session::try_restore_job(const std::string& dir) {
+  TROUPE_TRY(may_ask_graph(*core_, "Session::restore_job"));
+  TROUPE_TRY(const CheckpointInfo newest, latest_checkpoint(dir));
+  TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
+  const std::string where = "restoring '" + newest.path + "'";
+  if (data.seed != core_->graph.def().seed)
+    return invalid_argument(fmt::format("the checkpoint is of seed {}, the graph of {}", data.seed,
+                                        core_->graph.def().seed))
+        .in(where);
+  return try_restore({data.commit,
+                      {data.tensors.begin(), data.tensors.end()},
+                      std::move(data.datasets),
+                      std::move(data.resources)})
+      .in(where);
+}
+
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
                             CommitNumber committed, const std::vector<DatasetPlace>& datasets) {
+  return try_restore(JobState{committed, values, datasets, {}});
+}
+
+Status Session::try_restore(const JobState& state) {
   TROUPE_TRY(may_wait(*core_, "Session::restore"));
-  if (committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
+  if (state.committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
   TROUPE_TRY(graph_there(*core_));
-  TROUPE_TRY(check_datasets(core_->graph, datasets));
+  TROUPE_TRY(check_datasets(core_->graph, state.datasets));
   std::vector<Tensor> feeds;
-  for (const auto& [name, value] : values) feeds.push_back(value);
+  for (const auto& [name, value] : state.variables) feeds.push_back(value);
+  TROUPE_TRY(const std::vector<NodeId> handles, handles_of(core_->graph, state.resources));
+  for (const SavedResource& each : state.resources) feeds.push_back(each.state);
   std::unique_lock lock(core_->mutex);
-  TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(values));
+  TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(state.variables));
+  TROUPE_TRY(core_->shipping.add_loads(handles, request));
   lock.unlock();
-  TROUPE_TRY(ask(*core_, ResumeAt{{committed - 1, datasets}, nullptr}).status);
+  TROUPE_TRY(ask(*core_, ResumeAt{{state.committed - 1, state.datasets}, nullptr}).status);
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 

@@ -193,6 +193,16 @@ struct JobState {
   CommitNumber committed = 0;
   std::vector<std::pair<std::string, Tensor>> variables;  // all that the graph reads, by name
   std::vector<DatasetPlace> datasets;                     // how far they are read
+  // Queues, and resources of kinds of the program's own, that the graph has a handle of.
+  std::vector<SavedResource> resources = {};
+};
+
+struct StateOptions {
+  bool resources = true;  // else of variables and datasets alone
+};
+
+struct SaveJobOptions {
+  std::size_t keep = 3;  // of the checkpoints in the directory, with this one; 0: all
 };
 
 // Runs a graph on a cluster. Owns the runtime unless it was given an actor system. Once its graph
@@ -261,9 +271,26 @@ class Session {
     return value_or_throw(try_variables());
   }
   Expected<std::vector<std::pair<std::string, Tensor>>> try_variables();
-  // The same with where the job stood at that moment: runs that committed later, or had not ended,
-  // are no part of it. failed_precondition when the graph reads no variable.
-  Expected<JobState> try_state();
+  // The same with what queues hold and where the job stood at that moment: runs that committed
+  // later, or had not ended, are no part of it; an element that such a run has taken is there.
+  // failed_precondition when the graph reads no variable and has no such resource; unimplemented,
+  // naming its handle, for one of a kind that does not say how it is saved.
+  Expected<JobState> try_state(const StateOptions& options = {});
+  // Writes all of that as the checkpoint DIR/ckpt-N, N the number of commits, and returns its path.
+  // It is there as a whole or not at all (serialization/checkpoint.hpp), and needs no devices or
+  // workers of the same number to be restored. Errors: those of try_state(), failed_precondition
+  // before the first commit, resource_exhausted on a full disk.
+  std::string save_job(const std::string& dir, const SaveJobOptions& options = {}) {
+    return value_or_throw(try_save_job(dir, options));
+  }
+  Expected<std::string> try_save_job(const std::string& dir, const SaveJobOptions& options = {});
+  // Goes on from the newest checkpoint in the directory that is whole. Before the first run. The
+  // graph has to have what the checkpoint holds, by name and type: not_found or invalid_argument
+  // names what does not fit, and seeds that differ. What the checkpoint does not hold is as it was:
+  // variables without a value, queues empty, datasets at their beginning. not_found without a whole
+  // checkpoint; failed_precondition after a run, and for a format that this version does not read.
+  void restore_job(const std::string& dir) { throw_if_error(try_restore_job(dir)); }
+  Status try_restore_job(const std::string& dir);
   // Writes the values of all variables that the graph reads, or of some of them (a network's
   // parameters()), as of one moment, to a safetensors file
   // (https://github.com/huggingface/safetensors), which is there as a whole or not at all. An older
@@ -286,9 +313,13 @@ class Session {
   }
   Status try_restore(const std::string& path, const RestoreFileOptions& options = {});
 
-  // Puts values back under their names, as commit `committed`, and datasets where they were; one
-  // that is not named is at its beginning. Before the first run. invalid_argument unless
-  // `committed` is 1 or more; not_found for a name that the graph does not have.
+  // Puts a state back: values under their names, as commit `committed`, resources with what they
+  // held, datasets where they were; one that is not named is at its beginning. Before the first
+  // run. invalid_argument unless `committed` is 1 or more, and for a state that a resource cannot
+  // have; not_found for a name that the graph does not have.
+  void restore(const JobState& state) { throw_if_error(try_restore(state)); }
+  Status try_restore(const JobState& state);
+  // The same of variables and datasets alone.
   void restore(const std::vector<std::pair<std::string, Tensor>>& values, CommitNumber committed,
                const std::vector<DatasetPlace>& datasets = {}) {
     throw_if_error(try_restore(values, committed, datasets));

@@ -116,6 +116,58 @@ Expected<CompileRequest> ShippedGraph::add_checks(const std::vector<NodeId>& han
   return request;
 }
 
+Status ShippedGraph::add_saves(const std::vector<NodeId>& handles, CompileRequest& request) {
+  GraphBuilder beside(graph_.registry(), graph_.def().seed);
+  Own own{NodeId(graph_.def().nodes.size()), {}};
+  std::map<NodeId, std::string> added;
+  for (const NodeId id : handles) {
+    if (saves_.contains(id)) continue;
+    const NodeDef& resource = graph_.node(id);
+    TROUPE_TRY(Op handle, beside.try_add({.op = resource.op, .attrs = resource.attrs}));
+    TROUPE_TRY(Op save, beside.try_add({.op = "SaveResource", .inputs = {handle.output()}}));
+    NodeDef node = beside.node(save.node());
+    node.name = ".save" + std::to_string(insertions_.size()) + "/" + resource.name;
+    node.inputs = {{shipped(id), 0}};
+    node.site = resource.site;
+    added.emplace(id, node.name);
+    own.nodes.push_back(std::move(node));
+  }
+  saves_.merge(added);
+  if (!own.nodes.empty()) insert(std::move(own));
+  for (const NodeId id : handles) request.fetches.push_back({saves_.at(id), 0, false});
+  return ok_status();
+}
+
+Status ShippedGraph::add_loads(const std::vector<NodeId>& handles, CompileRequest& request) {
+  GraphBuilder beside(graph_.registry(), graph_.def().seed);
+  Own own{NodeId(graph_.def().nodes.size()), {}};
+  CompileRequest loads;
+  for (const NodeId id : handles) {
+    const NodeDef& resource = graph_.node(id);
+    TROUPE_TRY(Op handle, beside.try_add({.op = resource.op, .attrs = resource.attrs}));
+    TROUPE_TRY(Op fed,
+               beside.try_add(
+                   {.op = "Placeholder",
+                    .attrs = {{"T", DType::u8}, {"shape", PartialShape{PartialShape::kUnknown}}}}));
+    TROUPE_TRY(Op load,
+               beside.try_add({.op = "LoadResource", .inputs = {handle.output(), fed.output()}}));
+    NodeDef node = beside.node(load.node());
+    NodeDef feed = beside.node(fed.node());
+    node.name = ".load" + std::to_string(insertions_.size()) + "/" + resource.name;
+    feed.name = node.name + "_state";
+    node.inputs = {{shipped(id), 0}, {NodeId(size() + own.nodes.size()), 0}};
+    feed.site = node.site = resource.site;
+    loads.feeds.push_back({feed.name, 0, false});
+    loads.targets.push_back(node.name);
+    own.nodes.push_back(std::move(feed));
+    own.nodes.push_back(std::move(node));
+  }
+  if (!own.nodes.empty()) insert(std::move(own));
+  request.feeds.insert(request.feeds.end(), loads.feeds.begin(), loads.feeds.end());
+  request.targets.insert(request.targets.end(), loads.targets.begin(), loads.targets.end());
+  return ok_status();
+}
+
 void ShippedGraph::insert(Own own) {
   own_ += own.nodes.size();
   insertions_.push_back(std::move(own));

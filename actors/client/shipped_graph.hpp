@@ -32,6 +32,13 @@ class ShippedGraph {
   Expected<CompileRequest> add_assignments(
       const std::vector<std::pair<std::string, Tensor>>& values);
 
+  // Adds nodes that say what these resources hold, handles of the client's graph: further fetches
+  // of the request, in order. Of those that were asked for before the nodes are there.
+  Status add_saves(const std::vector<NodeId>& handles, CompileRequest& request);
+  // Adds nodes that put fed states into these: further feeds and targets of the request, one each
+  // in order. Nothing is added after an error.
+  Status add_loads(const std::vector<NodeId>& handles, CompileRequest& request);
+
   // Adds nodes that say whether these variables, handles of the client's graph, have a value: the
   // fetches of the request, in order. Of those that were asked for before the nodes are there.
   Expected<CompileRequest> add_checks(const std::vector<NodeId>& handles);
@@ -49,6 +56,7 @@ class ShippedGraph {
   std::vector<Own> insertions_;  // by `after`
   std::size_t own_ = 0;
   std::map<NodeId, std::string> checks_;  // by the variable's handle
+  std::map<NodeId, std::string> saves_;   // by the resource's handle
   GraphDef merged_;  // once there are nodes of its own: both, as far as they were shipped
   std::size_t merged_client_ = 0, merged_insertions_ = 0;
   std::vector<NodeId> merges_;  // of the client's nodes in it

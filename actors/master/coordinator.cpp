@@ -226,6 +226,14 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
     run.phase = Phase::ready;
     return;
   }
+  // What it saw may be of a later commit than its snapshot. Overtaken too often, it has the numbers
+  // to itself, although it takes none.
+  if (run.step->current && conflicts(run)) {
+    ++counters_.conflicts;
+    ++run.conflicts;
+    start(run, true, now, out);
+    return live_soon(now, Instant{0});
+  }
   ++counters_.read_only;
   answer(run, ok_status(), 0, now, out);
 }

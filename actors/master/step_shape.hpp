@@ -29,6 +29,8 @@ struct StepShape {
   std::vector<DatasetPlaces::Share> datasets;
   bool may_write = true;  // the plan has write nodes
   bool draws = false;     // and nodes that draw random numbers
+  // And nodes that see what is committed when they ask, which the snapshot may not know of.
+  bool current = false;
   // One partition, at most one written resource and that a variable container of the same process,
   // one write message, sent after every other node has succeeded, and no queue operation: log,
   // stage and commit may travel together.

@@ -99,6 +99,8 @@ std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
     for (const PlanFeed& feed : graph.plans[p].feeds) partition.feeds.push_back(feed.feed);
     shape->may_write |= graph.plans[p].writes;
     shape->draws |= graph.plans[p].draws;
+    for (const PlanInfo& info : graph.plans[p].info)
+      shape->current |= info.external && info.external->verb == kSaveStateVerb;
     for (const DatasetRead& read : dataset_reads(graph.plans[p]))
       partition.datasets.push_back(share(*shape, graph.plans[p].resources[read.resource], read));
   }

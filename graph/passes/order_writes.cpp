@@ -55,7 +55,10 @@ std::string op_and_types(const NodeDef& node) {
 // All handles have one dtype: a queue's where a variable's is wanted shows here.
 Status check_kind(const OpInfo& op, const NodeDef& node, const NodeDef& handle,
                   const OpRegistry& ops) {
-  if (op_of(handle, ops).def.external.resource == op.def.external.resource) return ok_status();
+  const std::string& kind = op_of(handle, ops).def.external.resource;
+  const std::string& wanted = op.def.external.resource;  // "*": any that is read as a whole
+  if (kind == wanted || (wanted == "*" && kind != "variable" && kind != "dataset"))
+    return ok_status();
   return in_node(invalid_argument(op_and_types(node) + " cannot use the handle '" + handle.name +
                                   "' (" + op_and_types(handle) + ")"),
                  node);

@@ -14,8 +14,8 @@ struct Wrapper {
   std::string definition;
 };
 
-// No wrapper is written for ops that only the runtime makes (send, recv, copy), nor for the three
-// that have one written by hand.
+// No wrapper is written for ops that only the runtime makes (send, recv, copy, what saves resources),
+// nor for the three that have one written by hand.
 bool has_wrapper(const OpInfo& op);
 Wrapper write_wrapper(const OpInfo& op);
 

@@ -11,11 +11,11 @@
 namespace troupe::detail {
 namespace {
 
-constexpr std::string_view kFormat = "troupe checkpoint 3";
+constexpr std::string_view kFormat = "troupe checkpoint 4";
+constexpr std::string_view kFormat3 = "troupe checkpoint 3";  // had no resources
 // Its "step" is the commit; training began with commit 1, the initial values.
 constexpr std::string_view kFormat2 = "troupe checkpoint 2";
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;  // of a dataset
-constexpr std::size_t kTailBytes = 22;                           // ,"crc32c":"01234567"}\n
+constexpr std::size_t kTailBytes = 22;  // ,"crc32c":"01234567"}\n
 
 std::string tail_of(std::string_view body) {
   std::string tail =
@@ -34,13 +34,6 @@ bool plain(const std::string& name) {
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
-bool possible(const DatasetPlace& place) {
-  const auto& left = place.left;
-  return place.next <= kMostElements &&
-         std::adjacent_find(left.begin(), left.end(), std::greater_equal<>()) == left.end() &&
-         (left.empty() || left.back() < place.next);
-}
-
 Status check(const Manifest& manifest) {
   std::set<std::string> names;
   for (const ManifestFile& file : manifest.files) {
@@ -50,9 +43,14 @@ Status check(const Manifest& manifest) {
     if (file.chunks.size() != chunks_of(file.size))
       return data_loss("its manifest has too few or too many checksums for " + file.name);
   }
+  std::set<ResourceName> resources;
+  for (const ManifestResource& each : manifest.resources)
+    if (!resources.insert(each.resource).second || names.erase(each.file) == 0)
+      return data_loss("its manifest has the " + each.resource.text() +
+                       " twice, or without a file of its own");
   std::set<DatasetName> datasets;
   for (const DatasetPlace& place : manifest.datasets)
-    if (!datasets.insert(place.dataset).second || !possible(place))
+    if (!datasets.insert(place.dataset).second || !place.possible())
       return data_loss("its manifest has the dataset '" + place.dataset.name +
                        "' twice, or at a place that cannot be");
   return ok_status();
@@ -71,6 +69,19 @@ DatasetPlace place_of(const nlohmann::json& json) {
           json.at("left").get<std::vector<std::uint64_t>>()};
 }
 
+nlohmann::ordered_json to_json(const ManifestResource& each) {
+  return {{"kind", each.resource.kind},
+          {"container", each.resource.container},
+          {"name", each.resource.name},
+          {"file", each.file}};
+}
+
+ManifestResource resource_of(const nlohmann::json& json) {
+  return {{json.at("kind").get<std::string>(), json.at("container").get<std::string>(),
+           json.at("name").get<std::string>()},
+          json.at("file").get<std::string>()};
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
@@ -85,6 +96,8 @@ Expected<std::string> format_manifest(const Manifest& m) try {
     files.push_back({{"name", file.name}, {"size", file.size}, {"crc32c_per_mib", file.chunks}});
   nlohmann::ordered_json datasets = nlohmann::ordered_json::array();
   for (const DatasetPlace& place : m.datasets) datasets.push_back(to_json(place));
+  nlohmann::ordered_json resources = nlohmann::ordered_json::array();
+  for (const ManifestResource& each : m.resources) resources.push_back(to_json(each));
   nlohmann::ordered_json json = {{"format", kFormat},
                                  {"step", m.step},
                                  {"commit", m.commit},
@@ -94,6 +107,7 @@ Expected<std::string> format_manifest(const Manifest& m) try {
                                  {"params_sha256", m.params_sha256},
                                  {"metadata", m.metadata},
                                  {"datasets", datasets},
+                                 {"resources", resources},
                                  {"files", files}};
   std::string text = json.dump();
   text.pop_back();  // the brace comes back with the tail
@@ -108,7 +122,7 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   if (text.substr(body.size()) != tail_of(body)) return data_loss("its manifest is damaged");
   auto json = nlohmann::json::parse(std::string(body) + "}");
   const std::string format = json.at("format").get<std::string>();
-  if (format != kFormat && format != kFormat2)
+  if (format != kFormat && format != kFormat3 && format != kFormat2)
     return failed_precondition("the checkpoint's format is " + json.at("format").dump() +
                                ", not '" + std::string(kFormat) + "'");
   Manifest m;
@@ -121,6 +135,8 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   m.params_sha256 = json.at("params_sha256").get<std::string>();
   m.metadata = json.at("metadata").get<std::map<std::string, std::string>>();
   for (const auto& place : json.at("datasets")) m.datasets.push_back(place_of(place));
+  if (format == kFormat)
+    for (const auto& each : json.at("resources")) m.resources.push_back(resource_of(each));
   for (const auto& file : json.at("files"))
     m.files.push_back({file.at("name").get<std::string>(), file.at("size").get<std::uint64_t>(),
                        file.at("crc32c_per_mib").get<std::vector<std::uint32_t>>()});

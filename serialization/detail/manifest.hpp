@@ -25,17 +25,23 @@ struct ManifestFile {
   std::vector<std::uint32_t> chunks;  // CRC32C per chunk, the last one shorter
 };
 
+struct ManifestResource {
+  ResourceName resource;
+  std::string file;
+};
+
 struct Manifest : CheckpointHeader {
   std::uint64_t folder = 0;  // the number in the folder's name: the step, in format 2 the commit
   std::string params_sha256;
+  std::vector<ManifestResource> resources;
   std::vector<ManifestFile> files;
 };
 
 // One JSON object whose last field is the CRC32C of all text before it, so that no changed byte
 // goes unseen. invalid_argument for text that is not UTF-8.
 Expected<std::string> format_manifest(const Manifest& manifest);
-// data_loss for anything else. File names are plain names, each once, counts of chunks right, and
-// datasets at places that can be.
+// data_loss for anything else. File names are plain names, each once, counts of chunks right,
+// datasets at places that can be, and each resource once with a file of its own.
 Expected<Manifest> parse_manifest(std::string_view text);
 
 // Appends in whole chunks and notes their checksums.

@@ -28,7 +28,7 @@ Output make_handle(Graph& g, const OpInfo& op, const ArgSpec& arg, std::size_t i
     spec.op = "Variable";
     spec.attrs = {{"T", dtype},
                   {"shape", arg.held == DType::invalid ? PartialShape{4} : PartialShape::scalar()}};
-  } else if (kind == "queue") {
+  } else if (kind == "queue" || kind == "*") {
     spec.op = "FIFOQueue";
     spec.attrs = {{"types", std::vector<DType>{DType::f32}},
                   {"shapes", std::vector<PartialShape>{PartialShape{4}}}};

@@ -43,6 +43,12 @@ int main(int argc, char** argv) {
   Output top = outside::pop(numbers);
   for (float x : {1.0f, 2.0f, 3.0f}) push.run({Tensor::scalar(x)});
   auto pop = session.compile({top});
+  // A job is saved with its stacks, and goes on from there.
+  const JobState saved = value_or_throw(session.try_state());
+  Session again{g, cluster};
+  again.restore(saved);
+  print("saved stack {}\n", again.run({top})[0].item<float>());
+  again.close();
   auto [third] = pop.run<float>();
   auto [second] = pop.run<float>();
   auto [bottom] = pop.run<float>();

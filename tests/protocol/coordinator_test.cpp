@@ -787,3 +787,56 @@ TEST_CASE_FIXTURE(Fixture, "a run waits while loops of another one take elements
   CHECK(starts()[1].attempt.run == RunId{7, 2});
   CHECK(starts()[1].elements == DatasetPlaces::Elements{{4}});
 }
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a run that sees what is committed when it asks is done again if overtaken") {
+  auto saving = shape({1});
+  saving->may_write = false;
+  saving->current = true;
+  Uses saw;
+  saw.reads = {5};
+  Uses changed;
+  changed.updates = {5};
+  run(0, saving);
+  run(1, shape({1}));
+  commit(1, changed);
+  for (std::uint64_t n = 2; n < 5; ++n) {  // as often as others overtake it
+    auto d = done(started(0), 0);
+    d.uses = saw;
+    const std::size_t before = answers();
+    run(n, shape({1}));
+    send(d);
+    CHECK(answers() == before);
+    CHECK(coordinator.counters().conflicts == n - 1);
+    if (n == 4) break;
+    commit(n, changed);
+  }
+  // Now the numbers are its own: the other run waits, although this one takes none.
+  auto other = done(started(4), 0, 1);
+  other.uses = changed;
+  send(other);
+  const CommitNumber decided = coordinator.decided();
+  CHECK(started(0).snapshot == decided);
+  auto d = done(started(0), 0);
+  d.uses = saw;
+  send(d);
+  CHECK(answer(0).status.ok());
+  CHECK(answer(0).committed == 0);
+  stage(1, decided + 1);
+  stage(2, decided + 1);
+  CHECK(answer(4).committed == decided + 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "one that nobody overtakes is answered at once, and takes no number") {
+  auto saving = shape({1});
+  saving->may_write = false;
+  saving->current = true;
+  run(0, shape({1}));
+  commit(0, {{}, {6}, {}, {}});
+  run(1, saving);
+  auto d = done(started(1), 0);
+  d.uses.reads = {5, 6};
+  send(d);
+  CHECK(answer(1).status.ok());
+  CHECK(coordinator.decided() == 1);
+}

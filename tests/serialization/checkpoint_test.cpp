@@ -32,6 +32,10 @@ CheckpointData data_of(CommitNumber step) {
   data.graph_hash = "abc";
   data.numeric_profile = "v3";
   data.datasets = {{{"", "data"}, step + 3, {step, step + 1}}, {{"mine", "test"}, 3, {}}};
+  data.resources = {
+      {{"queue", "", "jobs"}, Tensor::of<std::uint8_t>({3}, {1, 2, std::uint8_t(step)})},
+      {{"queue", "mine", "jobs"}, Tensor::of<std::uint8_t>({2}, {std::uint8_t(step), 0})},
+      {{"stack", "", "jobs"}, Tensor::of<std::uint8_t>({1}, {std::uint8_t(step)})}};
   return data;
 }
 
@@ -41,7 +45,11 @@ bool same_data(const CheckpointData& a, const CheckpointData& b) {
                             [](const auto& x, const auto& y) {
                               return x.first == y.first && Tensor::same(x.second, y.second);
                             });
-  return tensors && a.step == b.step && a.commit == b.commit && a.seed == b.seed &&
+  bool resources = a.resources.size() == b.resources.size();
+  for (std::size_t i = 0; resources && i < a.resources.size(); ++i)
+    resources = a.resources[i].resource == b.resources[i].resource &&
+                Tensor::same(a.resources[i].state, b.resources[i].state);
+  return tensors && resources && a.step == b.step && a.commit == b.commit && a.seed == b.seed &&
          a.metadata == b.metadata && a.graph_hash == b.graph_hash &&
          a.numeric_profile == b.numeric_profile && a.datasets == b.datasets;
 }
@@ -69,24 +77,22 @@ TEST_CASE("a checkpoint gives back what was written") {
   CHECK(same_data(*back, data_of(12)));
 }
 
-// As this program wrote it when the folder was named by the commit.
-TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more than the step") {
-  TemporaryDir dir;
-  const CheckpointData data = data_of(6);
-  REQUIRE(write_checkpoint(dir.path(), data).ok());
+namespace {
+
+// Changes the manifest of ckpt-6 and its checksum.
+void change_manifest(const TemporaryDir& dir,
+                     const std::vector<std::pair<std::string, std::string>>& changes) {
   const std::string path = dir.path("ckpt-6/manifest.json");
   std::string text;
   {
     std::ifstream in(path);
     text.assign(std::istreambuf_iterator<char>(in), {});
   }
-  const auto replace = [&](const std::string& from, const std::string& to) {
+  for (const auto& [from, to] : changes) {
     const std::size_t at = text.find(from);
     REQUIRE(at != std::string::npos);
     text.replace(at, from.size(), to);
-  };
-  replace("troupe checkpoint 3", "troupe checkpoint 2");
-  replace("\"commit\":13,", "");
+  }
   const std::size_t tail = text.rfind(",\"crc32c\":");
   REQUIRE(tail != std::string::npos);
   text.resize(tail);
@@ -94,6 +100,19 @@ TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more 
   std::snprintf(sum, sizeof sum, "%08x", detail::crc32c(std::as_bytes(std::span(text))));
   text += std::string(",\"crc32c\":\"") + sum + "\"}\n";
   std::ofstream(path) << text;
+}
+
+}  // namespace
+
+// As this program wrote it when the folder was named by the commit.
+TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more than the step") {
+  TemporaryDir dir;
+  CheckpointData data = data_of(6);
+  data.resources.clear();
+  REQUIRE(write_checkpoint(dir.path(), data).ok());
+  change_manifest(dir, {{"troupe checkpoint 4", "troupe checkpoint 2"},
+                        {"\"commit\":13,", ""},
+                        {"\"resources\":[],", ""}});
 
   CHECK(latest_checkpoint(dir.path())->path == dir.path("ckpt-6"));
   auto back = read_checkpoint(dir.path("ckpt-6"));
@@ -106,6 +125,43 @@ TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more 
   // The step that follows has its number, and takes its place.
   REQUIRE(write_checkpoint(dir.path(), data_of(6)).ok());
   CHECK(read_checkpoint(dir.path("ckpt-6"))->step == 6);
+}
+
+TEST_CASE("a checkpoint of format 3 is read: it knew of no resources") {
+  TemporaryDir dir;
+  CheckpointData data = data_of(6);
+  data.resources.clear();
+  REQUIRE(write_checkpoint(dir.path(), data).ok());
+  change_manifest(dir, {{"troupe checkpoint 4", "troupe checkpoint 3"}, {"\"resources\":[],", ""}});
+  auto back = read_checkpoint(dir.path("ckpt-6"));
+  REQUIRE_MESSAGE(back.ok(), back.status().text());
+  CHECK(same_data(*back, data));
+  change_manifest(dir, {{"troupe checkpoint 3", "troupe checkpoint 5"}});
+  const Status newer = read_checkpoint(dir.path("ckpt-6")).status();
+  CHECK(newer.code() == Code::failed_precondition);
+  CHECK(newer.message().find("troupe checkpoint 5") != std::string::npos);
+}
+
+TEST_CASE("a manifest whose resources are not its files is refused") {
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"\"file\":\"resource-00001.state\"", "\"file\":\"resource-00000.state\""},
+           {"\"file\":\"resource-00001.state\"", "\"file\":\"resource-00009.state\""},
+           {"{\"kind\":\"stack\",\"container\":\"\"", "{\"kind\":\"queue\",\"container\":\"\""},
+           {"\"kind\":\"stack\"", "\"kind\":7"}}) {
+    TemporaryDir dir;
+    REQUIRE(write_checkpoint(dir.path(), data_of(6)).ok());
+    change_manifest(dir, {{from, to}});
+    CHECK(read_checkpoint(dir.path("ckpt-6")).status().code() == Code::data_loss);
+  }
+}
+
+TEST_CASE("a resource without a state is not written") {
+  TemporaryDir dir;
+  CheckpointData data = data_of(6);
+  data.resources[0].state = Tensor();
+  const Status status = write_checkpoint(dir.path(), data).status();
+  CHECK(status.code() == Code::invalid_argument);
+  CHECK(status.message() == "queue 'jobs' has no state to write");
 }
 
 TEST_CASE("a checkpoint of several shards and chunks gives back what was written") {
@@ -209,7 +265,7 @@ TEST_CASE("hostile truncations, growth, removals and swaps of checkpoint files a
     return !verify_checkpoint("d/ckpt-2", files).ok() && latest_checkpoint("d", files)->step == 1;
   };
   auto names = files.list("d/ckpt-2").value();
-  CHECK(names.size() == 3);
+  CHECK(names.size() == 6);
   for (const std::string& name : names) {
     INFO(name);
     auto& bytes = files.bytes("d/ckpt-2/" + name);

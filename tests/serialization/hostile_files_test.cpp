@@ -108,7 +108,7 @@ struct ManifestInput {
 const std::vector<ManifestInput>& manifests() {
   static const std::vector<ManifestInput> all = {
       {"another version", [](auto& m) { m["format"] = "troupe checkpoint 1"; },
-       "not 'troupe checkpoint 3'"},
+       "not 'troupe checkpoint 4'"},
       {"no version", [](auto& m) { m.erase("format"); }, "format"},
       {"a number as version", [](auto& m) { m["format"] = 1; }, "string"},
       {"no step", [](auto& m) { m.erase("step"); }, "step"},
@@ -141,6 +141,8 @@ const std::vector<ManifestInput>& manifests() {
          m["datasets"][0]["left"] = {3, 2};
        },
        "a place that cannot be"},
+      {"no resources", [](auto& m) { m.erase("resources"); }, "resources"},
+      {"a number as a resource", [](auto& m) { m["resources"] = {7}; }, ""},
       {"no files", [](auto& m) { m.erase("files"); }, "files"},
       {"text as files", [](auto& m) { m["files"] = "t"; }, ""},
       {"a number as a file", [](auto& m) { m["files"][0] = 1; }, ""},

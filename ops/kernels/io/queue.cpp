@@ -44,9 +44,48 @@ Status element_shape(InferenceContext& c) {
   return ok_status();
 }
 
+Status bytes_shape(InferenceContext& c) {
+  c.set(0, PartialShape{PartialShape::kUnknown});
+  return ok_status();
+}
+
+// What can be asked of a resource of any kind but a variable or dataset ("*"), also of kinds of the
+// program's own: how a session saves them.
+void add_saving(OpTable& r) {
+  r.add({.name = "SaveResource",
+         .in = {"handle: resource"},
+         .out = {"state: u8"},
+         .shape = bytes_shape,
+         .no_gradient = "bytes",
+         .host = {"state"},
+         .stateful = true,
+         .role = Role::external,
+         .external = {.resource = "*", .verb = "save_state", .sees = true},
+         .doc = "What a queue, or a resource of a kind of the program's own, holds as of a commit. "
+                "A run that others overtake is done again. unimplemented when its kind does not "
+                "say how it is saved."});
+  r.add({.name = "LoadResource",
+         .in = {"handle: resource", "state: u8"},
+         .shape = no_outputs,
+         .no_gradient = "no outputs",
+         .host = {"state"},
+         .stateful = true,
+         .role = Role::external,
+         .external = {.resource = "*",
+                      .verb = "load_state",
+                      .commits = true,
+                      .sees = true,
+                      .changes = true,
+                      .fills = true},
+         .doc = "Puts such a state into a resource that no run has used yet, when this run "
+                "commits; failed_precondition for another one, invalid_argument for a state that "
+                "it cannot have."});
+}
+
 }  // namespace
 
 TROUPE_OPS(queue) {
+  add_saving(r);
   r.add({.name = "FIFOQueue",
          .out = {"handle: resource"},
          .attrs = {"types: list(type)", "shapes: list(shape) = []", "capacity: int = 32",
