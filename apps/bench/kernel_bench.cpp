@@ -129,10 +129,13 @@ void add_compared(std::vector<Case>& cases) {
   add("softmax", {{{1000, 1000}}}, "Softmax");
   add("log_softmax", {{{1000, 1000}}}, "LogSoftmax");
   add("layer_norm", {square, {{1024}}, {{1024}}}, "LayerNorm", {{"epsilon", 1e-5}});
-  const Input factor{{512, 512}};
-  for (DType dtype : {DType::f16, DType::bf16})
-    add("matmul_" + std::string(dtype_name(dtype)),
-        {in_type(factor, dtype), in_type(factor, dtype)}, "MatMul");
+  add("layer_norm_grad", {square, square, {{1024}}}, "LayerNormGrad", {{"epsilon", 1e-5}});
+  for (DType dtype : {DType::f16, DType::bf16}) {
+    const std::string name(dtype_name(dtype));
+    const Input one = in_type({{512, 512}}, dtype), many = in_type({{8, 256, 256}}, dtype);
+    add("matmul_" + name, {one, one}, "MatMul");
+    add("batch_matmul_" + name, {many, many}, "BatchMatMul");
+  }
 }
 
 std::vector<Case> all_cases() {

@@ -92,15 +92,10 @@ Expected<std::vector<BenchRow>> executor_rows(const BenchOptions& options) {
 }
 
 // One kernel. If PyTorch has it, too: a round of ours and of each PyTorch in turn.
-Expected<BenchRow> time_kernel(const KernelRow& kernel, KernelBench bench,
-                               const std::vector<TorchPeer>& torch) {
-  std::vector<PeerStep> steps;
-  for (const TorchPeer& peer : torch) {
-    if (kernel.peer.empty()) break;
-    TROUPE_TRY(auto found, peer.step("kernel:" + kernel.peer, bench.threads));
-    std::move(found.begin(), found.end(), std::back_inserter(steps));
-  }
-  PeerRounds peers(std::move(steps));
+Expected<BenchRow> time_kernel(const KernelRow& kernel, KernelBench bench, PeerRounds& torch) {
+  PeerRounds nobody;
+  PeerRounds& peers = kernel.peer.empty() ? nobody : torch;
+  peers.begin(kernel.peer);
   bench.only = kernel.name;
   TROUPE_TRY(const auto measured, bench_kernels(bench, [&] { return peers.take(bench.seconds); }));
   BenchRow row{kernel.name, measured[0].value, kernel.unit};
@@ -119,8 +114,14 @@ Expected<std::vector<BenchRow>> kernel_group(const BenchOptions& options) {
     bench.threads = threads;
     bench.rounds = options.rounds;
     bench.only = options.only;
+    std::vector<PeerStep> steps;
+    for (const TorchPeer& peer : torch) {
+      TROUPE_TRY(auto found, peer.step("kernels", threads));
+      std::move(found.begin(), found.end(), std::back_inserter(steps));
+    }
+    PeerRounds peers(std::move(steps));
     for (const KernelRow& kernel : kernel_rows(bench)) {
-      TROUPE_TRY(BenchRow row, time_kernel(kernel, bench, torch));
+      TROUPE_TRY(BenchRow row, time_kernel(kernel, bench, peers));
       rows.push_back(std::move(row));
     }
   }

@@ -29,8 +29,25 @@ def time_rounds(step, first, about):
         step()
     say(about)
     for line in sys.stdin:
-        times = timed(step, float(line))
-        say({"ms": 1e3 * times[len(times) // 2], "p99": 1e3 * times[int(len(times) * 0.99)]})
+        time_round(step, float(line))
+
+
+def time_round(step, seconds):
+    times = timed(step, seconds)
+    say({"ms": 1e3 * times[len(times) // 2], "p99": 1e3 * times[int(len(times) * 0.99)]})
+
+
+def time_named_rounds(prepare, about):
+    """The same of several steps: a line is the name of one, which prepare(name) makes when it is
+    asked for the first time, and the seconds."""
+    say(about)
+    ready = None
+    for line in sys.stdin:
+        name, seconds = line.split()
+        if ready != name:
+            ready, step = name, prepare(name)
+            timed(step, 0.05)  # does not count
+        time_round(step, float(seconds))
 
 
 def timed(step, seconds):

@@ -12,9 +12,14 @@ std::string text_of(const std::vector<double>& rounds) {
 
 }  // namespace
 
+void PeerRounds::begin(std::string of) {
+  of_ = std::move(of);
+  for (auto& rounds : rounds_) rounds.clear();
+}
+
 Status PeerRounds::take(double seconds) {
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    TROUPE_TRY(const PeerScript::Round round, peers_[i].script.round(seconds));
+    TROUPE_TRY(const PeerScript::Round round, peers_[i].script.round(seconds, of_));
     rounds_[i].push_back(round);
   }
   return ok_status();

@@ -16,6 +16,8 @@ class PeerRounds {
   explicit PeerRounds(std::vector<PeerStep> peers)
       : peers_(std::move(peers)), rounds_(peers_.size()) {}
 
+  // Forgets its rounds; those that follow are of the peers' step `of`.
+  void begin(std::string of);
   Status take(double seconds);
 
   // Of a peer's round, in the unit of the row; `units` as in PeerStep.
@@ -27,6 +29,7 @@ class PeerRounds {
 
  private:
   std::vector<PeerStep> peers_;
+  std::string of_;                                      // empty where each peer has one step
   std::vector<std::vector<PeerScript::Round>> rounds_;  // of each
 };
 

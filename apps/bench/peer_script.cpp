@@ -85,8 +85,8 @@ PeerScript::~PeerScript() {
   waitpid(process_, nullptr, 0);
 }
 
-Expected<PeerScript::Round> PeerScript::round(double seconds) {
-  const std::string line = fmt::format("{:.3f}\n", seconds);
+Expected<PeerScript::Round> PeerScript::round(double seconds, std::string_view of) {
+  const std::string line = fmt::format("{}{}{:.3f}\n", of, of.empty() ? "" : " ", seconds);
   if (send(fileno(both_ways_.get()), line.data(), line.size(), MSG_NOSIGNAL) < 0) return ended();
   TROUPE_TRY(const nlohmann::json said, next_line());
   if (!said.contains("ms") || !said.contains("p99"))

@@ -36,7 +36,8 @@ class PeerScript {
   struct Round {
     double ms = 0, p99_ms = 0;  // of a step; the median
   };
-  Expected<Round> round(double seconds);
+  // `of` names the step, of a script that has several.
+  Expected<Round> round(double seconds, std::string_view of = {});
 
  private:
   struct Close {

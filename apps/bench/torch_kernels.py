@@ -75,9 +75,17 @@ def layer_norm(torch):
     return lambda: torch.nn.functional.layer_norm(x, (1024,), scale, offset)
 
 
-def matmul(dtype):
+def layer_norm_grad(torch):
+    x, dy, scale = uniform(torch, 1024, 1024), uniform(torch, 1024, 1024), torch.ones(1024)
+    offset, aten = torch.zeros(1024), torch.ops.aten
+    _, mean, inverse = aten.native_layer_norm(x, (1024,), scale, offset, 1e-5)
+    return lambda: aten.native_layer_norm_backward(
+        dy, x, (1024,), mean, inverse, scale, offset, [True, True, True])
+
+
+def matmul(dtype, *shape):
     def prepare(torch):
-        x, y = (uniform(torch, 512, 512).to(getattr(torch, dtype)) for _ in range(2))
+        x, y = (uniform(torch, *shape).to(getattr(torch, dtype)) for _ in range(2))
         return lambda: x @ y
 
     return prepare
@@ -99,7 +107,10 @@ KERNELS = {
     "softmax": rows("softmax"),
     "log_softmax": rows("log_softmax"),
     "layer_norm": layer_norm,
-    "matmul_f16": matmul("float16"),
-    "matmul_bf16": matmul("bfloat16"),
+    "layer_norm_grad": layer_norm_grad,
+    "matmul_f16": matmul("float16", 512, 512),
+    "matmul_bf16": matmul("bfloat16", 512, 512),
+    "batch_matmul_f16": matmul("float16", 8, 256, 256),
+    "batch_matmul_bf16": matmul("bfloat16", 8, 256, 256),
 }
 KERNELS.update({name: unary(name) for name in ("erf", "log1p", "sin", "cos", "exp")})

@@ -15,7 +15,8 @@ class TorchPeer {
   // /usr/bin/python3 (Debian's python3-torch), then python3 of the PATH when its torch is another
   // one. not_found when neither can import torch.
   static Expected<std::vector<TorchPeer>> find();
-  // A training step of one of train_networks(), ready to be timed: tuned, and beside it as it is
+  // A training step of one of train_networks(), ready to be timed; or "kernels", of which a round
+  // names one of torch_kernels.py: tuned, and beside it as it is
   // where PyTorch computes with MKL on a processor that is not Intel's, and tuned means the path
   // that MKL would not take there by itself.
   Expected<std::vector<PeerStep>> step(std::string_view model, int threads) const;

@@ -3,9 +3,10 @@
 one of its operations, for `troupe bench kernels --peer torch`.
 
 usage: torch_peer.py MODEL THREADS [--plain]      MODEL: mlp, lenet, resnet20, char_lstm
-       torch_peer.py kernel:NAME THREADS [--plain]      NAME: as in torch_kernels.py
+       torch_peer.py kernels THREADS [--plain]
 prints a line of JSON when it is ready: {"torch": version, "mkl": ...}, and one for each line of its
-input, which is the seconds of a round: {"ms": median, "p99": ...}
+input, which is the seconds of a round: {"ms": median, "p99": ...}. A line for kernels begins with
+the name of one, as in torch_kernels.py.
 
 "mkl" is "" where nothing is to be said. PyTorch from PyPI computes with MKL, which takes its slow
 path on processors that are not Intel's. There it is told otherwise by a preloaded library of one
@@ -164,13 +165,12 @@ def main():
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    kind, _, kernel = model.partition(":")
-    if kind == "kernel":
-        step = torch_kernels.KERNELS[kernel](torch)
-    else:
-        step = training_step(model, torch)
     mkl = os.environ.get("TROUPE_TORCH_MKL", "") if torch.backends.mkl.is_available() else ""
-    peer.time_rounds(step, 20, {"torch": torch.__version__, "mkl": mkl})
+    about = {"torch": torch.__version__, "mkl": mkl}
+    if model == "kernels":
+        peer.time_named_rounds(lambda name: torch_kernels.KERNELS[name](torch), about)
+    else:
+        peer.time_rounds(training_step(model, torch), 20, about)
 
 
 if __name__ == "__main__":

@@ -143,6 +143,24 @@ TEST_CASE("a peer's script times as many rounds as it is asked for") {
   for (std::size_t i = 1; i < lines.size(); ++i) CHECK(lines[i]["ms"] <= lines[i]["p99"]);
 }
 
+TEST_CASE("one script times the kernels that it is asked for, and refuses others") {
+  TemporaryDir dir;
+  dir.write("torch.py", kTorch);
+  const auto time = [&](const std::string& lines) {
+    return shell_command("printf '" + lines + "' | PYTHONPATH=" + dir.path() + " python3 " +
+                         source_dir() + "/apps/bench/torch_peer.py kernels 1 --plain");
+  };
+  Ended ended = time("sin 0.01\\nsin 0.01\\nlayer_norm 0.01\\n");
+  REQUIRE_MESSAGE(ended.code == 0, ended.err);
+  const auto lines = lines_of(ended);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0]["torch"] == "9.9");
+  for (std::size_t i = 1; i < lines.size(); ++i) CHECK(lines[i]["ms"] <= lines[i]["p99"]);
+  Ended unknown = time("no_kernel 0.01\\n");
+  CHECK(unknown.code != 0);
+  CHECK(contains(unknown.err, "no_kernel"));
+}
+
 namespace {
 
 // Of each three rounds, the peer's value is the smallest median, the ratio that of the rounds.
