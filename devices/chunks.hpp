@@ -124,6 +124,9 @@ inline Chunks column_sum_leaves(std::int64_t rows, std::int64_t columns) {
   return Chunks::of_step(rows, std::max<std::int64_t>({1, by_size, (rows + 31) / 32}));
 }
 
+// Columns of partial rows whose trees one lane adds up: as many as make a few microseconds.
+inline Chunks tree_columns(std::int64_t columns) { return Chunks::of_step(columns, 512); }
+
 // Combines partials 0 .. count - 1 into the first, in the fixed binary tree:
 // ((0 1)(2 3))((4 5)..). `add(i, j)` does partial[i] += partial[j].
 template <class Add>

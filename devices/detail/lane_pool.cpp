@@ -114,17 +114,19 @@ bool LanePool::help(Job& job, Done done) {
     return false;  // the usual case, without writing to the owner's cache line
   job.helpers.fetch_add(1);
   const bool open = job.open.load();
-  if (open) work_on(job, done);
+  if (open) work_on(job, false, done);
   if (job.helpers.fetch_sub(1) == 1) job.helpers.notify_all();
   return open;
 }
 
-void LanePool::work_on(Job& job, Done done) {
+void LanePool::work_on(Job& job, bool owner, Done done) {
   const std::int64_t chunks = job.chunks.load(std::memory_order_relaxed);
+  std::int64_t front = 0;
   inside_chunk = true;
   while (!done || !(*done)()) {
-    const std::int64_t i = job.next.fetch_add(1, std::memory_order_relaxed);
-    if (i >= chunks) break;
+    if (job.next.fetch_add(1, std::memory_order_relaxed) >= chunks) break;
+    const std::int64_t i =
+        owner ? front++ : chunks - 1 - job.by_helpers.fetch_add(1, std::memory_order_relaxed);
     try {
       (*job.chunk)(i);
     } catch (...) {
@@ -168,9 +170,10 @@ void LanePool::Lane::parallel(std::int64_t chunks, FunctionRef<void(std::int64_t
   job_.chunk = &chunk;
   job_.chunks.store(chunks, std::memory_order_relaxed);
   job_.next.store(0, std::memory_order_relaxed);
+  job_.by_helpers.store(0, std::memory_order_relaxed);
   job_.open.store(true);
   pool_.announce(int(std::min<std::int64_t>(chunks - 1, pool_.count())));
-  work_on(job_, nullptr);
+  work_on(job_, true, nullptr);
   job_.open.store(false);
   await_helpers(job_);
   if (job_.thrown) std::rethrow_exception(std::exchange(job_.thrown, nullptr));

@@ -46,12 +46,15 @@ class LanePool {
  private:
   // The kernel that a lane is running, open to others while it has chunks. It belongs to the lane
   // for good, so that a late helper reads valid memory; `open` and `helpers` decide together
-  // whether he may touch the rest (see help()).
+  // whether he may touch the rest (see help()). The owner takes chunks from the front and helpers
+  // from the back, so that of kernels that run after one another each lane finds in its cache what
+  // it wrote itself.
   struct alignas(64) Job {
     std::atomic<bool> open{false};
     std::atomic<std::int64_t> chunks{0};
     const FunctionRef<void(std::int64_t)>* chunk = nullptr;
-    alignas(64) std::atomic<std::int64_t> next{0};
+    alignas(64) std::atomic<std::int64_t> next{0};  // how many are taken
+    std::atomic<std::int64_t> by_helpers{0};
     std::atomic<int> helpers{0};
     // Of the chunks that threw the first one; the owner throws it on.
     std::mutex thrown_mutex;
@@ -87,7 +90,7 @@ class LanePool {
   void run(Lane& lane);
   bool help_any(const Lane& lane, Done done = nullptr);
   static bool help(Job& job, Done done);
-  static void work_on(Job& job, Done done);
+  static void work_on(Job& job, bool owner, Done done);
   bool has_chunks_left() const;
   static void await_helpers(Job& job);
   bool run_burst(Lane& lane, const LentThread* only_for = nullptr);

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/devices/conformance.hpp"
 
@@ -37,6 +38,27 @@ TEST_CASE("every lane runs the start hook, first and once") {
   device.reset();
   CHECK(early == 0);
   CHECK(started.size() == 3);
+}
+
+// So that of kernels one after another each lane finds in its cache what it wrote itself.
+TEST_CASE("a kernel's lane takes chunks from the front, and one that helps from the back") {
+  auto device = cpu_of(2);
+  std::promise<std::thread::id> owner;
+  std::vector<std::thread::id> by(64);
+  device->launch([&](Lanes& lanes) {
+    std::atomic<int> inside{0};
+    lanes.parallel(64, [&](std::int64_t i) {
+      by[std::size_t(i)] = std::this_thread::get_id();
+      ++inside;
+      while (inside < 2) std::this_thread::yield();
+    });
+    owner.set_value(std::this_thread::get_id());
+  });
+  const std::thread::id first = owner.get_future().get();
+  CHECK(by.front() == first);
+  CHECK(by.back() != first);
+  for (std::size_t i = 1; i < by.size(); ++i)
+    if (by[i - 1] != first) CHECK(by[i] == by[i - 1]);
 }
 
 TEST_CASE("idle lanes take chunks of a running kernel") {
