@@ -44,7 +44,7 @@ struct ReduceMax {
     if constexpr (std::is_arithmetic_v<V>)
       return b > a || b != b ? b : a;
     else
-      return ((b > a) | (b != b)) ? b : a;
+      return (b != b) ? b : larger(a, b);
   }
 };
 struct ReduceMin : ReduceMax {
@@ -58,7 +58,7 @@ struct ReduceMin : ReduceMax {
     if constexpr (std::is_arithmetic_v<V>)
       return b < a || b != b ? b : a;
     else
-      return ((b < a) | (b != b)) ? b : a;
+      return (b != b) ? b : smaller(a, b);
   }
 };
 struct ReduceAll : ReduceMax {

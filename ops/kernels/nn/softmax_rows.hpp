@@ -8,7 +8,10 @@ namespace troupe {
 // sum of e^(x - max)
 template <class T>
 T exp_sum(const T* x, T max, std::int64_t n) {
-  return row_sum<T>(n, [&](std::int64_t j) { return exp_value(x[j] - max); });
+  RowSum<T> sum;
+  each_packet(n, x, -std::numeric_limits<T>::infinity(),
+              [&](Packet<T> v) { sum.add(exp_value(v - max)); });
+  return sum.sum();
 }
 
 // y = e^(x - max) / sum; y may be x. Returns log(sum) + max, the logarithm of the whole sum.
@@ -16,9 +19,14 @@ T exp_sum(const T* x, T max, std::int64_t n) {
 template <class T>
 T softmax_row(const T* x, std::int64_t n, T* y) {
   const T max = row_max(x, n);
-  map_packets<T>(n, {x}, {1}, {y}, [=](auto at, auto to) { to(0, exp_value(at(0) - max)); });
-  const T sum = row_sum<T>(n, [&](std::int64_t j) { return y[j]; });
-  const T scale = T(1) / sum;
+  RowSum<T> sum_of;
+  const auto function = [&](auto at, auto to) {
+    const Packet<T> e = exp_value(at(0) - max);
+    sum_of.add(e);
+    to(0, e);
+  };
+  map_packets<T>(n, {x}, {1}, {y}, function, -std::numeric_limits<T>::infinity());
+  const T sum = sum_of.sum(), scale = T(1) / sum;
   for (std::int64_t j = 0; j < n; ++j) y[j] *= scale;
   return std::log(sum) + max;
 }

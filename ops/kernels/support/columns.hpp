@@ -62,10 +62,14 @@ Status column_sums(const KernelContext& c, std::int64_t rows, std::int64_t colum
     std::fill_n(part + i * width, width, T(0));
     leaf(leaves[i], part + i * width);
   });
-  tree_sum(leaves.count, [&](std::int64_t to, std::int64_t from) {
-    T* __restrict sum = part + to * width;
-    const T* __restrict more = part + from * width;
-    for (std::int64_t j = 0; j < width; ++j) sum[j] += more[j];
+  const Chunks columns_of = tree_columns(width);
+  c.parallel(columns_of.count, [&](std::int64_t i) {
+    const Range r = columns_of[i];
+    tree_sum(leaves.count, [&](std::int64_t to, std::int64_t from) {
+      T* __restrict sum = part + to * width;
+      const T* __restrict more = part + from * width;
+      for (std::int64_t j = r.begin; j < r.end; ++j) sum[j] += more[j];
+    });
   });
   std::copy_n(part, width, out);
   return ok_status();

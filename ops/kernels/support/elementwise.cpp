@@ -78,19 +78,6 @@ class ElementwiseKernel final : public Kernel {
   ElementOp op_;
 };
 
-void widen(DType from, const void* x, std::int64_t n, float* to) {
-  if (from == DType::f16)
-    widen_row(static_cast<const half*>(x), n, to);
-  else
-    widen_row(static_cast<const bfloat16*>(x), n, to);
-}
-void narrow(const float* x, std::int64_t n, DType to, void* y) {
-  if (to == DType::f16)
-    narrow_row(x, n, static_cast<half*>(y));
-  else
-    narrow_row(x, n, static_cast<bfloat16*>(y));
-}
-
 }  // namespace
 
 Expected<Tensor> elementwise_result(const KernelContext& ctx, DType dtype, const Shape& shape) {
@@ -107,21 +94,22 @@ void ElementOp::convert(const ElementRow& row) const {
   const bool wide = is_half(types_.in), back = is_half(types_.out);
   if (types_.loop == nullptr && wide != back) {
     if (wide)
-      widen(types_.in, row.in[0], row.n, static_cast<float*>(row.out));
+      widen_row(types_.in, row.in[0], row.n, static_cast<float*>(row.out));
     else
-      narrow(static_cast<const float*>(row.in[0]), row.n, types_.out, row.out);
+      narrow_row(static_cast<const float*>(row.in[0]), row.n, types_.out, row.out);
     return;
   }
   const auto in_size = std::int64_t(dtype_size(types_.in));
   const auto out_size = std::int64_t(dtype_size(types_.out));
-  float in[3][kBlock], out[kBlock];
+  // At other places of a page: a read would wait for what is written at the same one.
+  alignas(64) float in[3][kBlock + 16], out[kBlock];
   for (std::int64_t begin = 0; begin < row.n; begin += kBlock) {
     ElementRow block = row;
     block.n = std::min(kBlock, row.n - begin);
     for (int i = 0; i < inputs_; ++i) {
       const void* from = static_cast<const char*>(row.in[i]) + begin * row.steps[i] * in_size;
       block.in[i] = wide ? in[i] : from;
-      if (wide) widen(types_.in, from, row.steps[i] ? block.n : 1, in[i]);
+      if (wide) widen_row(types_.in, from, row.steps[i] ? block.n : 1, in[i]);
     }
     void* to = static_cast<char*>(row.out) + begin * out_size;
     block.out = back ? out : to;
@@ -129,7 +117,7 @@ void ElementOp::convert(const ElementRow& row) const {
       types_.loop(function_, block);
     else
       block.out = in[0];  // from one 16-bit float to the other
-    if (back) narrow(static_cast<const float*>(block.out), block.n, types_.out, to);
+    if (back) narrow_row(static_cast<const float*>(block.out), block.n, types_.out, to);
   }
 }
 

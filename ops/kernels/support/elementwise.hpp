@@ -19,6 +19,7 @@
 #include <span>
 
 #include "devices/chunks.hpp"
+#include "ops/kernels/support/half_rows.hpp"
 #include "ops/kernels/support/types.hpp"
 
 namespace troupe {
@@ -99,8 +100,6 @@ class ElementOp {
 
  private:
   void convert(const ElementRow& row) const;
-
-  static bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
 
   int inputs_ = 0;
   ElementTypes types_;

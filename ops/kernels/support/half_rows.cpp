@@ -62,7 +62,24 @@ void widen_row(const bfloat16* from, std::int64_t n, float* to) {
 
 void narrow_row(const float* from, std::int64_t n, bfloat16* to) {
   std::int64_t i = 0;
-#if defined(__AVX2__)
+#if defined(__AVX512BW__)
+  const auto rounded = [](__m512 x) {  // in the higher half of each
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    return _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  };
+  alignas(64) std::uint16_t halves[32];
+  for (std::uint16_t k = 0; k < 32; ++k) halves[k] = std::uint16_t(2 * k + 1);
+  const __m512i higher = _mm512_load_si512(halves);
+  for (; i + 32 <= n; i += 32) {
+    const __m512 low = _mm512_loadu_ps(from + i), high = _mm512_loadu_ps(from + i + 16);
+    if (_mm512_cmp_ps_mask(low, high, _CMP_UNORD_Q) != 0) {  // NaN in either
+      for (std::int64_t j = i; j < i + 32; ++j) to[j].bits = narrowed_bfloat16(from[j]);
+      continue;
+    }
+    _mm512_storeu_si512(to + i, _mm512_permutex2var_epi16(rounded(low), higher, rounded(high)));
+  }
+#elif defined(__AVX2__)
   const auto rounded = [](__m256i bits) {
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     const __m256i sum = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
@@ -82,6 +99,20 @@ void narrow_row(const float* from, std::int64_t n, bfloat16* to) {
   }
 #endif
   for (; i < n; ++i) to[i].bits = narrowed_bfloat16(from[i]);
+}
+
+void widen_row(DType from, const void* x, std::int64_t n, float* to) {
+  if (from == DType::f16)
+    widen_row(static_cast<const half*>(x), n, to);
+  else
+    widen_row(static_cast<const bfloat16*>(x), n, to);
+}
+
+void narrow_row(const float* from, std::int64_t n, DType to, void* y) {
+  if (to == DType::f16)
+    narrow_row(from, n, static_cast<half*>(y));
+  else
+    narrow_row(from, n, static_cast<bfloat16*>(y));
 }
 
 }  // namespace troupe

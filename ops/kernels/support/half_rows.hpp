@@ -13,4 +13,9 @@ void widen_row(const bfloat16* from, std::int64_t n, float* to);
 void narrow_row(const float* from, std::int64_t n, half* to);
 void narrow_row(const float* from, std::int64_t n, bfloat16* to);
 
+inline bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
+// The same of rows whose type, f16 or bf16, is known at run time.
+void widen_row(DType from, const void* x, std::int64_t n, float* to);
+void narrow_row(const float* from, std::int64_t n, DType to, void* y);
+
 }  // namespace troupe

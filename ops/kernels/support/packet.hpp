@@ -203,6 +203,68 @@ inline void store_packet(T* to, Packet<T> x) {
   *reinterpret_cast<Loose*>(to + kPacketWidth<T> / 2) = x.high;
 }
 
+// In each lane b where it is larger (smaller), else a: where one is NaN, a.
+template <class V>
+inline V larger(V a, V b) {
+  using T = std::remove_cvref_t<decltype(a[0])>;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>)
+    return _mm512_max_ps(b, a);
+  else if constexpr (std::is_same_v<T, double>)
+    return _mm512_max_pd(b, a);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<T, float>)
+    return _mm256_max_ps(b, a);
+  else if constexpr (std::is_same_v<T, double>)
+    return _mm256_max_pd(b, a);
+#endif
+  return b > a ? b : a;
+}
+template <class V>
+inline V smaller(V a, V b) {
+  using T = std::remove_cvref_t<decltype(a[0])>;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>)
+    return _mm512_min_ps(b, a);
+  else if constexpr (std::is_same_v<T, double>)
+    return _mm512_min_pd(b, a);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<T, float>)
+    return _mm256_min_ps(b, a);
+  else if constexpr (std::is_same_v<T, double>)
+    return _mm256_min_pd(b, a);
+#endif
+  return b < a ? b : a;
+}
+// x between `low` and `high`, or NaN.
+template <class T>
+inline T clamped(T x, T low, T high) requires std::is_floating_point_v<T> {
+  x = choose(x < low, low, x);
+  return choose(x > high, high, x);
+}
+template <class T>
+inline Packet<T> clamped(Packet<T> x, T low, T high) {
+  const Vector<T> least = splat<Packet<T>>(low).low, most = splat<Packet<T>>(high).low;
+  return {smaller(larger(x.low, least), most), smaller(larger(x.high, least), most)};
+}
+
+// y 2^n of an integer n, rounded once: an instruction that AVX-512 alone has.
+#if defined(__AVX512F__)
+inline constexpr bool kScales = true;
+#else
+inline constexpr bool kScales = false;
+#endif
+template <class T>
+inline Packet<T> scaled([[maybe_unused]] Packet<T> y,
+                        [[maybe_unused]] Packet<T> n) requires kScales {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>)
+    return {_mm512_scalef_ps(y.low, n.low), _mm512_scalef_ps(y.high, n.high)};
+  else
+    return {_mm512_scalef_pd(y.low, n.low), _mm512_scalef_pd(y.high, n.high)};
+#endif
+}
+
 // Whether a comparison holds in any lane.
 inline bool any_lane(bool mask) { return mask; }
 template <class T>
@@ -251,14 +313,15 @@ inline Packet<float> in_double(F f, std::same_as<Packet<float>> auto... x) {
 
 // Rows of n elements, a packet at a time: f(at, to), where at(k) is a packet of in[k] and to(k, y)
 // makes one of out[k]. An input whose step is 0 is one element for all. The last elements are in
-// packets like the others, padded with 1: an element's bits depend neither on where its row starts
-// in memory nor on the length of the row. An output may be an input if f calls `at` first.
+// packets like the others, padded: an element's bits depend neither on where its row starts in
+// memory nor on the length of the row. An output may be an input if f calls `at` first.
 template <class T, int inputs, int outputs, class F>
 inline void map_packets(std::int64_t n, const T* const (&in)[inputs],
-                        const std::int64_t (&steps)[inputs], T* const (&out)[outputs], F f) {
+                        const std::int64_t (&steps)[inputs], T* const (&out)[outputs], F f,
+                        T padding = T(1)) {
   constexpr std::int64_t kWidth = kPacketWidth<T>;
   T padded[inputs][kWidth], last[outputs][kWidth];
-  for (int k = 0; k < inputs; ++k) std::fill_n(padded[k], kWidth, steps[k] == 0 ? *in[k] : T(1));
+  for (int k = 0; k < inputs; ++k) std::fill_n(padded[k], kWidth, steps[k] == 0 ? *in[k] : padding);
   for (std::int64_t i = 0; i < n; i += kWidth) {
     const std::int64_t count = std::min(kWidth, n - i);
     const bool whole = count == kWidth;
@@ -268,6 +331,18 @@ inline void map_packets(std::int64_t n, const T* const (&in)[inputs],
       [&](int k, Packet<T> y) { store_packet(whole ? out[k] + i : last[k], y); });
     for (int k = 0; k < outputs && !whole; ++k) std::copy_n(last[k], count, out[k] + i);
   }
+}
+
+// f(packet) of a row of n elements, the last packet padded.
+template <class T, class F>
+inline void each_packet(std::int64_t n, const T* x, T padding, F f) {
+  constexpr std::int64_t kWidth = kPacketWidth<T>;
+  for (; n >= kWidth; n -= kWidth, x += kWidth) f(load_packet(x));
+  if (n == 0) return;
+  T last[kWidth];
+  std::fill_n(last, kWidth, padding);
+  std::copy_n(x, n, last);
+  f(load_packet(last));
 }
 
 }  // namespace troupe

@@ -64,15 +64,6 @@ Expected<Tensor> reduced_last(const KernelContext& ctx, const Tensor& x, const R
   return y;
 }
 
-bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
-
-void widen(DType from, const void* x, std::int64_t n, float* to) {
-  if (from == DType::f16)
-    std::copy_n(static_cast<const half*>(x), n, to);
-  else
-    std::copy_n(static_cast<const bfloat16*>(x), n, to);
-}
-
 // One reduction: out[outer, inner] from in[outer, count, inner], of which rows (inner is 1) are
 // `pitch` elements apart.
 class Reducing {
@@ -152,13 +143,15 @@ class Reducing {
                in_ + (k / blocks.count * r_.count + range.begin) * r_.inner * in_size_,
                range.size());
     });
-    for (std::int64_t o = 0; o < r_.outer; ++o) {
-      char* block = sums + o * blocks.count * row;
+    const Chunks strips = tree_columns(r_.inner);
+    ctx_.parallel(r_.outer * strips.count, [&](std::int64_t k) {
+      const Range columns = strips[k % strips.count];
+      char* block = sums + k / strips.count * blocks.count * row + columns.begin * size_;
       tree_sum(blocks.count, [&](std::int64_t a, std::int64_t b) {
-        loops_.add(block + a * row, block + b * row, r_.inner, 1);
+        loops_.add(block + a * row, block + b * row, columns.size(), 1);
       });
-      write(block, o * r_.inner, r_.inner);
-    }
+      write(block, k / strips.count * r_.inner + columns.begin, columns.size());
+    });
     return ok_status();
   }
 
@@ -166,7 +159,7 @@ class Reducing {
     if (!is_half(loops_.in)) return loops_.leaves(x, n, count, sums);
     float wide[kSumLeaf];
     for (std::int64_t i = 0; i < count; ++i) {
-      widen(loops_.in, x + i * n * in_size_, n, wide);
+      widen_row(loops_.in, x + i * n * in_size_, n, wide);
       loops_.leaves(wide, n, 1, static_cast<float*>(sums) + i);
     }
   }
@@ -177,26 +170,22 @@ class Reducing {
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t i = 0; i < r_.inner; i += kBlock) {
         const std::int64_t n = std::min(kBlock, r_.inner - i);
-        widen(loops_.in, x + (row * r_.inner + i) * in_size_, n, wide);
+        widen_row(loops_.in, x + (row * r_.inner + i) * in_size_, n, wide);
         loops_.add(sums + i * size_, wide, n, 1);
       }
   }
   void fill(char* sums, std::int64_t n) const {
-    for (std::int64_t i = 0; i < n; ++i)
-      std::memcpy(sums + i * size_, loops_.start.data(), std::size_t(size_));
+    if (n == 0) return;
+    std::memcpy(sums, loops_.start.data(), std::size_t(size_));
+    for (std::int64_t i = 1; i < n; i *= 2)
+      std::memcpy(sums + i * size_, sums, std::size_t(std::min(i, n - i) * size_));
   }
   // Results [first, first + n) from their sums, which are overwritten.
   void write(void* sums, std::int64_t first, std::int64_t n) const {
     if (loops_.finish != nullptr) loops_.finish(sums, n, r_.count);
     char* to = out_ + first * in_size_;
-    const auto narrow = [&](auto* y) {
-      using T = std::remove_pointer_t<decltype(y)>;
-      for (std::int64_t i = 0; i < n; ++i) y[i] = T(static_cast<const float*>(sums)[i]);
-    };
-    if (loops_.in == DType::f16)
-      narrow(reinterpret_cast<half*>(to));
-    else if (loops_.in == DType::bf16)
-      narrow(reinterpret_cast<bfloat16*>(to));
+    if (is_half(loops_.in))
+      narrow_row(static_cast<const float*>(sums), n, loops_.in, to);
     else
       std::memcpy(to, sums, std::size_t(n * size_));
   }

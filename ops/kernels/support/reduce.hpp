@@ -91,12 +91,45 @@ void reduce_leaves(const void* x, std::int64_t n, std::int64_t count, void* sums
   for (std::int64_t i = 0; i < count; ++i)
     out[i] = reduce_leaf(Op{}, in + i * n, n, S(Op::template start<S>()));
 }
+// sum[0 .. k) = sum op x, of k vectors, then the same with each of `rows` rows that are n apart.
+template <int k, class Op, class S>
+void reduce_strip(Op op, S* sum, const S* x, std::int64_t n, std::int64_t rows) {
+  typedef S V __attribute__((vector_size(kVectorBytes)));
+  constexpr std::int64_t kWidth = kVectorBytes / sizeof(S);
+  V p[k];
+  std::memcpy(p, sum, sizeof(p));
+  for (; rows > 0; --rows, x += n)
+    for (int j = 0; j < k; ++j) {
+      V v;
+      std::memcpy(&v, x + j * kWidth, sizeof(v));
+      p[j] = op(p[j], v);
+    }
+  std::memcpy(sum, p, sizeof(p));
+}
+// Strips of columns stay in registers: all rows of a narrow matrix, and eight of a wide one, which
+// is read along its rows.
 template <class Op, class S>
 void reduce_rows(void* sums, const void* x, std::int64_t n, std::int64_t rows) {
   S* sum = static_cast<S*>(sums);
   const S* in = static_cast<const S*>(x);
-  for (; rows > 0; --rows, in += n)
-    each(n, [=](std::int64_t i) { sum[i] = S(Op{}(sum[i], in[i])); });
+  constexpr std::int64_t kWidth = std::is_same_v<S, bool> ? 0 : kVectorBytes / sizeof(S);
+  const std::int64_t most = n <= 4 * kWidth ? rows : 8;
+  for (std::int64_t count; rows > 0; rows -= count, in += count * n) {
+    count = std::min(most, rows);
+    std::int64_t begin = 0;
+    if constexpr (kWidth != 0) {
+      for (; begin + 4 * kWidth <= n; begin += 4 * kWidth)
+        reduce_strip<4>(Op(), sum + begin, in + begin, n, count);
+      for (; begin + 2 * kWidth <= n; begin += 2 * kWidth)
+        reduce_strip<2>(Op(), sum + begin, in + begin, n, count);
+      for (; begin + kWidth <= n; begin += kWidth)
+        reduce_strip<1>(Op(), sum + begin, in + begin, n, count);
+    }
+    for (std::int64_t row = 0; row < count && begin < n; ++row)
+      each(n - begin, [to = sum + begin, from = in + row * n + begin](std::int64_t i) {
+        to[i] = S(Op{}(to[i], from[i]));
+      });
+  }
 }
 template <class Op, class S>
 void reduce_finish(void* sums, std::int64_t n, std::int64_t count) {

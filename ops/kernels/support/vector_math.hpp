@@ -23,6 +23,7 @@ struct MathConstants<float> {
   static constexpr float kLog2High = 0x1.63p-1f, kLog2Low = -0x1.bd0106p-13f;
   static constexpr float kExpLow = -104, kExpHigh = 89;  // beyond: 0 and inf
   static constexpr float kExpNormal = 87;                // within -+ this: normal numbers
+  static constexpr float kExpShift = 0;
   static constexpr float kExp[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558aep-5f, 0x1.12397cp-7f,
                                    0x1.6a4efp-10f};
   static constexpr float kLog[] = {0x1.555546p-2f,  -0x1.fffffp-3f,  0x1.99a544p-3f,
@@ -34,10 +35,11 @@ struct MathConstants<double> {
   static constexpr int kMantissa = 52, kBias = 1023;
   static constexpr double kLog2High = 0x1.62e42feep-1, kLog2Low = 0x1.a39ef35793c76p-33;
   static constexpr double kExpLow = -746, kExpHigh = 710, kExpNormal = 708;
+  static constexpr double kExpShift = 0.058891517828191727;  // ln 2 / 2 - ln(4 / 3)
   static constexpr double kExp[] = {
-      0x1.000000000000ap-1,  0x1.5555555555505p-3,  0x1.55555555506bcp-5,  0x1.1111111125203p-7,
-      0x1.6c16c18476e13p-10, 0x1.a01a0137cc81ap-13, 0x1.a019995faee49p-16, 0x1.71df087474f7cp-19,
-      0x1.28adfc013538ep-22, 0x1.adabaa9cbd255p-26};
+      0x1.ffffffffffffep-2,  0x1.55555555556d8p-3,  0x1.55555555560e8p-5,  0x1.11111110908dcp-7,
+      0x1.6c16c16a319f6p-10, 0x1.a01a05425b290p-13, 0x1.a019f697a0f9ap-16, 0x1.71d330c4552dbp-19,
+      0x1.283e01b5e9e34p-22, 0x1.c6ca5e2b9a32ep-26};
   static constexpr double kLog[] = {
       0x1.5555555555593p-1, 0x1.999999997fa6cp-2, 0x1.249249421f0d2p-2, 0x1.c71c51e3f5e26p-3,
       0x1.746646afd2b08p-3, 0x1.39a0edf383b0bp-3, 0x1.2f0da3eca751cp-3};
@@ -45,6 +47,7 @@ struct MathConstants<double> {
 // For functions of floats that are computed in double: about 34 bits are right.
 struct ShortConstants : MathConstants<double> {
   static constexpr double kExpLow = -700.0, kExpHigh = 700.0;  // far beyond the range of floats
+  static constexpr double kExpShift = 0;
   static constexpr double kExp[] = {0x1.0000003a3d275p-1,  0x1.5555544a8ce6cp-3,
                                     0x1.55548db4e3978p-5,  0x1.111268cbf9ea4p-7,
                                     0x1.6d8d07b223823p-10, 0x1.9f10f113a0092p-13};
@@ -64,6 +67,21 @@ inline V polynomial(V x, const ElementOf<V> (&coefficients)[n]) {
   (std::make_index_sequence<n - 1>());
 }
 
+// The same by pairs of powers, which wait less for one another.
+template <class V, std::size_t n>
+inline V paired_polynomial(V x, V square, const ElementOf<V> (&coefficients)[n]) {
+  static_assert(n % 2 == 0);
+  const auto pair = [&](std::size_t i) {
+    return multiply_add(x, coefficients[i + 1], splat<V>(coefficients[i]));
+  };
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    V sum = pair(n - 2);
+    ((sum = multiply_add(sum, square, pair(n - 4 - 2 * i))), ...);
+    return sum;
+  }
+  (std::make_index_sequence<n / 2 - 1>());
+}
+
 // Adding it rounds to an integer, which is then in the lowest bits of the sum.
 template <class T>
 inline constexpr T kRound = T(1.5) * T(std::uint64_t{1} << MathConstants<T>::kMantissa);
@@ -75,49 +93,61 @@ inline V power_of_two(V n) {
   return from_bits<V>(to_bits(n + (kRound<ElementOf<V>> + C::kBias)) << C::kMantissa);
 }
 
-// e^x = 2^n (1 + r + r^2 p), of an x between C::kExpLow and C::kExpHigh.
+// y 2^n of an integer n, rounded once: multiplied in two parts, since 2^n may be outside the normal
+// range.
+template <class V>
+inline V scaled(V y, V n) {
+  using T = ElementOf<V>;
+  const V round = splat<V>(kRound<T>), half = multiply_add(n, splat<V>(T(0.5)), round) - round;
+  return y * power_of_two(half) * power_of_two(n - half);
+}
+
+// e^x = 2^n (1 + r + r^2 p), of an x between C::kExpLow and C::kExpHigh. With kExpShift 1 + r + ...
+// is in [3/4, 3/2), where the roundings of r and of what is added to 1 count least.
 template <class V>
 struct ExpParts {
-  V n, r, p;
+  V n, r, square, p;
 };
 template <class C, class V>
 inline ExpParts<V> exp_parts(V x) {
   using T = ElementOf<V>;
-  const V round = splat<V>(kRound<T>);
-  const V n = multiply_add(x, T(1.4426950408889634), round) - round;
-  const V r = multiply_add(n, -C::kLog2Low, multiply_add(n, -C::kLog2High, x));
-  return {n, r, polynomial(r, C::kExp)};
+  const V round = splat<V>(kRound<T>), from = C::kExpShift == 0 ? x : x - C::kExpShift;
+  const V n = multiply_add(from, splat<V>(T(1.4426950408889634)), round) - round;
+  const V r = multiply_add(n, splat<V>(-C::kLog2Low), multiply_add(n, splat<V>(-C::kLog2High), x));
+  const V square = r * r;
+  if constexpr (std::is_same_v<T, float>)
+    return {n, r, square, polynomial(r, C::kExp)};
+  else
+    return {n, r, square, paired_polynomial(r, square, C::kExp)};
 }
-// 1 + r + r^2 p, with little more than one rounding.
+// 1 + r + r^2 p, of floats with little more than one rounding.
 template <class V>
-inline V exp_of_rest(V r, V p) {
-  const V one = splat<V>(1), sum = one + r;
-  return sum + multiply_add(p, r * r, r - (sum - one));
+inline V exp_of_rest(const ExpParts<V>& e) {
+  const V one = splat<V>(1);
+  if constexpr (std::is_same_v<ElementOf<V>, double>) return one + multiply_add(e.p, e.square, e.r);
+  const V sum = one + e.r;
+  return sum + multiply_add(e.p, e.square, e.r - (sum - one));
 }
 template <class C, class V>
 inline V exp_clamped(V x) {
-  const V low = splat<V>(C::kExpLow), high = splat<V>(C::kExpHigh);
-  x = choose(x < low, low, x);
-  return choose(x > high, high, x);
+  return clamped(x, C::kExpLow, C::kExpHigh);
 }
 // e^x of an x that is NaN or gives a normal number.
 template <class C, class V>
 inline V exp_normal(V x) {
-  const auto [n, r, p] = exp_parts<C>(x);
-  return exp_of_rest(r, p) * power_of_two(n);
+  const ExpParts<V> e = exp_parts<C>(x);
+  if constexpr (kScales && !std::is_same_v<V, ElementOf<V>>) return scaled(exp_of_rest(e), e.n);
+  return exp_of_rest(e) * power_of_two(e.n);
 }
-// e^x, within 1 ulp. 2^n is multiplied in two parts, since it may be outside the normal range.
-// Packs without such an x take a shorter way to the same bits.
+// e^x, within 1 ulp. Packs whose results are normal numbers take a shorter way to the same bits.
 template <class V>
 inline V exp_value(V x) {
   using T = ElementOf<V>;
   using C = MathConstants<T>;
-  if constexpr (!std::is_same_v<V, T>)
+  if constexpr (!kScales && !std::is_same_v<V, T>)
     if (!any_lane(magnitude(x) > splat<V>(C::kExpNormal))) return exp_normal<C>(x);
-  const V round = splat<V>(kRound<T>);
-  const auto [n, r, p] = exp_parts<C>(exp_clamped<C>(x));
-  const V half = multiply_add(n, T(0.5), round) - round;
-  return exp_of_rest(r, p) * power_of_two(half) * power_of_two(n - half);
+  const ExpParts<V> e = exp_parts<C>(exp_clamped<C>(x));
+  return scaled(exp_of_rest(e), e.n);
 }
 
 // x = 2^exponent (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)). REQUIRES: x is normal and positive.
@@ -191,9 +221,9 @@ inline V log1p_value(V x) {
 template <class V>
 inline V expm1_value(V x) {
   auto wide = [](auto x) {
-    const auto [n, r, p] = exp_parts<ShortConstants>(exp_clamped<ShortConstants>(x));
-    const auto scale = power_of_two(n);
-    return multiply_add(multiply_add(p, r * r, r), scale, scale - 1.0);
+    const auto e = exp_parts<ShortConstants>(exp_clamped<ShortConstants>(x));
+    const auto scale = power_of_two(e.n);
+    return multiply_add(multiply_add(e.p, e.square, e.r), scale, scale - 1.0);
   };
   return with_sign(in_double(wide, x), x);
 }
@@ -343,10 +373,9 @@ T pairwise_sum(T (&part)[N]) {
   return part[0];
 }
 
-// Sums 16 interleaved parts, then the parts pairwise.
-template <class T, class F>
+// Sums interleaved parts, then the parts pairwise.
+template <class T, int kParts = 16, class F>
 T row_sum(std::int64_t n, F&& term) {
-  constexpr int kParts = 16;
   T part[kParts] = {};
   std::int64_t i = 0;
   for (; i + kParts <= n; i += kParts)
@@ -360,9 +389,8 @@ template <class T>
 struct TwoSums {
   T first, second;
 };
-template <class T, class F>
+template <class T, int kParts = 16, class F>
 TwoSums<T> two_row_sums(std::int64_t n, F&& term) {
-  constexpr int kParts = 16;
   T first[kParts] = {}, second[kParts] = {};
   std::int64_t i = 0;
   for (; i + kParts <= n; i += kParts)
@@ -381,26 +409,43 @@ TwoSums<T> two_row_sums(std::int64_t n, F&& term) {
   return {pairwise_sum(first), pairwise_sum(second)};
 }
 
+// A sum over one row as row_sum makes it, of packets in their order, the last one padded with 0.
+template <class T>
+class RowSum {
+ public:
+  void add(Packet<T> x) {
+    parts_[at_] += x.low;
+    parts_[(at_ + 1) % kVectors] += x.high;
+    if constexpr (kVectors > 2) at_ = (at_ + 2) % kVectors;
+  }
+  T sum() const {
+    T part[kParts];
+    std::memcpy(part, parts_, sizeof(part));
+    return pairwise_sum(part);
+  }
+
+ private:
+  static constexpr std::size_t kParts = 16, kVectors = kParts * sizeof(T) / kVectorBytes;
+  Vector<T> parts_[kVectors] = {};
+  std::size_t at_ = 0;
+};
+
 // The largest element; NaN when there is one. REQUIRES: n >= 1.
 template <class T>
 T row_max(const T* x, std::int64_t n) {
-  typedef T V __attribute__((vector_size(kVectorBytes)));
-  constexpr std::int64_t kVectors = 4, kWidth = kVectorBytes / sizeof(T);
-  constexpr std::int64_t kStep = kVectors * kWidth;
-  const auto larger = [](auto a, auto b) { return ((b > a) | ((b != b) & (a == a))) ? b : a; };
-  V part[kVectors];
-  for (V& v : part) v = V{} + x[0];
-  for (; n >= kStep; n -= kStep, x += kStep)
-    for (std::int64_t k = 0; k < kVectors; ++k) {
-      V v;
-      std::memcpy(&v, x + k * kWidth, sizeof(v));
-      part[k] = larger(part[k], v);
-    }
-  for (std::int64_t k = 1; k < kVectors; ++k) part[0] = larger(part[0], part[k]);
-  T most = part[0][0];
-  for (std::int64_t k = 1; k < kWidth; ++k) most = larger(most, T(part[0][k]));
-  for (std::int64_t k = 0; k < n; ++k) most = larger(most, x[k]);
-  return most;
+  Vector<T> most = splat<Packet<T>>(x[0]).low, other = most;
+  auto odd = most != most;
+  each_packet(n, x, x[0], [&](Packet<T> v) {
+    odd |= (v.low != v.low) | (v.high != v.high);
+    most = larger(most, v.low);
+    other = larger(other, v.high);
+  });
+  T result = x[0];
+  for (std::size_t k = 0; k < kVectorBytes / sizeof(T); ++k) {
+    if (odd[k] != 0) return *std::find_if(x, x + n, [](T v) { return v != v; });
+    result = std::max({result, T(most[k]), T(other[k])});
+  }
+  return result;
 }
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 // Reductions over dimensions that are not neighbours, whose elements are brought together first.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 
 #include "core/hash.hpp"
@@ -48,6 +49,32 @@ TEST_CASE("a sum over dimensions apart takes each element once, whatever the len
         REQUIRE(sums.span<std::int32_t>()[i] == want[i]);
     }
   }
+}
+
+// Strips of columns in registers, eight rows of a wide matrix at a time, and what is left of both.
+TEST_CASE("reductions down columns of every width take each row once, and keep NaN") {
+  Random random(7);
+  for (std::int64_t width = 1; width <= 150; ++width)
+    for (std::int64_t rows : {1, 7, 8, 9, 23}) {
+      INFO(rows << " rows of " << width);
+      Tensor x = Tensor::make(DType::f32, Shape{rows, width}).value();
+      std::vector<float> sums(std::size_t(width), 0), most(std::size_t(width), -2000);
+      for (std::int64_t i = 0; i < x.elements(); ++i) {
+        const float value = float(random.below(2000)) - 1000;
+        x.mutable_data<float>()[i] = value;
+        sums[std::size_t(i % width)] += value;
+        most[std::size_t(i % width)] = std::max(most[std::size_t(i % width)], value);
+      }
+      const AttrMap down{{"axes", std::vector<std::int64_t>{0}}};
+      const Tensor sum = run("Sum", {x}, down)[0];
+      x.mutable_data<float>()[random.below(std::uint64_t(rows)) * std::uint64_t(width)] = NAN;
+      const Tensor max = run("Max", {x}, down)[0];
+      CHECK(std::isnan(max.data<float>()[0]));
+      for (std::int64_t j = 0; j < width; ++j) {
+        REQUIRE(sum.data<float>()[j] == sums[std::size_t(j)]);
+        if (j != 0) REQUIRE(max.data<float>()[j] == most[std::size_t(j)]);
+      }
+    }
 }
 
 }  // namespace troupe::test
