@@ -6,9 +6,9 @@
 
 #include "devices/chunks.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/moments.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/kernels/support/types.hpp"
-#include "ops/kernels/support/vector_math.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -62,8 +62,7 @@ struct EuclideanNorm final : Kernel {
     if (squares > std::numeric_limits<double>::max() || squares < 1e-200) {
       TROUPE_TRY(const double most, largest<T>(c, x));
       if (most > 0 && std::isfinite(most)) {
-        constexpr int kMost = std::numeric_limits<double>::max_exponent - 2;
-        by = std::ldexp(1.0, -std::clamp(std::ilogb(most), -kMost, kMost));
+        by = scale_of_squares(most);
         TROUPE_TRY(squares, sum_of_squares<T>(c, x, by));
       }
     }

@@ -5,11 +5,11 @@
 // Of a channel with squares that overflow, though its values do not, the statistics are those of
 // the values times a power of two.
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/moments.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -206,28 +206,18 @@ class FusedBatchNorm final : public Kernel {
     std::int64_t channel;
     T scale;
   };
-  // Not where a value is no number: its statistics are none.
+  // Not where a value is infinite or NaN: its statistics are NaN.
   void measure_large(const T* x, std::int64_t rows, std::int64_t n, std::int64_t j, T& mean,
                      T& variance, T& inv_std, std::vector<Large>& large) const {
-    T most = 0;
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const T size = std::abs(x[i * n + j]);
-      if (!(size <= std::numeric_limits<T>::max())) return;
-      most = std::max(most, size);
-    }
-    // 2 to the power of the largest exponent is no normal number.
-    const T scale =
-        std::ldexp(T(1), -std::min(std::ilogb(most), std::numeric_limits<T>::max_exponent - 2));
-    T m = 0, squares = 0;
-    for (std::int64_t i = 0; i < rows; ++i) m += (x[i * n + j] * scale - m) / T(i + 1);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const T d = x[i * n + j] * scale - m;
-      squares += (d * d - squares) / T(i + 1);
-    }
-    mean = m / scale;
-    variance = squares / scale / scale * (T(rows) / T(std::max<std::int64_t>(rows - 1, 1)));
-    inv_std = scale / std::sqrt(squares + epsilon_ * scale * scale);
-    large.push_back({j, scale});
+    std::vector<T> channel;
+    for (std::int64_t i = 0; i < rows; ++i) channel.push_back(x[i * n + j]);
+    const Moments<T> moments = measure(channel.data(), rows, epsilon_);
+    const T by = moments.by;
+    if (!std::isfinite(moments.variance)) return;
+    mean = moments.mean / by;
+    variance = moments.variance / by / by * (T(rows) / T(std::max<std::int64_t>(rows - 1, 1)));
+    inv_std = moments.inv_std();
+    large.push_back({j, by});
   }
 
   static void normalise(const KernelContext& c, const T* x, std::int64_t rows, std::int64_t n,

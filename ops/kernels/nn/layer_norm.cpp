@@ -1,15 +1,13 @@
 // LayerNorm: every row, the last dimension, shifted and scaled to mean 0 and variance 1, then
 // scaled and shifted again by parameters. The gradient measures its rows once more, which is
 // cheaper than keeping what the forward pass has measured.
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "graph/gradient_through.hpp"
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/moments.hpp"
 #include "ops/kernels/support/types.hpp"
-#include "ops/kernels/support/vector_math.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -65,41 +63,6 @@ std::vector<Output> layer_norm_grad_grad(GradContext& c) {
     return {multiply(minus(minus(slope, mean(slope)), along), inverse),
             g.add("SumToShapeOf", {multiply(dy, y), scale}), g.add("SumToShapeOf", {dy, scale})};
   });
-}
-
-// How a row is normalised: (x * by - mean) * inverse. `by` is 1 unless squares of the row overflow,
-// though its values do not; then it is a power of two.
-template <class C>
-struct Moments {
-  C by = 1, mean, inverse;
-
-  C normal(C x) const { return (x * by - mean) * inverse; }
-  C inv_std() const { return inverse * by; }
-};
-
-// REQUIRES: n >= 1.
-template <class C>
-Moments<C> measure(const C* x, std::int64_t n, C epsilon, C by = 1) {
-  const C count = C(n);
-  C mean = row_sum<C>(n, [&](std::int64_t j) { return x[j] * by; }) / count;
-  // What the first mean misses, since its sum was rounded, is the mean of what is apart from it.
-  const auto [missed, squares] = two_row_sums<C>(n, [&](std::int64_t j, C& apart, C& square) {
-    apart = x[j] * by - mean;
-    square = apart * apart;
-  });
-  mean += missed / count;
-  const C variance = std::max((squares - missed * (missed / count)) / count, C(0));
-  if (by == C(1) && !std::isfinite(squares)) {
-    C most = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-      const C size = std::abs(x[j]);
-      if (!(size <= std::numeric_limits<C>::max())) return {1, size, size - size};  // NaN
-      most = std::max(most, size);
-    }
-    const int exponent = std::min(std::ilogb(most), std::numeric_limits<C>::max_exponent - 2);
-    return measure(x, n, epsilon, std::ldexp(C(1), -exponent));
-  }
-  return {by, mean, C(1) / std::sqrt(variance + epsilon * by * by)};
 }
 
 // Rows as what they are computed in: where they are, or widened.
@@ -201,12 +164,13 @@ class LayerNormGrad final : public Kernel {
   void step(const C* dy, const C* x, const C* scale, std::int64_t n, C* __restrict dscale,
             C* __restrict doffset, T* dx) const {
     const Moments<C> moments = measure<C>(x, n, epsilon_);
-    const auto sums = two_row_sums<C>(n, [&](std::int64_t j, C& slope, C& slope_along) {
-      slope = dy[j] * scale[j];
-      slope_along = slope * moments.normal(x[j]);
-    });
+    const auto sums =
+        two_row_sums<C, kMomentParts>(n, [&](std::int64_t j, C& slope, C& slope_along) {
+          slope = dy[j] * scale[j];
+          slope_along = slope * moments.normal(x[j]);
+        });
     const C mean = sums.first / C(n), along = sums.second / C(n);
-    const C by = moments.by, inverse = moments.inverse;
+    const C inverse = moments.inverse, by = moments.by;
 #pragma omp simd
     for (std::int64_t j = 0; j < n; ++j) {
       const C h = moments.normal(x[j]), slope = dy[j];
