@@ -43,10 +43,10 @@ void lstm_grad_row(std::int64_t n, const T* dh, const T* dnext, Gates<const T> g
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
     const T i = gi[j], f = gf[j], g = gg[j], o = go[j], t = tanh_value(next[j]);
-    const T d = dnext[j] + dh[j] * o * (1 - t * t);
+    const T d = dnext[j] + dh[j] * o * ((1 - t) * (1 + t));  // 1 - t * t would lose digits
     di[j] = d * g * (i * (1 - i));
     df[j] = d * c[j] * (f * (1 - f));
-    dg[j] = d * i * (1 - g * g);
+    dg[j] = d * i * ((1 - g) * (1 + g));
     d_o[j] = dh[j] * t * (o * (1 - o));
     dc[j] = d * f;
   }

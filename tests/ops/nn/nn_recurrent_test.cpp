@@ -88,4 +88,15 @@ TEST_CASE("gates that overflow and NaN are what the functions say") {
   CHECK(std::isnan(y[0].span<float>()[1]));
 }
 
+// Squares of what is near 1 end before what they are apart from 1 does.
+TEST_CASE("the gradient of an LSTM's cell keeps its digits where a gate is near 1") {
+  const float g = 1 - 5 * 0x1p-20f;
+  const Tensor gates = Tensor::of<float>(Shape{1, 4}, {1, 0.5f, g, 1});
+  const auto state = [](float value) { return Tensor::of<float>(Shape{1, 1}, {value}); };
+  const Tensor slopes =
+      run("LstmCellGrad", {state(0), state(1), gates, state(0.25f), state(0.5f)})[0];
+  const double want = (1 - double(g)) * (1 + double(g));
+  CHECK(std::abs(slopes.data<float>()[2] - want) <= 0x1p-22 * want);
+}
+
 }  // namespace troupe::test
