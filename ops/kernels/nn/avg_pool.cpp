@@ -23,25 +23,8 @@ Status avg_pool_grad_shape(InferenceContext& c) {
   return ok_status();
 }
 
-template <class T>
-class AvgPool final : public Kernel {
- public:
-  explicit AvgPool(const WindowAttrs& window) : window_(window) {}
-
-  Status compute(KernelContext& c) override {
-    const Tensor& x = c.input(0);
-    TROUPE_TRY(PoolShape p, pool_shape(window_, x.shape()));
-    TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, pooled_shape(p)));
-    const T* in = x.data<T>();
-    T* out = y.mutable_data<T>();
-    for_pool_blocks<T>(c, p,
-                       [&](const PoolBlock& b, auto width) { block<width.value>(p, b, in, out); });
-    c.set_output(0, std::move(y));
-    return ok_status();
-  }
-
- private:
-  template <int kWidth>
+struct AvgWindow {
+  template <int kWidth, class T>
   static void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
     x += b.first, y += b.y;
     T sum[kWidth] = {};
@@ -53,9 +36,9 @@ class AvgPool final : public Kernel {
     const T count = T(b.rows.size() * b.columns.size());
     for (int j = 0; j < kWidth; ++j) y[j] = sum[j] / count;
   }
-
-  const WindowAttrs window_;
 };
+template <class T>
+using AvgPool = Pool<T, AvgWindow>;
 
 template <class T>
 class AvgPoolGrad final : public Kernel {

@@ -25,26 +25,9 @@ Status max_pool_pick_shape(InferenceContext& c) {
   return ok_status();
 }
 
-template <class T>
-class MaxPool final : public Kernel {
- public:
-  explicit MaxPool(const WindowAttrs& window) : window_(window) {}
-
-  Status compute(KernelContext& c) override {
-    const Tensor& x = c.input(0);
-    TROUPE_TRY(PoolShape p, pool_shape(window_, x.shape()));
-    TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, pooled_shape(p)));
-    const T* in = x.data<T>();
-    T* out = y.mutable_data<T>();
-    for_pool_blocks<T>(c, p,
-                       [&](const PoolBlock& b, auto width) { block<width.value>(p, b, in, out); });
-    c.set_output(0, std::move(y));
-    return ok_status();
-  }
-
- private:
+struct MaxWindow {
   // NaN wins and stays: it is not <= anything, and nothing is larger than it.
-  template <int kWidth>
+  template <int kWidth, class T>
   static void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
     x += b.first, y += b.y;
     T best[kWidth];
@@ -57,9 +40,9 @@ class MaxPool final : public Kernel {
       }
     for (int j = 0; j < kWidth; ++j) y[j] = best[j];
   }
-
-  const WindowAttrs window_;
 };
+template <class T>
+using MaxPool = Pool<T, MaxWindow>;
 
 template <class T>
 class MaxPoolGrad final : public Kernel {

@@ -9,6 +9,7 @@
 #include "devices/chunks.hpp"
 #include "ops/kernels/nn/window.hpp"
 #include "ops/kernels/support/typed.hpp"
+#include "ops/op.hpp"
 
 namespace troupe {
 
@@ -102,6 +103,29 @@ void for_pool_gradient_blocks(const KernelContext& c, const PoolShape& p, T* dx,
   auto clear = [=](std::int64_t n) { std::fill_n(dx + n * image, image, T(0)); };
   for_pool_blocks<T>(c, p, clear, f);
 }
+
+// A pool of x: Window::block<channels>(p, block, x, y) makes some channels of one of its windows.
+template <class T, class Window>
+class Pool final : public Kernel {
+ public:
+  explicit Pool(const WindowAttrs& window) : window_(window) {}
+
+  Status compute(KernelContext& c) override {
+    const Tensor& x = c.input(0);
+    TROUPE_TRY(PoolShape p, pool_shape(window_, x.shape()));
+    TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, pooled_shape(p)));
+    const T* in = x.data<T>();
+    T* out = y.mutable_data<T>();
+    for_pool_blocks<T>(c, p, [&](const PoolBlock& b, auto width) {
+      Window::template block<width.value>(p, b, in, out);
+    });
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  const WindowAttrs window_;
+};
 
 inline Status pool_output_shape(InferenceContext& c, int input, int output) {
   TROUPE_TRY(c.want_rank(input, 4));
