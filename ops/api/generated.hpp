@@ -534,7 +534,8 @@ Output less(const Operand& a, const Operand& b, Site site = Site::here());
 // LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
 Output less_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
-// ListAddN: The sums of the elements of one or more lists of one length, added from left to right.
+// ListAddN: The sums of the elements of one or more lists of one length, added from left to right;
+// those of f16 and bf16 in f32, rounded once.
 Output list_add_n(const std::vector<Output>& values, Site site = Site::here());
 
 struct ListEmptyOptions {

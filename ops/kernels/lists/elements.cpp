@@ -1,5 +1,8 @@
 #include "ops/kernels/lists/elements.hpp"
 
+#include <algorithm>
+#include <span>
+
 namespace troupe {
 namespace {
 
@@ -15,6 +18,19 @@ void add_to(Tensor& sum, const Tensor& b) {
   T* to = sum.mutable_data<T>();
   const T* from = b.data<T>();
   for (std::int64_t i = 0; i < sum.elements(); ++i) to[i] = T(to[i] + from[i]);
+}
+
+bool has_16_bits(const Tensor& x) { return x.dtype() == DType::f16 || x.dtype() == DType::bf16; }
+
+// In float, rounded once.
+template <class T>
+void add_rounding_once(Tensor& sum, std::span<const Tensor> parts) {
+  T* to = sum.mutable_data<T>();
+  for (std::int64_t i = 0; i < sum.elements(); ++i) {
+    float total = 0;
+    for (const Tensor& part : parts) total += part.data<T>()[i];
+    to[i] = T(total);
+  }
 }
 
 using Summed = Types<float, double, half, bfloat16, std::complex<float>, std::complex<double>,
@@ -56,6 +72,50 @@ Status add_to_element(List& sums, std::int64_t at, const Tensor& element, int de
   TROUPE_TRY(Tensor sum, add_elements(std::move(before), element, depth));
   sums.set(at, std::move(sum));
   return ok_status();
+}
+
+bool holds_halves(const Tensor& element, int depth) {
+  if (element.dtype() != DType::list) return has_16_bits(element);
+  bool found = false;
+  if (depth < kDeepest)
+    list_in(element).for_each(
+        [&](const Tensor& inner) { found = found || holds_halves(inner, depth + 1); });
+  return found;
+}
+
+Expected<Tensor> add_all(std::vector<Tensor> parts, int depth) {
+  if (depth >= kDeepest) return too_deep();
+  Tensor sum = parts.front();
+  if (sum.dtype() == DType::list) {
+    List sums;
+    for (std::int64_t k = 0; k < list_in(sum).size(); ++k) {
+      std::vector<Tensor> elements;
+      for (const Tensor& part : parts) {
+        if (part.dtype() != DType::list || list_in(part).size() != list_in(sum).size())
+          return invalid_argument("lists of different lengths are added");
+        elements.push_back(list_in(part).get(k));
+      }
+      TROUPE_TRY(Tensor element, add_all(std::move(elements), depth + 1));
+      sums.push(std::move(element));
+    }
+    return list_tensor(std::move(sums));
+  }
+  const bool alike = std::all_of(parts.begin(), parts.end(), [&](const Tensor& part) {
+    return part.dtype() == sum.dtype() && part.shape() == sum.shape();
+  });
+  std::erase_if(parts, [](const Tensor& part) { return !part.defined() || is_zeros(part); });
+  if (!alike || !has_16_bits(sum) || parts.size() < 3) {
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      TROUPE_TRY(parts[0], add_elements(std::move(parts[0]), parts[i], depth));
+    }
+    return parts.empty() ? sum : parts[0];
+  }
+  TROUPE_TRY(sum, parts[0].clone());
+  if (sum.dtype() == DType::f16)
+    add_rounding_once<half>(sum, parts);
+  else
+    add_rounding_once<bfloat16>(sum, parts);
+  return sum;
 }
 
 Expected<Tensor> add_elements(Tensor a, const Tensor& b, int depth) {

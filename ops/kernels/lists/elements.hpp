@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <vector>
+
 #include "core/list.hpp"
 #include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
@@ -38,6 +40,10 @@ Status add_to_element(List& sums, std::int64_t at, const Tensor& element, int de
 Status add_to_list(List& sums, const List& list, int depth = 0);
 // a + b, in place of `a` where nobody else holds it.
 Expected<Tensor> add_elements(Tensor a, const Tensor& b, int depth = 0);
+// All of one or more elements, from left to right; those of f16 and bf16 in f32, rounded once.
+Expected<Tensor> add_all(std::vector<Tensor> parts, int depth = 0);
+// Whether it is of f16 or bf16, or a list that has such elements.
+bool holds_halves(const Tensor& element, int depth = 0);
 
 // The element as the graph says that it is: of that type, of a shape that is accepted.
 inline Expected<Tensor> checked_element(Tensor element, DType dtype, const PartialShape& shape) {

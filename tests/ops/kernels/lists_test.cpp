@@ -207,6 +207,23 @@ TEST_CASE("zeros of a list's gradient take no memory until somebody takes one of
   CHECK_FALSE(bool(element.buffer()));
 }
 
+// 256 + 1 is 256 in bf16, and 2048 + 1 is 2048 in f16.
+TEST_CASE("sums of lists of 16-bit floats are rounded once") {
+  for (auto [dtype, large] : {std::pair{DType::bf16, 256.f}, {DType::f16, 2048.f}}) {
+    std::vector<Tensor> lists;
+    for (float value : {large, 1.f, 1.f}) {
+      List inner, list;
+      inner.push(run("Cast", {Tensor::scalar(value)}, {{"to", dtype}})[0]);
+      list.push(list_tensor(inner));
+      lists.push_back(list_tensor(list));
+    }
+    const Tensor sum = run("ListAddN", lists)[0];
+    const Tensor element = list_in(list_in(sum).get(0)).get(0);
+    CHECK(element.dtype() == dtype);
+    CHECK(run("Cast", {element}, {{"to", DType::f32}})[0].item<float>() == large + 2);
+  }
+}
+
 TEST_CASE("what a list cannot do is refused, and says why") {
   struct Refused {
     std::function<Output(Graph&)> make;
