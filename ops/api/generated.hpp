@@ -51,7 +51,8 @@ struct ApplyAdamOptions {
 };
 // ApplyAdam: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr
 // sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v are shaped like
-// var, step is an i64 scalar.
+// var, step is an i64 scalar. A gradient whose square overflows (in f32 above 1.8e19) makes v
+// infinite, and later steps 0.
 Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
     Output epsilon, Output grad, const ApplyAdamOptions& options = {}, Site site = Site::here());
 
@@ -60,7 +61,8 @@ struct ApplyAdamWOptions {
 };
 // ApplyAdamW: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr *
 // decay * var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon); step = t. m and
-// v are shaped like var, step is an i64 scalar.
+// v are shaped like var, step is an i64 scalar. A gradient whose square overflows (in f32 above
+// 1.8e19) makes v infinite, and later steps 0.
 Op apply_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
     Output beta2, Output epsilon, Output grad, Output decay,
     const ApplyAdamWOptions& options = {}, Site site = Site::here());

@@ -59,15 +59,18 @@ OpDef adam(std::string name, std::string doc) {
 
 TROUPE_OPS(adam) {
   add_update<kernel<adapt_any<false>>>(
-      r, adam("ApplyAdam",
-              "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
-              "var -= lr sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. "
-              "m and v are shaped like var, step is an i64 scalar."));
-  OpDef decaying =
-      adam("ApplyAdamW",
+      r,
+      adam("ApplyAdam",
            "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
-           "var -= lr * decay * var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + "
-           "epsilon); step = t. m and v are shaped like var, step is an i64 scalar.");
+           "var -= lr sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. "
+           "m and v are shaped like var, step is an i64 scalar. A gradient whose square overflows "
+           "(in f32 above 1.8e19) makes v infinite, and later steps 0."));
+  OpDef decaying = adam(
+      "ApplyAdamW",
+      "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
+      "var -= lr * decay * var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + "
+      "epsilon); step = t. m and v are shaped like var, step is an i64 scalar. A gradient whose "
+      "square overflows (in f32 above 1.8e19) makes v infinite, and later steps 0.");
   decaying.in.push_back("decay");
   add_update<kernel<adapt_any<true>>>(r, std::move(decaying));
 }
