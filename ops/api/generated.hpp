@@ -681,8 +681,8 @@ struct MatMulOptions {
   bool transpose_b = false;
 };
 // MatMul: The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that an
-// operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in f32 and rounded once.
-// Integers wrap around.
+// operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in f32 and rounded once;
+// on AVX-512, subnormal elements and sums of bf16 count as 0. Integers wrap around.
 Output mat_mul(Output a, Output b, const MatMulOptions& options = {}, Site site = Site::here());
 
 struct MaxOptions {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "devices/chunks.hpp"
+#include "ops/kernels/support/bf16_product.hpp"
 #include "ops/kernels/support/broadcast.hpp"
 #include "ops/kernels/support/gemm.hpp"
 #include "ops/kernels/support/grad.hpp"
@@ -96,14 +97,12 @@ class BatchMatMul final : public Kernel {
     const Chunks chunks = Chunks::of_step(meet->elements(), each);
     TROUPE_TRY(parallel_chunks(c, chunks.count, [&](std::int64_t q) -> Status {
       Status status;
-      meet->rows(chunks[q], [&](std::int64_t o, const auto& at, std::int64_t count,
-                                const auto& steps) {
-        for (std::int64_t i = 0; i < count && status.ok(); ++i)
-          status = gemm<T>(
-              m, n, k, {left + (at[0] + i * steps[0]) * m * k, transpose_a_ ? m : k, transpose_a_},
-              {right + (at[1] + i * steps[1]) * k * n, transpose_b_ ? k : n, transpose_b_}, false,
-              {out + (o + i) * m * n, n});
-      });
+      meet->rows(chunks[q],
+                 [&](std::int64_t o, const auto& at, std::int64_t count, const auto& steps) {
+                   for (std::int64_t i = 0; i < count && status.ok(); ++i)
+                     status = one(c, m, n, k, left + (at[0] + i * steps[0]) * m * k,
+                                  right + (at[1] + i * steps[1]) * k * n, out + (o + i) * m * n);
+                 });
       return status;
     }));
     c.set_output(0, std::move(product));
@@ -111,10 +110,21 @@ class BatchMatMul final : public Kernel {
   }
 
  private:
+  Status one(const KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+             const T* b, T* product) const {
+    if constexpr (std::is_same_v<T, bfloat16>)
+      return Bf16Product{m, n, k, transpose_a_, transpose_b_}.run(c, a, b, product, true);
+    else
+      return gemm<T>(m, n, k, {a, transpose_a_ ? m : k, transpose_a_},
+                     {b, transpose_b_ ? k : n, transpose_b_}, false, {product, n});
+  }
+
   const bool transpose_a_, transpose_b_;
 };
 
 Expected<std::unique_ptr<Kernel>> batch_matmul_kernel(const KernelSpec& spec) {
+  if constexpr (kMultipliesBf16)
+    if (spec.type() == DType::bf16) return std::unique_ptr<Kernel>(new BatchMatMul<bfloat16>(spec));
   const bool half_size = spec.type() == DType::f16 || spec.type() == DType::bf16;
   return half_size ? through_float<BatchMatMul<float>>(spec) : float_kernel<BatchMatMul>(spec);
 }

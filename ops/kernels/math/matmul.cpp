@@ -1,5 +1,6 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
 #include "devices/chunks.hpp"
+#include "ops/kernels/support/bf16_product.hpp"
 #include "ops/kernels/support/packed_product.hpp"
 #include "ops/kernels/support/through_float.hpp"
 #include "ops/kernels/support/typed.hpp"
@@ -64,16 +65,24 @@ class MatMulKernel final : public Kernel {
  private:
   Status run(KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
              const T* b, T* product) {
+    if constexpr (std::is_same_v<T, bfloat16>)
+      return Bf16Product{m, n, k, transpose_a_, transpose_b_}.run(c, a, b, product, false);
+    else
+      return split(c, m, n, k, a, b, product);
+  }
+
+  Status split(KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+               const T* b, T* product) {
     Matrix<const T> left{a, transpose_a_ ? m : k, transpose_a_};
     Matrix<const T> right{b, transpose_b_ ? k : n, transpose_b_};
-    const GemmChunks split = gemm_chunks(m, n, k);
-    if (PackedProduct<T>::kPacks && split.by_rows && split.chunks.count > 1 && !transpose_a_)
-      return by_rows(c, split.chunks.count, {.m = m, .n = n, .k = k, .lda = k, .ldc = n}, a, right,
+    const GemmChunks parts = gemm_chunks(m, n, k);
+    if (PackedProduct<T>::kPacks && parts.by_rows && parts.chunks.count > 1 && !transpose_a_)
+      return by_rows(c, parts.chunks.count, {.m = m, .n = n, .k = k, .lda = k, .ldc = n}, a, right,
                      product);
-    return parallel_chunks(c, split.chunks.count, [&](std::int64_t i) {
-      const Range r = split.chunks[i];
+    return parallel_chunks(c, parts.chunks.count, [&](std::int64_t i) {
+      const Range r = parts.chunks[i];
       Matrix<const T> part_a = left, part_b = right;
-      if (split.by_rows) {
+      if (parts.by_rows) {
         part_a.data += transpose_a_ ? r.begin : r.begin * k;
         return gemm<T>(r.size(), n, k, part_a, part_b, false, {product + r.begin * n, n});
       }
@@ -138,8 +147,11 @@ Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {
       return std::unique_ptr<Kernel>(new MatMulKernel<std::int32_t>(spec));
     case DType::i64:
       return std::unique_ptr<Kernel>(new MatMulKernel<std::int64_t>(spec));
-    case DType::f16:
     case DType::bf16:
+      if constexpr (kMultipliesBf16)
+        return std::unique_ptr<Kernel>(new MatMulKernel<bfloat16>(spec));
+      [[fallthrough]];
+    case DType::f16:
       return through_float<MatMulKernel<float>>(spec);
     default:
       return float_kernel<MatMulKernel>(spec);
@@ -159,7 +171,7 @@ TROUPE_OPS(matmul) {
          .contraction = true,
          .doc = "The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that "
                 "an operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in "
-                "f32 and "
-                "rounded once. Integers wrap around."})
+                "f32 and rounded once; on AVX-512, subnormal elements and sums of bf16 count as 0. "
+                "Integers wrap around."})
       .cpu(matmul_kernel);
 }
