@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <set>
 #include <shared_mutex>
 #include <unordered_set>
@@ -16,6 +15,7 @@
 #include "actors/client/shipped_graph.hpp"
 #include "actors/inline_send.hpp"
 #include "actors/master/run_numbers.hpp"
+#include "actors/runtime/platform.hpp"
 #include "actors/runtime/residents.hpp"
 #include "actors/runtime/runtime.hpp"
 #include "actors/runtime/worker_process.hpp"
@@ -200,11 +200,6 @@ CallResult ask(SessionCore& core, Message message) {
     to_master(core, std::move(message),
               [](const MasterActor& master, Message m) { caf::anon_send(master, std::move(m)); });
   return call->wait(false);
-}
-
-std::uint64_t random_id() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
 }
 
 // Its answer need not be kept by the master, which learns of it with the next run.
@@ -563,7 +558,7 @@ std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::act
         calls->fail(fault);
       }));
   core->master = core->runtime->master();
-  core->id = random_id();
+  core->id = machine_random();
   throw_if_error(ask_master(*core, OpenSession{core->id, nullptr}).status);
   if (core->residents)
     core->resident = core->residents->at_end([weak = std::weak_ptr(core)] {

@@ -1,5 +1,6 @@
 // How processes talk: authenticated peers that exchange control messages and tensors. Two
-// implementations: TCP with TLS (tcp.hpp) and a deterministic one in memory (memory_transport.hpp).
+// implementations: TCP with TLS (tcp.hpp), and for tests a deterministic one in memory
+// (tests/net/memory_transport.hpp).
 #pragma once
 
 #include <chrono>
@@ -120,10 +121,10 @@ struct TransportLimits {
   std::uint32_t strangers = 512;
 };
 
-// Sends to peers. All methods may be called from any thread (memory_transport.hpp: from its one
-// thread) and, names aside, none waits for the network. Nothing is dropped silently: what was
-// accepted for a peer is delivered in order or the peer goes down.
-// The transport owns its threads; it is destroyed after shutdown(), before its handler.
+// Sends to peers. All methods may be called from any thread (in memory: from its one thread) and,
+// names aside, none waits for the network. Nothing is dropped silently: what was accepted for a
+// peer is delivered in order or the peer goes down. The transport owns its threads; it is destroyed
+// after shutdown(), before its handler.
 class Transport {
  public:
   virtual ~Transport() = default;

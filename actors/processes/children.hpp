@@ -30,6 +30,29 @@ struct ChildEnd {
 };
 
 // Children of this process that live no longer than this object: none is left behind.
+class ChildProcesses {
+ public:
+  // On any thread, once for each child and before wait() returns. Must not block nor call back.
+  using Ended = std::function<void(pid_t child, const ChildEnd& end)>;
+  virtual ~ChildProcesses() = default;  // kills those that are left
+
+  // Runs the file `program` with these arguments and `input`, some KiB, where the child looks for
+  // it. not_found, failed_precondition: it cannot be run. resource_exhausted: no room for another
+  // process.
+  virtual Expected<pid_t> start(const std::string& program,
+                                const std::vector<std::string>& arguments,
+                                std::string_view input) = 0;
+  virtual void kill_all() = 0;
+  // Until all have ended. One that is stopped cannot leave and is killed at once, any other when
+  // `patience` is over. Returns those that had not ended 5 s after they were killed, which nothing
+  // can end, and which are not waited for any longer.
+  virtual std::vector<pid_t> wait(std::chrono::milliseconds patience) = 0;
+  // The end of what it printed so far: the last lines, as one line of printable characters. Of a
+  // child that ended nothing is missing.
+  virtual std::string last_words(pid_t child) const = 0;
+};
+
+// Those of this machine.
 //
 // They belong to the process group of this process, so that what stops and continues the group, as
 // Ctrl-Z and `fg` do, stops and continues them. Signals that ask the group to end (SIGINT, SIGTERM
@@ -38,33 +61,23 @@ struct ChildEnd {
 //
 // What they print on either stream is passed on to one descriptor, by default this process's
 // standard error, and the last of it is kept. A thread of this object's own reads it and learns of
-// their ends; `ended` is called there, once for each child and before wait() returns. It must not
-// block nor call back.
-class Children {
+// their ends; `ended` is called there.
+class Children : public ChildProcesses {
  public:
-  using Ended = std::function<void(pid_t child, const ChildEnd& end)>;
   explicit Children(Ended ended = {}, int pass_on_to = STDERR_FILENO);
-  ~Children();  // kills those that are left
+  ~Children() override;
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
   // Where a child finds its input.
   static constexpr int kInput = 3;
-  // Runs the file `program` with these arguments and `input`, some KiB, at kInput. not_found,
-  // failed_precondition: it cannot be run. resource_exhausted: no room for another process.
   Expected<pid_t> start(const std::string& program, const std::vector<std::string>& arguments,
-                        std::string_view input);
+                        std::string_view input) override;
 
   void kill(pid_t child);
-  void kill_all();
-  // Until all have ended. One that is stopped cannot leave and is killed at once, any other when
-  // `patience` is over. Returns those that had not ended 5 s after they were killed, which nothing
-  // can end, and which are not waited for any longer.
-  std::vector<pid_t> wait(std::chrono::milliseconds patience);
-
-  // The end of what it printed so far: the last lines, as one line of printable characters. Of a
-  // child that ended nothing is missing.
-  std::string last_words(pid_t child) const;
+  void kill_all() override;
+  std::vector<pid_t> wait(std::chrono::milliseconds patience) override;
+  std::string last_words(pid_t child) const override;
   std::optional<ChildEnd> end_of(pid_t child) const;  // none: it lives
 
  private:

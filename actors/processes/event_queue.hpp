@@ -40,9 +40,13 @@ class EventQueue {
     events_.pop_front();
     return event;
   }
+  bool empty() const {
+    std::lock_guard lock(mutex_);
+    return events_.empty();
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable some_;
   std::deque<Event> events_;
 };

@@ -1,7 +1,5 @@
 #include "actors/resources/files.hpp"
 
-#include <random>
-
 #include "core/hash.hpp"
 #include "serialization/safetensors.hpp"
 
@@ -21,11 +19,6 @@ Expected<std::string> path_of(const Tensor& prefix) {
     return invalid_argument(std::string("prefix is ") + std::string(dtype_name(prefix.dtype())) +
                             prefix.shape().text() + ", not one string");
   return prefix.item<std::string>() + ".safetensors";
-}
-
-std::string random_word() {
-  std::random_device random;
-  return std::to_string(std::uint64_t(random()) << 32 | random());
 }
 
 Expected<Safetensors> content_of(const NodeDef& node, const std::vector<Tensor>& inputs) {
@@ -62,7 +55,8 @@ Expected<std::vector<Tensor>> take(const NodeDef& node, Safetensors content,
 
 }  // namespace
 
-Files::Files(FileSystem& files) : files_(files), unique_(random_word()) {}
+Files::Files(FileSystem& files, std::uint64_t unique)
+    : files_(files), unique_(std::to_string(unique)) {}
 
 // External::verb of the ops in ops/kernels/io/save_restore.cpp.
 Expected<std::vector<Tensor>> Files::perform(ResourceRequest& request) {
@@ -152,8 +146,10 @@ void Files::dropped(SavedFiles& log) {
 }
 
 ResourceKind files_kind() {
-  return {.name = "files", .outside = true, .make = [](const ResourceRef&) {
-            return Expected<std::unique_ptr<Resource>>(std::make_unique<Files>());
+  return {.name = "files",
+          .outside = true,
+          .make_with_files = [](FileSystem& files, std::uint64_t unique) {
+            return std::make_unique<Files>(files, unique);
           }};
 }
 

@@ -30,7 +30,8 @@ struct SavedFiles {
 // Calls block as long as the file system does.
 class Files final : public PromptResource<SavedFiles, SavedFiles> {
  public:
-  explicit Files(FileSystem& files = disk());
+  // `unique`: nobody else who saves there has it.
+  Files(FileSystem& files, std::uint64_t unique);
   // What is not decided is gone.
   ~Files() override { forget_all(); }
 

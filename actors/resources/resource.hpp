@@ -14,6 +14,8 @@
 
 namespace troupe {
 
+class FileSystem;
+
 // The answer to the request of that id.
 struct ResourceReply {
   std::uint64_t id = 0;
@@ -77,6 +79,10 @@ struct ResourceKind {
   // What two nodes that name the same resource have to agree in: invalid_argument, naming both.
   // Empty: nothing.
   std::function<Status(const ResourceRef& known, const ResourceRef& other)> agree = {};
+  // Instead of `make`, of a kind that works on files: those of its process, and a number that no
+  // other one of the kind is given.
+  std::function<std::unique_ptr<Resource>(FileSystem& files, std::uint64_t unique)>
+      make_with_files = {};
 };
 
 // Queues and files, and what add_resource_kind() added.

@@ -12,6 +12,7 @@
 
 #include "actors/master/master_actor.hpp"
 #include "actors/runtime/faults.hpp"
+#include "actors/runtime/in_use.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "actors/worker/worker_actor.hpp"
 #include "core/processors.hpp"
@@ -51,10 +52,7 @@ class LocalRuntime final : public Runtime {
     worker.trace = trace_;
     worker.step_memory = cluster.step_memory;
     worker.master = master_;
-    auto alive = std::make_shared<std::promise<void>>();
-    gone_ = alive->get_future();
-    worker.alive = std::shared_ptr<void>(alive.get(), [alive](void*) { alive->set_value(); });
-    alive.reset();
+    worker.alive = in_use_.token();
     ProcessUp up;
     up.name = fmt::format("0 (process {})", getpid());
     for (auto& device : devices_) up.devices.push_back({device->name(), device->space()});
@@ -70,7 +68,8 @@ class LocalRuntime final : public Runtime {
     caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
     worker_ = nullptr;
     master_ = nullptr;
-    gone_.wait();
+    in_use_.release();
+    in_use_.wait();
     devices_.clear();
   }
 
@@ -99,7 +98,7 @@ class LocalRuntime final : public Runtime {
   caf::actor_system* system_;
   MasterActor master_;
   WorkerActor worker_;
-  std::future<void> gone_;
+  InUse in_use_;
 };
 
 // Threads start with the floating-point environment of whoever started them.

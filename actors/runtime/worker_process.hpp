@@ -37,6 +37,11 @@ Expected<TransportLimits> limits_with(std::chrono::milliseconds silence);
 // when it returns.
 Status run_worker(const WorkerProcessOptions& options);
 
+// Exit code of a process that ended because another one was lost: it may be run again.
+inline constexpr int kTryAgain = 75;
+// 0, kTryAgain when the master was lost, else 1.
+int worker_exit_code(const Status& status);
+
 // The secret in a file, a final newline left out; empty for an empty path. failed_precondition when
 // others than its owner may read or write the file.
 Expected<std::string> read_secret(const std::string& path);

@@ -8,6 +8,7 @@
 #include "actors/resources/dataset_actor.hpp"
 #include "actors/resources/resource_actor.hpp"
 #include "actors/resources/variables_actor.hpp"
+#include "actors/runtime/platform.hpp"
 #include "core/hash.hpp"
 #include "graph/node_hash.hpp"
 
@@ -47,7 +48,7 @@ Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, c
   if (known == containers_.end()) {
     TROUPE_TRY(const ResourceId id, ids_.take(place.name, {ref.kind, ref.container, {}}));
     auto actor = spawn_variables(system, ref.container.empty() ? "default" : ref.container, id,
-                                 *place.device, place.lanes, worker, alive_);
+                                 *place.device, place.lanes, worker, options_.alive);
     participants_[id.hash] = actor;
     known = containers_.emplace(Key{place.name, ref.container}, Container{id, actor}).first;
   }
@@ -89,8 +90,8 @@ ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref,
   if (!found) {
     std::erase_if(datasets_, [](const auto& entry) { return entry.second.expired(); });
     auto stop = std::make_shared<FunctionStop>();
-    auto actor =
-        spawn_dataset(system, ref.def, callable(functions, stop, step_memory_), own_threads_);
+    auto actor = spawn_dataset(system, ref.def, callable(functions, stop, options_.step_memory),
+                               options_.own_threads);
     found = std::make_shared<Dataset>(std::move(actor), std::move(stop));
     datasets_[key] = found;
   }
@@ -106,7 +107,13 @@ Expected<ResourceTable::Found> ResourceTable::made(const ResourceRef& ref, const
     if (kind->agree) TROUPE_TRY(kind->agree(known->second.ref, ref));
     return Found{known->second.id, known->second.actor, known->second.outside};
   }
-  TROUPE_TRY(std::unique_ptr<Resource> resource, kind->make(ref));
+  std::unique_ptr<Resource> resource;
+  if (kind->make_with_files) {
+    resource = kind->make_with_files(*options_.files,
+                                     options_.random ? options_.random() : machine_random());
+  } else {
+    TROUPE_TRY(resource, kind->make(ref));
+  }
   TROUPE_TRY(const ResourceId id, ids_.take(place.name, {ref.kind, ref.container, ref.name}));
   Made made{id, ref, {}, kind->outside};
   made.actor = spawn_resource(system, std::move(resource), made.id, worker);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <caf/fwd.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "actors/worker/dataset_functions.hpp"
 #include "actors/worker/resource_ids.hpp"
 #include "devices/device.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe {
 
@@ -35,13 +37,16 @@ class ResourceTable {
   // Variables that a step declares, by container.
   using Declared = std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>;
 
-  // `own_threads`: for datasets, which read files. `step_memory`: of what their functions hold.
-  ResourceTable(ProcessId process, std::shared_ptr<void> alive, bool own_threads,
-                std::uint64_t step_memory)
-      : ids_(process),
-        alive_(std::move(alive)),
-        own_threads_(own_threads),
-        step_memory_(step_memory) {}
+  struct Options {  // see WorkerOptions
+    ProcessId process = 0;
+    std::shared_ptr<void> alive;
+    bool own_threads = true;        // for datasets, which read files
+    std::uint64_t step_memory = 0;  // of what their functions hold
+    FileSystem* files = nullptr;
+    std::function<std::uint64_t()> random;
+  };
+  explicit ResourceTable(Options options)
+      : options_(std::move(options)), ids_(options_.process) {}
 
   // A dataset is the one of its name with all that its node and functions say, on every device.
   Found dataset(const ResourceRef& ref, const LoadedFunctions& functions,
@@ -77,11 +82,8 @@ class ResourceTable {
                            caf::actor_system& system, Declared& declared);
   Expected<Found> made(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
                        caf::actor_system& system);
-
+  const Options options_;
   ResourceIds ids_;
-  const std::shared_ptr<void> alive_;
-  const bool own_threads_;
-  const std::uint64_t step_memory_;
   std::map<Key, Container> containers_;
   std::map<std::pair<Key, std::string>, Made> made_;          // and kind and name
   std::map<std::uint64_t, std::weak_ptr<Dataset>> datasets_;  // by a hash of all that they are

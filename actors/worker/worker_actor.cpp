@@ -239,7 +239,7 @@ Status load_step(WorkerSelf self, CompiledId compiled, PreparedStep& prepared) {
   Loading loading;
   loading.routes->compiled = compiled;
   loading.routes->hub = s.options.hub;
-  loading.routes->handle_inline = s.options.own_threads;
+  loading.routes->handle_inline = s.options.handle_inline;
   Status status;
   for (PreparedStep::Partition& partition : prepared.partitions)
     if (status.ok()) status = load_partition(self, compiled, partition, loading);
@@ -341,7 +341,8 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
   s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,
                                           options.hub != nullptr);
   s.compiler = spawn_compiler(self->system(), options.own_threads);
-  s.resources.emplace(options.process, options.alive, options.own_threads, options.step_memory);
+  s.resources.emplace(ResourceTable::Options{options.process, options.alive, options.own_threads,
+                                             options.step_memory, options.files, options.random});
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device->name().text(), device,
                                         spawn_device(self->system(), *device, options.alive)};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actors/net/memory_transport.hpp"
+#include "tests/net/memory_transport.hpp"
 #include "tests/net/peers.hpp"
 
 using namespace troupe;
@@ -140,6 +140,59 @@ TEST_CASE("a peer whose silence is allowed is lost when its connection ends") {
   p.net.reset("a", "b");
   p.run();
   CHECK(p.at_b.log(p.to_a).down);
+}
+
+TEST_CASE("a paused host hears what came meanwhile, and is lost only when it is silent for long") {
+  MemoryPair p(5);
+  p.net.pause("b");
+  CHECK(send_text(*p.a, p.to_b, "early").ok());
+  while (p.net.next() && *p.net.next() < 1s) p.net.step();
+  CHECK(p.at_b.log(p.to_a).messages.empty());
+  p.net.resume("b");
+  p.run();
+  CHECK(p.at_b.log(p.to_a).messages == std::vector<std::string>{"early"});
+  CHECK(!p.at_a.log(p.to_b).down);
+
+  p.net.pause("b");
+  p.run();
+  CHECK(p.at_a.log(p.to_b).why.text().find("silent for 2000 ms") != std::string::npos);
+  CHECK(!p.at_b.log(p.to_a).down);  // it knows nothing yet
+  p.net.resume("b");
+  p.run();
+  CHECK(p.at_b.log(p.to_a).down);
+}
+
+TEST_CASE("a paused host takes nobody for silent because of its own pause") {
+  MemoryPair p(6);
+  p.net.cut("a", "b");
+  p.net.pause("b");
+  p.b->allow_silence(p.to_a, [] { return false; });
+  p.a->allow_silence(p.to_b, [&] { return p.net.paused("b"); });
+  while (p.net.now() < 5s && p.net.step()) {
+  }
+  p.net.resume("b");
+  p.net.heal("a", "b");
+  p.run();
+  CHECK(!p.at_b.log(p.to_a).down);
+  CHECK(!p.at_a.log(p.to_b).down);
+}
+
+TEST_CASE("a slow direction of a link delays what goes that way alone") {
+  MemoryPair p(7);
+  const auto before = p.net.now();
+  p.net.slow("a", "b", 100ms);
+  CHECK(send_text(*p.b, p.to_a, "fast").ok());
+  p.run();
+  CHECK(p.net.now() < before + 10ms);
+  CHECK(send_text(*p.a, p.to_b, "slow").ok());
+  p.run();
+  CHECK(p.net.now() >= before + 100ms);
+  p.net.slow("a", "b", 0ms);
+  CHECK(send_text(*p.a, p.to_b, "fast").ok());
+  const auto after = p.net.now();
+  p.run();
+  CHECK(p.net.now() < after + 10ms);
+  CHECK(p.at_b.log(p.to_a).messages == std::vector<std::string>{"slow", "fast"});
 }
 
 TEST_CASE("a crashed host is noticed at once and may come back under its name") {

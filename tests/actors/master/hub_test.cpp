@@ -5,7 +5,7 @@
 #include <future>
 
 #include "actors/inline_send.hpp"
-#include "actors/net/memory_transport.hpp"
+#include "tests/net/memory_transport.hpp"
 #include "actors/runtime/net_hub.hpp"
 #include "core/list.hpp"
 #include "serialization/lists.hpp"

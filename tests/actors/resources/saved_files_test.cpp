@@ -14,7 +14,7 @@ constexpr const char* kPath = "dir/m.safetensors";
 
 struct Fixture {
   FaultyFiles disk{11};
-  Files files{disk};
+  Files files{disk, 1};
   Resource::Outputs out;
   External save_op{.resource = "files", .verb = "save", .on_host = true, .commits = true};
   External restore_op{.resource = "files", .verb = "restore", .on_host = true};
@@ -139,7 +139,7 @@ TEST_CASE_FIXTURE(Fixture, "a place that cannot be replaced is told before the r
 
 TEST_CASE_FIXTURE(Fixture, "a machine that ends takes undecided files along") {
   {
-    Files other(disk);
+    Files other(disk, 2);
     ResourceRequest request;
     request.attempt = attempt(4);
     request.items.push_back({&save_node,
@@ -179,7 +179,7 @@ TEST_CASE("a full disk at any call keeps the older file and says why") {
 
 TEST_CASE("two that save under one path do not meet on the way") {
   Fixture a;
-  Files other(a.disk);
+  Files other(a.disk, 2);
   REQUIRE(a.save(Fixture::attempt(1), 1).ok());
   ResourceRequest request;
   request.attempt = Fixture::attempt(1);

@@ -1,4 +1,4 @@
-#include "actors/net/memory_transport.hpp"
+#include "tests/net/memory_transport.hpp"
 
 #include <fmt/format.h>
 
@@ -268,9 +268,14 @@ void MemoryNetwork::advance_to(Time t) {
   now_ = t;
 }
 
-MemoryNetwork::Time MemoryNetwork::delay() {
+MemoryNetwork::Time MemoryNetwork::delay(const Link& link, int from) {
   auto range = std::uint64_t((options_.longest - options_.shortest).count());
-  return options_.shortest + Time(std::int64_t(random_.below(range + 1)));
+  Time time = options_.shortest + Time(std::int64_t(random_.below(range + 1)));
+  const auto &sender = link.side[std::size_t(from)].host,
+             &to = link.side[std::size_t(1 - from)].host;
+  if (slow_.empty() || !sender || !to) return time;
+  auto more = slow_.find({sender->name(), to->name()});
+  return more == slow_.end() ? time : time + more->second;
 }
 
 void MemoryNetwork::schedule(Time after, std::uint64_t tag, std::function<void()> run) {
@@ -278,17 +283,22 @@ void MemoryNetwork::schedule(Time after, std::uint64_t tag, std::function<void()
 }
 
 bool MemoryNetwork::is_cut(const std::string& from, const std::string& to) const {
-  return cut_.count({from, to}) != 0;
+  return cut_.contains({from, to});
+}
+
+bool MemoryNetwork::is_mute(const std::string& from, const std::string& to) const {
+  return is_cut(from, to) || paused_.contains(from);
 }
 
 void MemoryNetwork::hop(const std::shared_ptr<Link>& link, int from, std::uint64_t tag,
                         std::function<void()> run) {
   std::uint64_t where = hash_combine(tag, hash_combine(link->number, std::uint64_t(from)));
-  schedule(delay(), where, [this, link, from, tag, run = std::move(run)]() mutable {
+  schedule(delay(*link, from), where, [this, link, from, tag, run = std::move(run)]() mutable {
     auto& sender = link->side[std::size_t(from)];
     auto& receiver = link->side[std::size_t(1 - from)];
     bool early = tag == kBytes && !receiver.up;
-    bool blocked = receiver.host && is_cut(sender.host->name(), receiver.host->name());
+    bool blocked = receiver.host && (is_cut(sender.host->name(), receiver.host->name()) ||
+                                     paused_.contains(receiver.host->name()));
     if (receiver.over) return;
     if (early || blocked)
       sender.waiting.emplace_back(tag, std::move(run));
@@ -314,12 +324,15 @@ void MemoryNetwork::knock(const std::shared_ptr<Link>& link, const Endpoint& to,
     auto server = it == hosts_.end() ? nullptr : it->second;
     const Hello* hello = server ? server->hello_at(to.port) : nullptr;
     bool reachable = hello != nullptr && !is_cut(client.host->name(), to.host) &&
-                     !is_cut(to.host, client.host->name());
-    if (reachable) return answer(link, server, *hello);
-    if (now_ + kRetryAfter > deadline)
+                     !is_cut(to.host, client.host->name()) && !paused_.contains(to.host);
+    // Its time stands still while it does.
+    const bool paused = paused_.contains(client.host->name());
+    if (reachable && !paused) return answer(link, server, *hello);
+    if (!paused && now_ + kRetryAfter > deadline)
       return drop(link, 0, deadline_exceeded(fmt::format("nobody answers at {}", to.text())),
                   false);
-    schedule(kRetryAfter, kRetry, [this, link, to, deadline] { knock(link, to, deadline); });
+    const Time until = paused ? deadline + kRetryAfter : deadline;
+    schedule(kRetryAfter, kRetry, [this, link, to, until] { knock(link, to, until); });
   });
 }
 
@@ -425,32 +438,53 @@ void MemoryNetwork::drop(const std::shared_ptr<Link>& link, int side, Status why
 }
 
 void MemoryNetwork::cut(const std::string& from, const std::string& to) {
-  if (!cut_.emplace(std::pair(from, to), ++cuts_).second) return;
-  watch(from, to, cuts_);
+  if (cut_.insert({from, to}).second) listen_anew(from, to);
 }
 
-void MemoryNetwork::watch(const std::string& from, const std::string& to, std::uint64_t cut) {
-  schedule(options_.limits.silence, kSilence, [this, from, to, cut] {
-    auto it = cut_.find({from, to});
+// From now on silence counts, unless it counts already or there is none.
+void MemoryNetwork::listen_anew(const std::string& from, const std::string& to) {
+  if (!is_mute(from, to)) {
+    mute_.erase({from, to});
+  } else if (auto [known, fresh] = mute_.emplace(Direction{from, to}, 0); fresh) {
+    known->second = ++moments_;
+    watch(from, to, moments_);
+  }
+}
+
+// Who is known to be stopped may be silent for as long as it is, and is looked at again. A receiver
+// that is stopped itself looks when it goes on.
+void MemoryNetwork::watch(const std::string& from, const std::string& to, std::uint64_t mute) {
+  schedule(options_.limits.silence, kSilence, [this, from, to, mute] {
+    auto it = mute_.find({from, to});
     auto host = hosts_.find(to);
-    if (it == cut_.end() || it->second != cut || host == hosts_.end()) return;
+    if (it == mute_.end() || it->second != mute || host == hosts_.end()) return;
+    if (paused_.contains(to)) return;
+    bool excused = false;
     auto peers = host->second->peers();
     for (auto& [id, where] : peers) {
       auto& [link, side] = where;
       auto& other = link->side[std::size_t(1 - side)];
-      if (const auto& stopped = link->side[std::size_t(side)].stopped; stopped && stopped())
-        continue;
-      if (other.host && other.host->name() == from)
+      if (!other.host || other.host->name() != from) continue;
+      const auto& stopped = link->side[std::size_t(side)].stopped;
+      if (stopped && stopped())
+        excused = true;
+      else
         drop(link, side,
              unavailable(
                  fmt::format("{} was silent for {} ms", from, options_.limits.silence.count())),
              true);
     }
+    if (excused && paused_.contains(from)) watch(from, to, mute);
   });
 }
 
 void MemoryNetwork::heal(const std::string& from, const std::string& to) {
   if (cut_.erase({from, to}) == 0) return;
+  listen_anew(from, to);
+  release_between(from, to);
+}
+
+void MemoryNetwork::release_between(const std::string& from, const std::string& to) {
   for (auto& weak : links_) {
     auto link = weak.lock();
     if (!link) continue;
@@ -458,6 +492,30 @@ void MemoryNetwork::heal(const std::string& from, const std::string& to) {
       auto &a = link->side[std::size_t(side)], &b = link->side[std::size_t(1 - side)];
       if (a.host && b.host && a.host->name() == from && b.host->name() == to) release(link, side);
     }
+  }
+}
+
+void MemoryNetwork::slow(const std::string& from, const std::string& to, Time more) {
+  if (more > Time(0))
+    slow_[{from, to}] = more;
+  else
+    slow_.erase({from, to});
+}
+
+void MemoryNetwork::pause(const std::string& name) {
+  if (!paused_.insert(name).second) return;
+  for (auto& [other, host] : hosts_)
+    if (other != name) listen_anew(name, other);
+}
+
+void MemoryNetwork::resume(const std::string& name) {
+  if (paused_.erase(name) == 0) return;
+  for (auto& [other, host] : hosts_) {
+    if (other == name) continue;
+    listen_anew(name, other);
+    mute_.erase({other, name});
+    listen_anew(other, name);
+    release_between(other, name);
   }
 }
 

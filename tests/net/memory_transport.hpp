@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,13 @@ class MemoryNetwork {
   // silence after limits.silence, and ends the peer.
   void cut(const std::string& from, const std::string& to);
   void heal(const std::string& from, const std::string& to);
+  // What `from` sends to `to` takes so much longer.
+  void slow(const std::string& from, const std::string& to, Time more);
+  // The process is stopped: what is for it waits, and its peers hear nothing of it. It takes nobody
+  // for silent because of a time in which it stood still itself.
+  void pause(const std::string& name);
+  void resume(const std::string& name);
+  bool paused(const std::string& name) const { return paused_.contains(name); }
   // Connections between the two break now; both sides are told.
   void reset(const std::string& a, const std::string& b);
   // The process is gone: its handler hears nothing more, its peers see the connection end.
@@ -78,7 +86,7 @@ class MemoryNetwork {
   };
   using Key = std::pair<Time, std::uint64_t>;  // due, then order of scheduling
 
-  Time delay();
+  Time delay(const Link& link, int from);
   void schedule(Time after, std::uint64_t tag, std::function<void()> run);
   // One hop from a side of the link to the other: waits while the direction is cut.
   void hop(const std::shared_ptr<Link>& link, int from, std::uint64_t tag,
@@ -86,7 +94,10 @@ class MemoryNetwork {
   void pump(const std::shared_ptr<Link>& link, int from, int lane);
   void deliver(const std::shared_ptr<Link>& link, int from, int lane, std::size_t limit);
   bool is_cut(const std::string& from, const std::string& to) const;
-  void watch(const std::string& from, const std::string& to, std::uint64_t cut);
+  bool is_mute(const std::string& from, const std::string& to) const;
+  void listen_anew(const std::string& from, const std::string& to);
+  void watch(const std::string& from, const std::string& to, std::uint64_t mute);
+  void release_between(const std::string& from, const std::string& to);
   void release(const std::shared_ptr<Link>& link, int from);
   void raise(const std::shared_ptr<Link>& link, int side);
   void drop(const std::shared_ptr<Link>& link, int side, Status why, bool tell);
@@ -97,10 +108,15 @@ class MemoryNetwork {
   Options options_;
   Random random_;
   Time now_{0};
-  std::uint64_t scheduled_ = 0, events_ = 0, trace_ = 0, cuts_ = 0, connected_ = 0;
+  std::uint64_t scheduled_ = 0, events_ = 0, trace_ = 0, moments_ = 0, connected_ = 0;
   std::map<Key, Event> queue_;
   std::map<std::string, std::shared_ptr<MemoryTransport>> hosts_;
-  std::map<std::pair<std::string, std::string>, std::uint64_t> cut_;  // direction -> which cut
+  using Direction = std::pair<std::string, std::string>;
+  std::set<Direction> cut_;
+  std::set<std::string> paused_;
+  std::map<Direction, Time> slow_;
+  // Directions in which nothing arrives, and since when: a number of that moment.
+  std::map<Direction, std::uint64_t> mute_;
   std::vector<std::weak_ptr<Link>> links_;
 };
 

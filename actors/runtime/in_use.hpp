@@ -1,0 +1,34 @@
+// Knows when nobody uses any more what a process is about to free.
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <utility>
+
+namespace troupe {
+
+// Every actor that may use the devices, the hub or the lanes of a process holds the token; they are
+// freed once all of them are gone. The owner gives up its own part with release() and waits on a
+// thread that none of them needs.
+class InUse {
+ public:
+  InUse() {
+    auto promise = std::make_shared<std::promise<void>>();
+    gone_ = promise->get_future();
+    token_ = std::shared_ptr<void>(promise.get(), [promise](void*) { promise->set_value(); });
+  }
+
+  // REQUIRES: release() was not called.
+  const std::shared_ptr<void>& token() const { return token_; }
+  void release() { token_.reset(); }
+  // REQUIRES: release() was called.
+  void wait() { gone_.wait(); }
+  bool gone() const { return gone_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+
+ private:
+  std::future<void> gone_;
+  std::shared_ptr<void> token_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,272 @@
+#include "actors/runtime/master_shell.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+
+#include "actors/runtime/registered.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "core/log.hpp"
+#include "serialization/wire.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::seconds kStartWithin{20};
+// For what workers have recorded: some megabytes each.
+constexpr std::chrono::seconds kGatherWithin{10};
+
+std::string random_bytes(Platform& platform, std::size_t n) {
+  std::string bytes;
+  while (bytes.size() < n) bytes.push_back(char(platform.random() & 0xff));
+  return bytes;
+}
+
+// How a worker that was started here ended before the job ran. Only of what may be an accident it
+// is said that it may be tried again.
+Status ended_early(pid_t child, const ChildEnd& end) {
+  std::string text = fmt::format("worker process {} {} before the job ran", child, end.text());
+  if (end.signal != 0 || end.code == kTryAgain) return unavailable(std::move(text));
+  if (end.code == 0) text += ": a program becomes a worker where it makes its Session";
+  return failed_precondition(std::move(text));
+}
+
+}  // namespace
+
+MasterShell::MasterShell(Cluster cluster, const OpTable& ops, Platform& platform)
+    : cluster_(std::move(cluster)), ops_(ops), platform_(platform), hub_(0, *this) {
+  hub_.record(trace_);
+  words_.job = fmt::format("{:016x}", hash_text(random_bytes(platform_, 16)));
+  words_.registered = registered();
+  children_ = platform_.make_children(
+      [this](pid_t child, const ChildEnd& end) { child_ended(child, end); });
+}
+
+// ---- events -----------------------------------------------------------------------------------
+
+void MasterShell::up(PeerId peer, const Join& join) {
+  tell([=](Membership& m, Instant now, auto& out) { m.up(peer, join, now, out); });
+}
+
+void MasterShell::down(PeerId peer, Status why) {
+  tell([=](Membership& m, Instant now, auto& out) { m.down(peer, why, now, out); });
+}
+
+void MasterShell::message(ProcessId from, WireMessage message) {
+  if (auto* spans = std::get_if<TraceSpans>(&message))
+    return events_.push([this, from, spans = std::move(*spans)]() mutable {
+      gathering_.take(from, std::move(spans));
+      if (gathering_.done()) end_gathering();
+    });
+  tell([from, message = std::move(message)](Membership& m, Instant now, auto& out) {
+    if (auto* ready = std::get_if<Ready>(&message)) m.ready(from, *ready, now, out);
+    if (auto* lost = std::get_if<LinkLost>(&message)) m.link_lost(from, *lost, now, out);
+  });
+}
+
+void MasterShell::child_ended(pid_t child, const ChildEnd& end) {
+  tell([=, status = ended_early(child, end)](Membership& m, Instant now, auto& out) {
+    m.child_ended(status, now, out);
+  });
+}
+
+void MasterShell::stop() { membership_->stop(platform_.now(), out_); }
+
+void MasterShell::leave() {
+  tell([](Membership& m, Instant now, auto& out) { m.leave(now, out); });
+}
+
+void MasterShell::handle(EventQueue::Event event) {
+  if (event) event();
+  const Instant now = platform_.now();
+  membership_->tick(now, out_);
+  if (now >= gather_until_) end_gathering();
+  for (; !out_.empty(); out_.pop_front()) carry_out(out_.front());
+}
+
+Instant MasterShell::next_wakeup() const {
+  return std::min(membership_->next_wakeup(), gather_until_);
+}
+
+// ---- what Membership decides ------------------------------------------------------------------
+
+void MasterShell::carry_out(Membership::Output& output) {
+  if (auto* admit = std::get_if<Membership::Admit>(&output)) {
+    hub_.admit(admit->peer, admit->process);
+  } else if (auto* close = std::get_if<Membership::Close>(&output)) {
+    hub_.close_peer(close->peer, std::move(close->why));
+  } else if (auto* send = std::get_if<Membership::Send>(&output)) {
+    // What cannot be sent is for a process that is down, of which we hear by itself.
+    if (Status status = hub_.send(send->to, send->message); !status.ok())
+      TROUPE_LOG(debug, "master", status.text());
+  } else if (auto* up = std::get_if<Membership::Up>(&output)) {
+    announce(*up);
+  } else if (auto* lost = std::get_if<Membership::Lost>(&output)) {
+    lose(*lost);
+  } else if (auto* note = std::get_if<Membership::Note>(&output)) {
+    TROUPE_LOG(warning, "master", note->text);
+  } else if (auto* started = std::get_if<Membership::Started>(&output)) {
+    started_ = with_last_words(std::move(started->status));
+  } else {
+    over_ = true;
+  }
+}
+
+void MasterShell::announce(const Membership::Up& member) {
+  ProcessUp up;
+  up.process = member.process;
+  up.name = member.name;
+  // Of types that this process has, too: workers that registered others do not join.
+  for (const DeviceName& name : member.devices)
+    if (const DeviceType* type = ops_.devices.find(*name.type))
+      up.devices.push_back({name, type->space});
+  up.actor = spawn_process_proxy(platform_.actors(), hub_, member.process, in_use_.token());
+  proxies_.push_back(up.actor);
+  members_[member.process] = member.name;
+  caf::anon_send(master_, std::move(up));
+}
+
+void MasterShell::lose(const Membership::Lost& lost) {
+  members_.erase(lost.process);
+  gathering_.lost(lost.process);
+  if (gathering_.done()) end_gathering();
+  caf::anon_send(master_, ProcessLost{lost.process, lost.why});
+}
+
+// Of workers that did not join in time.
+Status MasterShell::with_last_words(Status status) const {
+  if (status.code() != Code::deadline_exceeded) return status;
+  std::string text = status.message();
+  for (pid_t child : children_here_)
+    if (std::string words = children_->last_words(child); !words.empty())
+      text += fmt::format("; process {} said '{}'", child, words);
+  return deadline_exceeded(std::move(text));
+}
+
+// ---- recording --------------------------------------------------------------------------------
+
+void MasterShell::start_recording(std::function<void()> told) {
+  events_.push([this, told = std::move(told)] {
+    for (const auto& [process, _] : members_) (void)hub_.send(process, RecordTrace{true});
+    told();
+  });
+}
+
+void MasterShell::gather(Gathered done) {
+  events_.push([this, done = std::move(done)]() mutable {
+    gathered_ = std::move(done);
+    gather_until_ = platform_.now() + kGatherWithin;
+    begin_gathering();
+  });
+}
+
+void MasterShell::begin_gathering() {
+  for (const auto& [process, name] : members_) {
+    gathering_.ask(process, "worker " + name, hub_.clock_of(process));
+    if (!hub_.send(process, RecordTrace{false}).ok()) gathering_.lost(process);
+  }
+  if (gathering_.done()) end_gathering();
+}
+
+void MasterShell::end_gathering() {
+  gather_until_ = kNever;
+  if (Gathered done = std::exchange(gathered_, nullptr)) done(gathering_.result());
+}
+
+// ---- beginning and end ------------------------------------------------------------------------
+
+Membership::Options MasterShell::job() const {
+  Membership::Options job;
+  job.workers = std::size_t(std::max(cluster_.workers, cluster_.wait_for));
+  job.words = words_;
+  job.welcome.threads = std::uint32_t(cluster_.threads);
+  job.welcome.step_memory = cluster_.step_memory;
+  job.welcome.profile = numeric_profile();
+  job.welcome.devices = cluster_.devices;
+  job.start_within = kStartWithin;
+  if (cluster_.wait_for == 0) job.start_until = platform_.now() + job.start_within;
+  return job;
+}
+
+MasterOptions MasterShell::master_options() const {
+  MasterOptions options;
+  options.ops = &ops_;
+  options.soft_placement = cluster_.soft_placement;
+  options.replicas = cluster_.replicas;
+  options.disabled_passes = cluster_.disabled_passes;
+  options.trace = trace_;
+  options.own_threads = platform_.own_threads();
+  return options;
+}
+
+Status MasterShell::begin() {
+  master_ = spawn_master(platform_.actors(), master_options());
+  hub_.deliver_to(CoordinatorActor(master_));
+  membership_.emplace(job());
+  TROUPE_TRY(listen());
+  TROUPE_TRY(start_workers());
+  TROUPE_LOG(info, "master",
+             fmt::format("waiting for workers at {}: {} wanted", endpoint_.text(),
+                         std::max(cluster_.workers, cluster_.wait_for)));
+  return ok_status();
+}
+
+Status MasterShell::listen() {
+  secret_ = cluster_.secret;
+  if (cluster_.workers > 0 && secret_.empty()) secret_ = random_bytes(platform_, 32);
+  Security security = secret_.empty() ? Security::plaintext() : Security::shared_secret(secret_);
+  TROUPE_TRY(TransportLimits limits, limits_with(cluster_.silence));
+  TROUPE_TRY(transport_, platform_.make_transport(security, limits, hub_));
+  hub_.use(*transport_);
+  if (platform_.handle_inline()) hub_.handle_inline();
+  endpoint_ = {"127.0.0.1", 0};
+  if (!cluster_.listen.empty()) {
+    TROUPE_TRY(endpoint_, parse_endpoint(cluster_.listen));
+  }
+  TROUPE_TRY(Hello hello, encode_join(words_));
+  auto port = transport_->listen(endpoint_, std::move(hello));
+  // Nobody was lost.
+  if (port.status().code() == Code::unavailable)
+    return failed_precondition(port.status().message());
+  TROUPE_TRY(endpoint_.port, std::move(port));
+  return ok_status();
+}
+
+Status MasterShell::start_workers() {
+  std::string program = cluster_.worker_program;
+  if (program.empty() && cluster_.workers > 0) {
+    TROUPE_TRY(program, platform_.program());
+  }
+  WorkerProcessOptions options;
+  options.master = endpoint_;
+  options.secret = secret_;
+  options.job = words_.job;
+  options.silence = cluster_.silence;
+  options.parent = platform_.process_id();
+  const std::string argument = fmt::format("{}{}", kWorkerArgument, Children::kInput);
+  for (int w = 0; w < cluster_.workers; ++w) {
+    TROUPE_TRY(pid_t child, children_->start(program, {argument}, worker_settings_text(options)));
+    children_here_.push_back(child);
+  }
+  return ok_status();
+}
+
+void MasterShell::end() {
+  for (const ProcessActor& proxy : proxies_)
+    caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
+  proxies_.clear();
+  if (master_) caf::anon_send_exit(master_, caf::exit_reason::user_shutdown);
+  in_use_.release();
+  if (transport_) transport_->shutdown();
+  hub_.deliver_to(CoordinatorActor{});
+  master_ = nullptr;
+}
+
+void MasterShell::abandon() {
+  children_->kill_all();
+  if (transport_) transport_->shutdown();
+}
+
+}  // namespace troupe

@@ -1,0 +1,128 @@
+// The process of a master, but for its threads: what it does about workers, messages and time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+#include "actors/master/master_actor.hpp"
+#include "actors/processes/event_queue.hpp"
+#include "actors/processes/gathering.hpp"
+#include "actors/processes/membership.hpp"
+#include "actors/runtime/in_use.hpp"
+#include "actors/runtime/net_hub.hpp"
+#include "actors/runtime/platform.hpp"
+#include "core/trace.hpp"
+#include "ops/op.hpp"
+
+namespace troupe {
+
+// The master's actor, the hub, its own worker processes, and Membership, whose outputs it carries
+// out. Owns no thread, socket or clock: what it needs of a machine comes from the Platform.
+//
+// Events of sockets and children come from any thread into one queue. Whoever pumps, one thread at
+// a time, takes them from there and gives them to handle(), with nothing at the latest at
+// next_wakeup():
+//
+//   begin(), pump until started(); pump until over() after leave(); end(), then wait()
+//
+// REQUIRES: end() and wait() before it is destroyed, if begin() was called.
+class MasterShell final : public HubOwner {
+ public:
+  // `ops` and `platform` outlive it. Of `cluster` all but `stop`.
+  MasterShell(Cluster cluster, const OpTable& ops, Platform& platform);
+
+  // Makes the actor, listens, and starts the workers that are processes of this machine. After an
+  // error it only has to be ended.
+  Status begin();
+
+  EventQueue& events() { return events_; }
+  // The event, if it is none but an empty one, and then what is due.
+  void handle(EventQueue::Event event);
+  Instant next_wakeup() const;
+
+  // Whether the job runs, or why it does not; nothing yet.
+  const std::optional<Status>& started() const { return started_; }
+  // The job is not wanted any more while it starts: started() follows. Of the pumping thread.
+  void stop();
+  // Any thread: the workers are told to leave; over() follows.
+  void leave();
+  // Everybody has left, or was given the time for it.
+  bool over() const { return over_; }
+  // Ends the connections, and tells the actors to end.
+  void end();
+  InUse& in_use() { return in_use_; }
+  void wait() { in_use_.wait(); }
+  // Without an orderly end: no worker is left behind.
+  void abandon();
+
+  const MasterActor& master() const { return master_; }
+  NetHub& hub() { return hub_; }
+  ChildProcesses& children() { return *children_; }
+  const std::shared_ptr<Trace>& trace() const { return trace_; }
+
+  // All workers record from now on; `told` is called by the pumping thread once the order is on its
+  // way. A run that begins afterwards is recorded from its beginning: its messages follow the order
+  // on the same connections.
+  void start_recording(std::function<void()> told);
+  // What they have recorded, once each has answered, is lost, or has had the time for it.
+  using Gathered = std::function<void(std::vector<ProcessTimeline>)>;
+  void gather(Gathered done);
+
+ private:
+  // HubOwner
+  Status may_connect(const Join& join) const override { return troupe::may_connect(words_, join); }
+  void up(PeerId peer, const Join& join) override;
+  void down(PeerId peer, Status why) override;
+  void message(ProcessId from, WireMessage message) override;
+
+  // An event for Membership, from any thread.
+  template <class Input>
+  void tell(Input input) {
+    events_.push([this, input = std::move(input)] { input(*membership_, platform_.now(), out_); });
+  }
+  void child_ended(pid_t child, const ChildEnd& end);
+  Membership::Options job() const;
+  MasterOptions master_options() const;
+  Status listen();
+  Status start_workers();
+  void carry_out(Membership::Output& output);
+  void announce(const Membership::Up& member);
+  void lose(const Membership::Lost& lost);
+  Status with_last_words(Status status) const;
+  void begin_gathering();
+  void end_gathering();
+
+  const Cluster cluster_;
+  const OpTable& ops_;
+  Platform& platform_;
+  Join words_;  // of this process
+  std::string secret_;
+  EventQueue events_;
+  const std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
+  NetHub hub_;
+  std::shared_ptr<Transport> transport_;
+  Endpoint endpoint_;
+  MasterActor master_;
+  InUse in_use_;
+
+  // Of the pumping thread.
+  std::optional<Membership> membership_;
+  Membership::Outputs out_;
+  std::vector<ProcessActor> proxies_;
+  std::map<ProcessId, std::string> members_;  // those that are not lost: names
+  Gathering gathering_;
+  Gathered gathered_;  // who waits for it
+  Instant gather_until_ = kNever;
+  std::optional<Status> started_;
+  bool over_ = false;
+
+  std::vector<pid_t> children_here_;
+  std::unique_ptr<ChildProcesses> children_;  // tells of their ends until it is gone
+};
+
+}  // namespace troupe
