@@ -65,8 +65,10 @@ void Mesh::down(PeerId peer, const Status& why, Outputs& out) {
   if (over_) return;
   if (peer == master_) {
     if (self_ != 0) return end(unavailable("the master is lost: " + why.message()), out);
-    // Refused for a reason that trying again does not change, or not reached.
-    const bool refused = why.code() != Code::unavailable && why.code() != Code::deadline_exceeded;
+    // Refused for a reason that trying again does not change, or not reached: a master that ends
+    // (cancelled) has not looked at who was about to join.
+    const bool refused = why.code() != Code::unavailable && why.code() != Code::deadline_exceeded &&
+                         why.code() != Code::cancelled;
     return end(refused ? Status(why.code(), "the master refused this worker: " + why.message())
                        : unavailable("this worker cannot join its master: " + why.message()),
                out);

@@ -175,6 +175,10 @@ TEST_CASE("a worker that is refused says so, and not that its master is lost") {
   Worker alone;
   alone.mesh.down(kMaster, deadline_exceeded("nobody answers"), alone.out);
   says(alone.ended(), Code::unavailable, "this worker cannot join its master: nobody answers");
+  Worker early;  // whose master ends while it joins
+  early.mesh.down(kMaster, cancelled("the transport shut down"), early.out);
+  says(early.ended(), Code::unavailable,
+       "this worker cannot join its master: the transport shut down");
   Worker member;
   member.join();
   member.mesh.down(kMaster, unavailable("silent for 2000 ms"), member.out);
