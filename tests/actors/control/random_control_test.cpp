@@ -3,7 +3,6 @@
 // the bits of one. One that does not is made smaller and printed as C++.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -123,10 +122,6 @@ struct Difference {
 struct Evidence {
   std::vector<std::vector<double>> slopes;
   std::vector<Heard::Lines> draws;  // of each run
-  bool any() const {
-    return !slopes.empty() ||
-           std::any_of(draws.begin(), draws.end(), [](const auto& run) { return !run.empty(); });
-  }
 };
 
 class Comparison {
@@ -149,24 +144,10 @@ class Comparison {
     return found;
   }
 
-  // The nodes alone: those of later programs get the names that they have where all is compared.
-  void only_build() {
-    std::string text;
-    built_ = build(runs_.graph, program_, drawn_.first, runs_.cell.placement, text);
-    (void)add_gradients();
-  }
-
   const Built& built() const { return built_; }
   const Evidence& evidence() const { return evidence_; }
 
  private:
-  std::vector<Output> add_gradients() {
-    if (!slopes_) return {};
-    std::vector<Output> xs{built_.feeds[0], built_.feeds[1], built_.feeds[4]};
-    for (const Variable& w : built_.weights) xs.push_back(w.handle());
-    return value_or_throw(gradients(std::vector{built_.y}, xs));
-  }
-
   std::string compare(std::string& text) {
     const std::size_t initialized = runs_.graph.initializers().size();
     built_ = build(runs_.graph, program_, drawn_.first, runs_.cell.placement, text);
@@ -187,7 +168,10 @@ class Comparison {
     if (std::string what = run(plain_step, 0, {}); !what.empty())
       return "without gradients: " + what;
 
-    const std::vector<Output> slopes = add_gradients();
+    std::vector<Output> xs{built_.feeds[0], built_.feeds[1], built_.feeds[4]};
+    for (const Variable& w : built_.weights) xs.push_back(w.handle());
+    std::vector<Output> slopes;
+    if (slopes_) slopes = value_or_throw(gradients(std::vector{built_.y}, xs));
     for (const Output& slope : slopes)
       if (!slope.empty()) fetches.push_back(slope);
     auto step = runs_.session().compile(fetches, built_.effects, built_.feeds);
@@ -319,10 +303,6 @@ class Try {
     lists_on_channels_ = here.built().lists_on_channels;
     if (!found.what.empty() || !alone_) return found;
     Comparison there(*alone_, program, drawn, fault, slopes);
-    if (!here.evidence().any()) {  // the interpreter has told everything to the bit
-      there.only_build();
-      return found;
-    }
     Difference other = there.difference();
     if (!other.what.empty()) return {"on one device: " + other.what, other.program};
     for (std::size_t k = 0; k < here.evidence().slopes.size(); ++k) {
@@ -432,9 +412,7 @@ void add(Probes& probes, const Cell& cell, const Program& program, const std::ve
   probes.lists_on_channels += lists_on_channels;
 }
 
-// Programs that run one after the other in one session: it takes long to start. Delays are those of
-// a session's seed.
-constexpr std::uint64_t programs_of(const Cell& cell) { return &cell == &kLate ? 1 : 10; }
+constexpr std::uint64_t kProgramsOfWorkers = 5;  // which take long to start
 
 // Of `every` programs one has its gradients compared, which take most of the time.
 void try_programs(const Cell& cell, std::uint64_t from, std::uint64_t programs, Tried& tried,
@@ -453,7 +431,7 @@ void try_programs(const Cell& cell, std::uint64_t from, std::uint64_t programs, 
         s.gradients_through_loops = 0;
         s.differentiated.clear();
       }
-    if (!runs || programs % programs_of(cell) == 0) {
+    if (!runs || cell.workers == 0 || programs % kProgramsOfWorkers == 0) {
       runs.reset();
       runs = std::make_unique<Try>(cell, seed);
     }
