@@ -8,6 +8,7 @@
 #include "graph/control/functions/function_checks.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/detail/back_edge.hpp"
+#include "graph/detail/device_over.hpp"
 #include "graph/detail/node_check.hpp"
 #include "graph/detail/suggest.hpp"
 #include "graph/known_values.hpp"
@@ -171,7 +172,7 @@ class GraphImport::Extension {
   Status placement(NodeId id) {
     NodeDef& n = node(id);
     TROUPE_TRY(DeviceName device, DeviceName::parse(n.device));
-    n.device = device.text();
+    n.device = detail::device_text(device, n.device);
     if (n.replica < -1) return invalid_argument("replica " + std::to_string(n.replica));
     for (const std::string& other : n.colocate)
       if (!by_name_.contains(other))

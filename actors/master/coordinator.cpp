@@ -232,7 +232,7 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
     ++counters_.conflicts;
     ++run.conflicts;
     start(run, true, now, out);
-    return live_soon(now, Instant{0});
+    return live_.soon(now, Instant{0});
   }
   ++counters_.read_only;
   answer(run, ok_status(), 0, now, out);

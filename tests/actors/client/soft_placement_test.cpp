@@ -11,7 +11,7 @@ using namespace troupe::test;
 
 TEST_CASE("a node that does not get the device it asked for is warned of once, with its line") {
   // Each in its own words.
-  for (const char* word : {"/gpu:0", "/cuda:0", "/job:local/task:0/gpu:0"}) {
+  for (const char* word : {"/gpu:0", "/cuda:0", "/job:worker/task:0/gpu:0"}) {
     Graph g;
     Output x;
     {

@@ -14,6 +14,7 @@
 #include "actors/runtime/worker_shell.hpp"
 #include "core/hash.hpp"
 #include "devices/cpu/cpu_device.hpp"
+#include "tests/devices/sim_device.hpp"
 #include "tests/net/memory_transport.hpp"
 
 namespace troupe::test {

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "actors/interfaces.hpp"
+#include "ops/api.hpp"
 #include "tests/actors/sim/world.hpp"
 #include "tests/actors/support/actor_system.hpp"
 
