@@ -206,7 +206,7 @@ inline void store_packet(T* to, Packet<T> x) {
 // In each lane b where it is larger (smaller), else a: where one is NaN, a.
 template <class V>
 inline V larger(V a, V b) {
-  using T = std::remove_cvref_t<decltype(a[0])>;
+  using T [[maybe_unused]] = std::remove_cvref_t<decltype(a[0])>;
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, float>)
     return _mm512_max_ps(b, a);
@@ -222,7 +222,7 @@ inline V larger(V a, V b) {
 }
 template <class V>
 inline V smaller(V a, V b) {
-  using T = std::remove_cvref_t<decltype(a[0])>;
+  using T [[maybe_unused]] = std::remove_cvref_t<decltype(a[0])>;
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, float>)
     return _mm512_min_ps(b, a);
