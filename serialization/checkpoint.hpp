@@ -11,8 +11,9 @@
 // Each file is synced, then its directory, which is then renamed into place and the parent synced.
 // Checksums are CRC32C over 1 MiB of a file each; the manifest ends with its own.
 //
-// A resource is named by its kind, container and name, a variable by its name: neither says where
-// it was, so that a checkpoint is restored on other devices and another number of workers.
+// A resource is named by its kind, container and name, a variable by its container and name:
+// neither says where it was, so that a checkpoint is restored on other devices and another number
+// of workers.
 //
 // Those of format 3, which had no resources, and 2, which named the folder by the commit and knew
 // of no step, are still read.

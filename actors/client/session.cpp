@@ -653,10 +653,7 @@ std::vector<NamedHandle> other_resources(const GraphBuilder& graph) {
     if (!op || op->def.role != Role::handle) continue;
     const std::string& kind = op->def.external.resource;
     if (kind == "variable" || kind == "dataset") continue;
-    auto container = nodes[id].attrs.find("container");
-    ResourceName name{
-        kind, container == nodes[id].attrs.end() ? "" : *container->second.get<std::string>(),
-        resource_name(nodes[id])};
+    ResourceName name{kind, container_of(nodes[id]), resource_name(nodes[id])};
     if (known.insert(name).second) all.push_back({id, std::move(name)});
   }
   return all;
@@ -688,9 +685,7 @@ Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>
       if (!op || op->def.role != Role::handle || op->def.external.resource != "dataset" ||
           resource_name(node) != place.dataset.name)
         return false;
-      auto container = node.attrs.find("container");
-      return place.dataset.container ==
-             (container == node.attrs.end() ? "" : *container->second.get<std::string>());
+      return place.dataset.container == container_of(node);
     };
     const auto& nodes = graph.def().nodes;
     if (std::none_of(nodes.begin(), nodes.end(), is_it))
@@ -712,6 +707,23 @@ std::vector<VariableRead> variable_reads(const GraphDef& graph) {
     if (node.op == "ReadVariable" && node.control.empty() &&
         known.insert(node.inputs[0].node).second)
       reads.push_back({&graph.nodes[node.inputs[0].node], &node});
+  return reads;
+}
+
+// Each variable once, whatever handles it has. already_exists when a checkpoint would call two by
+// one name.
+Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph) {
+  std::vector<VariableRead> reads;
+  std::map<std::string, const NodeDef*> known;
+  for (const VariableRead& each : variable_reads(graph)) {
+    const NodeDef& variable = *each.variable;
+    const auto [at, fresh] = known.emplace(state_name(variable), &variable);
+    if (fresh) reads.push_back(each);
+    if (!fresh && container_of(variable) != container_of(*at->second))
+      return already_exists(fmt::format("'{}' ({}) and '{}' ({}) would both be saved as '{}'",
+                                        at->second->name, at->second->site.text(), variable.name,
+                                        variable.site.text(), at->first));
+  }
   return reads;
 }
 
@@ -809,7 +821,10 @@ Expected<JobState> Session::try_state(const StateOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
   std::vector<NamedHandle> resources;
   if (options.resources) resources = other_resources(core_->graph);
-  TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def()), resources));
+  TROUPE_TRY(const auto variables, state_reads(core_->graph.def()));
+  TROUPE_TRY(JobState state, read_state(core_, variables, resources));
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    state.variables[i].first = state_name(*variables[i].variable);
   if (state.variables.empty() && state.resources.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
   return state;

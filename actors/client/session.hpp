@@ -191,8 +191,10 @@ struct RestoreFileOptions {
 // All that a job has to remember: what a checkpoint holds.
 struct JobState {
   CommitNumber committed = 0;
-  std::vector<std::pair<std::string, Tensor>> variables;  // all that the graph reads, by name
-  std::vector<DatasetPlace> datasets;                     // how far they are read
+  // All that the graph reads, by name, in a container other than the default one by
+  // "CONTAINER/NAME". The name is that of the variable, whatever its node is called.
+  std::vector<std::pair<std::string, Tensor>> variables;
+  std::vector<DatasetPlace> datasets;  // how far they are read
   // Queues, and resources of kinds of the program's own, that the graph has a handle of.
   std::vector<SavedResource> resources = {};
 };
@@ -274,7 +276,8 @@ class Session {
   // The same with what queues hold and where the job stood at that moment: runs that committed
   // later, or had not ended, are no part of it; an element that such a run has taken is there.
   // failed_precondition when the graph reads no variable and has no such resource; unimplemented,
-  // naming its handle, for one of a kind that does not say how it is saved.
+  // naming its handle, for one of a kind that does not say how it is saved; already_exists for two
+  // variables that would have one name.
   Expected<JobState> try_state(const StateOptions& options = {});
   // Writes all of that as the checkpoint DIR/ckpt-N, N the number of commits, and returns its path.
   // It is there as a whole or not at all (serialization/checkpoint.hpp), and needs no devices or

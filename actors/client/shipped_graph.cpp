@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "graph/node_query.hpp"
+
 namespace troupe {
 namespace {
 
@@ -14,6 +16,18 @@ Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable, const Ten
 }
 
 }  // namespace
+
+std::string container_of(const NodeDef& handle) {
+  auto container = handle.attrs.find("container");
+  const std::string* text =
+      container == handle.attrs.end() ? nullptr : container->second.get<std::string>();
+  return text ? *text : std::string();
+}
+
+std::string state_name(const NodeDef& variable) {
+  const std::string container = container_of(variable);
+  return container.empty() ? resource_name(variable) : container + "/" + resource_name(variable);
+}
 
 NodeId ShippedGraph::shipped(NodeId of_client) const {
   std::size_t number = of_client;
@@ -53,8 +67,10 @@ std::vector<Port> ShippedGraph::shipped(std::vector<Port> inputs) const {
 
 Expected<CompileRequest> ShippedGraph::add_assignments(
     const std::vector<std::pair<std::string, Tensor>>& values) {
-  std::unordered_map<std::string_view, NodeId> variables;
+  std::unordered_map<std::string, NodeId> variables;
   const auto& nodes = graph_.def().nodes;
+  for (NodeId id = 0; id < nodes.size(); ++id)
+    if (nodes[id].op == "Variable") variables.emplace(state_name(nodes[id]), id);
   for (NodeId id = 0; id < nodes.size(); ++id)
     if (nodes[id].op == "Variable") variables.emplace(nodes[id].name, id);
 

@@ -13,6 +13,11 @@
 
 namespace troupe {
 
+std::string container_of(const NodeDef& handle);  // "" is the default one
+// What the state of a job calls a variable, whatever its node is called: its name, in a container
+// other than the default one "CONTAINER/NAME".
+std::string state_name(const NodeDef& variable);
+
 // The client's nodes in their order and, between them, nodes of the session's own, which the
 // client's graph does not show. What was shipped once stays where it is: later nodes come after it.
 // One owner, who locks. The client's graph outlives it.
@@ -27,8 +32,8 @@ class ShippedGraph {
   const GraphDef& whole();
 
   // Adds nodes that assign fed values to these variables, one for each in order: the feeds and
-  // targets of the request. not_found for a name that is no variable of the graph, or comes twice.
-  // Nothing is added after an error.
+  // targets of the request. They are named as by state_name(), else by their nodes. not_found
+  // for a name that is no variable of the graph, or comes twice. Nothing is added after an error.
   Expected<CompileRequest> add_assignments(
       const std::vector<std::pair<std::string, Tensor>>& values);
 

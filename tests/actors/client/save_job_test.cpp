@@ -107,6 +107,37 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a job's variables are named by container and name, whatever their nodes are called") {
+  const TemporaryDir dir;
+  {
+    Graph g;
+    const Variable a = variable(g, "a", 1.f, {.container = "one", .shared_name = "x"});
+    const Variable b = variable(g, "b", 2.f, {.shared_name = "x"});
+    const Variable again = variable(g, "c", 2.f, {.shared_name = "x"});
+    Session s(g, one_thread());
+    s.init();
+    [[maybe_unused]] const Output read = a + b + again;
+    const JobState state = value_or_throw(s.try_state());
+    REQUIRE(state.variables.size() == 2);
+    CHECK(state.variables[0].first == "one/x");
+    CHECK(state.variables[1].first == "x");
+    s.save_job(dir.path());
+  }
+  Graph g;
+  const Variable p = variable(g, "p", 0.f, {.shared_name = "x"});
+  const Variable q = variable(g, "q", 0.f, {.container = "one", .shared_name = "x"});
+  const Output difference = p - q;
+  Session s(g, one_thread());
+  s.restore_job(dir.path());
+  CHECK(s.run({difference})[0].item<float>() == 1);
+  const Variable same = variable(g, "one/x", 5.f);
+  [[maybe_unused]] const Output read = same + q;
+  s.init();
+  const Status twice = s.try_state().status();
+  CHECK(twice.code() == Code::already_exists);
+  CHECK_MESSAGE(twice.message().find("'one/x'") != std::string::npos, twice.text());
+}
+
 TEST_CASE("variables and datasets alone are restored as before, and the state without queues") {
   SavedRun run(0);
   run.s->init();
