@@ -15,6 +15,20 @@ Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable, const Ten
   return beside.try_add({.op = "Assign", .inputs = {handle.output(), fed.output()}});
 }
 
+// Where a resource is, if the graph says so: at its handle, or at what takes it. The first step
+// that uses a resource places it for the job, and may be one of the session's own.
+std::string device_of(const GraphBuilder& graph, NodeId handle) {
+  const auto& nodes = graph.def().nodes;
+  if (!nodes[handle].device.empty()) return nodes[handle].device;
+  const std::string key = resource_key(nodes[handle], graph.registry());
+  for (const NodeDef& node : nodes)
+    for (const Port& in : node.inputs)
+      if (!node.device.empty() && in.node < nodes.size() && nodes[in.node].op == nodes[handle].op &&
+          resource_key(nodes[in.node], graph.registry()) == key)
+        return node.device;
+  return {};
+}
+
 }  // namespace
 
 std::string container_of(const NodeDef& handle) {
@@ -144,6 +158,7 @@ Status ShippedGraph::add_saves(const std::vector<NodeId>& handles, CompileReques
     NodeDef node = beside.node(save.node());
     node.name = ".save" + std::to_string(insertions_.size()) + "/" + resource.name;
     node.inputs = {{shipped(id), 0}};
+    node.device = device_of(graph_, id);
     node.site = resource.site;
     added.emplace(id, node.name);
     own.nodes.push_back(std::move(node));
@@ -172,6 +187,7 @@ Status ShippedGraph::add_loads(const std::vector<NodeId>& handles, CompileReques
     node.name = ".load" + std::to_string(insertions_.size()) + "/" + resource.name;
     feed.name = node.name + "_state";
     node.inputs = {{shipped(id), 0}, {NodeId(size() + own.nodes.size()), 0}};
+    node.device = device_of(graph_, id);
     feed.site = node.site = resource.site;
     loads.feeds.push_back({feed.name, 0, false});
     loads.targets.push_back(node.name);

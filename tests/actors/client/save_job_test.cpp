@@ -138,6 +138,24 @@ TEST_CASE("a job's variables are named by container and name, whatever their nod
   CHECK_MESSAGE(twice.message().find("'one/x'") != std::string::npos, twice.text());
 }
 
+TEST_CASE("a queue is restored where the steps that use it are, which come later") {
+  const TemporaryDir dir;
+  for (int round = 0; round < 3; ++round) {
+    Graph g;
+    const Output queue =
+        fifo_queue(g, {DType::f32}, {.shapes = {PartialShape::scalar()}, .shared_name = "q"});
+    const Op put = node(g, kTask1, "Enqueue", {queue, constant(g, 1.5f)});
+    const Output taken = take_from(queue);
+    PlacedSession s(g, kPlaces[1]);
+    if (round > 0) s->restore_job(dir.path());
+    if (round == 2) CHECK(value_or_throw(s->try_state()).resources.size() == 1);
+    s->run({}, {put});
+    if (round == 0) s->save_job(dir.path());
+    CHECK(s->run({taken})[0].item<float>() == 1.5f);
+    if (round > 0) CHECK(s->run({taken})[0].item<float>() == 1.5f);
+  }
+}
+
 TEST_CASE("variables and datasets alone are restored as before, and the state without queues") {
   SavedRun run(0);
   run.s->init();
