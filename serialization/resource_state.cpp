@@ -21,12 +21,12 @@ Status check_sent(const Tensor& t) {
   return failed_precondition("a tensor of a resource's state is not in host memory");
 }
 
-Status write_tensor(detail::WordWriter& out, const Tensor& t) {
+Status write_state_tensor(detail::WordWriter& out, const Tensor& t) {
   TROUPE_TRY(check_sent(t));
   if (t.defined() && !t.buffer() && t.bytes() != 0) {  // zeros that take no memory
     TROUPE_TRY(Tensor zeros, Tensor::make(t.dtype(), t.shape()));
     std::memset(zeros.mutable_raw(), 0, zeros.bytes());
-    return write_tensor(out, zeros);
+    return write_state_tensor(out, zeros);
   }
   if (!t.defined() || t.dtype() != DType::list) {
     out.put(Contents::plain);
@@ -41,7 +41,7 @@ Status write_tensor(detail::WordWriter& out, const Tensor& t) {
   return ok_status();
 }
 
-Expected<Tensor> read_tensor(detail::WordReader& in) {
+Expected<Tensor> read_state_tensor(detail::WordReader& in) {
   Contents contents{};
   in.get(contents);
   if (contents == Contents::list) return decode_list(in.bytes());
@@ -59,7 +59,7 @@ Expected<std::vector<std::byte>> encode_state(const ResourceState& state) {
   out.word(kStateFormat);
   out.put(state.words);
   out.word(state.tensors.size());
-  for (const Tensor& t : state.tensors) TROUPE_TRY(write_tensor(out, t));
+  for (const Tensor& t : state.tensors) TROUPE_TRY(write_state_tensor(out, t));
   return out.take();
 }
 
@@ -69,7 +69,7 @@ Expected<ResourceState> decode_state(std::span<const std::byte> bytes) try {
   ResourceState state;
   in.get(state.words);
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
-    TROUPE_TRY(Tensor t, read_tensor(in));
+    TROUPE_TRY(Tensor t, read_state_tensor(in));
     state.tensors.push_back(std::move(t));
   }
   TROUPE_TRY(in.end());

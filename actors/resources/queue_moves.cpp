@@ -8,10 +8,10 @@
 namespace troupe {
 namespace {
 
-constexpr const char* kContents = "queue";
-constexpr const char* kRecord = "queue record";
+constexpr const char* kQueueContents = "queue";
+constexpr const char* kQueueRecord = "queue record";
 
-void check_word(StateReader& in, const char* expected) {
+void check_queue_word(StateReader& in, const char* expected) {
   if (in.text() != expected) in.refuse(std::string("this is no ") + expected);
 }
 
@@ -55,7 +55,7 @@ Expected<QueueState::Contents> QueueState::read_contents(StateReader& in) const 
 
 Expected<ResourceState> QueueState::save() const {
   StateWriter out;
-  out.text(kContents);
+  out.text(kQueueContents);
   out.number(committed_);
   write(contents(), out);
   return out.take();
@@ -64,7 +64,7 @@ Expected<ResourceState> QueueState::save() const {
 Status QueueState::load(const ResourceState& state) {
   TROUPE_TRY(untouched());
   StateReader in(state);
-  check_word(in, kContents);
+  check_queue_word(in, kQueueContents);
   const CommitNumber committed = in.number();
   TROUPE_TRY(Contents all, read_contents(in));
   TROUPE_TRY(in.end());
@@ -80,7 +80,7 @@ Expected<ResourceState> QueueState::record() const {
   if (!staged_) return nothing_staged();
   const AttemptLog& log = staged_->record;
   StateWriter out;
-  out.text(kRecord);
+  out.text(kQueueRecord);
   out.number(staged_->s);
   out.attempt(staged_->attempt);
   out.number(staged_->hash);
@@ -154,7 +154,7 @@ Status QueueState::fits(const AttemptLog& log) const {
 
 Status QueueState::stage_record(const ResourceState& state, Outputs& out) {
   StateReader in(state);
-  check_word(in, kRecord);
+  check_queue_word(in, kQueueRecord);
   const CommitNumber s = in.number();
   const AttemptId attempt = in.attempt();
   const std::uint64_t hash = in.number();
@@ -184,7 +184,7 @@ void QueueState::load_for(Request request, const Tensor& bytes, Outputs& out) {
   auto prepare = [&]() -> Status {
     TROUPE_TRY(const ResourceState state, state_of(bytes));
     StateReader in(state);
-    check_word(in, kContents);
+    check_queue_word(in, kQueueContents);
     (void)in.number();  // the commit that it was saved after
     AttemptLog log;
     log.run = request.attempt.run;

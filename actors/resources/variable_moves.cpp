@@ -7,10 +7,10 @@
 namespace troupe {
 namespace {
 
-constexpr const char* kValues = "variables";
-constexpr const char* kRecord = "variables record";
+constexpr const char* kVariableValues = "variables";
+constexpr const char* kVariablesRecord = "variables record";
 
-void check_word(StateReader& in, const char* expected) {
+void check_variables_word(StateReader& in, const char* expected) {
   if (in.text() != expected) in.refuse(std::string("these are no ") + expected);
 }
 
@@ -49,7 +49,7 @@ Expected<ResourceState> VariableStore::save(Outputs& out) {
     return unavailable("commit " + std::to_string(committing_.front().s) + " of container " +
                        name_ + " is being applied");
   StateWriter words;
-  words.text(kValues);
+  words.text(kVariableValues);
   words.number(committed_);
   words.number(variables_.size());
   for (const auto& [name, v] : variables_) {
@@ -67,7 +67,7 @@ Status VariableStore::load(const ResourceState& state) {
   TROUPE_TRY(broken_);
   TROUPE_TRY(untouched());
   StateReader in(state);
-  check_word(in, kValues);
+  check_variables_word(in, kVariableValues);
   const CommitNumber committed = in.number();
   std::map<std::string, Variable, std::less<>> all;
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
@@ -104,7 +104,7 @@ Status VariableStore::load(const ResourceState& state) {
 Expected<ResourceState> VariableStore::record(ToldRules& told) const {
   if (!staged_) return nothing_staged();
   StateWriter out;
-  out.text(kRecord);
+  out.text(kVariablesRecord);
   out.number(staged_->s);
   out.attempt(staged_->attempt);
   out.number(staged_->hash);
@@ -144,7 +144,7 @@ Expected<VariableStore::AttemptLog> VariableStore::read_log(StateReader& in,
 Status VariableStore::stage_record(const ResourceState& state, KnownRules& known, Outputs& out) {
   TROUPE_TRY(broken_);
   StateReader in(state);
-  check_word(in, kRecord);
+  check_variables_word(in, kVariablesRecord);
   const CommitNumber s = in.number();
   const AttemptId attempt = in.attempt();
   const std::uint64_t hash = in.number();

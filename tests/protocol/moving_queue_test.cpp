@@ -14,19 +14,19 @@ using namespace troupe;
 
 namespace {
 
-std::string text_of(const Tensor& t) {
+std::string moved_text(const Tensor& t) {
   return t.dtype() == DType::string ? t.item<std::string>()
                                     : std::to_string(t.item<std::int64_t>());
 }
 
 // All that a queue says, as text.
-std::string said(const QueueState::Outputs& out) {
+std::string said_by(const QueueState::Outputs& out) {
   std::string all;
   for (const auto& output : out) {
     if (auto* reply = std::get_if<ResourceReply>(&output)) {
       all += "reply " + std::to_string(reply->id) + " " + reply->status.text() +
              (reply->own ? " own" : "");
-      for (const Tensor& t : reply->values) all += " " + text_of(t);
+      for (const Tensor& t : reply->values) all += " " + moved_text(t);
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
       all += "staged " + std::to_string(staged->s) + " " + staged->attempt.text() + " " +
              std::to_string(staged->hash) + " " + staged->status.text();
@@ -44,19 +44,19 @@ std::vector<Tensor> look_at(const QueueView& view) {
   return {Tensor::scalar<std::int64_t>(view.size * 2 + (view.closed ? 1 : 0))};
 }
 
-std::vector<std::byte> bytes_of(const Expected<ResourceState>& state) {
+std::vector<std::byte> queue_bytes(const Expected<ResourceState>& state) {
   return value_or_throw(encode_state(value_or_throw(state)));
 }
 
-constexpr QueueState::Request asked(std::uint64_t id, const AttemptInfo& attempt,
-                                    std::uint32_t node) {
+constexpr QueueState::Request queue_request(std::uint64_t id, const AttemptInfo& attempt,
+                                            std::uint32_t node) {
   return {id, attempt, {node, 0, {}}};
 }
 
 // A life of queues that are told the same. Of what they say only the first counts.
-class Life {
+class QueueLife {
  public:
-  explicit Life(std::uint64_t seed) : random_(seed) {}
+  explicit QueueLife(std::uint64_t seed) : random_(seed) {}
 
   // Attempts that enqueue, dequeue, close, look; are staged, decided, taken back or forgotten.
   void step(const std::vector<QueueState*>& queues) {
@@ -101,7 +101,7 @@ class Life {
     for (std::size_t i = 0; i < queues.size(); ++i) {
       QueueState::Outputs out;
       what(*queues[i], out);
-      said_[i] += said(out);
+      said_[i] += said_by(out);
       if (i == 0) count_keys(out);
     }
   }
@@ -115,7 +115,7 @@ class Life {
     }
   }
   void ask(const AttemptInfo& a, const std::vector<QueueState*>& queues) {
-    const QueueState::Request request = asked(next_id_++, a, next_node_++);
+    const QueueState::Request request = queue_request(next_id_++, a, next_node_++);
     const std::uint64_t dice = random_.below(100);
     const auto x = std::int64_t(random_.below(1000));
     const bool cancel = random_.below(2) == 0;
@@ -165,32 +165,32 @@ class Life {
   std::vector<std::string> said_;
 };
 
-QueueSpec spec_of(std::int64_t capacity) {
+QueueSpec moving_spec(std::int64_t capacity) {
   return {"q", capacity, {DType::i64, DType::string}, {}};
 }
 
 // At a random point of a random life: the queue as bytes, with what is staged, and one made of
 // them.
-struct Moved {
+struct MovedQueue {
   std::unique_ptr<QueueState> first, second;
-  Life life;
+  QueueLife life;
   bool had_staged = false;
 
-  Moved(std::uint64_t seed, std::int64_t capacity, int steps) : life(seed) {
-    first = std::make_unique<QueueState>(spec_of(capacity));
+  MovedQueue(std::uint64_t seed, std::int64_t capacity, int steps) : life(seed) {
+    first = std::make_unique<QueueState>(moving_spec(capacity));
     for (int i = 0; i < steps; ++i) life.step({first.get()});
   }
   void move(std::int64_t capacity) {
-    second = std::make_unique<QueueState>(spec_of(capacity));
-    throw_if_error(second->load(value_or_throw(decode_state(bytes_of(first->save())))));
+    second = std::make_unique<QueueState>(moving_spec(capacity));
+    throw_if_error(second->load(value_or_throw(decode_state(queue_bytes(first->save())))));
     had_staged = life.anything_staged();
     CHECK(first->record().ok() == had_staged);
     if (!had_staged) return;
     QueueState::Outputs out;
-    const auto record = value_or_throw(decode_state(bytes_of(first->record())));
+    const auto record = value_or_throw(decode_state(queue_bytes(first->record())));
     throw_if_error(second->stage_record(record, out));
     throw_if_error(second->stage_record(record, out));  // sent again
-    CHECK(bytes_of(second->record()) == bytes_of(first->record()));
+    CHECK(queue_bytes(second->record()) == queue_bytes(first->record()));
   }
 };
 
@@ -203,18 +203,18 @@ TEST_CASE("a queue that goes on elsewhere, at any point, does what it would have
     INFO("seed " << seed);
     Random random(mix64(seed));
     const auto capacity = std::int64_t(1 + random.below(5));
-    Moved m(seed, capacity, int(random.below(120)));
+    MovedQueue m(seed, capacity, int(random.below(120)));
     m.move(capacity);
     staged += m.had_staged;
     closed += m.first->closed();
     with_elements += !m.first->elements().empty();
     m.life.end_all({m.first.get(), m.second.get()}, random.below(2) == 0);
-    CHECK(bytes_of(m.first->save()) == bytes_of(m.second->save()));
+    CHECK(queue_bytes(m.first->save()) == queue_bytes(m.second->save()));
     m.life.forget_transcripts();
     for (int i = 0; i < 120; ++i) m.life.step({m.first.get(), m.second.get()});
     REQUIRE(m.life.transcript(0) == m.life.transcript(1));
     m.life.end_all({m.first.get(), m.second.get()}, true);
-    CHECK(bytes_of(m.first->save()) == bytes_of(m.second->save()));
+    CHECK(queue_bytes(m.first->save()) == queue_bytes(m.second->save()));
     CHECK(m.second->tables().empty());
   }
   CHECK(staged > 10);
@@ -228,7 +228,7 @@ TEST_CASE("hostile bytes of a queue are refused, or make one that could be") {
   for (std::uint64_t seed = first_seed; seed < first_seed + 300; ++seed) {
     INFO("seed " << seed);
     Random random(mix64(seed));
-    Moved m(seed, 4, 60);
+    MovedQueue m(seed, 4, 60);
     m.move(4);
     for (int i = 0; i < 20; ++i) {
       const bool record = m.had_staged && i % 2 == 0;
@@ -241,17 +241,17 @@ TEST_CASE("hostile bytes of a queue are refused, or make one that could be") {
         state.words.resize(random.below(state.words.size() / 8 + 1) * 8);
       else
         state.words[random.below(state.words.size())] ^= std::byte(1 + random.below(255));
-      QueueState other(spec_of(4));
+      QueueState other(moving_spec(4));
       QueueState::Outputs out;
       if (record) throw_if_error(other.load(value_or_throw(m.first->save())));
-      const auto before = bytes_of(other.save());
+      const auto before = queue_bytes(other.save());
       const Status status = record ? other.stage_record(state, out) : other.load(state);
       if (!status.ok()) {
         ++refused;
         const bool said_so = status.code() == Code::invalid_argument ||
                              (record && status.code() == Code::failed_precondition);
         CHECK_MESSAGE(said_so, status.text());
-        CHECK(bytes_of(other.save()) == before);
+        CHECK(queue_bytes(other.save()) == before);
         CHECK(other.tables().empty());
         continue;
       }
@@ -260,7 +260,7 @@ TEST_CASE("hostile bytes of a queue are refused, or make one that could be") {
       other.live({9, 1, ~std::uint64_t{0} >> 1, 0, ~std::uint64_t{0}, {}}, out);
       CHECK(other.tables().empty());
       CHECK(std::int64_t(other.elements().size()) <= 4);
-      QueueState again(spec_of(4));
+      QueueState again(moving_spec(4));
       CHECK(again.load(value_or_throw(other.save())).ok());
     }
   }
@@ -269,47 +269,47 @@ TEST_CASE("hostile bytes of a queue are refused, or make one that could be") {
 }
 
 TEST_CASE("a state is put into a new queue only, and only what it can hold") {
-  QueueState queue(spec_of(2));
+  QueueState queue(moving_spec(2));
   QueueState::Outputs out;
   const AttemptInfo a{{1, 1}, {1, 1}, 0, 1, 0, 0};
   for (std::int64_t x : {1, 2})
-    queue.enqueue(asked(std::uint64_t(x), a, std::uint32_t(x)),
+    queue.enqueue(queue_request(std::uint64_t(x), a, std::uint32_t(x)),
                   {Tensor::scalar(x), Tensor::scalar(std::string("t"))}, out);
   queue.stage({1, a.id, 2, 0}, out);
   queue.live({1, 1, 1, 0, 2, {}}, out);
   const ResourceState two = value_or_throw(queue.save());
   CHECK(queue.load(two).code() == Code::failed_precondition);
-  const Status small = QueueState(spec_of(1)).load(two);
+  const Status small = QueueState(moving_spec(1)).load(two);
   CHECK(small.code() == Code::invalid_argument);
   CHECK(small.message() == "queue 'q' of capacity 1 cannot hold 2 elements");
   CHECK(QueueState({"q", 2, {DType::i64, DType::i64}, {}}).load(two).code() ==
         Code::invalid_argument);
   CHECK(queue.record().status().code() == Code::failed_precondition);
-  QueueState more(spec_of(3));
+  QueueState more(moving_spec(3));
   CHECK(more.load(two).ok());
   CHECK(more.elements().size() == 2);
   CHECK(more.committed() == 1);
 }
 
 TEST_CASE("a run puts a state into a queue when it commits, as a whole or not at all") {
-  QueueState from(spec_of(3)), to(spec_of(3));
+  QueueState from(moving_spec(3)), to(moving_spec(3));
   QueueState::Outputs out;
   const AttemptInfo a{{1, 1}, {1, 1}, 0, 1, 0, 0};
-  from.enqueue(asked(1, a, 1), {Tensor::scalar<std::int64_t>(5), Tensor::scalar(std::string("x"))},
-               out);
+  from.enqueue(queue_request(1, a, 1),
+               {Tensor::scalar<std::int64_t>(5), Tensor::scalar(std::string("x"))}, out);
   from.stage({1, a.id, 1, 0}, out);
   from.live({1, 1, 1, 0, 2, {}}, out);
   const Tensor bytes = value_or_throw(state_tensor(value_or_throw(from.save())));
   auto reply = [&] { return std::get<ResourceReply>(out.back()).status; };
 
   out.clear();
-  to.load_for(asked(2, a, 7), bytes, out);
+  to.load_for(queue_request(2, a, 7), bytes, out);
   CHECK(reply().ok());
   CHECK(to.elements().empty());
   to.live({1, 1, 0, 0, 2, {}}, out);  // the attempt is over
   const AttemptInfo b{{1, 2}, {1, 1}, 0, 1, 0, 0};
   out.clear();
-  to.load_for(asked(3, b, 7), bytes, out);
+  to.load_for(queue_request(3, b, 7), bytes, out);
   CHECK(reply().ok());
   to.stage({8, b.id, 1, 0}, out);
   CHECK(std::get<ResourceStaged>(out.back()).status.ok());
@@ -320,17 +320,17 @@ TEST_CASE("a run puts a state into a queue when it commits, as a whole or not at
   CHECK(to.committed() == 8);
   out.clear();
   const AttemptInfo c{{1, 3}, {1, 2}, 8, 3, 0, 0};
-  to.load_for(asked(4, c, 7), bytes, out);
+  to.load_for(queue_request(4, c, 7), bytes, out);
   CHECK(reply().code() == Code::failed_precondition);
   out.clear();
-  to.load_for(asked(5, c, 7), Tensor::scalar(1.f), out);
+  to.load_for(queue_request(5, c, 7), Tensor::scalar(1.f), out);
   CHECK(reply().code() == Code::invalid_argument);
   // What a run finds: the committed state, as bytes.
   out.clear();
-  to.save_for(asked(6, c, 8), out);
+  to.save_for(queue_request(6, c, 8), out);
   REQUIRE(reply().ok());
-  QueueState third(spec_of(3));
+  QueueState third(moving_spec(3));
   CHECK(
       third.load(value_or_throw(state_of(std::get<ResourceReply>(out.back()).values.at(0)))).ok());
-  CHECK(bytes_of(third.save()) == bytes_of(to.save()));
+  CHECK(queue_bytes(third.save()) == queue_bytes(to.save()));
 }

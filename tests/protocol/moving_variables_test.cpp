@@ -53,7 +53,7 @@ std::string text_of_values(const std::vector<Tensor>& values) {
 }
 
 // A store with the device that applies what it is told to, at once or later.
-struct Held {
+struct HeldVariables {
   MovingRules rules;
   Store store{"c", rules};
   std::string said;
@@ -134,7 +134,7 @@ struct Held {
   }
 };
 
-std::vector<std::byte> bytes_of(const Expected<ResourceState>& state) {
+std::vector<std::byte> encoded(const Expected<ResourceState>& state) {
   return value_or_throw(encode_state(value_or_throw(state)));
 }
 
@@ -160,12 +160,12 @@ class VariablesLife {
       rules_.push_back(moving_rule("Append", target, 2, Combine::each));
     }
   }
-  void declare(Held& held) const {
+  void declare(HeldVariables& held) const {
     throw_if_error(held.store.declare({"a", DType::f32, PartialShape{-1}}));
     throw_if_error(held.store.declare({"b", DType::f32, PartialShape{2}}));
     throw_if_error(held.store.declare({"late", DType::f32, PartialShape::unknown()}));
   }
-  void step(const std::vector<Held*>& all) {
+  void step(const std::vector<HeldVariables*>& all) {
     const std::uint64_t dice = random_.below(100);
     if (dice < 12 || alive_.empty()) {
       const std::uint64_t a = next_a_++;
@@ -180,7 +180,7 @@ class VariablesLife {
       if (staged_.a != 0 && random_.below(5) > 0) decide();
       tell(all);
     } else if (dice < 95) {
-      for (Held* held : all) held->apply_one();
+      for (HeldVariables* held : all) held->apply_one();
     } else {
       const std::size_t at = random_.below(alive_.size());
       if (alive_[at].id == staged_) staged_ = {};
@@ -188,12 +188,12 @@ class VariablesLife {
       tell(all);
     }
   }
-  void end_all(const std::vector<Held*>& all, bool decided) {
+  void end_all(const std::vector<HeldVariables*>& all, bool decided) {
     if (staged_.a != 0 && decided) decide();
     staged_ = {};
     alive_.clear();
     tell(all);
-    for (Held* held : all)
+    for (HeldVariables* held : all)
       while (!held->tasks.empty()) held->apply_one();
   }
   bool anything_staged() const { return staged_.a != 0; }
@@ -204,7 +204,7 @@ class VariablesLife {
     for (const AttemptInfo& a : alive_) least = std::min(least, a.snapshot);
     return least;
   }
-  void write(const std::vector<Held*>& all) {
+  void write(const std::vector<HeldVariables*>& all) {
     const AttemptInfo& a = alive_[random_.below(alive_.size())];
     if (a.id == staged_) return;
     const auto& rule = rules_[random_.below(rules_.size())];
@@ -218,28 +218,28 @@ class VariablesLife {
     }
     const std::uint64_t id = next_id_++;
     const std::size_t before = all[0]->said.size();
-    for (Held* held : all)
+    for (HeldVariables* held : all)
       held->with([&](Store& store, auto& out) { store.log({id, a, writes, 0}, out); });
     if (all[0]->said.find("logged " + std::to_string(id) + " ok", before) != std::string::npos)
       keys_[a.id] += rule->replicas;
     else
       waiting_[id] = {a.id, rule->replicas};
   }
-  void read(const std::vector<Held*>& all) {
+  void read(const std::vector<HeldVariables*>& all) {
     const AttemptInfo& a = alive_[random_.below(alive_.size())];
     const std::uint64_t id = next_id_++;
     std::vector<std::uint32_t> after;
     for (std::uint32_t n = 1; n < next_node_ && random_.below(3) > 0; ++n) after.push_back(n);
-    for (Held* held : all)
+    for (HeldVariables* held : all)
       held->with([&](Store& store, auto& out) {
         store.read({id, a, {"a", "b"}, after, 0, false}, out);
       });
   }
-  void stage(const std::vector<Held*>& all) {
+  void stage(const std::vector<HeldVariables*>& all) {
     if (staged_.a != 0) return;
     const AttemptInfo a = alive_[random_.below(alive_.size())];
     if (keys_[a.id] == 0) return;
-    for (Held* held : all)
+    for (HeldVariables* held : all)
       held->with([&](Store& store, auto& out) {
         store.stage({decided_ + 1, a.id, keys_[a.id], min_live()}, out);
       });
@@ -250,11 +250,12 @@ class VariablesLife {
     std::erase_if(alive_, [&](const AttemptInfo& a) { return a.id == staged_; });
     staged_ = {};
   }
-  void tell(const std::vector<Held*>& all) {
+  void tell(const std::vector<HeldVariables*>& all) {
     LiveList list{1, ++sequence_, decided_, min_live(), next_a_, {}};
     for (const AttemptInfo& a : alive_)
       list.live.push_back({a.id.a, a.run, a.marks_from, a.snapshot});
-    for (Held* held : all) held->with([&](Store& store, auto& out) { store.live(list, out); });
+    for (HeldVariables* held : all)
+      held->with([&](Store& store, auto& out) { store.live(list, out); });
   }
 
   Random random_;
@@ -270,7 +271,8 @@ class VariablesLife {
 
 struct MovedVariables {
   VariablesLife life;
-  std::unique_ptr<Held> first = std::make_unique<Held>(), second = std::make_unique<Held>();
+  std::unique_ptr<HeldVariables> first = std::make_unique<HeldVariables>(),
+                                 second = std::make_unique<HeldVariables>();
   bool had_staged = false;
 
   MovedVariables(std::uint64_t seed, int steps) : life(seed) {
@@ -278,14 +280,14 @@ struct MovedVariables {
     for (int i = 0; i < steps; ++i) life.step({first.get()});
   }
   void move() {
-    const auto state = value_or_throw(decode_state(bytes_of(first->save())));
+    const auto state = value_or_throw(decode_state(encoded(first->save())));
     throw_if_error(second->store.load(state));
     ToldRules told;
     auto record = first->store.record(told);
     had_staged = record.ok();
     if (!had_staged) return;
     KnownRules known(second->rules);
-    const auto moved = value_or_throw(decode_state(bytes_of(record)));
+    const auto moved = value_or_throw(decode_state(encoded(record)));
     second->with(
         [&](Store& store, auto& out) { throw_if_error(store.stage_record(moved, known, out)); });
   }
@@ -304,12 +306,12 @@ TEST_CASE("variables that go on elsewhere, at any point, become what they would 
     staged += m.had_staged;
     initialised += m.first->store.variables()[0].initialised;
     m.life.end_all({m.first.get(), m.second.get()}, random.below(2) == 0);
-    CHECK(bytes_of(m.first->save()) == bytes_of(m.second->save()));
+    CHECK(encoded(m.first->save()) == encoded(m.second->save()));
     m.first->said = m.second->said = "";
     for (int i = 0; i < 120; ++i) m.life.step({m.first.get(), m.second.get()});
     m.life.end_all({m.first.get(), m.second.get()}, true);
     REQUIRE(m.first->said == m.second->said);
-    CHECK(bytes_of(m.first->save()) == bytes_of(m.second->save()));
+    CHECK(encoded(m.first->save()) == encoded(m.second->save()));
     CHECK(m.second->store.tables().empty());
   }
   CHECK(staged > 20);
@@ -336,10 +338,10 @@ TEST_CASE("hostile bytes of variables are refused, or make some that could be") 
         state.words.resize(random.below(state.words.size() / 8 + 1) * 8);
       else
         state.words[random.below(state.words.size())] ^= std::byte(1 + random.below(255));
-      Held other;
+      HeldVariables other;
       KnownRules known(other.rules);
       if (record) throw_if_error(other.store.load(good));
-      const auto before = bytes_of(other.save());
+      const auto before = encoded(other.save());
       Status status;
       other.with([&](Store& store, auto& out) {
         status = record ? store.stage_record(state, known, out) : store.load(state);
@@ -347,7 +349,7 @@ TEST_CASE("hostile bytes of variables are refused, or make some that could be") 
       if (!status.ok()) {
         ++refused;
         CHECK(other.store.tables().empty());
-        CHECK(bytes_of(other.save()) == before);
+        CHECK(encoded(other.save()) == before);
         continue;
       }
       ++taken;
@@ -356,7 +358,7 @@ TEST_CASE("hostile bytes of variables are refused, or make some that could be") 
       });
       while (!other.tasks.empty()) other.apply_one();
       CHECK(other.store.tables().empty());
-      Held again;
+      HeldVariables again;
       CHECK(again.store.load(value_or_throw(other.save())).ok());
     }
   }
@@ -367,7 +369,7 @@ TEST_CASE("hostile bytes of variables are refused, or make some that could be") 
 TEST_CASE("a staged record holds one contribution, however many replicas there are") {
   constexpr std::int64_t kElements = 1000;
   auto bytes_with = [&](std::uint32_t replicas, Combine combine) {
-    Held held;
+    HeldVariables held;
     VariablesLife(1).declare(held);
     const AttemptInfo first{{1, 1}, {1, 1}, 0, 1, 0, 0};
     const Tensor x = vector_of(std::vector<float>(kElements, 0.5f));
@@ -386,7 +388,7 @@ TEST_CASE("a staged record holds one contribution, however many replicas there a
     for (std::uint32_t r = 0; r < replicas; ++r) write(second, rule, r);
     held.with([&](Store& store, auto& out) { store.stage({2, {1, 2}, replicas, 1}, out); });
     ToldRules told;
-    return bytes_of(held.store.record(told)).size();
+    return encoded(held.store.record(told)).size();
   };
   const std::size_t one = bytes_with(1, Combine::sum);
   CHECK(one > kElements * 4);
@@ -398,7 +400,7 @@ TEST_CASE("a staged record holds one contribution, however many replicas there a
 }
 
 TEST_CASE("a stream of records tells each rule once, by value and under its hash") {
-  Held from, to;
+  HeldVariables from, to;
   VariablesLife(1).declare(from);
   throw_if_error(to.store.load(value_or_throw(from.save())));
   ToldRules told;
@@ -423,14 +425,14 @@ TEST_CASE("a stream of records tells each rule once, by value and under its hash
       CHECK(untold.code() == (s == 1 ? Code::ok : Code::failed_precondition));
     });
     const LiveList list{1, s, s, s, s + 1, {}};
-    for (Held* held : {&from, &to}) {
+    for (HeldVariables* held : {&from, &to}) {
       held->with([&](Store& store, auto& out) { store.live(list, out); });
       held->apply_one();
     }
   }
   CHECK(sizes[1] < sizes[0]);
   CHECK(sizes[2] == sizes[1]);
-  CHECK(bytes_of(from.save()) == bytes_of(to.save()));
+  CHECK(encoded(from.save()) == encoded(to.save()));
   UpdateRule other = *rule;
   CHECK(rule_hash(other) == rule_hash(*rule));
   other.attrs["T"] = Attr(DType::f64);
