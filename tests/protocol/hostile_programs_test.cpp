@@ -13,6 +13,7 @@
 
 #include "graph/compile.hpp"
 #include "graph/import.hpp"
+#include "graph/passes/variable_homes.hpp"
 #include "ops/op.hpp"
 #include "tests/protocol/hostile_programs.hpp"
 #include "tests/resident.hpp"
@@ -127,7 +128,10 @@ void run_one(std::uint64_t seed, const HostilePrograms& programs, Ends& ends) {
     return;
   }
   if (imported->nodes.empty()) return;
-  auto compiled = compile(*imported, request_for(*imported, random), target_here());
+  const CompileRequest request = request_for(*imported, random);
+  Target target = target_here();
+  if (request.replicas > 1) target.fixed = variable_homes(*imported, target);
+  auto compiled = compile(*imported, request, target);
   if (!compiled.ok()) {
     check_refusal(compiled.status(), lines);
     ++ends.not_compiled;
