@@ -17,6 +17,8 @@ namespace {
 constexpr std::chrono::seconds kStartWithin{20};
 // For what workers have recorded: some megabytes each.
 constexpr std::chrono::seconds kGatherWithin{10};
+// How often the clock is looked at while something is to be done by it.
+constexpr std::chrono::milliseconds kLookEvery{100};
 
 std::string random_bytes(Platform& platform, std::size_t n) {
   std::string bytes;
@@ -72,7 +74,7 @@ void MasterShell::child_ended(pid_t child, const ChildEnd& end) {
   });
 }
 
-void MasterShell::stop() { membership_->stop(platform_.now(), out_); }
+void MasterShell::stop() { membership_->stop(now(), out_); }
 
 void MasterShell::leave() {
   tell([](Membership& m, Instant now, auto& out) { m.leave(now, out); });
@@ -80,14 +82,22 @@ void MasterShell::leave() {
 
 void MasterShell::handle(EventQueue::Event event) {
   if (event) event();
-  const Instant now = platform_.now();
-  membership_->tick(now, out_);
-  if (now >= gather_until_) end_gathering();
+  membership_->tick(now(), out_);
+  if (clock_.reading() >= gather_until_) end_gathering();
   for (; !out_.empty(); out_.pop_front()) carry_out(out_.front());
 }
 
+Instant MasterShell::now() {
+  looked_ = platform_.now();
+  clock_.look(looked_);
+  return clock_.reading();
+}
+
+// The clock falls behind where nobody looks at it.
 Instant MasterShell::next_wakeup() const {
-  return std::min(membership_->next_wakeup(), gather_until_);
+  const Instant due = std::min(membership_->next_wakeup(), gather_until_);
+  if (due == kNever) return kNever;
+  return looked_ + std::clamp<Instant>(due - clock_.reading(), Instant(0), kLookEvery);
 }
 
 // ---- what Membership decides ------------------------------------------------------------------
@@ -157,7 +167,7 @@ void MasterShell::start_recording(std::function<void()> told) {
 void MasterShell::gather(Gathered done) {
   events_.push([this, done = std::move(done)]() mutable {
     gathered_ = std::move(done);
-    gather_until_ = platform_.now() + kGatherWithin;
+    gather_until_ = now() + kGatherWithin;
     begin_gathering();
   });
 }
@@ -177,7 +187,7 @@ void MasterShell::end_gathering() {
 
 // ---- beginning and end ------------------------------------------------------------------------
 
-Membership::Options MasterShell::job() const {
+Membership::Options MasterShell::job() {
   Membership::Options job;
   job.workers = std::size_t(std::max(cluster_.workers, cluster_.wait_for));
   job.words = words_;
@@ -186,7 +196,7 @@ Membership::Options MasterShell::job() const {
   job.welcome.profile = numeric_profile();
   job.welcome.devices = cluster_.devices;
   job.start_within = kStartWithin;
-  if (cluster_.wait_for == 0) job.start_until = platform_.now() + job.start_within;
+  if (cluster_.wait_for == 0) job.start_until = now() + job.start_within;
   return job;
 }
 

@@ -16,6 +16,7 @@
 #include "actors/runtime/in_use.hpp"
 #include "actors/runtime/net_hub.hpp"
 #include "actors/runtime/platform.hpp"
+#include "core/accumulating_clock.hpp"
 #include "core/trace.hpp"
 #include "ops/op.hpp"
 
@@ -83,10 +84,12 @@ class MasterShell final : public HubOwner {
   // An event for Membership, from any thread.
   template <class Input>
   void tell(Input input) {
-    events_.push([this, input = std::move(input)] { input(*membership_, platform_.now(), out_); });
+    events_.push([this, input = std::move(input)] { input(*membership_, now(), out_); });
   }
+  // Time as this process has lived it: for how long it was stopped, nobody else is late.
+  Instant now();
   void child_ended(pid_t child, const ChildEnd& end);
-  Membership::Options job() const;
+  Membership::Options job();
   MasterOptions master_options() const;
   Status listen();
   Status start_workers();
@@ -111,6 +114,8 @@ class MasterShell final : public HubOwner {
   InUse in_use_;
 
   // Of the pumping thread.
+  AccumulatingClock clock_;
+  Instant looked_{0};  // at it, last
   std::optional<Membership> membership_;
   Membership::Outputs out_;
   std::vector<ProcessActor> proxies_;

@@ -3,6 +3,7 @@
 
 #include "core/log.hpp"
 #include "tests/actors/sim/faulty_jobs.hpp"
+#include "tests/actors/sim/world.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -41,6 +42,23 @@ FaultyJobs play_all(std::uint64_t seeds, std::uint64_t events, std::uint64_t aga
 }
 
 }  // namespace
+
+TEST_CASE("a job that is stopped as a whole while it starts goes on after any time") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    World world(seed, {.children = true});
+    const std::uint64_t when = 1 + Random(seed).below(50);
+    world.before_each_event([&] {
+      if (world.events() != when) return;
+      for (World::Index i = 0; i < world.processes(); ++i)
+        if (world.process(i).running()) world.pause(i, std::chrono::minutes(1));
+    });
+    const Status started = world.start();
+    CHECK_MESSAGE(started.ok(), started.text());
+    const Status ended = world.shut_down();
+    CHECK_MESSAGE(ended.ok(), ended.text());
+  }
+}
 
 TEST_CASE("a job under faults goes on or ends as said, and never hangs") {
   const FaultyJobs sum = play_all(20, 3'000, 4);

@@ -15,7 +15,9 @@ std::uint64_t schedules(std::uint64_t usual) {
 
 namespace {
 
-constexpr std::uint64_t kMostToStart = 100'000, kMostToEnd = 200'000;
+constexpr std::uint64_t kMostToStart = 20'000, kMostToEnd = 50'000;
+// Whoever could not join comes again, but not for ever.
+constexpr std::size_t kMostProcesses = 64;
 constexpr pid_t kFirstProcess = 100;
 constexpr Instant kBusy = std::chrono::milliseconds(5);
 
@@ -313,7 +315,8 @@ void World::come_again() {
   if (!alive(0) || processes_.front()->master()->started()) return;
   std::size_t living = 0;
   for (std::size_t i = 1; i < processes_.size(); ++i) living += alive(i);
-  for (; living < std::size_t(options_.workers); ++living)
+  if (processes_.size() >= kMostProcesses) lost_ = unavailable("workers come in vain; " + text());
+  for (; lost_.ok() && living < std::size_t(options_.workers); ++living)
     (void)add_worker({.master = {"master", 1}, .secret = "sixteen and more bytes"});
 }
 
