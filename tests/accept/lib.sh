@@ -92,3 +92,35 @@ make_copy() {
 # change_copy OPTION... < patch
 change_copy() { patch -d "$copy" -p1 --no-backup-if-mismatch "$@" >"$scratch/log" 2>&1; }
 build_copy() { cmake --build "$copy/build" --target "$1" >"$scratch/log" 2>&1; }
+
+# found PROGRAM PATTERN: a test case of the copy that matches fails, and says so; nothing is said of
+# a program that was not run to its end.
+found() {
+  local program=$copy/build/bin/$1 count code=0
+  count=$("$program" --count --test-case="$2" | sed -n 's/.*current filters: *//p')
+  ((count > 0)) || { figure "no test case of $1" "'$2'"; return 1; }
+  timeout 1200 "$program" --minimal --abort-after=1 --test-case="$2" >"$scratch/log" 2>&1 || code=$?
+  grep -m 1 -E 'ERROR:|at its smallest|terminate|FATAL|fault of the runtime' "$scratch/log" |
+    cut -c -150 | sed 's/^/  | /' || true
+  ((code != 0 && code != 124))
+}
+# each_found FOLDER NAME...: applies those patches to the copy, one at a time, and expects their
+# tests to fail.
+each_found() {
+  local folder=$1 name patch program
+  for name in "${@:2}"; do
+    patch=$folder/$name.patch
+    echo "== $name: $(head -n 1 "$patch")"
+    if or_show change_copy <"$patch"; then
+      program=$(told "$patch" Program)
+      if or_show build_copy "$program"; then
+        expect "found" found "$program" "$(told "$patch" Cases)"
+      else
+        expect "it builds" false
+      fi
+      expect "it can be taken back" or_show change_copy -R <"$patch"
+    else
+      expect "it applies" false
+    fi
+  done
+}
