@@ -288,7 +288,7 @@ Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> var
   for (WriteReduction& reduction : reductions) {
     if (!assigns(*reduction.rule))
       updated.insert(reduction.targets.begin(), reduction.targets.end());
-    if (!joins(reduction)) continue;
+    if (!joins(reduction) || !reduction.joined.empty()) continue;
     const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
     for (const Tensor& operand : reduction.contributions.front()) {
       Tensor& room = reduction.joined.emplace_back();

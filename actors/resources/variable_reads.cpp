@@ -117,7 +117,8 @@ Status VariableStore::start_preview(const ReadRequest& request,
   Task task{next_task_, 0, {}, {}};
   Preview preview{request, {}};
   if (const AttemptLog* log = find_log(request.attempt.id)) TROUPE_TRY(log->failed);
-  for (const Write* w : writes) task.reductions.push_back(reduction_of(*w, preview.names));
+  Names names(preview.names);
+  for (const Write* w : writes) task.reductions.push_back(reduction_of(*w, names));
   for (const std::string& name : preview.names) {
     auto value = value_at(name, request.attempt.snapshot);
     if (!value.ok() && value.status().code() != Code::failed_precondition) return value.status();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "core/hash.hpp"
 
@@ -19,6 +20,11 @@ std::uint64_t hash_shape(std::uint64_t h, const Tensor& t) {
 }
 
 }  // namespace
+
+const VariableTypes::Write* VariableTypes::AttemptLog::find(const WriteKey& key) const {
+  const auto at = places.find({key.node, key.iterations});
+  return at == places.end() ? nullptr : &writes[at->second];
+}
 
 VariableStore::VariableStore(std::string name, const UpdateRules& rules,
                              std::uint64_t most_unapplied)
@@ -107,20 +113,17 @@ Status VariableStore::check_contribution(const LoggedWrite& write, const Attempt
   if (write.key.replica >= write.rule->replicas)
     return invalid_argument("replica " + std::to_string(write.key.replica) + " of " +
                             std::to_string(write.rule->replicas));
-  if (!log) return ok_status();
-  for (const Write& w : log->writes) {
-    if (w.node != write.key.node || w.iterations != write.key.iterations) continue;
-    if (w.is_joined != Write::Joined::no)
-      return failed_precondition("a contribution came after the others were joined");
-    const std::vector<Tensor>& first = w.contributions.begin()->second.operands;
-    bool same = first.size() == write.operands.size();
-    for (std::size_t i = 0; same && i < first.size(); ++i)
-      same =
-          first[i].dtype() == write.operands[i].dtype() &&
-          (!joins_operands(write.rule->combine) || first[i].shape() == write.operands[i].shape());
-    if (!same) return invalid_argument("the replicas' contributions differ in type or shape");
-  }
-  return ok_status();
+  const Write* known = log ? log->find(write.key) : nullptr;
+  if (!known) return ok_status();
+  if (known->is_joined != Write::Joined::no)
+    return failed_precondition("a contribution came after the others were joined");
+  const std::vector<Tensor>& first = known->contributions.begin()->second.operands;
+  bool same = first.size() == write.operands.size();
+  for (std::size_t i = 0; same && i < first.size(); ++i)
+    same = first[i].dtype() == write.operands[i].dtype() &&
+           (!joins_operands(write.rule->combine) || first[i].shape() == write.operands[i].shape());
+  return same ? ok_status()
+              : invalid_argument("the replicas' contributions differ in type or shape");
 }
 
 // Fills `metas` with what the targets are after the writes of the request.
@@ -157,15 +160,14 @@ Status VariableStore::check(const LogRequest& request, const AttemptLog* log, Me
 }
 
 void VariableStore::append(AttemptLog& log, LoggedWrite write) {
-  auto at = std::find_if(log.writes.begin(), log.writes.end(), [&](const Write& w) {
-    return w.node == write.key.node && w.iterations == write.key.iterations;
-  });
-  if (at == log.writes.end())
-    at = log.writes.insert(at, {write.key.node, write.key.iterations, write.rule});
+  auto [at, added] =
+      log.places.try_emplace({write.key.node, write.key.iterations}, log.writes.size());
+  if (added) log.writes.push_back({write.key.node, write.key.iterations, write.rule});
+  Write& known = log.writes[at->second];
   std::uint64_t hash = 0;
   for (const Tensor& t : write.operands) hash = hash_shape(hash, t);
   Contribution contribution{std::move(write.operands), hash};
-  if (at->contributions.emplace(write.key.replica, std::move(contribution)).second) ++log.keys;
+  if (known.contributions.emplace(write.key.replica, std::move(contribution)).second) ++log.keys;
 }
 
 void VariableStore::log(LogRequest request, Outputs& out) {
@@ -190,10 +192,8 @@ void VariableStore::log(LogRequest request, Outputs& out) {
     return apply_next(true, out);
   }
   std::erase_if(request.writes, [&](const LoggedWrite& write) {
-    return log && std::any_of(log->writes.begin(), log->writes.end(), [&](const Write& w) {
-             return w.node == write.key.node && w.iterations == write.key.iterations &&
-                    w.contributions.count(write.key.replica) != 0;
-           });
+    const Write* known = log ? log->find(write.key) : nullptr;
+    return known && known->contributions.contains(write.key.replica);
   });
   Metas metas = log ? log->metas : Metas{};
   if (Status s = check(request, log, metas); !s.ok()) {
@@ -256,23 +256,59 @@ std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(Commi
       h = hash_combine(hash_combine(h, replica), contribution.hash);
   }
   Record record{s, {}, {}, {}, std::move(log.metas), false, 0};
-  for (Write& w : log.writes) record.reductions.push_back(reduction_of(std::move(w), record.names));
+  Names names(record.names);
+  for (Write& w : log.writes) record.reductions.push_back(reduction_of(std::move(w), names));
   return {h, std::move(record)};
 }
 
-// Memory for what replicas' contributions are joined into, and for new values: of all variables, or
-// of those whose value somebody holds.
-Status VariableStore::reserve(Record& record, bool all) const {
+// Memory for what replicas' contributions are joined into, and for new values of variables that
+// have none reserved yet: of all, or of those whose old value cannot be overwritten.
+Status VariableStore::reserve(Record& record, bool all) {
+  record.room.resize(record.names.size());
+  const std::vector<bool> own = all ? std::vector<bool>() : may_take_over(record);
   std::vector<VariableMeta> after;
-  for (const std::string& name : record.names) {
-    const Variable& v = variables_.find(name)->second;
-    after.push_back(record.metas.find(name)->second);
-    after.back().in_place = !all && (v.versions.empty() || v.versions.back().value.unique());
+  for (std::size_t i = 0; i < record.names.size(); ++i) {
+    after.push_back(record.metas.find(record.names[i])->second);
+    after.back().in_place = record.room[i].defined() || (!all && own[i]);
   }
   auto room = rules_.reserve(after, record.reductions);
   if (!room.ok()) return room.status().in("in container " + name_);
-  record.room = std::move(room).value();
+  for (std::size_t i = 0; i < record.room.size(); ++i)
+    if (Tensor& reserved = (*room)[i]; reserved.defined()) record.room[i] = std::move(reserved);
   return ok_status();
+}
+
+// Which variables an update can change where they are: nobody else holds their value. Variables
+// that were given one value are changed in the order of their names here, so the last of them has
+// it for itself by then.
+std::vector<bool> VariableStore::may_take_over(const Record& record) {
+  std::vector<bool> own(record.names.size(), true);
+  std::map<const void*, std::vector<std::size_t>> shared;  // by their memory
+  for (std::size_t i = 0; i < record.names.size(); ++i) {
+    const Variable& v = variables_.find(record.names[i])->second;
+    if (v.versions.empty()) continue;
+    const Tensor& value = v.versions.back().value;
+    own[i] = value.unique();
+    if (!own[i]) shared[value.buffer().data()].push_back(i);
+  }
+  for (const auto& [_, sharers] : shared) {
+    if (sharers.size() < 2) continue;
+    const auto value = [&](std::size_t i) -> Tensor& {
+      return variables_.find(record.names[i])->second.versions.back().value;
+    };
+    // Counted without the references of the others, which they get back at once.
+    const Tensor& last = value(sharers.back());
+    std::vector<std::pair<std::size_t, Tensor>> others;
+    for (std::size_t i : std::span(sharers).first(sharers.size() - 1)) {
+      if (!(value(i).buffer() == last.buffer())) continue;
+      const Tensor other = std::exchange(value(i), {});
+      others.emplace_back(i, Tensor(other.dtype(), other.shape(), {}, other.offset()));
+    }
+    own[sharers.back()] = last.unique();
+    for (const auto& [i, other] : others)
+      value(i) = Tensor(other.dtype(), other.shape(), last.buffer(), other.offset());
+  }
+  return own;
 }
 
 std::uint64_t VariableStore::bytes_of(const Record& record) {
@@ -313,7 +349,9 @@ Expected<std::pair<std::uint64_t, VariableStore::Record>> VariableStore::record_
                                                                                    AttemptLog log) {
   TROUPE_TRY(log.failed);
   auto staged = make_record(s, std::move(log));
-  TROUPE_TRY(reserve(staged.second, true));
+  Record& record = staged.second;
+  record.may_wait = !copies_all(record);
+  TROUPE_TRY(reserve(record, !record.may_wait));
   return staged;
 }
 
@@ -332,26 +370,30 @@ Status VariableStore::commit(CommitNumber s, const AttemptId&, Record record, Ou
 }
 
 // What the caller needs to apply this write, all but the variables' values.
-WriteReduction VariableStore::reduction_of(Write write, std::vector<std::string>& names) {
+WriteReduction VariableStore::reduction_of(Write write, Names& names) {
   WriteReduction reduction{write.rule, {}, {}, {}};
   if (write.is_joined == Write::Joined::yes)
     reduction.contributions.push_back(std::move(write.joined));
   else
     reduction.contributions = operands_of(write);
-  for (const std::string& target : write.rule->targets) {
-    auto at = std::find(names.begin(), names.end(), target);
-    if (at == names.end()) at = names.insert(names.end(), target);
-    reduction.targets.push_back(std::uint32_t(at - names.begin()));
-  }
+  for (const std::string& target : write.rule->targets)
+    reduction.targets.push_back(names.place_of(target));
   return reduction;
 }
 
-// One commit is applied at a time. A fast one may be held back until it is wanted, or until it is
-// known that nobody needs the values before it, so that they can be overwritten.
+// One commit is applied at a time. One that has no memory for new values may be held back until it
+// is known that nobody needs those before it, so that they can be overwritten. When it is wanted
+// sooner it gets that memory, or waits for those who may read the values to be over.
 void VariableStore::apply_next(bool wanted, Outputs& out) {
   if (commit_task_ != 0 || committing_.empty()) return;
   Record& record = committing_.front();
-  if (record.may_wait && !wanted && committing_.size() == 1 && !overwrites(record)) return;
+  if (record.may_wait && !overwrites(record)) {
+    if (!wanted && committing_.size() == 1) return;
+    if (!reserve(record, true).ok()) return;
+    unapplied_ -= std::exchange(record.bytes, bytes_of(record));
+    unapplied_ += record.bytes;
+    record.may_wait = false;
+  }
   Task task{next_task_++, record.s, {}, std::move(record.reductions)};
   record.room.resize(record.names.size());
   for (std::size_t i = 0; i < record.names.size(); ++i) {

@@ -173,11 +173,14 @@ struct VariableTypes {
     bool complete() const { return contributions.size() >= rule->replicas || rule->some_replicas; }
   };
   struct AttemptLog {
+    using Place = std::pair<std::uint32_t, std::vector<std::int64_t>>;  // node, iterations
     std::vector<Write> writes;  // in the order their first contributions arrived
+    std::map<Place, std::size_t> places;
     std::uint32_t keys = 0;
     std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
     std::uint32_t joining = 0;                               // joins under way
     Status failed;                                           // of one that could not be done
+    const Write* find(const WriteKey& key) const;
   };
   using Metas = std::map<std::string, VariableMeta, std::less<>>;
   struct Record {
@@ -186,7 +189,7 @@ struct VariableTypes {
     std::vector<WriteReduction> reductions;
     std::vector<Tensor> room;  // reserved for their values
     Metas metas;               // of its targets, after it
-    bool may_wait = false;     // worth waiting to learn whether it can be applied in place
+    bool may_wait = false;     // without memory for all new values, until it is applied in place
     std::uint64_t bytes = 0;   // that it holds
   };
 };
@@ -202,9 +205,11 @@ struct VariableTypes {
 // staged holds one, and may become a record for others. On the fast path, which stages nothing for
 // others, that is left to the application.
 //
-// Memory that applying may need is reserved before a write counts as staged, so that what was
-// decided does not fail for want of it: for every write that is staged, and on the fast path for
-// those of which it is known that they cannot be applied in place.
+// What was decided shall not fail for want of memory. Before a write counts as staged, or as
+// committed on the fast path, memory for the new values is reserved where somebody holds the old
+// ones, or may read values before these. Without such memory an update waits until nobody can ask
+// for the values that it replaces, and overwrites them. When it is wanted sooner, it is applied to
+// copies if there is memory for them then.
 //
 // A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
 // decided and was staged here if it touched this container, so a staged s <= R commits first.
@@ -308,9 +313,24 @@ class VariableStore final
   bool ready_to_stage(const AttemptId& attempt, AttemptLog& log, Outputs& out) override;
   VariableMeta meta(const Variable& variable) const;
   static std::vector<std::vector<Tensor>> operands_of(Write& write);
-  static WriteReduction reduction_of(Write write, std::vector<std::string>& names);
+  // The variables of a task: each once, in the order in which they are first named.
+  class Names {
+   public:
+    explicit Names(std::vector<std::string>& names) : names_(names) {}
+    std::uint32_t place_of(const std::string& name) {
+      auto [at, added] = places_.try_emplace(name, std::uint32_t(names_.size()));
+      if (added) names_.push_back(name);
+      return at->second;
+    }
+
+   private:
+    std::vector<std::string>& names_;
+    std::unordered_map<std::string, std::uint32_t> places_;
+  };
+  static WriteReduction reduction_of(Write write, Names& names);
   static std::pair<std::uint64_t, Record> make_record(CommitNumber s, AttemptLog log);
-  Status reserve(Record& record, bool all) const;
+  Status reserve(Record& record, bool all);
+  std::vector<bool> may_take_over(const Record& record);
   bool copies_all(const Record& record) const;
   bool overwrites(const Record& record) const;
   static std::uint64_t bytes_of(const Record& record);
