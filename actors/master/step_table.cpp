@@ -61,19 +61,23 @@ std::uint32_t share(StepShape& shape, const ResourceRef& resource, const Dataset
   return std::uint32_t(at - shape.datasets.begin());
 }
 
-// What node makes the value of a slot of the root frame, and which of its outputs it is.
-StepShape::Fetch fetch_of(const Plan& plan, const PlanFetch& fetch) {
-  StepShape::Fetch out;
-  out.index = fetch.fetch;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+// What node of the root frame makes the value of each slot.
+std::vector<std::uint32_t> makers(const Plan& plan) {
+  std::vector<std::uint32_t> of_slot(plan.slots.size(), kNoNode);
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& node = plan.nodes[i];
-    if (node.frame != 0 || fetch.slot < node.first_slot ||
-        fetch.slot >= node.first_slot + node.outputs)
-      continue;
-    out.dtype = plan.info[i].def.out_types.at(fetch.slot - node.first_slot);
-    out.shape = plan.info[i].def.out_shapes.at(fetch.slot - node.first_slot);
+    if (node.frame == 0) std::fill_n(of_slot.begin() + node.first_slot, node.outputs, i);
   }
-  return out;
+  return of_slot;
+}
+
+StepShape::Fetch fetch_of(const Plan& plan, const std::vector<std::uint32_t>& makers,
+                          const PlanFetch& fetch) {
+  const std::uint32_t node = makers.at(fetch.slot);
+  if (node == kNoNode) return {fetch.fetch, DType::invalid, {}};
+  const std::size_t output = fetch.slot - plan.nodes[node].first_slot;
+  const auto& made = plan.info[node].def;
+  return {fetch.fetch, made.out_types.at(output), made.out_shapes.at(output)};
 }
 
 }  // namespace
@@ -94,8 +98,10 @@ std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
     StepShape::Partition& partition = shape->partitions.emplace_back();
     partition.process = process_of[p];
     partition.device = graph.plans[p].device;
+    const std::vector<std::uint32_t> makers_of_slots =
+        graph.plans[p].fetches.empty() ? std::vector<std::uint32_t>() : makers(graph.plans[p]);
     for (const PlanFetch& fetch : graph.plans[p].fetches)
-      partition.fetches.push_back(fetch_of(graph.plans[p], fetch));
+      partition.fetches.push_back(fetch_of(graph.plans[p], makers_of_slots, fetch));
     for (const PlanFeed& feed : graph.plans[p].feeds) partition.feeds.push_back(feed.feed);
     shape->may_write |= graph.plans[p].writes;
     shape->draws |= graph.plans[p].draws;
