@@ -16,8 +16,10 @@ std::string text_of(const std::exception_ptr& thrown) {
 }
 
 void ended(caf::actor_system& system, const char* actor, const caf::error& reason) {
+  // What an exception did was told when it was thrown.
   constexpr std::array expected = {caf::exit_reason::normal, caf::exit_reason::user_shutdown,
-                                   caf::exit_reason::unreachable};
+                                   caf::exit_reason::unreachable,
+                                   caf::exit_reason::unhandled_exception};
   if (!reason) return;
   for (caf::exit_reason e : expected)
     if (reason == e) return;

@@ -21,8 +21,8 @@ namespace detail {
 std::string text_of(const std::exception_ptr& thrown);
 // A fault, unless that is how actors of the runtime end: told to, or known to nobody.
 void ended(caf::actor_system& system, const char* actor, const caf::error& reason);
-// Tells who is to be told of faults of this system (faults.hpp). Where there is nobody, says on
-// stderr which actor ended and why, and ends the process with kOurFault.
+// Tells who is to be told of faults of this system (faults.hpp, residents.hpp). Where there is
+// nobody, says on stderr which actor ended and why, and ends the process with kOurFault.
 void fault(caf::actor_system& system, const char* actor, const std::string& cause);
 }  // namespace detail
 
@@ -32,8 +32,9 @@ inline constexpr int kOurFault = 70;
 // Spawns `behavior(self, args...)`, as caf::actor_system::spawn does. Others wait for what the
 // actor has been asked, and what it has done half nobody knows: if a handler throws, or the actor
 // ends for any reason but Leave's, that is a fault. The session that the system belongs to fails
-// with it; where there is none, as in workers, the process ends, and those of other processes learn
-// that at once. `name` is for that last word.
+// with it, or all sessions that live in a system of the program's; where there is none, as in
+// workers, the process ends, and those of other processes learn that at once. `name` is for that
+// last word.
 template <class Actor, caf::spawn_options Options = caf::no_spawn_options, class Self,
           class... Parameters, class... Arguments>
 Actor spawn_actor(caf::actor_system& system, const char* name,
@@ -56,7 +57,9 @@ Actor spawn_actor(caf::actor_system& system, const char* name,
   if (!residents) return system.spawn<Options>(begin, std::forward<Arguments>(arguments)...);
   residents->entered();
   auto actor = system.spawn<(Options + caf::hidden)>(begin, std::forward<Arguments>(arguments)...);
-  caf::actor_cast<caf::abstract_actor*>(actor)->attach_functor([residents] { residents->left(); });
+  residents->know(caf::actor_cast<caf::strong_actor_ptr>(actor));
+  caf::actor_cast<caf::abstract_actor*>(actor)->attach_functor(
+      [residents, id = actor.id()] { residents->left(id); });
   return actor;
 }
 

@@ -137,6 +137,9 @@ Status may_wait(const SessionCore& core, std::string_view method) {
                   method));
 }
 
+// For a new session, in a system whose sessions failed, until their actors are gone.
+constexpr std::chrono::seconds kOverFaultWithin{10};
+
 Status session_closed() { return failed_precondition("the session is closed"); }
 Status no_step() {
   return failed_precondition("the CompiledStep is empty: Session::compile makes one");
@@ -540,28 +543,36 @@ Status end_session(SessionCore& core) {
   if (core.calls->fault().ok())
     core.runtime.reset();
   else
-    Runtime::abandon(std::move(core.runtime));
+    Runtime::abandon(std::move(core.runtime), core.residents != nullptr);
   if (core.residents) core.residents->forget(core.resident);
   return status;
 }
 
 std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {
   auto core = std::make_shared<SessionCore>(graph, std::move(cluster));
+  auto told = [calls = core->calls](const std::string& what) {
+    const Status fault = internal_error("a fault of the runtime: " + what);
+    if (calls->fault().ok()) TROUPE_LOG(error, "session", fault.message());
+    calls->fail(fault);
+  };
   if (system) {
     core->residents = Residents::in(*system);
     throw_if_error(may_wait(*core, "Session::Session"));
+    if (!core->residents->over_fault(kOverFaultWithin))
+      throw Error(internal_error("actors of sessions that failed do not leave the actor system"));
+    core->resident = core->residents->opens(told);
   }
-  core->runtime = value_or_throw(
-      Runtime::start(core->cluster, system, [calls = core->calls](const std::string& what) {
-        const Status fault = internal_error("a fault of the runtime: " + what);
-        if (calls->fault().ok()) TROUPE_LOG(error, "session", fault.message());
-        calls->fail(fault);
-      }));
-  core->master = core->runtime->master();
-  core->id = machine_random();
-  throw_if_error(ask_master(*core, OpenSession{core->id, nullptr}).status);
+  try {
+    core->runtime = value_or_throw(Runtime::start(core->cluster, system, told));
+    core->master = core->runtime->master();
+    core->id = machine_random();
+    throw_if_error(ask_master(*core, OpenSession{core->id, nullptr}).status);
+  } catch (...) {
+    if (core->residents) core->residents->forget(core->resident);
+    throw;
+  }
   if (core->residents)
-    core->resident = core->residents->at_end([weak = std::weak_ptr(core)] {
+    core->residents->at_end(core->resident, [weak = std::weak_ptr(core)] {
       if (auto open = weak.lock()) (void)end_session(*open);
     });
   return core;

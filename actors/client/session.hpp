@@ -213,10 +213,11 @@ struct SaveJobOptions {
 //
 // A fault of the runtime itself (an actor of it threw) fails the session: runs under way and all
 // later calls answer `internal` with the cause, other sessions go on, and what the session used
-// stays until the process ends. The process ends, with exit code 70 and the cause on stderr, where
-// that cannot be given up: for a session in an actor system of the program's, in a worker process,
-// and while a session is being closed. An exception of a kernel that a compute thread runs, and a
-// broken invariant, end the process by SIGABRT.
+// stays until the process ends. In an actor system of the program's, all sessions there fail; their
+// actors end, the program's go on, and later sessions work. The process ends, with exit code 70 and
+// the cause on stderr, where that cannot be given up: in a worker process, while a session is being
+// closed, and when an actor system ends while actors of failed sessions do not. An exception of a
+// kernel that a compute thread runs, and a broken invariant, end the process by SIGABRT.
 //
 //   Session s{g};
 //   s.init();

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "actors/runtime/residents.hpp"
 #include "actors/spawn.hpp"
 
 namespace troupe {
@@ -32,10 +33,12 @@ void end_at_faults(caf::actor_system& system) { system.registry().erase(kTold); 
 
 // Where the process ends other threads go on until then, so nothing is torn down.
 void detail::fault(caf::actor_system& system, const char* actor, const std::string& cause) {
+  const std::string what = std::string("actor '") + actor + "' ended: " + cause;
   if (const caf::strong_actor_ptr told = system.registry().get(kTold)) {
     auto* known = dynamic_cast<Told*>(caf::actor_cast<caf::abstract_actor*>(told));
-    return known->tell(std::string("actor '") + actor + "' ended: " + cause);
+    return known->tell(what);
   }
+  if (const auto residents = Residents::find(system); residents && residents->fault(what)) return;
   std::fprintf(stderr, "a fault of the runtime: actor '%s' of process %d ended: %s\n", actor,
                int(getpid()), cause.c_str());
   std::fflush(stderr);

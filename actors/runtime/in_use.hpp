@@ -24,7 +24,10 @@ class InUse {
   void release() { token_.reset(); }
   // REQUIRES: release() was called.
   void wait() { gone_.wait(); }
-  bool gone() const { return gone_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+  bool gone() const { return gone_within(std::chrono::seconds(0)); }
+  bool gone_within(std::chrono::seconds limit) const {
+    return gone_.wait_for(limit) == std::future_status::ready;
+  }
 
  private:
   std::future<void> gone_;

@@ -36,6 +36,10 @@ class ClusterRuntime final : public Runtime {
 
  private:
   void end_other_processes() override { shell_.abandon(); }
+  bool left_within(std::chrono::seconds limit) override {
+    shell_.in_use().release();
+    return shell_.in_use().gone_within(limit);
+  }
   void handle_one(Instant until) {
     shell_.handle(shell_.events().take(std::min(until, shell_.next_wakeup())));
   }

@@ -1,12 +1,19 @@
 #include "actors/runtime/residents.hpp"
 
 #include <algorithm>
+#include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/exit_reason.hpp>
 #include <caf/policy/work_sharing.hpp>
 #include <caf/policy/work_stealing.hpp>
 #include <caf/scheduler/coordinator.hpp>
+#include <caf/send.hpp>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
+
+#include "actors/spawn.hpp"
 
 namespace troupe {
 namespace {
@@ -16,6 +23,9 @@ constexpr caf::atom_value kKeeper = caf::atom("Troupe");
 // The system's destructor drops what has this name once the program's actors have ended, and before
 // it stops its scheduler. CAF reserves the name and gives it to nobody.
 constexpr caf::atom_value kDoor = caf::atom("StreamServ");
+
+// For actors that a fault ends, when their system does.
+constexpr std::chrono::seconds kEndWithin{10};
 
 // Neither ever gets a message. They are not counted among the actors that the system waits for.
 struct Keeper final : caf::event_based_actor {
@@ -86,9 +96,21 @@ void Residents::entered() {
   ++actors_;
 }
 
-void Residents::left() {
+void Residents::know(const caf::strong_actor_ptr& actor) {
+  {
+    std::lock_guard lock(mutex_);
+    known_.insert_or_assign(actor->id(), caf::actor_cast<caf::weak_actor_ptr>(actor));
+    if (!ending_) return;
+  }
+  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+}
+
+void Residents::left(caf::actor_id actor) {
   std::lock_guard lock(mutex_);
-  if (--actors_ == 0) changed_.notify_all();
+  known_.erase(actor);
+  if (--actors_ != 0) return;
+  ending_ = false;
+  changed_.notify_all();
 }
 
 std::size_t Residents::actors() const {
@@ -96,10 +118,15 @@ std::size_t Residents::actors() const {
   return actors_;
 }
 
-std::uint64_t Residents::at_end(std::function<void()> close) {
+std::uint64_t Residents::opens(Told told) {
   std::lock_guard lock(mutex_);
-  open_.emplace(++last_, std::move(close));
+  open_.emplace(++last_, Open{std::move(told), {}});
   return last_;
+}
+
+void Residents::at_end(std::uint64_t number, std::function<void()> close) {
+  std::lock_guard lock(mutex_);
+  open_.at(number).close = std::move(close);
 }
 
 void Residents::forget(std::uint64_t number) {
@@ -115,6 +142,28 @@ void Residents::aside(std::function<void()> work) {
   });
 }
 
+bool Residents::fault(const std::string& what) {
+  std::vector<Told> told;
+  std::vector<caf::strong_actor_ptr> there;
+  {
+    std::lock_guard lock(mutex_);
+    if (open_.empty()) return false;
+    ending_ = actors_ > 0;
+    for (const auto& [number, session] : open_) told.push_back(session.told);
+    for (const auto& [id, weak] : known_)
+      if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(weak))
+        there.push_back(std::move(actor));
+  }
+  for (const Told& tell : told) tell(what);
+  for (const auto& actor : there) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  return true;
+}
+
+bool Residents::over_fault(std::chrono::seconds within) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, within, [&] { return !ending_; });
+}
+
 bool Residents::on_scheduler() const {
   return std::find(scheduler_.begin(), scheduler_.end(), std::this_thread::get_id()) !=
          scheduler_.end();
@@ -122,16 +171,24 @@ bool Residents::on_scheduler() const {
 
 void Residents::end() {
   std::unique_lock lock(mutex_);
-  for (auto open = std::move(open_); auto& [number, close] : open) {
+  for (auto open = std::move(open_); auto& [number, session] : open) {
+    if (!session.close) continue;
     lock.unlock();
-    close();
+    session.close();
     lock.lock();
   }
   std::thread last = std::move(aside_);
   lock.unlock();
   if (last.joinable()) last.join();
   lock.lock();
-  changed_.wait(lock, [&] { return actors_ == 0; });
+  // After a fault perhaps for ever, and then nobody can end the system.
+  const bool faulty = ending_;
+  if (!faulty) return changed_.wait(lock, [&] { return actors_ == 0; });
+  if (changed_.wait_for(lock, kEndWithin, [&] { return actors_ == 0; })) return;
+  std::fputs("a fault of the runtime: actors of it do not end, and so their system cannot\n",
+             stderr);
+  std::fflush(stderr);
+  std::_Exit(kOurFault);
 }
 
 }  // namespace troupe

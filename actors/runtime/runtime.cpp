@@ -73,6 +73,10 @@ class LocalRuntime final : public Runtime {
     devices_.clear();
   }
 
+  bool left_within(std::chrono::seconds limit) override {
+    in_use_.release();
+    return in_use_.gone_within(limit);
+  }
   const MasterActor& master() const override { return master_; }
   std::vector<DeviceMemory> memory(bool reset_peak) override {
     std::vector<DeviceMemory> all;
@@ -179,10 +183,11 @@ Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster, caf::a
   return started;
 }
 
-void Runtime::abandon(std::unique_ptr<Runtime> runtime) {
+void Runtime::abandon(std::unique_ptr<Runtime> runtime, bool actors_end) {
+  constexpr std::chrono::seconds kEndWithin{10};
   if (!runtime) return;
   runtime->end_other_processes();
-  (void)runtime.release();
+  if (!actors_end || !runtime->left_within(kEndWithin)) (void)runtime.release();
 }
 
 }  // namespace troupe

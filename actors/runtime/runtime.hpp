@@ -3,6 +3,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
@@ -36,12 +37,13 @@ class Runtime {
  public:
   using OnFault = std::function<void(const std::string&)>;  // see tell_of_faults()
   // `system` is used when given, else one is made; faults are told to `on_fault` in the latter
-  // only.
+  // only (Residents tells of those in the former).
   static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster, caf::actor_system* system,
                                                   OnFault on_fault = {});
   // After a fault nobody can end its actors in order, nor free what they use: all of it stays until
-  // the process ends. Other processes of the job are told to leave.
-  static void abandon(std::unique_ptr<Runtime> runtime);
+  // the process ends, unless `actors_end`: the actors, which somebody else has told to, within some
+  // seconds. Other processes of the job are told to leave.
+  static void abandon(std::unique_ptr<Runtime> runtime, bool actors_end);
   virtual ~Runtime() = default;
   virtual const MasterActor& master() const = 0;
   // See Session::memory. This one has no devices.
@@ -53,6 +55,8 @@ class Runtime {
  protected:
   // The part of its end that needs no actor.
   virtual void end_other_processes() {}
+  // Whether nobody calls it any more but who owns it; waits for that.
+  virtual bool left_within(std::chrono::seconds limit) = 0;
 };
 
 // The master's side of a job of several processes (master_process.cpp).

@@ -24,7 +24,21 @@ TEST_CASE("a fault of the runtime fails its session, and the program and other s
     CHECK(contains("\n" + ended.out, "\n" + std::string(call) + fault));
   CHECK(contains(ended.out, "compile: invalid_argument"));  // of another graph: said first
   CHECK(contains(ended.out, "after it: internal"));
-  CHECK(contains(ended.out, "other session: 3\n"));
+  CHECK(contains(ended.out, "other session: 3.0"));
   CHECK(contains(ended.out, "next session: 4\n"));
   CHECK(contains(ended.err, "a fault of the runtime: actor 'resource' ended: planted"));
+}
+
+TEST_CASE("a fault fails all sessions of a program's actor system, which goes on and ends") {
+  Ended ended = shell_command("timeout 60 " + build_dir() + "/bin/faulty own");
+  INFO(ended.out);
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  const std::string fault = "internal: a fault of the runtime: actor 'resource' ended: planted";
+  for (const char* call :
+       {"run: ", "waiting run: ", "later run: ", "trace: ", "close: ", "other session: "})
+    CHECK(contains("\n" + ended.out, "\n" + std::string(call) + fault));
+  CHECK(contains(ended.out, "the program's actor: 7\n"));
+  CHECK(contains(ended.out, "next session: 4\n"));
+  CHECK(contains(ended.out, "left open: 3\n"));
 }
