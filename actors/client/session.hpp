@@ -344,7 +344,8 @@ class Session {
 
   // The last number under which a run of this session committed.
   CommitNumber committed() const;
-  // What the master knows of processes, runs and compiled steps, a line each.
+  // What the master knows of processes, runs and compiled steps, a line each; and for each device
+  // how many variables it has, and their bytes, as far as their shapes are declared.
   std::vector<std::string> describe();
 
   // What the devices of this process have handed out: now, and at most since the last reset. Empty

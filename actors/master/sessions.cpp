@@ -241,8 +241,12 @@ Status Sessions::add_step(Session& session, const CompileStep& message, Compiled
   step.key = request_key(message.request);
   step.request = message.request;
   for (const Plan& plan : draft.graph.plans)
-    for (const ResourceRef& resource : plan.resources)
+    for (const ResourceRef& resource : plan.resources) {
       if (!resource.name.empty()) step.containers.insert(resource.container);
+      if (resource.kind == "variable")
+        variables_.try_emplace(std::pair{resource.container, resource.name},
+                               PlacedVariable{plan.device, variable_bytes(resource.def)});
+    }
   step.shape = step_shape(draft.graph, draft.process_of);
   step.waiting.push_back(message.call);
   session.load.compiled = step.id;
@@ -379,6 +383,8 @@ void Sessions::end_reset_if_over(Outputs& out) {
   Reset reset = std::move(*reset_);
   reset_.reset();
   for (CompiledId id : reset.steps) out.push_back(Unload{id});
+  std::erase_if(variables_,
+                [&](const auto& v) { return reset.containers.contains(v.first.first); });
   out.push_back(Drop{std::move(reset.containers)});
   for (const auto& call : reset.calls) finish(call, stopped_, out);
   // They were asked before whatever waits now.
@@ -401,6 +407,14 @@ std::vector<std::string> Sessions::text() const {
     for (const TargetDevice& d : process.devices) line += " " + d.name.text();
     lines.push_back(line);
   }
+  std::map<std::string, std::pair<std::size_t, std::uint64_t>> on;  // by device: how many, bytes
+  for (const auto& [_, variable] : variables_) {
+    auto& [count, bytes] = on[variable.device];
+    ++count, bytes += variable.bytes;
+  }
+  for (const auto& [device, there] : on)
+    lines.push_back(
+        fmt::format("variables on {}: {}, {} bytes", device, there.first, there.second));
   return lines;
 }
 

@@ -169,6 +169,10 @@ class Sessions {
     std::vector<std::shared_ptr<Call>> closing;  // who waits for its end
     std::set<std::string> warned;                // of devices that nodes asked for and did not get
   };
+  struct PlacedVariable {
+    std::string device;
+    std::uint64_t bytes = 0;  // of its declared shape
+  };
   struct Reset {
     std::set<std::string> containers;
     std::set<CompiledId> steps;     // whose runs it waits for
@@ -198,6 +202,8 @@ class Sessions {
   std::map<ProcessId, Process> processes_;
   std::map<std::uint64_t, Session> sessions_;
   std::unordered_map<RunId, Run> runs_;
+  // Of all steps so far, by container and name.
+  std::map<std::pair<std::string, std::string>, PlacedVariable> variables_;
   std::optional<Reset> reset_;
   std::uint64_t next_work_ = 1;
   CompiledId next_compiled_ = 1;

@@ -91,7 +91,7 @@ TEST_CASE("checkpoints take the place of checkpoints alone, and remove no more t
   fs::create_directory(dir.path("elsewhere"));
   dir.write("elsewhere/keep", "precious");
   fs::create_directory(dir.path("c"));
-  const CheckpointData at_one{.step = 1, .commit = 1, .tensors = {{"x", Tensor::scalar(1.f)}}};
+  const CheckpointData at_one{{.step = 1, .commit = 1}, {{"x", Tensor::scalar(1.f)}}};
   const auto made = write_checkpoint(dir.path("c"), at_one);
   REQUIRE(made.ok());
   const std::string name = fs::path(made->path).filename();
