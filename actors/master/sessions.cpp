@@ -7,6 +7,7 @@
 #include "core/feeds.hpp"
 #include "graph/passes/placement.hpp"
 #include "graph/passes/replicate.hpp"
+#include "graph/passes/variable_homes.hpp"
 
 namespace troupe {
 namespace {

@@ -14,9 +14,6 @@
 #include "graph/passes/placement.hpp"
 
 namespace troupe {
-namespace {
-
-// What a variable takes, by its handle; 0 where that is not known before a run.
 std::uint64_t variable_bytes(const NodeDef& variable) {
   auto shape = variable.attrs.find("shape");
   const PartialShape* s =
@@ -26,6 +23,8 @@ std::uint64_t variable_bytes(const NodeDef& variable) {
   if (!s || !s->fully_known() || !dtype) return 0;
   return std::uint64_t(s->shape().elements()) * dtype_size(*dtype);
 }
+
+namespace {
 
 // Nodes and resources as elements of a union-find; those of a function once for each way in which
 // it is called.

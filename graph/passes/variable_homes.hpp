@@ -1,12 +1,16 @@
 // Devices for all variables of a graph, whatever a request uses of it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
 #include "graph/compile.hpp"
 
 namespace troupe {
+
+// The bytes of a variable, by its handle; 0 if its shape is unknown before a run.
+std::uint64_t variable_bytes(const NodeDef& variable);
 
 // A device for each variable that `target.fixed` does not name, by resource_key(). Depends on the
 // whole graph and on `target`, not on what is compiled first.

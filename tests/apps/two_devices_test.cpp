@@ -9,6 +9,7 @@
 #include "tests/same_bits.hpp"
 
 using namespace troupe;
+using troupe::test::same_bits;
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include "tests/same_bits.hpp"
 
 using namespace troupe;
+using troupe::test::same_bits;
 
 namespace {
 
