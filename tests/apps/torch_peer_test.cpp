@@ -201,7 +201,7 @@ TEST_CASE("a training step stands beside the fastest peer [slow]") {
                               "--rounds 3 --quiet --output json");
   REQUIRE_MESSAGE(ended.code == 0, ended.err);
   const auto row = ended.json().at(0);
-  CHECK(contains(row["peer"], "torch 9.9"));
+  CHECK(contains(row["peer"].get<std::string>(), "torch 9.9"));
   CHECK(check_beside_the_fastest(row) >= 1);
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("a kernel stands beside the fastest peer, in turns [slow]") {
     REQUIRE_MESSAGE(ended.code == 0, ended.err);
     REQUIRE(ended.json().size() == 1);
     CHECK(ended.json().at(0)["unit"] == "ms");
-    CHECK(contains(ended.json().at(0)["peer"], "torch 9.9"));
+    CHECK(contains(ended.json().at(0)["peer"].get<std::string>(), "torch 9.9"));
     CHECK(check_beside_the_fastest(ended.json().at(0)) >= 1);
   }
 }
@@ -241,7 +241,7 @@ TEST_CASE("a step and a loop stand beside the fastest mode of a peer, in turns")
                                 row + " --peer tensorflow --rounds 3 --quiet --output json");
     REQUIRE_MESSAGE(ended.code == 0, ended.err);
     REQUIRE(ended.json().size() == 1);
-    CHECK(contains(ended.json().at(0)["peer"], "tensorflow 9.9"));
+    CHECK(contains(ended.json().at(0)["peer"].get<std::string>(), "tensorflow 9.9"));
     CHECK(check_beside_the_fastest(ended.json().at(0)) == 2);
   }
 }

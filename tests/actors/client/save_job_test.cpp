@@ -259,7 +259,7 @@ struct SavedNumbers final : PromptResource<std::map<WriteKey, float>, std::vecto
   using Log = std::map<WriteKey, float>;
   explicit SavedNumbers(bool saves) : saves_(saves) {}
 
-  Expected<std::vector<Tensor>> carry_out(ResourceRequest& request) override {
+  Expected<std::vector<Tensor>> perform(ResourceRequest& request) override {
     auto& item = request.items.front();
     if (request.external().verb == "sum") {
       float all = 0;
