@@ -1,4 +1,5 @@
-// Building graphs: handles on ports, and the builder that checks each node as it is added.
+// Building graphs: handles of nodes and ports, and the builder, which checks each node when it is
+// added.
 #pragma once
 
 #include <initializer_list>
@@ -23,9 +24,9 @@ class Index;       // graph/slicing.hpp
 struct BodyState;  // graph/control/functions/body.hpp
 struct FunctionRecord;
 
-// A handle on one output of a node: two words, copies freely, valid as long as its builder. No
-// operator bool: a graph value has no truth before a run. What is asked of an empty one, or of an
-// output that its node does not have, throws Error with the line that asks.
+// A handle of one output of a node: two words, cheap to copy, valid as long as its builder. There
+// is no operator bool, since a graph value has no truth value before a run. Methods of an empty
+// handle, or of an output that its node does not have, throw Error with the caller's line.
 class Output {
  public:
   Output() = default;
@@ -41,17 +42,17 @@ class Output {
   NodeId node() const { return port_.node; }
   DType dtype(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
   const PartialShape& shape(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
-  // PortName text: "scope/MatMul", of another port "scope/Switch:1".
+  // The name of the port: "scope/MatMul"; of an output other than 0: "scope/Switch:1".
   std::string name(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
   // Output `index` of the same node.
   Output sibling(int index) const { return {graph_, {port_.node, std::uint32_t(index)}}; }
-  // The same port of the same graph. Not ==, which compares values in a run
+  // Whether both are the same port of the same graph. Operator == compares values in a run
   // (ops/api/operators.hpp).
   bool is(const Output& other) const { return graph_ == other.graph_ && port_ == other.port_; }
-  // That part of the value, of any dtype: x[{1, range(0, 5), whole, newaxis}], or x[1] for one
-  // entry. Dimensions after the last entry are taken whole; gradients flow back to where the
-  // elements came from. Throws Error for more entries than dimensions, an index that is known not
-  // to be there, a second ellipsis and a stride of 0. See StridedSlice.
+  // Slicing, for any dtype: x[{1, range(0, 5), whole, newaxis}], or x[1] for one entry. Dimensions
+  // after the last entry are taken whole. Differentiable. Throws Error for more entries than
+  // dimensions, an index known to be out of range, a second ellipsis and a stride of 0. See
+  // StridedSlice.
   Output operator[](std::initializer_list<Index> where) const;
   Output operator[](const Index& one) const;
 
@@ -64,7 +65,7 @@ class Output {
   Port port_;
 };
 
-// A handle on a node, for targets and control edges. Of an empty Output it is empty.
+// A handle of a node, for targets and control edges. Made from an empty Output, it is empty.
 class Op {
  public:
   Op() = default;
@@ -72,7 +73,7 @@ class Op {
   Op(Output output) : graph_(output.graph_), node_(output.node()) {}
 
   bool empty() const { return graph_ == nullptr; }
-  // These throw Error, with the line that asks, for an empty one.
+  // These throw Error, with the caller's line, if the Op is empty.
   GraphBuilder& graph(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
     if (graph_ == nullptr) [[unlikely]]
       is_empty(file, line);
@@ -91,7 +92,7 @@ class Op {
   NodeId node_ = kNoNode;
 };
 
-// Everything about a node to be. Fields left empty take what the builder's current scope says.
+// The description of a node to add. Empty fields take the values of the builder's current scope.
 struct NodeSpec {
   std::string op;
   std::vector<Output> inputs = {};
@@ -104,14 +105,14 @@ struct NodeSpec {
   Site site = {};
 };
 
-// A graph under construction. One owner, one thread; neither copies nor moves, because Outputs
-// point at it. `add` throws troupe::Error in compiler format (file:line, what was expected, where
-// each input was created); `try_add` returns the same as a Status and leaves the graph unchanged.
+// A graph under construction. Not thread-safe; not copyable or movable, because Outputs point at
+// it. `add` throws troupe::Error in compiler format (file:line, what was expected, where each input
+// was created); `try_add` returns the same as a Status and leaves the graph unchanged.
 //
-// While the body of a function is under construction (graph/control/functions/body.hpp) it is a
-// builder of its own, and what is added to this graph goes there: nodes, scopes and other guards.
-// Values of the builders around a body become arguments of its function where they are used.
-// Handles are made in the graph itself wherever they are asked for.
+// The body of a function under construction (graph/control/functions/body.hpp) is a builder of its
+// own; nodes, scopes and guards added to this graph meanwhile go there. Values of the builders
+// around a body become arguments of its function when they are used. Resource handles are always
+// made in the graph itself.
 class GraphBuilder {
  public:
   explicit GraphBuilder(const OpRegistry& registry, std::uint64_t seed = 0);
@@ -121,37 +122,38 @@ class GraphBuilder {
 
   const OpRegistry& registry() const { return registry_; }
   const GraphDef& def() const { return def_; }
-  // A copy that shares nothing; what travels to a session.
+  // A deep copy, for a session.
   std::shared_ptr<const GraphDef> snapshot() const;
   void set_seed(std::uint64_t seed) { def_.seed = seed; }
 
-  // Checks op, inputs, dtypes, attributes and shapes, fills in defaults, makes the name unique,
-  // appends. A composite op is expanded here, under a scope of its name.
+  // Checks op, inputs, dtypes, attributes and shapes, fills in defaults, makes the name unique and
+  // appends the node. A composite op is expanded, under a scope of its name.
   Expected<Op> try_add(NodeSpec spec);
   Op add(NodeSpec spec);
-  // The usual case: one node, its output 0.
+  // Adds a node and returns its output 0.
   Output add(std::string_view op, std::initializer_list<Output> inputs, AttrMap attrs = {},
              Site site = {});
 
-  // Sets input `index` of a Merge to `value` (from a NextIteration), closing a loop. Of the body
-  // under construction, where there is one.
+  // Closes a loop: sets input `index` of a Merge to `value`, an output of a NextIteration. Inside a
+  // body under construction it refers to that body.
   Status close_loop(NodeId merge, int index, Output value);
 
-  // Throws Error (not_found) for a number that no node has.
+  // Throws Error (not_found) if there is no such node.
   const NodeDef& node(NodeId id) const {
     if (id >= def_.nodes.size()) [[unlikely]]
       no_node(id);
     return def_.nodes[id];
   }
-  Op find(std::string_view name);  // empty when there is none
-  // The value of a port, when all of it is known while building: constants, shapes, and what is
-  // computed from shapes.
+  Op find(std::string_view name);  // empty if there is no such node
+  // The value of a port if it is known before a run: constants, shapes, and values computed from
+  // shapes. nullptr otherwise.
   const Tensor* constant(Port port) const;
   // The nodes that Session::init runs: the assignments of initial values, in order.
   const std::vector<NodeId>& initializers() const { return initializers_; }
   void add_initializer(NodeId assign) { initializers_.push_back(assign); }
 
-  // Names, devices and control edges for the nodes added while the guard lives; guards nest.
+  // Sets names, devices or control edges of the nodes added while it is alive. Guards can be
+  // nested.
   class [[nodiscard]] Guard {
    public:
     Guard(Guard&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
@@ -162,26 +164,25 @@ class GraphBuilder {
     explicit Guard(GraphBuilder* graph) : graph_(graph) {}
     GraphBuilder* graph_;
   };
-  // Names become "name/..." (made unique). A name that ends in '/' is a full prefix, entered again
-  // as it stands; "" is the root.
+  // Opens the scope "name/" (made unique) inside the current one. A name that ends in '/' is a full
+  // prefix and reopens that scope; "" is the root.
   Guard with_scope(std::string_view name, const char* file = __builtin_FILE(),
                    int line = __builtin_LINE());
-  // What names of nodes added now begin with: "" or "a/b/". Given to with_scope as it is, that
-  // scope is open again.
+  // The prefix of the current scope: "" or "a/b/". with_scope() reopens the scope by this prefix.
   const std::string& scope_prefix() const { return innermost().frames_.back().prefix; }
-  // Over the enclosing one, part by part. Throws Error for what is no device name.
+  // Overrides the enclosing device, part by part. Throws Error for a malformed device name.
   Guard with_device(std::string_view device, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE());
-  // Nodes go where the resource behind `handle` is, whatever encloses them says.
+  // Places nodes with the resource behind `handle`; overrides enclosing guards.
   Guard with_resource(const Output& handle);
-  // Throws Error for an empty Op.
+  // Adds control inputs. Throws Error if an Op is empty.
   Guard with_control(std::vector<Op> control, const char* file = __builtin_FILE(),
                      int line = __builtin_LINE());
   Guard with_site(Site site);  // the site of nodes that give none (gradients)
   Guard with_colocation(std::string_view node);
 
-  // Nodes, names and initializers added since the attempt began go away with it unless kept.
-  // Attempts nest; the inner ones end first.
+  // Its destructor removes the nodes, names and initializers added since its construction, unless
+  // keep() was called. Attempts can be nested; inner ones end first.
   class [[nodiscard]] Attempt {
    public:
     explicit Attempt(GraphBuilder& graph) : Attempt(graph.innermost(), At{}) {}
@@ -198,7 +199,7 @@ class GraphBuilder {
     bool kept_ = false;
   };
 
-  // Expires with the graph. For who may outlive it: a session.
+  // Expires with the graph; for sessions, which may outlive it.
   std::weak_ptr<const void> life() const { return life_; }
 
   // --- functions ---
