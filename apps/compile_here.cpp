@@ -20,7 +20,7 @@ Expected<CompiledGraph> compile_here(const Graph& graph, const CompileRequest& r
     if (type == nullptr) return not_found("'" + text + "': there is no such type of device");
     target.devices.push_back({name, type->space});
   }
-  if (request.replicas > 1) target.fixed = variable_homes(graph.def(), target);
+  target.fixed = variable_homes(graph.def(), target, request.replicas > 1);
   return compile(graph.def(), request, target, observer);
 }
 

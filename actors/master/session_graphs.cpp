@@ -92,6 +92,7 @@ Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
           .at(now->graph().nodes[i].site);
   known.import = std::move(now);
   known.index = {};
+  known.homes_of = 0;
   known.hash = 0;
   return ok_status();
 }
@@ -117,6 +118,23 @@ Status SessionGraphs::append(Known& known, const ExtendSession& message) {
   return known.import->extend(message.graph->nodes, message.graph->functions);
 }
 
+// Anew only when nodes came that bear on them: most requests bring others.
+void SessionGraphs::find_homes(Known& known, const Target& target, bool spread) {
+  const GraphDef& graph = known.import->graph();
+  const bool same_devices = std::equal(
+      known.devices.begin(), known.devices.end(), target.devices.begin(), target.devices.end(),
+      [](const DeviceName& a, const TargetDevice& b) { return a == b.name; });
+  bool found = known.homes_of > 0 && known.spread == spread && same_devices;
+  for (std::size_t id = known.homes_of; found && id < graph.nodes.size(); ++id)
+    found = !bears_on_homes(graph, NodeId(id), *target.ops);
+  known.homes_of = graph.nodes.size();
+  if (found) return;
+  known.homes = variable_homes(graph, target, spread);
+  known.spread = spread;
+  known.devices.clear();
+  for (const TargetDevice& device : target.devices) known.devices.push_back(device.name);
+}
+
 CompiledStepDraft SessionGraphs::compile(Work work) {
   CompiledStepDraft draft;
   auto found = graphs_.find(work.session);
@@ -127,8 +145,8 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
   const GraphDef& graph = found->second.import->graph();
   host_.complete(work.target);
   work.target.fixed = placed_;
-  if (std::max(work.replicas, work.request.replicas) > 1)
-    work.target.fixed.merge(variable_homes(graph, work.target));
+  find_homes(found->second, work.target, std::max(work.replicas, work.request.replicas) > 1);
+  work.target.fixed.insert(found->second.homes.begin(), found->second.homes.end());
   draft.fixed = work.target.fixed;
   auto compiled = troupe::compile(graph, found->second.index, work.request, work.target);
   if (!compiled.ok()) {

@@ -42,7 +42,7 @@ class SessionGraphs {
     std::map<ProcessId, std::uint64_t> versions;  // nodes that each process has
     std::int32_t replicas = 1;                    // of the job, however many the request is for
   };
-  // With several replicas every variable of the graph is fixed where variable_homes() says.
+  // Variables of the graph are fixed where variable_homes() says; with several replicas all are.
   CompiledStepDraft compile(Work work);
 
   void forget(std::uint64_t session) { graphs_.erase(session); }
@@ -53,7 +53,13 @@ class SessionGraphs {
     GraphIndex index;                         // of import->graph()
     std::uint64_t hash = 0;                   // of the functions and nodes as they were sent
     std::vector<std::size_t> functions_from;  // behind how many nodes each function came
+    // Of variable_homes() for the first nodes of the graph, on these devices.
+    std::map<std::string, DeviceName> homes;
+    std::size_t homes_of = 0;
+    std::vector<DeviceName> devices;
+    bool spread = false;
   };
+  void find_homes(Known& known, const Target& target, bool spread);
   Status replace(Known& known, const ExtendSession& message);
   Status append(Known& known, const ExtendSession& message);
 

@@ -30,17 +30,19 @@ namespace {
 // it is called.
 class Homes {
  public:
-  Homes(const GraphDef& graph, const Target& target)
+  Homes(const GraphDef& graph, const Target& target, bool spread)
       : graph_(graph),
         target_(target),
+        spread_(spread),
         ops_(*target.ops),
         devices_(by_preference(target.devices, target.kernels)) {
     for (const FunctionDef& f : graph.functions) functions_.emplace(f.name, &f);
   }
 
   std::map<std::string, DeviceName> find_all() {
+    if (devices_.size() <= 1) return {};
     for (const TargetDevice& d : devices_) load_.try_emplace({*d.name.job, *d.name.task}, 0);
-    if (load_.size() <= 1) return {};
+    spread_ = spread_ && load_.size() > 1;
     std::vector<std::string> keys(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
       if (is_handle(role_of(graph_.nodes[id], ops_)))
@@ -169,7 +171,8 @@ class Homes {
       return at == devices_.end() ? nullptr : &*at;
     };
     if (const TargetDevice* device = match(group.wanted)) return device;
-    if (!target_.soft_placement) return nullptr;
+    // What is not spread is left to whoever places it, and warns of that.
+    if (!spread_ || !target_.soft_placement) return nullptr;
     DeviceName relaxed = group.wanted;
     relaxed.type.reset(), relaxed.index.reset();
     return match(relaxed);
@@ -178,7 +181,7 @@ class Homes {
   static bool has_task(const Group& group) { return group.wanted.job && group.wanted.task; }
 
   void settle(const Group& group) {
-    if (group.contradicts) return;
+    if (group.contradicts || (!spread_ && group.wanted.empty())) return;
     auto best = load_.end();
     const TargetDevice* device = nullptr;
     for (auto at = load_.begin(); at != load_.end(); ++at) {
@@ -194,6 +197,7 @@ class Homes {
 
   const GraphDef& graph_;
   const Target& target_;
+  bool spread_;
   const OpRegistry& ops_;
   const std::vector<TargetDevice> devices_;
   std::unordered_map<std::string_view, const FunctionDef*> functions_;
@@ -209,8 +213,20 @@ class Homes {
 
 }  // namespace
 
-std::map<std::string, DeviceName> variable_homes(const GraphDef& graph, const Target& target) {
-  return Homes(graph, target).find_all();
+std::map<std::string, DeviceName> variable_homes(const GraphDef& graph, const Target& target,
+                                                 bool spread) {
+  return Homes(graph, target, spread).find_all();
+}
+
+bool bears_on_homes(const GraphDef& graph, NodeId id, const OpRegistry& ops) {
+  const NodeDef& node = graph.nodes[id];
+  const Role role = role_of(node, ops);
+  if (is_handle(role) || role == Role::call || !node.colocate.empty()) return true;
+  const std::size_t handles = handle_inputs(graph, node);
+  // What asks for no device, needs no kernel and ties no two variables together is where they are.
+  const bool anywhere = node.device.empty() && role == Role::external &&
+                        !op_of(node, ops).def.external.on_host && handles == 1;
+  return handles > 0 && !anywhere;
 }
 
 }  // namespace troupe

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+#include <string>
+
 #include "graph/control/functions/body.hpp"
 #include "graph/node_query.hpp"
 #include "tests/graph/sample_ops.hpp"
@@ -40,7 +43,7 @@ TEST_CASE("variables are spread over the tasks by bytes, in the order of the gra
   Maker g;
   g.variable("large", of_size(3));
   for (const char* name : {"a", "b", "c", "d"}) g.variable(name, of_size(1));
-  const auto homes = variable_homes(g.def, two_tasks());
+  const auto homes = variable_homes(g.def, two_tasks(), true);
   CHECK(home(homes, "large") == kCpu);
   for (const char* name : {"a", "b", "c"}) CHECK(home(homes, name) == kCpu1);
   CHECK(home(homes, "d") == kCpu);
@@ -49,9 +52,9 @@ TEST_CASE("variables are spread over the tasks by bytes, in the order of the gra
 TEST_CASE("variables that come later leave those before them where they are") {
   Maker g;
   for (const char* name : {"a", "b", "c"}) g.variable(name, of_size(2));
-  const auto before = variable_homes(g.def, two_tasks());
+  const auto before = variable_homes(g.def, two_tasks(), true);
   for (const char* name : {"d", "e"}) g.variable(name, of_size(1));
-  const auto after = variable_homes(g.def, two_tasks());
+  const auto after = variable_homes(g.def, two_tasks(), true);
   for (const auto& [name, device] : before) CHECK(after.at(name) == device);
 }
 
@@ -84,7 +87,7 @@ TEST_CASE("variables that one node takes share a device, also if a function has 
   Target target = two_tasks();
   target.ops = &ops();
   target.kernels = nullptr;
-  const auto homes = variable_homes(g.def(), target);
+  const auto homes = variable_homes(g.def(), target, true);
   CHECK(home(homes, "a") == kCpu);
   CHECK(home(homes, "b") == kCpu1);
   CHECK(home(homes, "c") == kCpu1);
@@ -97,7 +100,7 @@ TEST_CASE("what uses a variable says where it lives, in whatever request it is")
   g.node("AssignBoth", "update", {w, slot, g.constant("c", 1)});
   g.add("Read", "read", {pinned}, {.device = "/job:w/task:0"});
   g.add("Read", "read_free", {free});
-  const auto homes = variable_homes(g.def, two_tasks());
+  const auto homes = variable_homes(g.def, two_tasks(), true);
   CHECK(home(homes, "w") == home(homes, "slot"));
   CHECK(home(homes, "pinned") == kCpu);
   CHECK(home(homes, "w") == kCpu1);  // the pinned one counts first
@@ -110,7 +113,7 @@ TEST_CASE("what an earlier compile has fixed stays, and counts") {
   g.variable("b", of_size(1));
   Target target = two_tasks();
   target.fixed[key_of("a")] = *DeviceName::parse(kCpu1);
-  const auto homes = variable_homes(g.def, target);
+  const auto homes = variable_homes(g.def, target, true);
   CHECK(homes.size() == 1);
   CHECK(home(homes, "b") == kCpu);
 }
@@ -122,7 +125,7 @@ TEST_CASE("a variable about which nodes contradict each other has no home, other
   g.add("Read", "here", {v}, {.device = "/job:w/task:0"});
   g.add("Read", "there", {v}, {.device = "/job:w/task:1"});
   g.variable("x", of_size(1, "/job:w/task:7"));
-  const auto homes = variable_homes(g.def, two_tasks());
+  const auto homes = variable_homes(g.def, two_tasks(), true);
   CHECK(home(homes, "v") == "");
   CHECK(home(homes, "x") == "");
   CHECK(home(homes, "w") == kCpu);
@@ -132,5 +135,36 @@ TEST_CASE("in one task there is nothing to spread") {
   Maker g;
   g.variable("v", of_size(1));
   static const KernelIndex all = kernels_for({"CPU", "FAKE"});
-  CHECK(variable_homes(g.def, target({kCpu, kFake}, &all)).empty());
+  CHECK(variable_homes(g.def, target({kCpu, kFake}, &all), true).empty());
+}
+
+TEST_CASE("with one replica a variable is where any node of the graph wants it, else anywhere") {
+  Maker g;
+  Port v = g.variable("v", of_size(1)), w = g.variable("w", of_size(1));
+  g.variable("free", of_size(1));
+  g.add("Read", "there", {v}, {.device = "/job:w/task:1"});
+  g.add("Read", "beside", {w}, {.device = "/device:FAKE:0"});
+  g.variable("nowhere", of_size(1, "/device:CPU:7"));
+  const auto homes = variable_homes(g.def, two_tasks(), false);
+  CHECK(home(homes, "v") == kCpu1);
+  CHECK(home(homes, "w") == kFake);
+  CHECK(homes.size() == 2);
+  static const KernelIndex all = kernels_for({"CPU", "FAKE"});
+  // Of one task the devices count, too.
+  CHECK(home(variable_homes(g.def, target({kCpu, kFake}, &all), false), "w") == kFake);
+  CHECK(variable_homes(g.def, target({kCpu}, &all), false).empty());
+}
+
+TEST_CASE("a node bears on the homes unless it goes wherever its one variable is") {
+  Maker g;
+  Port v = g.variable("v", of_size(1)), slot = g.variable("slot", of_size(1));
+  Port c = g.constant("c", 1);
+  g.add("Read", "read", {v});
+  g.add("Read", "pinned", {v}, {.device = "/job:w/task:1"});
+  g.add("Read", "beside", {v}, {.colocate = {"slot"}});
+  g.node("AssignBoth", "both", {v, slot, c});
+  std::set<std::string> bear;
+  for (NodeId id = 0; id < g.def.nodes.size(); ++id)
+    if (bears_on_homes(g.def, id, toy::ops())) bear.insert(g.def.nodes[id].name);
+  CHECK(bear == std::set<std::string>{"beside", "both", "pinned", "slot", "v"});
 }

@@ -80,7 +80,7 @@ TEST_CASE("a write under another device than its variable's is refused with both
   CHECK(value(s, v.value()) == 1);
 }
 
-TEST_CASE("a variable that names no device stays where its first request put it") {
+TEST_CASE("a variable that names no device is where a node wants it, whichever request is first") {
   Graph g;
   const Variable v = variable(g, "v", Tensor::of<float>({}, {1.0f}));
   Op write;
@@ -95,6 +95,17 @@ TEST_CASE("a variable that names no device stays where its first request put it"
   }
   Session s(g, two_cpus());
   s.init();
+  s.run({}, {write});
+  CHECK(value(s, v.value()) == 5);
+}
+
+TEST_CASE("a variable stays where it is when a node that is added later wants it elsewhere") {
+  Graph g;
+  const Variable v = variable(g, "v", Tensor::of<float>({}, {1.0f}));
+  Session s(g, two_cpus());
+  s.init();
+  auto there = g.with_device("/cpu:1");
+  const Op write = assign(v, constant(g, 5.0f));
   check_names(error_of([&] { s.run({}, {write}); }),
               {"'v'", "cpu:1", "since an earlier request", "handle_devices_test.cpp"});
 }
