@@ -229,7 +229,15 @@ void feed(MasterSelf self, Input input) {
   const Instant now = self->clock().now().time_since_epoch();
   Coordinator::Outputs out = std::exchange(s.spare, {});
   input(*s.coordinator, now, out);
-  for (auto& output : out) std::visit([self](auto& o) { carry_out(self, o); }, output);
+  // Sessions act on the end of a run at once: they unload a step whose last run is over. So they
+  // hear of it when processes have been told which attempts are over.
+  const auto ends = [](const Coordinator::Output& o) {
+    return std::holds_alternative<Coordinator::Answer>(o) ||
+           std::holds_alternative<Coordinator::SessionClosed>(o);
+  };
+  for (bool last : {false, true})
+    for (auto& output : out)
+      if (ends(output) == last) std::visit([self](auto& o) { carry_out(self, o); }, output);
   out.clear();
   s.spare = std::move(out);
   if (auto runs = s.wake_up.want(s.coordinator->next_wakeup(), now))

@@ -130,7 +130,7 @@ void run_one(std::uint64_t seed, const HostilePrograms& programs, Ends& ends) {
   if (imported->nodes.empty()) return;
   const CompileRequest request = request_for(*imported, random);
   Target target = target_here();
-  if (request.replicas > 1) target.fixed = variable_homes(*imported, target);
+  target.fixed = variable_homes(*imported, target, request.replicas > 1);
   auto compiled = compile(*imported, request, target);
   if (!compiled.ok()) {
     check_refusal(compiled.status(), lines);
