@@ -217,8 +217,8 @@ TEST_CASE("a queue that goes on elsewhere, at any point, does what it would have
     CHECK(queue_bytes(m.first->save()) == queue_bytes(m.second->save()));
     CHECK(m.second->tables().empty());
   }
-  CHECK(staged > 10);
-  CHECK(closed > 10);
+  CHECK(staged > 0);
+  CHECK(closed > 0);
   CHECK(with_elements > 100);
 }
 
