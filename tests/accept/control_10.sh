@@ -9,13 +9,5 @@ if [[ -z ${ITEMS:-} ]]; then
     done
   done
 fi
-for item in $ITEMS; do
-  began=$SECONDS
-  if bash "tests/accept/${item/./_}.sh" >"$scratch/$item.log" 2>&1; then
-    figure "$item" "ok ($((SECONDS - began)) s)"
-  else
-    sed 's/^/  | /' "$scratch/$item.log" | tail -n 40
-    expect "$item ($((SECONDS - began)) s)" false
-  fi
-done
+run_items $ITEMS
 conclude

@@ -7,13 +7,5 @@ source tests/accept/lib.sh
 items=$ITEMS
 unset ITEMS
 export BASE=${BASE:-4d7ce11}
-for item in $items; do
-  began=$SECONDS
-  if bash "tests/accept/${item/./_}.sh" >"$scratch/$item.log" 2>&1; then
-    figure "$item" "ok ($((SECONDS - began)) s)"
-  else
-    sed 's/^/  | /' "$scratch/$item.log" | tail -n 40
-    expect "$item ($((SECONDS - began)) s)" false
-  fi
-done
+run_items $items
 conclude

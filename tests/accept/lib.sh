@@ -22,6 +22,19 @@ conclude() {
 now_ms() { date +%s%3N; }
 # test_seconds LOG: what the tests took, of what `./dev test` printed.
 test_seconds() { sed -n 's/^Total Test time (real) = *\([0-9.]*\) sec/\1/p' "$1"; }
+# run_items ITEM...: other scripts, as "spine.1 house.5", each of which is a condition of this one.
+run_items() {
+  local item began
+  for item in "$@"; do
+    began=$SECONDS
+    if bash "tests/accept/${item/./_}.sh" >"$scratch/$item.log" 2>&1; then
+      figure "$item" "ok ($((SECONDS - began)) s)"
+    else
+      sed 's/^/  | /' "$scratch/$item.log" | tail -n 40
+      expect "$item ($((SECONDS - began)) s)" false
+    fi
+  done
+}
 # field NAME < json: one value of a result document.
 field() { jq -r --arg name "$1" '.[$name] // empty'; }
 # cases FOLDER PATTERN: runs the test cases of tests/FOLDER whose names match, slow ones too, from
