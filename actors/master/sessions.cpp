@@ -310,10 +310,7 @@ Sessions::Run* Sessions::begin(RunStep& message, Outputs& out) {
   }
   auto [at, added] = runs_.try_emplace(message.run);
   if (!added) {
-    finish(message.call,
-           already_exists(fmt::format("step {} of session {} is under way", message.run.n,
-                                      message.run.session)),
-           out);
+    finish(message.call, already_exists(step_name(message.run) + " is under way"), out);
     return nullptr;
   }
   ++step->running;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/master/kept_answers.hpp"
+#include "actors/master/run_table.hpp"
 #include "actors/master/session_graphs.hpp"
 #include "actors/master/step_table.hpp"
 #include "actors/messages.hpp"
