@@ -30,7 +30,6 @@ std::uint64_t resource_hash(std::string_view device, const ResourceName& name) {
 }
 
 bool DatasetPlace::possible() const {
-  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;
   return next <= kMostElements &&
          std::adjacent_find(left.begin(), left.end(), std::greater_equal<>()) == left.end() &&
          (left.empty() || left.back() < next);

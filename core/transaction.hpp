@@ -65,6 +65,8 @@ struct DatasetName {
   friend auto operator<=>(const DatasetName&, const DatasetName&) = default;
 };
 
+inline constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;  // of a dataset
+
 // How far a dataset is read: elements below `next` have been used, but for those in `left`, which
 // runs had taken that failed while others went on.
 struct DatasetPlace {

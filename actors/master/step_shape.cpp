@@ -20,8 +20,6 @@ Status check_fetch(const StepShape::Fetch& wanted, const std::vector<Fetched>& f
   return ok_status();
 }
 
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;  // of a dataset
-
 // How many elements it has used of each dataset: of those of a run's own all, of others whole
 // rounds.
 Status check_elements(const StepShape& step, const StepShape::Partition& partition,
