@@ -59,6 +59,8 @@ class Tensor {
   MemorySpace space() const { return buffer_.space(); }
   // Nobody else holds the buffer: it may be written or reused.
   bool unique() const { return buffer_.unique(); }
+  // A type and a shape whose elements are zeros that take no memory: only in gradients of lists.
+  bool zeros_alone() const { return defined() && !buffer_ && bytes() != 0; }
   // The buffer alone; the tensor is nothing afterwards.
   Buffer take_buffer() {
     shape_ = {};

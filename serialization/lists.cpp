@@ -28,13 +28,11 @@ struct ListEntry {
 static_assert(sizeof(ListEntry) == kListEntry &&
               std::has_unique_object_representations_v<ListEntry>);
 
-bool is_zeros_alone(const Tensor& t) { return t.defined() && !t.buffer() && t.bytes() != 0; }
-
 std::uint64_t bytes_of_list(const Tensor& list);
 
 // Of an element's contents.
 std::uint64_t bytes_of_element(const Tensor& t) {
-  if (!t.defined() || is_zeros_alone(t)) return 0;
+  if (!t.defined() || t.zeros_alone()) return 0;
   if (t.dtype() == DType::list) return bytes_of_list(t);
   return t.dtype() == DType::string ? encoded_strings_size(t) : t.bytes();
 }
@@ -62,7 +60,7 @@ class ListWriter {
   Status element(const Tensor& t) {
     ListEntry entry;
     if (t.defined()) {
-      entry.kind = is_zeros_alone(t) ? EntryKind::zeros : EntryKind::contents;
+      entry.kind = t.zeros_alone() ? EntryKind::zeros : EntryKind::contents;
       entry.dtype = std::uint8_t(t.dtype());
       entry.rank = std::uint8_t(t.rank());
       std::copy(t.shape().dims().begin(), t.shape().dims().end(), entry.dims);

@@ -61,7 +61,7 @@ Status add_to_list(List& sums, const List& list, int depth) {
   Status status;
   list.for_each([&](const Tensor& element) {
     const std::int64_t at = i++;
-    if (status.ok() && !is_zeros(element)) status = add_to_element(sums, at, element, depth);
+    if (status.ok() && !element.zeros_alone()) status = add_to_element(sums, at, element, depth);
   });
   return status;
 }
@@ -103,7 +103,7 @@ Expected<Tensor> add_all(std::vector<Tensor> parts, int depth) {
   const bool alike = std::all_of(parts.begin(), parts.end(), [&](const Tensor& part) {
     return part.dtype() == sum.dtype() && part.shape() == sum.shape();
   });
-  std::erase_if(parts, [](const Tensor& part) { return !part.defined() || is_zeros(part); });
+  std::erase_if(parts, [](const Tensor& part) { return !part.defined() || part.zeros_alone(); });
   if (!alike || !has_16_bits(sum) || parts.size() < 3) {
     for (std::size_t i = 1; i < parts.size(); ++i) {
       TROUPE_TRY(parts[0], add_elements(std::move(parts[0]), parts[i], depth));
@@ -128,8 +128,8 @@ Expected<Tensor> add_elements(Tensor a, const Tensor& b, int depth) {
     TROUPE_TRY(add_to_list(list_in(sums), list_in(b), depth + 1));
     return sums;
   }
-  if (is_zeros(b)) return a;
-  if (is_zeros(a)) return b;
+  if (b.zeros_alone()) return a;
+  if (a.zeros_alone()) return b;
   Tensor sum;
   if (a.unique()) {
     sum = std::move(a);

@@ -21,15 +21,12 @@ inline Tensor changeable_list(const KernelContext& c, int i) {
   return c.may_reuse(i) ? c.input(i) : list_tensor(list_in(c.input(i)));
 }
 
-// Gradients of lists hold zeros that take no memory: a type and a shape without a buffer. Nobody
-// but the ops on lists sees one.
-inline bool is_zeros(const Tensor& element) {
-  return element.defined() && !element.buffer() && element.bytes() != 0;
-}
+// Zeros that take no memory, for gradients of lists. Nobody but the ops on lists sees one.
 inline Tensor zeros_of(const Tensor& like) { return Tensor(like.dtype(), like.shape(), Buffer()); }
 // The same with memory, for whoever takes an element off.
 inline Expected<Tensor> with_memory(Tensor element) {
-  return is_zeros(element) ? Tensor::zeros(element.dtype(), element.shape()) : std::move(element);
+  return element.zeros_alone() ? Tensor::zeros(element.dtype(), element.shape())
+                               : std::move(element);
 }
 
 // Zeros in the form of an element; of lists in lists, as far as they go. invalid_argument for lists

@@ -33,7 +33,7 @@ Expected<Tensor> stacked(KernelContext& c, DType dtype, const Shape& row) {
     for (std::int64_t i = r.begin; i < r.end; ++i) {
       const Tensor& element = elements[std::size_t(i)];
       void* to = moves.at(y.mutable_raw(), i * n);
-      if (!is_zeros(element))
+      if (!element.zeros_alone())
         moves.copy(element.raw(), n, to);
       else if (dtype != DType::string)
         std::memset(to, 0, element.bytes());
