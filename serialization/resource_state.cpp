@@ -23,7 +23,7 @@ Status check_sent(const Tensor& t) {
 
 Status write_state_tensor(detail::WordWriter& out, const Tensor& t) {
   TROUPE_TRY(check_sent(t));
-  if (t.defined() && !t.buffer() && t.bytes() != 0) {  // zeros that take no memory
+  if (t.zeros_alone()) {
     TROUPE_TRY(Tensor zeros, Tensor::make(t.dtype(), t.shape()));
     std::memset(zeros.mutable_raw(), 0, zeros.bytes());
     return write_state_tensor(out, zeros);
@@ -110,6 +110,11 @@ void StateWriter::key(const WriteKey& key) {
 }
 void StateWriter::attempt(const AttemptId& id) { out_->put(id); }
 void StateWriter::run(const RunId& id) { out_->put(id); }
+void StateWriter::staged(const StagedHeader& header) {
+  number(header.s);
+  attempt(header.attempt);
+  number(header.hash);
+}
 void StateWriter::node(const NodeDef& node) {
   auto graph = std::make_shared<GraphDef>();
   graph->nodes.push_back(node);
@@ -161,6 +166,11 @@ RunId StateReader::run() {
   in_->get(id);
   return id;
 }
+StagedHeader StateReader::staged() {
+  const CommitNumber s = number();
+  const AttemptId id = attempt();
+  return {s, id, number()};
+}
 NodeDef StateReader::node() {
   std::shared_ptr<const GraphDef> graph;
   in_->get(graph);
@@ -169,6 +179,10 @@ NodeDef StateReader::node() {
     return {};
   }
   return graph->nodes.front();
+}
+
+void StateReader::expect(const std::string& contents) {
+  if (text() != contents) refuse("this is no '" + contents + "'");
 }
 
 bool StateReader::ok() const { return in_->ok(); }

@@ -39,6 +39,13 @@ Expected<ResourceState> decode_state(std::span<const std::byte> bytes);
 Expected<Tensor> state_tensor(const ResourceState& state);
 Expected<ResourceState> state_of(const Tensor& bytes);
 
+// How a staged record begins: which commit it is to be, whose it is, and its hash.
+struct StagedHeader {
+  CommitNumber s = 0;
+  AttemptId attempt;
+  std::uint64_t hash = 0;
+};
+
 // Makes one, value after value. A reader reads them in the same order.
 class StateWriter {
  public:
@@ -54,6 +61,7 @@ class StateWriter {
   void key(const WriteKey& key);
   void attempt(const AttemptId& id);
   void run(const RunId& id);
+  void staged(const StagedHeader& header);
   void node(const NodeDef& node);  // with a name and an op; no tensors of its attributes are shared
 
   ResourceState take();
@@ -83,7 +91,10 @@ class StateReader {
   WriteKey key();
   AttemptId attempt();
   RunId run();
+  StagedHeader staged();
   NodeDef node();
+  // A text that says what follows, or it is refused as none.
+  void expect(const std::string& contents);
 
   bool ok() const;
   // What was read is not what the resource can hold.

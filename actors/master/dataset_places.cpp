@@ -104,7 +104,7 @@ ResourceState DatasetPlaces::save() const {
 
 Status DatasetPlaces::load(const ResourceState& state) {
   StateReader in(state);
-  if (in.text() != kPlaces) in.refuse("these are no places of datasets");
+  in.expect(kPlaces);
   std::vector<DatasetPlace> all;
   std::set<DatasetName> different;
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {

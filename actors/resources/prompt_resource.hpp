@@ -50,20 +50,16 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
     if (!this->staged_) return this->nothing_staged();
     const auto& staged = *this->staged_;
     StateWriter out;
-    out.number(staged.s);
-    out.attempt(staged.attempt);
-    out.number(staged.hash);
+    out.staged({staged.s, staged.attempt, staged.hash});
     TROUPE_TRY(write_record(staged.record, out));
     return out.take();
   }
   Status stage_record(const ResourceState& state, Outputs& out) final {
     StateReader in(state);
-    const CommitNumber s = in.number();
-    const AttemptId attempt = in.attempt();
-    const std::uint64_t hash = in.number();
+    const StagedHeader header = in.staged();
     TROUPE_TRY(Record record, read(in));
-    TROUPE_TRY(const bool is_new, this->make_way(s, attempt, out));
-    if (is_new) this->staged_ = {s, attempt, hash, std::move(record)};
+    TROUPE_TRY(const bool is_new, this->make_way(header.s, header.attempt, out));
+    if (is_new) this->staged_ = {header.s, header.attempt, header.hash, std::move(record)};
     return ok_status();
   }
 

@@ -11,10 +11,6 @@ namespace {
 constexpr const char* kQueueContents = "queue";
 constexpr const char* kQueueRecord = "queue record";
 
-void check_queue_word(StateReader& in, const char* expected) {
-  if (in.text() != expected) in.refuse(std::string("this is no ") + expected);
-}
-
 }  // namespace
 
 QueueState::Contents QueueState::contents() const {
@@ -64,7 +60,7 @@ Expected<ResourceState> QueueState::save() const {
 Status QueueState::load(const ResourceState& state) {
   TROUPE_TRY(untouched());
   StateReader in(state);
-  check_queue_word(in, kQueueContents);
+  in.expect(kQueueContents);
   const CommitNumber committed = in.number();
   TROUPE_TRY(Contents all, read_contents(in));
   TROUPE_TRY(in.end());
@@ -81,9 +77,7 @@ Expected<ResourceState> QueueState::record() const {
   const AttemptLog& log = staged_->record;
   StateWriter out;
   out.text(kQueueRecord);
-  out.number(staged_->s);
-  out.attempt(staged_->attempt);
-  out.number(staged_->hash);
+  out.staged({staged_->s, staged_->attempt, staged_->hash});
   out.run(log.run);
   out.number(log.enqueues.size());
   for (const auto& [key, e] : log.enqueues) {
@@ -154,15 +148,13 @@ Status QueueState::fits(const AttemptLog& log) const {
 
 Status QueueState::stage_record(const ResourceState& state, Outputs& out) {
   StateReader in(state);
-  check_queue_word(in, kQueueRecord);
-  const CommitNumber s = in.number();
-  const AttemptId attempt = in.attempt();
-  const std::uint64_t hash = in.number();
+  in.expect(kQueueRecord);
+  const StagedHeader header = in.staged();
   TROUPE_TRY(AttemptLog log, read_log(in));
-  TROUPE_TRY(const bool is_new, make_way(s, attempt, out));
+  TROUPE_TRY(const bool is_new, make_way(header.s, header.attempt, out));
   if (!is_new) return ok_status();
   TROUPE_TRY(fits(log));
-  staged_ = Staged{s, attempt, hash, std::move(log)};
+  staged_ = Staged{header.s, header.attempt, header.hash, std::move(log)};
   return ok_status();
 }
 
@@ -184,7 +176,7 @@ void QueueState::load_for(Request request, const Tensor& bytes, Outputs& out) {
   auto prepare = [&]() -> Status {
     TROUPE_TRY(const ResourceState state, state_of(bytes));
     StateReader in(state);
-    check_queue_word(in, kQueueContents);
+    in.expect(kQueueContents);
     (void)in.number();  // the commit that it was saved after
     AttemptLog log;
     log.run = request.attempt.run;

@@ -10,10 +10,6 @@ namespace {
 constexpr const char* kVariableValues = "variables";
 constexpr const char* kVariablesRecord = "variables record";
 
-void check_variables_word(StateReader& in, const char* expected) {
-  if (in.text() != expected) in.refuse(std::string("these are no ") + expected);
-}
-
 void write_spec(const VariableSpec& spec, StateWriter& out) {
   out.text(spec.name);
   out.number(std::uint64_t(spec.dtype));
@@ -67,7 +63,7 @@ Status VariableStore::load(const ResourceState& state) {
   TROUPE_TRY(broken_);
   TROUPE_TRY(untouched());
   StateReader in(state);
-  check_variables_word(in, kVariableValues);
+  in.expect(kVariableValues);
   const CommitNumber committed = in.number();
   std::map<std::string, Variable, std::less<>> all;
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
@@ -105,9 +101,7 @@ Expected<ResourceState> VariableStore::record(ToldRules& told) const {
   if (!staged_) return nothing_staged();
   StateWriter out;
   out.text(kVariablesRecord);
-  out.number(staged_->s);
-  out.attempt(staged_->attempt);
-  out.number(staged_->hash);
+  out.staged({staged_->s, staged_->attempt, staged_->hash});
   out.number(staged_->record.reductions.size());
   for (const WriteReduction& write : staged_->record.reductions) {
     told.write(*write.rule, out);
@@ -144,19 +138,17 @@ Expected<VariableStore::AttemptLog> VariableStore::read_log(StateReader& in,
 Status VariableStore::stage_record(const ResourceState& state, KnownRules& known, Outputs& out) {
   TROUPE_TRY(broken_);
   StateReader in(state);
-  check_variables_word(in, kVariablesRecord);
-  const CommitNumber s = in.number();
-  const AttemptId attempt = in.attempt();
-  const std::uint64_t hash = in.number();
+  in.expect(kVariablesRecord);
+  const StagedHeader header = in.staged();
   // What it is checked against is what the commits before it leave.
   if (in.ok()) {
-    TROUPE_TRY(const bool is_new, make_way(s, attempt, out));
+    TROUPE_TRY(const bool is_new, make_way(header.s, header.attempt, out));
     if (!is_new) return ok_status();
   }
   TROUPE_TRY(AttemptLog log, read_log(in, known));
-  Record record = make_record(s, std::move(log)).second;
+  Record record = make_record(header.s, std::move(log)).second;
   TROUPE_TRY(reserve(record, true));
-  staged_ = Staged{s, attempt, hash, std::move(record)};
+  staged_ = Staged{header.s, header.attempt, header.hash, std::move(record)};
   return ok_status();
 }
 
