@@ -100,8 +100,10 @@ std::string resource_name(const NodeDef& handle) {
   return shared.empty() ? handle.name : shared;
 }
 
+std::string resource_container(const NodeDef& handle) { return string_attr(handle, "container"); }
+
 std::string resource_key(const NodeDef& handle, const OpRegistry& ops) {
-  return std::to_string(int(role_of(handle, ops))) + " " + string_attr(handle, "container") + " " +
+  return std::to_string(int(role_of(handle, ops))) + " " + resource_container(handle) + " " +
          resource_name(handle);
 }
 

@@ -54,7 +54,8 @@ std::size_t handle_inputs(const GraphDef& graph, const NodeDef& node);
 const ArgSpec& input_arg(const OpInfo& op, const NodeDef& node, std::size_t flat);
 const ArgSpec& output_arg(const OpInfo& op, const NodeDef& node, std::size_t flat);
 // A resource is what its kind, container and name say; several handle nodes may mean the same.
-std::string resource_name(const NodeDef& handle);  // shared_name, or the node's name
+std::string resource_name(const NodeDef& handle);       // shared_name, or the node's name
+std::string resource_container(const NodeDef& handle);  // "" is the default one
 std::string resource_key(const NodeDef& handle, const OpRegistry& ops);
 // The name without the suffix that replication gave it: what keys random numbers.
 std::string original_name(const NodeDef& node);

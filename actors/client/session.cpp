@@ -664,7 +664,7 @@ std::vector<NamedHandle> other_resources(const GraphBuilder& graph) {
     if (!op || op->def.role != Role::handle) continue;
     const std::string& kind = op->def.external.resource;
     if (kind == "variable" || kind == "dataset") continue;
-    ResourceName name{kind, container_of(nodes[id]), resource_name(nodes[id])};
+    ResourceName name{kind, resource_container(nodes[id]), resource_name(nodes[id])};
     if (known.insert(name).second) all.push_back({id, std::move(name)});
   }
   return all;
@@ -696,7 +696,7 @@ Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>
       if (!op || op->def.role != Role::handle || op->def.external.resource != "dataset" ||
           resource_name(node) != place.dataset.name)
         return false;
-      return place.dataset.container == container_of(node);
+      return place.dataset.container == resource_container(node);
     };
     const auto& nodes = graph.def().nodes;
     if (std::none_of(nodes.begin(), nodes.end(), is_it))
@@ -730,7 +730,7 @@ Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph) {
     const NodeDef& variable = *each.variable;
     const auto [at, fresh] = known.emplace(state_name(variable), &variable);
     if (fresh) reads.push_back(each);
-    if (!fresh && container_of(variable) != container_of(*at->second))
+    if (!fresh && resource_container(variable) != resource_container(*at->second))
       return already_exists(fmt::format("'{}' ({}) and '{}' ({}) would both be saved as '{}'",
                                         at->second->name, at->second->site.text(), variable.name,
                                         variable.site.text(), at->first));

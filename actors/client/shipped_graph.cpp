@@ -31,15 +31,8 @@ std::string device_of(const GraphBuilder& graph, NodeId handle) {
 
 }  // namespace
 
-std::string container_of(const NodeDef& handle) {
-  auto container = handle.attrs.find("container");
-  const std::string* text =
-      container == handle.attrs.end() ? nullptr : container->second.get<std::string>();
-  return text ? *text : std::string();
-}
-
 std::string state_name(const NodeDef& variable) {
-  const std::string container = container_of(variable);
+  const std::string container = resource_container(variable);
   return container.empty() ? resource_name(variable) : container + "/" + resource_name(variable);
 }
 

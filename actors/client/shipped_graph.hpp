@@ -13,7 +13,6 @@
 
 namespace troupe {
 
-std::string container_of(const NodeDef& handle);  // "" is the default one
 // What the state of a job calls a variable, whatever its node is called: its name, in a container
 // other than the default one "CONTAINER/NAME".
 std::string state_name(const NodeDef& variable);

@@ -313,9 +313,7 @@ class Flattener {
     if (!added) return at->second;
     ResourceRef ref;
     ref.kind = op_of(handle, ops_).def.external.resource;
-    auto container = handle.attrs.find("container");
-    if (container != handle.attrs.end())
-      if (const std::string* text = container->second.get<std::string>()) ref.container = *text;
+    ref.container = resource_container(handle);
     ref.name = resource_name(handle);
     ref.def = handle;
     plan_.resources.push_back(std::move(ref));
