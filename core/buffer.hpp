@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "core/status.hpp"
@@ -66,8 +67,16 @@ class Buffer {
   MemorySpace space() const { return block_ ? block_->space : MemorySpace::host; }
   // Where the memory goes back to; null when it is wrapped, or there is none.
   const Allocator* allocator() const { return block_ ? block_->allocator : nullptr; }
-  bool unique() const { return block_ && block_->refs.load(std::memory_order_acquire) == 1; }
+  bool unique() const { return holders() == 1; }
+  // References to the block, this one included; exact while all of them are the caller's.
+  std::uint32_t holders() const {
+    return block_ ? block_->refs.load(std::memory_order_acquire) : 0;
+  }
   friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
+  // By the block; for sorted containers.
+  friend bool operator<(const Buffer& a, const Buffer& b) {
+    return std::less<>()(a.block_, b.block_);
+  }
 
   // Called before the block goes back, for element types that need it (strings). At most one;
   // set by the tensor that constructs the elements, while the buffer is unique.

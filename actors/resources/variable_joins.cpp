@@ -20,11 +20,14 @@ std::vector<std::vector<Tensor>> VariableStore::operands_of(Write& write) {
 void VariableStore::start_joins(const AttemptId& attempt, AttemptLog& log, bool all, Outputs& out) {
   Join join{next_task_, {}};
   JoinUnderWay under_way{attempt, {}};
-  for (std::size_t i = 0; i < log.writes.size(); ++i) {
+  const auto can_join = [&](std::size_t i) {
+    return all || log.writes[i].contributions.size() == log.writes[i].rule->replicas;
+  };
+  const auto rest = std::stable_partition(log.to_join.begin(), log.to_join.end(), can_join);
+  const std::vector<std::size_t> now(log.to_join.begin(), rest);
+  log.to_join.erase(log.to_join.begin(), rest);
+  for (std::size_t i : now) {
     Write& w = log.writes[i];
-    if (w.is_joined != Write::Joined::no || !joins_operands(w.rule->combine)) continue;
-    if (!all && w.contributions.size() < w.rule->replicas) continue;
-    if (w.contributions.size() < 2) continue;
     w.is_joined = Write::Joined::soon;
     under_way.parts.push_back({i, w.contributions.begin()->second.operands.size()});
     join.writes.push_back({w.rule, operands_of(w), {}, {}});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 
 #include "core/hash.hpp"
 
@@ -167,7 +166,10 @@ void VariableStore::append(AttemptLog& log, LoggedWrite write) {
   std::uint64_t hash = 0;
   for (const Tensor& t : write.operands) hash = hash_shape(hash, t);
   Contribution contribution{std::move(write.operands), hash};
-  if (known.contributions.emplace(write.key.replica, std::move(contribution)).second) ++log.keys;
+  if (!known.contributions.emplace(write.key.replica, std::move(contribution)).second) return;
+  ++log.keys;
+  if (known.contributions.size() == 2 && joins_operands(known.rule->combine))
+    log.to_join.push_back(at->second);
 }
 
 void VariableStore::log(LogRequest request, Outputs& out) {
@@ -283,31 +285,17 @@ Status VariableStore::reserve(Record& record, bool all) {
 // it for itself by then.
 std::vector<bool> VariableStore::may_take_over(const Record& record) {
   std::vector<bool> own(record.names.size(), true);
-  std::map<const void*, std::vector<std::size_t>> shared;  // by their memory
+  const auto by_block = [](const Buffer* a, const Buffer* b) { return *a < *b; };
+  std::map<const Buffer*, std::vector<std::size_t>, decltype(by_block)> shared;
   for (std::size_t i = 0; i < record.names.size(); ++i) {
     const Variable& v = variables_.find(record.names[i])->second;
     if (v.versions.empty()) continue;
     const Tensor& value = v.versions.back().value;
     own[i] = value.unique();
-    if (!own[i]) shared[value.buffer().data()].push_back(i);
+    if (!own[i]) shared[&value.buffer()].push_back(i);
   }
-  for (const auto& [_, sharers] : shared) {
-    if (sharers.size() < 2) continue;
-    const auto value = [&](std::size_t i) -> Tensor& {
-      return variables_.find(record.names[i])->second.versions.back().value;
-    };
-    // Counted without the references of the others, which they get back at once.
-    const Tensor& last = value(sharers.back());
-    std::vector<std::pair<std::size_t, Tensor>> others;
-    for (std::size_t i : std::span(sharers).first(sharers.size() - 1)) {
-      if (!(value(i).buffer() == last.buffer())) continue;
-      const Tensor other = std::exchange(value(i), {});
-      others.emplace_back(i, Tensor(other.dtype(), other.shape(), {}, other.offset()));
-    }
-    own[sharers.back()] = last.unique();
-    for (const auto& [i, other] : others)
-      value(i) = Tensor(other.dtype(), other.shape(), last.buffer(), other.offset());
-  }
+  for (const auto& [buffer, sharers] : shared)
+    own[sharers.back()] = buffer->holders() == sharers.size();
   return own;
 }
 

@@ -178,8 +178,9 @@ struct VariableTypes {
     std::map<Place, std::size_t> places;
     std::uint32_t keys = 0;
     std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
-    std::uint32_t joining = 0;                               // joins under way
-    Status failed;                                           // of one that could not be done
+    std::vector<std::size_t> to_join;  // writes with contributions that no join has taken yet
+    std::uint32_t joining = 0;         // joins under way
+    Status failed;                     // of one that could not be done
     const Write* find(const WriteKey& key) const;
   };
   using Metas = std::map<std::string, VariableMeta, std::less<>>;
