@@ -10,36 +10,24 @@
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/moments.hpp"
+#include "ops/kernels/support/parameters.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
 
 namespace {
 
-Status channel_shapes(InferenceContext& c, int x, int first_channel, int last_channel,
-                      PartialShape& channels) {
-  TROUPE_TRY(c.want_rank_at_least(x, 1));
-  channels = PartialShape::unknown_of_rank(1);
-  if (c.shape(x).known_rank()) channels.set_dim(0, c.shape(x)[c.shape(x).rank() - 1]);
-  for (int i = first_channel; i <= last_channel; ++i) {
-    TROUPE_TRY(c.want_rank(i, 1));
-    TROUPE_TRY(channels, PartialShape::merge(channels, c.shape(i)));
-  }
-  return ok_status();
-}
-
 Status batch_norm_shape(InferenceContext& c) {
   if (!(c.float_attr("epsilon") >= 0)) return invalid_argument("epsilon must not be negative");
-  PartialShape channels;
-  TROUPE_TRY(channel_shapes(c, 0, 1, c.bool_attr("is_training") ? 2 : 4, channels));
+  TROUPE_TRY(const PartialShape channels,
+             last_dimension(c, 0, 1, c.bool_attr("is_training") ? 2 : 4));
   c.set(0, c.shape(0));
   for (int i = 1; i < 4; ++i) c.set(i, channels);
   return ok_status();
 }
 
 Status batch_norm_grad_shape(InferenceContext& c) {
-  PartialShape channels;
-  TROUPE_TRY(channel_shapes(c, 1, 2, 7, channels));
+  TROUPE_TRY(const PartialShape channels, last_dimension(c, 1, 2, 7));
   TROUPE_TRY(PartialShape dx, PartialShape::merge(c.shape(0), c.shape(1)));
   c.set(0, std::move(dx));
   c.set(1, channels);

@@ -7,6 +7,7 @@
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/moments.hpp"
+#include "ops/kernels/support/parameters.hpp"
 #include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
@@ -14,26 +15,18 @@ using namespace troupe;
 
 namespace {
 
-// Input `x` is [..., n], those from `first` to `last` are [n].
-Status row_shapes(InferenceContext& c, int x, int first, int last, PartialShape& row) {
-  if (!(c.float_attr("epsilon") >= 0)) return invalid_argument("epsilon must not be negative");
-  TROUPE_TRY(c.want_rank_at_least(x, 1));
-  row = PartialShape::unknown_of_rank(1);
-  if (c.shape(x).known_rank()) row.set_dim(0, c.shape(x)[c.shape(x).rank() - 1]);
-  for (int i = first; i <= last; ++i) {
-    TROUPE_TRY(c.want_rank(i, 1));
-    TROUPE_TRY(row, PartialShape::merge(row, c.shape(i)));
-  }
-  return ok_status();
+Status check_epsilon(const InferenceContext& c) {
+  if (c.float_attr("epsilon") >= 0) return ok_status();
+  return invalid_argument("epsilon must not be negative");
 }
 Status layer_norm_shape(InferenceContext& c) {
-  PartialShape row;
-  TROUPE_TRY(row_shapes(c, 0, 1, 2, row));
+  TROUPE_TRY(check_epsilon(c));
+  TROUPE_TRY(last_dimension(c, 0, 1, 2));
   return same_shape(c);
 }
 Status layer_norm_grad_shape(InferenceContext& c) {
-  PartialShape row;
-  TROUPE_TRY(row_shapes(c, 1, 2, 2, row));
+  TROUPE_TRY(check_epsilon(c));
+  TROUPE_TRY(const PartialShape row, last_dimension(c, 1, 2, 2));
   TROUPE_TRY(PartialShape dx, PartialShape::merge(c.shape(0), c.shape(1)));
   c.set(0, std::move(dx));
   c.set(1, row);
