@@ -226,11 +226,7 @@ Status MasterShell::begin() {
 Status MasterShell::listen() {
   secret_ = cluster_.secret;
   if (cluster_.workers > 0 && secret_.empty()) secret_ = random_bytes(platform_, 32);
-  Security security = secret_.empty() ? Security::plaintext() : Security::shared_secret(secret_);
-  TROUPE_TRY(TransportLimits limits, limits_with(cluster_.silence));
-  TROUPE_TRY(transport_, platform_.make_transport(security, limits, hub_));
-  hub_.use(*transport_);
-  if (platform_.handle_inline()) hub_.handle_inline();
+  TROUPE_TRY(transport_, open_transport(platform_, secret_, cluster_.silence, hub_));
   endpoint_ = {"127.0.0.1", 0};
   if (!cluster_.listen.empty()) {
     TROUPE_TRY(endpoint_, parse_endpoint(cluster_.listen));

@@ -68,6 +68,18 @@ Expected<TransportLimits> limits_with(std::chrono::milliseconds silence) {
   return limits;
 }
 
+Expected<std::shared_ptr<Transport>> open_transport(Platform& platform, const std::string& secret,
+                                                    std::chrono::milliseconds silence,
+                                                    NetHub& hub) {
+  const Security security =
+      secret.empty() ? Security::plaintext() : Security::shared_secret(secret);
+  TROUPE_TRY(TransportLimits limits, limits_with(silence));
+  TROUPE_TRY(auto transport, platform.make_transport(security, limits, hub));
+  hub.use(*transport);
+  if (platform.handle_inline()) hub.handle_inline();
+  return transport;
+}
+
 Status run_worker(const WorkerProcessOptions& options) {
   TROUPE_TRY(ops::ready());
   const std::unique_ptr<Platform> machine = this_machine();

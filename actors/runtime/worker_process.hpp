@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "actors/net/transport.hpp"
@@ -30,8 +31,14 @@ struct WorkerProcessOptions {
   pid_t parent = 0;
 };
 
+class NetHub;
+class Platform;
+
 // Of the transport of a master or worker. invalid_argument: `silence` is too short.
 Expected<TransportLimits> limits_with(std::chrono::milliseconds silence);
+// That transport, which tells the hub what arrives. Without a secret it is plaintext.
+Expected<std::shared_ptr<Transport>> open_transport(Platform& platform, const std::string& secret,
+                                                    std::chrono::milliseconds silence, NetHub& hub);
 
 // Runs until the master says Leave (ok), or is lost (unavailable). Everything it started is gone
 // when it returns.

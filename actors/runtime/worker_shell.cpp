@@ -154,12 +154,7 @@ Expected<std::vector<std::string>> WorkerShell::host(const Welcome& welcome) {
 // ---- beginning and end ------------------------------------------------------------------------
 
 Status WorkerShell::begin() {
-  Security security =
-      options_.secret.empty() ? Security::plaintext() : Security::shared_secret(options_.secret);
-  TROUPE_TRY(TransportLimits limits, limits_with(options_.silence));
-  TROUPE_TRY(transport_, platform_.make_transport(security, limits, hub_));
-  hub_.use(*transport_);
-  if (platform_.handle_inline()) hub_.handle_inline();
+  TROUPE_TRY(transport_, open_transport(platform_, options_.secret, options_.silence, hub_));
   TROUPE_TRY(Hello hello, encode_join(words()));
   TROUPE_TRY(words_.listen_port, transport_->listen(options_.listen, std::move(hello)));
   TROUPE_TRY(PeerId master, hub_.connect(options_.master, words(), 0, 0, kJoinWithin));
