@@ -8,6 +8,7 @@
 
 #include "actors/resources/variable_store.hpp"
 #include "core/hash.hpp"
+#include "tests/protocol/moving_attempts.hpp"
 
 using namespace troupe;
 
@@ -150,9 +151,9 @@ std::shared_ptr<const UpdateRule> moving_rule(const std::string& op, const std::
   return rule;
 }
 
-class VariablesLife {
+class VariablesLife : public testing::MovingAttempts {
  public:
-  explicit VariablesLife(std::uint64_t seed) : random_(seed) {
+  explicit VariablesLife(std::uint64_t seed) : MovingAttempts(seed) {
     for (const char* target : {"a", "b", "late"}) {
       rules_.push_back(moving_rule("Assign", target, 1, Combine::sum));
       rules_.push_back(moving_rule("AssignAdd", target, 1, Combine::sum));
@@ -168,8 +169,7 @@ class VariablesLife {
   void step(const std::vector<HeldVariables*>& all) {
     const std::uint64_t dice = random_.below(100);
     if (dice < 12 || alive_.empty()) {
-      const std::uint64_t a = next_a_++;
-      alive_.push_back({{1, a}, {3, a}, decided_, a, min_live(), 0});
+      begin();
     } else if (dice < 50) {
       write(all);
     } else if (dice < 60) {
@@ -177,36 +177,26 @@ class VariablesLife {
     } else if (dice < 72) {
       stage(all);
     } else if (dice < 84) {
-      if (staged_.a != 0 && random_.below(5) > 0) decide();
+      if (random_.below(5) > 0) decide();
       tell(all);
     } else if (dice < 95) {
       for (HeldVariables* held : all) held->apply_one();
     } else {
-      const std::size_t at = random_.below(alive_.size());
-      if (alive_[at].id == staged_) staged_ = {};
-      alive_.erase(alive_.begin() + std::ptrdiff_t(at));
+      end_one();
       tell(all);
     }
   }
   void end_all(const std::vector<HeldVariables*>& all, bool decided) {
-    if (staged_.a != 0 && decided) decide();
-    staged_ = {};
-    alive_.clear();
+    end_alive(decided);
     tell(all);
     for (HeldVariables* held : all)
       while (!held->tasks.empty()) held->apply_one();
   }
-  bool anything_staged() const { return staged_.a != 0; }
 
  private:
-  CommitNumber min_live() const {
-    CommitNumber least = decided_;
-    for (const AttemptInfo& a : alive_) least = std::min(least, a.snapshot);
-    return least;
-  }
   void write(const std::vector<HeldVariables*>& all) {
-    const AttemptInfo& a = alive_[random_.below(alive_.size())];
-    if (a.id == staged_) return;
+    const AttemptInfo& a = any();
+    if (is_staged(a)) return;
     const auto& rule = rules_[random_.below(rules_.size())];
     const std::uint32_t node = next_node_++;
     const std::int64_t size = rule->targets[0] == "b" ? 2 : 3;
@@ -222,11 +212,9 @@ class VariablesLife {
       held->with([&](Store& store, auto& out) { store.log({id, a, writes, 0}, out); });
     if (all[0]->said.find("logged " + std::to_string(id) + " ok", before) != std::string::npos)
       keys_[a.id] += rule->replicas;
-    else
-      waiting_[id] = {a.id, rule->replicas};
   }
   void read(const std::vector<HeldVariables*>& all) {
-    const AttemptInfo& a = alive_[random_.below(alive_.size())];
+    const AttemptInfo& a = any();
     const std::uint64_t id = next_id_++;
     std::vector<std::uint32_t> after;
     for (std::uint32_t n = 1; n < next_node_ && random_.below(3) > 0; ++n) after.push_back(n);
@@ -236,37 +224,23 @@ class VariablesLife {
       });
   }
   void stage(const std::vector<HeldVariables*>& all) {
-    if (staged_.a != 0) return;
-    const AttemptInfo a = alive_[random_.below(alive_.size())];
+    if (anything_staged()) return;
+    const AttemptInfo& a = any();
     if (keys_[a.id] == 0) return;
+    const StageRequest request = to_stage(a, keys_[a.id]);
     for (HeldVariables* held : all)
-      held->with([&](Store& store, auto& out) {
-        store.stage({decided_ + 1, a.id, keys_[a.id], min_live()}, out);
-      });
-    staged_ = a.id;
-  }
-  void decide() {
-    ++decided_;
-    std::erase_if(alive_, [&](const AttemptInfo& a) { return a.id == staged_; });
-    staged_ = {};
+      held->with([&](Store& store, auto& out) { store.stage(request, out); });
   }
   void tell(const std::vector<HeldVariables*>& all) {
-    LiveList list{1, ++sequence_, decided_, min_live(), next_a_, {}};
-    for (const AttemptInfo& a : alive_)
-      list.live.push_back({a.id.a, a.run, a.marks_from, a.snapshot});
+    const LiveList list = live_list();
     for (HeldVariables* held : all)
       held->with([&](Store& store, auto& out) { store.live(list, out); });
   }
 
-  Random random_;
   std::vector<std::shared_ptr<const UpdateRule>> rules_;
-  std::uint64_t next_a_ = 1, next_id_ = 1, sequence_ = 0;
+  std::uint64_t next_id_ = 1;
   std::uint32_t next_node_ = 1;
-  CommitNumber decided_ = 0;
-  AttemptId staged_;
-  std::vector<AttemptInfo> alive_;
   std::map<AttemptId, std::uint32_t> keys_;
-  std::map<std::uint64_t, std::pair<AttemptId, std::uint32_t>> waiting_;
 };
 
 struct MovedVariables {

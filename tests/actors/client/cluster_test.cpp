@@ -15,17 +15,6 @@ using namespace troupe::test;
 
 namespace {
 
-// What a session says of this cluster before anything starts.
-Status opened_with(const Cluster& cluster) {
-  Graph g;
-  try {
-    Session s(g, cluster);
-  } catch (const Error& error) {
-    return error.status();
-  }
-  return ok_status();
-}
-
 Expected<Cluster> of_words(std::vector<std::string> words) {
   std::vector<char*> argv;
   words.insert(words.begin(), "program");
@@ -35,9 +24,7 @@ Expected<Cluster> of_words(std::vector<std::string> words) {
 }
 
 void refused_with(const Status& status, std::string_view what, Code code = Code::invalid_argument) {
-  CAPTURE(status.text());
-  CHECK(status.code() == code);
-  CHECK(status.text().find(what) != std::string::npos);
+  says(status, code, what);
 }
 
 }  // namespace
@@ -47,7 +34,7 @@ TEST_CASE("a field of a cluster that is out of range is refused with the range")
   const auto with = [](auto change) {
     Cluster cluster = one_thread();
     change(cluster);
-    return opened_with(cluster);
+    return open_session(cluster);
   };
   for (int wrong : {-1, 1025, 100'000, kMost, kLeast})
     refused_with(with([=](Cluster& c) { c.threads = wrong; }),

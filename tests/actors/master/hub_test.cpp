@@ -5,13 +5,13 @@
 #include <future>
 
 #include "actors/inline_send.hpp"
-#include "tests/net/memory_transport.hpp"
 #include "actors/runtime/net_hub.hpp"
 #include "core/list.hpp"
 #include "serialization/lists.hpp"
 #include "serialization/strings.hpp"
 #include "serialization/wire.hpp"
 #include "tests/actors/support/actor_system.hpp"
+#include "tests/net/memory_transport.hpp"
 
 using namespace troupe;
 using namespace std::chrono_literals;

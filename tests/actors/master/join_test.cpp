@@ -13,6 +13,7 @@
 #include "ops/graph_api.hpp"
 #include "serialization/wire.hpp"
 #include "tests/actors/support/line.hpp"
+#include "tests/actors/support/sessions.hpp"
 #include "tests/actors/support/tcp_workers.hpp"
 #include "tests/net/raw_client.hpp"
 #include "tests/serialization/temporary.hpp"
@@ -21,22 +22,6 @@ using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-Status open_session(const Cluster& cluster) {
-  Graph g;
-  try {
-    Session s(g, cluster);
-  } catch (const Error& error) {
-    return error.status();
-  }
-  return ok_status();
-}
-
-void says(const Status& status, Code code, const std::string& what) {
-  CAPTURE(status.text());
-  CHECK(status.code() == code);
-  CHECK(status.text().find(what) != std::string::npos);
-}
 
 // A job that starts this text as its worker.
 Status session_of_script(const std::string& script) {

@@ -16,26 +16,6 @@ using namespace troupe::test;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
-namespace {
-
-void says(const Status& status, Code code, std::string_view what) {
-  CAPTURE(status.text());
-  CHECK(status.code() == code);
-  CHECK(status.text().find(what) != std::string::npos);
-}
-
-Status open_session(const Cluster& cluster) {
-  Graph g;
-  try {
-    Session s(g, cluster);
-  } catch (const Error& error) {
-    return error.status();
-  }
-  return ok_status();
-}
-
-}  // namespace
-
 TEST_CASE("a worker leaves a master that is silent for longer than was agreed") {
   HostileJob job(250ms);
   CHECK(job.control().closed());

@@ -1,11 +1,14 @@
 // What tests of sessions share: the same case in one process and on two worker processes.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "actors/client/session.hpp"
 #include "tests/actors/support/nodes.hpp"
@@ -28,6 +31,23 @@ inline Cluster one_thread() {
   Cluster cluster;
   cluster.threads = 1;
   return cluster;
+}
+
+// What a session of this cluster says while it starts.
+inline Status open_session(const Cluster& cluster) {
+  Graph g;
+  try {
+    Session s(g, cluster);
+  } catch (const Error& error) {
+    return error.status();
+  }
+  return ok_status();
+}
+
+inline void says(const Status& status, Code code, std::string_view what) {
+  CAPTURE(status.text());
+  CHECK(status.code() == code);
+  CHECK(status.text().find(what) != std::string::npos);
 }
 
 // A session on a place, with whatever it needs.
