@@ -11,10 +11,10 @@
 
 namespace troupe {
 
-// A channel that ends in this process and begins in another.
+// A channel that ends in this process and begins at a task in another.
 struct InboundChannel {
   ChannelId channel = 0;
-  ProcessId from = 0;
+  TaskId from{};
   std::uint32_t partition = 0;  // the receiving one
   DType dtype = DType::invalid;
   PartialShape shape;
@@ -25,10 +25,10 @@ struct InboundChannel {
 class Hub {
  public:
   virtual ~Hub() = default;
-  // Pushes a channel's element to the executor of `tag.partition` on `to`. The tensor is in host
-  // memory and is held until it is sent. A peer that is down swallows it: its loss ends the
-  // attempt.
-  virtual void send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) = 0;
+  // Pushes a channel's element to the executor of `tag.partition` at the task, in whichever process
+  // hosts it. The tensor is in host memory and is held until it is sent. A peer that is down
+  // swallows it: its loss ends the attempt.
+  virtual void send_tensor(TaskId to, const TensorTag& tag, Tensor tensor) = 0;
 
   // What may arrive for a compiled step; anything else closes the peer that sent it. Called before
   // the step's StepLoaded, so before any of its tensors can be on their way.

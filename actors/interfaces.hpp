@@ -74,7 +74,7 @@ using DatasetActor = ServiceActor::extend<caf::reacts_to<Tick>>;
 using CoordinatorActor = Takes<ToActors<Sender::worker>>::Actor;
 
 // The process breaks the rules, or has lost what the job needs of it: it is a member no longer. A
-// proxy closes the connection to it, with that reason; ProcessLost follows.
+// proxy closes the connection to it, with that reason; TaskLost follows.
 struct ExpelProcess {
   Status why;
 };
@@ -85,24 +85,26 @@ struct CompileWork {
 };
 using CompilerActor = caf::typed_actor<caf::reacts_to<CompileWork>>;
 
-// A process as the master sees it, near or through a proxy.
+// The process that hosts a task, as the master sees it: near or through a proxy.
 using ProcessActor = Takes<ToActors<Sender::master>>::Actor::extend<
     caf::reacts_to<Members>, caf::reacts_to<ExpelProcess>, caf::reacts_to<Leave>>;
 
-// The worker itself: a process's devices, executors and resources, and its shard.
+// The worker itself: a task's devices, executors and resources, and its shard.
 using WorkerActor = ProcessActor::extend<caf::reacts_to<StepPrepared>, caf::reacts_to<StagedAt>,
                                          caf::reacts_to<BlockedAt>, caf::reacts_to<TensorArrived>,
                                          caf::reacts_to<Tick>>;
 
-// A process joined (or is the master's own): its devices, and how to reach it.
-struct ProcessUp {
-  ProcessId process = 0;
-  std::string name;  // for errors: "worker 1 (pid 4711)"
+// A task has a process that hosts it (the master's own, in a job of one): its devices, and how to
+// reach it, wherever it is.
+struct TaskUp {
+  TaskId task{};
+  std::string name;  // for errors: "1 at 127.0.0.1:4711"
   std::vector<TargetDevice> devices;
   ProcessActor actor;
 };
-struct ProcessLost {
-  ProcessId process = 0;
+// The process that hosted it is gone, and with it the state of the task.
+struct TaskLost {
+  TaskId task{};
   Status why;
 };
 // A process without a proxy tells the executors it made, so that START takes no detour.
@@ -115,7 +117,7 @@ using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<OpenSession>, caf::reacts_to<ExtendSession>, caf::reacts_to<CompileStep>,
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
     caf::reacts_to<ResetContainers>, caf::reacts_to<RewindStep>, caf::reacts_to<DescribeJob>,
-    caf::reacts_to<ResumeAt>, caf::reacts_to<ProcessUp>, caf::reacts_to<ProcessLost>,
+    caf::reacts_to<ResumeAt>, caf::reacts_to<TaskUp>, caf::reacts_to<TaskLost>,
     caf::reacts_to<ExecutorsMade>, caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>,
     caf::reacts_to<Tick>>;
 
@@ -149,8 +151,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CompileWork)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunOnLanes)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DeclareVariables)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TaskApplied)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessUp)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ProcessLost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TaskUp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TaskLost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExecutorsMade)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StageRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExpelProcess)

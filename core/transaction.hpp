@@ -11,6 +11,7 @@
 
 #include "core/ids.hpp"
 #include "core/status.hpp"
+#include "core/task_id.hpp"
 #include "core/tensor.hpp"
 
 namespace troupe {
@@ -49,10 +50,10 @@ struct SavedResource {
 // The same in every process, whatever it made first. A container of variables has no name.
 std::uint64_t resource_hash(std::string_view device, const ResourceName& name);
 
-// A variable container or a queue: the process that hosts it, and its resource_hash(). All
-// resources of one process are one shard, named by that process.
+// A variable container or a queue: the task that it belongs to, and its resource_hash(). All
+// resources of one task are one shard, named by that task.
 struct ResourceId {
-  ProcessId process = 0;
+  TaskId task{};
   std::uint64_t hash = 0;
   friend auto operator<=>(const ResourceId&, const ResourceId&) = default;
 };
@@ -190,7 +191,7 @@ struct Prepare {
 // Shard to coordinator: it has done as PREPARE said; or why it cannot stage, and then it has not.
 struct Staged {
   std::uint64_t view = 0;
-  ProcessId shard = 0;
+  TaskId shard{};
   CommitNumber s = 0;
   std::uint64_t hash = 0;
   std::uint64_t round = 0;
@@ -202,7 +203,7 @@ struct Staged {
 // anybody waits. Empty: nobody waits.
 struct BlockedReport {
   std::uint64_t view = 0;
-  ProcessId shard = 0;
+  TaskId shard{};
   std::uint64_t sequence = 0;
   std::vector<AttemptId> waiting;
   std::vector<RunId> marked;

@@ -27,7 +27,7 @@ struct Registered {
 // First words of a process that connects, in the transport's hello. `process` is 0 to the master,
 // which gives the numbers. Sender: any worker. Receiver: master, or a worker with a lower number.
 struct Join {
-  std::uint32_t version = 3;  // of this protocol; another one is refused
+  std::uint32_t version = 4;  // of this protocol; another one is refused
   ProcessId process = 0;
   std::uint64_t incarnation = 0;  // random, new per process start
   std::string job;

@@ -27,7 +27,8 @@ enum class Receiver : std::uint8_t {
 //                                        brings the message, which also sends heartbeats
 //   fields(auto& m)                      a tuple of references to all of its fields; that is how it
 //                                        is written and read (detail/words.hpp)
-//   ProcessId speaker(const Type&)       if it names its sender, which must be the one that sent it
+//   speaker(const Type&)                 if it names its sender, a ProcessId or a TaskId: it must
+//                                        be that process, or host that task
 //   Status check(const Type&)            if not every value of the fields is a message; what an
 //                                        enumeration has no name for is one of its values
 //
@@ -56,8 +57,8 @@ struct Fields<RunId> {
 template <>
 struct Fields<ResourceId> {
   static auto of(auto& m) {
-    auto& [process, hash] = m;
-    return std::tie(process, hash);
+    auto& [task, hash] = m;
+    return std::tie(task, hash);
   }
 };
 template <>

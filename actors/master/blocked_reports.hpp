@@ -15,7 +15,7 @@ class BlockedReports {
  public:
   // False: it is not newer than what the shard said before.
   bool take(const BlockedReport& message, Instant now);
-  void erase(ProcessId shard) { reports_.erase(shard); }
+  void erase(TaskId shard) { reports_.erase(shard); }
   // Shards repeat their reports; those that are not repeated are dropped.
   void expire(Instant now);
 
@@ -32,7 +32,7 @@ class BlockedReports {
     std::vector<AttemptId> waiting;
     std::vector<RunId> marked;
   };
-  std::map<ProcessId, Report> reports_;
+  std::map<TaskId, Report> reports_;
 };
 
 }  // namespace troupe

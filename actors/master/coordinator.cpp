@@ -18,25 +18,25 @@ Coordinator::Coordinator(Options options, CoordinatorRules rules)
 
 // ------------------------------------------------------------------ membership and sessions
 
-void Coordinator::add_process(ProcessId process, std::string name, bool shard) {
-  members_[process] = {std::move(name), shard};
-  if (shard) shards_.insert(process);
+void Coordinator::add_task(TaskId task, std::string name, bool shard) {
+  members_[task] = {std::move(name), shard};
+  if (shard) shards_.insert(task);
 }
 
-void Coordinator::process_lost(ProcessId process, const Status& why, Instant now, Outputs& out) {
-  auto at = members_.find(process);
+void Coordinator::task_lost(TaskId task, const Status& why, Instant now, Outputs& out) {
+  auto at = members_.find(task);
   if (at == members_.end()) return;
   const bool shard = at->second.shard;
   const std::string lost = "worker " + at->second.name + " is lost: " + why.message();
   members_.erase(at);
-  blocked_.erase(process);
-  if (shard) return stop_job(lost, process, now, out);
+  blocked_.erase(task);
+  if (shard) return stop_job(lost, task, now, out);
   std::vector<std::pair<RunId, Status>> hit;
   for (const auto& [id, run] : runs_) {
     if (run.phase == Phase::ready || run.phase == Phase::preparing || run.phase == Phase::applying)
       continue;
     for (const StepShape::Partition& p : run.step->partitions)
-      if (p.process == process) {
+      if (p.task == task) {
         hit.emplace_back(
             id, unavailable(lost + ", in " + step_name(id) + ", which had " + p.device + " there"));
         break;
@@ -51,11 +51,11 @@ void Coordinator::process_lost(ProcessId process, const Status& why, Instant now
   settle(now, out);
 }
 
-void Coordinator::stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out) {
+void Coordinator::stop_job(const std::string& lost, TaskId task, Instant now, Outputs& out) {
   auto why = [&](const Run& run) {
     std::string text = lost + ", in " + step_name(run.id);
     for (const StepShape::Partition& p : run.step->partitions)
-      if (p.process == process) text += ", which had " + p.device + " there";
+      if (p.task == task) text += ", which had " + p.device + " there";
     return unavailable(std::move(text));
   };
   const std::vector<RunId> runs = runs_.ids();
@@ -102,7 +102,7 @@ Status Coordinator::may_run(const RunRequest& request) const {
 
 Status Coordinator::workers_present(const StepShape& step) const {
   for (const StepShape::Partition& p : step.partitions)
-    if (members_.count(p.process) == 0)
+    if (members_.count(p.task) == 0)
       return unavailable("the worker that has " + p.device + " is gone");
   return ok_status();
 }
@@ -184,7 +184,7 @@ void Coordinator::send_starts(const Run& run, Outputs& out) const {
   const auto& partitions = run.step->partitions;
   for (std::uint32_t p = 0; p < partitions.size(); ++p) {
     if (run.done.count(p) != 0) continue;
-    StartAttempt start{partitions[p].process, p, run.attempt, run.random_index, run.grant, {}};
+    StartAttempt start{partitions[p].task, p, run.attempt, run.random_index, run.grant, {}};
     for (std::uint32_t dataset : partitions[p].datasets)
       start.elements.push_back(run.elements[dataset]);
     out.push_back(std::move(start));
@@ -195,7 +195,7 @@ void Coordinator::send_aborts(const Run& run, const Status& cause, Outputs& out)
   const auto& partitions = run.step->partitions;
   for (std::uint32_t p = 0; p < partitions.size(); ++p)
     if (run.done.count(p) == 0)
-      out.push_back(AbortAttempt{partitions[p].process, p, run.attempt.id, run.id, cause});
+      out.push_back(AbortAttempt{partitions[p].task, p, run.attempt.id, run.id, cause});
 }
 
 void Coordinator::partition_done(PartitionDone message, Instant now, Outputs& out) {
@@ -294,7 +294,7 @@ void Coordinator::give_numbers(Instant now, Outputs& out) {
 void Coordinator::revoke(Run& run, Outputs& out) const {
   if (run.phase != Phase::running) return;
   run.revoking = true;
-  out.push_back(RevokeGrant{run.step->partitions.front().process, 0, run.attempt.id, run.id});
+  out.push_back(RevokeGrant{run.step->partitions.front().task, 0, run.attempt.id, run.id});
 }
 
 void Coordinator::grant_returned(const GrantReturned& message, Instant now, Outputs& out) {
@@ -318,7 +318,7 @@ void Coordinator::begin_round(StageOrder order, const Run& run, Instant now, Out
   if (order == StageOrder::apply) {
     keys = outside;
     shards.clear();
-    for (const auto& [resource, n] : outside) shards.insert(resource.process);
+    for (const auto& [resource, n] : outside) shards.insert(resource.task);
   }
   const CommitNumber s = order == StageOrder::apply ? decided_ : decided_ + 1;
   round_.begin({options_.view, s, run.attempt.id, run.id, {}, min_live(), 0, order},
@@ -374,14 +374,14 @@ void Coordinator::end_round_if_complete(Instant now, Outputs& out) {
 // They live, but they do not do their part: the job would wait for them for ever. A job that was
 // stopped as a whole goes on: there, nobody was asked for longer than between two repetitions.
 void Coordinator::expel_late_shards(Instant now, Outputs& out) {
-  for (ProcessId shard : round_.late(now)) {
+  for (TaskId shard : round_.late(now)) {
     if (members_.count(shard) == 0) continue;
     const auto within = std::chrono::duration_cast<std::chrono::seconds>(round_.within());
     const bool applies = round_.open(StageOrder::apply);
     Status why = deadline_exceeded(std::string("did not ") + (applies ? "apply" : "stage") +
                                    " a commit within " + std::to_string(within.count()) + " s");
     out.push_back(Expel{shard, why});
-    return process_lost(shard, why, now, out);  // stops the job
+    return task_lost(shard, why, now, out);  // stops the job
   }
 }
 
@@ -554,7 +554,7 @@ void Coordinator::settle(Instant now, Outputs& out) {
 
 void Coordinator::send_live(Instant now, Outputs& out) {
   const LiveList list{options_.view, live_.sent(now), decided_, min_live(), next_a_, runs_.live()};
-  for (const auto& [process, member] : members_) out.push_back(SendLive{process, list});
+  for (const auto& [task, member] : members_) out.push_back(SendLive{task, list});
 }
 
 Instant Coordinator::next_wakeup() const {

@@ -80,7 +80,7 @@ class Coordinator {
 
   // To the executor of one partition. Known or ended attempts ignore it.
   struct StartAttempt {
-    ProcessId process = 0;
+    TaskId task{};
     std::uint32_t partition = 0;
     AttemptInfo attempt;
     std::uint64_t random_index = 0;    // k of the random number counter
@@ -92,31 +92,32 @@ class Coordinator {
   // attempt it never heard of it answers the same and remembers, so that a START that comes later
   // is ignored. What it knows of the attempt goes when a LiveList says that it is over.
   struct AbortAttempt {
-    ProcessId process = 0;
+    TaskId task{};
     std::uint32_t partition = 0;
     AttemptId attempt;
     RunId run;
     Status cause;
   };
   struct SendPrepare {
-    ProcessId shard = 0;
+    TaskId shard{};
     Prepare prepare;
   };
   // To the executor that was granted a number: it is wanted. Unless the write that carries it is
   // under way, or the attempt over, the executor goes on without it and says so (grant_returned).
   struct RevokeGrant {
-    ProcessId process = 0;
+    TaskId task{};
     std::uint32_t partition = 0;
     AttemptId attempt;
     RunId run;
   };
-  // The process lets the job wait: to be taken for lost, which the coordinator has done.
+  // The task lets the job wait: its process is to be taken for lost, which the coordinator has
+  // done.
   struct Expel {
-    ProcessId process = 0;
+    TaskId task{};
     Status why;
   };
   struct SendLive {
-    ProcessId process = 0;
+    TaskId task{};
     LiveList list;
   };
   // To the client. Kept and repeated on request until the session acknowledges it.
@@ -136,11 +137,11 @@ class Coordinator {
   explicit Coordinator(Options options, CoordinatorRules rules = {});
 
   // A member: it gets every LiveList; with `shard`, every PREPARE too. `name` is for errors.
-  void add_process(ProcessId process, std::string name, bool shard);
-  // Proof that it is gone, and why. A process that hosts a shard stops the job with `unavailable`,
-  // naming worker, cause, device and step; any other fails the running attempts that had a
-  // partition there.
-  void process_lost(ProcessId process, const Status& why, Instant now, Outputs& out);
+  void add_task(TaskId task, std::string name, bool shard);
+  // Proof that the process which hosts it is gone, and why. A task that is a shard stops the job
+  // with `unavailable`, naming worker, cause, device and step; any other fails the running attempts
+  // that had a partition there.
+  void task_lost(TaskId task, const Status& why, Instant now, Outputs& out);
 
   void open_session(std::uint64_t session) { sessions_.open(session); }
   // Cancels the session's runs; SessionClosed follows when all are answered (again, if asked
@@ -227,7 +228,7 @@ class Coordinator {
   // Its end.
   void fail(Run& run, Status cause, Instant now, Outputs& out);
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
-  void stop_job(const std::string& lost, ProcessId process, Instant now, Outputs& out);
+  void stop_job(const std::string& lost, TaskId task, Instant now, Outputs& out);
   void end_closed_sessions(Outputs& out);
   // Runs that wait for each other, and what goes on by itself.
   void note_waiting();
@@ -238,8 +239,8 @@ class Coordinator {
 
   const Options options_;
   const CoordinatorRules rules_;
-  std::map<ProcessId, Member> members_;
-  std::set<ProcessId> shards_;
+  std::map<TaskId, Member> members_;
+  std::set<TaskId> shards_;
   KeptAnswers sessions_;
   RunTable runs_;
   DatasetPlaces places_;

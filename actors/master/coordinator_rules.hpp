@@ -22,8 +22,8 @@ struct CoordinatorRules {
   CommitNumber (*min_live)(CommitNumber decided, CommitNumber oldest) =
       [](CommitNumber, CommitNumber oldest) { return oldest; };
   // A round of PREPARE is over.
-  bool (*complete)(const std::set<ProcessId>& asked, const std::set<ProcessId>& answered) =
-      [](const std::set<ProcessId>& asked, const std::set<ProcessId>& answered) {
+  bool (*complete)(const std::set<TaskId>& asked, const std::set<TaskId>& answered) =
+      [](const std::set<TaskId>& asked, const std::set<TaskId>& answered) {
         return asked == answered;
       };
   // A number can be given: none is in a round of PREPARE, and none is granted.

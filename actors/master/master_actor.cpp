@@ -26,7 +26,7 @@ struct MasterState {
   Sessions::Outputs spare_sessions;  // likewise
   CompilerActor compiler;
   std::shared_ptr<SessionGraphs> graphs;  // the compile thread's
-  std::map<ProcessId, ProcessActor> processes;
+  std::map<TaskId, ProcessActor> tasks;
   std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
   WakeUp wake_up;
 };
@@ -42,24 +42,23 @@ void feed_sessions(MasterSelf self, Input input);
 // ------------------------------------------------------------------ what the coordinator says
 
 template <class Message>
-void send_to_process(MasterSelf self, ProcessId process, Message message) {
+void send_to_task(MasterSelf self, TaskId task, Message message) {
   auto& s = self->state;
-  if (auto at = s.processes.find(process); at != s.processes.end())
-    self->send(at->second, std::move(message));
+  if (auto at = s.tasks.find(task); at != s.tasks.end()) self->send(at->second, std::move(message));
 }
 
 template <class Message>
-void send_to_processes(MasterSelf self, const Message& message) {
-  for (auto& [_, process] : self->state.processes) self->send(process, message);
+void send_to_tasks(MasterSelf self, const Message& message) {
+  for (auto& [_, host] : self->state.tasks) self->send(host, message);
 }
 
 // To the executor of a partition, which runs a step of a run that is not answered.
 template <class Message>
-void send_to_partition(MasterSelf self, ProcessId process, Message message) {
+void send_to_partition(MasterSelf self, TaskId task, Message message) {
   auto& s = self->state;
   auto direct = s.executors.find({message.compiled, message.partition});
   if (direct != s.executors.end()) return self->send(direct->second, std::move(message));
-  send_to_process(self, process, std::move(message));
+  send_to_task(self, task, std::move(message));
 }
 
 void carry_out(MasterSelf self, Coordinator::StartAttempt& start) {
@@ -74,21 +73,21 @@ void carry_out(MasterSelf self, Coordinator::StartAttempt& start) {
   message.elements = std::move(start.elements);
   for (std::uint32_t feed : run->step->partitions[start.partition].feeds)
     message.feeds.push_back(run->feeds[feed]);
-  send_to_partition(self, start.process, std::move(message));
+  send_to_partition(self, start.task, std::move(message));
 }
 
 void carry_out(MasterSelf self, Coordinator::AbortAttempt& abort) {
   Sessions::Run* run = self->state.sessions->find(abort.run);
   if (!run) return;
   send_to_partition(
-      self, abort.process,
+      self, abort.task,
       AbortPartition{run->compiled, abort.partition, abort.attempt, abort.run, abort.cause});
 }
 
 void carry_out(MasterSelf self, Coordinator::RevokeGrant& revoke) {
   Sessions::Run* run = self->state.sessions->find(revoke.run);
   if (!run) return;
-  send_to_partition(self, revoke.process,
+  send_to_partition(self, revoke.task,
                     RevokeGrant{run->compiled, revoke.partition, revoke.attempt, revoke.run});
 }
 
@@ -96,15 +95,15 @@ void carry_out(MasterSelf self, Coordinator::SendPrepare& send) {
   auto& s = self->state;
   Sessions::Run* run = s.sessions->find(send.prepare.run);
   if (active(s.trace) && run && run->prepared_ns == 0) run->prepared_ns = Trace::now_ns();
-  send_to_process(self, send.shard, std::move(send.prepare));
+  send_to_task(self, send.shard, std::move(send.prepare));
 }
 
 void carry_out(MasterSelf self, Coordinator::SendLive& send) {
-  send_to_process(self, send.process, std::move(send.list));
+  send_to_task(self, send.task, std::move(send.list));
 }
 
 void carry_out(MasterSelf self, Coordinator::Expel& expel) {
-  send_to_process(self, expel.process, ExpelProcess{std::move(expel.why)});
+  send_to_task(self, expel.task, ExpelProcess{std::move(expel.why)});
 }
 
 // What the client waited for, and how much of it for a commit of several shards.
@@ -171,22 +170,21 @@ void carry_out(MasterSelf self, Sessions::Compile& compile) {
 }
 
 void carry_out(MasterSelf self, Sessions::SendGraph& send) {
-  send_to_process(self, send.process, std::move(send.graph));
+  send_to_task(self, send.task, std::move(send.graph));
 }
 
 void carry_out(MasterSelf self, Sessions::SendStep& send) {
-  send_to_process(self, send.process, std::move(send.step));
+  send_to_task(self, send.task, std::move(send.step));
 }
 
 void carry_out(MasterSelf self, Sessions::Unload& unload) {
   std::erase_if(self->state.executors, [&](const auto& e) { return e.first.first == unload.step; });
-  send_to_processes(self, UnloadStep{unload.step});
+  send_to_tasks(self, UnloadStep{unload.step});
 }
 
 void carry_out(MasterSelf self, Sessions::Forget& forget) {
   auto& s = self->state;
-  for (ProcessId process : forget.processes)
-    send_to_process(self, process, ForgetGraph{forget.session});
+  for (TaskId task : forget.tasks) send_to_task(self, task, ForgetGraph{forget.session});
   self->send(s.compiler, CompileWork{[graphs = s.graphs, session = forget.session] {
                graphs->forget(session);
              }});
@@ -194,7 +192,7 @@ void carry_out(MasterSelf self, Sessions::Forget& forget) {
 
 void carry_out(MasterSelf self, Sessions::Drop& drop) {
   self->state.coordinator->rewind_datasets(drop.containers);
-  send_to_processes(self, DropContainers{{drop.containers.begin(), drop.containers.end()}});
+  send_to_tasks(self, DropContainers{{drop.containers.begin(), drop.containers.end()}});
 }
 
 void carry_out(MasterSelf self, Sessions::OpenRuns& open) {
@@ -299,12 +297,12 @@ void expel(MasterSelf self, PartitionDone& message, Status lie) {
   const StepShape& step = *s.sessions->find(message.run)->step;
   const std::size_t partition =
       std::min<std::size_t>(message.partition, step.partitions.size() - 1);
-  const ProcessId process = step.partitions[partition].process;
-  if (!s.processes.contains(process)) return;
-  lie = lie.in(fmt::format("in what worker {} says of {}", s.sessions->name_of(process),
+  const TaskId task = step.partitions[partition].task;
+  if (!s.tasks.contains(task)) return;
+  lie = lie.in(fmt::format("in what worker {} says of {}", s.sessions->name_of(task),
                            step_name(message.run)));
   TROUPE_LOG(error, "master", lie.text());
-  send_to_process(self, process, ExpelProcess{lie});
+  send_to_task(self, task, ExpelProcess{lie});
   feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
     coordinator.partition_done(PartitionDone::failed(message.attempt, message.run,
                                                      std::uint32_t(partition), std::move(lie)),
@@ -320,24 +318,23 @@ void partition_done(MasterSelf self, PartitionDone& message) {
   });
 }
 
-void process_up(MasterSelf self, const ProcessUp& message) {
+void task_up(MasterSelf self, const TaskUp& message) {
   auto& s = self->state;
-  s.coordinator->add_process(message.process, message.name, true);
-  s.sessions->process_up(message.process, message.name, message.devices);
-  s.processes[message.process] = message.actor;
+  s.coordinator->add_task(message.task, message.name, true);
+  s.sessions->task_up(message.task, message.name, message.devices);
+  s.tasks[message.task] = message.actor;
 }
 
-void process_lost(MasterSelf self, const ProcessLost& message) {
+void task_lost(MasterSelf self, const TaskLost& message) {
   auto& s = self->state;
-  if (s.processes.erase(message.process) == 0) return;
-  Status why = unavailable(fmt::format(
-      "worker {} is lost: {}", s.sessions->name_of(message.process), message.why.message()));
+  if (s.tasks.erase(message.task) == 0) return;
+  Status why = unavailable(fmt::format("worker {} is lost: {}", s.sessions->name_of(message.task),
+                                       message.why.message()));
   TROUPE_LOG(warning, "master", why.text());
-  feed_sessions(self, [&](Sessions& sessions, auto& out) {
-    sessions.process_lost(message.process, why, out);
-  });
+  feed_sessions(self,
+                [&](Sessions& sessions, auto& out) { sessions.task_lost(message.task, why, out); });
   feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
-    coordinator.process_lost(message.process, message.why, now, out);
+    coordinator.task_lost(message.task, message.why, now, out);
   });
 }
 
@@ -396,8 +393,8 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       to_sessions<RewindStep>(self, &Sessions::rewind),
       [self](const DescribeJob& message) { describe(self, message); },
       [self](const ResumeAt& message) { resume(self, message); },
-      [self](const ProcessUp& message) { process_up(self, message); },
-      [self](const ProcessLost& message) { process_lost(self, message); },
+      [self](const TaskUp& message) { task_up(self, message); },
+      [self](const TaskLost& message) { task_lost(self, message); },
       [self](const ExecutorsMade& message) {
         for (const auto& [partition, executor] : message.executors)
           self->state.executors[{message.compiled, partition}] = executor;

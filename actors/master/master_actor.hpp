@@ -19,7 +19,7 @@ struct MasterOptions : Sessions::Options {
   bool own_threads = true;       // for what takes long; false in a simulation on one thread
 };
 
-// One per job. Processes are announced with ProcessUp (its own too) and taken off with ProcessLost.
+// One per job. Tasks are announced with TaskUp and taken off with TaskLost, wherever they are.
 // What it decides is decided by two machines, whose outputs it carries out: Sessions (graphs,
 // steps, resets) and the Coordinator (attempts, numbers, commits).
 MasterActor spawn_master(caf::actor_system& system, MasterOptions options);

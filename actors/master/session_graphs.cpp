@@ -42,7 +42,7 @@ Status check_seed(const GraphDef& now, const GraphDef& known) {
   return aborted(fmt::format("the graph's seed is {}, the session's is {}", now.seed, known.seed));
 }
 
-// The nodes from `from` on, and the functions that came with them, for a process that has those
+// The nodes from `from` on, and the functions that came with them, for a task that has those
 // before.
 LoadGraph nodes_since(std::uint64_t session, const GraphDef& graph,
                       const std::vector<std::size_t>& functions_from, std::uint64_t from) {
@@ -112,7 +112,7 @@ Status SessionGraphs::append(Known& known, const ExtendSession& message) {
                       "session has",
                       message.from));
   }
-  // Processes are told of functions along with the nodes that they come with.
+  // Tasks are told of functions along with the nodes that they come with.
   if (message.graph->nodes.empty() && !message.graph->functions.empty())
     return invalid_argument("functions come with nodes that call them");
   return known.import->extend(message.graph->nodes, message.graph->functions);
@@ -159,18 +159,14 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
       if (!resource.name.empty())
         placed_.emplace(resource_key(resource.def, ops_.ops),
                         DeviceName::parse(plan.device).value());
-  std::map<std::string, ProcessId> process_of_device;
-  for (std::size_t i = 0; i < work.owners.size(); ++i)
-    process_of_device[work.target.devices[i].name.text()] = work.owners[i];
-  std::map<std::uint64_t, LoadGraph> since;  // most processes lack the same
+  std::map<std::uint64_t, LoadGraph> since;  // most tasks lack the same
   for (const Plan& plan : draft.graph.plans) {
-    const ProcessId process = process_of_device.at(plan.device);
-    draft.process_of.push_back(process);
-    const std::uint64_t has = work.versions[process];
-    if (has == graph.nodes.size() || draft.loads.contains(process)) continue;
+    const TaskId task = task_of(plan.device);
+    const std::uint64_t has = work.versions[task];
+    if (has == graph.nodes.size() || draft.loads.contains(task)) continue;
     auto [at, added] = since.try_emplace(has);
     if (added) at->second = nodes_since(work.session, graph, found->second.functions_from, has);
-    draft.loads.emplace(process, at->second);
+    draft.loads.emplace(task, at->second);
   }
   return draft;
 }

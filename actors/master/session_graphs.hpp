@@ -17,8 +17,7 @@ namespace troupe {
 struct CompiledStepDraft {
   Status status;
   CompiledGraph graph;
-  std::vector<ProcessId> process_of;        // by plan
-  std::map<ProcessId, LoadGraph> loads;     // nodes that processes with a part in it do not have
+  std::map<TaskId, LoadGraph> loads;        // nodes that tasks with a part in it do not have
   std::map<std::string, DeviceName> fixed;  // Target::fixed of its compile
 };
 
@@ -37,10 +36,9 @@ class SessionGraphs {
   struct Work {
     std::uint64_t session = 0;
     CompileRequest request;
-    Target target;                                // devices and settings; compile() adds `fixed`
-    std::vector<ProcessId> owners;                // parallel to the target's devices
-    std::map<ProcessId, std::uint64_t> versions;  // nodes that each process has
-    std::int32_t replicas = 1;                    // of the job, however many the request is for
+    Target target;                             // devices and settings; compile() adds `fixed`
+    std::map<TaskId, std::uint64_t> versions;  // nodes that each task has
+    std::int32_t replicas = 1;                 // of the job, however many the request is for
   };
   // Variables of the graph are fixed where variable_homes() says; with several replicas all are.
   CompiledStepDraft compile(Work work);

@@ -36,17 +36,17 @@ Status closed_by_its_user() { return cancelled("the session was closed"); }
 
 }  // namespace
 
-// ------------------------------------------------------------------ processes
+// ------------------------------------------------------------------ tasks
 
-void Sessions::process_up(ProcessId process, std::string name, std::vector<TargetDevice> devices) {
-  processes_[process] = {std::move(name), std::move(devices), {}};
+void Sessions::task_up(TaskId task, std::string name, std::vector<TargetDevice> devices) {
+  tasks_[task] = {std::move(name), std::move(devices), {}};
 }
 
-void Sessions::process_lost(ProcessId process, const Status& why, Outputs& out) {
-  if (processes_.erase(process) == 0) return;
+void Sessions::task_lost(TaskId task, const Status& why, Outputs& out) {
+  if (tasks_.erase(task) == 0) return;
   for (auto& [id, _] : sessions_)
     for (CompiledId step : steps_.of_session(id))
-      if (steps_.find(step)->loading.contains(process)) loaded({step, process, why}, out);
+      if (steps_.find(step)->loading.contains(task)) loaded({step, task, why}, out);
   // What is being compiled may have a part there.
   for (auto& [_, session] : sessions_) {
     if (session.work == 0 || !std::holds_alternative<CompileStep>(session.asked.front())) continue;
@@ -57,22 +57,17 @@ void Sessions::process_lost(ProcessId process, const Status& why, Outputs& out) 
   }
 }
 
-std::string Sessions::name_of(ProcessId process) const {
-  auto at = processes_.find(process);
-  return at == processes_.end() ? "" : at->second.name;
+std::string Sessions::name_of(TaskId task) const {
+  auto at = tasks_.find(task);
+  return at == tasks_.end() ? "" : at->second.name;
 }
 
-std::vector<TargetDevice> Sessions::all_devices(std::vector<ProcessId>& owners) const {
-  std::vector<std::pair<TargetDevice, ProcessId>> found;
-  for (const auto& [id, process] : processes_)
-    for (const TargetDevice& d : process.devices) found.push_back({d, id});
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return a.first.name < b.first.name; });
+std::vector<TargetDevice> Sessions::all_devices() const {
   std::vector<TargetDevice> devices;
-  for (auto& [device, owner] : found) {
-    devices.push_back(device);
-    owners.push_back(owner);
-  }
+  for (const auto& [_, task] : tasks_)
+    devices.insert(devices.end(), task.devices.begin(), task.devices.end());
+  std::sort(devices.begin(), devices.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
   return devices;
 }
 
@@ -118,8 +113,8 @@ void Sessions::closed(std::uint64_t session, Outputs& out) {
   for (const auto& call : at->second.closing) finish(call, ok_status(), out);
   sessions_.erase(at);
   Forget forget{session, {}};
-  for (auto& [id, process] : processes_)
-    if (process.graphs.erase(session) > 0) forget.processes.push_back(id);
+  for (auto& [id, task] : tasks_)
+    if (task.graphs.erase(session) > 0) forget.tasks.push_back(id);
   out.push_back(std::move(forget));
 }
 
@@ -197,7 +192,7 @@ Expected<bool> Sessions::begin_compile(Session& session, const CompileStep& mess
   load.session = message.session;
   load.version = session.version;
   load.request = message.request;
-  load.devices = all_devices(load.processes);
+  load.devices = all_devices();
   load.soft_placement = options_.soft_placement;
   load.disabled_passes = options_.disabled_passes;
   if (load.devices.empty()) return unavailable("no process has joined yet");
@@ -207,10 +202,9 @@ Expected<bool> Sessions::begin_compile(Session& session, const CompileStep& mess
   step.target.devices = load.devices;
   step.target.soft_placement = options_.soft_placement;
   step.target.disabled = options_.disabled_passes;
-  step.owners = load.processes;
   step.replicas = options_.replicas;
-  for (const auto& [id, process] : processes_)
-    if (auto has = process.graphs.find(message.session); has != process.graphs.end())
+  for (const auto& [id, task] : tasks_)
+    if (auto has = task.graphs.find(message.session); has != task.graphs.end())
       step.versions[id] = has->second;
   begin_work(session);
   out.push_back(Compile{session.work, session.stop, std::move(step)});
@@ -248,7 +242,7 @@ Status Sessions::add_step(Session& session, const CompileStep& message, Compiled
         variables_.try_emplace(std::pair{resource.container, resource.name},
                                PlacedVariable{plan.device, variable_bytes(resource.def)});
     }
-  step.shape = step_shape(draft.graph, draft.process_of);
+  step.shape = step_shape(draft.graph);
   step.waiting.push_back(message.call);
   session.load.compiled = step.id;
   send_loads(session, step, draft, out);
@@ -267,10 +261,10 @@ void Sessions::warn(Session& session, const std::vector<std::string>& notes, Out
 
 void Sessions::send_loads(Session& session, StepEntry& step, CompiledStepDraft& draft,
                           Outputs& out) {
-  for (const auto& partition : step.shape->partitions) step.loading.insert(partition.process);
-  for (ProcessId id : step.loading) {
+  for (const auto& partition : step.shape->partitions) step.loading.insert(partition.task);
+  for (TaskId id : step.loading) {
     if (auto load = draft.loads.find(id); load != draft.loads.end()) {
-      processes_.at(id).graphs[step.session] = load->second.version;
+      tasks_.at(id).graphs[step.session] = load->second.version;
       out.push_back(SendGraph{id, std::move(load->second)});
     }
     out.push_back(SendStep{id, session.load});
@@ -279,7 +273,7 @@ void Sessions::send_loads(Session& session, StepEntry& step, CompiledStepDraft& 
 
 void Sessions::loaded(const StepLoaded& message, Outputs& out) {
   StepEntry* step = steps_.find(message.compiled);
-  if (!step || step->loading.erase(message.process) == 0) return;
+  if (!step || step->loading.erase(message.task) == 0) return;
   if (!message.status.ok()) {
     for (const auto& call : step->waiting) finish(call, message.status, out);
     steps_.erase(message.compiled);
@@ -400,9 +394,9 @@ void Sessions::ask_again(const CompileStep& held, Outputs& out) {
 
 std::vector<std::string> Sessions::text() const {
   std::vector<std::string> lines;
-  for (const auto& [id, process] : processes_) {
-    std::string line = fmt::format("process {}: {}", id, process.name);
-    for (const TargetDevice& d : process.devices) line += " " + d.name.text();
+  for (const auto& [id, task] : tasks_) {
+    std::string line = fmt::format("task {}: worker {}", number(id), task.name);
+    for (const TargetDevice& d : task.devices) line += " " + d.name.text();
     lines.push_back(line);
   }
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> on;  // by device: how many, bytes

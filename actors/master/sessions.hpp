@@ -21,21 +21,21 @@
 
 namespace troupe {
 
-// The machine between clients, the compile thread and the processes of a job: what is done in which
+// The machine between clients, the compile thread and the tasks of a job: what is done in which
 // order for a session, which steps exist and where, which runs use them. When a run computes and
 // what it commits is the Coordinator's business, which stands beside it.
 //
 // Owned by one actor of the master. Inputs append to `out` what has to be done, in that order. A
-// call is finished exactly once. Nothing here is lost or doubled, but for what a lost process had
-// to say.
+// call is finished exactly once. Nothing here is lost or doubled, but for what a lost task had to
+// say.
 //
 // Extend and Compile of one session are carried out in the order in which they came, each when the
 // one before is answered; the compile thread does the work. A step is compiled when it is first
-// asked for, and then loaded by every process that has a part in it.
+// asked for, and then loaded by every task that has a part in it.
 //
 // A reset waits for the runs of the steps that it drops: these leave the table at once, so that
 // none of their runs begins any more, and their runs are cancelled. When the last of them is over
-// the processes unload the steps and drop the containers. Only then are steps compiled again.
+// the tasks unload the steps and drop the containers. Only then are steps compiled again.
 class Sessions {
  public:
   struct Options {
@@ -62,24 +62,24 @@ class Sessions {
     SessionGraphs::Work step;
   };
   struct SendGraph {
-    ProcessId process = 0;
+    TaskId task{};
     LoadGraph graph;
   };
   // Answered with loaded().
   struct SendStep {
-    ProcessId process = 0;
+    TaskId task{};
     LoadStep step;
   };
-  // To every process.
+  // To every task.
   struct Unload {
     CompiledId step = 0;
   };
-  // The session is over: the compile thread and these processes can forget its graph.
+  // The session is over: the compile thread and these tasks can forget its graph.
   struct Forget {
     std::uint64_t session = 0;
-    std::vector<ProcessId> processes;
+    std::vector<TaskId> tasks;
   };
-  // To every process; and the containers' datasets begin anew.
+  // To every task; and the containers' datasets begin anew.
   struct Drop {
     std::set<std::string> containers;
   };
@@ -121,9 +121,9 @@ class Sessions {
   explicit Sessions(Options options)
       : options_(std::move(options)), steps_(options_.compiled_steps) {}
 
-  void process_up(ProcessId process, std::string name, std::vector<TargetDevice> devices);
+  void task_up(TaskId task, std::string name, std::vector<TargetDevice> devices);
   // What is being compiled fails with the cause, as do the steps that it has not loaded yet.
-  void process_lost(ProcessId process, const Status& why, Outputs& out);
+  void task_lost(TaskId task, const Status& why, Outputs& out);
   // The job has lost state: nothing is compiled any more, for this reason.
   void stop(Status why) { stopped_ = std::move(why); }
 
@@ -145,9 +145,9 @@ class Sessions {
   // Of a run that began; any other is ignored.
   void ended(RunAnswer& answer, Outputs& out);
 
-  // "worker 1 (pid 4711)"; empty when it is no member.
-  std::string name_of(ProcessId process) const;
-  std::vector<std::string> text() const;  // a line for each process
+  // "1 at 127.0.0.1:4711"; empty when nobody hosts it.
+  std::string name_of(TaskId task) const;
+  std::vector<std::string> text() const;  // a line for each task
   std::size_t steps() const { return steps_.size(); }
   struct Tables {
     std::size_t sessions = 0, asked = 0, steps = 0, runs = 0, resets = 0;
@@ -156,7 +156,7 @@ class Sessions {
   Tables tables() const;
 
  private:
-  struct Process {
+  struct Task {
     std::string name;
     std::vector<TargetDevice> devices;
     std::map<std::uint64_t, std::uint64_t> graphs;  // session -> version it has
@@ -194,13 +194,13 @@ class Sessions {
                   Outputs& out);
   void warn(Session& session, const std::vector<std::string>& notes, Outputs& out);
   void send_loads(Session& session, StepEntry& step, CompiledStepDraft& draft, Outputs& out);
-  std::vector<TargetDevice> all_devices(std::vector<ProcessId>& owners) const;
+  std::vector<TargetDevice> all_devices() const;
   void end_reset_if_over(Outputs& out);
   void ask_again(const CompileStep& held, Outputs& out);
 
   const Options options_;
   StepTable steps_;
-  std::map<ProcessId, Process> processes_;
+  std::map<TaskId, Task> tasks_;
   std::map<std::uint64_t, Session> sessions_;
   std::unordered_map<RunId, Run> runs_;
   // Of all steps so far, by container and name.

@@ -20,13 +20,13 @@ void StageRound::begin(Prepare what, Keys keys, Shards shards, Instant within, I
   resend_at_ = now + resend_after_;
 }
 
-std::vector<std::pair<ProcessId, Prepare>> StageRound::unanswered() const {
-  std::vector<std::pair<ProcessId, Prepare>> told;
-  for (ProcessId shard : asked_) {
+std::vector<std::pair<TaskId, Prepare>> StageRound::unanswered() const {
+  std::vector<std::pair<TaskId, Prepare>> told;
+  for (TaskId shard : asked_) {
     if (answered_.count(shard) != 0) continue;
     Prepare& prepare = told.emplace_back(shard, what_).second;
     for (const auto& [resource, n] : keys_)
-      if (resource.process == shard && n > 0) prepare.resources.push_back({resource, n});
+      if (resource.task == shard && n > 0) prepare.resources.push_back({resource, n});
   }
   return told;
 }
@@ -42,8 +42,8 @@ bool StageRound::again(Instant now) {
   return true;
 }
 
-std::vector<ProcessId> StageRound::late(Instant now) {
-  std::vector<ProcessId> late;
+std::vector<TaskId> StageRound::late(Instant now) {
+  std::vector<TaskId> late;
   if (!open_) return late;
   clock_.look(now);
   until_ = now + within_ - clock_.reading();

@@ -21,13 +21,13 @@ class StageRound {
     // PREPARE is said again after that time, and again ever later.
     Instant resend_first = std::chrono::milliseconds(50), resend_max = std::chrono::seconds(1);
   };
-  using Shards = std::set<ProcessId>;
+  using Shards = std::set<TaskId>;
   using Keys = std::map<ResourceId, std::uint32_t>;  // how many write keys a resource has
 
   explicit StageRound(Options options) : options_(options), clock_(options.resend_max) {}
 
-  // `what` lacks its round and resources: each shard is told of those in `keys` that it hosts. Who
-  // has not answered `within` that time, in which this process could look at a clock, is late.
+  // `what` lacks its round and resources: each shard is told of those in `keys` that are its own.
+  // Who has not answered `within` that time, in which this process could look at a clock, is late.
   void begin(Prepare what, Keys keys, Shards shards, Instant within, Instant now);
   void end() { open_ = false; }
 
@@ -40,15 +40,15 @@ class StageRound {
   const Shards& answered() const { return answered_; }
 
   // What those that have not answered are told.
-  std::vector<std::pair<ProcessId, Prepare>> unanswered() const;
+  std::vector<std::pair<TaskId, Prepare>> unanswered() const;
   // It answers this round, and is one that was asked.
   bool expects(const Staged& message) const;
-  void note(ProcessId shard) { answered_.insert(shard); }
+  void note(TaskId shard) { answered_.insert(shard); }
 
   // True when the time has come to say it again.
   bool again(Instant now);
   // Those whose time is up. Looks at the clock: call it at next_wakeup() at the latest.
-  std::vector<ProcessId> late(Instant now);
+  std::vector<TaskId> late(Instant now);
   Instant next_wakeup() const { return std::min(resend_at_, until_); }
 
  private:

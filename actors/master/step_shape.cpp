@@ -48,8 +48,8 @@ Status check_done(const StepShape& step, const PartitionDone& message) {
   for (std::size_t i = 0; i < message.writes.size(); ++i) {
     const ResourceId& resource = message.writes[i].resource;
     if (!step.may_write) return internal_error("writes of a step that writes nothing");
-    if (resource.process != partition.process)
-      return internal_error(fmt::format("writes to a resource of process {}", resource.process));
+    if (resource.task != partition.task)
+      return internal_error(fmt::format("writes to a resource of task {}", number(resource.task)));
     if (i > 0 && resource <= message.writes[i - 1].resource)
       return internal_error(fmt::format("resource {:x} is named twice", resource.hash));
   }

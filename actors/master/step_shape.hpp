@@ -19,7 +19,7 @@ struct StepShape {
     PartialShape shape;
   };
   struct Partition {
-    ProcessId process = 0;
+    TaskId task{};                        // where it runs
     std::string device;                   // for errors
     std::vector<std::uint32_t> datasets;  // those that it reads: indices into StepShape::datasets
     std::vector<Fetch> fetches;
@@ -31,7 +31,7 @@ struct StepShape {
   bool draws = false;     // and nodes that draw random numbers
   // And nodes that see what is committed when they ask, which the snapshot may not know of.
   bool current = false;
-  // One partition, at most one written resource and that a variable container of the same process,
+  // One partition, at most one written resource and that a variable container of the same task,
   // one write message, sent after every other node has succeeded, and no queue operation: log,
   // stage and commit may travel together.
   bool fast_path = false;

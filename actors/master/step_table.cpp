@@ -90,13 +90,12 @@ std::string request_key(const CompileRequest& request) {
   return key;
 }
 
-std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
-                                            const std::vector<ProcessId>& process_of) {
+std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph) {
   auto shape = std::make_shared<StepShape>();
   shape->may_write = false;
   for (std::size_t p = 0; p < graph.plans.size(); ++p) {
     StepShape::Partition& partition = shape->partitions.emplace_back();
-    partition.process = process_of[p];
+    partition.task = task_of(graph.plans[p].device);
     partition.device = graph.plans[p].device;
     const std::vector<std::uint32_t> makers_of_slots =
         graph.plans[p].fetches.empty() ? std::vector<std::uint32_t>() : makers(graph.plans[p]);

@@ -23,7 +23,7 @@ struct StepEntry {
   CompileRequest request;
   std::shared_ptr<const StepShape> shape;
   std::set<std::string> containers;            // whose variables or queues it uses
-  std::set<ProcessId> loading;                 // who has not answered LoadStep yet
+  std::set<TaskId> loading;                    // who has not answered LoadStep yet
   std::vector<std::shared_ptr<Call>> waiting;  // compile calls to answer then
   std::uint32_t running = 0;                   // runs under way
 };
@@ -31,9 +31,8 @@ struct StepEntry {
 // The text that two equal requests share.
 std::string request_key(const CompileRequest& request);
 
-// What the coordinator must know of a compiled graph; `process_of` gives each partition's process.
-std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph,
-                                            const std::vector<ProcessId>& process_of);
+// What the coordinator must know of a compiled graph.
+std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph);
 
 // Steps by id and by (session, request), bounded: beyond `most` of one session the least recently
 // used one that no run holds is evicted.

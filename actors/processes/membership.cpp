@@ -25,13 +25,13 @@ Status check_registered(const Registered& mine, const Registered& theirs) {
 }
 
 // The devices that a worker says it made. It speaks for its own task only.
-Expected<std::vector<DeviceName>> check_devices(ProcessId process, const Ready& ready) {
+Expected<std::vector<DeviceName>> check_devices(TaskId task, const Ready& ready) {
   std::vector<DeviceName> devices;
   for (const std::string& text : ready.devices) {
     TROUPE_TRY(DeviceName name, DeviceName::parse(text));
-    if (!name.full() || name.job != "worker" || name.task != int(process) - 1)
+    if (!name.full() || name.job != "worker" || task_of(name) != task)
       return invalid_argument(
-          fmt::format("worker {} has no device '{}'", process - 1, name.text()));
+          fmt::format("worker {} has no device '{}'", number(task), name.text()));
     if (std::find(devices.begin(), devices.end(), name) != devices.end())
       return invalid_argument(fmt::format("device '{}' is named twice", name.text()));
     devices.push_back(std::move(name));
@@ -78,22 +78,29 @@ void Membership::up(PeerId peer, const Join& join, Instant now, Outputs& out) {
   }
 }
 
+TaskId Membership::task_for(ProcessId process) const {
+  if (options_.tasks.empty()) return TaskId(process - 1);
+  return options_.tasks.at(process - 1);
+}
+
 void Membership::seat(Waiting joiner, Instant now, Outputs& out) {
   ProcessId process = 1;
   while (members_.contains(process)) ++process;
   Member& member = members_[process];
   static_cast<Waiting&>(member) = std::move(joiner);
+  member.task = task_for(process);
   member.answer_until = now + options_.answer_within;
   out.push_back(Admit{member.peer, process});
   Welcome welcome = options_.welcome;
   welcome.process = process;
-  welcome.task = process - 1;
+  welcome.task = member.task;
   out.push_back(Send{process, std::move(welcome)});
 }
 
 std::string Membership::name(ProcessId process) const {
-  const Join& join = members_.at(process).join;
-  return fmt::format("{} at {}:{}", process - 1, join.listen_host, join.listen_port);
+  const Member& member = members_.at(process);
+  return fmt::format("{} at {}:{}", number(member.task), member.join.listen_host,
+                     member.join.listen_port);
 }
 
 void Membership::down(PeerId peer, const Status& why, Instant now, Outputs& out) {
@@ -159,7 +166,7 @@ void Membership::ready(ProcessId from, const Ready& message, Instant now, Output
   if (!message.status.ok()) return drop(from, message.status, out);
   if (message.view == 0) {
     if (!member.devices.empty()) return;
-    auto devices = check_devices(from, message);
+    auto devices = check_devices(member.task, message);
     if (!devices.ok()) return drop(from, devices.status(), out);
     member.devices = std::move(devices).value();
   } else if (message.view == view_ && phase_ == Phase::meshing) {
@@ -180,8 +187,8 @@ void Membership::advance(Instant now, Outputs& out) {
     Members message;
     message.view = ++view_;
     for (const auto& [process, member] : members_)
-      message.members.push_back(
-          {process, member.join.incarnation, member.join.listen_host, member.join.listen_port});
+      message.members.push_back({process, member.task, member.join.incarnation,
+                                 member.join.listen_host, member.join.listen_port});
     for (auto& [process, member] : members_) {
       member.answer_until = now + options_.answer_within;
       out.push_back(Send{process, message});
@@ -189,7 +196,7 @@ void Membership::advance(Instant now, Outputs& out) {
   } else if (phase_ == Phase::meshing && all([](const Member& m) { return m.connected; })) {
     phase_ = Phase::running;
     for (const auto& [process, member] : members_)
-      out.push_back(Up{process, name(process), member.devices});
+      out.push_back(Up{process, member.task, name(process), member.devices});
     for (const Waiting& late : waiting_) out.push_back(Close{late.peer, all_here()});
     waiting_.clear();
     out.push_back(Started{});

@@ -36,6 +36,8 @@ Status may_connect(const Join& mine, const Join& theirs);
 // for whoever waits or comes: those beyond the number wanted wait until the job runs, and are told
 // then. A worker that this master started itself is not replaced, and fails the start.
 //
+// With its number a worker gets the task that it hosts, which names it in errors.
+//
 // A link between two workers that breaks is evidence against both; who of them is gone is waited
 // for a moment. When both live on, the one with the higher number is lost, with a reason that names
 // both.
@@ -45,6 +47,9 @@ class Membership {
     std::size_t workers = 0;  // the job waits for so many
     Join words;               // of the master itself
     Welcome welcome;          // for everyone, but for number and task
+    // What the processes 1, 2, ... host: a task each, as many as `workers`. None: process 1 has
+    // task 0, and so on.
+    std::vector<TaskId> tasks = {};
     Instant start_until = kNever;
     Instant start_within{};                                 // for the error past `start_until`
     Instant answer_within = std::chrono::seconds(20);       // to Welcome, and to Members
@@ -68,7 +73,8 @@ class Membership {
   // A member of a job that runs.
   struct Up {
     ProcessId process = 0;
-    std::string name;  // "1 at 127.0.0.1:4711"
+    TaskId task{};     // that it hosts
+    std::string name;  // of task and address: "1 at 127.0.0.1:4711"
     std::vector<DeviceName> devices;
   };
   struct Lost {
@@ -111,6 +117,7 @@ class Membership {
     Join join;
   };
   struct Member : Waiting {
+    TaskId task{};                    // that it hosts
     std::vector<DeviceName> devices;  // none: it has not made them yet
     bool connected = false;           // to the others of the view
     bool closing = false;             // refused or given up: only its end is waited for
@@ -126,6 +133,7 @@ class Membership {
 
   bool starting() const { return phase_ == Phase::joining || phase_ == Phase::meshing; }
   Status may_join(const Join& join) const;
+  TaskId task_for(ProcessId process) const;
   void seat(Waiting joiner, Instant now, Outputs& out);
   std::string name(ProcessId process) const;
   void drop(ProcessId process, Status why, Outputs& out);

@@ -19,9 +19,9 @@ Status check_welcome(const Welcome& welcome) {
   if (welcome.threads > kMostThreads)
     return invalid_argument(
         fmt::format("{} threads for a device, {} are the most", welcome.threads, kMostThreads));
-  if (welcome.devices.size() > kMostDevices || welcome.task > kMostTasks)
+  if (welcome.devices.size() > kMostDevices || number(welcome.task) > kMostTasks)
     return invalid_argument(fmt::format("{} devices for task {}, {} for task {} are the most",
-                                        welcome.devices.size(), welcome.task, kMostDevices,
+                                        welcome.devices.size(), number(welcome.task), kMostDevices,
                                         kMostTasks));
   return ok_status();
 }
@@ -112,10 +112,13 @@ Status Mesh::check(const Members& message) const {
     return invalid_argument(
         fmt::format("{} members, {} are the most", message.members.size(), kMostMembers));
   std::set<ProcessId> seen{0};
+  std::set<TaskId> tasks;
   bool named = false;
   for (const Member& member : message.members) {
     if (!seen.insert(member.process).second)
       return invalid_argument(fmt::format("process {} is a member twice", member.process));
+    if (!tasks.insert(member.task).second)
+      return invalid_argument(fmt::format("task {} has two hosts", number(member.task)));
     named |= member.process == self_ && member.incarnation == words_.incarnation;
   }
   if (!named) return invalid_argument("the master does not count this process as a member");
@@ -126,6 +129,7 @@ void Mesh::members(const Members& message, Outputs& out) {
   if (over_ || message.view <= view_) return;
   if (Status status = check(message); !status.ok()) return give_up(std::move(status), out);
   view_ = message.view;
+  for (const Member& member : message.members) out.push_back(Place{member.task, member.process});
   std::map<ProcessId, Member> before = std::exchange(members_, {});
   for (const Member& member : message.members)
     if (member.process != self_) members_[member.process] = member;

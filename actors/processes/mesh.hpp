@@ -43,6 +43,11 @@ class Mesh {
   struct Host {
     Welcome welcome;
   };
+  // The task is there: what is for it goes to that process from now on.
+  struct Place {
+    TaskId task{};
+    ProcessId process = 0;
+  };
   struct Report {
     std::variant<Ready, LinkLost> message;  // to the master
   };
@@ -50,7 +55,7 @@ class Mesh {
   struct End {
     Status status;
   };
-  using Output = std::variant<Connect, Admit, Close, Host, Report, End>;
+  using Output = std::variant<Connect, Admit, Close, Host, Place, Report, End>;
   using Outputs = std::deque<Output>;
 
   // `words`: what this process says of itself. `master`: the connection that it asked for.

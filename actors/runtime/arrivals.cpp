@@ -58,11 +58,11 @@ Arrivals::Key Arrivals::key(const TensorTag& tag) const {
   return {tag.attempt, master_ ? 0 : tag.compiled, tag.partition};
 }
 
-bool Arrivals::ask(ProcessId process, const StartPartition& start, std::uint32_t fetches) {
+bool Arrivals::ask(TaskId task, const StartPartition& start, std::uint32_t fetches) {
   Part& part = parts_[{start.attempt.id, 0, start.partition}];
   if (part.begun) return false;
   part.begun = true;
-  part.process = process;
+  part.task = task;
   part.run = start.attempt.run;
   part.fetches = fetches;
   return true;
@@ -125,7 +125,7 @@ Status Arrivals::admit_channel(ProcessId from, const TensorTag& tag) {
   auto step = expected_.find(tag.compiled);
   if (step == expected_.end()) return invalid_argument("a tensor of a step that is not loaded");
   auto channel = step->second.find(tag.index);
-  if (channel == step->second.end() || channel->second.from != from ||
+  if (channel == step->second.end() || !hosts_.hosts(from, channel->second.from) ||
       channel->second.partition != tag.partition)
     return invalid_argument(fmt::format("no channel {} comes from process {}", tag.index, from));
   // Of a list the shape that the channel knows is that of its elements.
@@ -143,7 +143,8 @@ Status Arrivals::admit_channel(ProcessId from, const TensorTag& tag) {
 
 Status Arrivals::admit_fetch(ProcessId from, const TensorTag& tag) {
   auto part = parts_.find(key(tag));
-  if (part == parts_.end() || part->second.process != from || tag.index >= part->second.fetches)
+  if (part == parts_.end() || !hosts_.hosts(from, part->second.task) ||
+      tag.index >= part->second.fetches)
     return invalid_argument(
         fmt::format("process {} was not asked for value {} of attempt {} (partition {})", from,
                     tag.index, tag.attempt.text(), tag.partition));
@@ -208,7 +209,8 @@ Expected<std::optional<WireMessage>> Arrivals::add(ProcessId from, WireMessage m
 Expected<Arrivals::Part*> Arrivals::asked(ProcessId from, const AttemptId& attempt,
                                           const RunId& run, std::uint32_t partition) {
   auto it = parts_.find({attempt, 0, partition});
-  if (it != parts_.end() && it->second.process == from && it->second.run == run) return &it->second;
+  if (it != parts_.end() && hosts_.hosts(from, it->second.task) && it->second.run == run)
+    return &it->second;
   if (live_.over(attempt)) return nullptr;
   return invalid_argument(fmt::format("process {} was not asked to run partition {} of {}", from,
                                       partition, attempt.text()));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/hub.hpp"
+#include "actors/processes/task_hosts.hpp"
 #include "serialization/messages.hpp"
 
 namespace troupe {
@@ -19,9 +20,10 @@ namespace troupe {
 // is memory that another process decided to take. What bounds it:
 //
 //  fetches         A master takes those that it asked for: of a partition that it started, from the
-//                  process where it did, numbers below the step's fetches, each once.
+//                  process that hosts its task, numbers below the step's fetches, each once.
 //  feeds           A worker takes those that its StartPartition leaves out, each once.
-//  channels        One element each an attempt outside loops, of the channel's type and shape.
+//  channels        From the process that hosts the task where the channel begins, one element each
+//                  an attempt outside loops, of the channel's type and shape.
 //  early ones      Feeds and elements for a partition that the master has not spoken of yet: up to
 //                  `limit_early` from one process. Beyond that its tensors are held: not read until
 //                  attempts begin or are over. That is no error, and no legal job stands still by
@@ -34,11 +36,12 @@ class Arrivals {
   static constexpr std::uint64_t kEarlyBytes = std::uint64_t{64} << 20;
   static constexpr std::uint64_t kTensorCost = 256;  // of an early one beside its bytes
 
-  explicit Arrivals(bool master) : master_(master) {}
+  // `hosts` outlives it, and changes only while nothing of this is called.
+  Arrivals(bool master, const TaskHosts& hosts) : master_(master), hosts_(hosts) {}
   void limit_early(std::uint64_t bytes) { limit_ = bytes; }
 
-  // Master: `process` is about to be told `start`, of a step with so many fetches. False: it was.
-  bool ask(ProcessId process, const StartPartition& start, std::uint32_t fetches);
+  // Master: `task` is about to be told `start`, of a step with so many fetches. False: it was.
+  bool ask(TaskId task, const StartPartition& start, std::uint32_t fetches);
 
   void expect(CompiledId compiled, std::vector<InboundChannel> channels);
   void forget(CompiledId compiled);
@@ -67,7 +70,7 @@ class Arrivals {
   };
   struct Part {
     bool begun = false;         // asked (master), or spoken of by the master (worker)
-    ProcessId process = 0;      // master: who was asked
+    TaskId task{};              // master: who was asked
     RunId run;                  // master: of the attempt
     std::uint32_t fetches = 0;  // master: how many there are
     std::map<ProcessId, std::uint64_t> early;  // what each process sent before it began
@@ -87,6 +90,7 @@ class Arrivals {
                         std::uint32_t partition);
 
   const bool master_;
+  const TaskHosts& hosts_;
   std::uint64_t limit_ = kEarlyBytes;
   LiveList live_;
   std::map<CompiledId, std::map<ChannelId, InboundChannel>> expected_;

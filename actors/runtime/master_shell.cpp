@@ -37,8 +37,13 @@ Status ended_early(pid_t child, const ChildEnd& end) {
 
 }  // namespace
 
-MasterShell::MasterShell(Cluster cluster, const OpTable& ops, Platform& platform)
-    : cluster_(std::move(cluster)), ops_(ops), platform_(platform), hub_(0, *this) {
+MasterShell::MasterShell(Cluster cluster, const OpTable& ops, Platform& platform,
+                         std::vector<TaskId> tasks)
+    : cluster_(std::move(cluster)),
+      ops_(ops),
+      platform_(platform),
+      tasks_(std::move(tasks)),
+      hub_(0, *this) {
   hub_.record(trace_);
   words_.job = fmt::format("{:016x}", hash_text(random_bytes(platform_, 16)));
   words_.registered = registered();
@@ -125,14 +130,15 @@ void MasterShell::carry_out(Membership::Output& output) {
 }
 
 void MasterShell::announce(const Membership::Up& member) {
-  ProcessUp up;
-  up.process = member.process;
+  hub_.place(member.task, member.process);
+  TaskUp up;
+  up.task = member.task;
   up.name = member.name;
   // Of types that this process has, too: workers that registered others do not join.
   for (const DeviceName& name : member.devices)
     if (const DeviceType* type = ops_.devices.find(*name.type))
       up.devices.push_back({name, type->space});
-  up.actor = spawn_process_proxy(platform_.actors(), hub_, member.process, in_use_.token());
+  up.actor = spawn_task_proxy(platform_.actors(), hub_, member.task, in_use_.token());
   proxies_.push_back(up.actor);
   members_[member.process] = member.name;
   caf::anon_send(master_, std::move(up));
@@ -142,7 +148,7 @@ void MasterShell::lose(const Membership::Lost& lost) {
   members_.erase(lost.process);
   gathering_.lost(lost.process);
   if (gathering_.done()) end_gathering();
-  caf::anon_send(master_, ProcessLost{lost.process, lost.why});
+  for (TaskId task : hub_.tasks_of(lost.process)) caf::anon_send(master_, TaskLost{task, lost.why});
 }
 
 // Of workers that did not join in time.
@@ -195,6 +201,7 @@ Membership::Options MasterShell::job() {
   job.welcome.step_memory = cluster_.step_memory;
   job.welcome.profile = numeric_profile();
   job.welcome.devices = cluster_.devices;
+  job.tasks = tasks_;
   job.start_within = kStartWithin;
   if (cluster_.wait_for == 0) job.start_until = now() + job.start_within;
   return job;

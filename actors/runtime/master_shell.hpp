@@ -34,8 +34,9 @@ namespace troupe {
 // REQUIRES: end() and wait() before it is destroyed, if begin() was called.
 class MasterShell final : public HubOwner {
  public:
-  // `ops` and `platform` outlive it. Of `cluster` all but `stop`.
-  MasterShell(Cluster cluster, const OpTable& ops, Platform& platform);
+  // `ops` and `platform` outlive it. Of `cluster` all but `stop`. `tasks`: Membership::Options.
+  MasterShell(Cluster cluster, const OpTable& ops, Platform& platform,
+              std::vector<TaskId> tasks = {});
 
   // Makes the actor, listens, and starts the workers that are processes of this machine. After an
   // error it only has to be ended.
@@ -103,6 +104,7 @@ class MasterShell final : public HubOwner {
   const Cluster cluster_;
   const OpTable& ops_;
   Platform& platform_;
+  const std::vector<TaskId> tasks_;
   Join words_;  // of this process
   std::string secret_;
   EventQueue events_;

@@ -55,18 +55,6 @@ bool of_attempt(const WireMessage& message) {
          std::holds_alternative<GrantReturned>(message);
 }
 
-// Whether a worker that names a process names itself.
-bool speaks_for_itself(ProcessId from, const WireMessage& message) {
-  return std::visit(
-      [&]<class M>(const M& m) {
-        if constexpr (requires { MessageRules<M>::speaker(m); })
-          return MessageRules<M>::speaker(m) == from;
-        else
-          return true;
-      },
-      message);
-}
-
 Sender sender_of(const WireMessage& message) {
   return std::visit([]<class M>(const M&) { return MessageRules<M>::kSender; }, message);
 }
@@ -133,6 +121,21 @@ PeerId NetHub::peer_of(ProcessId process) const {
   std::lock_guard lock(mutex_);
   auto it = peers_.find(process);
   return it == peers_.end() ? 0 : it->second;
+}
+
+std::optional<ProcessId> NetHub::host_of(TaskId task) const {
+  std::lock_guard lock(mutex_);
+  return hosts_.process_of(task);
+}
+
+std::vector<TaskId> NetHub::tasks_of(ProcessId process) const {
+  std::lock_guard lock(mutex_);
+  return hosts_.tasks_of(process);
+}
+
+void NetHub::place(TaskId task, ProcessId process) {
+  std::lock_guard lock(mutex_);
+  hosts_.place(task, process);
 }
 
 Expected<PeerId> NetHub::connect(const Endpoint& to, const Join& self, ProcessId process,
@@ -206,6 +209,10 @@ void NetHub::close(ProcessId process, Status why) {
   if (PeerId peer = peer_of(process); peer != 0) transport_->close(peer, std::move(why));
 }
 
+void NetHub::close(TaskId task, Status why) {
+  if (auto process = host_of(task)) close(*process, std::move(why));
+}
+
 void NetHub::allow_silence(ProcessId process, std::function<bool()> stopped) {
   if (PeerId peer = peer_of(process); peer != 0)
     transport_->allow_silence(peer, std::move(stopped));
@@ -235,6 +242,16 @@ Status NetHub::send(ProcessId to, const WireMessage& message) {
   if (span) span.label = message_label(Span::Kind::send, to, kind_of(message), bytes);
   if (bytes.size() > kMessagePart) return send_parts(peer, bytes);
   return transport_->send_control(peer, ByteView(bytes.data(), bytes.size()));
+}
+
+Status NetHub::send(TaskId to, const WireMessage& message) {
+  if (auto process = host_of(to)) return send(*process, message);
+  return unavailable(fmt::format("no process hosts task {}", number(to)));
+}
+
+// Of a task without a host, too: whoever waits for the answer must get it.
+void NetHub::answer(TaskId from, WireMessage message) {
+  dispatch(host_of(from).value_or(0), std::move(message));
 }
 
 Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message) {
@@ -284,6 +301,23 @@ bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
   return (sender != Sender::worker && from == 0) || (sender != Sender::master && is_master_);
 }
 
+// Whether a worker that names a process or a task names itself, or the task that it hosts.
+bool NetHub::speaks_for_itself(ProcessId from, const WireMessage& message) const {
+  return std::visit(
+      [&]<class M>(const M& m) {
+        if constexpr (requires { MessageRules<M>::speaker(m); }) {
+          const auto speaker = MessageRules<M>::speaker(m);
+          if constexpr (std::is_same_v<decltype(speaker), const TaskId>)
+            return host_of(speaker) == from;
+          else
+            return speaker == from;
+        } else {
+          return true;
+        }
+      },
+      message);
+}
+
 void NetHub::deliver_to(WorkerActor worker) {
   std::lock_guard lock(mutex_);
   std::swap(worker_, worker);  // the argument, which dies without the lock, takes the old one along
@@ -329,6 +363,10 @@ void NetHub::deliver(const Actor& to, Message message, bool short_work) {
 
 // Tensors.
 
+void NetHub::send_tensor(TaskId to, const TensorTag& tag, Tensor tensor) {
+  if (auto process = host_of(to)) send_tensor(*process, tag, std::move(tensor));
+}
+
 void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
   ScopedSpan span(active(trace_));
   const PeerId peer = peer_of(to);
@@ -366,9 +404,9 @@ void NetHub::live(const LiveList& list) {
   hold_tensors();
 }
 
-bool NetHub::ask(ProcessId process, const StartPartition& start, std::uint32_t fetches) {
+bool NetHub::ask(TaskId task, const StartPartition& start, std::uint32_t fetches) {
   std::lock_guard lock(mutex_);
-  return arrivals_.ask(process, start, fetches);
+  return arrivals_.ask(task, start, fetches);
 }
 
 void NetHub::limit_early(std::uint64_t bytes) {
@@ -453,15 +491,23 @@ struct ProxyState {
   static constexpr const char* name = "proxy";
   static constexpr InlineWork kInline = InlineWork::short_work;
   NetHub* hub = nullptr;
-  ProcessId process = 0;
   std::shared_ptr<void> alive;
+};
+struct TaskProxyState : ProxyState {
+  TaskId task{};
   std::map<std::uint64_t, Status> refused;      // graphs that could not be sent, by session
   std::map<CompiledId, std::uint32_t> fetches;  // how many a step has
 };
+struct MasterProxyState : ProxyState {};
+
+// Whom what is for this proxy goes to.
+TaskId receiver(const TaskProxyState& s) { return s.task; }
+ProcessId receiver(const MasterProxyState&) { return 0; }
 
 // An error: the message is longer than any that can be sent, and somebody is to be told.
-Status try_forward(const ProxyState& s, const WireMessage& message) {
-  Status status = s.hub->send(s.process, message);
+template <class State>
+Status try_forward(const State& s, const WireMessage& message) {
+  Status status = s.hub->send(receiver(s), message);
   if (status.ok() || status.code() == Code::resource_exhausted) return status;
   // A process that is down swallows what is for it; its loss is told to the master by itself.
   TROUPE_LOG(debug, "proxy", status.text());
@@ -469,7 +515,8 @@ Status try_forward(const ProxyState& s, const WireMessage& message) {
 }
 
 // For messages that nobody waits for.
-void forward(const ProxyState& s, const WireMessage& message) {
+template <class State>
+void forward(const State& s, const WireMessage& message) {
   if (Status status = try_forward(s, message); !status.ok())
     TROUPE_LOG(error, "proxy", status.text());
 }
@@ -501,10 +548,11 @@ typename Actor::behavior_type behavior_of(std::tuple<Others...>*, Self self, Han
   return {std::move(own)..., [self](const Others& m) { forward(self->state, m); }...};
 }
 
-ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxyState> self,
-                                          NetHub* hub, ProcessId process,
-                                          std::shared_ptr<void> alive) {
-  self->state = {hub, process, std::move(alive)};
+ProcessActor::behavior_type task_proxy(ProcessActor::stateful_pointer<TaskProxyState> self,
+                                       NetHub* hub, TaskId task, std::shared_ptr<void> alive) {
+  self->state.hub = hub;
+  self->state.alive = std::move(alive);
+  self->state.task = task;
   using Others =
       decltype(without<LoadGraph, ForgetGraph, LoadStep, UnloadStep, StartPartition, LiveList>(
           ToActors<Sender::master>{}));
@@ -522,7 +570,7 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         s.fetches[m.compiled] = std::uint32_t(m.request.fetches.size());
         auto refused = s.refused.find(m.session);
         Status status = refused == s.refused.end() ? try_forward(s, m) : refused->second;
-        if (!status.ok()) s.hub->answer(s.process, StepLoaded{m.compiled, s.process, status});
+        if (!status.ok()) s.hub->answer(s.task, StepLoaded{m.compiled, s.task, status});
       },
       [self](const ForgetGraph& m) {
         self->state.refused.erase(m.session);
@@ -536,35 +584,36 @@ ProcessActor::behavior_type process_proxy(ProcessActor::stateful_pointer<ProxySt
         auto& s = self->state;
         // The transport loses nothing as long as the peer is up: what the master repeats, since it
         // has no answer yet, is under way or being worked on.
-        if (!s.hub->ask(s.process, m, s.fetches[m.compiled])) return;
+        if (!s.hub->ask(s.task, m, s.fetches[m.compiled])) return;
         Inline inlined;
         for (std::uint32_t i = 0; i < m.feeds.size(); ++i) {
           if (inlined.keeps(m.feeds[i])) continue;
           TensorTag tag = large_tag(TensorTag::Kind::feed, m.compiled, m.partition, m.attempt.id, i,
                                     m.feeds[i]);
-          self->state.hub->send_tensor(self->state.process, tag,
-                                       std::exchange(m.feeds[i], Tensor{}));
+          s.hub->send_tensor(s.task, tag, std::exchange(m.feeds[i], Tensor{}));
         }
         Status status = try_forward(self->state, m);
         if (status.ok()) return;
-        s.hub->answer(s.process, PartitionDone::failed(m.attempt.id, m.attempt.run, m.partition,
-                                                       status.in("while feeds were sent")));
+        s.hub->answer(s.task, PartitionDone::failed(m.attempt.id, m.attempt.run, m.partition,
+                                                    status.in("while feeds were sent")));
       },
       [self](const LiveList& m) {
         self->state.hub->live(m);
         forward(self->state, m);
       },
       [self](const Members& m) { forward(self->state, m); },
-      [self](const ExpelProcess& m) { self->state.hub->close(self->state.process, m.why); },
+      [self](const ExpelProcess& m) { self->state.hub->close(self->state.task, m.why); },
       [self](const Leave& m) {
         forward(self->state, m);
         self->quit();
       });
 }
 
-CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<ProxyState> self,
-                                             NetHub* hub, std::shared_ptr<void> alive) {
-  self->state = {hub, 0, std::move(alive)};
+CoordinatorActor::behavior_type master_proxy(
+    CoordinatorActor::stateful_pointer<MasterProxyState> self, NetHub* hub,
+    std::shared_ptr<void> alive) {
+  self->state.hub = hub;
+  self->state.alive = std::move(alive);
   using Others = decltype(without<PartitionDone>(ToActors<Sender::worker>{}));
   return behavior_of<CoordinatorActor>(
       static_cast<Others*>(nullptr), self, [self](PartitionDone& m) {
@@ -573,7 +622,7 @@ CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<
           if (inlined.keeps(f.value)) continue;
           TensorTag tag =
               large_tag(TensorTag::Kind::fetch, 0, m.partition, m.attempt, f.index, f.value);
-          self->state.hub->send_tensor(0, tag, std::exchange(f.value, Tensor{}));
+          self->state.hub->send_tensor(ProcessId{0}, tag, std::exchange(f.value, Tensor{}));
         }
         Status status = try_forward(self->state, m);
         if (status.ok()) return;
@@ -585,9 +634,9 @@ CoordinatorActor::behavior_type master_proxy(CoordinatorActor::stateful_pointer<
 
 }  // namespace
 
-ProcessActor spawn_process_proxy(caf::actor_system& system, NetHub& hub, ProcessId process,
-                                 std::shared_ptr<void> alive) {
-  return spawn_actor<ProcessActor>(system, ProxyState::name, process_proxy, &hub, process,
+ProcessActor spawn_task_proxy(caf::actor_system& system, NetHub& hub, TaskId task,
+                              std::shared_ptr<void> alive) {
+  return spawn_actor<ProcessActor>(system, ProxyState::name, task_proxy, &hub, task,
                                    std::move(alive));
 }
 

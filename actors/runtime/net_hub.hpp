@@ -13,6 +13,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/net/pool.hpp"
 #include "actors/net/transport.hpp"
+#include "actors/processes/task_hosts.hpp"
 #include "actors/runtime/arrivals.hpp"
 #include "core/trace.hpp"
 #include "serialization/parts.hpp"
@@ -41,7 +42,8 @@ inline constexpr std::uint64_t kInlineTensors = 512 * 1024;
 
 // Turns messages of peers into messages to actors, and the other way round. What a peer may send is
 // checked here: kinds by the peer's part in the job, tensors by what this process waits for
-// (arrivals.hpp). Anything else closes the peer with invalid_argument.
+// (arrivals.hpp). Anything else closes the peer with invalid_argument. What is for a task, or comes
+// in its name, is a matter of the process that hosts it (TaskHosts); nobody else has to know that.
 //
 // Locks are held for look-ups only: callbacks come from I/O threads, sends from lanes and actors.
 class NetHub final : public Hub, public TransportHandler {
@@ -49,7 +51,7 @@ class NetHub final : public Hub, public TransportHandler {
   // `self`: this process, or any number but 0 while it has none; 0 is the master, to whom only
   // workers speak.
   NetHub(ProcessId self, HubOwner& owner)
-      : is_master_(self == 0), owner_(owner), arrivals_(self == 0) {}
+      : is_master_(self == 0), owner_(owner), arrivals_(self == 0, hosts_) {}
 
   void use(Transport& transport) { transport_ = &transport; }
   // Records what is sent and received, while it records. Before the first peer.
@@ -68,21 +70,29 @@ class NetHub final : public Hub, public TransportHandler {
                            std::uint64_t incarnation, std::chrono::milliseconds within);
   // The peer, which is up, is that process. Nothing when it is down already.
   void admit(PeerId peer, ProcessId process);
+  // The task is there from now on. Before anything for it is sent, or comes from it.
+  void place(TaskId task, ProcessId process);
+  std::vector<TaskId> tasks_of(ProcessId process) const;
   // resource_exhausted: longer than any message (serialization/parts.hpp).
   Status send(ProcessId to, const WireMessage& message);
-  // As if that process had sent it: what a proxy answers when a message could not be sent.
-  void answer(ProcessId from, WireMessage message) { dispatch(from, std::move(message)); }
-  // The master is about to start a partition in a process: Arrivals::ask.
-  bool ask(ProcessId process, const StartPartition& start, std::uint32_t fetches);
+  Status send(TaskId to, const WireMessage& message);
+  // As if the task's process had sent it: what a proxy answers when a message could not be sent.
+  void answer(TaskId from, WireMessage message);
+  // The master is about to start a partition at a task: Arrivals::ask.
+  bool ask(TaskId task, const StartPartition& start, std::uint32_t fetches);
   void limit_early(std::uint64_t bytes);                                 // Arrivals
   void allow_silence(ProcessId process, std::function<bool()> stopped);  // Transport
   // How far the process's steady clock is from ours; nothing when it is down, or not known yet.
   std::optional<ClockOffset::Estimate> clock_of(ProcessId process) const;
+  // A feed or fetch.
+  void send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor);
+  // Ends the connection to the process that hosts the task.
+  void close(TaskId task, Status why);
   // Ends the connection to a peer, whoever it is.
   void close_peer(PeerId peer, Status why);
 
   // Hub
-  void send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) override;
+  void send_tensor(TaskId to, const TensorTag& tag, Tensor tensor) override;
   void expect(CompiledId compiled, std::vector<InboundChannel> channels) override;
   void forget(CompiledId compiled) override;
   void live(const LiveList& list) override;
@@ -100,11 +110,13 @@ class NetHub final : public Hub, public TransportHandler {
  private:
   std::optional<ProcessId> process_of(PeerId peer) const;
   PeerId peer_of(ProcessId process) const;  // 0: none
+  std::optional<ProcessId> host_of(TaskId task) const;
   void dispatch(ProcessId from, WireMessage message);
   template <class Actor, class Message>
   void deliver(const Actor& to, Message message, bool short_work);
   Status send_parts(PeerId peer, std::span<const std::byte> message);
   bool may_send(ProcessId from, const WireMessage& message) const;
+  bool speaks_for_itself(ProcessId from, const WireMessage& message) const;
   void hold_tensors();
   void refuse(PeerId peer, Status why);
   WorkerActor worker() const;
@@ -129,12 +141,13 @@ class NetHub final : public Hub, public TransportHandler {
   std::unordered_map<PeerId, std::uint64_t> connecting_;  // the incarnation each has to be of
   std::unordered_set<PeerId> nobody_;                     // are up, and no process yet
   std::unordered_map<PeerId, ClockOffset> clocks_;        // of processes
+  TaskHosts hosts_;
   Arrivals arrivals_;
 };
 
-// A remote process as the master sees it: encodes and sends what it is told.
-ProcessActor spawn_process_proxy(caf::actor_system& system, NetHub& hub, ProcessId process,
-                                 std::shared_ptr<void> alive);
+// The process that hosts a task, as the master sees it: encodes and sends what it is told.
+ProcessActor spawn_task_proxy(caf::actor_system& system, NetHub& hub, TaskId task,
+                              std::shared_ptr<void> alive);
 // The master as a worker's executors see it.
 CoordinatorActor spawn_master_proxy(caf::actor_system& system, NetHub& hub,
                                     std::shared_ptr<void> alive);

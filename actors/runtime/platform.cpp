@@ -42,7 +42,7 @@ class ThisMachine final : public Platform {
     return std::shared_ptr<Transport>(std::move(transport));
   }
   Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
-                                                              std::uint32_t task) override {
+                                                              TaskId task) override {
     return troupe::make_devices(cluster, task);
   }
 

@@ -43,7 +43,7 @@ class Platform {
                                                               TransportHandler& handler) = 0;
   // The devices of one worker, as make_devices() says.
   virtual Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
-                                                                      std::uint32_t task) = 0;
+                                                                      TaskId task) = 0;
 
   // The process's actor system, made when it is asked for first.
   virtual caf::actor_system& actors() = 0;

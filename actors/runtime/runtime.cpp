@@ -53,7 +53,7 @@ class LocalRuntime final : public Runtime {
     worker.step_memory = cluster.step_memory;
     worker.master = master_;
     worker.alive = in_use_.token();
-    ProcessUp up;
+    TaskUp up;
     up.name = fmt::format("0 (process {})", getpid());
     for (auto& device : devices_) up.devices.push_back({device->name(), device->space()});
     worker_ = spawn_worker(*system_, std::move(worker));
@@ -139,13 +139,13 @@ ProcessTimeline end_recording(Trace& trace) {
   return timeline;
 }
 
-Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
-                                                            std::uint32_t task) {
+Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster, TaskId task) {
   std::vector<std::unique_ptr<Device>> devices;
   const DeviceTypes& types = ops::builtin().devices;
   std::map<std::string, int> of_type;
   for (const std::string& type : cluster.devices) {
-    auto text = fmt::format("/job:worker/task:{}/device:{}:{}", task, type, of_type[type]++);
+    auto text =
+        fmt::format("/job:worker/task:{}/device:{}:{}", number(task), type, of_type[type]++);
     TROUPE_TRY(DeviceName name, DeviceName::parse(text));
     TROUPE_TRY(auto device,
                types.make(name, {cluster.threads, cluster.fake_seed, cluster.fake_memory}));
@@ -162,7 +162,7 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
   TROUPE_TRY(ops::ready());
   if (cluster.workers > 0 || cluster.wait_for > 0)
     return start_cluster(cluster, system, std::move(on_fault));
-  TROUPE_TRY(auto devices, make_devices(cluster, 0));
+  TROUPE_TRY(auto devices, make_devices(cluster, TaskId{0}));
   auto runtime = std::make_unique<LocalRuntime>(
       std::move(devices), system ? nullptr : actor_config(), system, std::move(on_fault));
   runtime->spawn(cluster, ops::builtin());

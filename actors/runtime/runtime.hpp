@@ -28,8 +28,7 @@ std::int64_t begin_recording(Trace& trace);
 ProcessTimeline end_recording(Trace& trace);
 
 // The devices of one worker, as the cluster describes them: /job:worker/task:TASK/...
-Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
-                                                            std::uint32_t task);
+Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster, TaskId task);
 
 // Master and, unless workers are processes of their own, the worker. Owns them; destroying it ends
 // them and waits until no lane can call them any more.

@@ -105,6 +105,8 @@ void WorkerShell::carry_out(Mesh::Output& output) {
     hub_.close_peer(close->peer, std::move(close->why));
   } else if (auto* host = std::get_if<Mesh::Host>(&output)) {
     mesh_->hosting(this->host(host->welcome), out_);
+  } else if (auto* place = std::get_if<Mesh::Place>(&output)) {
+    hub_.place(place->task, place->process);
   } else if (auto* report = std::get_if<Mesh::Report>(&output)) {
     // A master that is not connected any more is lost, of which we hear by itself.
     Status status =
@@ -130,7 +132,7 @@ Expected<std::vector<std::string>> WorkerShell::host(const Welcome& welcome) {
   TROUPE_TRY(devices_, platform_.make_devices(cluster, welcome.task));
   master_ = spawn_master_proxy(platform_.actors(), hub_, in_use_.token());
   WorkerOptions worker;
-  worker.process = welcome.process;
+  worker.task = welcome.task;
   std::vector<std::string> names;
   for (auto& device : devices_) {
     worker.devices.push_back(device.get());

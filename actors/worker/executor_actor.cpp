@@ -35,7 +35,7 @@ class Outbox final : public StepOutbox {
     header.dtype = tensor.dtype();
     header.shape = tensor.shape();
     header.dead = dead;
-    routes_.hub->send_tensor(route.process, header, std::move(tensor));
+    routes_.hub->send_tensor(route.task, header, std::move(tensor));
   }
 
  private:

@@ -17,7 +17,7 @@ namespace troupe {
 struct ChannelRoutes {
   struct Route {
     std::uint32_t partition = 0;
-    ProcessId process = 0;
+    TaskId task{};        // that has it
     ExecutorActor local;  // set when it stays in this process
   };
   CompiledId compiled = 0;

@@ -52,15 +52,14 @@ std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
   return after;
 }
 
-std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
-                           const std::string& device) {
-  std::uint64_t key = hash_text(resource.kind, process);
+std::uint64_t conflict_key(TaskId task, const ResourceRef& resource, const std::string& device) {
+  std::uint64_t key = hash_text(resource.kind, number(task));
   return hash_text(resource.name, hash_text(resource.container, hash_text(device, key)));
 }
 
-StepLoader::StepLoader(ProcessId process, const OpTable& ops, const std::vector<Device*>& devices,
+StepLoader::StepLoader(TaskId task, const OpTable& ops, const std::vector<Device*>& devices,
                        bool check)
-    : process_(process), ops_(ops), check_(check), host_(ops) {
+    : task_(task), ops_(ops), check_(check), host_(ops) {
   for (Device* device : devices) devices_[device->name().text()] = device;
 }
 
@@ -73,8 +72,9 @@ void StepLoader::load(const LoadGraph& message) {
 
 Status StepLoader::grow(Loaded& loaded, const LoadGraph& message) {
   if (loaded.graph().nodes.size() != message.from)
-    return failed_precondition(fmt::format("process {} has {} nodes of the graph, not {}", process_,
-                                           loaded.graph().nodes.size(), message.from));
+    return failed_precondition(fmt::format("task {} has {} nodes of the graph, not {}",
+                                           number(task_), loaded.graph().nodes.size(),
+                                           message.from));
   if (!check_) {  // a master in this process has done so
     loaded.trusted.seed = message.graph->seed;
     auto& nodes = loaded.trusted.nodes;
@@ -100,8 +100,8 @@ Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stoppe
   auto graph = graphs_.find(message.session);
   if (graph != graphs_.end()) TROUPE_TRY(graph->second.status);
   if (graph == graphs_.end() || graph->second.graph().nodes.size() != message.version)
-    return failed_precondition(
-        fmt::format("process {} does not have version {} of the graph", process_, message.version));
+    return failed_precondition(fmt::format("task {} does not have version {} of the graph",
+                                           number(task_), message.version));
   Target target = host_.target();
   target.devices = message.devices;
   target.soft_placement = message.soft_placement;
@@ -110,9 +110,6 @@ Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stoppe
   target.stopped = std::move(stopped);
   const GraphDef& nodes = graph->second.graph();
   TROUPE_TRY(CompiledGraph compiled, compile(nodes, graph->second.index, message.request, target));
-  std::map<std::string, ProcessId> process_of;
-  for (std::size_t i = 0; i < message.devices.size() && i < message.processes.size(); ++i)
-    process_of[message.devices[i].name.text()] = message.processes[i];
   std::vector<FeedSpec> feeds;  // of the request
   if (check_) {
     for (const PortName& name : message.request.feeds) {
@@ -125,8 +122,8 @@ Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stoppe
   }
   for (std::uint32_t p = 0; p < compiled.plans.size(); ++p) {
     Plan& plan = compiled.plans[p];
-    out.owner.push_back(process_of[plan.device]);
-    if (out.owner.back() != process_) continue;
+    out.tasks.push_back(task_of(plan.device));
+    if (out.tasks.back() != task_) continue;
     if (!devices_.contains(plan.device)) return not_found("there is no device " + plan.device);
     TROUPE_TRY(PreparedStep::Partition partition, prepare(std::move(plan), graph->second, target));
     partition.index = p;

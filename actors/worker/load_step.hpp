@@ -32,8 +32,7 @@ std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
     const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes);
 
 // Names a variable or queue among all of a job, for finding conflicts.
-std::uint64_t conflict_key(ProcessId process, const ResourceRef& resource,
-                           const std::string& device);
+std::uint64_t conflict_key(TaskId task, const ResourceRef& resource, const std::string& device);
 
 // What a LoadStep became, as far as no actor is needed for it.
 struct PreparedStep {
@@ -46,23 +45,22 @@ struct PreparedStep {
     std::map<std::uint32_t, LoadedFunctions> functions;  // of datasets, by Plan::resources
   };
   Status status;
-  std::vector<Partition> partitions;  // of this process
-  std::vector<ProcessId> owner;       // of every partition of the step
+  std::vector<Partition> partitions;  // of this task
+  std::vector<TaskId> tasks;          // of every partition of the step
   std::vector<Channel> channels;
 };
 
-// Graphs that a process was given, and the steps it prepares of them. Owned by a worker; after it
+// Graphs that a task was given, and the steps it prepares of them. Owned by a worker; after it
 // was made only the compile thread touches it. Table and devices outlive it.
 class StepLoader {
  public:
   // `check`: graphs come from another process, and may be anything.
-  StepLoader(ProcessId process, const OpTable& ops, const std::vector<Device*>& devices,
-             bool check);
+  StepLoader(TaskId task, const OpTable& ops, const std::vector<Device*>& devices, bool check);
 
   // What is wrong with it is said of the steps that need it.
   void load(const LoadGraph& message);
   void forget(std::uint64_t session) { graphs_.erase(session); }
-  // Compiles the step, checks its plans and makes the kernels of this process's partitions.
+  // Compiles the step, checks its plans and makes the kernels of this task's partitions.
   PreparedStep prepare(const LoadStep& message, std::function<bool()> stopped);
 
  private:
@@ -78,7 +76,7 @@ class StepLoader {
   Status prepare(const LoadStep& message, std::function<bool()> stopped, PreparedStep& out);
   Expected<PreparedStep::Partition> prepare(Plan plan, Loaded& loaded, const Target& target);
 
-  const ProcessId process_;
+  const TaskId task_;
   const OpTable& ops_;
   const bool check_;
   const CompileHost host_;

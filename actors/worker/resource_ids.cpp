@@ -3,7 +3,7 @@
 namespace troupe {
 
 Expected<ResourceId> ResourceIds::take(const std::string& device, const ResourceName& name) {
-  const ResourceId id{process_, hash_(device, name)};
+  const ResourceId id{task_, hash_(device, name)};
   const auto [at, fresh] = taken_.try_emplace(id.hash, device, name);
   const auto& [known_device, known] = at->second;
   if (fresh || (known_device == device && known == name)) return id;

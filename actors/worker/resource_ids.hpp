@@ -1,4 +1,4 @@
-// The numbers of a process's resources.
+// The numbers of a task's resources.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,13 @@
 
 namespace troupe {
 
-// Gives each resource of a process its id, which says what the resource is and not when it was
+// Gives each resource of a task its id, which says what the resource is and not when it was
 // made: processes that load steps in different orders agree. Part of the worker's state.
 class ResourceIds {
  public:
   using Hash = std::uint64_t (*)(std::string_view device, const ResourceName& name);
 
-  explicit ResourceIds(ProcessId process, Hash hash = resource_hash)
-      : process_(process), hash_(hash) {}
+  explicit ResourceIds(TaskId task, Hash hash = resource_hash) : task_(task), hash_(hash) {}
 
   // The same for the same resource. already_exists, naming both, when another one has that id.
   Expected<ResourceId> take(const std::string& device, const ResourceName& name);
@@ -28,7 +27,7 @@ class ResourceIds {
  private:
   using Known = std::pair<std::string, ResourceName>;  // on which device
 
-  const ProcessId process_;
+  const TaskId task_;
   const Hash hash_;
   std::map<std::uint64_t, Known> taken_;
 };

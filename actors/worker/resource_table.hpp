@@ -1,4 +1,4 @@
-// The resources of a process, by where and what they are.
+// The resources of a task, by where and what they are.
 #pragma once
 
 #include <caf/fwd.hpp>
@@ -38,15 +38,14 @@ class ResourceTable {
   using Declared = std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>;
 
   struct Options {  // see WorkerOptions
-    ProcessId process = 0;
+    TaskId task{};
     std::shared_ptr<void> alive;
     bool own_threads = true;        // for datasets, which read files
     std::uint64_t step_memory = 0;  // of what their functions hold
     FileSystem* files = nullptr;
     std::function<std::uint64_t()> random;
   };
-  explicit ResourceTable(Options options)
-      : options_(std::move(options)), ids_(options_.process) {}
+  explicit ResourceTable(Options options) : options_(std::move(options)), ids_(options_.task) {}
 
   // A dataset is the one of its name with all that its node and functions say, on every device.
   Found dataset(const ResourceRef& ref, const LoadedFunctions& functions,

@@ -9,7 +9,7 @@ namespace {
 constexpr Instant kRepeatReport = std::chrono::milliseconds(50);
 }
 
-Shard::Shard(ProcessId process, std::uint64_t view) : process_(process), view_(view) {}
+Shard::Shard(TaskId task, std::uint64_t view) : task_(task), view_(view) {}
 
 void Shard::prepare(const Prepare& message, Outputs& out) {
   if (message.view != view_ || message.round < round_) return;  // over: others came since
@@ -55,7 +55,7 @@ void Shard::staged(ResourceId resource, const ResourceStaged& message, Outputs& 
 
 void Shard::answer_prepare(CommitNumber s, std::uint64_t hash, Status status, Outputs& out) {
   pending_.reset();
-  last_ = Staged{view_, process_, s, hash, round_, std::move(status)};
+  last_ = Staged{view_, task_, s, hash, round_, std::move(status)};
   out.push_back(*last_);
 }
 
@@ -79,7 +79,7 @@ void Shard::tick(Instant now, Outputs& out) {
 }
 
 void Shard::report(Instant now, Outputs& out) {
-  BlockedReport report{view_, process_, ++report_sequence_, {}, {}};
+  BlockedReport report{view_, task_, ++report_sequence_, {}, {}};
   for (const auto& [resource, waits] : blocked_) {
     report.waiting.insert(report.waiting.end(), waits.waiting.begin(), waits.waiting.end());
     report.marked.insert(report.marked.end(), waits.marked.begin(), waits.marked.end());

@@ -1,4 +1,4 @@
-// What a process answers for as a whole when a run is decided.
+// What a task answers for as a whole when a run is decided.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-// The machine between the coordinator and the resources that one process hosts. PREPARE goes on to
+// The machine between the coordinator and the resources of one task. PREPARE goes on to
 // the resources the run wrote to; STAGED goes back when all of them have staged, or as soon as one
 // says why it cannot. One that withdraws takes back what they staged; one that applies is answered
 // when they have applied it. With one replica the shard keeps no log of its own: the staged records
@@ -27,14 +27,14 @@ class Shard {
     ResourceId resource;
     StageRequest request;
   };
-  // To every resource of this process (and its executors).
+  // To every resource of this task (and its executors).
   struct ResourceLive {
     LiveList list;
   };
   using Output = std::variant<StageResource, ResourceLive, Staged, BlockedReport>;
   using Outputs = std::vector<Output>;
 
-  Shard(ProcessId process, std::uint64_t view);
+  Shard(TaskId task, std::uint64_t view);
 
   void prepare(const Prepare& message, Outputs& out);
   void staged(ResourceId resource, const ResourceStaged& message, Outputs& out);
@@ -61,7 +61,7 @@ class Shard {
   void answer_prepare(CommitNumber s, std::uint64_t hash, Status status, Outputs& out);
   void report(Instant now, Outputs& out);
 
-  const ProcessId process_;
+  const TaskId task_;
   const std::uint64_t view_;
   std::uint64_t round_ = 0;         // of the PREPARE that came last
   std::optional<Prepare> staging_;  // that its resources were told to stage

@@ -54,7 +54,7 @@ Instant now(WorkerSelf self) { return self->clock().now().time_since_epoch(); }
 
 ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource& stage) {
   return {stage.request.s, stage.request.attempt, 0,
-          not_found(fmt::format("process {} has no resource {:x}", s.options.process,
+          not_found(fmt::format("task {} has no resource {:x}", number(s.options.task),
                                 stage.resource.hash))};
 }
 
@@ -127,7 +127,7 @@ Status resolve(WorkerSelf self, PreparedStep::Partition& partition, Loading& loa
                                        self->system(), loading.declared));
     setup.resources.push_back(found.actor);
     setup.partition.resources.push_back(
-        {found.id, ref.name, conflict_key(s.options.process, ref, plan.device), found.outside});
+        {found.id, ref.name, conflict_key(s.options.task, ref, plan.device), found.outside});
     if (found.held) loading.step.held.push_back(std::move(found.held));
   }
   return ok_status();
@@ -157,18 +157,18 @@ Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partit
 }
 
 void route(WorkerSelf self, const PreparedStep& prepared, Loading& loading) {
-  ProcessId me = self->state.options.process;
-  const std::vector<ProcessId>& owner = prepared.owner;
+  const TaskId me = self->state.options.task;
+  const std::vector<TaskId>& tasks = prepared.tasks;
   for (const Channel& channel : prepared.channels) {
-    if (owner[channel.from] == me) {
+    if (tasks[channel.from] == me) {
       ChannelRoutes::Route route;
       route.partition = channel.to;
-      route.process = owner[channel.to];
+      route.task = tasks[channel.to];
       if (auto it = loading.step.executors.find(channel.to); it != loading.step.executors.end())
         route.local = it->second;
       loading.routes->routes[channel.id] = std::move(route);
-    } else if (owner[channel.to] == me) {
-      loading.inbound.push_back({channel.id, owner[channel.from], channel.to, channel.dtype,
+    } else if (tasks[channel.to] == me) {
+      loading.inbound.push_back({channel.id, tasks[channel.from], channel.to, channel.dtype,
                                  channel.shape, !channel.loop.empty()});
     }
   }
@@ -176,7 +176,7 @@ void route(WorkerSelf self, const PreparedStep& prepared, Loading& loading) {
 
 void answer_load(WorkerSelf self, CompiledId compiled, Status status) {
   auto& s = self->state;
-  self->send(s.options.coordinator, StepLoaded{compiled, s.options.process, std::move(status)});
+  self->send(s.options.coordinator, StepLoaded{compiled, s.options.task, std::move(status)});
 }
 
 // What the containers of a step say, each on its own thread and in its own place; the last answers.
@@ -195,7 +195,7 @@ void declare_all(WorkerSelf self, CompiledId compiled, ResourceTable::Declared& 
   std::size_t place = 0;
   for (auto& [id, entry] : declared) {
     auto& [variables, declare] = entry;
-    declare.done = [declaring, place = place++, compiled, process = options.process,
+    declare.done = [declaring, place = place++, compiled, task = options.task,
                     coordinator = options.coordinator](Status status) {
       declaring->said[place] = std::move(status);
       if (declaring->left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
@@ -203,7 +203,7 @@ void declare_all(WorkerSelf self, CompiledId compiled, ResourceTable::Declared& 
       const auto bad =
           std::find_if(said.begin(), said.end(), [](const Status& s) { return !s.ok(); });
       caf::anon_send(coordinator,
-                     StepLoaded{compiled, process, bad == said.end() ? ok_status() : *bad});
+                     StepLoaded{compiled, task, bad == said.end() ? ok_status() : *bad});
     };
     self->send(variables, std::move(declare));
   }
@@ -298,8 +298,8 @@ void refuse(WorkerSelf self, const AttemptId& attempt, const RunId& run, std::ui
 void not_loaded(WorkerSelf self, const AttemptId& attempt, const RunId& run, CompiledId id,
                 std::uint32_t partition) {
   refuse(self, attempt, run, partition,
-         not_found(fmt::format("compiled step {} is not loaded in process {}", id,
-                               self->state.options.process)));
+         not_found(fmt::format("compiled step {} is not loaded at task {}", id,
+                               number(self->state.options.task))));
 }
 
 void start_partition(WorkerSelf self, StartPartition& message) {
@@ -320,7 +320,7 @@ void give_up(WorkerSelf self, const Status& why) {
   auto& s = self->state;
   TROUPE_LOG(error, "worker", why.text());
   if (s.options.hub) return s.options.hub->close(0, why);
-  if (s.options.master) self->send(s.options.master, ProcessLost{s.options.process, why});
+  if (s.options.master) self->send(s.options.master, TaskLost{s.options.task, why});
 }
 
 void leave(WorkerSelf self) {
@@ -337,11 +337,11 @@ void leave(WorkerSelf self) {
 
 WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions options) {
   auto& s = self->state;
-  s.shard.emplace(options.process, options.view);
-  s.loader = std::make_shared<StepLoader>(options.process, *options.ops, options.devices,
+  s.shard.emplace(options.task, options.view);
+  s.loader = std::make_shared<StepLoader>(options.task, *options.ops, options.devices,
                                           options.hub != nullptr);
   s.compiler = spawn_compiler(self->system(), options.own_threads);
-  s.resources.emplace(ResourceTable::Options{options.process, options.alive, options.own_threads,
+  s.resources.emplace(ResourceTable::Options{options.task, options.alive, options.own_threads,
                                              options.step_memory, options.files, options.random});
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device->name().text(), device,

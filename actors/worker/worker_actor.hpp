@@ -1,4 +1,4 @@
-// The worker: one process's devices, executors and resources, and its shard.
+// The worker: one task's devices, executors and resources, and its shard.
 #pragma once
 
 #include <caf/fwd.hpp>
@@ -16,7 +16,7 @@
 namespace troupe {
 
 struct WorkerOptions {
-  ProcessId process = 0;
+  TaskId task{};
   std::uint64_t view = 1;
   std::vector<Device*> devices;  // outlive the actor; full names
   const OpTable* ops = nullptr;

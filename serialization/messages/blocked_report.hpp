@@ -19,7 +19,7 @@ struct MessageAt<13> {
     auto& [view, shard, sequence, waiting, marked] = m;
     return std::tie(view, shard, sequence, waiting, marked);
   }
-  static ProcessId speaker(const BlockedReport& m) { return m.shard; }
+  static TaskId speaker(const BlockedReport& m) { return m.shard; }
   static Status check(const BlockedReport& m) {
     constexpr std::size_t most = 1 << 16;  // runs of a job that wait at one time
     if (m.waiting.size() <= most && m.marked.size() <= most) return ok_status();

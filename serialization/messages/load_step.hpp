@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// Compile and make ready the partitions of this process. Every process compiles the same graph for
-// the same target, which is a pure function, and takes its own plans. Master to workers.
+// Compile and make ready the partitions of a task. Every task compiles the same graph for the same
+// target, which is a pure function, and takes its own plans. Master to workers.
 // Reply: StepLoaded.
 struct LoadStep {
   CompiledId compiled = 0;
@@ -20,7 +20,6 @@ struct LoadStep {
   std::uint64_t version = 0;  // of the graph
   CompileRequest request;
   std::vector<TargetDevice> devices;        // of the whole cluster
-  std::vector<ProcessId> processes;         // parallel to devices: who has it
   std::map<std::string, DeviceName> fixed;  // placements that must stay
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;
@@ -47,15 +46,12 @@ struct MessageAt<4> {
   static constexpr Receiver kReceiver = Receiver::actor;
   static constexpr bool kShortWork = false;
   static auto fields(auto& m) {
-    auto& [compiled, session, version, request, devices, processes, fixed, soft_placement,
-           disabled_passes] = m;
-    return std::tie(compiled, session, version, request, devices, processes, fixed, soft_placement,
+    auto& [compiled, session, version, request, devices, fixed, soft_placement, disabled_passes] =
+        m;
+    return std::tie(compiled, session, version, request, devices, fixed, soft_placement,
                     disabled_passes);
   }
   static Status check(const LoadStep& m) {
-    if (m.devices.size() != m.processes.size())
-      return invalid_argument("a list of " + std::to_string(m.devices.size()) + " devices and " +
-                              std::to_string(m.processes.size()) + " processes");
     for (const TargetDevice& device : m.devices) {
       if (!device.name.full())
         return invalid_argument("'" + device.name.text() + "' is no full device name");

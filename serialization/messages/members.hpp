@@ -13,6 +13,7 @@ namespace troupe {
 // Reply: Ready, or LinkLost.
 struct Member {
   ProcessId process = 0;
+  TaskId task{};  // that it hosts
   std::uint64_t incarnation = 0;
   std::string host;
   std::uint16_t port = 0;
@@ -25,8 +26,8 @@ struct Members {
 template <>
 struct Fields<Member> {
   static auto of(auto& m) {
-    auto& [process, incarnation, host, port] = m;
-    return std::tie(process, incarnation, host, port);
+    auto& [process, task, incarnation, host, port] = m;
+    return std::tie(process, task, incarnation, host, port);
   }
 };
 template <>

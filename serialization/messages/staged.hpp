@@ -16,7 +16,7 @@ struct MessageAt<11> {
     auto& [view, shard, s, hash, round, status] = m;
     return std::tie(view, shard, s, hash, round, status);
   }
-  static ProcessId speaker(const Staged& m) { return m.shard; }
+  static TaskId speaker(const Staged& m) { return m.shard; }
 };
 
 }  // namespace troupe

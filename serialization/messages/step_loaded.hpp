@@ -6,10 +6,11 @@
 
 namespace troupe {
 
-// Worker to master: it has made ready its partitions of the step, or why it could not.
+// Worker to master: the partitions of the step that belong to the task are ready, or why it could
+// not.
 struct StepLoaded {
   CompiledId compiled = 0;
-  ProcessId process = 0;
+  TaskId task{};
   Status status;
 };
 
@@ -20,10 +21,10 @@ struct MessageAt<5> {
   static constexpr Receiver kReceiver = Receiver::actor;
   static constexpr bool kShortWork = false;
   static auto fields(auto& m) {
-    auto& [compiled, process, status] = m;
-    return std::tie(compiled, process, status);
+    auto& [compiled, task, status] = m;
+    return std::tie(compiled, task, status);
   }
-  static ProcessId speaker(const StepLoaded& m) { return m.process; }
+  static TaskId speaker(const StepLoaded& m) { return m.task; }
 };
 
 }  // namespace troupe

@@ -8,10 +8,10 @@
 
 namespace troupe {
 
-// Master to a worker that was admitted; its devices are /job:worker/task:(task)/...
+// Master to a worker that was admitted: who it is, and the task that it hosts.
 struct Welcome {
   ProcessId process = 0;
-  std::uint32_t task = 0;
+  TaskId task{};
   std::uint32_t threads = 0;  // lanes to use; 0: as many as cores
   NumericProfile profile;
   std::vector<std::string> devices;  // device types to make, e.g. "CPU", "FAKE"

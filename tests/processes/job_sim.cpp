@@ -307,7 +307,8 @@ void JobSim::carry_out(Worker& worker, Mesh::Output& output) {
       worker.mesh->hosting(failed_precondition("other kernels"), worker.out);
     else
       worker.mesh->hosting(
-          std::vector{fmt::format("/job:worker/task:{}/cpu:0", host->welcome.task)}, worker.out);
+          std::vector{fmt::format("/job:worker/task:{}/cpu:0", number(host->welcome.task))},
+          worker.out);
   } else if (auto* report = std::get_if<Mesh::Report>(&output)) {
     std::visit([&](const auto& message) { say(worker, worker.master, message); }, report->message);
   } else if (std::holds_alternative<Mesh::End>(output)) {

@@ -92,7 +92,7 @@ TEST_CASE("a job runs once all its workers have devices and are connected") {
   job.up(2);
   CHECK(job.sent<Welcome>().size() == 2);
   CHECK(job.sent<Welcome>()[1].process == 2);
-  CHECK(job.sent<Welcome>()[1].task == 1);
+  CHECK(job.sent<Welcome>()[1].task == TaskId{1});
   job.has_devices(1);
   CHECK(job.sent<Members>().empty());
   job.has_devices(2);
@@ -226,6 +226,36 @@ TEST_CASE("a worker joins once, and takes no number") {
   join.process = 1;
   job.membership->up(5, join, job.now, job.out);
   says(job.only<Membership::Close>().why, Code::invalid_argument, "number");
+}
+
+TEST_CASE("workers host the tasks that the master gives them, and are named by these") {
+  Job job;
+  job.options.tasks = {TaskId{1}, TaskId{0}};
+  job.membership.emplace(job.options);
+  for (PeerId peer : {1, 2}) job.up(peer);
+  const auto welcomes = job.sent<Welcome>();
+  REQUIRE(welcomes.size() == 2);
+  CHECK(welcomes[0].process == 1);
+  CHECK(welcomes[0].task == TaskId{1});
+  CHECK(welcomes[1].process == 2);
+  CHECK(welcomes[1].task == TaskId{0});
+  for (ProcessId process : {1, 2}) {
+    Ready ready;
+    ready.process = process;
+    ready.devices = {"/job:worker/task:" + std::to_string(2 - process) + "/device:CPU:0"};
+    job.membership->ready(process, ready, job.now, job.out);
+  }
+  const auto members = job.sent<Members>();
+  REQUIRE(members.size() == 2);
+  CHECK(members[0].members[0].task == TaskId{1});
+  CHECK(members[0].members[1].task == TaskId{0});
+  for (ProcessId process : {1, 2}) job.connected(process);
+  const auto ups = job.all<Membership::Up>();
+  REQUIRE(ups.size() == 2);
+  CHECK(ups[0].process == 1);
+  CHECK(ups[0].task == TaskId{1});
+  CHECK(ups[0].name == "1 at 127.0.0.1:4001");
+  CHECK(ups[1].task == TaskId{0});
 }
 
 TEST_CASE("a worker that claims another's device is closed") {

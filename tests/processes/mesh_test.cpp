@@ -26,7 +26,7 @@ struct Worker {
   void welcome() {
     Welcome welcome;
     welcome.process = 2;
-    welcome.task = 1;
+    welcome.task = TaskId{1};
     mesh.up(kMaster, {}, out);
     mesh.welcome(welcome, out);
     mesh.hosting(std::vector<std::string>{"device"}, out);
@@ -34,7 +34,11 @@ struct Worker {
     out.clear();
   }
   void members(std::uint64_t view = 1, std::uint64_t third = 30) {
-    mesh.members({view, {{1, 10, "one", 1}, {2, kOwn, "two", 2}, {3, third, "three", 3}}}, out);
+    mesh.members({view,
+                  {{1, TaskId{0}, 10, "one", 1},
+                   {2, TaskId{1}, kOwn, "two", 2},
+                   {3, TaskId{2}, third, "three", 3}}},
+                 out);
   }
   // Connected to process 1 as peer 1, and by process 3 as peer 3.
   void join() {
@@ -197,6 +201,19 @@ TEST_CASE("a worker that cannot make its devices tells the master why and ends")
   says(w.ended(), Code::not_found, "no such device");
 }
 
+TEST_CASE("a worker learns where every task is before it says that it is connected") {
+  Worker w;
+  w.welcome();
+  w.members();
+  const auto places = w.all<Mesh::Place>();
+  REQUIRE(places.size() == 3);
+  for (std::uint32_t task = 0; task < 3; ++task) {
+    CHECK(places[task].task == TaskId(task));
+    CHECK(places[task].process == task + 1);
+  }
+  CHECK(w.reported<Ready>().empty());
+}
+
 TEST_CASE("members that mean nothing end a worker with the reason") {
   auto ended_by = [](const std::vector<Member>& members) {
     Worker w;
@@ -204,11 +221,12 @@ TEST_CASE("members that mean nothing end a worker with the reason") {
     w.mesh.members({1, members}, w.out);
     return w.ended().code();
   };
-  const Member self{2, kOwn, "two", 2};
+  const Member self{2, TaskId{1}, kOwn, "two", 2};
   CHECK(ended_by({}) == Code::invalid_argument);
-  CHECK(ended_by({{2, kOwn + 1, "two", 2}}) == Code::invalid_argument);
+  CHECK(ended_by({{2, TaskId{1}, kOwn + 1, "two", 2}}) == Code::invalid_argument);
   CHECK(ended_by({self, self}) == Code::invalid_argument);
-  CHECK(ended_by({self, {0, 1, "master", 1}}) == Code::invalid_argument);
+  CHECK(ended_by({self, {0, TaskId{0}, 1, "master", 1}}) == Code::invalid_argument);
+  CHECK(ended_by({self, {3, TaskId{1}, 1, "three", 3}}) == Code::invalid_argument);  // its task
   Worker early;
   early.members();
   CHECK(early.ended().code() == Code::invalid_argument);

@@ -15,16 +15,16 @@ struct Fixture {
   Instant now{};
 
   Fixture() {
-    coordinator.add_process(0, "/master", false);
-    coordinator.add_process(1, "/worker:1", true);
-    coordinator.add_process(2, "/worker:2", true);
-    coordinator.add_process(3, "/worker:3", false);
+    coordinator.add_task(TaskId{0}, "/master", false);
+    coordinator.add_task(TaskId{1}, "/worker:1", true);
+    coordinator.add_task(TaskId{2}, "/worker:2", true);
+    coordinator.add_task(TaskId{3}, "/worker:3", false);
     coordinator.open_session(7);
   }
-  static std::shared_ptr<StepShape> shape(std::vector<ProcessId> processes, bool fast = false) {
+  static std::shared_ptr<StepShape> shape(std::vector<std::uint32_t> tasks, bool fast = false) {
     auto s = std::make_shared<StepShape>();
-    for (ProcessId p : processes)
-      s->partitions.push_back({p, "/worker:" + std::to_string(p) + "/cpu:0", {}});
+    for (std::uint32_t task : tasks)
+      s->partitions.push_back({TaskId(task), "/worker:" + std::to_string(task) + "/cpu:0", {}});
     s->fast_path = fast;
     return s;
   }
@@ -51,20 +51,20 @@ struct Fixture {
     d.attempt = a.id;
     d.run = a.run;
     d.partition = partition;
-    if (keys > 0) d.writes.push_back({{1, 0}, keys});
+    if (keys > 0) d.writes.push_back({{TaskId{1}, 0}, keys});
     d.fetches.push_back({partition, Tensor::scalar<std::int64_t>(std::int64_t(a.id.a))});
     return d;
   }
   void send(const PartitionDone& d) { coordinator.partition_done(d, now, out); }
   // Its answer to the PREPARE that came last.
-  void stage(ProcessId shard, CommitNumber s, Status status = {}) {
+  void stage(std::uint32_t shard, CommitNumber s, Status status = {}) {
     const std::uint64_t round = all<Coordinator::SendPrepare>().back().prepare.round;
-    coordinator.staged({1, shard, s, 0, round, std::move(status)}, now, out);
+    coordinator.staged({1, TaskId(shard), s, 0, round, std::move(status)}, now, out);
   }
   // Both shards have dropped what was taken back.
   void give_back() {
     REQUIRE(coordinator.tables().undecided == 1);
-    for (ProcessId shard : {1, 2}) stage(shard, coordinator.decided() + 1);
+    for (std::uint32_t shard : {1, 2}) stage(shard, coordinator.decided() + 1);
   }
   void tick(Instant later) {
     now += later;
@@ -305,7 +305,7 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(prepares[std::size_t(i)].prepare.attempt == first[0].prepare.attempt);
     CHECK(prepares[std::size_t(i)].prepare.round == first[0].prepare.round + 1);
   }
-  coordinator.staged({1, 2, 1, 0, first[0].prepare.round, {}}, now, out);  // too late
+  coordinator.staged({1, TaskId{2}, 1, 0, first[0].prepare.round, {}}, now, out);  // too late
   CHECK(coordinator.decided() == 0);
 }
 
@@ -322,7 +322,7 @@ TEST_CASE_FIXTURE(Fixture, "a number is given again when every shard has given i
   tick(50ms);  // asked again
   auto prepares = all<Coordinator::SendPrepare>();
   REQUIRE(prepares.size() == 1);
-  CHECK(prepares[0].shard == 1);
+  CHECK(prepares[0].shard == TaskId{1});
   CHECK(prepares[0].prepare.order == StageOrder::withdraw);
   run(2, shape({1}, true));
   CHECK(all<Coordinator::StartAttempt>()[0].grant == 0);  // nor can it be granted
@@ -363,7 +363,7 @@ TEST_CASE_FIXTURE(Fixture, "a shard that does not stage in time is lost, with th
     f.tick(10s - f.now);
     auto expelled = f.all<Coordinator::Expel>();
     REQUIRE(expelled.size() == 1);
-    CHECK(expelled[0].process == 2);
+    CHECK(expelled[0].task == TaskId{2});
     CHECK(f.all<Coordinator::JobStopped>().size() == 1);
     f.run(1, shape({1}));
     for (const auto& status : {f.answer(1).status, f.all<Coordinator::JobStopped>()[0].status}) {
@@ -470,14 +470,14 @@ TEST_CASE_FIXTURE(Fixture,
   run(n, shape({1}));
   send(done(started(n), 0, 1));
   const auto prepares = all<Coordinator::SendPrepare>().size();
-  coordinator.blocked({1, 1, 1, {started(0).id}, {}}, now, out);
+  coordinator.blocked({1, TaskId{1}, 1, {started(0).id}, {}}, now, out);
   CHECK(all<Coordinator::SendPrepare>().size() == prepares + 2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
   run(0, shape({1, 3}));
   run(1, shape({1, 2}));
-  coordinator.process_lost(3, unavailable("silent for 2000 ms"), now, out);
+  coordinator.task_lost(TaskId{3}, unavailable("silent for 2000 ms"), now, out);
   CHECK(answer(0).status.code() == Code::unavailable);
   const std::string text = answer(0).status.text();
   CHECK(text.find("/worker:3 is lost: silent for 2000 ms, in step 0 of session 7") !=
@@ -491,7 +491,7 @@ TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
 TEST_CASE_FIXTURE(
     Fixture, "a lost worker with state stops the job with its name, the cause, device and step") {
   run(4, shape({1, 2}));
-  coordinator.process_lost(2, unavailable("silent for 2000 ms"), now, out);
+  coordinator.task_lost(TaskId{2}, unavailable("silent for 2000 ms"), now, out);
   REQUIRE(all<Coordinator::JobStopped>().size() == 1);
   CHECK(answer(4).status.code() == Code::unavailable);
   const std::string text = answer(4).status.text();
@@ -507,7 +507,7 @@ TEST_CASE("computing runs are bounded, waiting ones give their place back") {
   options.max_active = 1;
   Fixture f;
   Coordinator c(options);
-  c.add_process(1, "/worker:1", true);
+  c.add_task(TaskId{1}, "/worker:1", true);
   c.open_session(7);
   Coordinator::Outputs out;
   c.run({{7, 0}, Fixture::shape({1}), kNever, {}}, 0ms, out);
@@ -518,7 +518,7 @@ TEST_CASE("computing runs are bounded, waiting ones give their place back") {
     return n;
   };
   CHECK(starts() == 1);
-  c.blocked({1, 1, 1, {{1, 1}}, {}}, 1ms, out);
+  c.blocked({1, TaskId{1}, 1, {{1, 1}}, {}}, 1ms, out);
   CHECK(starts() == 2);
 }
 
@@ -526,8 +526,8 @@ TEST_CASE_FIXTURE(Fixture, "runs that wait for each other are withdrawn, all but
   for (std::uint64_t n : {0, 1, 2}) run(n, shape({1}));
   // Runs 0 and 1 hold elements; all three wait.
   for (int i = 1; i <= 17; ++i) {
-    coordinator.blocked({1, 1, std::uint64_t(i), {{1, 1}, {1, 2}, {1, 3}}, {{7, 0}, {7, 1}}}, now,
-                        out);
+    coordinator.blocked(
+        {1, TaskId{1}, std::uint64_t(i), {{1, 1}, {1, 2}, {1, 3}}, {{7, 0}, {7, 1}}}, now, out);
     tick(50ms);
   }
   CHECK(coordinator.counters().withdrawn == 2);
@@ -578,7 +578,7 @@ TEST_CASE_FIXTURE(Fixture, "what is not answered is sent again, ever later") {
   tick(50ms);
   auto prepares = all<Coordinator::SendPrepare>();
   REQUIRE(prepares.size() == 1);
-  CHECK(prepares[0].shard == 2);
+  CHECK(prepares[0].shard == TaskId{2});
 }
 
 TEST_CASE_FIXTURE(Fixture, "concurrent writing runs of one snapshot draw different numbers") {
@@ -612,8 +612,8 @@ TEST_CASE_FIXTURE(Fixture, "a run that drew and might have written takes a numbe
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run keeps its elements of a dataset when it is done again") {
-  auto reader = [&](std::vector<ProcessId> processes) {
-    auto s = shape(std::move(processes));
+  auto reader = [&](std::vector<std::uint32_t> tasks) {
+    auto s = shape(std::move(tasks));
     s->datasets = {{{"", "data"}, 2}, {{"", "more"}, 1}};
     s->partitions.back().datasets = {1, 0};
     return s;
@@ -667,7 +667,8 @@ TEST_CASE_FIXTURE(Fixture, "a granted run that a worker says waits for a queue k
   run(1, shape({2}));
   const AttemptInfo granted = started(0), other = started(1);
   for (std::uint64_t sequence = 1; sequence <= 12; ++sequence) {
-    coordinator.blocked({1, 1, sequence, {granted.id, other.id}, {{7, 0}, {7, 1}}}, now, out);
+    coordinator.blocked({1, TaskId{1}, sequence, {granted.id, other.id}, {{7, 0}, {7, 1}}}, now,
+                        out);
     tick(100ms);
   }
   CHECK(coordinator.counters().withdrawn == 0);
@@ -683,12 +684,12 @@ TEST_CASE_FIXTURE(Fixture, "a granted run that a worker says waits for a queue k
 
 namespace {
 
-// A run whose partition on process 1 has saved something there, up to its staging by both shards.
+// A run whose partition at task 1 has saved something there, up to its staging by both shards.
 struct Outside : Fixture {
   Outside() {
     run(0, shape({1, 2}), {}, now + 1h);
     auto d = done(started(0), 0);
-    d.writes = {{{1, 0}, 2, false}, {{1, 3}, 1, true}};
+    d.writes = {{{TaskId{1}, 0}, 2, false}, {{TaskId{1}, 3}, 1, true}};
     send(d);
     send(done(started(0), 1, 1));
     stage(1, 1);
@@ -702,11 +703,11 @@ TEST_CASE_FIXTURE(Outside, "a run is answered once what it changes outside is ap
   CHECK(coordinator.decided() == 1);
   CHECK(answers() == 0);
   const auto told = all<Coordinator::SendPrepare>().back();
-  CHECK(told.shard == 1);
+  CHECK(told.shard == TaskId{1});
   CHECK(told.prepare.order == StageOrder::apply);
   CHECK(told.prepare.s == 1);
   REQUIRE(told.prepare.resources.size() == 1);
-  CHECK(told.prepare.resources[0].resource == ResourceId{1, 3});
+  CHECK(told.prepare.resources[0].resource == ResourceId{TaskId{1}, 3});
   stage(2, 1);  // nobody asked it
   CHECK(answers() == 0);
   stage(1, 1);
@@ -756,7 +757,7 @@ TEST_CASE_FIXTURE(Outside, "a shard that does not apply in time is lost") {
   for (int second = 0; second < 10; ++second) tick(1s);
   auto expelled = all<Coordinator::Expel>();
   REQUIRE(expelled.size() == 1);
-  CHECK(expelled[0].process == 1);
+  CHECK(expelled[0].task == TaskId{1});
   CHECK(answer(0).status.code() == Code::unavailable);
   CHECK(answer(0).committed == 1);  // it was decided
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Outputs = PartitionRuns::Outputs;
 
-constexpr ResourceId kContainer{1, 0}, kOther{1, 1}, kQueue{1, 2};
+constexpr ResourceId kContainer{TaskId{1}, 0}, kOther{TaskId{1}, 1}, kQueue{TaskId{1}, 2};
 
 // A partition: v += in, fetched is v as it was plus in, where `in` arrives on channel 7.
 struct Partition {

@@ -35,26 +35,26 @@ TEST_CASE("processes that make resources in different orders give them the same 
   INFO("seed " << seed);
   Random random(seed);
   auto all = resources_of_many_names();
-  ResourceIds first(3);
+  ResourceIds first(TaskId{3});
   std::map<NamedResource, ResourceId> known;
   std::set<ResourceId> different;
   for (const auto& [device, name] : all) {
     const ResourceId id = value_or_throw(first.take(device, name));
-    CHECK(id.process == 3);
+    CHECK(id.task == TaskId{3});
     known[{device, name}] = id;
     different.insert(id);
   }
   CHECK(different.size() == all.size());
   for (int order = 0; order < 20; ++order) {
     std::shuffle(all.begin(), all.end(), random);
-    ResourceIds other(3);
+    ResourceIds other(TaskId{3});
     for (const auto& [device, name] : all)
       CHECK(value_or_throw(other.take(device, name)) == known.at({device, name}));
   }
 }
 
 TEST_CASE("of two resources with one id the second is refused by name") {
-  ResourceIds ids(0, always_the_same);
+  ResourceIds ids(TaskId{0}, always_the_same);
   const ResourceId id = value_or_throw(ids.take("/cpu:0", {"queue", "", "jobs"}));
   CHECK(value_or_throw(ids.take("/cpu:0", {"queue", "", "jobs"})) == id);  // the same one
   const Status refused = ids.take("/cpu:1", {"variable", "net", ""}).status();

@@ -15,7 +15,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr std::size_t kJobProcesses = 3;
+constexpr std::size_t kJobTasks = 3;
 constexpr const char* kContainers[] = {"x", "y"};
 
 DeviceName cpu_of(std::size_t task) {
@@ -61,10 +61,10 @@ class SessionsJob {
  public:
   explicit SessionsJob(std::uint64_t seed, std::size_t most_steps = 64)
       : random_(seed), sessions({.compiled_steps = most_steps}), graphs_(ops::builtin()) {
-    for (std::size_t p = 0; p < kJobProcesses; ++p) {
+    for (std::size_t p = 0; p < kJobTasks; ++p) {
       const std::string name = "worker " + std::to_string(p);
-      coordinator_.add_process(ProcessId(p), name, true);
-      sessions.process_up(ProcessId(p), name, {{cpu_of(p), MemorySpace::host}});
+      coordinator_.add_task(TaskId(p), name, true);
+      sessions.task_up(TaskId(p), name, {{cpu_of(p), MemorySpace::host}});
     }
   }
 
@@ -122,12 +122,12 @@ class SessionsJob {
     feed([&](auto& out) { sessions.close({client.id, c}, out); });
     return c;
   }
-  void lose(ProcessId process) {
+  void lose(TaskId task) {
     lost = true;
-    processes_[process].gone = true;
+    tasks_[task].gone = true;
     const Status why = unavailable("it was killed");
-    feed([&](auto& out) { sessions.process_lost(process, why, out); });
-    feed_coordinator([&](auto& out) { coordinator_.process_lost(process, why, now_, out); });
+    feed([&](auto& out) { sessions.task_lost(task, why, out); });
+    feed_coordinator([&](auto& out) { coordinator_.task_lost(task, why, now_, out); });
   }
 
   // One event; false when there is none but the passing of time.
@@ -155,8 +155,8 @@ class SessionsJob {
       if (!asked.call->done()) text += asked.what + " ";
     return text;
   }
-  bool processes_empty() const {
-    for (const auto& [_, p] : processes_)
+  bool tasks_empty() const {
+    for (const auto& [_, p] : tasks_)
       if (!p.gone && (!p.graphs.empty() || !p.steps.empty())) return false;
     return true;
   }
@@ -179,7 +179,7 @@ class SessionsJob {
     std::shared_ptr<Call> call;
     int finished = 0;
   };
-  struct Process {
+  struct Task {
     bool gone = false;
     std::map<std::uint64_t, std::uint64_t> graphs;  // session -> version
     std::set<CompiledId> steps;
@@ -187,14 +187,14 @@ class SessionsJob {
 
   // In order, to or from a process or the compile thread.
   void later(int queue, std::function<void()> event) { queues_[queue].push_back(std::move(event)); }
-  void at(ProcessId process, std::function<void(Process&)> event) {
-    later(int(process), [this, process, event = std::move(event)] {
-      if (!processes_[process].gone) event(processes_[process]);
+  void at(TaskId task, std::function<void(Task&)> event) {
+    later(int(task), [this, task, event = std::move(event)] {
+      if (!tasks_[task].gone) event(tasks_[task]);
     });
   }
-  void back(ProcessId process, std::function<void()> event) {
-    later(100 + int(process), [this, process, event = std::move(event)] {
-      if (!processes_[process].gone) event();
+  void back(TaskId task, std::function<void()> event) {
+    later(100 + int(task), [this, task, event = std::move(event)] {
+      if (!tasks_[task].gone) event();
     });
   }
 
@@ -238,7 +238,7 @@ class SessionsJob {
     });
   }
   void carry_out(Sessions::SendGraph& send) {
-    at(send.process, [graph = send.graph](Process& p) {
+    at(send.task, [graph = send.graph](Task& p) {
       CHECK(graph.from == (p.graphs.contains(graph.session) ? p.graphs[graph.session] : 0));
       p.graphs[graph.session] = graph.version;
     });
@@ -249,24 +249,24 @@ class SessionsJob {
         for (std::size_t r = 0; r < client->requests.size(); ++r)
           if (request_key(client->requests[r]) == request_key(send.step.request))
             container_of_[send.step.compiled] = client->uses[r];
-    at(send.process, [this, step = send.step, process = send.process](Process& p) {
+    at(send.task, [this, step = send.step, task = send.task](Task& p) {
       CHECK(p.graphs[step.session] == step.version);
       p.steps.insert(step.compiled);
       Status status;
       if (int(random_.below(1000)) < load_failures_) status = resource_exhausted("no memory");
-      back(process, [this, loaded = StepLoaded{step.compiled, process, status}] {
+      back(task, [this, loaded = StepLoaded{step.compiled, task, status}] {
         feed([&](auto& out) { sessions.loaded(loaded, out); });
       });
     });
   }
   void carry_out(Sessions::Unload& unload) {
-    for (ProcessId p = 0; p < kJobProcesses; ++p)
-      at(p, [step = unload.step](Process& process) { process.steps.erase(step); });
+    for (std::size_t task = 0; task < kJobTasks; ++task)
+      at(TaskId(task), [step = unload.step](Task& t) { t.steps.erase(step); });
   }
   void carry_out(Sessions::Forget& forget) {
     later(99, [this, id = forget.session] { graphs_.forget(id); });
-    for (ProcessId p : forget.processes)
-      at(p, [id = forget.session](Process& process) { process.graphs.erase(id); });
+    for (TaskId task : forget.tasks)
+      at(task, [id = forget.session](Task& t) { t.graphs.erase(id); });
   }
   void carry_out(Sessions::Drop& drop) {
     coordinator_.rewind_datasets(drop.containers);
@@ -298,21 +298,21 @@ class SessionsJob {
     const Sessions::Run* run = sessions.find(start.attempt.run);
     REQUIRE(run);
     CHECK_MESSAGE(!dropped_.contains(run->compiled), "a step of a dropped container is started");
-    at(start.process, [this, start, step = run->compiled](Process& p) {
+    at(start.task, [this, start, step = run->compiled](Task& p) {
       CHECK_MESSAGE(p.steps.contains(step), "a step is started where it is not loaded");
       PartitionDone done;
       done.attempt = start.attempt.id;
       done.run = start.attempt.run;
       done.partition = start.partition;
-      done.writes.push_back({{start.process, 0}, 1, false});
+      done.writes.push_back({{start.task, 0}, 1, false});
       done.fast_committed = start.grant;
-      back(start.process, [this, done] {
+      back(start.task, [this, done] {
         feed_coordinator([&](auto& out) { coordinator_.partition_done(done, now_, out); });
       });
     });
   }
   void carry_out(Coordinator::SendPrepare& send) {
-    at(send.shard, [this, send](Process&) {
+    at(send.shard, [this, send](Task&) {
       const Prepare& p = send.prepare;
       back(send.shard, [this, staged = Staged{p.view, send.shard, p.s, 0, p.round, {}}] {
         feed_coordinator([&](auto& out) { coordinator_.staged(staged, now_, out); });
@@ -337,7 +337,7 @@ class SessionsJob {
   Instant now_{};
   int load_failures_ = 0;
   std::map<int, std::deque<std::function<void()>>> queues_;
-  std::map<ProcessId, Process> processes_;
+  std::map<TaskId, Task> tasks_;
   std::map<Call*, Asked> calls_;
   std::map<std::uint64_t, StopFlag> working_;
   std::map<CompiledId, std::string> container_of_;
@@ -350,7 +350,7 @@ void act(SessionsJob& job, Random& random, bool resets, bool closes) {
   SessionClient& client = *job.clients[random.below(job.clients.size())];
   const std::uint64_t what = random.below(100);
   if (what < 20) {
-    client.grow(random.below(kJobProcesses), kContainers[random.below(2)]);
+    client.grow(random.below(kJobTasks), kContainers[random.below(2)]);
     job.extend(client);
   } else if (what < 50) {
     if (!client.requests.empty()) job.compile(client, random.below(client.requests.size()));
@@ -382,7 +382,7 @@ TEST_CASE("sessions answer every call once and leave nothing behind, under every
     for (int i = 0; i < 3; ++i) job.open();
     for (int i = 0; i < 120; ++i) {
       act(job, random, resets, closes);
-      if (loses && i == 80) job.lose(ProcessId(random.below(kJobProcesses)));
+      if (loses && i == 80) job.lose(TaskId(random.below(kJobTasks)));
       for (std::uint64_t n = random.below(8); n > 0; --n) job.step();
     }
     job.drain();
@@ -390,7 +390,7 @@ TEST_CASE("sessions answer every call once and leave nothing behind, under every
     job.drain();
     REQUIRE_MESSAGE(job.unanswered() == "", job.unanswered());
     CHECK(job.sessions.tables().empty());
-    CHECK(job.processes_empty());
+    CHECK(job.tasks_empty());
     std::set<Code> may = {Code::not_found, Code::invalid_argument, Code::resource_exhausted};
     if (resets) may.insert(Code::aborted);
     if (closes) may.insert({Code::cancelled, Code::failed_precondition});

@@ -5,7 +5,7 @@
 using namespace troupe;
 
 namespace {
-const ResourceId kStore{2, 0}, kQueue{2, 1};
+const ResourceId kStore{TaskId{2}, 0}, kQueue{TaskId{2}, 1};
 const AttemptId kAttempt{1, 4};
 
 // The first PREPARE of each number: its round is the number's.
@@ -21,7 +21,7 @@ std::size_t count(const Shard::Outputs& out) {
 }  // namespace
 
 TEST_CASE("a shard has staged when all resources the run wrote to have") {
-  Shard shard(2, 1);
+  Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
   CHECK(count<Shard::StageResource>(out) == 2);
@@ -40,15 +40,15 @@ TEST_CASE("a shard has staged when all resources the run wrote to have") {
 }
 
 TEST_CASE("a shard that the run did not touch stages an empty record at once") {
-  Shard shard(2, 1);
+  Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
   shard.prepare(prepare(5, {}), out);
   REQUIRE(out.size() == 1);
-  CHECK(std::get<Staged>(out[0]).shard == 2);
+  CHECK(std::get<Staged>(out[0]).shard == TaskId{2});
 }
 
 TEST_CASE("a shard is deaf to other views and to decided numbers") {
-  Shard shard(2, 1);
+  Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
   auto stale = prepare(1, {});
   stale.view = 0;
@@ -68,7 +68,7 @@ TEST_CASE("a shard is deaf to other views and to decided numbers") {
 
 TEST_CASE("a shard repeats who is blocked until nobody is") {
   using namespace std::chrono_literals;
-  Shard shard(2, 1);
+  Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
   shard.blocked(kQueue, {kAttempt}, {{0, 3}}, 0ms, out);
   REQUIRE(count<BlockedReport>(out) == 1);
@@ -83,7 +83,7 @@ TEST_CASE("a shard repeats who is blocked until nobody is") {
 }
 
 TEST_CASE("what was staged is taken back from the resources, once, and for good") {
-  Shard shard(2, 1);
+  Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
   shard.staged(kStore, {1, kAttempt, 77, {}}, out);
@@ -115,7 +115,7 @@ TEST_CASE("what was staged is taken back from the resources, once, and for good"
 }
 
 TEST_CASE("a shard says at once why one of its resources cannot stage") {
-  Shard shard(2, 1);
+  Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
   shard.staged(kStore, {1, kAttempt, 0, resource_exhausted("no memory")}, out);
@@ -130,7 +130,7 @@ TEST_CASE("a shard says at once why one of its resources cannot stage") {
 }
 
 TEST_CASE("a shard says that what is decided is applied when its resources have") {
-  Shard shard(2, 1);
+  Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
   shard.prepare(prepare(1, {{kStore, 3}, {kQueue, 1}}), out);
   shard.staged(kStore, {1, kAttempt, 77, {}}, out);

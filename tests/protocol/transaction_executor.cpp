@@ -100,7 +100,7 @@ void Simulation::advance(int id, Execution& e) {
         continue;
       case OpKind::send: {
         const auto to_part = std::uint32_t((e.part + 1) % e.program->parts.size());
-        const int to = int(e.program->shape->partitions[to_part].process);
+        const int to = int(e.program->shape->partitions[to_part].task);
         after(1 + pick(40), [this, to, to_part, a = e.attempt.id, x = mix(acc, 5), i = int(e.pc)] {
           Process& p = *processes_[std::size_t(to)];
           if (p.dead || p.live.over(a)) return;
@@ -172,7 +172,7 @@ void Simulation::log_write(int id, Execution& e, int shard, std::vector<LoggedWr
     r.commit = e.grant;
     e.granted_write = true;
   }
-  e.keys[{ProcessId(shard), 0}] += std::uint32_t(r.writes.size());
+  e.keys[{TaskId(shard), 0}] += std::uint32_t(r.writes.size());
   e.waiting = request_id;
   request(e, [this, id, shard, r](int tries) {
     VariableStore::LogRequest sent = r;
@@ -213,7 +213,7 @@ void Simulation::queue_op(int id, Execution& e, const Op& op) {
   QueueState::Request r{next_request_++ * kProcesses + u64(id),
                         e.attempt,
                         {e.part * 100 + std::uint32_t(e.pc), 0, {}}};
-  if (op.kind != OpKind::size) ++e.keys[{ProcessId(shard), 1}];
+  if (op.kind != OpKind::size) ++e.keys[{TaskId(shard), 1}];
   if (op.kind == OpKind::size)
     e.reads.insert(queue_use(op.target));
   else
@@ -246,7 +246,7 @@ void Simulation::publish(int id, Execution& e, const Op& op) {
   const int shard = op.target;
   const u64 request_id = next_request_++ * kProcesses + u64(id);
   const WriteKey key{e.part * 100 + std::uint32_t(e.pc), 0, {}};
-  ++e.keys[{ProcessId(shard), 2}];
+  ++e.keys[{TaskId(shard), 2}];
   e.waiting = request_id;
   request(e,
           [this, id, shard, request_id, key, attempt = e.attempt, x = mix(e.trace.acc, 30)](int) {

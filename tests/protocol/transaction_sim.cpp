@@ -46,7 +46,7 @@ CoordinatorRules rules_with(Bug bug) {
   if (bug == Bug::snapshots_not_pinned)
     rules.min_live = [](CommitNumber decided, CommitNumber) { return decided; };
   if (bug == Bug::decided_by_the_first_shard)
-    rules.complete = [](const std::set<ProcessId>&, const std::set<ProcessId>& answered) {
+    rules.complete = [](const std::set<TaskId>&, const std::set<TaskId>& answered) {
       return !answered.empty();
     };
   if (bug == Bug::number_given_while_granted)
@@ -74,7 +74,7 @@ Simulation::Simulation(u64 seed, Bug bug)
   coordinator_ = std::make_unique<Coordinator>(options, rules_with(bug));
   for (int id = 0; id < kProcesses; ++id) {
     processes_.push_back(std::make_unique<Process>(id, *rules_, bug_));
-    coordinator_->add_process(ProcessId(id), "/worker:" + std::to_string(id), id < kShards);
+    coordinator_->add_task(TaskId(id), "/worker:" + std::to_string(id), id < kShards);
   }
   for (int v = 0; v < kVariables; ++v) {
     VariableStore& store = processes_[std::size_t(v % kShards)]->store;
@@ -136,7 +136,7 @@ Program Simulation::make_program(int session, int n) {
     int process = fast ? base : pick(kProcesses);
     p.uses_last_process |= process == kProcesses - 1;
     p.shape->partitions.push_back(
-        {ProcessId(process), "/worker:" + std::to_string(process) + "/cpu:0", {}});
+        {TaskId(process), "/worker:" + std::to_string(process) + "/cpu:0", {}});
   }
   p.shape->fast_path = fast;
   p.shape->may_write = role != 1;
@@ -201,7 +201,7 @@ void Simulation::add_dataset(Program& p, int dataset, bool open) {
 // Of one session runs that read, work and write; of the others many that write in the meantime.
 Program Simulation::make_race_program(int session) {
   Program p;
-  p.shape->partitions.push_back({ProcessId(0), "/worker:0/cpu:0", {}});
+  p.shape->partitions.push_back({TaskId{0}, "/worker:0/cpu:0", {}});
   p.shape->fast_path = true;
   const int var = kShards * pick(2);
   auto& ops = p.parts.emplace_back();
@@ -261,7 +261,7 @@ void Simulation::master(Coordinator::Outputs& out) {
     } else {
       int to = -1;
       if (auto* m = std::get_if<Coordinator::StartAttempt>(&output)) {
-        to = int(m->process);
+        to = int(m->task);
         check_attempts(m->attempt);
         if (bug_ == Bug::random_index_fixed) m->random_index = 0;
         for (auto& elements : m->elements)
@@ -273,16 +273,16 @@ void Simulation::master(Coordinator::Outputs& out) {
         observe(*m);
         if (bug_ == Bug::marks_not_kept) m->attempt.marks_from = m->attempt.id.a;
       }
-      if (auto* m = std::get_if<Coordinator::AbortAttempt>(&output)) to = int(m->process);
+      if (auto* m = std::get_if<Coordinator::AbortAttempt>(&output)) to = int(m->task);
       if (auto* m = std::get_if<Coordinator::SendPrepare>(&output)) {
         to = int(m->shard);
         newest_round_ = std::max(newest_round_, m->prepare.round);
       }
-      if (auto* m = std::get_if<Coordinator::RevokeGrant>(&output)) to = int(m->process);
+      if (auto* m = std::get_if<Coordinator::RevokeGrant>(&output)) to = int(m->task);
       if (auto* m = std::get_if<Coordinator::Expel>(&output))
-        return fail("process " + std::to_string(m->process) + " " + m->why.message());
+        return fail("task " + std::to_string(number(m->task)) + " " + m->why.message());
       if (auto* m = std::get_if<Coordinator::SendLive>(&output)) {
-        to = int(m->process);
+        to = int(m->task);
         if (bug_ == Bug::attempts_never_over) m->list.next_a = 0;
         if (bug_ == Bug::marks_not_kept)
           for (LiveAttempt& l : m->list.live) l.marks_from = l.a;
@@ -368,7 +368,7 @@ void Simulation::store_out(int id, VariableStore::Outputs& out) {
       send(id, to, [this, to, r = *log] { log_reply(to, r); });
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
       Shard::Outputs more;
-      p.shard.staged({ProcessId(id), 0}, *staged, more);
+      p.shard.staged({TaskId(id), 0}, *staged, more);
       shard_out(id, more);
     } else if (auto* task = std::get_if<VariableStore::Task>(&output)) {
       auto shared = std::make_shared<VariableStore::Task>(std::move(*task));
@@ -441,9 +441,9 @@ void Simulation::resource_out(int id, std::uint32_t index, Resource::Outputs& ou
       int to = int(reply->id % kProcesses);
       send(id, to, [this, to, r = *reply] { resource_reply(to, r); });
     } else if (auto* staged = std::get_if<ResourceStaged>(&output)) {
-      p.shard.staged({ProcessId(id), index}, *staged, more);
+      p.shard.staged({TaskId(id), index}, *staged, more);
     } else if (auto* blocked = std::get_if<ResourceBlocked>(&output)) {
-      p.shard.blocked({ProcessId(id), index}, blocked->waiting, blocked->marked, now_, more);
+      p.shard.blocked({TaskId(id), index}, blocked->waiting, blocked->marked, now_, more);
     }
     shard_out(id, more);
   }
@@ -525,7 +525,7 @@ void Simulation::tick() {
     last_lost_ = processes_.back()->dead = true;
     ++count.lost_processes;
     Coordinator::Outputs out;
-    coordinator_->process_lost(kProcesses - 1, unavailable("killed"), now_, out);
+    coordinator_->task_lost(TaskId(kProcesses - 1), unavailable("killed"), now_, out);
     master(out);
   }
   look_at_boards();

@@ -315,7 +315,7 @@ struct Simulation::Execution {
 struct Simulation::Process {
   Process(int id, const UpdateRules& rules, Bug bug)
       : id(id),
-        shard(ProcessId(id), 1),
+        shard(TaskId(id), 1),
         store("store" + std::to_string(id), rules, kMostUnapplied),
         queue({"q" + std::to_string(id), kCapacity, {DType::u64, DType::u64}, {}}),
         board(bug) {}

@@ -197,7 +197,6 @@ struct Values {
   template <class M>
   void settle(M&) {}
   void settle(LoadGraph& m) { m.version = (m.from >>= 1) + m.graph->nodes.size(); }
-  void settle(LoadStep& m) { m.processes.resize(m.devices.size(), u32()); }
   void settle(TraceSpans& m) {
     for (Track& track : m.tracks)
       for (Span& span : track.spans)

@@ -77,7 +77,7 @@ TEST_CASE("steps that run, that load and of other sessions stay") {
   for (CompiledId id : {1, 2}) table.add(entry(id));
   table.add(entry(3, 2));
   table.find(1)->running = 1;
-  table.find(2)->loading = {7};
+  table.find(2)->loading = {TaskId{7}};
   CHECK(table.add(entry(4)).empty());
   CHECK(table.size() == 4);
   table.find(1)->running = 0;

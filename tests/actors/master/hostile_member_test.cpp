@@ -33,7 +33,7 @@ struct TestConfig : caf::actor_system_config {
 // `prepare` do about it. One thread, virtual time.
 class PlayedWorker {
  public:
-  static constexpr ProcessId kProcess = 1;
+  static constexpr TaskId kTask{0};
 
   std::function<void(PartitionDone&)> done = [](PartitionDone&) {};
   // Its answer; false: none.
@@ -46,8 +46,8 @@ class PlayedWorker {
     options.ops = &ops::builtin();
     options.own_threads = false;  // one thread, which the test lends
     master_ = spawn_master(system_, std::move(options));
-    ProcessUp up;
-    up.process = kProcess;
+    TaskUp up;
+    up.task = kTask;
     up.name = "0 at nowhere:1";
     up.devices = {
         {value_or_throw(DeviceName::parse("/job:worker/task:0/device:CPU:0")), MemorySpace::host}};
@@ -108,14 +108,14 @@ class PlayedWorker {
     m.run = start.attempt.run;
     m.partition = start.partition;
     m.fetches = {{0, Tensor::scalar(0.0f)}, {1, Tensor::of<std::int64_t>({2}, {2, 3})}};
-    m.writes = {{{kProcess, 0}, 1}};
+    m.writes = {{{kTask, 0}, 1}};
     return m;
   }
   ProcessActor::behavior_type behavior() {
     return {
         [](const LoadGraph&) {},
         [this](const LoadStep& m) {
-          caf::anon_send(master_, StepLoaded{m.compiled, kProcess, {}});
+          caf::anon_send(master_, StepLoaded{m.compiled, kTask, {}});
         },
         [](const UnloadStep&) {},
         [this](const ForgetGraph& m) { forgotten.push_back(m.session); },
@@ -128,14 +128,14 @@ class PlayedWorker {
         [](const AbortPartition&) {},
         [](const RevokeGrant&) {},
         [this](const Prepare& m) {
-          Staged answer{m.view, kProcess, m.s, 0, m.round, {}};
+          Staged answer{m.view, kTask, m.s, 0, m.round, {}};
           if (prepare(answer)) caf::anon_send(master_, std::move(answer));
         },
         [](const LiveList&) {},
         [](const Members&) {},
         [this](const ExpelProcess& m) {
           expelled = m.why;
-          caf::anon_send(master_, ProcessLost{kProcess, m.why});
+          caf::anon_send(master_, TaskLost{kTask, m.why});
         },
         [](const Leave&) {},
     };
@@ -189,8 +189,8 @@ const Lie kLies[] = {
      "value 1 is i64[3]"},
     {"the values exchanged",
      [](PartitionDone& m) { std::swap(m.fetches[0].index, m.fetches[1].index); }, "value 0 is i64"},
-    {"writes of another process", [](PartitionDone& m) { m.writes[0].resource.process = 0; },
-     "writes to a resource of process 0"},
+    {"writes of another task", [](PartitionDone& m) { m.writes[0].resource.task = TaskId{7}; },
+     "writes to a resource of task 7"},
     {"writes named twice", [](PartitionDone& m) { m.writes.push_back(m.writes[0]); },
      "resource 0 is named twice"},
     {"a partition that is none", [](PartitionDone& m) { m.partition = 9; }, "partition 9 of 1"},

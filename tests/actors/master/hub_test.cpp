@@ -52,9 +52,12 @@ struct Stranger final : TransportHandler {
   Status closed;
 };
 
-// The hub of process `self`, connected to a stranger that is process `other`.
+// The hub of process `self`, connected to a stranger that is process `other`. Process 1 hosts task
+// 1, process 2 task 0.
 struct Pair {
   explicit Pair(ProcessId other, ProcessId self = 1) : hub(self, owner) {
+    hub.place(TaskId{1}, 1);
+    hub.place(TaskId{0}, 2);
     transport = network.host("hub", hub);
     hub.use(*transport);
     stranger_transport = network.host("stranger", stranger);
@@ -113,7 +116,7 @@ TensorTag strings_tag(const Shape& shape) {
 }
 
 std::vector<InboundChannel> strings_channel() {
-  return {{3, 2, 0, DType::string, PartialShape::unknown(), false}};
+  return {{3, TaskId{0}, 0, DType::string, PartialShape::unknown(), false}};
 }
 
 }  // namespace
@@ -261,7 +264,7 @@ TEST_CASE("hostile lists close the member that sent them") {
   auto closed = [&](const TensorTag& tag, const std::vector<std::byte>& payload, ProcessId self = 1,
                     ProcessId other = 2) {
     Pair pair(other, self);
-    pair.hub.expect(5, {{3, 2, 0, DType::list, PartialShape{4, 4}, false}});
+    pair.hub.expect(5, {{3, TaskId{0}, 0, DType::list, PartialShape{4, 4}, false}});
     pair.say(tag, payload);
     return pair.stranger.closed.code();
   };
@@ -369,11 +372,12 @@ TEST_CASE("a worker that speaks for another is closed") {
     CHECK(codes[1] == Code::invalid_argument);
   };
   ProcessId named = 0;
+  auto task_of = [](ProcessId process) { return TaskId(2 - process); };
   said_for([&] { return Ready{named, {}, {}}; }, named);
   said_for([&] { return LinkLost{named, 1, 3, {}}; }, named);
-  said_for([&] { return StepLoaded{3, named, {}}; }, named);
-  said_for([&] { return Staged{1, named, 2, 3}; }, named);
-  said_for([&] { return BlockedReport{1, named, 1, {}, {}}; }, named);
+  said_for([&] { return StepLoaded{3, task_of(named), {}}; }, named);
+  said_for([&] { return Staged{1, task_of(named), 2, 3}; }, named);
+  said_for([&] { return BlockedReport{1, task_of(named), 1, {}, {}}; }, named);
 }
 
 TEST_CASE("a recording is ordered by the master alone, and told to it alone") {
@@ -424,8 +428,8 @@ TEST_CASE("a START that is repeated crosses once, with its feeds") {
   Pair pair(2);
   testing::System system;
   auto alive = std::make_shared<int>();
-  auto proxy =
-      system.make([&](caf::actor_system& s) { return spawn_process_proxy(s, pair.hub, 2, alive); });
+  auto proxy = system.make(
+      [&](caf::actor_system& s) { return spawn_task_proxy(s, pair.hub, TaskId{0}, alive); });
   StartPartition start;
   start.attempt.id = {1, 7};
   start.feeds = {Tensor::make(DType::f32, {1 << 20}).value(), Tensor::scalar(1.0f)};
@@ -450,21 +454,21 @@ TEST_CASE("a START that is repeated crosses once, with its feeds") {
 
 namespace {
 
-// A master that asked process 1 for the two fetches of partition 3 in attempt 5, and process 2 for
-// those of partition 4.
+// A master that asked the task of process 1 for the two fetches of partition 3 in attempt 5, and
+// that of process 2 for those of partition 4.
 struct Asked : Pair {
   Asked() : Pair(1, 0) {
     StartPartition start;
     start.attempt.id = {1, 5};
     start.attempt.run = {7, 9};
     start.partition = 3;
-    CHECK(hub.ask(1, start, 2));
-    CHECK(!hub.ask(1, start, 2));
+    CHECK(hub.ask(TaskId{1}, start, 2));
+    CHECK(!hub.ask(TaskId{1}, start, 2));
     start.partition = 4;
-    CHECK(hub.ask(2, start, 2));
+    CHECK(hub.ask(TaskId{0}, start, 2));
     start.attempt.id = {1, 6};  // granted a number, so of one partition
     start.partition = 0;
-    CHECK(hub.ask(2, start, 0));
+    CHECK(hub.ask(TaskId{0}, start, 0));
   }
   static TensorTag fetch(std::uint32_t index) {
     TensorTag tag;
@@ -559,7 +563,7 @@ TEST_CASE("tensors of an attempt that is over take no memory") {
 TEST_CASE("tensors ahead of their attempt wait with their sender once they are too many") {
   Pair pair(2);
   pair.hub.limit_early(1 << 20);
-  pair.hub.expect(5, {{3, 2, 0, DType::i8, PartialShape::unknown(), false}});
+  pair.hub.expect(5, {{3, TaskId{0}, 0, DType::i8, PartialShape::unknown(), false}});
   const std::vector<std::byte> payload(400 << 10);
   auto queued = [&] { return pair.stranger_transport->queued_bytes(pair.stranger.peer); };
   TensorTag tag = strings_tag({std::int64_t(payload.size())});
@@ -583,7 +587,7 @@ TEST_CASE("tensors ahead of their attempt wait with their sender once they are t
 TEST_CASE("a bool that is none closes the member that sent it") {
   for (std::uint8_t value : {0, 1, 2, 255}) {
     Pair pair(2);
-    pair.hub.expect(5, {{3, 2, 0, DType::bool_, PartialShape::unknown(), false}});
+    pair.hub.expect(5, {{3, TaskId{0}, 0, DType::bool_, PartialShape::unknown(), false}});
     TensorTag tag = strings_tag({1});
     tag.dtype = DType::bool_;
     std::byte byte{value};

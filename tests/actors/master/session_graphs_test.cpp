@@ -14,6 +14,7 @@ using namespace troupe;
 namespace {
 
 constexpr const char* kDevice0 = "/job:worker/task:0/cpu:0";
+constexpr TaskId kTask{0};  // that it belongs to
 
 // A client's graph, shipped piece by piece.
 struct Shipped {
@@ -40,8 +41,7 @@ struct Shipped {
     work.session = 1;
     work.request.fetches.push_back({g.node(fetch.node()).name, 0, false});
     work.target.devices.push_back({*DeviceName::parse(kDevice0), MemorySpace::host});
-    work.owners = {3};
-    work.versions[3] = version;
+    work.versions[kTask] = version;
     return work;
   }
   Graph g;
@@ -63,51 +63,50 @@ TEST_CASE("the passes that a program added run where the master compiles, too") 
   CHECK(graphs.compile(client.work(a, 0)).status.message() == "the pass ran");
 }
 
-TEST_CASE("a process is sent the nodes that it does not have") {
+TEST_CASE("a task is sent the nodes that it does not have") {
   Shipped client;
   SessionGraphs graphs(ops::builtin());
   Output a = constant(client.g, 1.0f);
   CHECK(*graphs.extend(client.next()) == 1);
   auto whole = graphs.compile(client.work(a, 0));
   REQUIRE_MESSAGE(whole.status.ok(), whole.status.text());
-  CHECK(whole.loads.at(3).graph->nodes.size() == 1);
+  CHECK(whole.loads.at(kTask).graph->nodes.size() == 1);
   CHECK(graphs.compile(client.work(a, 1)).loads.empty());
   Output b = a + 1.0f;
   const std::size_t nodes = client.g.def().nodes.size();
   CHECK(*graphs.extend(client.next()) == nodes);
   auto rest = graphs.compile(client.work(b, 1));
   REQUIRE_MESSAGE(rest.status.ok(), rest.status.text());
-  CHECK(rest.loads.at(3).from == 1);
-  CHECK(rest.loads.at(3).version == nodes);
-  CHECK(rest.loads.at(3).graph->nodes.size() == nodes - 1);
+  CHECK(rest.loads.at(kTask).from == 1);
+  CHECK(rest.loads.at(kTask).version == nodes);
+  CHECK(rest.loads.at(kTask).graph->nodes.size() == nodes - 1);
 
-  // The copy that the process makes of the pieces is the graph.
+  // The copy that the task makes of the pieces is the graph.
   CpuOptions options;
   options.threads = 1;
   auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
   for (bool check : {true, false}) {
     CAPTURE(check);
-    StepLoader loader(3, ops::builtin(), {device.get()}, check);
+    StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
     LoadStep step;
     step.session = 1;
     step.version = nodes;
     step.request = client.work(b, 0).request;
     step.devices = client.work(b, 0).target.devices;
-    step.processes = {3};
-    loader.load(whole.loads.at(3));
+    loader.load(whole.loads.at(kTask));
     CHECK(loader.prepare(step, {}).status.code() ==
           Code::failed_precondition);  // not all of it yet
-    loader.load(rest.loads.at(3));
+    loader.load(rest.loads.at(kTask));
     PreparedStep prepared = loader.prepare(step, {});
     REQUIRE_MESSAGE(prepared.status.ok(), prepared.status.text());
     CHECK(prepared.partitions.size() == 1);
     CHECK(loader.prepare(step, [] { return true; }).status.code() == Code::cancelled);
-    loader.load(rest.loads.at(3));  // once more: it does not follow
+    loader.load(rest.loads.at(kTask));  // once more: it does not follow
     Status status = loader.prepare(step, {}).status;
     CHECK(status.code() == Code::failed_precondition);
     CHECK(status.text().find("has " + std::to_string(nodes) + " nodes") != std::string::npos);
-    loader.load(whole.loads.at(3));  // from the start
-    loader.load(rest.loads.at(3));
+    loader.load(whole.loads.at(kTask));  // from the start
+    loader.load(rest.loads.at(kTask));
     CHECK(loader.prepare(step, {}).status.ok());
   }
 }
@@ -144,7 +143,7 @@ TEST_CASE("nodes that do not follow those of the session are refused, and the gr
   CHECK(graphs.compile(client.work(b, 1)).status.ok());
 }
 
-TEST_CASE("a process is sent the functions that came with the nodes that it does not have") {
+TEST_CASE("a task is sent the functions that came with the nodes that it does not have") {
   Shipped client;
   SessionGraphs graphs(ops::builtin());
   auto square = [](Function&, Output k) { return k * k; };
@@ -153,31 +152,30 @@ TEST_CASE("a process is sent the functions that came with the nodes that it does
   const std::uint64_t first = *graphs.extend(client.next());
   auto whole = graphs.compile(client.work(a, 0));
   REQUIRE_MESSAGE(whole.status.ok(), whole.status.text());
-  CHECK(whole.loads.at(3).graph->functions.size() == 1);
+  CHECK(whole.loads.at(kTask).graph->functions.size() == 1);
   Function h = client.g.function("h", {f32_scalar}, {f32_scalar},
                                  [&](Function&, Output k) { return f(k) + 1.0f; });
   Output b = h(a);
   REQUIRE(graphs.extend(client.next()).ok());
   auto rest = graphs.compile(client.work(b, first));
   REQUIRE_MESSAGE(rest.status.ok(), rest.status.text());
-  REQUIRE(rest.loads.at(3).graph->functions.size() == 1);
-  CHECK(rest.loads.at(3).graph->functions[0].name == "h");
-  CHECK(graphs.compile(client.work(b, 0)).loads.at(3).graph->functions.size() == 2);
+  REQUIRE(rest.loads.at(kTask).graph->functions.size() == 1);
+  CHECK(rest.loads.at(kTask).graph->functions[0].name == "h");
+  CHECK(graphs.compile(client.work(b, 0)).loads.at(kTask).graph->functions.size() == 2);
 
   CpuOptions options;
   options.threads = 1;
   auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
   for (bool check : {true, false}) {
     CAPTURE(check);
-    StepLoader loader(3, ops::builtin(), {device.get()}, check);
+    StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
     LoadStep step;
     step.session = 1;
     step.version = client.g.def().nodes.size();
     step.request = client.work(b, 0).request;
     step.devices = client.work(b, 0).target.devices;
-    step.processes = {3};
-    loader.load(whole.loads.at(3));
-    loader.load(rest.loads.at(3));
+    loader.load(whole.loads.at(kTask));
+    loader.load(rest.loads.at(kTask));
     PreparedStep prepared = loader.prepare(step, {});
     CHECK_MESSAGE(prepared.status.ok(), prepared.status.text());
   }

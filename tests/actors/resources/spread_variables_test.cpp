@@ -79,8 +79,7 @@ class Jobs {
     for (int task = 0; task < kWorkers; ++task) {
       const std::string name = "/job:worker/task:" + std::to_string(task) + "/cpu:0";
       work.target.devices.push_back({*DeviceName::parse(name), MemorySpace::host});
-      work.owners.push_back(ProcessId(task));
-      work.versions[ProcessId(task)] = 0;
+      work.versions[TaskId(task)] = 0;
     }
     work.target.fixed = fixed_;
     const CompiledStepDraft draft = graphs_.compile(std::move(work));

@@ -153,8 +153,9 @@ SimProcess::~SimProcess() {
   (void)system_.release();
 }
 
-Status SimProcess::become_master(Cluster cluster) {
-  master_ = std::make_unique<MasterShell>(std::move(cluster), *machine_.ops, *this);
+Status SimProcess::become_master(Cluster cluster, std::vector<TaskId> tasks) {
+  master_ =
+      std::make_unique<MasterShell>(std::move(cluster), *machine_.ops, *this, std::move(tasks));
   master_->hub().limit_early(machine_.early);
   return master_->begin();
 }
@@ -366,10 +367,10 @@ Expected<std::shared_ptr<Transport>> SimProcess::make_transport(const Security&,
 }
 
 Expected<std::vector<std::unique_ptr<Device>>> SimProcess::make_devices(const Cluster& cluster,
-                                                                        std::uint32_t task) {
+                                                                        TaskId task) {
   std::vector<std::unique_ptr<Device>> devices;
   for (std::size_t i = 0; i < cluster.devices.size(); ++i) {
-    auto text = fmt::format("/job:worker/task:{}/device:CPU:{}", task, i);
+    auto text = fmt::format("/job:worker/task:{}/device:CPU:{}", number(task), i);
     TROUPE_TRY(DeviceName name, DeviceName::parse(text));
     auto device = std::make_unique<SimDevice>(std::move(name));
     devices_.push_back(device.get());

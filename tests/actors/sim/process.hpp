@@ -49,7 +49,7 @@ class SimProcess final : public Platform {
   SimProcess& operator=(const SimProcess&) = delete;
 
   // One of the two, once. An error: it ends at once.
-  Status become_master(Cluster cluster);
+  Status become_master(Cluster cluster, std::vector<TaskId> tasks = {});
   Status become_worker(WorkerProcessOptions options);
 
   const std::string& name() const { return name_; }
@@ -99,7 +99,7 @@ class SimProcess final : public Platform {
                                                       const TransportLimits& limits,
                                                       TransportHandler& handler) override;
   Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster,
-                                                              std::uint32_t task) override;
+                                                              TaskId task) override;
   caf::actor_system& actors() override;
   bool own_threads() const override { return false; }
   bool handle_inline() const override { return machine_.handle_inline; }

@@ -71,7 +71,7 @@ Status World::start() {
   cluster.listen = "master:1";
   cluster.secret = "sixteen and more bytes";
   (children_ ? cluster.workers : cluster.wait_for) = options_.workers;
-  TROUPE_TRY(add_process("master").become_master(std::move(cluster)));
+  TROUPE_TRY(add_process("master").become_master(std::move(cluster), options_.tasks));
   for (int n = 0; !children_ && n < options_.workers; ++n)
     TROUPE_TRY(add_worker({.master = {"master", 1}, .secret = "sixteen and more bytes"}).status());
   const SimProcess& master = *processes_.front();

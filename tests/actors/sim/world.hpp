@@ -40,6 +40,7 @@ class World {
     // has it.
     bool come_again = false;
     std::optional<bool> children = {};  // of the master: the workers; none: the seed says
+    std::vector<TaskId> tasks = {};     // of processes 1, 2, ...: Membership::Options
   };
   World(std::uint64_t seed, const Options& options);
   // With a job that runs.

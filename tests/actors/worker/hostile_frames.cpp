@@ -61,7 +61,7 @@ std::vector<std::uint64_t> HostileFrames::resources_of(const JobProgram& program
     for (std::size_t p = 0; p < step.graph.plans.size(); ++p) {
       const Plan& plan = step.graph.plans[p];
       for (const ResourceRef& ref : plan.resources)
-        if (step.owner[p] == kVictim)
+        if (step.tasks[p] == kVictimTask)
           ids.insert(resource_hash(
               plan.device, {ref.kind, ref.container, ref.kind == "variable" ? "" : ref.name}));
     }
@@ -169,13 +169,12 @@ LoadStep HostileFrames::load_step() {
   maybe(load.request.replicas, 20);
   if (one_in(12)) load.devices[random_.below(2)].name = values_.device();
   if (one_in(12)) load.devices[random_.below(2)].space = MemorySpace::device;
-  if (one_in(12)) std::swap(load.processes[0], load.processes[1]);
-  if (one_in(12)) load.processes[random_.below(2)] = ProcessId(odd());
-  if (one_in(20)) load.devices.clear(), load.processes.clear();
+  if (one_in(12)) std::swap(load.devices[0], load.devices[1]);
+  if (one_in(12)) load.devices[random_.below(2)].name.task = int(odd() & 0x7fffffff);
+  if (one_in(20)) load.devices.clear();
   if (one_in(20))
     load.devices.push_back(load.devices.empty() ? TargetDevice{values_.device(), {}}
                                                 : load.devices.front());
-  load.processes.resize(load.devices.size(), kVictim);
   if (one_in(8)) load.fixed[name()] = values_.device();
   if (one_in(8)) load.soft_placement = false;
   if (one_in(8)) load.disabled_passes = {"fold", "cse", values_.text()};
@@ -184,7 +183,7 @@ LoadStep HostileFrames::load_step() {
 
 WireMessage HostileFrames::plausible() {
   const auto& step = program_.steps[random_.below(program_.steps.size())];
-  std::uint32_t p = std::uint32_t(random_.below(step.owner.size()));
+  std::uint32_t p = std::uint32_t(random_.below(step.tasks.size()));
   switch (random_.below(20)) {
     case 0: {
       LoadGraph load = program_.load_graph();
@@ -224,11 +223,11 @@ WireMessage HostileFrames::plausible() {
       prepare.round = one_in(3) ? rounds_ : ++rounds_;
       prepare.order = StageOrder(one_in(3) ? random_.below(3) : 0);
       for (std::uint64_t n = random_.below(3); n > 0; --n)
-        prepare.resources.push_back({{kVictim, resources_[random_.below(resources_.size())]},
+        prepare.resources.push_back({{kVictimTask, resources_[random_.below(resources_.size())]},
                                      std::uint32_t(random_.below(3))});
       if (!prepare.resources.empty()) {
         maybe(prepare.resources[0].resource.hash);
-        maybe(prepare.resources[0].resource.process);
+        if (one_in(30)) prepare.resources[0].resource.task = TaskId(odd());
         maybe(prepare.resources[0].keys);
       }
       maybe(prepare.view, 20);
@@ -423,7 +422,7 @@ std::string HostileFrames::tensor(std::uint64_t transfer, bool of_member) {
   tag.dtype = DType::f32;
   tag.shape = Shape{std::int64_t(random_.below(5)), 4};
   for (const Channel& channel : step.graph.channels) {
-    if (!of_member || step.owner[channel.from] != kMember || one_in(3)) continue;
+    if (!of_member || step.tasks[channel.from] != kMemberTask || one_in(3)) continue;
     tag.index = channel.id;
     tag.partition = channel.to;
     tag.dtype = channel.dtype;
@@ -490,7 +489,7 @@ Welcome HostileFrames::welcome() {
       welcome.devices.assign(random_.below(4), one_in(2) ? "CPU" : "FAKE");
       break;
     case 3:
-      welcome.task = std::uint32_t(odd());
+      welcome.task = TaskId(odd());
       break;
     case 4:
       welcome.profile.isa = std::uint32_t(odd());

@@ -225,12 +225,7 @@ const std::vector<HostileStep>& step_inputs() {
        "replicas"},
       {"as many replicas as there are numbers", [](auto& l) { l.request.replicas = 0x7fffffff; },
        Code::invalid_argument, "replicas"},
-      {"no devices",
-       [](auto& l) {
-         l.devices.clear();
-         l.processes.clear();
-       },
-       Code::invalid_argument, "devices"},
+      {"no devices", [](auto& l) { l.devices.clear(); }, Code::invalid_argument, "devices"},
       {"one device twice", [](auto& l) { l.devices[1] = l.devices[0]; }, Code::invalid_argument,
        "twice"},
       {"a device that this process does not have",
@@ -239,10 +234,8 @@ const std::vector<HostileStep>& step_inputs() {
          l.soft_placement = false;
        },
        Code::invalid_argument, "device"},
-      {"the other worker's devices as its own",
-       [](auto& l) {
-         l.processes = {kVictim, kVictim};
-       },
+      {"a device of its task that this process did not make",
+       [](auto& l) { l.devices[0].name = device_name("/job:worker/task:0/device:CPU:5"); },
        Code::not_found, "no device"},
       {"state that is somewhere else",
        [](auto& l) {
@@ -363,7 +356,7 @@ const std::vector<WelcomeInput>& welcome_inputs() {
       {"the master's own number", [](auto& w) { w.process = 0; }},
       {"four billion threads", [](auto& w) { w.threads = ~0u; }},
       {"a negative number of threads", [](auto& w) { w.threads = 0x80000000u; }},
-      {"the last task", [](auto& w) { w.task = ~0u; }},
+      {"the last task", [](auto& w) { w.task = TaskId(~0u); }},
       {"no devices", [](auto& w) { w.devices.clear(); }},
       {"a device that is none", [](auto& w) { w.devices = {"GPU"}; }},
       {"a device without a name", [](auto& w) { w.devices = {""}; }},
@@ -441,7 +434,7 @@ TEST_CASE("hostile steps and starts by hand are refused by a worker") {
     start.compiled = direct.load.compiled;
     start.attempt.id = {1, ++a};
     start.attempt.snapshot = 1;
-    while (direct.owner[start.partition] != kVictim) ++start.partition;
+    while (direct.tasks[start.partition] != kVictimTask) ++start.partition;
     start.feeds = {Tensor::of<float>({2}, {1, 2})};
     input.spoil(start);
     REQUIRE(job.send(start));
@@ -473,7 +466,7 @@ TEST_CASE("hostile tensor tags by hand close the connection they came on") {
   REQUIRE(step.graph.channels.size() == 1);
   tag.index = step.graph.channels[0].id;
   tag.partition = step.graph.channels[0].to;
-  REQUIRE(step.owner[step.graph.channels[0].from] == kMember);
+  REQUIRE(step.tasks[step.graph.channels[0].from] == kMemberTask);
   for (const TagInput& input : tag_inputs()) {
     INFO(std::string(input.what));
     REQUIRE(job.member());
@@ -682,8 +675,8 @@ TEST_CASE("a worker that another one refuses says so to its master") {
   REQUIRE(job.await([](const WireMessage& m) { return std::holds_alternative<Ready>(m); }));
   Members members;
   members.view = 1;
-  members.members = {{1, 1, "127.0.0.1", local_address(listener.get()).port()},
-                     {2, job.incarnation(), "127.0.0.1", job.port()}};
+  members.members = {{1, TaskId{0}, 1, "127.0.0.1", local_address(listener.get()).port()},
+                     {2, TaskId{1}, job.incarnation(), "127.0.0.1", job.port()}};
   REQUIRE(job.send(members));
   pollfd p{listener.get(), POLLIN, 0};
   REQUIRE(::poll(&p, 1, 20'000) == 1);

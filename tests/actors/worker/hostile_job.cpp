@@ -101,7 +101,6 @@ void JobProgram::add_step(const std::vector<std::string>& fetches,
   for (const char* task : {kTask0, kTask1})
     load.devices.push_back(
         {DeviceName::parse(std::string(task) + "/device:CPU:0").value(), MemorySpace::host});
-  load.processes = {kVictim, kMember};
   // As workers compile it.
   KernelIndex kernels = ops::builtin().kernels.index();
   auto fold = make_inline_device(DeviceName::parse("/job:fold/task:0/cpu:0").value());
@@ -113,8 +112,7 @@ void JobProgram::add_step(const std::vector<std::string>& fetches,
     return evaluate(ops::builtin(), node, inputs, *fold);
   };
   step.graph = value_or_throw(compile(*graph, load.request, target));
-  for (const Plan& plan : step.graph.plans)
-    step.owner.push_back(plan.device == load.devices[0].name.text() ? kVictim : kMember);
+  for (const Plan& plan : step.graph.plans) step.tasks.push_back(task_of(plan.device));
   steps.push_back(std::move(step));
 }
 
@@ -234,8 +232,8 @@ bool HostileJob::join(const Welcome& welcome) {
   if (!member()) return false;
   Members members;
   members.view = 1;
-  members.members = {{kVictim, join_.incarnation, "127.0.0.1", join_.listen_port},
-                     {kMember, kMemberIncarnation, "127.0.0.1", 1}};
+  members.members = {{kVictim, kVictimTask, join_.incarnation, "127.0.0.1", join_.listen_port},
+                     {kMember, kMemberTask, kMemberIncarnation, "127.0.0.1", 1}};
   return send(members) && ready();
 }
 
@@ -263,8 +261,8 @@ void HostileJob::load(const JobProgram& program) {
     REQUIRE_MESSAGE(status.ok(), status.text());
   }
   const auto& init = program.steps.front();
-  for (std::uint32_t p = 0; p < init.owner.size(); ++p) {
-    if (init.owner[p] != kVictim) continue;
+  for (std::uint32_t p = 0; p < init.tasks.size(); ++p) {
+    if (init.tasks[p] != kVictimTask) continue;
     StartPartition start;
     start.compiled = init.load.compiled;
     start.partition = p;

@@ -18,6 +18,7 @@ namespace troupe::testing {
 
 inline constexpr const char* kSecret = "a secret of some length";
 inline constexpr ProcessId kVictim = 1, kMember = 2;
+inline constexpr TaskId kVictimTask{0}, kMemberTask{1};  // which they host
 
 // A graph with variables on both workers, a queue, a feed, random numbers and a list that goes from
 // one to the other, and what a master sends for it.
@@ -26,7 +27,7 @@ struct JobProgram {
   struct Step {
     LoadStep load;
     CompiledGraph graph;
-    std::vector<ProcessId> owner;  // of each partition
+    std::vector<TaskId> tasks;  // of each partition
   };
   std::shared_ptr<const GraphDef> graph;
   LoadGraph load_graph() const { return {1, graph->nodes.size(), graph}; }
