@@ -117,6 +117,7 @@ using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<OpenSession>, caf::reacts_to<ExtendSession>, caf::reacts_to<CompileStep>,
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
     caf::reacts_to<ResetContainers>, caf::reacts_to<RewindStep>, caf::reacts_to<DescribeJob>,
+    caf::reacts_to<AskPlace>, caf::reacts_to<DoneOnce>, caf::reacts_to<MarkPlace>,
     caf::reacts_to<ResumeAt>, caf::reacts_to<TaskUp>, caf::reacts_to<TaskLost>,
     caf::reacts_to<ExecutorsMade>, caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>,
     caf::reacts_to<Tick>>;
@@ -142,6 +143,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CloseSession)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResetContainers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RewindStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DescribeJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AskPlace)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DoneOnce)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::MarkPlace)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResumeAt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GraphExtended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepCompiled)

@@ -88,7 +88,11 @@ struct RunStep {
   std::vector<Tensor> feeds;  // in the order of the request's feeds
   Instant timeout = kNever;   // from now; kNever: none
   Acknowledged acknowledged;  // answers that have arrived
-  bool with_place = false;    // the result says where the job stood when the run started
+  // Of the session itself, as for its state: the result says where the job stood when the run
+  // started.
+  bool with_place = false;
+  std::shared_ptr<const std::string> note;  // what is kept with its commit; null: none
+  OnNan on_nan = OnNan::commit;
   std::shared_ptr<Call> call;
 };
 struct CancelRun {
@@ -119,7 +123,24 @@ struct RewindStep {
 struct DescribeJob {
   std::shared_ptr<Call> call;
 };
-// Restoring a job: commits and datasets go on from there. Before the first run.
+// Where the job stands: CallResult::place. Whoever asks may write from now on.
+struct AskPlace {
+  std::uint64_t session = 0;
+  std::shared_ptr<Call> call;
+};
+// The program has come so far without a commit: the note of its place from now on.
+struct MarkPlace {
+  std::uint64_t session = 0;
+  std::string note;
+  std::shared_ptr<Call> call;
+};
+// The program has done this, once in the life of the job: part of its place from now on.
+struct DoneOnce {
+  std::string name;
+  std::shared_ptr<Call> call;
+};
+// Restoring a job: the next run that commits, which puts its state there, is that commit. Before
+// the first run.
 struct ResumeAt {
   JobPlace place;
   std::shared_ptr<Call> call;

@@ -209,4 +209,33 @@ bool Tensor::same(const Tensor& a, const Tensor& b) {
   return a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
+namespace {
+
+// By bits: what the compiler takes floats for does not matter.
+template <class Word>
+bool any_nan(const void* data, std::size_t words, Word exponent) {
+  const Word* at = static_cast<const Word*>(data);
+  const Word magnitude = Word(Word(~Word{0}) >> 1);
+  return std::any_of(at, at + words, [=](Word w) { return Word(w & magnitude) > exponent; });
+}
+
+}  // namespace
+
+bool Tensor::has_nan() const {
+  switch (dtype()) {
+    case DType::f32:
+    case DType::c64:
+      return any_nan<std::uint32_t>(raw(), bytes() / 4, 0x7f800000u);
+    case DType::f64:
+    case DType::c128:
+      return any_nan<std::uint64_t>(raw(), bytes() / 8, std::uint64_t{0x7ff} << 52);
+    case DType::f16:
+      return any_nan<std::uint16_t>(raw(), bytes() / 2, std::uint16_t{0x7c00});
+    case DType::bf16:
+      return any_nan<std::uint16_t>(raw(), bytes() / 2, std::uint16_t{0x7f80});
+    default:
+      return false;
+  }
+}
+
 }  // namespace troupe

@@ -107,6 +107,9 @@ class Tensor {
   // "f32[2,3] {1, 2, 3, ...}", at most `limit` elements; host tensors only show values.
   std::string text(int limit = 8) const;
 
+  // Whether an element, or the part of one, is no number; never of what has no such elements. Host
+  // memory only.
+  bool has_nan() const;
   // Same dtype, shape and element bits (strings by value). Host memory only.
   static bool same(const Tensor& a, const Tensor& b);
 

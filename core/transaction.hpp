@@ -4,7 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,10 +88,17 @@ inline std::uint64_t element_number(const std::vector<std::uint64_t>& given, std
   return i < last ? given[i] : given.back() + (i - last);
 }
 
-// Where a job stands between two runs.
+inline constexpr std::size_t kMostNote = std::size_t{64} << 10;  // bytes of a run's note
+inline constexpr std::size_t kSmallFetches = 4096;               // bytes that a JobPlace holds
+
+// Where a job stands: its last commit, and what was kept with it.
 struct JobPlace {
-  CommitNumber decided = 0;            // the last commit
-  std::vector<DatasetPlace> datasets;  // those that are not at their beginning
+  CommitNumber committed = 0;               // 0: nothing was committed yet
+  std::vector<DatasetPlace> datasets = {};  // those that are not at their beginning
+  std::string note = {};                    // of the last run that had one
+  std::set<std::string> once = {};          // names of what was done once
+  std::vector<Tensor> fetches = {};         // of that commit; none if above kSmallFetches in all
+  std::uint64_t draws = 0;  // runs since that commit that drew random numbers and wrote nothing
 };
 
 // What every request of an attempt to a resource carries, as START gave it.
@@ -223,6 +232,13 @@ struct Uses {
 struct GrantReturned {
   AttemptId attempt;
   RunId run;
+};
+
+// What becomes of a run that fetches what is no number (NaN).
+enum class OnNan : std::uint8_t {
+  commit = 0,  // as of any other
+  fail = 1,    // it fails with out_of_range, and nothing is committed
+  drop = 2,    // it ends well and has used its elements of datasets, but nothing is committed
 };
 
 struct Fetched {

@@ -8,6 +8,7 @@
 #include "serialization/detail/manifest.hpp"
 #include "serialization/detail/values.hpp"
 #include "serialization/digest.hpp"
+#include "serialization/resource_state.hpp"
 #include "serialization/safetensors.hpp"
 #include "serialization/schema/tensors.capnp.h"
 
@@ -20,8 +21,10 @@ using detail::ManifestResource;
 
 constexpr std::string_view kPrefix = "ckpt-", kTemporary = ".ckpt-", kSuffix = ".tmp";
 constexpr std::string_view kManifest = "manifest.json", kOther = "other.tensors",
-                           kShardSuffix = ".safetensors", kStateSuffix = ".state";
+                           kProgram = "program.state", kShardSuffix = ".safetensors",
+                           kStateSuffix = ".state";
 constexpr std::uint64_t kMaxManifest = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxProgram = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxOther = std::uint64_t{16} << 30;  // a file that is read as a whole
 
 std::string join(const std::string& dir, std::string_view name) {
@@ -115,6 +118,54 @@ Status write_resources(FileSystem& files, const std::string& dir, const Checkpoi
   return ok_status();
 }
 
+// What a program wrote down, by client. There is one, without a name.
+constexpr const char* kClients = "clients";
+
+Expected<std::vector<std::byte>> encode_program(const CheckpointData& data) {
+  StateWriter out;
+  out.text(kClients);
+  out.number(1);
+  out.text("");
+  out.text(data.note);
+  out.number(data.once.size());
+  for (const std::string& name : data.once) out.text(name);
+  out.tensors(data.fetches);
+  out.number(data.draws);
+  out.number(data.graph.size());
+  for (const GraphMark& mark : data.graph)
+    for (std::uint64_t each : {mark.nodes, mark.functions, mark.hash}) out.number(each);
+  return encode_state(out.take());
+}
+
+Status write_program(FileSystem& files, const std::string& dir, const CheckpointData& data,
+                     Manifest& manifest) {
+  if (data.note.empty() && data.once.empty() && data.fetches.empty() && data.graph.empty() &&
+      data.draws == 0)
+    return ok_status();
+  TROUPE_TRY(const std::vector<std::byte> program, encode_program(data));
+  return write_recorded(files, dir, std::string(kProgram), manifest,
+                        [&](WritableFile& f) { return f.append(program); });
+}
+
+Status decode_program(std::span<const std::byte> bytes, CheckpointData& data) {
+  TROUPE_TRY(const ResourceState state, decode_state(bytes));
+  StateReader in(state);
+  in.expect(kClients);
+  if (in.number() != 1 || !in.text().empty()) in.refuse("more clients than one");
+  data.note = in.text();
+  if (data.note.size() > kMostNote) in.refuse("a note of more than 64 KiB");
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) data.once.insert(in.text());
+  data.fetches = in.tensors();
+  for (const Tensor& value : data.fetches)
+    if (!value.defined()) in.refuse("a fetch without a value");
+  data.draws = in.number();
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
+    GraphMark& mark = data.graph.emplace_back();
+    for (std::uint64_t* each : {&mark.nodes, &mark.functions, &mark.hash}) *each = in.number();
+  }
+  return in.end();
+}
+
 // All of a checkpoint, durable, in a directory that does not count yet.
 Status write_into(FileSystem& files, const std::string& dir, const CheckpointData& data,
                   std::uint64_t shard_bytes) {
@@ -122,6 +173,7 @@ Status write_into(FileSystem& files, const std::string& dir, const CheckpointDat
   manifest.params_sha256 = params_of(data.tensors);
   TROUPE_TRY(write_tensors(files, dir, data, shard_bytes, manifest));
   TROUPE_TRY(write_resources(files, dir, data, manifest));
+  TROUPE_TRY(write_program(files, dir, data, manifest));
   TROUPE_TRY(std::string text, detail::format_manifest(manifest));
   if (text.size() > kMaxManifest) return invalid_argument("the manifest would be above 64 MiB");
   TROUPE_TRY(auto file, files.create(join(dir, kManifest)));
@@ -214,6 +266,12 @@ Expected<CheckpointData> read_verified(FileSystem& files, const std::string& pat
     if (auto resource = resources.find(record.name); resource != resources.end()) {
       TROUPE_TRY(Tensor state, read_state(files, join(path, record.name)));
       data.resources.push_back({resource->second, std::move(state)});
+      continue;
+    }
+    if (record.name == kProgram) {
+      TROUPE_TRY(const auto bytes, read_file(files, join(path, record.name), kMaxProgram));
+      if (Status read = decode_program(bytes, data); !read.ok())
+        return data_loss(record.name + " cannot be read: " + read.message());
       continue;
     }
     if (record.name == kOther) {

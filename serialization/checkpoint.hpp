@@ -5,7 +5,8 @@
 //                 shard-00000.safetensors   tensors that safetensors holds, a few GB per shard
 //                 other.tensors             strings and c128, if any (schema/tensors.capnp)
 //                 resource-00000.state      a queue, or another resource (resource_state.hpp)
-//                 manifest.json             what belongs here and the checksums; written last
+//                 program.state             what the program wrote down, how its graph began, if
+//                 any manifest.json             what belongs here and the checksums; written last
 //   DIR/.ckpt-1300.tmp/                     being written, or left behind by a crash: never read
 //
 // Each file is synced, then its directory, which is then renamed into place and the parent synced.
@@ -15,11 +16,12 @@
 // neither says where it was, so that a checkpoint is restored on other devices and another number
 // of workers.
 //
-// Those of format 3, which had no resources, and 2, which named the folder by the commit and knew
-// of no step, are still read.
+// Those of format 4, in which a program wrote nothing down, 3, which had no resources, and 2, which
+// named the folder by the commit and knew of no step, are still read.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@
 #include "core/status.hpp"
 #include "core/tensor.hpp"
 #include "core/transaction.hpp"
+#include "graph/graph_marks.hpp"
 #include "serialization/file.hpp"
 
 namespace troupe {
@@ -45,6 +48,12 @@ struct CheckpointHeader {
 struct CheckpointData : CheckpointHeader {
   std::map<std::string, Tensor> tensors = {};  // defined, in host memory
   std::vector<SavedResource> resources = {};   // each once; u8 tensors in host memory
+  // Of the program: see JobPlace.
+  std::string note = {};
+  std::set<std::string> once = {};
+  std::vector<Tensor> fetches = {};  // in host memory
+  std::uint64_t draws = 0;
+  std::vector<GraphMark> graph = {};
 };
 
 struct CheckpointInfo {

@@ -12,6 +12,7 @@
 #include <shared_mutex>
 #include <unordered_set>
 
+#include "actors/client/job_state.hpp"
 #include "actors/client/shipped_graph.hpp"
 #include "actors/inline_send.hpp"
 #include "actors/master/run_numbers.hpp"
@@ -107,7 +108,10 @@ struct SessionCore {
   ShippedGraph shipping;
   Shipped shipped;
   std::map<std::string, CompileRequest> assignments;  // of restored files, by what is assigned
-  std::mutex initialising;                            // one at a time: it looks first, then assigns
+  GraphMarks marks;                                   // of the client's graph
+  std::vector<GraphMark> awaited;    // of the graph that was restored: nodes that are still to come
+  std::recursive_mutex doing_once;   // no state is saved in the midst of it
+  std::mutex initialising;           // one at a time: it looks first, then assigns
   std::atomic<bool> any_run{false};  // before the first one no variable has a value
   bool tracing = false;
   std::mutex numbers_mutex;
@@ -326,10 +330,23 @@ void tell_of_growth(SessionCore& core) {
                          line.text(), kOften));
 }
 
+// The graph that was restored had more nodes than this one at that time: they are the same ones, or
+// the step is none of that job. REQUIRES: core.mutex is held.
+Status check_awaited(SessionCore& core) {
+  const GraphDef& graph = core.graph.def();
+  if (core.awaited.empty() || core.awaited.front().nodes > graph.nodes.size()) return ok_status();
+  TROUPE_TRY(check_marks(graph, core.awaited));
+  std::erase_if(core.awaited, [&](const GraphMark& mark) {
+    return mark.nodes <= graph.nodes.size() && mark.functions <= graph.functions.size();
+  });
+  return ok_status();
+}
+
 Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request) {
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
   TROUPE_TRY(graph_there(core));
+  TROUPE_TRY(check_awaited(core));
   TROUPE_TRY(ship(core));
   return compile_shipped(core, request);
 }
@@ -340,6 +357,12 @@ Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& requ
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
   return compile_shipped(core, request);
+}
+
+Status check_note(const std::string& note) {
+  if (note.size() <= kMostNote) return ok_status();
+  return invalid_argument(
+      fmt::format("the note has {} bytes, and may have {}", note.size(), kMostNote));
 }
 
 constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365 * 100);  // of a timeout
@@ -377,7 +400,7 @@ struct Step {
   CompileRequest request;
   std::vector<FeedSpec> feeds;
   std::atomic<CompiledId> id{0};
-  bool with_place = false;  // its runs say where the job stood
+  bool with_place = false;  // of the session itself; its runs say where the job stood
 };
 
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
@@ -386,6 +409,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   Status status = check_feeds(step.feeds, feeds);
   if (status.ok() && options.timeout && options.timeout->count() <= 0)
     status = deadline_exceeded("the run's timeout had passed before it began");
+  if (status.ok() && options.note) status = check_note(*options.note);
   if (!status.ok()) {
     run.call = std::make_shared<Call>();
     return refuse(*run.call, std::move(status));
@@ -404,10 +428,20 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.feeds = std::move(feeds);
   message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
   message.with_place = step.with_place;
+  message.on_nan = options.on_nan;
+  if (options.note) message.note = std::make_shared<const std::string>(*options.note);
   run.call = attach_call(core, message);
   if (run.call->done()) return;
   to_master(core, std::move(message),
             [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
+}
+
+// A run that would have committed, but for a NaN.
+void count_dropped(const RunOptions& options, const CallResult& result) {
+  if (options.on_nan != OnNan::drop || !options.dropped || result.committed != 0) return;
+  if (std::any_of(result.fetches.begin(), result.fetches.end(),
+                  [](const Tensor& value) { return value.has_nan(); }))
+    ++*options.dropped;
 }
 
 Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
@@ -421,7 +455,10 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
     start(step, feeds, options, run, here ? &*here : nullptr);
     const bool waited = here && here->work([&] { return run.call->done(); });
     CallResult& result = run.wait(!waited);
-    if (result.status.ok()) return std::move(result);
+    if (result.status.ok()) {
+      count_dropped(options, result);
+      return std::move(result);
+    }
     // The least recently used steps are unloaded when many are compiled: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;
     TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
@@ -431,7 +468,10 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
 
 }  // namespace
 
-struct PendingRun::State : Run {};
+struct PendingRun::State : Run {
+  RunOptions options;
+  std::atomic<bool> counted{false};
+};
 struct CompiledStep::State : Step {};
 
 bool PendingRun::done() const {
@@ -456,6 +496,7 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
   if (!done()) TROUPE_TRY(may_wait(*state_->core, "PendingRun::get"));
   const CallResult& result = state_->wait();
   if (!result.status.ok()) return result.status;
+  if (!state_->counted.exchange(true)) count_dropped(state_->options, result);
   return result.fetches;
 }
 
@@ -502,6 +543,8 @@ PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& opti
   if (!state_) throw Error(no_step());
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
+  pending.state_->options.on_nan = options.on_nan;
+  pending.state_->options.dropped = options.dropped;
   troupe::start(*state_, std::move(feeds), options, *pending.state_);
   return pending;
 }
@@ -634,13 +677,16 @@ Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetche
 
 namespace {
 
+// For whom a run is: one of the session's own may write before the program knows where it is.
+enum class RunFor : std::uint8_t { session, program };
+
 // Runs a request once, as one replica.
 Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
-                                std::vector<Tensor> feeds) {
+                                std::vector<Tensor> feeds, RunFor whom = RunFor::session) {
   request.replicas = 1;
   Step step;
   step.core = core;
-  step.with_place = true;
+  step.with_place = whom == RunFor::session;
   TROUPE_TRY(CompiledId id, compile_request(*core, request));
   step.id = id;
   for (std::size_t i = 0; i < feeds.size(); ++i)
@@ -757,8 +803,12 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
   }
   if (request.fetches.empty()) return state;
   TROUPE_TRY(CallResult result, run_single(core, std::move(request), {}));
-  state.committed = result.place.decided;
+  state.committed = result.place.committed;
   state.datasets = std::move(result.place.datasets);
+  state.note = std::move(result.place.note);
+  state.once = std::move(result.place.once);
+  state.fetches = std::move(result.place.fetches);
+  state.draws = result.place.draws;
   for (std::size_t i = 0; i < names.size(); ++i)
     state.variables.emplace_back(names[i], std::move(result.fetches[i]));
   for (std::size_t i = 0; i < resources.size(); ++i)
@@ -830,6 +880,7 @@ Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
 
 Expected<JobState> Session::try_state(const StateOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
+  std::lock_guard not_amid_once(core_->doing_once);
   std::vector<NamedHandle> resources;
   if (options.resources) resources = other_resources(core_->graph);
   TROUPE_TRY(const auto variables, state_reads(core_->graph.def()));
@@ -838,6 +889,9 @@ Expected<JobState> Session::try_state(const StateOptions& options) {
     state.variables[i].first = state_name(*variables[i].variable);
   if (state.variables.empty() && state.resources.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
+  std::lock_guard lock(core_->mutex);
+  state.graph = core_->marks.of(core_->graph.def());
+  state.seed = core_->graph.def().seed;
   return state;
 }
 
@@ -846,31 +900,29 @@ Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJo
   TROUPE_TRY(JobState state, try_state());
   if (state.committed == 0)
     return failed_precondition("nothing was committed yet: there is no state to save");
-  CheckpointData data;
-  data.step = data.commit = state.committed;
-  data.seed = core_->graph.def().seed;
-  data.numeric_profile = profile_text(numeric_profile());
-  data.datasets = std::move(state.datasets);
-  data.resources = std::move(state.resources);
-  data.tensors.insert(state.variables.begin(), state.variables.end());
+  const CheckpointData data = checkpoint_of(std::move(state));
   TROUPE_TRY(const CheckpointInfo written, write_checkpoint(dir, data, options.keep));
   return written.path;
 }
 
-Status Session::try_restore_job(const std::string& dir) {
+namespace {
+
+// The graph is to be that of the marks, as far as it goes now and later.
+Status await_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
+  std::lock_guard lock(core.mutex);
+  core.awaited = marks;
+  const Status same = check_awaited(core);
+  if (!same.ok()) core.awaited.clear();
+  return same;
+}
+
+}  // namespace
+
+Status Session::try_restore_job(const std::string& dir, const RestoreJobOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::restore_job"));
   TROUPE_TRY(const CheckpointInfo newest, latest_checkpoint(dir));
   TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
-  const std::string where = "restoring '" + newest.path + "'";
-  if (data.seed != core_->graph.def().seed)
-    return invalid_argument(fmt::format("the checkpoint is of seed {}, the graph of {}", data.seed,
-                                        core_->graph.def().seed))
-        .in(where);
-  return try_restore({data.commit,
-                      {data.tensors.begin(), data.tensors.end()},
-                      std::move(data.datasets),
-                      std::move(data.resources)})
-      .in(where);
+  return try_restore(state_of(std::move(data)), options).in("restoring '" + newest.path + "'");
 }
 
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
@@ -878,10 +930,15 @@ Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& v
   return try_restore(JobState{committed, values, datasets, {}});
 }
 
-Status Session::try_restore(const JobState& state) {
+Status Session::try_restore(const JobState& state, const RestoreJobOptions& options) {
   TROUPE_TRY(may_wait(*core_, "Session::restore"));
   if (state.committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
   TROUPE_TRY(graph_there(*core_));
+  const std::uint64_t seed = core_->graph.def().seed;
+  if (state.seed.value_or(seed) != seed)
+    return invalid_argument(
+        fmt::format("the checkpoint is of seed {}, the graph of {}", *state.seed, seed));
+  if (options.same_graph) TROUPE_TRY(await_graph(*core_, state.graph));
   TROUPE_TRY(check_datasets(core_->graph, state.datasets));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : state.variables) feeds.push_back(value);
@@ -891,7 +948,9 @@ Status Session::try_restore(const JobState& state) {
   TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(state.variables));
   TROUPE_TRY(core_->shipping.add_loads(handles, request));
   lock.unlock();
-  TROUPE_TRY(ask(*core_, ResumeAt{{state.committed - 1, state.datasets}, nullptr}).status);
+  JobPlace place{state.committed, state.datasets, state.note,
+                 state.once,      state.fetches,  state.draws};
+  TROUPE_TRY(ask(*core_, ResumeAt{std::move(place), nullptr}).status);
   return run_single(core_, std::move(request), std::move(feeds)).status();
 }
 
@@ -1016,11 +1075,26 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : *values) feeds.push_back(value);
   TROUPE_TRY(CompileRequest request, assignments_of(*core_, *values));
-  if (!options.init_others) return run_single(core_, std::move(request), std::move(feeds)).status();
+  const auto run = [&] {
+    return run_single(core_, std::move(request), std::move(feeds), RunFor::program).status();
+  };
+  if (!options.init_others) return run();
   std::lock_guard lock(core_->initialising);
   TROUPE_TRY(const auto missing, without_value(core_, others(core_->graph, *values)));
   add_targets(core_->graph, missing, request);
-  return run_single(core_, std::move(request), std::move(feeds)).status();
+  return run();
+}
+
+Status Session::try_assign(const std::vector<std::pair<std::string, Tensor>>& values) {
+  TROUPE_TRY(may_ask_graph(*core_, "Session::assign"));
+  if (values.empty()) return ok_status();
+  std::vector<Tensor> feeds;
+  for (const auto& [name, value] : values) {
+    if (!value.defined()) return invalid_argument("an empty Tensor as the value of '" + name + "'");
+    feeds.push_back(value);
+  }
+  TROUPE_TRY(CompileRequest request, assignments_of(*core_, values));
+  return run_single(core_, std::move(request), std::move(feeds), RunFor::program).status();
 }
 
 Status Session::try_reset(const std::vector<std::string>& containers) {
@@ -1032,6 +1106,36 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
 }
 
 CommitNumber Session::committed() const { return core_->committed.load(); }
+
+Expected<JobPlace> Session::try_place() {
+  TROUPE_TRY(may_wait(*core_, "Session::place"));
+  CallResult result = ask(*core_, AskPlace{core_->id, nullptr});
+  TROUPE_TRY(result.status);
+  return std::move(result.place);
+}
+
+Status Session::try_mark_place(const std::string& note) {
+  TROUPE_TRY(may_wait(*core_, "Session::mark_place"));
+  TROUPE_TRY(check_note(note));
+  return ask(*core_, MarkPlace{core_->id, note, nullptr}).status;
+}
+
+Expected<bool> Session::try_once(const std::string& name, const std::function<Status()>& f) {
+  TROUPE_TRY(may_wait(*core_, "Session::once"));
+  std::lock_guard one_at_a_time(core_->doing_once);
+  TROUPE_TRY(const JobPlace place, try_place());
+  if (place.once.contains(name)) return false;
+  TROUPE_TRY(f());
+  TROUPE_TRY(ask(*core_, DoneOnce{name, nullptr}).status);
+  return true;
+}
+
+bool Session::once(const std::string& name, const std::function<void()>& f) {
+  return value_or_throw(try_once(name, [&] {
+    f();
+    return ok_status();
+  }));
+}
 
 std::vector<std::string> Session::describe() {
   throw_if_error(may_wait(*core_, "Session::describe"));

@@ -1,12 +1,16 @@
 // Session: the client's handle on a running graph. This header knows neither CAF nor threads.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,6 +23,7 @@
 #include "core/timeline.hpp"
 #include "core/transaction.hpp"
 #include "graph/builder.hpp"
+#include "graph/graph_marks.hpp"
 #include "ops/api/variable.hpp"
 
 namespace caf {
@@ -31,10 +36,21 @@ namespace detail {
 struct SessionCore;
 }
 
+class JobStep;  // actors/job/job.hpp
+
 struct RunOptions {
   // Time limit from the call on; default: none. When it passes, the run ends with
   // deadline_exceeded; at once if it is 0 or negative.
   std::optional<std::chrono::nanoseconds> timeout = {};
+  // What the program needs to know when it goes on after this run in another life: at most 64 KiB
+  // of bytes, kept with the run's commit (Session::place). A run with a note commits, even if it
+  // writes nothing. Without one the note of the commit before stays.
+  std::optional<std::string> note = {};
+  // What becomes of the run if a fetched tensor has a NaN. Other than `commit` costs a step of one
+  // process a round of messages.
+  OnNan on_nan = OnNan::commit;
+  // Counts the runs that OnNan::drop kept from committing, if given.
+  std::shared_ptr<std::atomic<std::int64_t>> dropped = {};
 };
 
 // A run in progress. Destroying the handle does not cancel the run. A default-constructed handle is
@@ -88,6 +104,14 @@ class CompiledStep {
     throw_if_error(check_scalars(fetched, {dtype_of<T>...}));
     return scalars<T...>(fetched, std::index_sequence_for<T...>{});
   }
+  // Of a step without feeds, with the options of a job's step (actors/job/job.hpp).
+  template <std::same_as<JobStep> Step>
+  std::vector<Tensor> run(const Step& step) const {
+    return run({}, step);
+  }
+  template <class... T, std::same_as<JobStep> Step>
+  requires(sizeof...(T) > 0) std::tuple<T...> run(const Step& step)
+  const { return run<T...>({}, step); }
   PendingRun start(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const;
 
   // Restarts the datasets that the step reads, for all steps that read them. invalid_argument if
@@ -188,6 +212,13 @@ struct RestoreFileOptions {
   bool init_others = false;
 };
 
+struct RestoreJobOptions {
+  // Refuse a checkpoint of another graph: the one saved and this one must be equal, node by node,
+  // as far as both go; source lines may differ. Nodes that come later are compared when they are
+  // first compiled.
+  bool same_graph = false;
+};
+
 // The state of a job: the contents of a checkpoint.
 struct JobState {
   CommitNumber committed = 0;
@@ -197,6 +228,13 @@ struct JobState {
   std::vector<DatasetPlace> datasets;  // positions of the datasets
   // The contents of queues and of user-defined resources of which the graph has a handle.
   std::vector<SavedResource> resources = {};
+  // What the program wrote down up to that commit (Session::place, Session::once).
+  std::string note = {};
+  std::set<std::string> once = {};
+  std::vector<Tensor> fetches = {};
+  std::uint64_t draws = 0;
+  std::vector<GraphMark> graph = {};       // of the graph that the session had
+  std::optional<std::uint64_t> seed = {};  // of that graph; none: not compared
 };
 
 struct StateOptions {
@@ -268,6 +306,30 @@ class Session {
                                         const std::vector<Feed>& feeds = {},
                                         const RunOptions& options = {});
 
+  // Where the job stands: its last commit, the note of the last run that had one, and the fetches
+  // of that commit if they are at most 4 KiB in all. With a note, what runs have read of datasets
+  // since that commit does not count. A program that was killed goes on from there:
+  //
+  //   session.restore_job(dir);
+  //   for (int step = next_step(session.place().note); step < 1000; ++step)
+  //     train.run({}, {.note = std::to_string(step + 1)});
+  //
+  // Until such a program has called place() or once(), its runs that write fail with
+  // failed_precondition: it may be about to do again what is done.
+  JobPlace place() { return value_or_throw(try_place()); }
+  Expected<JobPlace> try_place();
+  // Moves the place on without a commit: the note of the last commit is this one from now on, and
+  // what runs have read and drawn since that commit belongs to its place. For what a program does
+  // between two commits and does not want to do again, such as an evaluation.
+  void mark_place(const std::string& note) { throw_if_error(try_mark_place(note)); }
+  Status try_mark_place(const std::string& note);
+  // Calls `f` unless that was done under this name before, in this life of the job or an earlier
+  // one: then false. The name is kept with the last commit of `f`. If `f` fails, or the process is
+  // killed before that, it is called again in the next life: it should be one run, or repeatable.
+  // State is not saved by other threads meanwhile.
+  bool once(const std::string& name, const std::function<void()>& f);
+  Expected<bool> try_once(const std::string& name, const std::function<Status()>& f);
+
   // A consistent snapshot of all variables that the graph reads, by name.
   std::vector<std::pair<std::string, Tensor>> variables() {
     return value_or_throw(try_variables());
@@ -290,10 +352,12 @@ class Session {
   // Restores the newest intact checkpoint of the directory. Only before the first run. The graph
   // must have everything in the checkpoint, by name and type, and the same seed; not_found or
   // invalid_argument names what differs. Anything that is not in the checkpoint stays in its
-  // initial state. not_found if there is no intact checkpoint; failed_precondition after a run, and
-  // for a format that this version cannot read.
-  void restore_job(const std::string& dir) { throw_if_error(try_restore_job(dir)); }
-  Status try_restore_job(const std::string& dir);
+  // initial state. not_found if there is no intact checkpoint; failed_precondition after a run, for
+  // a format that this version cannot read, and for another graph, if `options` asks.
+  void restore_job(const std::string& dir, const RestoreJobOptions& options = {}) {
+    throw_if_error(try_restore_job(dir, options));
+  }
+  Status try_restore_job(const std::string& dir, const RestoreJobOptions& options = {});
   // Writes a consistent snapshot of all variables that the graph reads, or of the given ones (a
   // network's parameters()), to a safetensors file (https://github.com/huggingface/safetensors).
   // The file is replaced atomically; a symbolic link is followed. failed_precondition if there are
@@ -315,12 +379,22 @@ class Session {
   }
   Status try_restore(const std::string& path, const RestoreFileOptions& options = {});
 
+  // Assigns these values to variables in one run, at any time. Named as in JobState. not_found for
+  // a name that is no variable of the graph, or comes twice; invalid_argument for another dtype or
+  // shape; then no variable changes.
+  void assign(const std::vector<std::pair<std::string, Tensor>>& values) {
+    throw_if_error(try_assign(values));
+  }
+  Status try_assign(const std::vector<std::pair<std::string, Tensor>>& values);
+
   // Restores a state: variables by name, the commit number, the contents of resources and the
   // positions of datasets; a dataset without an entry starts at its beginning. Only before the
-  // first run. invalid_argument if committed < 1 or a resource cannot have this state; not_found
-  // for a name that the graph does not have.
-  void restore(const JobState& state) { throw_if_error(try_restore(state)); }
-  Status try_restore(const JobState& state);
+  // first run. invalid_argument if committed < 1, a resource cannot have this state, or the graph
+  // has another seed; not_found for a name that the graph does not have.
+  void restore(const JobState& state, const RestoreJobOptions& options = {}) {
+    throw_if_error(try_restore(state, options));
+  }
+  Status try_restore(const JobState& state, const RestoreJobOptions& options = {});
   // The same for variables and datasets only.
   void restore(const std::vector<std::pair<std::string, Tensor>>& values, CommitNumber committed,
                const std::vector<DatasetPlace>& datasets = {}) {

@@ -1,6 +1,7 @@
 #include "actors/master/coordinator.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -97,7 +98,23 @@ Status Coordinator::may_run(const RunRequest& request) const {
   if (!stopped_.ok()) return stopped_;
   if (!sessions_.is_open(request.run.session))
     return failed_precondition("session " + std::to_string(request.run.session) + " is closed");
+  if (!request.with_place && (request.step->may_write || request.note)) TROUPE_TRY(knows_place());
   return workers_present(*request.step);
+}
+
+Status Coordinator::knows_place() const {
+  if (!journal_.unasked()) return ok_status();
+  return failed_precondition(
+      "the job goes on from commit " + std::to_string(decided_) +
+      ", and the program has not asked where that is: call Session::place() or Session::once() "
+      "before a run that writes, or it may do again what is done");
+}
+
+Status Coordinator::mark_place(std::uint64_t session, std::string note) {
+  TROUPE_TRY(knows_place());
+  places_.commit();
+  journal_.mark(std::move(note), draws_of(session));
+  return ok_status();
 }
 
 Status Coordinator::workers_present(const StepShape& step) const {
@@ -123,6 +140,8 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   Run& run = runs_.add(request.run);
   run.step = request.step;
   run.deadline = request.deadline;
+  run.note = request.note;
+  run.on_nan = request.on_nan;
   run.with_place = request.with_place;
   settle(now, out);
 }
@@ -148,17 +167,42 @@ void Coordinator::admit(Instant now, Outputs& out) {
 
 // ------------------------------------------------------------------ attempts
 
+// A program that writes no notes is where it is when it asks. One that does is where its note says,
+// and does again what it did since.
+JobPlace Coordinator::place(std::uint64_t session) const {
+  JobPlace place{decided_};
+  journal_.write_to(place);
+  place.datasets = journal_.noted() ? places_.committed() : places_.places();
+  if (!journal_.noted()) place.draws = draws_of(session);
+  return place;
+}
+
+// Of a run that starts. What draws without writing counts from the last commit on, so that a
+// program that goes on from there draws the same.
+std::uint64_t Coordinator::random_index(const Run& run) {
+  if (run.may_commit()) return runs_.unused_random_index(run);
+  if (!run.step->draws) return kReadOnlyIndex;
+  const std::uint64_t drawn = draws_of(run.id.session);
+  ++drawn_[run.id.session];
+  return kReadOnlyIndex + drawn;
+}
+
+std::uint64_t Coordinator::draws_of(std::uint64_t session) const {
+  const auto drawn = drawn_.find(session);
+  return journal_.resumed_draws() + (drawn == drawn_.end() ? 0 : drawn->second);
+}
+
 void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   // A run whose partitions were all done outlived its worker, but cannot be redone.
   if (Status s = workers_present(*run.step); !s.ok()) return answer(run, s, 0, now, out);
   ++counters_.attempts;
+  const bool again = run.attempt.id.a != 0 && run.attempt.snapshot == decided_;
   run.attempt.id = {options_.view, next_a_++};
   run.attempt.run = run.id;
   if (!keep_marks) run.attempt.marks_from = run.attempt.id.a;
   run.attempt.snapshot = decided_;
-  run.random_index =
-      run.step->may_write ? runs_.unused_random_index(run) : kReadOnlyIndex + run.id.n;
-  if (run.with_place) run.place = {decided_, places_.places()};
+  if (!again || run.may_commit()) run.random_index = random_index(run);
+  if (run.with_place) run.place = place(run.id.session);
   if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
   run.grant = may_grant(run) ? decided_ + 1 : 0;
   if (run.grant != 0) granted_ = &run;
@@ -174,6 +218,8 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
 }
 
 bool Coordinator::may_grant(const Run& run) const {
+  // Whether it is to commit is known when it has computed.
+  if (run.on_nan != OnNan::commit) return false;
   return run.step->fast_path && run.step->may_write && number_is_free() &&
          std::none_of(runs_.begin(), runs_.end(), [&](const auto& entry) {
            return &entry.second != &run && entry.second.phase != Phase::queued;
@@ -220,9 +266,10 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
     if (run.done.begin()->second.fast_committed == run.grant) return decide(run, true, now, out);
     run.grant = 0;
   }
+  if (ended_by_nan(run, now, out)) return;
   // What was drawn belongs to a commit, so that the next run draws anew. One that took a branch
   // without a write would be drawn again, and take it again, for ever.
-  if (run.wrote() || (run.step->may_write && run.step->draws)) {
+  if (run.wrote() || run.note || (run.step->may_write && run.step->draws)) {
     run.phase = Phase::ready;
     return;
   }
@@ -236,6 +283,24 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
   }
   ++counters_.read_only;
   answer(run, ok_status(), 0, now, out);
+}
+
+bool Coordinator::ended_by_nan(Run& run, Instant now, Outputs& out) {
+  if (run.on_nan == OnNan::commit) return false;
+  const std::vector<Fetched> fetches = run.fetches();
+  const auto nan = std::find_if(fetches.begin(), fetches.end(),
+                                [](const Fetched& each) { return each.value.has_nan(); });
+  if (nan == fetches.end()) return false;
+  if (run.on_nan == OnNan::fail) {
+    fail(run,
+         out_of_range("fetch " + std::to_string(nan->index) + " of " + step_name(run.id) +
+                      " has a NaN: nothing was committed"),
+         now, out);
+    return true;
+  }
+  answer(run, ok_status(), 0, now, out);
+  live_.soon(now, Instant{0});  // what it has logged is over
+  return true;
 }
 
 // ------------------------------------------------------------------ numbers
@@ -391,6 +456,12 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
   ++(fast ? counters_.fast_commits : counters_.commits);
   if (runs_.size() > 1)
     for (const auto& [p, done] : run.done) last_writes_.note(done.uses, decided_);
+  drawn_.clear();
+  places_.end(run.step->datasets, std::exchange(run.elements, {}), true, run.used_elements());
+  places_.commit();
+  std::vector<Tensor> fetches;
+  for (Fetched& each : run.fetches()) fetches.push_back(std::move(each.value));
+  journal_.commit(run.note, std::move(fetches));
   if (run.keys(true).empty()) {
     answer(run, ok_status(), decided_, now, out);
   } else {
@@ -441,14 +512,11 @@ void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, In
 void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instant now,
                          Outputs& out) {
   Answer reply{run.id, std::move(status), {}, committed, {}};
-  places_.end(run.step->datasets, run.elements, reply.status.ok() || committed != 0,
-              run.used_elements());
+  // Those of a run that was decided are used up since then.
+  places_.end(run.step->datasets, run.elements, reply.status.ok(), run.used_elements());
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
-    for (auto& [p, done] : run.done)
-      for (Fetched& f : done.fetches) reply.fetches.push_back(std::move(f));
-    std::sort(reply.fetches.begin(), reply.fetches.end(),
-              [](const Fetched& a, const Fetched& b) { return a.index < b.index; });
+    reply.fetches = run.fetches();
   } else {
     ++counters_.failed;
   }

@@ -11,6 +11,7 @@
 #include "actors/master/blocked_reports.hpp"
 #include "actors/master/coordinator_rules.hpp"
 #include "actors/master/dataset_places.hpp"
+#include "actors/master/journal.hpp"
 #include "actors/master/kept_answers.hpp"
 #include "actors/master/last_writes.hpp"
 #include "actors/master/live_schedule.hpp"
@@ -26,7 +27,11 @@ struct RunRequest {
   std::shared_ptr<const StepShape> step;
   Instant deadline = kNever;
   Acknowledged acknowledged;  // answers that have arrived
-  bool with_place = false;    // the answer says where the job stood when the run started
+  // Of the session itself, as for its state: the answer says where the job stood when the run
+  // started.
+  bool with_place = false;
+  std::shared_ptr<const std::string> note = {};  // what is kept with its commit; null: none
+  OnNan on_nan = OnNan::commit;
 };
 
 // The machine that turns run requests into attempts, gives commit numbers, decides, and answers.
@@ -36,10 +41,11 @@ struct RunRequest {
 // with the caller, under the RunId, until Answer. Messages to and from other processes may be
 // lost, doubled and reordered: requests are sent again until answered.
 //
-// A run that wrote nothing takes no number. One number at a time is being prepared; the fetches of
-// a run are released when every shard has staged it, not before. Until then the run can still be
-// called off, by its client or by a shard that cannot stage: its number is taken back, and given
-// again once every shard has dropped what it staged. A shard that does not answer is lost.
+// A run that wrote nothing and has no note takes no number. One number at a time is being prepared;
+// the fetches of a run are released when every shard has staged it, not before. Until then the run
+// can still be called off, by its client or by a shard that cannot stage: its number is taken back,
+// and given again once every shard has dropped what it staged. A shard that does not answer is
+// lost.
 //
 // What a run changes outside of the job (ResourceWrites::outside) is applied once it is decided,
 // and before it is answered: with an error, beside its number, when that fails.
@@ -165,11 +171,26 @@ class Coordinator {
   Instant next_wakeup() const;
 
   CommitNumber decided() const { return decided_; }
-  // Restoring a job: the number its state is at, and how far its datasets are read. REQUIRES: no
-  // run yet.
+  // Restoring a job, whose state the next run that commits puts there: that commit has the number
+  // and is the rest of `place`. REQUIRES: no run yet; a number of at least 1.
   void resume_at(const JobPlace& place) {
-    decided_ = place.decided;
+    decided_ = place.committed - 1;
     places_.restore(place.datasets);
+    journal_.resume(place);
+  }
+  // As of the last commit, if it has a note; else as of now. From now on the program of that
+  // session knows it.
+  JobPlace ask_place(std::uint64_t session) {
+    journal_.asked();
+    return place(session);
+  }
+  // The program of that session has come as far as `note` says, without a commit: the last commit's
+  // place is from now on that after all runs that are over. failed_precondition while it must ask.
+  Status mark_place(std::uint64_t session, std::string note);
+  // The program has done this, once in the life of the job.
+  void done_once(std::string name) {
+    journal_.asked();
+    journal_.done(std::move(name));
   }
   // The datasets of these containers begin anew. REQUIRES: no run that reads one is under way.
   void rewind_datasets(const std::set<std::string>& containers) { places_.rewind(containers); }
@@ -201,8 +222,12 @@ class Coordinator {
 
   // A run comes in, and gets its turn.
   Status may_run(const RunRequest& request) const;
+  Status knows_place() const;
   Status workers_present(const StepShape& step) const;
+  JobPlace place(std::uint64_t session) const;
   void admit(Instant now, Outputs& out);
+  std::uint64_t random_index(const Run& run);
+  std::uint64_t draws_of(std::uint64_t session) const;
   void start(Run& run, bool keep_marks, Instant now, Outputs& out);
   bool may_grant(const Run& run) const;
   void send_starts(const Run& run, Outputs& out) const;
@@ -210,6 +235,7 @@ class Coordinator {
   void resend(Run& run, Instant now, Outputs& out);
   // Its partitions are done.
   void all_done(Run& run, Instant now, Outputs& out);
+  bool ended_by_nan(Run& run, Instant now, Outputs& out);
   void done_while_aborting(Run& run, const PartitionDone& message, Instant now, Outputs& out);
   // Its number.
   CommitNumber min_live() const;
@@ -244,6 +270,8 @@ class Coordinator {
   KeptAnswers sessions_;
   RunTable runs_;
   DatasetPlaces places_;
+  Journal journal_;
+  std::map<std::uint64_t, std::uint64_t> drawn_;  // by session: read-only draws since a commit
   LastWrites last_writes_;
   BlockedReports blocked_;
   StageRound round_;

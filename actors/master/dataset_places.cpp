@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace troupe {
 namespace {
+
 constexpr const char* kPlaces = "dataset places";
-}
-namespace {
 
 // The highest elements were never used: they are as if nobody had come so far.
 void trim(std::uint64_t& next, std::set<std::uint64_t>& left) {
@@ -56,6 +56,7 @@ void DatasetPlaces::end(const std::vector<Share>& shares, const Elements& elemen
       for (std::uint64_t element : elements[i])
         if (place.held.erase(element) > 0 && !used) place.left.insert(element);
     }
+    place.changed |= used;
     if (!place.open) trim(place.next, place.left);
   }
 }
@@ -68,23 +69,41 @@ void DatasetPlaces::use(Place& place, const std::vector<std::uint64_t>& given,
   place.next += count - again;
 }
 
+DatasetPlace DatasetPlaces::known(const DatasetName& dataset, const Place& place) {
+  DatasetPlace known{dataset, place.next, {}};
+  std::set<std::uint64_t> left = place.left;
+  left.insert(place.held.begin(), place.held.end());
+  trim(known.next, left);
+  known.left.assign(left.begin(), left.end());
+  return known;
+}
+
 std::vector<DatasetPlace> DatasetPlaces::places() const {
   std::vector<DatasetPlace> out;
-  for (const auto& [dataset, place] : places_) {
-    DatasetPlace known{dataset, place.next, {}};
-    std::set<std::uint64_t> left = place.left;
-    left.insert(place.held.begin(), place.held.end());
-    trim(known.next, left);
-    known.left.assign(left.begin(), left.end());
-    if (known.next > 0) out.push_back(std::move(known));
-  }
+  for (const auto& [dataset, place] : places_)
+    if (DatasetPlace each = known(dataset, place); each.next > 0) out.push_back(std::move(each));
+  return out;
+}
+
+void DatasetPlaces::commit() {
+  for (auto& [dataset, place] : places_)
+    if (std::exchange(place.changed, false)) committed_[dataset] = known(dataset, place);
+}
+
+std::vector<DatasetPlace> DatasetPlaces::committed() const {
+  std::vector<DatasetPlace> out;
+  for (const auto& [dataset, place] : committed_)
+    if (place.next > 0) out.push_back(place);
   return out;
 }
 
 void DatasetPlaces::restore(const std::vector<DatasetPlace>& places) {
   places_.clear();
-  for (const DatasetPlace& known : places)
+  committed_.clear();
+  for (const DatasetPlace& known : places) {
     places_[known.dataset] = {known.next, {known.left.begin(), known.left.end()}, {}};
+    committed_[known.dataset] = known;
+  }
 }
 
 ResourceState DatasetPlaces::save() const {
@@ -123,8 +142,8 @@ Status DatasetPlaces::load(const ResourceState& state) {
 }
 
 void DatasetPlaces::rewind(const std::set<std::string>& containers) {
-  std::erase_if(places_,
-                [&](const auto& entry) { return containers.contains(entry.first.container); });
+  for (auto& [dataset, place] : places_)
+    if (containers.contains(dataset.container)) place = {.changed = true};
 }
 
 Status DatasetPlaces::rewind(const std::vector<Share>& shares) {
@@ -135,7 +154,7 @@ Status DatasetPlaces::rewind(const std::vector<Share>& shares) {
       return failed_precondition("dataset '" + share.dataset.name +
                                  "' cannot begin anew: a run is reading it");
   }
-  for (const Share& share : shares) places_.erase(share.dataset);
+  for (const Share& share : shares) places_[share.dataset] = {.changed = true};
   return ok_status();
 }
 

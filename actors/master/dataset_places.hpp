@@ -49,6 +49,11 @@ class DatasetPlaces {
 
   // Counting only what runs that ended well have used. Datasets at their beginning are left out.
   std::vector<DatasetPlace> places() const;
+  // The job has committed: these places are the commit's.
+  void commit();
+  // The places as of the last commit. What runs without a commit have used since, and what was
+  // rewound since, a program that goes on from that commit does again.
+  std::vector<DatasetPlace> committed() const;
   // REQUIRES: no run is under way. Datasets that are not named are at their beginning.
   void restore(const std::vector<DatasetPlace>& places);
   // The same as values that leave the process, and back. invalid_argument for what save() does not
@@ -69,9 +74,12 @@ class DatasetPlaces {
     std::uint64_t next = 0;              // all below are used, held or left
     std::set<std::uint64_t> left, held;  // by failed runs; by runs under way
     bool open = false;                   // a run holds `left` and all from `next` on
+    bool changed = false;                // since the last commit
   };
+  static DatasetPlace known(const DatasetName& dataset, const Place& place);
   static void use(Place& place, const std::vector<std::uint64_t>& given, std::uint64_t count);
   std::map<DatasetName, Place> places_;
+  std::map<DatasetName, DatasetPlace> committed_;
 };
 
 }  // namespace troupe

@@ -277,9 +277,9 @@ void run_step(MasterSelf self, RunStep& message) {
   if (active(s.trace)) run->began_ns = Trace::now_ns();
   feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
     const Instant deadline = message.timeout == kNever ? kNever : now + message.timeout;
-    coordinator.run(
-        {message.run, run->step, deadline, std::move(message.acknowledged), message.with_place},
-        now, out);
+    coordinator.run({message.run, run->step, deadline, std::move(message.acknowledged),
+                     message.with_place, std::move(message.note), message.on_nan},
+                    now, out);
   });
 }
 
@@ -348,6 +348,23 @@ void resume(MasterSelf self, const ResumeAt& message) {
   message.call->finish(std::move(result));
 }
 
+void ask_place(MasterSelf self, const AskPlace& message) {
+  CallResult result;
+  result.place = self->state.coordinator->ask_place(message.session);
+  message.call->finish(std::move(result));
+}
+
+void mark_place(MasterSelf self, const MarkPlace& message) {
+  CallResult result;
+  result.status = self->state.coordinator->mark_place(message.session, message.note);
+  message.call->finish(std::move(result));
+}
+
+void done_once(MasterSelf self, const DoneOnce& message) {
+  self->state.coordinator->done_once(message.name);
+  message.call->finish({});
+}
+
 void describe(MasterSelf self, const DescribeJob& message) {
   auto& s = self->state;
   CallResult result;
@@ -392,6 +409,9 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       to_sessions<ResetContainers>(self, &Sessions::reset),
       to_sessions<RewindStep>(self, &Sessions::rewind),
       [self](const DescribeJob& message) { describe(self, message); },
+      [self](const AskPlace& message) { ask_place(self, message); },
+      [self](const MarkPlace& message) { mark_place(self, message); },
+      [self](const DoneOnce& message) { done_once(self, message); },
       [self](const ResumeAt& message) { resume(self, message); },
       [self](const TaskUp& message) { task_up(self, message); },
       [self](const TaskLost& message) { task_lost(self, message); },

@@ -20,6 +20,15 @@ bool RunTable::Run::wrote() const {
   });
 }
 
+std::vector<Fetched> RunTable::Run::fetches() const {
+  std::vector<Fetched> all;
+  for (const auto& [p, part] : done)
+    all.insert(all.end(), part.fetches.begin(), part.fetches.end());
+  std::sort(all.begin(), all.end(),
+            [](const Fetched& a, const Fetched& b) { return a.index < b.index; });
+  return all;
+}
+
 std::map<ResourceId, std::uint32_t> RunTable::Run::keys(bool outside) const {
   std::map<ResourceId, std::uint32_t> keys;
   for (const auto& [p, part] : done)

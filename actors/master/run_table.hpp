@@ -42,7 +42,9 @@ class RunTable {
     CommitNumber grant = 0;
     bool revoking = false;  // the grant was asked back
     std::uint32_t conflicts = 0;
-    DatasetPlaces::Elements elements;  // taken at its first start
+    DatasetPlaces::Elements elements;         // taken at its first start
+    std::shared_ptr<const std::string> note;  // what is kept with its commit; null: none
+    OnNan on_nan = OnNan::commit;
     bool with_place = false;
     JobPlace place;        // with_place: when the attempt started
     bool waiting = false;  // reported as waiting on resources only
@@ -55,6 +57,10 @@ class RunTable {
     bool in_attempt() const;
     bool all_done() const { return done.size() == step->partitions.size(); }
     bool wrote() const;
+    // It may take a number, even one that it leaves nothing at.
+    bool may_commit() const { return step->may_write || note; }
+    // Its fetches, in the client's order.
+    std::vector<Fetched> fetches() const;
     // How many write keys it left at each resource; `outside`: at those that are seen outside.
     std::map<ResourceId, std::uint32_t> keys(bool outside) const;
     // By dataset of the step; partitions that use one together count its elements alike.

@@ -11,7 +11,8 @@
 namespace troupe::detail {
 namespace {
 
-constexpr std::string_view kFormat = "troupe checkpoint 4";
+constexpr std::string_view kFormat = "troupe checkpoint 5";
+constexpr std::string_view kFormat4 = "troupe checkpoint 4";  // had nothing of the program's
 constexpr std::string_view kFormat3 = "troupe checkpoint 3";  // had no resources
 // Its "step" is the commit; training began with commit 1, the initial values.
 constexpr std::string_view kFormat2 = "troupe checkpoint 2";
@@ -122,7 +123,7 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   if (text.substr(body.size()) != tail_of(body)) return data_loss("its manifest is damaged");
   auto json = nlohmann::json::parse(std::string(body) + "}");
   const std::string format = json.at("format").get<std::string>();
-  if (format != kFormat && format != kFormat3 && format != kFormat2)
+  if (format != kFormat && format != kFormat4 && format != kFormat3 && format != kFormat2)
     return failed_precondition("the checkpoint's format is " + json.at("format").dump() +
                                ", not '" + std::string(kFormat) + "'");
   Manifest m;
@@ -135,7 +136,7 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   m.params_sha256 = json.at("params_sha256").get<std::string>();
   m.metadata = json.at("metadata").get<std::map<std::string, std::string>>();
   for (const auto& place : json.at("datasets")) m.datasets.push_back(place_of(place));
-  if (format == kFormat)
+  if (format == kFormat || format == kFormat4)
     for (const auto& each : json.at("resources")) m.resources.push_back(resource_of(each));
   for (const auto& file : json.at("files"))
     m.files.push_back({file.at("name").get<std::string>(), file.at("size").get<std::uint64_t>(),

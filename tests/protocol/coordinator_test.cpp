@@ -588,7 +588,32 @@ TEST_CASE_FIXTURE(Fixture, "concurrent writing runs of one snapshot draw differe
   auto reader = shape({1});
   reader->may_write = false;
   run(3, reader);
-  CHECK(all<Coordinator::StartAttempt>().back().random_index == (std::uint64_t{1} << 32) + 3);
+  CHECK(all<Coordinator::StartAttempt>().back().random_index == std::uint64_t{1} << 32);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what runs without a commit draw counts from the last commit on") {
+  auto reader = shape({1});
+  reader->may_write = false;
+  auto draws = shape({1});
+  draws->may_write = false;
+  draws->draws = true;
+  std::uint64_t n = 0;
+  auto drawn = [&](std::shared_ptr<StepShape> step) {
+    run(n, std::move(step));
+    const auto index = all<Coordinator::StartAttempt>().back().random_index;
+    send(done(started(n++), 0));
+    return index - (std::uint64_t{1} << 32);
+  };
+  CHECK(drawn(draws) == 0);
+  CHECK(drawn(reader) == 0);  // which draws nothing
+  CHECK(drawn(draws) == 1);
+  run(n, shape({1}));
+  commit(n++);
+  CHECK(drawn(draws) == 0);  // of another snapshot
+  // A client that goes on from that commit draws the same, whatever it has run before.
+  coordinator.open_session(8);
+  coordinator.run({{8, 40}, draws, kNever, {}}, now, out);
+  CHECK(all<Coordinator::StartAttempt>().back().random_index == std::uint64_t{1} << 32);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run that drew and might have written takes a number") {
@@ -646,20 +671,157 @@ TEST_CASE_FIXTURE(Fixture, "a run keeps its elements of a dataset when it is don
   CHECK(all<Coordinator::StartAttempt>().back().elements == DatasetPlaces::Elements{{1}, {2, 3}});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stood when it started") {
+TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stands, or stood at its note") {
+  const std::vector<DatasetPlace> before{{{"", "data"}, 3, {1}}}, after{{{"", "data"}, 3, {}}};
+  for (const bool notes : {false, true}) {
+    Fixture f;
+    auto reader = shape({1});
+    reader->datasets = {{{"", "data"}, 1}};
+    f.coordinator.resume_at({5, before, notes ? "at 5" : ""});
+    f.run(9, shape({1}));  // restores the state
+    f.commit(9);
+    CHECK(f.answer(9).committed == 5);
+    CHECK(f.coordinator.ask_place(7).datasets == before);
+    f.run(0, reader);
+    f.coordinator.run({{7, 1}, shape({2}), kNever, {}, true}, f.now, f.out);
+    f.send(f.done(f.started(0), 0));  // takes element 1, after run 1 has started
+    f.send(f.done(f.started(1), 0));
+    CHECK(f.answer(0).place.datasets.empty());
+    CHECK(f.answer(1).place.committed == 5);
+    CHECK(f.answer(1).place.datasets == before);
+    f.coordinator.run({{7, 2}, shape({2}), kNever, {}, true}, f.now, f.out);
+    f.send(f.done(f.started(2), 0));
+    CHECK(f.answer(2).place.datasets == (notes ? before : after));
+    f.run(3, shape({1}));
+    f.commit(3);
+    CHECK(f.coordinator.ask_place(7).committed == 6);
+    CHECK(f.coordinator.ask_place(7).datasets == after);
+    CHECK(f.coordinator.rewind_datasets(*reader).ok());
+    CHECK(f.coordinator.ask_place(7).datasets == (notes ? after : std::vector<DatasetPlace>{}));
+    f.run(4, shape({1}));
+    f.commit(4);
+    CHECK(f.coordinator.ask_place(7).datasets.empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run with a note commits, and the last note stays") {
   auto reader = shape({1});
-  reader->datasets = {{{"", "data"}, 1}};
-  coordinator.resume_at({4, {{{"", "data"}, 3, {1}}}});
-  coordinator.run({{7, 0}, reader, kNever, {}, false}, now, out);
-  coordinator.run({{7, 1}, shape({2}), kNever, {}, true}, now, out);
-  send(done(started(0), 0));  // takes element 1, after run 1 has started
+  reader->may_write = false;
+  auto noted = [&](std::uint64_t n, std::shared_ptr<StepShape> step, std::string note) {
+    coordinator.run({{7, n},
+                     std::move(step),
+                     kNever,
+                     {},
+                     false,
+                     std::make_shared<const std::string>(std::move(note))},
+                    now, out);
+  };
+  noted(0, reader, "one");
+  CHECK(coordinator.ask_place(7).note.empty());
+  send(done(started(0), 0));
+  CHECK(answers() == 0);
+  stage(1, 1);
+  stage(2, 1);
+  CHECK(answer(0).committed == 1);
+  CHECK(coordinator.ask_place(7).note == "one");
+  CHECK(coordinator.ask_place(7).fetches.size() == 1);
+  noted(1, shape({1}), "two");
+  coordinator.cancel({7, 1}, cancelled("by its client"), now, out);
+  run(2, shape({1}));
+  commit(2);
+  CHECK(coordinator.ask_place(7).note == "one");
+  noted(3, shape({1}), "");
+  commit(3);
+  CHECK(coordinator.ask_place(7).note.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a place moves on without a commit, with what was read and drawn since") {
+  auto looks = shape({1});
+  looks->may_write = false;
+  looks->draws = true;
+  looks->datasets = {{{"", "data"}, 1}};
+  looks->partitions.back().datasets = {0};
+  run(0, shape({1}));
+  commit(0);
+  CHECK(coordinator.mark_place(7, "begun").ok());
+  for (std::uint64_t n : {1, 2}) {
+    run(n, looks);
+    send(done(started(n), 0));
+  }
+  CHECK(coordinator.ask_place(7).datasets.empty());
+  CHECK(coordinator.ask_place(7).draws == 0);
+  CHECK(coordinator.mark_place(7, "looked twice").ok());
+  const JobPlace place = coordinator.ask_place(7);
+  CHECK(place.committed == 1);
+  CHECK(place.note == "looked twice");
+  CHECK(place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 2, {}}});
+  CHECK(place.draws == 2);
+  run(3, shape({1}));
+  commit(3);
+  CHECK(coordinator.ask_place(7).draws == 0);
+
+  Fixture later;
+  later.coordinator.resume_at(place);
+  later.run(0, shape({1}));
+  later.commit(0);
+  CHECK(later.coordinator.mark_place(7, "too early").code() == Code::failed_precondition);
+  CHECK(later.coordinator.ask_place(7).draws == 2);
+  later.run(1, looks);
+  const auto start = later.all<Coordinator::StartAttempt>().back();
+  CHECK(start.random_index == (std::uint64_t{1} << 32) + 2);
+  CHECK(start.elements == DatasetPlaces::Elements{{2}});
+}
+
+TEST_CASE_FIXTURE(Fixture, "small fetches stay with their commit, large ones do not") {
+  auto fetch = [&](std::uint64_t n, Tensor value) {
+    run(n, shape({1}));
+    auto d = done(started(n), 0, 1);
+    d.fetches = {{0, std::move(value)}};
+    send(d);
+    for (std::uint32_t shard : {1, 2}) stage(shard, n + 1);
+  };
+  auto held = [&] { return coordinator.ask_place(7).fetches; };
+  auto zeros = [](std::int64_t n) { return value_or_throw(Tensor::zeros(DType::f32, Shape{n})); };
+  fetch(0, zeros(1024));
+  REQUIRE(held().size() == 1);
+  CHECK(held()[0].shape() == Shape{1024});
+  fetch(1, zeros(1025));
+  CHECK(held().empty());
+  fetch(2, Tensor::scalar(std::string_view(std::string(4000, 'x'))));
+  CHECK(held().size() == 1);
+  fetch(3, Tensor::scalar(std::string_view(std::string(4096, 'x'))));
+  CHECK(held().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a program that came back asks where the job is before it writes") {
+  auto reader = shape({1});
+  reader->may_write = false;
+  const JobPlace place{3, {}, "at 3", {"init"}, {Tensor::scalar(1.f)}};
+  coordinator.resume_at(place);
+  coordinator.run({{7, 0}, shape({1}), kNever, {}, true}, now, out);  // restores the state
+  commit(0);
+  run(1, reader);
   send(done(started(1), 0));
-  CHECK(answer(0).place.datasets.empty());
-  CHECK(answer(1).place.decided == 4);
-  CHECK(answer(1).place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 3, {1}}});
-  coordinator.run({{7, 2}, shape({2}), kNever, {}, true}, now, out);
-  send(done(started(2), 0));
-  CHECK(answer(2).place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 3, {}}});
+  CHECK(answer(1).status.ok());
+  run(2, shape({1}));
+  CHECK(answer(2).status.code() == Code::failed_precondition);
+  CHECK(answer(2).status.message().find("Session::place()") != std::string::npos);
+  coordinator.run({{7, 3}, reader, kNever, {}, false, std::make_shared<const std::string>("x")},
+                  now, out);
+  CHECK(answer(3).status.code() == Code::failed_precondition);
+  const JobPlace told = coordinator.ask_place(7);
+  CHECK(told.committed == 3);
+  CHECK(told.note == "at 3");
+  CHECK(told.once == std::set<std::string>{"init"});
+  REQUIRE(told.fetches.size() == 1);
+  CHECK(told.fetches[0].item<float>() == 1);
+  run(4, shape({1}));
+  commit(4);
+  CHECK(answer(4).committed == 4);
+  coordinator.done_once("more");
+  CHECK(coordinator.ask_place(7).once == std::set<std::string>{"init", "more"});
+  CHECK(coordinator.ask_place(7).committed == 4);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a granted run that a worker says waits for a queue keeps its number") {

@@ -1,5 +1,6 @@
 // Of the simulation: what must hold, by a sequential replay of what was committed.
 #include <algorithm>
+#include <utility>
 
 #include "tests/protocol/transaction_sim.hpp"
 
@@ -62,12 +63,12 @@ void Simulation::observe(const Coordinator::StartAttempt& start) {
   if (fresh)
     for (const auto& share : p.shape->datasets) {
       std::set<u64> taken = used_[std::size_t(share.dataset.name[1] - '0')];
-      for (const auto& [other, h] : holders_) {
+      for (const auto& [other, held] : holders_) {
         const auto& theirs = programs_.at(other).shape->datasets;
-        for (std::size_t d = 0; d < h.elements.size(); ++d) {
+        for (std::size_t d = 0; d < held.elements.size(); ++d) {
           if (theirs[d].dataset != share.dataset) continue;
           if (theirs[d].open) return fail("a run started while another holds its dataset");
-          taken.insert(h.elements[d].begin(), h.elements[d].end());
+          taken.insert(held.elements[d].begin(), held.elements[d].end());
         }
       }
       const u64 end = taken.empty() ? 0 : *taken.rbegin() + 1;
@@ -77,10 +78,8 @@ void Simulation::observe(const Coordinator::StartAttempt& start) {
       if (share.open) elements.push_back(end);
       holder->second.elements.push_back(std::move(elements));
     }
-  if (holder->second.attempt != start.attempt.id) {
-    holder->second.attempt = start.attempt.id;
-    holder->second.place = place_by_rule(start.attempt.snapshot);
-  }
+  if (std::exchange(holder->second.attempt, start.attempt.id) != start.attempt.id)
+    holder->second.places = places_by_rule();
   const auto& mine = p.shape->partitions[start.partition].datasets;
   if (start.elements.size() != mine.size()) return fail("a START without elements");
   for (std::size_t i = 0; i < mine.size(); ++i)
@@ -100,9 +99,9 @@ void Simulation::use_elements(const Coordinator::Answer& answer, const std::vect
   auto holder = holders_.extract(answer.run);
   if (holder.empty() || !answer.status.ok()) return;
   const Program& p = programs_.at(answer.run);
-  const Holder& held = holder.mapped();
-  for (std::size_t d = 0; d < held.elements.size(); ++d)
-    if (!p.shape->datasets[d].open) use(p, d, held.elements[d], p.parts.size());
+  const DatasetPlaces::Elements& held = holder.mapped().elements;
+  for (std::size_t d = 0; d < held.size(); ++d)
+    if (!p.shape->datasets[d].open) use(p, d, held[d], p.parts.size());
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const auto& mine = p.shape->partitions[i].datasets;
     std::size_t at = 0;
@@ -110,27 +109,54 @@ void Simulation::use_elements(const Coordinator::Answer& answer, const std::vect
       const bool open = p.shape->datasets[d].open;
       const u64 rounds = open ? traces[i].elements.at(at++) : 1;
       for (u64 r = 0; r < rounds; ++r)
-        if (traces[i].elements.at(at++) != element_number(held.elements[d], r * p.parts.size() + i))
+        if (traces[i].elements.at(at++) != element_number(held[d], r * p.parts.size() + i))
           return fail("a run used an element that was not its own");
-      if (open) use(p, d, held.elements[d], rounds * p.parts.size());
+      if (open) use(p, d, held[d], rounds * p.parts.size());
     }
   }
-  if (p.shape->may_write) return;
-  if (answer.place.decided != held.place.decided || answer.place.datasets != held.place.datasets)
-    fail("a run was told another place of the job than where it started");
+  if (answer.committed != 0)
+    places_.try_emplace(answer.committed, places_by_rule());
+  else if (p.asks())
+    told_.push_back({answer.place, holder.mapped().places});
 }
 
-JobPlace Simulation::place_by_rule(CommitNumber decided) const {
-  JobPlace place{decided, {}};
+// A run that is applied outside before it is answered has been decided, and its elements are used.
+void Simulation::observe(const Coordinator::SendPrepare& send) {
+  const auto holder = holders_.find(send.prepare.run);
+  if (send.prepare.order != StageOrder::apply || holder == holders_.end()) return;
+  const Program& p = programs_.at(send.prepare.run);
+  for (std::size_t d = 0; d < holder->second.elements.size(); ++d)
+    use(p, d, holder->second.elements[d], p.parts.size());
+  places_.try_emplace(send.prepare.s, places_by_rule());
+}
+
+std::vector<DatasetPlace> Simulation::places_by_rule() const {
+  std::vector<DatasetPlace> places;
   for (int d = 0; d < kDatasets; ++d) {
     const auto& used = used_[std::size_t(d)];
     if (used.empty()) continue;
     DatasetPlace known{dataset_name(d), *used.rbegin() + 1, {}};
     for (u64 e = 0; e < known.next; ++e)
       if (used.count(e) == 0) known.left.push_back(e);
-    place.datasets.push_back(std::move(known));
+    places.push_back(std::move(known));
   }
-  return place;
+  return places;
+}
+
+// What a run was told of where the job stands: if there was a note, as of the last commit, whatever
+// came after; else as of its beginning.
+void Simulation::check_place(const Told& told) {
+  const CommitNumber s = told.place.committed;
+  std::string note;
+  for (const auto& [n, d] : history_)
+    if (const std::string& its = programs_.at(d.run).note; n <= s && !its.empty()) note = its;
+  count.noted += !note.empty() && !told.place.datasets.empty();
+  if (told.place.note != note)
+    return fail("a run was told another note than that of the last commit");
+  const auto places = places_.find(s);
+  if (places == places_.end()) return fail("a run was told of a commit that there is not");
+  if (told.place.datasets != (note.empty() ? told.then : places->second))
+    fail("a run was told other places of datasets than those of the last commit");
 }
 
 // A run that need not wait for queues is done again a bounded number of times, whatever others do.
@@ -368,6 +394,7 @@ void Simulation::check_history() {
     states.push_back(world);
   }
   if (coordinator_->decided() != history_.size()) return fail("decided and answered differ");
+  for (const Told& told : told_) check_place(told);
   if (scenario_ == 0)  // one client, one run at a time
     for (const auto& used : used_)
       if (!used.empty() && *used.rbegin() + 1 != used.size()) return fail("an element was skipped");

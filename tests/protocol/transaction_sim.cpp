@@ -177,11 +177,17 @@ Program Simulation::make_program(int session, int n) {
     if (role == 2 && i == 0) add(OpKind::poison, var_of(own)(0));
   }
   if (role == 0 && !fast && chance(200)) p.parts[0].push_back({OpKind::publish, pick(kShards)});
+  // Of a run that is decided before it is answered it is to be known at once what it has used.
+  if (std::any_of(p.shape->datasets.begin(), p.shape->datasets.end(),
+                  [](const auto& share) { return share.open; }))
+    std::erase_if(p.parts[0], [](const Op& op) { return op.kind == OpKind::publish; });
   if (role == 0 && !fast && parts > 1 && chance(500))
     for (auto& ops : p.parts) ops.push_back({OpKind::shared, (base + 2) % kShards});
   if (role == 2) p.fails = Code::invalid_argument;
   if (role > 2) add_queue_program(p, role, first_queue);
   if (chance(40)) p.timeout = kUnit * (1 + pick(300));
+  if (mix(mix(seed_, u64(session)), u64(n)) % 8 == 0)
+    p.note = std::to_string(session) + "." + std::to_string(n);
   return p;
 }
 
@@ -276,6 +282,7 @@ void Simulation::master(Coordinator::Outputs& out) {
       if (auto* m = std::get_if<Coordinator::AbortAttempt>(&output)) to = int(m->task);
       if (auto* m = std::get_if<Coordinator::SendPrepare>(&output)) {
         to = int(m->shard);
+        observe(*m);
         newest_round_ = std::max(newest_round_, m->prepare.round);
       }
       if (auto* m = std::get_if<Coordinator::RevokeGrant>(&output)) to = int(m->task);
@@ -471,8 +478,12 @@ void Simulation::client_tick(int s) {
     const Program& p = programs_.at(id);
     const bool first = asked < Instant{0};
     asked = now_;
-    RunRequest r{id, p.shape, p.timeout == kNever ? kNever : now_ + p.timeout,
-                 c.numbers.acknowledged(), !p.shape->may_write};
+    RunRequest r{id,
+                 p.shape,
+                 p.timeout == kNever ? kNever : now_ + p.timeout,
+                 c.numbers.acknowledged(),
+                 p.asks(),
+                 p.note.empty() ? nullptr : std::make_shared<const std::string>(p.note)};
     net([this, r] {
       Coordinator::Outputs out;
       coordinator_->run(r, now_, out);

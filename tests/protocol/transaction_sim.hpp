@@ -88,6 +88,10 @@ struct Program {
   std::optional<Code> fails;  // it must, with this code
   bool uses_last_process = false;
   Instant timeout = kNever;
+  std::string note;  // that its runs are given; empty: none
+
+  // Whether its runs write nothing, and so are told where the job stood.
+  bool asks() const { return !shape->may_write && note.empty(); }
 };
 
 struct Element {
@@ -175,7 +179,7 @@ class Simulation {
   struct Counters {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
          lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0,
-         published = 0, held_back = 0, joined = 0;
+         published = 0, held_back = 0, joined = 0, noted = 0;
   } count;
 
  private:
@@ -190,6 +194,10 @@ class Simulation {
     bool operator<(const Event& other) const {
       return std::tie(at, order) > std::tie(other.at, other.order);
     }
+  };
+  struct Told {
+    JobPlace place;
+    std::vector<DatasetPlace> then;  // when the attempt started
   };
   struct Decided {
     RunId run;
@@ -240,9 +248,11 @@ class Simulation {
   void answered(int session, const Coordinator::Answer& answer);
   void observe(const Coordinator::Answer& answer);
   void observe(const Coordinator::StartAttempt& start);
+  void observe(const Coordinator::SendPrepare& send);
   void use(const Program& p, std::size_t dataset, const std::vector<u64>& given, u64 count);
   void use_elements(const Coordinator::Answer& answer, const std::vector<Trace>& traces);
-  JobPlace place_by_rule(CommitNumber decided) const;
+  std::vector<DatasetPlace> places_by_rule() const;
+  void check_place(const Told& told);
   bool clients_done() const;
   bool feasible(const RunId& run);
   void check_progress();
@@ -279,9 +289,11 @@ class Simulation {
   struct Holder {
     AttemptId attempt;
     DatasetPlaces::Elements elements;
-    JobPlace place;  // when the attempt started
+    std::vector<DatasetPlace> places;  // when the attempt started
   };
   std::map<RunId, Holder> holders_;
+  std::map<CommitNumber, std::vector<DatasetPlace>> places_{{0, {}}};  // as of each commit
+  std::vector<Told> told_;
   std::map<RunId, Status> outcomes_;
   std::set<u64> seen_on_boards_;
   std::map<RunId, std::set<u64>> attempts_;  // their numbers

@@ -34,6 +34,7 @@ struct Sum {
     count.published += c.published;
     count.held_back += c.held_back;
     count.joined += c.joined;
+    count.noted += c.noted;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -75,6 +76,7 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.published > 0);
   CHECK(sum.count.held_back > 0);
   CHECK(sum.count.joined > 0);
+  CHECK(sum.count.noted > 0);
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ CheckpointData data_of(CommitNumber step) {
       {{"queue", "", "jobs"}, Tensor::of<std::uint8_t>({3}, {1, 2, std::uint8_t(step)})},
       {{"queue", "mine", "jobs"}, Tensor::of<std::uint8_t>({2}, {std::uint8_t(step), 0})},
       {{"stack", "", "jobs"}, Tensor::of<std::uint8_t>({1}, {std::uint8_t(step)})}};
+  data.note = std::string("at\0", 3) + std::to_string(step);
+  data.once = {"init", std::to_string(step)};
+  data.fetches = {Tensor::scalar(float(step)), Tensor::of<std::string>({1}, {"x"})};
+  data.draws = step + 5;
+  data.graph = {{3, 0, step}, {7, 2, step + 1}};
   return data;
 }
 
@@ -49,9 +54,23 @@ bool same_data(const CheckpointData& a, const CheckpointData& b) {
   for (std::size_t i = 0; resources && i < a.resources.size(); ++i)
     resources = a.resources[i].resource == b.resources[i].resource &&
                 Tensor::same(a.resources[i].state, b.resources[i].state);
-  return tensors && resources && a.step == b.step && a.commit == b.commit && a.seed == b.seed &&
-         a.metadata == b.metadata && a.graph_hash == b.graph_hash &&
+  const bool fetches =
+      std::equal(a.fetches.begin(), a.fetches.end(), b.fetches.begin(), b.fetches.end(),
+                 [](const Tensor& x, const Tensor& y) { return Tensor::same(x, y); });
+  return tensors && resources && fetches && a.note == b.note && a.once == b.once &&
+         a.draws == b.draws && a.graph == b.graph && a.step == b.step && a.commit == b.commit &&
+         a.seed == b.seed && a.metadata == b.metadata && a.graph_hash == b.graph_hash &&
          a.numeric_profile == b.numeric_profile && a.datasets == b.datasets;
+}
+
+// As those of earlier formats, in which nothing of the program's stood.
+CheckpointData without_program(CheckpointData data) {
+  data.note.clear();
+  data.once.clear();
+  data.fetches.clear();
+  data.draws = 0;
+  data.graph.clear();
+  return data;
 }
 
 // Damaged checkpoints are warned about; these tests damage thousands.
@@ -107,10 +126,10 @@ void change_manifest(const TemporaryDir& dir,
 // As this program wrote it when the folder was named by the commit.
 TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more than the step") {
   TemporaryDir dir;
-  CheckpointData data = data_of(6);
+  CheckpointData data = without_program(data_of(6));
   data.resources.clear();
   REQUIRE(write_checkpoint(dir.path(), data).ok());
-  change_manifest(dir, {{"troupe checkpoint 4", "troupe checkpoint 2"},
+  change_manifest(dir, {{"troupe checkpoint 5", "troupe checkpoint 2"},
                         {"\"commit\":13,", ""},
                         {"\"resources\":[],", ""}});
 
@@ -127,19 +146,29 @@ TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more 
   CHECK(read_checkpoint(dir.path("ckpt-6"))->step == 6);
 }
 
-TEST_CASE("a checkpoint of format 3 is read: it knew of no resources") {
+TEST_CASE("a checkpoint of format 4 is read: in it a program had written nothing down") {
   TemporaryDir dir;
-  CheckpointData data = data_of(6);
-  data.resources.clear();
+  const CheckpointData data = without_program(data_of(6));
   REQUIRE(write_checkpoint(dir.path(), data).ok());
-  change_manifest(dir, {{"troupe checkpoint 4", "troupe checkpoint 3"}, {"\"resources\":[],", ""}});
+  change_manifest(dir, {{"troupe checkpoint 5", "troupe checkpoint 4"}});
   auto back = read_checkpoint(dir.path("ckpt-6"));
   REQUIRE_MESSAGE(back.ok(), back.status().text());
   CHECK(same_data(*back, data));
-  change_manifest(dir, {{"troupe checkpoint 3", "troupe checkpoint 5"}});
+}
+
+TEST_CASE("a checkpoint of format 3 is read: it knew of no resources") {
+  TemporaryDir dir;
+  CheckpointData data = without_program(data_of(6));
+  data.resources.clear();
+  REQUIRE(write_checkpoint(dir.path(), data).ok());
+  change_manifest(dir, {{"troupe checkpoint 5", "troupe checkpoint 3"}, {"\"resources\":[],", ""}});
+  auto back = read_checkpoint(dir.path("ckpt-6"));
+  REQUIRE_MESSAGE(back.ok(), back.status().text());
+  CHECK(same_data(*back, data));
+  change_manifest(dir, {{"troupe checkpoint 3", "troupe checkpoint 6"}});
   const Status newer = read_checkpoint(dir.path("ckpt-6")).status();
   CHECK(newer.code() == Code::failed_precondition);
-  CHECK(newer.message().find("troupe checkpoint 5") != std::string::npos);
+  CHECK(newer.message().find("troupe checkpoint 6") != std::string::npos);
 }
 
 TEST_CASE("a manifest whose resources are not its files is refused") {
@@ -265,7 +294,7 @@ TEST_CASE("hostile truncations, growth, removals and swaps of checkpoint files a
     return !verify_checkpoint("d/ckpt-2", files).ok() && latest_checkpoint("d", files)->step == 1;
   };
   auto names = files.list("d/ckpt-2").value();
-  CHECK(names.size() == 6);
+  CHECK(names.size() == 7);
   for (const std::string& name : names) {
     INFO(name);
     auto& bytes = files.bytes("d/ckpt-2/" + name);

@@ -108,7 +108,7 @@ struct ManifestInput {
 const std::vector<ManifestInput>& manifests() {
   static const std::vector<ManifestInput> all = {
       {"another version", [](auto& m) { m["format"] = "troupe checkpoint 1"; },
-       "not 'troupe checkpoint 4'"},
+       "not 'troupe checkpoint 5'"},
       {"no version", [](auto& m) { m.erase("format"); }, "format"},
       {"a number as version", [](auto& m) { m["format"] = 1; }, "string"},
       {"no step", [](auto& m) { m.erase("step"); }, "step"},

@@ -1,0 +1,263 @@
+// What a job keeps with a commit for a program that comes back: its note, what it did once, how far
+// datasets were read, the graph that it had.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "ops/api/math.hpp"
+#include "ops/data/data.hpp"
+#include "serialization/checkpoint.hpp"
+#include "tests/actors/support/sessions.hpp"
+#include "tests/serialization/temporary.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using troupe::testing::TemporaryDir;
+
+namespace {
+
+// Trains on a dataset with noise, and looks at what it has with noise of its own.
+struct Noted {
+  Graph g{3};
+  Variable w = variable(g, "w", 0.f);
+  Output x, noise, seen;
+  Op train;
+  std::unique_ptr<TcpWorkers> workers;
+  std::unique_ptr<Session> session;
+  CompiledStep step, look;
+
+  explicit Noted(int tasks = 0) {
+    auto [images, labels] = data::digits(64).batch(4).outputs(g);
+    x = sum(images);
+    noise = random_standard_normal(g, PartialShape::scalar());
+    train = assign_add(w, x * 0.01f + noise);
+    seen = w + random_standard_normal(g, PartialShape::scalar());
+    if (tasks > 0) workers = std::make_unique<TcpWorkers>(tasks);
+    session = std::make_unique<Session>(g, workers ? workers->cluster() : one_thread());
+    step = session->compile({x}, {train});
+    look = session->compile({seen});
+  }
+  // One line for each step, as a program that counts in its note says it.
+  std::string next(int n) {
+    const float was = step.run({}, {.note = std::to_string(n)})[0].item<float>();
+    const float first = look.run()[0].item<float>(), second = look.run()[0].item<float>();
+    CHECK(first != second);
+    return std::to_string(n) + ": " + std::to_string(was) + " " + std::to_string(first) + " " +
+           std::to_string(second);
+  }
+};
+
+Code code_of(const Status& status) { return status.code(); }
+
+}  // namespace
+
+TEST_CASE("a program that goes on from its note does and draws what it would have") {
+  for (int tasks : {0, 2}) {
+    INFO(tasks << " workers");
+    const TemporaryDir dir;
+    std::vector<std::string> whole;
+    {
+      Noted program(tasks);
+      CHECK(program.session->place().committed == 0);
+      CHECK(program.session->place().note.empty());
+      program.session->init();
+      for (int n = 1; n <= 8; ++n) {
+        whole.push_back(program.next(n));
+        if (n == 5) program.session->save_job(dir.path());  // draws nothing of the program's
+      }
+      CHECK(program.session->place().note == "8");
+    }
+    Noted program(tasks);
+    program.session->restore_job(dir.path(), {.same_graph = true});
+    const JobPlace place = program.session->place();
+    CHECK(place.note == "5");
+    CHECK(place.committed == 6);
+    REQUIRE(place.fetches.size() == 1);
+    CHECK(whole[4].find(std::to_string(place.fetches[0].item<float>())) != std::string::npos);
+    for (int n = 6; n <= 8; ++n) CHECK(program.next(n) == whole[std::size_t(n) - 1]);
+  }
+}
+
+TEST_CASE("what a program did between two commits it does again, or not, as its place says") {
+  for (bool marks : {false, true}) {
+    const TemporaryDir dir;
+    float first = 0, second = 0;
+    {
+      Noted program;
+      program.session->init();
+      program.step.run({}, {.note = "trained"});
+      first = program.look.run()[0].item<float>();
+      if (marks) program.session->mark_place("looked once");
+      program.session->save_job(dir.path());
+      second = program.look.run()[0].item<float>();
+    }
+    Noted program;
+    program.session->restore_job(dir.path());
+    CHECK(program.session->place().note == (marks ? "looked once" : "trained"));
+    CHECK(program.session->place().committed == 2);
+    CHECK(program.look.run()[0].item<float>() == (marks ? second : first));
+  }
+}
+
+TEST_CASE("a program that was restored and does not ask where it is may read, and not write") {
+  const TemporaryDir dir;
+  {
+    Noted program;
+    program.session->init();
+    program.next(1);
+    program.session->save_job(dir.path());
+  }
+  Noted program;
+  Session& s = *program.session;
+  s.restore_job(dir.path());
+  s.init();  // has nothing to do, and may write what is new
+  const float was = s.run({program.w})[0].item<float>();
+  const Status refused = program.step.try_run().status();
+  CHECK(code_of(refused) == Code::failed_precondition);
+  CHECK_MESSAGE(refused.message().find("from commit 2") != std::string::npos, refused.text());
+  // A program's first act, which would undo all that it has learned.
+  Graph file;
+  [[maybe_unused]] const Output read = variable(file, "w", 9.f) + 0.f;
+  Session writer(file, one_thread());
+  writer.init();
+  writer.save(dir.path("w"));
+  CHECK(code_of(s.try_restore(dir.path("w"))) == Code::failed_precondition);
+  CHECK(s.run({program.w})[0].item<float>() == was);
+  CHECK(s.place().note == "1");
+  CHECK(program.step.try_run().ok());
+  // One that never wrote anything down is not asked.
+  const TemporaryDir plain;
+  Noted other;
+  other.session->init();
+  other.session->save_job(plain.path());
+  Noted again;
+  again.session->restore_job(plain.path());
+  CHECK(again.step.try_run().ok());
+}
+
+TEST_CASE("what is done once is done once in all lives of a job, and again if it failed") {
+  const TemporaryDir dir;
+  int made = 0;
+  {
+    Noted program;
+    Session& s = *program.session;
+    s.init();
+    CHECK_THROWS_AS(s.once("prepare", [] { throw Error(unavailable("not yet")); }), Error);
+    CHECK(s.try_once("prepare", [] { return aborted("again"); }).status().code() == Code::aborted);
+    const auto prepare = [&] {
+      ++made;
+      s.run({}, {assign_add(program.w, constant(program.g, 100.f))});
+    };
+    CHECK(s.once("prepare", prepare));
+    CHECK_FALSE(s.once("prepare", prepare));
+    const CommitNumber commit = s.committed();
+    CHECK(s.once("nothing", [] {}));
+    CHECK(s.committed() == commit);
+    CHECK(s.place().once == std::set<std::string>{"nothing", "prepare"});
+    s.save_job(dir.path());
+  }
+  CHECK(made == 1);
+  Noted program;
+  program.session->restore_job(dir.path());
+  CHECK_FALSE(program.session->once("prepare", [&] { ++made; }));
+  CHECK(program.step.try_run().ok());  // it has asked
+  CHECK(program.session->once("later", [&] { ++made; }));
+  CHECK(made == 2);
+}
+
+TEST_CASE("no state is saved in the midst of what is done once") {
+  Noted program;
+  Session& s = *program.session;
+  s.init();
+  std::atomic<bool> asked{false};
+  JobState seen;
+  std::thread other;
+  s.once("two runs", [&] {
+    s.run({}, {assign_add(program.w, constant(program.g, 1.f))});
+    other = std::thread([&] {
+      asked = true;
+      seen = value_or_throw(s.try_state());
+    });
+    while (!asked) std::this_thread::yield();
+    CHECK(value_or_throw(s.try_state()).once.empty());  // its own thread may
+    s.run({}, {assign_add(program.w, constant(program.g, 1.f))});
+  });
+  other.join();
+  CHECK(seen.once.contains("two runs"));
+  CHECK(seen.committed == 3);
+}
+
+TEST_CASE("notes are bytes, up to 64 KiB of them") {
+  Noted program;
+  Session& s = *program.session;
+  s.init();
+  std::string bytes;
+  for (int i = 0; i < 1 << 16; ++i) bytes += char(i * 7);
+  program.step.run({}, {.note = bytes});
+  CHECK(s.place().note == bytes);
+  const Status longer = program.step.try_run({}, {.note = bytes + "."}).status();
+  CHECK(code_of(longer) == Code::invalid_argument);
+  CHECK_MESSAGE(longer.message().find("65537 bytes, and may have 65536") != std::string::npos,
+                longer.text());
+  const TemporaryDir dir;
+  s.save_job(dir.path());
+  Noted again;
+  again.session->restore_job(dir.path());
+  CHECK(again.session->place().note == bytes);
+  // A run that writes nothing commits when it has one.
+  const CommitNumber before = s.committed();
+  program.look.run({}, {.note = "looked"});
+  CHECK(s.committed() == before + 1);
+  CHECK(s.place().note == "looked");
+  PendingRun pending = program.look.start({}, {.note = "started"});
+  pending.get();
+  CHECK(pending.committed() == before + 2);
+  s.close();
+  CHECK(code_of(s.try_place().status()) == Code::failed_precondition);
+  CHECK(code_of(s.try_once("x", [] { return ok_status(); }).status()) == Code::failed_precondition);
+}
+
+TEST_CASE("a checkpoint of another graph is refused if that is asked, now or when nodes come") {
+  const TemporaryDir dir;
+  const auto build = [](Graph& g, float late) {
+    const Variable w = variable(g, "w", 1.f);
+    const Output y = w * 2.f;
+    return std::pair(y, late);
+  };
+  {
+    Graph g;
+    auto [y, late] = build(g, 3.f);
+    Session s(g, one_thread());
+    s.init();
+    CHECK(s.run({y + late})[0].item<float>() == 5);
+    s.save_job(dir.path());
+  }
+  {
+    Graph g;  // the same, which comes to its last nodes later
+    auto [y, late] = build(g, 3.f);
+    Session s(g, one_thread());
+    s.restore_job(dir.path(), {.same_graph = true});
+    CHECK(s.run({y + late})[0].item<float>() == 5);
+    CHECK(s.run({y + 4.f})[0].item<float>() == 6);  // what is behind its end is new
+  }
+  {
+    Graph g;
+    auto [y, late] = build(g, 4.f);
+    Session s(g, one_thread());
+    s.restore_job(dir.path(), {.same_graph = true});
+    CHECK(s.run({y})[0].item<float>() == 2);
+    const Status other = s.try_run({y + late}).status();
+    CHECK(code_of(other) == Code::failed_precondition);
+    CHECK_MESSAGE(other.text().find("place_test.cpp") != std::string::npos, other.text());
+  }
+  Graph g;
+  const Variable w = variable(g, "w", 2.f);
+  [[maybe_unused]] const Output read = w * 2.f;
+  Session s(g, one_thread());
+  const Status other = s.try_restore_job(dir.path(), {.same_graph = true});
+  CHECK(code_of(other) == Code::failed_precondition);
+  CHECK_MESSAGE(other.text().find("ckpt-") != std::string::npos, other.text());
+  CHECK(s.try_restore_job(dir.path()).ok());
+  CHECK(s.run({w})[0].item<float>() == 1);
+}
