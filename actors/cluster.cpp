@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <optional>
 #include <string_view>
 
 #include "actors/net/transport.hpp"
+#include "actors/program_options.hpp"
 #include "core/byte_count.hpp"
 #include "core/name.hpp"
 #include "graph/compile.hpp"
@@ -27,15 +24,6 @@ Status in_range(std::string_view what, std::int64_t value, std::int64_t low, std
   if (value >= low && value <= high) return ok_status();
   return invalid_argument(
       fmt::format("{} is a number from {} to {}, not {}", what, low, high, value));
-}
-
-Expected<int> parse_count(std::string_view option, std::string_view text, int low, int high) {
-  int value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high)
-    return invalid_argument(
-        fmt::format("{} wants a number from {} to {}, not '{}'", option, low, high, text));
-  return value;
 }
 
 // Types in the words of who asked. The test device is there for those who know of it.
@@ -65,34 +53,12 @@ Status known_passes(const std::vector<std::string>& wanted) {
   return ok_status();
 }
 
-struct ClusterOption {
-  const char* name;
-  const char* about;
-};
-constexpr std::array<ClusterOption, 4> kClusterOptions = {
-    {{"--threads", "N        compute threads of each CPU device (default 0: one per processor)"},
-     {"--replicas", "N       data parallel copies of each step (default 1)"},
-     {"--cluster", "local:W  W worker processes on this machine (default: local, this process)"},
-     {"--step-memory",
-      "BYTES  memory limit of a step in each process, e.g. 2GiB (default 0: none)"}}};
-
-bool is_option(std::string_view word) {
-  return std::any_of(kClusterOptions.begin(), kClusterOptions.end(),
-                     [&](const ClusterOption& option) { return option.name == word; });
-}
-
-// Of an option that the program may have itself: one that is a slip of a finger away from ours is
-// taken for ours.
-Status not_mistyped(std::string_view argument) {
-  const std::string_view word = argument.substr(0, argument.find('='));
-  if (!word.starts_with("--") || is_option(word)) return ok_status();
-  std::vector<std::string> known;
-  for (const ClusterOption& option : kClusterOptions) known.emplace_back(option.name);
-  const auto near = near_names(word, known, 1);
-  if (near.empty()) return ok_status();
-  return invalid_argument(
-      fmt::format("there is no option '{}'; did you mean '{}'?", word, near.front()));
-}
+constexpr std::array<ProgramOption, 4> kClusterOptions = {
+    {{"--threads", "N", "compute threads of each CPU device (default 0: one per processor)"},
+     {"--replicas", "N", "data parallel copies of each step (default 1)"},
+     {"--cluster", "local:W", "W worker processes on this machine (default: local, this process)"},
+     {"--step-memory", "BYTES",
+      "memory limit of a step in each process, e.g. 2GiB (default 0: none)"}}};
 
 }  // namespace
 
@@ -122,50 +88,35 @@ Expected<int> Cluster::parse_workers(const std::string& text) {
   std::string_view prefix = "local:";
   if (text.rfind(prefix, 0) != 0)
     return invalid_argument("--cluster wants 'local' or 'local:W', not '" + text + "'");
-  return parse_count("--cluster local:", std::string_view(text).substr(prefix.size()), 0,
-                     kMostWorkers);
+  TROUPE_TRY(const std::int64_t workers,
+             parse_count("--cluster local:", std::string_view(text).substr(prefix.size()), 0,
+                         kMostWorkers));
+  return int(workers);
 }
 
-std::string Cluster::options_text() {
-  std::string text;
-  for (const ClusterOption& option : kClusterOptions)
-    text += fmt::format("  {} {}\n", option.name, option.about);
-  return text;
-}
+std::string Cluster::options_text() { return troupe::options_text(kClusterOptions); }
 
 Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
+  TROUPE_TRY(const auto given, options_given(argc, argv, kClusterOptions));
   Cluster cluster;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument == "--") break;
-    const std::string_view word = argument.substr(0, argument.find('='));
-    if (!is_option(word)) {
-      TROUPE_TRY(not_mistyped(argument));
-      continue;
-    }
-    const bool joined = word.size() < argument.size();
-    if (!joined && i + 1 == argc) return invalid_argument(fmt::format("{} wants a value", word));
-    const std::string text(joined ? argument.substr(word.size() + 1) : argv[++i]);
-    if (word == "--threads") {
-      TROUPE_TRY(cluster.threads, parse_count(word, text, 0, kMostThreads));
-    } else if (word == "--replicas") {
-      TROUPE_TRY(cluster.replicas, parse_count(word, text, 1, kMostReplicas));
-    } else if (word == "--cluster") {
+  for (const auto& [option, text] : given) {
+    if (option == "--threads") {
+      TROUPE_TRY(const std::int64_t n, parse_count(option, text, 0, kMostThreads));
+      cluster.threads = int(n);
+    } else if (option == "--replicas") {
+      TROUPE_TRY(const std::int64_t n, parse_count(option, text, 1, kMostReplicas));
+      cluster.replicas = int(n);
+    } else if (option == "--cluster") {
       TROUPE_TRY(cluster.workers, parse_workers(text));
     } else {
-      TROUPE_TRY(cluster.step_memory, parse_byte_count(word, text));
+      TROUPE_TRY(cluster.step_memory, parse_byte_count(option, text));
     }
   }
   return cluster;
 }
 
 Cluster Cluster::from_args(int argc, char** argv) {
-  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
-    if (std::string_view(argv[i]) != "--help") continue;
-    const std::string text = fmt::format("usage: {} [options]\n{}", argv[0], options_text());
-    std::fputs(text.c_str(), stdout);
-    std::exit(std::fflush(stdout) == 0 ? 0 : 1);
-  }
+  answer_help(argc, argv, options_text());
   return value_or_throw(try_from_args(argc, argv));
 }
 

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
-#include "actors/runtime/worker_process.hpp"
-#include "apps/checkpoints.hpp"
+#include "actors/client/session.hpp"
+#include "actors/job/job.hpp"
 #include "apps/step_trace.hpp"
 #include "apps/training_graph.hpp"
-#include "core/log.hpp"
+#include "core/number.hpp"
+#include "serialization/checkpoint.hpp"
 #include "serialization/digest.hpp"
 
 namespace troupe {
@@ -22,31 +26,23 @@ double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
-// Everything one job holds, in the order it is made.
-class Job {
+// Everything one run holds, in the order it is made.
+class Training {
  public:
-  explicit Job(const TrainOptions& options)
-      : options_(options),
-        graph_(options.seed),
-        checkpoints_({.directory = options.checkpoint_dir,
-                      .steps = options.checkpoint_steps,
-                      .seconds = options.checkpoint_seconds,
-                      .keep = options.keep}),
-        trace_(options.trace, options.trace_steps) {}
+  explicit Training(const TrainOptions& options)
+      : options_(options), graph_(options.seed), trace_(options.trace, options.trace_steps) {}
 
   Expected<TrainResult> run();
 
  private:
   Status build();
   Status begin();
+  Status accept(const CheckpointHeader& header) const;
+  JobOptions job_options();
   Status loop();
   Expected<double> test();
   Status validate();
-  bool gives_up() const;
   Status finish();
-  Status resume();
-  Status checkpoint();
-  void tell(const Status& tried);
   std::vector<std::pair<std::string, Tensor>> trainable(
       const std::vector<std::pair<std::string, Tensor>>& all);
 
@@ -54,128 +50,110 @@ class Job {
   Graph graph_;
   TrainingGraph step_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<Job> job_;
   std::optional<CompiledStep> test_;
-  int worse_ = 0;  // tests since the best one
-  std::int64_t first_step_ = 0, steps_ = 0;
+  std::int64_t steps_ = 0;
   std::string graph_hash_;
-  Checkpoints checkpoints_;
   StepTrace trace_;
   TrainResult result_;
 };
 
-Status Job::build() {
+Status Training::build() {
   TROUPE_TRY(step_, build_training(graph_, options_));
   graph_hash_ = training_sha256(graph_);
   return ok_status();
 }
 
-Status Job::begin() {
+Status Training::begin() {
   TROUPE_TRY(steps_, planned_steps(options_));
   session_ = std::make_unique<Session>(graph_, options_.cluster);
-  if (!options_.resume && !options_.checkpoint_dir.empty()) {
-    auto old = list_checkpoints(options_.checkpoint_dir);
+  const std::string& dir = options_.checkpoint_dir;
+  if (options_.resume && dir.empty()) return invalid_argument("--resume needs --checkpoint-dir");
+  if (options_.resume) {
+    TROUPE_TRY(const auto old, list_checkpoints(dir));
+    if (old.empty()) return not_found("no checkpoint in '" + dir + "'");
+  } else if (!dir.empty()) {
+    const auto old = list_checkpoints(dir);
     if (old.ok() && !old->empty())
       return failed_precondition(
           fmt::format("'{}' holds checkpoints of another run ({}): go on with --resume, or name "
                       "another --checkpoint-dir",
-                      options_.checkpoint_dir, old->back().path));
+                      dir, old->back().path));
   }
-  // Before hours of computing, rather than after them.
-  if (checkpoints_.wanted() && !options_.resume)
-    TROUPE_TRY(disk().make_dirs(options_.checkpoint_dir));
-  checkpoints_.begin(0, "", Clock::now());
-  return options_.resume ? resume() : session_->try_init();
+  job_ = std::make_unique<Job>(*session_, job_options());
+  result_.checkpoint = job_->checkpoint();
+  if (job_->resumed() && options_.checkpointed) options_.checkpointed(result_.checkpoint, {});
+  TROUPE_TRY(const JobPlace place, session_->try_place());
+  if (job_->resumed() && !place.fetches.empty()) result_.loss = place.fetches[0].item<float>();
+  return ok_status();
 }
 
-Status Job::resume() {
-  if (options_.checkpoint_dir.empty()) return invalid_argument("--resume needs --checkpoint-dir");
-  TROUPE_TRY(CheckpointInfo newest, latest_checkpoint(options_.checkpoint_dir));
-  TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
-  if (data.seed != options_.seed)
+JobOptions Training::job_options() {
+  JobOptions job;
+  job.dir = options_.checkpoint_dir;
+  job.checkpoint_steps = options_.checkpoint_steps;
+  job.checkpoint_seconds = options_.checkpoint_seconds;
+  if (job.checkpoint_steps == 0 && job.checkpoint_seconds == 0)
+    job.checkpoint_seconds = JobOptions::kNever;  // the last one only
+  job.keep = options_.keep;
+  job.patience = options_.patience;
+  job.keep_best = false;
+  job.on_nan = JobOptions::NanPolicy::ignore;
+  job.signals = false;  // the command's business
+  job.stop = options_.stop;
+  // Data in another folder, or fetched further ahead, is no other graph here.
+  job.other_graph = true;
+  job.describe = [this](CheckpointHeader& header) {
+    header.graph_hash = graph_hash_;
+    header.metadata["example"] = options_.example;
+  };
+  job.accept = [this](const CheckpointHeader& header) { return accept(header); };
+  job.checkpointed = [this](const std::string& newest, const Status& tried) {
+    result_.checkpoint = newest;
+    result_.failed_checkpoints += !tried.ok();
+    if (options_.checkpointed) options_.checkpointed(newest, tried);
+  };
+  return job;
+}
+
+Status Training::accept(const CheckpointHeader& header) const {
+  const auto example = header.metadata.find("example");
+  if (example != header.metadata.end() && example->second != options_.example)
     return invalid_argument(
-        fmt::format("the checkpoint is of seed {}, not {}", data.seed, options_.seed));
-  auto example = data.metadata.find("example");
-  if (example != data.metadata.end() && example->second != options_.example)
-    return invalid_argument(fmt::format("'{}' is a checkpoint of {}, not of {}", newest.path,
-                                        example->second, options_.example));
-  if (!data.graph_hash.empty() && data.graph_hash != graph_hash_ && !options_.other_graph)
-    return failed_precondition(fmt::format(
-        "'{}' is a checkpoint of another graph: of another batch size, learning rate or data, or "
-        "of another version of this program; to go on from it all the same, give "
-        "--allow-other-graph",
-        newest.path));
-  if (std::string here = profile_text(numeric_profile());
-      !data.numeric_profile.empty() && data.numeric_profile != here)
-    TROUPE_LOG(warning, "train",
-               fmt::format("the checkpoint was computed with {}; here it is {}: the bits will "
-                           "differ from those of a run without a stop",
-                           data.numeric_profile, here));
-  TROUPE_TRY(session_->try_restore(
-      {data.commit, {data.tensors.begin(), data.tensors.end()}, data.datasets, data.resources}));
-  first_step_ = std::int64_t(data.step);
-  checkpoints_.begin(first_step_, newest.path, Clock::now());
-  tell(ok_status());
+        fmt::format("it is a checkpoint of {}, not of {}", example->second, options_.example));
+  if (!header.graph_hash.empty() && header.graph_hash != graph_hash_ && !options_.other_graph)
+    return failed_precondition(
+        "it is a checkpoint of another graph: of another batch size, learning rate or data, or of "
+        "another version of this program; to go on from it all the same, give "
+        "--allow-other-graph");
   return ok_status();
 }
 
-void Job::tell(const Status& tried) {
-  result_.checkpoint = checkpoints_.newest();
-  result_.failed_checkpoints = checkpoints_.failures();
-  if (options_.checkpointed) options_.checkpointed(result_.checkpoint, tried);
-}
-
-// Only what has to do with the session is an error: files are told of, and tried again.
-Status Job::checkpoint() {
-  if (!checkpoints_.wanted() || checkpoints_.have(result_.steps)) return ok_status();
-  TROUPE_TRY(JobState state, session_->try_state());
-  CheckpointData data;
-  data.step = std::uint64_t(result_.steps);
-  data.commit = state.committed;
-  data.seed = options_.seed;
-  data.graph_hash = graph_hash_;
-  data.numeric_profile = profile_text(numeric_profile());
-  data.datasets = std::move(state.datasets);
-  data.resources = std::move(state.resources);
-  for (auto& [name, value] : state.variables) data.tensors[name] = value;
-  data.metadata["example"] = options_.example;
-  tell(checkpoints_.write(result_.steps, data, Clock::now()));
-  return ok_status();
-}
-
-Status Job::loop() {
+Status Training::loop() {
   TROUPE_TRY(CompiledStep step, session_->try_compile({step_.loss}, {step_.train}));
-  result_.steps = first_step_;
+  const std::int64_t first = job_->step();
   Clock::time_point begin = Clock::now(), shown = begin;
-  while (result_.steps < steps_) {
-    if (options_.stop && options_.stop()) {
-      result_.stopped = true;
-      break;
-    }
-    trace_.before_step(*session_, result_.steps_here, steps_ - first_step_);
-    TROUPE_TRY(std::vector<Tensor> fetched, step.try_run());
+  for (const JobStep& s : job_->steps(steps_)) {
+    trace_.before_step(*session_, result_.steps_here, steps_ - first);
+    TROUPE_TRY(std::vector<Tensor> fetched, step.try_run({}, s));
     result_.loss = fetched[0].item<float>();
-    ++result_.steps;
     if (++result_.steps_here == 1) begin = Clock::now();
     if (result_.steps_here > 1)
       result_.steps_per_second = double(result_.steps_here - 1) / seconds_since(begin);
-    bool last = result_.steps == steps_;
-    if (options_.progress && (last || seconds_since(shown) > 0.25)) {
+    if (options_.progress && (s.last() || seconds_since(shown) > 0.25)) {
       shown = Clock::now();
-      options_.progress({result_.steps, steps_, result_.loss, result_.steps_per_second});
+      options_.progress({s.number(), steps_, result_.loss, result_.steps_per_second});
     }
-    if (checkpoints_.due(result_.steps, Clock::now())) TROUPE_TRY(checkpoint());
-    const bool test_now = last || result_.steps % options_.validate_steps == 0;
-    if (learns_text(options_) && test_now) TROUPE_TRY(validate());
-    if (gives_up()) break;
+    if (learns_text(options_) && s.every(options_.validate_steps)) TROUPE_TRY(validate());
   }
-  TROUPE_TRY(checkpoint());
-  if (checkpoints_.wanted() && !checkpoints_.have(result_.steps))
-    result_.last_checkpoint = checkpoints_.last();
+  result_.steps = job_->step();
+  result_.stopped = job_->stopped();
+  result_.last_checkpoint = job_->last_checkpoint();
   return ok_status();
 }
 
 // The score of the whole test set, once, whatever the number of replicas: the mean over labels.
-Expected<double> Job::test() {
+Expected<double> Training::test() {
   if (!test_) {
     TROUPE_TRY(test_,
                session_->try_compile({step_.score, step_.test_labels}, {}, {}, {.replicas = 1}));
@@ -191,23 +169,16 @@ Expected<double> Job::test() {
   return score / tested;
 }
 
-Status Job::validate() {
+Status Training::validate() {
   TROUPE_TRY(result_.last_validation_loss, test());
-  const bool better = result_.last_validation_loss < result_.validation_loss;
-  worse_ = better ? 0 : worse_ + 1;
-  if (!better) return ok_status();
-  result_.validation_loss = result_.last_validation_loss;
-  result_.best_step = result_.steps;
+  job_->judge(result_.last_validation_loss);
+  job_->set_note(fmt::format("{}", result_.last_validation_loss));
   return ok_status();
 }
 
-bool Job::gives_up() const { return options_.patience > 0 && worse_ >= options_.patience; }
-
 // What is known of the network when it has learned.
-Status Job::finish() {
+Status Training::finish() {
   if (learns_text(options_)) {
-    // Nothing was left to do: the checkpoint was the end already.
-    if (result_.steps_here == 0) TROUPE_TRY(validate());
     TROUPE_TRY(result_.sample, step_.text.writer->write(*session_, options_.sample, options_.seed));
     return ok_status();
   }
@@ -215,7 +186,7 @@ Status Job::finish() {
   return ok_status();
 }
 
-std::vector<std::pair<std::string, Tensor>> Job::trainable(
+std::vector<std::pair<std::string, Tensor>> Training::trainable(
     const std::vector<std::pair<std::string, Tensor>>& all) {
   std::vector<std::pair<std::string, Tensor>> chosen;
   for (const Variable& v : trainable_variables(graph_))
@@ -224,7 +195,7 @@ std::vector<std::pair<std::string, Tensor>> Job::trainable(
   return chosen;
 }
 
-Expected<TrainResult> Job::run() {
+Expected<TrainResult> Training::run() {
   result_.drawn = options_.data.empty();
   TROUPE_TRY(trace_.open());
   TROUPE_TRY(build());
@@ -234,6 +205,12 @@ Expected<TrainResult> Job::run() {
   result_.traced_steps = trace_.steps();
   result_.trace = trace_.written();
   TROUPE_TRY(looped);
+  if (learns_text(options_) && job_->best()) {
+    result_.validation_loss = *job_->best();
+    result_.best_step = job_->best_step();
+    result_.last_validation_loss =
+        parse_number<double>(job_->note()).value_or(TrainResult::kUntested);
+  }
   if (!result_.stopped) TROUPE_TRY(finish());
   TROUPE_TRY(auto variables, session_->try_variables());
   result_.params_sha256 = params_sha256(trainable(variables));
@@ -279,7 +256,7 @@ Status check(const TrainOptions& options) {
 Expected<TrainResult> train(const TrainOptions& options) {
   try {
     TROUPE_TRY(check(options));
-    return Job(options).run();
+    return Training(options).run();
   } catch (const Error& error) {  // building the graph, starting the cluster: the client's edge
     return error.status();
   }

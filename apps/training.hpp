@@ -60,7 +60,7 @@ struct TrainResult {
   std::int64_t steps = 0;       // of the whole job, resumed ones included
   std::int64_t steps_here = 0;  // of this process: 0 when the checkpoint was the end already
   double steps_per_second = 0;  // of this process, without the first step
-  float loss = 0;               // of the last step; 0 without one
+  float loss = 0;               // of the last step, also if that was resumed; 0 without one
   double test_accuracy = 0;     // of pictures
   // Of text, in nats a character of the part that is held out: the best, after which step, and that
   // of the last test. Infinite without a test.

@@ -1,4 +1,4 @@
-// Everything a client program needs: graphs, layers, optimizers, data, sessions.
+// Everything a client program needs: graphs, layers, optimizers, data, sessions, jobs.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/client/session.hpp"
+#include "actors/job/job.hpp"
 #include "actors/runtime/inherited_worker.hpp"
 #include "ops/api.hpp"
 

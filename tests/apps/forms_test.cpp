@@ -56,9 +56,7 @@ TEST_CASE_FIXTURE(Forms, "constants are numbers, lists, matrices, or all alike")
   CHECK(list<std::int64_t>(ones(g, {1, 2}, DType::i64)) == Longs{1, 1});
   CHECK(list<float>(ones<float>(g, {})) == Floats{1});
   CHECK(list<float>(fill(g, {2}, 7.f)) == Floats{7, 7});
-  CHECK(thrown([&] {
-          zeros(g, {-1, 2});
-        }) == "dimension -1 of a shape is negative");
+  CHECK(thrown([&] { zeros(g, {-1, 2}); }) == "dimension -1 of a shape is negative");
 }
 
 TEST_CASE_FIXTURE(Forms, "variables begin with a number, a list, a tensor or a value") {

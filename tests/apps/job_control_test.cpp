@@ -109,8 +109,8 @@ class Crowd {
 };
 
 // A long training on two workers, under way.
-struct Job {
-  Job()
+struct ShellJob {
+  ShellJob()
       : command({"train", "mnist-softmax", "--steps", "100000000", "--examples", "512",
                  "--replicas", "2", "--cluster", "local:2"},
                 true) {
@@ -138,13 +138,13 @@ struct Job {
 TEST_CASE("signals to the whole group of a job are answered by its master") {
   for (int number : {SIGINT, SIGTERM}) {
     INFO("signal ", number);
-    Job job;
+    ShellJob job;
     job.ends_on(number);
   }
 }
 
 TEST_CASE("Ctrl-Z stops a whole job, and it goes on after any time [slow]") {
-  Job job;
+  ShellJob job;
   for (int number : {SIGTSTP, SIGSTOP}) {
     INFO("signal ", number);
     job.command.signal_group(number);
@@ -159,7 +159,7 @@ TEST_CASE("Ctrl-Z stops a whole job, and it goes on after any time [slow]") {
 }
 
 TEST_CASE("a master that is stopped alone finds its workers where it left them [slow]") {
-  Job job;
+  ShellJob job;
   job.command.signal(SIGSTOP);
   wait_until_stopped(job.command.pid());
   job.command.listen_for(kLongStop);
@@ -170,7 +170,7 @@ TEST_CASE("a master that is stopped alone finds its workers where it left them [
 }
 
 TEST_CASE("the workers of a master that is killed while it is stopped leave [slow]") {
-  Job job;
+  ShellJob job;
   job.command.signal_group(SIGSTOP);
   wait_until_stopped(job.command.pid());
   for (pid_t worker : job.workers) wait_until_stopped(worker);
@@ -181,7 +181,7 @@ TEST_CASE("the workers of a master that is killed while it is stopped leave [slo
 }
 
 TEST_CASE("a worker that is stopped for good ends the job within 2.5 s, with code 75 [slow]") {
-  Job job;
+  ShellJob job;
   const auto start = std::chrono::steady_clock::now();
   REQUIRE(::kill(job.workers[0], SIGSTOP) == 0);
   CHECK(job.command.end(kPatience) == 75);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/training.hpp"
 #include "tests/apps/command.hpp"
 #include "tests/apps/folder.hpp"
 #include "tests/apps/running_command.hpp"
@@ -208,6 +209,41 @@ TEST_CASE("a character LSTM that gets no better ends before its steps") {
   REQUIRE(json.is_object());
   CHECK(json["steps"] == 3);
   CHECK(json["best_step"] == 1);
+}
+
+TEST_CASE("patience is part of a checkpoint: a run that goes on ends where it would have") {
+  Folder folder;
+  TrainOptions options;
+  options.example = "char-lstm";
+  options.data = folder.path + "/text";
+  std::ofstream(options.data) << some_text();
+  options.batch = 2;
+  options.steps = 40;
+  options.learning_rate = 1e-30;
+  options.validate_steps = 2;
+  options.patience = 3;
+  options.cluster.threads = 1;
+  const TrainResult whole = value_or_throw(train(options));
+  CHECK(whole.steps == 8);
+  // Stopped before a test, after one, and at the end already.
+  for (std::int64_t stop : {1, 2, 4, 5, 8}) {
+    INFO(stop);
+    TrainOptions job = options;
+    job.checkpoint_dir = folder.path + "/job" + std::to_string(stop);
+    job.stop = [left = stop]() mutable { return left-- == 0; };
+    CHECK(value_or_throw(train(job)).steps == stop);
+    job.stop = {};
+    job.resume = true;
+    const TrainResult rest = value_or_throw(train(job));
+    CHECK(rest.steps == whole.steps);
+    CHECK(rest.steps_here == whole.steps - stop);
+    CHECK(rest.loss == whole.loss);
+    CHECK(rest.params_sha256 == whole.params_sha256);
+    CHECK(rest.best_step == whole.best_step);
+    CHECK(rest.validation_loss == whole.validation_loss);
+    CHECK(rest.last_validation_loss == whole.last_validation_loss);
+    CHECK(rest.sample == whole.sample);
+  }
 }
 
 TEST_CASE("a character LSTM reads what the program draws where there is no text [slow]") {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "serialization/checkpoint.hpp"
@@ -33,6 +34,10 @@ class Checkpoints {
   bool have(std::int64_t step) const { return !newest_.empty() && good_step_ == step; }
   // One try. After an error (that of write_checkpoint) newest() is what it was.
   Status write(std::int64_t step, const CheckpointData& data, Instant now);
+  // Its parts, of which the second may be done by any thread: begun, written, over.
+  void begin_try(std::int64_t step, Instant now);
+  std::function<Expected<CheckpointInfo>()> writing(CheckpointData data) const;
+  Status end_try(std::int64_t step, const Expected<CheckpointInfo>& written);
 
   // The newest that is whole and durable, written or resumed; empty without one.
   const std::string& newest() const { return newest_; }

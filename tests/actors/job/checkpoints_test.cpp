@@ -1,4 +1,4 @@
-#include "apps/checkpoints.hpp"
+#include "actors/job/checkpoints.hpp"
 
 #include <doctest/doctest.h>
 

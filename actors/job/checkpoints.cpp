@@ -1,4 +1,4 @@
-#include "apps/checkpoints.hpp"
+#include "actors/job/checkpoints.hpp"
 
 namespace troupe {
 
@@ -18,11 +18,18 @@ bool Checkpoints::due(std::int64_t step, Instant now) const {
          std::chrono::duration<double>(now - tried_at_).count() >= policy_.seconds;
 }
 
-Status Checkpoints::write(std::int64_t step, const CheckpointData& data, Instant now) {
+void Checkpoints::begin_try(std::int64_t step, Instant now) {
   tried_step_ = step;
   tried_at_ = now;
-  auto written =
-      write_checkpoint(policy_.directory, data, {.keep = std::size_t(policy_.keep)}, files_);
+}
+
+std::function<Expected<CheckpointInfo>()> Checkpoints::writing(CheckpointData data) const {
+  return [policy = policy_, &files = files_, data = std::move(data)] {
+    return write_checkpoint(policy.directory, data, {.keep = std::size_t(policy.keep)}, files);
+  };
+}
+
+Status Checkpoints::end_try(std::int64_t step, const Expected<CheckpointInfo>& written) {
   last_ = written.status();
   if (!written.ok()) {
     ++failures_;
@@ -31,6 +38,11 @@ Status Checkpoints::write(std::int64_t step, const CheckpointData& data, Instant
   newest_ = written->path;
   good_step_ = step;
   return ok_status();
+}
+
+Status Checkpoints::write(std::int64_t step, const CheckpointData& data, Instant now) {
+  begin_try(step, now);
+  return end_try(step, writing(data)());
 }
 
 }  // namespace troupe

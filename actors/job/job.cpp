@@ -1,0 +1,324 @@
+#include "actors/job/job.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "actors/client/job_state.hpp"
+#include "actors/job/checkpoints.hpp"
+#include "actors/job/position.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "core/log.hpp"
+#include "serialization/checkpoint.hpp"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSeconds = 60;  // between checkpoints, if nothing is said
+constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
+
+std::atomic<int> stop_signal{0};  // the first SIGTERM or SIGINT
+
+int code_of(int signal) { return 128 + signal; }
+
+void on_stop(int signal) {
+  int none = 0;
+  if (!stop_signal.compare_exchange_strong(none, signal)) _exit(code_of(signal));
+}
+
+Checkpoints::Policy policy_of(const JobOptions& options) {
+  const bool said = options.checkpoint_steps > 0 || options.checkpoint_seconds > 0;
+  return {.directory = options.dir,
+          .steps = options.checkpoint_steps,
+          .seconds = said ? options.checkpoint_seconds : kSeconds,
+          .keep = options.keep};
+}
+
+OnNan of_runs(JobOptions::NanPolicy policy) {
+  switch (policy) {
+    case JobOptions::NanPolicy::fail:
+      return OnNan::fail;
+    case JobOptions::NanPolicy::skip:
+    case JobOptions::NanPolicy::back:
+      return OnNan::drop;
+    case JobOptions::NanPolicy::ignore:
+      break;
+  }
+  return OnNan::commit;
+}
+
+void warn_of_profile(const CheckpointHeader& header) {
+  const std::string here = profile_text(numeric_profile());
+  if (header.numeric_profile.empty() || header.numeric_profile == here) return;
+  TROUPE_LOG(warning, "job",
+             fmt::format("the checkpoint was computed with {}; here it is {}: the bits will differ "
+                         "from those of a run without a stop",
+                         header.numeric_profile, here));
+}
+
+}  // namespace
+
+struct Job::State {
+  Session& session;
+  const JobOptions options;
+  JobPosition position;
+  Checkpoints checkpoints;
+  std::future<Expected<CheckpointInfo>> writing;  // valid: one is under way
+  std::int64_t writing_step = 0;
+  const std::shared_ptr<std::atomic<std::int64_t>> dropped =
+      std::make_shared<std::atomic<std::int64_t>>(0);
+  bool resumed = false, stop = false, over = false;
+  std::int64_t seen_dropped = 0;
+  int nans = 0;  // steps in a row, or returns to the newest checkpoint
+  std::string returned_to;
+  JobStep step;
+  std::int64_t until = 0, first = 0;
+  Clock::time_point began;
+  void (*old_term)(int) = SIG_DFL;
+  void (*old_int)(int) = SIG_DFL;
+
+  State(Session& s, JobOptions o)
+      : session(s), options(std::move(o)), checkpoints(policy_of(options)) {}
+
+  void begin();
+  void write_behind();
+  void take(const Expected<CheckpointInfo>& written);
+  void wait();
+  CheckpointData contents();
+  void finish();
+  bool after_nan();
+  void go_back();
+};
+
+// ------------------------------------------------------------------ beginning
+
+void Job::State::begin() {
+  std::string path;
+  if (!options.dir.empty()) {
+    const auto old = list_checkpoints(options.dir);
+    if (old.ok() && !old->empty()) path = value_or_throw(latest_checkpoint(options.dir)).path;
+    throw_if_error(disk().make_dirs(options.dir));  // before hours of computing
+  }
+  if (!path.empty()) {
+    const std::string where = "going on from '" + path + "'";
+    const auto checked = [&](const Status& status) { throw_if_error(status.in(where)); };
+    auto data = read_checkpoint(path);
+    checked(data.status());
+    if (options.accept) checked(options.accept(*data));
+    warn_of_profile(*data);
+    const std::string note = data->note;
+    checked(session.try_restore(state_of(*std::move(data)), {.same_graph = !options.other_graph}));
+    auto was = JobPosition::parse(note);
+    checked(was.status());
+    throw_if_error(session.try_place().status());  // asked
+    position = *std::move(was);
+    resumed = true;
+  }
+  session.init();
+  checkpoints.begin(position.step, path, Clock::now());
+}
+
+Job::Job(Session& session, JobOptions options) {
+  throw_if_error(options.check());
+  state_ = std::make_unique<State>(session, std::move(options));
+  state_->begin();
+  if (state_->resumed && !state_->options.quiet)
+    TROUPE_LOG(info, "job", fmt::format("goes on after step {}, from '{}'", step(), checkpoint()));
+  if (!state_->options.signals) return;
+  stop_signal = 0;
+  state_->old_term = std::signal(SIGTERM, on_stop);
+  state_->old_int = std::signal(SIGINT, on_stop);
+}
+
+Job::~Job() {
+  if (state_->writing.valid()) state_->writing.wait();
+  if (!state_->options.signals) return;
+  std::signal(SIGTERM, state_->old_term);
+  std::signal(SIGINT, state_->old_int);
+}
+
+// ------------------------------------------------------------------ steps
+
+Job::Steps Job::steps(std::int64_t until) {
+  State& s = *state_;
+  s.until = until;
+  s.over = false;
+  s.began = Clock::now();
+  s.first = s.position.step;
+  return Steps(*this);
+}
+
+bool Job::next() {
+  State& s = *state_;
+  if (s.options.stop && s.position.step < s.until && s.options.stop()) s.stop = true;
+  if (stopped() || s.position.step >= s.until ||
+      (s.options.patience > 0 && s.position.worse >= s.options.patience)) {
+    if (!std::exchange(s.over, true)) s.finish();
+    return false;
+  }
+  s.step.number_ = s.position.step + 1;
+  s.step.last_ = s.step.number_ == s.until;
+  JobPosition during = s.position;  // of runs that commit while the step is under way
+  ++during.step;
+  s.step.options_ = {
+      .note = during.text(), .on_nan = of_runs(s.options.on_nan), .dropped = s.dropped};
+  return true;
+}
+
+const JobStep& Job::current() const { return state_->step; }
+
+void Job::step_over() {
+  State& s = *state_;
+  s.position.step = s.step.number_;
+  const bool nan = s.after_nan();
+  if (s.writing.valid() && s.writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+    s.take(s.writing.get());
+  if (!nan && !s.writing.valid() && s.checkpoints.due(s.position.step, Clock::now()))
+    s.write_behind();
+}
+
+// ------------------------------------------------------------------ checkpoints
+
+// As of the end of the step, with all that it did.
+CheckpointData Job::State::contents() {
+  session.mark_place(position.text());
+  CheckpointData data = checkpoint_of(value_or_throw(session.try_state()));
+  data.step = std::uint64_t(position.step);
+  if (options.describe) options.describe(data);
+  return data;
+}
+
+void Job::State::write_behind() {
+  writing_step = position.step;
+  checkpoints.begin_try(position.step, Clock::now());
+  writing = std::async(std::launch::async, checkpoints.writing(contents()));
+}
+
+void Job::State::take(const Expected<CheckpointInfo>& written) {
+  const Status tried = checkpoints.end_try(writing_step, written);
+  if (options.checkpointed) return options.checkpointed(checkpoints.newest(), tried);
+  if (!tried.ok())
+    TROUPE_LOG(warning, "job",
+               fmt::format("{}; {}", tried.text(),
+                           checkpoints.newest().empty()
+                               ? "there is no checkpoint yet"
+                               : "the newest good one is " + checkpoints.newest()));
+}
+
+void Job::State::wait() {
+  if (writing.valid()) take(writing.get());
+}
+
+void Job::State::finish() {
+  wait();
+  if (!checkpoints.wanted() || checkpoints.have(position.step) || session.committed() == 0) return;
+  write_behind();
+  wait();
+}
+
+// ------------------------------------------------------------------ NaN
+
+// Whether the step had one. Such a step makes no checkpoint, to which a job would return.
+bool Job::State::after_nan() {
+  using Policy = JobOptions::NanPolicy;
+  if (options.on_nan == Policy::fail || options.on_nan == Policy::ignore) return false;
+  const bool nan = dropped->load() > seen_dropped;
+  seen_dropped = dropped->load();
+  if (!nan) {
+    if (options.on_nan == Policy::skip) nans = 0;
+    return false;
+  }
+  if (options.on_nan == Policy::back) {
+    wait();
+    if (std::exchange(returned_to, checkpoints.newest()) != checkpoints.newest()) nans = 0;
+  }
+  if (++nans > options.nan_limit)
+    throw Error(out_of_range(
+        options.on_nan == Policy::skip
+            ? fmt::format("step {} has a NaN, as had the {} before it", position.step, nans - 1)
+            : fmt::format("step {} has a NaN, after {} returns to '{}'", position.step, nans - 1,
+                          returned_to)));
+  TROUPE_LOG(warning, "job",
+             fmt::format("step {} has a NaN: nothing of it was committed", position.step));
+  if (options.on_nan == Policy::back) go_back();
+  return true;
+}
+
+void Job::State::go_back() {
+  if (checkpoints.newest().empty())
+    throw Error(out_of_range(
+        fmt::format("step {} has a NaN, and there is no checkpoint to go back to", position.step)));
+  const CheckpointData data = value_or_throw(read_checkpoint(checkpoints.newest()));
+  session.assign({data.tensors.begin(), data.tensors.end()});
+  TROUPE_LOG(warning, "job", "the variables are those of " + checkpoints.newest() + " again");
+}
+
+// ------------------------------------------------------------------ what the program says and asks
+
+std::int64_t Job::step() const { return state_->position.step; }
+bool Job::resumed() const { return state_->resumed; }
+std::optional<double> Job::best() const { return state_->position.best; }
+std::int64_t Job::best_step() const { return state_->position.best_step; }
+const std::string& Job::note() const { return state_->position.note; }
+std::string Job::checkpoint() const { return state_->checkpoints.newest(); }
+Status Job::last_checkpoint() const { return state_->checkpoints.last(); }
+std::int64_t Job::dropped() const { return state_->dropped->load(); }
+void Job::stop() { state_->stop = true; }
+bool Job::stopped() const { return state_->stop || (state_->options.signals && stop_signal != 0); }
+
+bool Job::judge(double loss) {
+  JobPosition& position = state_->position;
+  const bool better = loss < position.best.value_or(HUGE_VAL);  // which NaN is not
+  position.worse = better ? 0 : position.worse + 1;
+  if (!better) return false;
+  position.best = loss;
+  position.best_step = state_->step.number_;
+  if (!state_->options.dir.empty() && state_->options.keep_best)
+    state_->session.save(state_->options.dir + "/best.safetensors");
+  return true;
+}
+
+void Job::set_note(std::string note) {
+  if (note.size() > kMostOwnNote)
+    throw Error(invalid_argument(
+        fmt::format("the note has {} bytes, and may have {}", note.size(), kMostOwnNote)));
+  state_->position.note = std::move(note);
+}
+
+void Job::report(std::initializer_list<std::pair<std::string_view, double>> values) const {
+  const State& s = *state_;
+  if (s.options.quiet) return;
+  const std::int64_t here = s.step.number_ - s.first;
+  const double seconds = std::chrono::duration<double>(Clock::now() - s.began).count();
+  const double speed = here > 0 && seconds > 0 ? double(here) / seconds : 0;
+  std::string line;
+  if (s.options.json) {
+    nlohmann::ordered_json json = {{"step", s.step.number_}, {"steps", s.until}};
+    for (const auto& [name, value] : values) json[std::string(name)] = value;  // NaN is null
+    json["steps_per_second"] = speed;
+    line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  } else {
+    line = fmt::format("step {}/{}", s.step.number_, s.until);
+    for (const auto& [name, value] : values) line += fmt::format("  {} {:.4f}", name, value);
+    line += fmt::format("  {:.1f} steps/s", speed);
+  }
+  line += "\n";
+  (void)std::fwrite(line.data(), 1, line.size(), stdout);
+  (void)std::fflush(stdout);
+}
+
+int Job::exit_code() const {
+  if (!state_->checkpoints.last().ok()) return 1;
+  return stopped() && stop_signal != 0 ? code_of(stop_signal) : 0;
+}
+
+}  // namespace troupe

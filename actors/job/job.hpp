@@ -1,0 +1,172 @@
+// Job: a training loop that goes on where it was.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "actors/client/session.hpp"
+#include "core/status.hpp"
+
+namespace troupe {
+
+struct CheckpointHeader;  // serialization/checkpoint.hpp
+
+struct JobOptions {
+  // What becomes of a step in which a run fetches a NaN. But for `ignore` the run commits nothing.
+  enum class NanPolicy : std::uint8_t {
+    fail,  // the run throws Error (out_of_range)
+    skip,  // the run returns what it fetched; the next step takes the next elements of the datasets
+    back,  // as skip, and the variables go back to the newest checkpoint; datasets go on
+    ignore,  // nothing: the run commits as any other
+  };
+  static constexpr double kNever = 1e12;
+
+  std::string dir;                    // for checkpoints; empty: none are written
+  std::int64_t checkpoint_steps = 0;  // one every so many steps
+  double checkpoint_seconds = 0;  // or so many seconds; both 0: every 60; kNever: the last one only
+  int keep = 3;                   // checkpoints in `dir`, 1 to 1000
+  bool other_graph = false;       // go on from a checkpoint although it is of another graph
+  bool keep_best = true;          // judge() writes DIR/best.safetensors
+  int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
+  NanPolicy on_nan = NanPolicy::fail;
+  int nan_limit = 3;    // skip: steps in a row; back: returns to one checkpoint. Then the job fails
+  bool json = false;    // report() prints JSON objects, one a line
+  bool quiet = false;   // report() prints nothing
+  bool signals = true;  // SIGINT and SIGTERM end the job after the current step; again: at once
+  // Asked before each step; true: ends the job.
+  std::function<bool()> stop = {};
+  // What a program writes into the header of its checkpoints, and may refuse when it goes on.
+  std::function<void(CheckpointHeader&)> describe = {};
+  std::function<Status(const CheckpointHeader&)> accept = {};
+  // After each try to write a checkpoint: the newest good one (empty: none), and why the try
+  // failed. Without it, a failure is logged as a warning.
+  std::function<void(const std::string& newest, const Status& tried)> checkpointed = {};
+
+  // invalid_argument names the field and its range.
+  Status check() const;
+  // Reads --job-dir DIR, --checkpoint-every N or Ns, --keep N, --allow-other-graph, --patience N,
+  // --on-nan fail|skip|back|ignore, --nan-limit N, --output text|json and --quiet. Other arguments
+  // are ignored as by Cluster::try_from_args.
+  static Expected<JobOptions> try_from_args(int argc, char** argv);
+  // The same; --help prints these options and those of a cluster, and exits.
+  static JobOptions from_args(int argc, char** argv);
+  static std::string options_text();
+};
+
+class Job;
+
+// One step of a job. Given to a run as its options, it makes the run carry the job's position.
+class JobStep {
+ public:
+  std::int64_t number() const { return number_; }  // 1, 2, ... in the life of the job
+  bool last() const { return last_; }
+  // After each n steps, and after the last one.
+  bool every(std::int64_t n) const { return last_ || number_ % n == 0; }
+  // NOLINTNEXTLINE(google-explicit-constructor): step.run(feeds, s)
+  operator const RunOptions&() const { return options_; }
+
+ private:
+  friend class Job;
+  std::int64_t number_ = 0;
+  bool last_ = false;
+  RunOptions options_;
+};
+
+// Runs a loop whose state outlives its process:
+//
+//   Session session{g, Cluster::from_args(argc, argv)};
+//   Job job{session, JobOptions::from_args(argc, argv)};
+//   for (const JobStep& step : job.steps(10'000)) {
+//     auto [l] = train.run<float>(step);
+//     if (step.every(100)) job.report({{"loss", l}});
+//   }
+//   return job.exit_code();
+//
+// Between two steps it writes checkpoints: of all state of the session and of its own position, as
+// of that moment, while the next steps run. What a step does beside training (evaluation, judging,
+// reporting) belongs to it. A job that is begun again in the same folder goes on after the step of
+// the newest checkpoint, with the bits of a job that nobody disturbed: with other devices and
+// another number of workers, too, as far as those have the same bits.
+//
+// A checkpoint that cannot be written is warned about and tried again after the next interval;
+// training goes on. One thread. The session outlives it.
+class Job {
+ public:
+  // Restores the newest intact checkpoint of `options.dir`, if there is one, and initialises what
+  // has no value. Before the session's first run. Throws Error: those of JobOptions::check() and
+  // Session::restore; failed_precondition for a checkpoint of another graph; data_loss for one that
+  // no Job has written; not_found if there are checkpoints and none is intact.
+  explicit Job(Session& session, JobOptions options = {});
+  // Waits for a checkpoint that is being written.
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  class Steps;
+  // The steps that are left up to this number. The loop also ends before it when stop() was called,
+  // a signal came or patience is over. Whatever ends it but `break` or an exception, a checkpoint
+  // of its end is written, and waited for.
+  Steps steps(std::int64_t until);
+
+  std::int64_t step() const;  // the last one that is over
+  bool resumed() const;       // the job was there before
+  // How good the network is now: less is better. True if it is better than ever; its variables
+  // then become DIR/best.safetensors (keep_best). Belongs to the step in which it is called.
+  bool judge(double loss);
+  std::optional<double> best() const;
+  std::int64_t best_step() const;  // in which it was judged; 0: none
+  // Bytes that the program wants to find again when it goes on, at most 60 KiB.
+  const std::string& note() const;
+  void set_note(std::string note);
+  // "step 100/10000  loss 0.1234  10.5 steps/s", or a JSON object, as a line on stdout.
+  void report(std::initializer_list<std::pair<std::string_view, double>> values) const;
+  // Ends the loop after the current step.
+  void stop();
+  // It ended before its last step: by stop() or a signal, not by patience.
+  bool stopped() const;
+
+  // The newest good checkpoint, written or resumed; empty: there is none.
+  std::string checkpoint() const;
+  // Why the last try to write one failed; ok if it did not.
+  Status last_checkpoint() const;
+  std::int64_t dropped() const;  // runs with a NaN
+  // For main: 0; 1 if the last checkpoint could not be written; 128 + N after signal N.
+  int exit_code() const;
+
+ private:
+  struct State;
+  bool next();
+  void step_over();
+  const JobStep& current() const;
+  std::unique_ptr<State> state_;
+};
+
+// The range that Job::steps returns. For one iteration.
+class Job::Steps {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(Job& job) : job_(&job) {}
+    const JobStep& operator*() const { return job_->current(); }
+    void operator++() { job_->step_over(); }
+    bool operator==(std::default_sentinel_t) const { return !job_->next(); }
+
+   private:
+    Job* job_;
+  };
+  explicit Steps(Job& job) : job_(&job) {}
+  Iterator begin() const { return Iterator(*job_); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  Job* job_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,428 @@
+// A job that is ended at any moment and begun again does what one does that nobody disturbed.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "apps/troupe.hpp"
+#include "serialization/checkpoint.hpp"
+#include "tests/actors/support/sessions.hpp"
+#include "tests/serialization/temporary.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using troupe::testing::TemporaryDir;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Killed {};
+
+// A program that begins with the values of a file, trains with dropout on a shuffled dataset,
+// counts with metrics, looks at another dataset with noise, judges, and keeps a note. `effect` is
+// called before each thing that it does.
+struct Lesson {
+  explicit Lesson(const std::string& file, int tasks) : file_(file) {
+    auto [images, labels] = data::digits(96).shuffle(50).repeat().batch(8).outputs<2>(g, "train");
+    auto [others, names] = data::digits(40).repeat().batch(8).outputs<2>(g, "test");
+    Output x = flatten(images);
+    loss = mean(softmax_cross_entropy(mat_mul(dropout(x, 0.3), w), labels));
+    train = optim::Adam{.lr = 0.01}.minimize(loss);
+    counted.emplace(metrics::mean(g.scope("losses"), loss));
+    noisy = mean(softmax_cross_entropy(
+        mat_mul(flatten(others) + random_standard_normal(g, {8, 784}), w), names));
+    if (tasks > 0) workers = std::make_unique<TcpWorkers>(tasks);
+    session = std::make_unique<Session>(g, workers ? workers->cluster() : one_thread());
+  }
+
+  // What it says, until it is over or `effect` throws.
+  void run(JobOptions options, std::int64_t steps, std::vector<std::string>& lines,
+           const std::function<void()>& effect) {
+    Job job(*session, std::move(options));
+    effect();
+    session->once("pretrained", [&] { session->restore(file_, {.only = {w}}); });
+    auto step = session->compile({loss}, {train, counted->update});
+    auto look = session->compile({noisy});
+    for (const JobStep& s : job.steps(steps)) {
+      effect();
+      auto [l] = step.run<float>(s);
+      effect();
+      std::string line = fmt::format("{} {}", s.number(), l);
+      if (s.number() % 2 == 0) {
+        auto [a] = look.run<float>();
+        effect();
+        auto [b] = look.run<float>();
+        const bool better = job.judge(a + b);
+        line += fmt::format(" {} {} {} {}", a, b, better, job.best_step());
+      }
+      if (s.number() % 3 == 0) {
+        effect();
+        line += fmt::format(" {}", session->run({counted->value})[0].item<double>());
+        session->run({}, {counted->reset});
+      }
+      job.set_note(job.note() + std::to_string(s.number() % 10));
+      line += " " + job.note();
+      lines.resize(std::max(lines.size(), std::size_t(s.number())));
+      CHECK((lines[std::size_t(s.number()) - 1].empty() ||
+             lines[std::size_t(s.number()) - 1] == line));
+      lines[std::size_t(s.number()) - 1] = line;
+      effect();
+    }
+    effect();
+  }
+
+  Graph g{5};
+  Variable w = variable(g, "w", Tensor::zeros(DType::f32, Shape{784, 10}).value());
+  Output loss, noisy;
+  Op train;
+  std::optional<metrics::Metric> counted;
+  std::unique_ptr<TcpWorkers> workers;
+  std::unique_ptr<Session> session;
+
+ private:
+  const std::string file_;
+};
+
+// The file with which the program begins.
+std::string pretrained(const TemporaryDir& dir) {
+  Graph g(9);
+  [[maybe_unused]] const Output read =
+      variable(g, "w", Tensor::zeros(DType::f32, Shape{784, 10}).value()) + 0.f;
+  Session s(g, one_thread());
+  s.init();
+  s.save(dir.path("pretrained"));
+  return dir.path("pretrained");
+}
+
+JobOptions in(const std::string& dir, std::int64_t every) {
+  JobOptions options;
+  options.dir = dir;
+  options.checkpoint_steps = every;
+  options.signals = false;
+  return options;
+}
+
+// A variable that each step adds one to; it fetches what is fed.
+struct Counter {
+  Graph g;
+  Variable v = variable(g, "v", 0.f);
+  Output x = placeholder<float>(g, PartialShape::scalar(), "x");
+  Output element = sum(data::digits(64).batch(1).outputs<2>(g)[0]);
+  Output seen = x + 0 * element;
+  Op add = assign_add(v, constant(g, 1.f));
+  Session session{g, one_thread()};
+  CompiledStep step = session.compile({seen}, {add}, {x});
+  float value() { return session.run({v})[0].item<float>(); }
+};
+
+}  // namespace
+
+TEST_CASE("a job that is ended at any moment goes on to the same lines and the same bits") {
+  const TemporaryDir dir;
+  const std::string file = pretrained(dir);
+  constexpr std::int64_t kSteps = 7;
+  for (int tasks : {0, 2}) {
+    INFO(tasks << " workers");
+    std::vector<std::string> whole;
+    int effects = 0;
+    Tensor weights;
+    {
+      Lesson lesson(file, 0);
+      lesson.run({.signals = false}, kSteps, whole, [&] { ++effects; });
+      weights = lesson.session->run({lesson.w})[0];
+    }
+    REQUIRE(whole.size() == std::size_t(kSteps));
+    for (int kill = 0; kill<effects; kill += tasks> 0 ? 11 : 1) {
+      INFO("ended at effect " << kill);
+      const std::string here = dir.path(std::to_string(tasks) + "." + std::to_string(kill));
+      std::vector<std::string> lines;
+      int n = 0;
+      {
+        Lesson lesson(file, tasks);
+        CHECK_THROWS_AS(lesson.run(in(here, 2), kSteps, lines,
+                                   [&] {
+                                     if (n++ == kill) throw Killed();
+                                   }),
+                        Killed);
+      }
+      Lesson lesson(file, tasks == 0 ? 0 : 1);
+      lesson.run(in(here, 2), kSteps, lines, [] {});
+      CHECK(lines == whole);
+      CHECK(Tensor::same(lesson.session->run({lesson.w})[0], weights));
+    }
+  }
+}
+
+TEST_CASE("a job that was over goes on, and one that is stopped keeps what it has") {
+  const TemporaryDir dir;
+  {
+    Counter c;
+    Job job(c.session, in(dir.path("job"), 0));
+    CHECK_FALSE(job.resumed());
+    for (const JobStep& s : job.steps(3)) c.step.run({Tensor::scalar(0.f)}, s);
+    CHECK(job.step() == 3);
+    CHECK(job.checkpoint() == dir.path("job") + "/ckpt-3");
+    CHECK(job.exit_code() == 0);
+    CHECK_FALSE(job.stopped());
+    for (const JobStep& s : job.steps(5)) {
+      c.step.run({Tensor::scalar(0.f)}, s);
+      CHECK(s.number() == 4);
+      CHECK_FALSE(s.last());
+      CHECK(s.every(2));
+      CHECK_FALSE(s.every(3));
+      job.stop();
+    }
+    CHECK(job.stopped());
+    CHECK(job.checkpoint() == dir.path("job") + "/ckpt-4");
+  }
+  Counter c;
+  JobOptions options = in(dir.path("job"), 0);
+  int asked = 0;
+  options.stop = [&] { return ++asked == 2; };
+  Job job(c.session, options);
+  CHECK(job.resumed());
+  CHECK(job.step() == 4);
+  CHECK(c.value() == 4);
+  for (const JobStep& s : job.steps(4)) FAIL("step " << s.number());
+  CHECK(job.checkpoint() == dir.path("job") + "/ckpt-4");
+  for (const JobStep& s : job.steps(100)) c.step.run({Tensor::scalar(0.f)}, s);
+  CHECK(job.step() == 5);  // it was asked before that step, and before the next
+  // What ends the loop by itself leaves no checkpoint.
+  Job again(c.session, {.signals = false});
+  for (const JobStep& s : again.steps(9)) {
+    c.step.run({Tensor::scalar(0.f)}, s);
+    break;
+  }
+  CHECK(again.step() == 0);
+}
+
+TEST_CASE("a signal ends a job after its step") {
+  const TemporaryDir dir;
+  for (int signal : {SIGINT, SIGTERM}) {
+    Counter c;
+    JobOptions options = in(dir.path(std::to_string(signal)), 0);
+    options.signals = true;
+    const auto before = std::signal(signal, SIG_DFL);
+    std::signal(signal, before);
+    {
+      Job job(c.session, options);
+      for (const JobStep& s : job.steps(1000)) {
+        c.step.run({Tensor::scalar(0.f)}, s);
+        if (s.number() == 5) std::raise(signal);
+      }
+      CHECK(job.step() == 5);
+      CHECK(job.exit_code() == 128 + signal);
+      CHECK(job.checkpoint().ends_with("ckpt-5"));
+    }
+    const auto after = std::signal(signal, before);
+    CHECK((after == before));
+  }
+}
+
+TEST_CASE("a job ends when its patience is over, and keeps the best variables") {
+  const TemporaryDir dir;
+  Counter c;
+  JobOptions options = in(dir.path(), 1);
+  options.patience = 2;
+  const double losses[] = {3, 2, std::nan(""), 2.5, 1};
+  {
+    Job job(c.session, options);
+    for (const JobStep& s : job.steps(5)) {
+      c.step.run({Tensor::scalar(0.f)}, s);
+      CHECK(job.judge(losses[s.number() - 1]) == (s.number() < 3));
+    }
+    CHECK(job.step() == 4);
+    CHECK(job.best() == 2);
+    CHECK(job.best_step() == 2);
+    CHECK_FALSE(job.stopped());
+  }
+  Counter later;
+  Job job(later.session, options);
+  for (const JobStep& s : job.steps(5)) FAIL("step " << s.number());
+  CHECK(job.best() == 2);
+  CHECK(later.value() == 4);
+  later.session.restore(dir.path("best.safetensors"));
+  CHECK(later.value() == 2);
+}
+
+TEST_CASE("a step with a NaN fails, is skipped, or leads back, and commits nothing") {
+  const TemporaryDir dir;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  using Policy = JobOptions::NanPolicy;
+  const auto train = [&](Policy policy, std::vector<float> values, Counter& c, JobOptions options) {
+    options.on_nan = policy;
+    options.nan_limit = 2;
+    Job job(c.session, options);
+    std::vector<std::uint64_t> elements;
+    for (const JobStep& s : job.steps(std::int64_t(values.size()))) {
+      const float fetched =
+          c.step.run({Tensor::scalar(values[std::size_t(s.number()) - 1])}, s)[0].item<float>();
+      CHECK(std::isnan(fetched) == std::isnan(values[std::size_t(s.number()) - 1]));
+    }
+    return job.dropped();
+  };
+  {
+    Counter c;
+    CHECK_THROWS_WITH_AS(train(Policy::fail, {1, 1, kNan, 1}, c, {.signals = false}),
+                         doctest::Contains("has a NaN: nothing was committed"), Error);
+    CHECK(c.value() == 2);
+  }
+  {
+    Counter c;
+    CHECK(train(Policy::skip, {1, kNan, kNan, 1, kNan, kNan, 1}, c, {.signals = false}) == 4);
+    CHECK(c.value() == 3);
+    CHECK(c.session.place().datasets[0].next == 7);  // the elements are used up
+    Counter more;
+    CHECK_THROWS_WITH_AS(train(Policy::skip, {1, kNan, kNan, kNan, 1}, more, {.signals = false}),
+                         doctest::Contains("step 4 has a NaN, as had the 2 before it"), Error);
+    CHECK(more.value() == 1);
+  }
+  {
+    Counter c;
+    CHECK(train(Policy::back, {1, 1, 1, kNan, 1}, c, in(dir.path("back"), 2)) == 1);
+    CHECK(c.value() == 3);  // that of step 2, and another one
+    CHECK(c.session.place().datasets[0].next == 5);
+    Counter more;
+    CHECK_THROWS_WITH_AS(
+        train(Policy::back, {1, 1, kNan, kNan, kNan, 1}, more, in(dir.path("more"), 2)),
+        doctest::Contains("step 5 has a NaN, after 2 returns to"), Error);
+    Counter none;
+    CHECK_THROWS_WITH_AS(train(Policy::back, {kNan, 1}, none, in(dir.path("none"), 2)),
+                         doctest::Contains("there is no checkpoint to go back to"), Error);
+  }
+}
+
+TEST_CASE(
+    "a checkpoint that cannot be written ends no training, and the last one's failure shows") {
+  const TemporaryDir dir;
+  const std::string here = dir.path("job");
+  for (bool heals : {true, false}) {
+    Counter c;
+    Job job(c.session, in(here, 1));
+    for (const JobStep& s : job.steps(6)) {
+      c.step.run({Tensor::scalar(0.f)}, s);
+      if (s.number() == 2) {  // somebody puts a file in the folder's place
+        fs::rename(here, here + ".away");
+        std::ofstream(here) << "a file";
+      }
+      if (s.number() == 5 && heals) {
+        fs::remove(here);
+        fs::rename(here + ".away", here);
+      }
+    }
+    CHECK(job.step() == 6);
+    CHECK(c.value() == 6);
+    CHECK(job.last_checkpoint().ok() == heals);
+    CHECK(job.exit_code() == (heals ? 0 : 1));
+    CHECK(job.checkpoint().ends_with("ckpt-6") == heals);
+    fs::remove_all(here);
+    fs::remove_all(here + ".away");
+  }
+}
+
+TEST_CASE("a job does not go on from what is not its own") {
+  const TemporaryDir dir;
+  const std::string here = dir.path("job");
+  const auto refused = [&](GraphBuilder& g, JobOptions options, Code code, const char* why) {
+    Session session(g, one_thread());
+    try {
+      Job job(session, std::move(options));
+      FAIL("it went on: " << why);
+    } catch (const Error& error) {
+      says(error.status(), code, why);
+    }
+  };
+  {
+    Counter c;
+    Job job(c.session, in(here, 1));
+    for (const JobStep& s : job.steps(2)) c.step.run({Tensor::scalar(0.f)}, s);
+  }
+  Graph other;
+  const Variable v = variable(other, "v", 7.f);
+  [[maybe_unused]] const Output read = v * 2.f;
+  refused(other, in(here, 1), Code::failed_precondition, "the graph is another one");
+  {
+    JobOptions options = in(here, 1);
+    options.other_graph = true;
+    Graph third;
+    const Variable w = variable(third, "v", 7.f);
+    [[maybe_unused]] const Output used = w * 2.f;
+    data::digits(64).batch(1).outputs<2>(third);  // whose place is in the checkpoint
+    Session session(third, one_thread());
+    Job job(session, options);
+    CHECK(job.step() == 2);
+    CHECK(session.run({w})[0].item<float>() == 2);
+  }
+  {
+    Session session(other, one_thread());
+    session.init();
+    session.save_job(dir.path("plain"));
+  }
+  refused(other, in(dir.path("plain"), 1), Code::data_loss, "is none of a Job");
+  for (const auto& entry : fs::directory_iterator(here)) fs::remove(entry.path() / "manifest.json");
+  refused(other, in(here, 1), Code::not_found, "no checkpoint that is whole");
+  std::ofstream(dir.path("file")) << "x";
+  refused(other, in(dir.path("file"), 1), Code::failed_precondition, "file");
+  refused(other, {.keep = 0}, Code::invalid_argument, "keep is a number from 1 to 1000, not 0");
+  refused(other, {.checkpoint_seconds = std::nan("")}, Code::invalid_argument, "0 to 1e12");
+  refused(other, {.on_nan = JobOptions::NanPolicy::back}, Code::invalid_argument, "dir");
+}
+
+TEST_CASE("options of a job are read from a program's arguments") {
+  const auto read = [](std::vector<std::string> words) {
+    std::vector<char*> argv;
+    words.insert(words.begin(), "program");
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    return JobOptions::try_from_args(int(words.size()), argv.data());
+  };
+  const JobOptions all = value_or_throw(read({"--job-dir",
+                                              "d",
+                                              "--threads",
+                                              "2",
+                                              "--checkpoint-every=30s",
+                                              "--keep",
+                                              "7",
+                                              "--allow-other-graph",
+                                              "--patience",
+                                              "4",
+                                              "--on-nan",
+                                              "back",
+                                              "--nan-limit",
+                                              "9",
+                                              "--output",
+                                              "json",
+                                              "--quiet",
+                                              "mine",
+                                              "--",
+                                              "--keep",
+                                              "8"}));
+  CHECK(all.dir == "d");
+  CHECK(all.checkpoint_seconds == 30);
+  CHECK(all.checkpoint_steps == 0);
+  CHECK(all.keep == 7);
+  CHECK(all.other_graph);
+  CHECK(all.patience == 4);
+  CHECK(all.on_nan == JobOptions::NanPolicy::back);
+  CHECK(all.nan_limit == 9);
+  CHECK(all.json);
+  CHECK(all.quiet);
+  CHECK(read({"--checkpoint-every", "200"})->checkpoint_steps == 200);
+  for (const auto& [words, why] : std::vector<std::pair<std::vector<std::string>, const char*>>{
+           {{"--job-dir"}, "--job-dir wants a value"},
+           {{"--job-dir", ""}, "wants a folder"},
+           {{"--jobdir", "d"}, "did you mean '--job-dir'?"},
+           {{"--keep", "0"}, "from 1 to 1000, not '0'"},
+           {{"--checkpoint-every", "often"}, "such as 30s, not 'often'"},
+           {{"--checkpoint-every", "0s"}, "such as 30s, not '0s'"},
+           {{"--on-nan", "cry"}, "one of fail, skip, back, ignore, not 'cry'"},
+           {{"--output", "xml"}, "one of text, json"},
+           {{"--quiet=1"}, "--quiet takes no value"}})
+    says(read(words).status(), Code::invalid_argument, why);
+}
