@@ -6,7 +6,7 @@ build_program apps/examples
 # No library may come from the build tree either.
 if ldd program/build/mnist prefix/bin/troupe | grep -E "$build/|not found"; then exit 1; fi
 program/build/mnist --threads 2 | tee run.log
-grep -q '^500 loss' run.log
-program/build/mnist --replicas 2 --cluster local:1 --threads 1 | grep '^500 loss'
+grep -q '^step 500/500  loss' run.log
+program/build/mnist --replicas 2 --cluster local:1 --threads 1 | grep '^step 500/500  loss'
 prefix/bin/troupe --version
 prefix/bin/troupe train mnist-softmax --steps 5 --replicas 2 --cluster local:2 --quiet

@@ -167,10 +167,12 @@ bool Job::next() {
   }
   s.step.number_ = s.position.step + 1;
   s.step.last_ = s.step.number_ == s.until;
-  JobPosition during = s.position;  // of runs that commit while the step is under way
-  ++during.step;
-  s.step.options_ = {
-      .note = during.text(), .on_nan = of_runs(s.options.on_nan), .dropped = s.dropped};
+  s.step.options_ = {.on_nan = of_runs(s.options.on_nan), .dropped = s.dropped};
+  if (s.checkpoints.wanted()) {  // else the position ends with the process
+    JobPosition during = s.position;
+    ++during.step;
+    s.step.options_.note = during.text();
+  }
   return true;
 }
 
@@ -178,6 +180,7 @@ const JobStep& Job::current() const { return state_->step; }
 
 void Job::step_over() {
   State& s = *state_;
+  if (s.position.step == s.first) s.began = Clock::now();
   s.position.step = s.step.number_;
   const bool nan = s.after_nan();
   if (s.writing.valid() && s.writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
@@ -297,19 +300,19 @@ void Job::set_note(std::string note) {
 void Job::report(std::initializer_list<std::pair<std::string_view, double>> values) const {
   const State& s = *state_;
   if (s.options.quiet) return;
-  const std::int64_t here = s.step.number_ - s.first;
+  const std::int64_t here = s.step.number_ - s.first - 1;  // without the first step
   const double seconds = std::chrono::duration<double>(Clock::now() - s.began).count();
   const double speed = here > 0 && seconds > 0 ? double(here) / seconds : 0;
   std::string line;
   if (s.options.json) {
     nlohmann::ordered_json json = {{"step", s.step.number_}, {"steps", s.until}};
     for (const auto& [name, value] : values) json[std::string(name)] = value;  // NaN is null
-    json["steps_per_second"] = speed;
+    if (speed > 0) json["steps_per_second"] = speed;
     line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } else {
     line = fmt::format("step {}/{}", s.step.number_, s.until);
     for (const auto& [name, value] : values) line += fmt::format("  {} {:.4f}", name, value);
-    line += fmt::format("  {:.1f} steps/s", speed);
+    if (speed > 0) line += fmt::format("  {:.1f} steps/s", speed);
   }
   line += "\n";
   (void)std::fwrite(line.data(), 1, line.size(), stdout);
