@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "actors/uncaught.hpp"
 #include "core/name.hpp"
 
 namespace troupe {
@@ -64,6 +65,7 @@ std::string options_text(std::span<const ProgramOption> options) {
 }
 
 void answer_help(int argc, char** argv, const std::string& options_text) {
+  end_with_code_if_uncaught();
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     if (std::string_view(argv[i]) != "--help") continue;
     const std::string text = fmt::format("usage: {} [options]\n{}", argv[0], options_text);

@@ -25,7 +25,9 @@ Expected<std::vector<std::pair<std::string_view, std::string>>> options_given(
 
 // One line each, for --help.
 std::string options_text(std::span<const ProgramOption> options);
-// If --help is among the arguments: prints "usage: PROGRAM [options]" with these lines, and exits.
+// What reading options in main begins with. If --help is among the arguments: prints "usage:
+// PROGRAM [options]" with these lines, and exits. An Error that leaves main ends the program by its
+// code.
 void answer_help(int argc, char** argv, const std::string& options_text);
 
 // A whole number from `low` to `high`; invalid_argument says what `option` wants.

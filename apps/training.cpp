@@ -93,7 +93,7 @@ JobOptions Training::job_options() {
   job.dir = options_.checkpoint_dir;
   job.checkpoint_steps = options_.checkpoint_steps;
   job.checkpoint_seconds = options_.checkpoint_seconds;
-  if (job.checkpoint_steps == 0 && job.checkpoint_seconds == 0)
+  if (job.checkpoint_steps == 0 && job.checkpoint_seconds == 0 && !options_.checkpoint_often)
     job.checkpoint_seconds = JobOptions::kNever;  // the last one only
   job.keep = options_.keep;
   job.patience = options_.patience;
@@ -219,6 +219,14 @@ Expected<TrainResult> Training::run() {
 }
 
 }  // namespace
+
+void TrainOptions::go_on(const std::string& dir) {
+  if (dir.empty() || !checkpoint_dir.empty()) return;
+  checkpoint_dir = dir;
+  checkpoint_often = checkpoint_steps == 0 && checkpoint_seconds == 0;
+  const auto old = list_checkpoints(dir);
+  resume = old.ok() && !old->empty();
+}
 
 bool learns_text(const TrainOptions& options) { return options.example == "char-lstm"; }
 

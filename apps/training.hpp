@@ -34,6 +34,7 @@ struct TrainOptions {
   std::int64_t checkpoint_steps = 0;  // every so many steps
   double checkpoint_seconds = 0;      // or so many seconds
   int keep = 3;
+  bool checkpoint_often = false;  // or as often as costs little
   bool resume = false;
   bool other_graph = false;  // resume although the checkpoint is of another graph
   std::string trace;         // a file for what all processes do in some steps (step_trace.hpp)
@@ -50,6 +51,9 @@ struct TrainOptions {
   // After each try to write a checkpoint: the newest good one (empty without any), and why the try
   // failed. Training goes on either way.
   std::function<void(const std::string& newest, const Status& tried)> checkpointed;
+
+  // In a folder of `troupe run`, if there is one and no other was named: begins there, or goes on.
+  void go_on(const std::string& dir);
 };
 
 // Whether it learns from text, and is tested while it learns.

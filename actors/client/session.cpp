@@ -20,6 +20,7 @@
 #include "actors/runtime/residents.hpp"
 #include "actors/runtime/runtime.hpp"
 #include "actors/runtime/worker_process.hpp"
+#include "actors/uncaught.hpp"
 #include "core/feeds.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
@@ -592,6 +593,7 @@ Status end_session(SessionCore& core) {
 }
 
 std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {
+  end_with_code_if_uncaught();
   auto core = std::make_shared<SessionCore>(graph, std::move(cluster));
   auto told = [calls = core->calls](const std::string& what) {
     const Status fault = internal_error("a fault of the runtime: " + what);

@@ -1,5 +1,7 @@
 #include "actors/job/checkpoints.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 Checkpoints::Checkpoints(Policy policy, FileSystem& files)
@@ -14,8 +16,10 @@ void Checkpoints::begin(std::int64_t step, std::string path, Instant now) {
 bool Checkpoints::due(std::int64_t step, Instant now) const {
   if (!wanted()) return false;
   if (policy_.steps > 0) return step - tried_step_ >= policy_.steps;
-  return policy_.seconds > 0 &&
-         std::chrono::duration<double>(now - tried_at_).count() >= policy_.seconds;
+  const double since = std::chrono::duration<double>(now - tried_at_).count();
+  if (policy_.seconds > 0) return since >= policy_.seconds;
+  const double took = std::chrono::duration<double>(took_).count();
+  return policy_.share > 0 && since >= std::max(1.0, took / policy_.share);
 }
 
 void Checkpoints::begin_try(std::int64_t step, Instant now) {
@@ -29,7 +33,9 @@ std::function<Expected<CheckpointInfo>()> Checkpoints::writing(CheckpointData da
   };
 }
 
-Status Checkpoints::end_try(std::int64_t step, const Expected<CheckpointInfo>& written) {
+Status Checkpoints::end_try(std::int64_t step, const Expected<CheckpointInfo>& written,
+                            Instant now) {
+  took_ = now - tried_at_;
   last_ = written.status();
   if (!written.ok()) {
     ++failures_;
@@ -42,7 +48,7 @@ Status Checkpoints::end_try(std::int64_t step, const Expected<CheckpointInfo>& w
 
 Status Checkpoints::write(std::int64_t step, const CheckpointData& data, Instant now) {
   begin_try(step, now);
-  return end_try(step, writing(data)());
+  return end_try(step, writing(data)(), now);
 }
 
 }  // namespace troupe

@@ -19,7 +19,10 @@ class Checkpoints {
   struct Policy {
     std::string directory;   // empty: none are written
     std::int64_t steps = 0;  // one every so many steps
-    double seconds = 0;      // or so many seconds; both 0: the last one only
+    double seconds = 0;      // or so many seconds
+    // Both 0: each second at most, and as seldom as makes tries take this share of the time; 0: the
+    // last one only.
+    double share = 0;
     int keep = 3;
   };
 
@@ -37,7 +40,7 @@ class Checkpoints {
   // Its parts, of which the second may be done by any thread: begun, written, over.
   void begin_try(std::int64_t step, Instant now);
   std::function<Expected<CheckpointInfo>()> writing(CheckpointData data) const;
-  Status end_try(std::int64_t step, const Expected<CheckpointInfo>& written);
+  Status end_try(std::int64_t step, const Expected<CheckpointInfo>& written, Instant now);
 
   // The newest that is whole and durable, written or resumed; empty without one.
   const std::string& newest() const { return newest_; }
@@ -53,6 +56,7 @@ class Checkpoints {
   int failures_ = 0;
   std::int64_t good_step_ = 0, tried_step_ = 0;
   Instant tried_at_{};
+  Instant::duration took_{};  // the last try
 };
 
 }  // namespace troupe

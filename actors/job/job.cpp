@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSeconds = 60;  // between checkpoints, if nothing is said
+constexpr double kShare = 1.0 / 30;  // of the time, for checkpoints, if nothing is said
 constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
 
 std::atomic<int> stop_signal{0};  // the first SIGTERM or SIGINT
@@ -36,10 +36,10 @@ void on_stop(int signal) {
 }
 
 Checkpoints::Policy policy_of(const JobOptions& options) {
-  const bool said = options.checkpoint_steps > 0 || options.checkpoint_seconds > 0;
   return {.directory = options.dir,
           .steps = options.checkpoint_steps,
-          .seconds = said ? options.checkpoint_seconds : kSeconds,
+          .seconds = options.checkpoint_seconds,
+          .share = kShare,
           .keep = options.keep};
 }
 
@@ -185,8 +185,10 @@ void Job::step_over() {
   const bool nan = s.after_nan();
   if (s.writing.valid() && s.writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
     s.take(s.writing.get());
-  if (!nan && !s.writing.valid() && s.checkpoints.due(s.position.step, Clock::now()))
-    s.write_behind();
+  if (nan || !s.checkpoints.due(s.position.step, Clock::now())) return;
+  // Every so many steps is a promise, every so many seconds is not.
+  if (s.options.checkpoint_steps > 0) s.wait();
+  if (!s.writing.valid()) s.write_behind();
 }
 
 // ------------------------------------------------------------------ checkpoints
@@ -207,7 +209,7 @@ void Job::State::write_behind() {
 }
 
 void Job::State::take(const Expected<CheckpointInfo>& written) {
-  const Status tried = checkpoints.end_try(writing_step, written);
+  const Status tried = checkpoints.end_try(writing_step, written, Clock::now());
   if (options.checkpointed) return options.checkpointed(checkpoints.newest(), tried);
   if (!tried.ok())
     TROUPE_LOG(warning, "job",

@@ -27,13 +27,20 @@ struct JobOptions {
     ignore,  // nothing: the run commits as any other
   };
   static constexpr double kNever = 1e12;
+  // Set by `troupe run`: the folder of the job, in which checkpoints have a folder of their own.
+  static constexpr const char* kFolderVariable = "TROUPE_JOB";
+  static constexpr const char* kCheckpoints = "checkpoints";
+  // Where these are; empty: no `troupe run` is there.
+  static std::string supervised_dir();
 
   std::string dir;                    // for checkpoints; empty: none are written
   std::int64_t checkpoint_steps = 0;  // one every so many steps
-  double checkpoint_seconds = 0;  // or so many seconds; both 0: every 60; kNever: the last one only
-  int keep = 3;                   // checkpoints in `dir`, 1 to 1000
-  bool other_graph = false;       // go on from a checkpoint although it is of another graph
-  bool keep_best = true;          // judge() writes DIR/best.safetensors
+  // Or so many seconds; kNever: the last one only. Both 0: as often as takes a thirtieth of the
+  // time at most, each second at most.
+  double checkpoint_seconds = 0;
+  int keep = 3;              // checkpoints in `dir`, 1 to 1000
+  bool other_graph = false;  // go on from a checkpoint although it is of another graph
+  bool keep_best = true;     // judge() writes DIR/best.safetensors
   int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
   NanPolicy on_nan = NanPolicy::fail;
   int nan_limit = 3;    // skip: steps in a row; back: returns to one checkpoint. Then the job fails

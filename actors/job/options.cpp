@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
+#include <cstdlib>
 
 #include "actors/job/job.hpp"
 #include "actors/program_options.hpp"
@@ -14,7 +14,8 @@ constexpr int kMostKept = 1000;
 
 constexpr std::array<ProgramOption, 9> kJobOptions = {
     {{"--job-dir", "DIR", "folder for checkpoints; a job that is there goes on"},
-     {"--checkpoint-every", "N|Ns", "a checkpoint every N steps, or seconds (default: 60s)"},
+     {"--checkpoint-every", "N|Ns",
+      "a checkpoint every N steps, or seconds (default: as cheap as 3 %)"},
      {"--keep", "N", "number of checkpoints to keep (default 3)"},
      {"--allow-other-graph", "", "go on although the program's graph has changed"},
      {"--patience", "N", "end after N judgements without improvement (default 0: never)"},
@@ -102,12 +103,18 @@ Status JobOptions::check() const {
   return ok_status();
 }
 
+std::string JobOptions::supervised_dir() {
+  const char* folder = std::getenv(kFolderVariable);
+  return folder && *folder ? std::string(folder) + "/" + kCheckpoints : std::string();
+}
+
 std::string JobOptions::options_text() { return troupe::options_text(kJobOptions); }
 
 Expected<JobOptions> JobOptions::try_from_args(int argc, char** argv) {
   TROUPE_TRY(const auto given, options_given(argc, argv, kJobOptions));
   JobOptions options;
   for (const auto& [option, text] : given) TROUPE_TRY(set(option, text, options));
+  if (options.dir.empty()) options.dir = supervised_dir();
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/job/job.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/print.hpp"
@@ -154,7 +155,8 @@ std::string odd_combination(const TrainWords& words) {
     return fmt::format(
         "{} applies to generated pictures only: with --data, all pictures of the folder are used",
         name);
-  if (std::string name = given(words.of_checkpoints); !name.empty() && train.checkpoint_dir.empty())
+  if (std::string name = given(words.of_checkpoints);
+      !name.empty() && train.checkpoint_dir.empty() && JobOptions::supervised_dir().empty())
     return fmt::format("{} needs --checkpoint-dir", name);
   bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
   if (train.resume && !dir) return "--resume needs --checkpoint-dir";
@@ -190,6 +192,7 @@ int run_train(TrainOptions options, const Printing& printing) {
   ProgressLine line(printing.quiet || printing.json);
   options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
   options.stop = options.cluster.stop = stop_asked;
+  options.go_on(JobOptions::supervised_dir());
   if (options.data.empty() && !printing.quiet && !printing.json)
     print_err("no --data: training on generated {}\n",
               learns_text(options) ? "text" : fmt::format("{} pictures", options.examples));
