@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace troupe {
+namespace {
+
+constexpr double kLeastSeconds = 0.25;  // between tries that nobody asked for
+
+}  // namespace
 
 Checkpoints::Checkpoints(Policy policy, FileSystem& files)
     : policy_(std::move(policy)), files_(files) {}
@@ -19,7 +24,7 @@ bool Checkpoints::due(std::int64_t step, Instant now) const {
   const double since = std::chrono::duration<double>(now - tried_at_).count();
   if (policy_.seconds > 0) return since >= policy_.seconds;
   const double took = std::chrono::duration<double>(took_).count();
-  return policy_.share > 0 && since >= std::max(1.0, took / policy_.share);
+  return policy_.share > 0 && since >= std::max(kLeastSeconds, took / policy_.share);
 }
 
 void Checkpoints::begin_try(std::int64_t step, Instant now) {

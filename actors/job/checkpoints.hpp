@@ -20,8 +20,8 @@ class Checkpoints {
     std::string directory;   // empty: none are written
     std::int64_t steps = 0;  // one every so many steps
     double seconds = 0;      // or so many seconds
-    // Both 0: each second at most, and as seldom as makes tries take this share of the time; 0: the
-    // last one only.
+    // Both 0: four a second at most, and as seldom as makes tries take this share of the time; 0:
+    // the last one only.
     double share = 0;
     int keep = 3;
   };

@@ -50,6 +50,20 @@ TEST_CASE("a checkpoint is due an interval after the last try, good or not") {
   CHECK_FALSE(seconds.due(1'000'000, at(29)));
   CHECK(seconds.due(1, at(30)));
 
+  // Of itself: after thirty times as long as the last one took.
+  Checkpoints cheap({.directory = "d", .share = 1.0 / 30}, files);
+  using std::chrono::milliseconds;
+  cheap.begin(0, "", at(0));
+  CHECK_FALSE(cheap.due(100, at(0) + milliseconds(249)));
+  CHECK(cheap.due(1, at(0) + milliseconds(250)));
+  for (auto [took, next] :
+       {std::pair{milliseconds(2), milliseconds(250)}, {milliseconds(100), milliseconds(3000)}}) {
+    cheap.begin_try(7, at(1));
+    CHECK(cheap.end_try(7, CheckpointInfo{7, "d/ckpt-7"}, at(1) + took).ok());
+    CHECK_FALSE(cheap.due(8, at(1) + next - milliseconds(1)));
+    CHECK(cheap.due(8, at(1) + next));
+  }
+
   Checkpoints none({}, files);
   none.begin(0, "", at(0));
   CHECK_FALSE(none.wanted());
