@@ -39,7 +39,8 @@ std::optional<std::string> difference(const NodeDef& now, const NodeDef& before)
 
 Status check_seed(const GraphDef& now, const GraphDef& known) {
   if (now.seed == known.seed) return ok_status();  // else random ops would draw other numbers
-  return aborted(fmt::format("the graph's seed is {}, the session's is {}", now.seed, known.seed));
+  return failed_precondition(
+      fmt::format("the graph's seed is {}, the session's is {}", now.seed, known.seed));
 }
 
 // The nodes from `from` on, and the functions that came with them, for a task that has those
@@ -74,21 +75,21 @@ Expected<std::uint64_t> SessionGraphs::extend(const ExtendSession& message) {
 Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
   const GraphDef& before = known.import->graph();
   if (message.graph->nodes.size() < before.nodes.size())
-    return aborted(fmt::format("the graph has {} nodes, the session has {} already",
-                               message.graph->nodes.size(), before.nodes.size()));
+    return failed_precondition(fmt::format("the graph has {} nodes, the session has {} already",
+                                           message.graph->nodes.size(), before.nodes.size()));
   TROUPE_TRY(check_seed(*message.graph, before));
   auto now = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
   TROUPE_TRY(now->extend(message.graph->nodes, message.graph->functions));
   for (std::size_t i = 0; i < before.functions.size(); ++i)
     if (i >= now->graph().functions.size() ||
         hash_functions(0, now->graph().functions[i]) != hash_functions(0, before.functions[i]))
-      return aborted(fmt::format("function '{}' is not as the session knows it",
-                                 before.functions[i].name))
+      return failed_precondition(fmt::format("function '{}' is not as the session knows it",
+                                             before.functions[i].name))
           .at(before.functions[i].site);
   for (std::size_t i = 0; i < before.nodes.size(); ++i)
     if (auto what = difference(now->graph().nodes[i], before.nodes[i]))
-      return aborted(fmt::format("node {} '{}' ({}) is not as the session knows it: {}", i,
-                                 before.nodes[i].name, before.nodes[i].op, *what))
+      return failed_precondition(fmt::format("node {} '{}' ({}) is not as the session knows it: {}",
+                                             i, before.nodes[i].name, before.nodes[i].op, *what))
           .at(now->graph().nodes[i].site);
   known.import = std::move(now);
   known.index = {};
@@ -100,14 +101,16 @@ Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
 Status SessionGraphs::append(Known& known, const ExtendSession& message) {
   const GraphDef& before = known.import->graph();
   if (message.from != before.nodes.size())
-    return aborted(fmt::format("nodes that come after {} others, where the session has {}",
-                               message.from, before.nodes.size()));
+    return failed_precondition(
+        fmt::format("nodes that come after {} others, where the session has {}", message.from,
+                    before.nodes.size()));
   if (message.from > 0) {
     TROUPE_TRY(check_seed(*message.graph, before));
     if (!known.import->in_order())
-      return aborted("the session has put its nodes in order; only a whole graph goes on from it");
+      return failed_precondition(
+          "the session has put its nodes in order; only a whole graph goes on from it");
     if (message.hash != known.hash)
-      return aborted(
+      return failed_precondition(
           fmt::format("the {} nodes that new ones come after are not those that the "
                       "session has",
                       message.from));

@@ -82,19 +82,19 @@ TEST_CASE("Extend by a graph that is none is refused, and the old graph stands")
   still_runs();
   graph = old;
   graph.nodes.pop_back();  // another version
-  CHECK(master.extend(graph).code() == Code::aborted);
+  CHECK(master.extend(graph).code() == Code::failed_precondition);
   graph = old;
   graph.nodes.back().name = "other";
-  CHECK(master.extend(graph).code() == Code::aborted);
+  CHECK(master.extend(graph).code() == Code::failed_precondition);
   graph = old;
   graph.nodes.back().op = "Sub";
-  CHECK(master.extend(graph).code() == Code::aborted);
+  CHECK(master.extend(graph).code() == Code::failed_precondition);
   graph = old;
   std::swap(graph.nodes.back().inputs[0], graph.nodes.back().inputs[1]);
-  CHECK(master.extend(graph).code() == Code::aborted);
+  CHECK(master.extend(graph).code() == Code::failed_precondition);
   graph = old;
   graph.nodes.back().device = "/job:worker/task:3";
-  CHECK(master.extend(graph).code() == Code::aborted);
+  CHECK(master.extend(graph).code() == Code::failed_precondition);
   graph = old;
   graph.nodes.push_back(old.nodes.back());
   graph.nodes.back().name = "dangling";
@@ -122,7 +122,7 @@ TEST_CASE("Extend names what was changed in a node that the session knows") {
     change(graph.nodes[id]);
     Status status = master.extend(graph);
     CAPTURE(status.text());
-    CHECK(status.code() == Code::aborted);
+    CHECK(status.code() == Code::failed_precondition);
     CHECK(status.text().find("extend_test.cpp") != std::string::npos);
     words.push_back("'" + old.nodes[id].name + "'");
     for (const std::string& word : words) CHECK(status.text().find(word) != std::string::npos);
@@ -150,7 +150,8 @@ TEST_CASE("Extend names what was changed in a node that the session knows") {
   refused(sum.node(), {"inputs"}, [&](NodeDef& n) { n.inputs[0] = x.port(); });
   GraphDef other = old;
   other.seed = 8;
-  CHECK(master.extend(other).text() == "aborted: the graph's seed is 8, the session's is 0");
+  CHECK(master.extend(other).text() ==
+        "failed_precondition: the graph's seed is 8, the session's is 0");
 }
 
 TEST_CASE("a graph may be shipped again as it is, however it spells the same") {

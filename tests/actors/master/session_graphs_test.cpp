@@ -129,11 +129,12 @@ TEST_CASE("nodes that do not follow those of the session are refused, and the gr
     return version.status();
   };
   Status status = refused([](ExtendSession& m, GraphDef&) { m.from = 2; });
-  CHECK(status.text() == "aborted: nodes that come after 2 others, where the session has 1");
+  CHECK(status.text() ==
+        "failed_precondition: nodes that come after 2 others, where the session has 1");
   status = refused([](ExtendSession& m, GraphDef&) { m.hash ^= 1; });
   CHECK(status.text().find("are not those that the session has") != std::string::npos);
   status = refused([](ExtendSession&, GraphDef& g) { g.seed = 8; });
-  CHECK(status.text() == "aborted: the graph's seed is 8, the session's is 0");
+  CHECK(status.text() == "failed_precondition: the graph's seed is 8, the session's is 0");
   status =
       refused([&](ExtendSession&, GraphDef& g) { g.nodes[0].name = client.g.def().nodes[0].name; });
   CHECK(status.text().find("both named") != std::string::npos);
