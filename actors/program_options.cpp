@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "actors/uncaught.hpp"
 #include "core/name.hpp"
+#include "core/uncaught.hpp"
 
 namespace troupe {
 namespace {

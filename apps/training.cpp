@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "actors/client/session.hpp"
 #include "actors/job/job.hpp"
+#include "actors/job/job_folder.hpp"
 #include "apps/step_trace.hpp"
 #include "apps/training_graph.hpp"
 #include "core/number.hpp"
@@ -221,11 +223,21 @@ Expected<TrainResult> Training::run() {
 }  // namespace
 
 void TrainOptions::go_on(const std::string& dir) {
-  if (dir.empty() || !checkpoint_dir.empty()) return;
-  checkpoint_dir = dir;
-  checkpoint_often = checkpoint_steps == 0 && checkpoint_seconds == 0;
-  const auto old = list_checkpoints(dir);
-  resume = old.ok() && !old->empty();
+  if (dir.empty()) return;
+  const bool own =
+      checkpoint_dir.empty();  // else that of the program: ours once a life wrote there
+  if (own) checkpoint_dir = dir;
+  if (own) checkpoint_often = checkpoint_steps == 0 && checkpoint_seconds == 0;
+  const auto old = list_checkpoints(checkpoint_dir);
+  const bool there = old.ok() && !old->empty();
+  const auto folder_of = [](const std::string& path) {
+    std::error_code none;
+    return std::filesystem::weakly_canonical(path, none);
+  };
+  const std::string written = JobFolder::position(JobFolder::of_this_process()).checkpoint;
+  resume = there &&
+           (own || resume ||
+            (!written.empty() && folder_of(written).parent_path() == folder_of(checkpoint_dir)));
 }
 
 bool learns_text(const TrainOptions& options) { return options.example == "char-lstm"; }

@@ -52,7 +52,9 @@ struct TrainOptions {
   // failed. Training goes on either way.
   std::function<void(const std::string& newest, const Status& tried)> checkpointed;
 
-  // In a folder of `troupe run`, if there is one and no other was named: begins there, or goes on.
+  // `dir`, if not empty, is the folder of the job that `troupe run` keeps running: it begins there,
+  // or goes on. So it does in `checkpoint_dir`, if that was named, once a life of the job wrote
+  // there.
   void go_on(const std::string& dir);
 };
 

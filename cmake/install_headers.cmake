@@ -8,6 +8,7 @@ set(open
   graph/passes/pass.hpp                  # a pass
   devices/types.hpp devices/device.hpp devices/cpu/cpu_device.hpp  # a device
   actors/resources/resource.hpp actors/resources/prompt_resource.hpp  # a kind of queue
+  actors/supervision/supervisor_actor.hpp  # supervise actors and processes
   ops/data/source.hpp                    # a source of data
   ops/optim/optimizer.hpp)               # an optimizer
 set(done "")

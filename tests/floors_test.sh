@@ -23,10 +23,10 @@ check() {  # check ROOT: prints one line per violation
                         " actors/net actors/processes actors "
         may["apps"] = may["actors"] " apps "
       }
-      # The rooms of actors/ without CAF: the machines, wherever they stand, the transport, and who
-      # belongs to a job.
+      # The rooms of actors/ without CAF: the machines, wherever they stand, the transport, who
+      # belongs to a job, and supervisors of processes.
       function floor(path) {
-        if (path ~ /^actors\/(burst|supervision)\// || path ~ /^actors\/wake_up\./ ||
+        if (path ~ /^actors\/burst\// || path ~ /^actors\/wake_up\./ ||
             path ~ /^actors\/master\/(blocked_reports|coordinator|coordinator_rules|dataset_places|journal|kept_answers|last_writes|live_schedule|run_numbers|run_table|stage_round|step_shape)\./ ||
             path ~ /^actors\/worker\/(dataset_reads|partition_runs|resource_ids|shard)\./ ||
             path ~ /^actors\/resources\/(request|resource|participant|prompt_resource|rule_values|variable_(store|reads|joins|moves)|queue_(state|operations|moves))\./)
@@ -34,6 +34,7 @@ check() {  # check ROOT: prints one line per violation
         if (path ~ /^actors\/master\/(session_graphs|sessions|step_table)\./ ||
             path ~ /^actors\/(call|messages)\./)
           return "sessions"
+        if (path ~ /^actors\/supervision\// && path !~ /_actor\.[ch]pp$/) return "actors/processes"
         if (path ~ /^actors\/(net|processes)\//) return substr(path, 1, index(substr(path, 8), "/") + 6)
         return substr(path, 1, index(path, "/") - 1)
       }

@@ -257,8 +257,8 @@ struct SaveJobOptions {
 // closed, and when an actor system ends while actors of failed sessions do not. An exception of a
 // kernel that a compute thread runs, and a broken invariant, end the process by SIGABRT.
 //
-// An Error that no one catches ends a program that has made a session with exit code 75 if a part of
-// the job was lost (unavailable, aborted), else 1, and is printed (actors/uncaught.hpp).
+// An Error that no one catches ends a program that has made a session with exit code 75 if a part
+// of the job was lost (unavailable, aborted), else 1, and is printed (core/uncaught.hpp).
 //
 //   Session s{g};
 //   s.init();

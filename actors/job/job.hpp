@@ -19,7 +19,9 @@ namespace troupe {
 struct CheckpointHeader;  // serialization/checkpoint.hpp
 
 struct JobOptions {
-  // What becomes of a step in which a run fetches a NaN. But for `ignore` the run commits nothing.
+  // What becomes of a step in which a run fetches a NaN. But for `ignore` the run commits nothing,
+  // and no checkpoint is written whose variables have a NaN: `fail` and `skip` end the job then,
+  // with the last one before, and `back` returns to that.
   enum class NanPolicy : std::uint8_t {
     fail,  // the run throws Error (out_of_range)
     skip,  // the run returns what it fetched; the next step takes the next elements of the datasets
@@ -27,26 +29,25 @@ struct JobOptions {
     ignore,  // nothing: the run commits as any other
   };
   static constexpr double kNever = 1e12;
-  // Set by `troupe run`: the folder of the job, in which checkpoints have a folder of their own.
-  static constexpr const char* kFolderVariable = "TROUPE_JOB";
-  static constexpr const char* kCheckpoints = "checkpoints";
-  // Where these are; empty: no `troupe run` is there.
+  // The checkpoints of the job that `troupe run` keeps running; empty: it does not.
   static std::string supervised_dir();
 
-  std::string dir;                    // for checkpoints; empty: none are written
+  // For checkpoints. Empty: that of the job that `troupe run` keeps running, else none are written.
+  std::string dir;
   std::int64_t checkpoint_steps = 0;  // one every so many steps
   // Or so many seconds; kNever: the last one only. Both 0: as often as takes a thirtieth of the
-  // time at most, each second at most.
+  // time at most, and four times a second at most.
   double checkpoint_seconds = 0;
   int keep = 3;              // checkpoints in `dir`, 1 to 1000
   bool other_graph = false;  // go on from a checkpoint although it is of another graph
   bool keep_best = true;     // judge() writes DIR/best.safetensors
   int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
   NanPolicy on_nan = NanPolicy::fail;
-  int nan_limit = 3;    // skip: steps in a row; back: returns to one checkpoint. Then the job fails
-  bool json = false;    // report() prints JSON objects, one a line
-  bool quiet = false;   // report() prints nothing
-  bool signals = true;  // SIGINT and SIGTERM end the job after the current step; again: at once
+  int nan_limit = 3;   // skip: steps in a row; back: returns to one checkpoint. Then the job fails
+  bool json = false;   // report() prints JSON objects, one a line
+  bool quiet = false;  // report() prints nothing
+  // SIGINT and SIGTERM end the job after the current step, a second SIGINT at once.
+  bool signals = true;
   // Asked before each step; true: ends the job.
   std::function<bool()> stop = {};
   // What a program writes into the header of its checkpoints, and may refuse when it goes on.
@@ -75,7 +76,7 @@ class JobStep {
   std::int64_t number() const { return number_; }  // 1, 2, ... in the life of the job
   bool last() const { return last_; }
   // After each n steps, and after the last one.
-  bool every(std::int64_t n) const { return last_ || number_ % n == 0; }
+  bool every(std::int64_t n) const { return last_ || (n > 0 && number_ % n == 0); }
   // NOLINTNEXTLINE(google-explicit-constructor): step.run(feeds, s)
   operator const RunOptions&() const { return options_; }
 
@@ -103,13 +104,15 @@ class JobStep {
 // another number of workers, too, as far as those have the same bits.
 //
 // A checkpoint that cannot be written is warned about and tried again after the next interval;
-// training goes on. One thread. The session outlives it.
+// training goes on. So it does without best.safetensors. One thread. The session outlives it. A run
+// that was started with the options of a step has to be over before the step is.
 class Job {
  public:
   // Restores the newest intact checkpoint of `options.dir`, if there is one, and initialises what
   // has no value. Before the session's first run. Throws Error: those of JobOptions::check() and
   // Session::restore; failed_precondition for a checkpoint of another graph; data_loss for one that
-  // no Job has written; not_found if there are checkpoints and none is intact.
+  // no Job has written; not_found if there are checkpoints and none is intact; failed_precondition
+  // if another Job, of any process, writes its checkpoints there.
   explicit Job(Session& session, JobOptions options = {});
   // Waits for a checkpoint that is being written.
   ~Job();
@@ -136,7 +139,7 @@ class Job {
   void report(std::initializer_list<std::pair<std::string_view, double>> values) const;
   // Ends the loop after the current step.
   void stop();
-  // It ended before its last step: by stop() or a signal, not by patience.
+  // It is to end, or has ended, before its last step: by stop() or a signal, not by patience.
   bool stopped() const;
 
   // The newest good checkpoint, written or resumed; empty: there is none.
@@ -148,6 +151,7 @@ class Job {
   int exit_code() const;
 
  private:
+  class Lock;
   struct State;
   bool next();
   void step_over();

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "actors/job/job.hpp"
+#include "actors/job/job_folder.hpp"
 #include "actors/program_options.hpp"
 
 namespace troupe {
@@ -104,8 +105,8 @@ Status JobOptions::check() const {
 }
 
 std::string JobOptions::supervised_dir() {
-  const char* folder = std::getenv(kFolderVariable);
-  return folder && *folder ? std::string(folder) + "/" + kCheckpoints : std::string();
+  const std::string folder = JobFolder::of_this_process();
+  return folder.empty() ? folder : folder + "/" + JobFolder::kCheckpoints;
 }
 
 std::string JobOptions::options_text() { return troupe::options_text(kJobOptions); }

@@ -153,6 +153,11 @@ Option Command::flag(const std::string& name, bool& value, const std::string& ab
   return Option(app_->add_flag(name, value, about));
 }
 
+void Command::rest(std::vector<std::string>& words, const std::string& about) {
+  app_->footer("  -- WORDS                    " + about);
+  line_->rests_[app_->get_name()] = &words;
+}
+
 void Command::runs(std::function<int()> run) {
   option("--output", line_->output_, "format of the result: text or json").one_of({"text", "json"});
   flag("--quiet", line_->printing_.quiet, "print no progress");
@@ -191,8 +196,11 @@ int CommandLine::run(int argc, char** argv) {
     return kUsage;
   }
   if (words.front() == "help") return help({words.begin() + 1, words.end()});
+  const std::vector<std::string>* rest = take_rest(argc, argv);
   try {
     app_->parse(argc, argv);
+    if (rest && rest->empty())
+      throw CLI::RequiredError(fmt::format("troupe {}: a program after --", words.front()));
   } catch (const CLI::ParseError& error) {
     if (app_->exit(error) == 0) return 0;
     suggest(words);
@@ -201,6 +209,18 @@ int CommandLine::run(int argc, char** argv) {
   printing_.json = output_ == "json";
   set_log_level(level_of(log_));
   return chosen_();
+}
+
+// Of a command that has them: takes them off the line.
+std::vector<std::string>* CommandLine::take_rest(int& argc, char** argv) {
+  const auto found = argc > 1 ? rests_.find(argv[1]) : rests_.end();
+  if (found == rests_.end()) return nullptr;
+  const auto dashes = std::find_if(argv, argv + argc,
+                                   [](const char* word) { return std::strcmp(word, "--") == 0; });
+  if (dashes == argv + argc) return found->second;
+  found->second->assign(dashes + 1, argv + argc);
+  argc = int(dashes - argv);
+  return found->second;
 }
 
 // As `troupe COMMAND --help` does.

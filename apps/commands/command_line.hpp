@@ -65,6 +65,9 @@ class Command {
   Option option(const std::string& name, T& value, const std::string& about = {});
   Option flag(const std::string& name, bool& value, const std::string& about);
 
+  // All words after the first "--" as they are, which the library would change; one at least.
+  void rest(std::vector<std::string>& words, const std::string& about);
+
   // The options that all commands have, and what it does: `run` returns the exit code.
   void runs(std::function<int()> run);
 
@@ -104,11 +107,13 @@ class CommandLine {
 
  private:
   friend class Command;
+  std::vector<std::string>* take_rest(int& argc, char** argv);
   int help(const std::vector<std::string>& command);
   void suggest(const std::vector<std::string>& words) const;
 
   std::unique_ptr<CLI::App> app_;
   std::map<std::string, std::string, std::less<>> programs_;  // by the command's name
+  std::map<std::string, std::vector<std::string>*, std::less<>> rests_;
   Printing printing_;
   std::string output_ = "text", log_ = "warning";
   std::function<int()> chosen_;

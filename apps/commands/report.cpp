@@ -4,6 +4,7 @@
 
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/print.hpp"
+#include "core/uncaught.hpp"
 
 namespace troupe {
 
@@ -12,19 +13,11 @@ void print_json(const nlohmann::json& document) {
 }
 
 int exit_code(const Status& status) {
-  switch (status.code()) {
-    case Code::ok:
-      return 0;
-    case Code::unavailable:
-      return 75;
-    case Code::internal:
-      return 70;
-    default:
-      return 1;
-  }
+  return status.code() == Code::internal ? 70 : exit_code_of(status);
 }
 
 int report_error(const Status& status, const Printing& printing, const std::string* checkpoint) {
+  write_last_error(status);
   if (printing.json) {
     nlohmann::json out = {{"error", status.text()},
                           {"code", std::string(code_name(status.code()))}};

@@ -24,11 +24,12 @@ std::atomic<int> stop_signal{0};  // the first SIGTERM or SIGINT
 
 int code_of(int signal) { return 128 + signal; }
 
-// The first signal stops while waiting for workers or at the next step boundary, the second at
+// The first signal stops while waiting for workers or at the next step boundary, a second SIGINT at
 // once.
 void on_stop(int signal) {
   int none = 0;
-  if (!stop_signal.compare_exchange_strong(none, signal)) _exit(code_of(signal));
+  if (!stop_signal.compare_exchange_strong(none, signal) && signal == SIGINT)
+    _exit(code_of(signal));
 }
 
 bool stop_asked() { return stop_signal.load() != 0; }
@@ -159,8 +160,10 @@ std::string odd_combination(const TrainWords& words) {
       !name.empty() && train.checkpoint_dir.empty() && JobOptions::supervised_dir().empty())
     return fmt::format("{} needs --checkpoint-dir", name);
   bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
-  if (train.resume && !dir) return "--resume needs --checkpoint-dir";
-  if (train.other_graph && !train.resume) return "--allow-other-graph needs --resume";
+  const bool supervised = !JobOptions::supervised_dir().empty();  // resumes by itself
+  if (train.resume && !dir && !supervised) return "--resume needs --checkpoint-dir";
+  if (train.other_graph && !train.resume && !supervised)
+    return "--allow-other-graph needs --resume";
   if (train.cluster.wait_for > 0 && !listen) return "--wait-for needs --listen HOST:PORT";
   if (listen && train.cluster.wait_for == 0 && train.cluster.workers == 0)
     return "--listen needs --wait-for N";

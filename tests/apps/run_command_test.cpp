@@ -101,6 +101,10 @@ TEST_CASE("what a program says by its exit code is the supervisor's, and ends th
   CHECK(again.code == 75);
   CHECK(again.out == "life\nlife\nlife\n");
   CHECK(contains(again.err, "exit code 75, 3 times within 60 s"));
+  // However long it takes to get there.
+  const Ended slow = troupe_command(run + "--within 1 -- sh -c 'sleep 0.4; echo life; exit 75'");
+  CHECK(slow.code == 75);
+  CHECK(slow.out == "life\nlife\nlife\n");
   const Ended killed = troupe_command(run + "--quiet -- sh -c 'kill -SEGV $$'");
   CHECK(killed.code == 139);
   CHECK(killed.err.empty());
@@ -109,7 +113,112 @@ TEST_CASE("what a program says by its exit code is the supervisor's, and ends th
   CHECK(contains(missing.err, "cannot run 'no-such-program': No such file"));
   std::ofstream(folder.path + "/file") << "x";
   CHECK(troupe_command("run --job " + folder.path + "/file -- true").code == 1);
-  CHECK(troupe_command("run").code == 2);
+  CHECK(troupe_command(run + "-- " + folder.path + "/file").code == 126);
+  const Ended foreign = troupe_command("run --job " + folder.path + " -- true");
+  CHECK(foreign.code == 1);
+  CHECK(contains(foreign.err, "has files and is not the folder of a job"));
+  for (const char* nothing : {"run", "run --", "run true"})
+    CHECK(troupe_command(nothing).code == 2);
+}
+
+TEST_CASE("a program gets its words as they are") {
+  Folder folder;
+  const Ended ended = troupe_command("run --job " + folder.path +
+                                     "/job -- printf '<%s>' '[64,64]' '[]' '' -- '{}' --job=x -h");
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "<[64,64]><[]><><--><{}><--job=x><-h>");
+}
+
+TEST_CASE("a program whose file is gone for a moment is tried again") {
+  Folder folder;
+  const std::string program = folder.path + "/program";
+  std::ofstream(program) << "#!/bin/sh\n"
+                            "[ -e $0.there ] && exit 0\n"
+                            "touch $0.there; mv $0 $0.moved; (sleep 0.2; mv $0.moved $0) &\n"
+                            "exec sh -c 'kill -KILL $$'\n";
+  fs::permissions(program, fs::perms::owner_all);
+  const std::string job = folder.path + "/job";
+  const Ended ended = troupe_command("run --job " + job + " -- " + program);
+  CHECK_MESSAGE(ended.code == 0, ended.err);
+}
+
+TEST_CASE("a supervisor whose words nobody reads goes on") {
+  Folder folder;
+  const Ended ended = shell_command("(" + troupe_program() + " run --job " + folder.path +
+                                    "/job --max-restarts 3 -- sh -c 'echo >> " + folder.path +
+                                    "/lives; exit 75' 2>&1; echo $? > " + folder.path +
+                                    "/code) | true; while [ ! -s " + folder.path +
+                                    "/code ]; do :; done; cat " + folder.path + "/code");
+  CHECK(ended.out == "75\n");
+  CHECK(fs::file_size(folder.path + "/lives") == 4);
+}
+
+TEST_CASE("signals that are ignored at the start stay so, and its parent's children are spared") {
+  Folder folder;
+  // A hang-up of nohup's; children may not be left to the kernel.
+  const Ended ended = shell_command(
+      "cd " + folder.path + "; sleep 100 > /dev/null 2>&1 & echo $! > other; trap '' HUP; exec " +
+      troupe_program() +
+      " run --job job -- sh -c '[ -e there ] && exit 0; touch there; kill -HUP $PPID $$; exit 75'");
+  CHECK_MESSAGE(ended.code == 0, ended.err);
+  pid_t other = 0;
+  std::ifstream(folder.path + "/other") >> other;
+  CHECK(kill(other, 0) == 0);
+  kill(other, SIGKILL);
+}
+
+TEST_CASE("a job whose folder is removed is not started again beside another") {
+  Folder folder;
+  const std::string job = folder.path + "/job";
+  const Ended ended = troupe_command("run --job " + job + " -- sh -c 'rm -r " + job + "; exit 75'");
+  CHECK(ended.code == 75);
+  CHECK(contains(ended.err, "was removed"));
+}
+
+TEST_CASE("the error of a life is in the log of its job") {
+  Folder folder;
+  const std::string job = folder.path + "/job";
+  const Ended ended = troupe_command("run --job " + job + " -- " + build_dir() +
+                                     "/bin/examples/letters /no/such/text");
+  CHECK(ended.code == 1);  // an Error of a graph that is built before any session
+  std::ifstream log(job + "/lives.log");
+  std::stringstream text;
+  text << log.rdbuf();
+  CHECK_MESSAGE(contains(text.str(), "\"code\":\"not_found\""), text.str());
+  CHECK(contains(text.str(), "/no/such/text"));
+}
+
+TEST_CASE("a group that is ended loses no checkpoint, and a named folder is gone on from") {
+  Folder folder;
+  const std::string job = folder.path + "/job", mine = folder.path + "/mine";
+  // Its own folder, which a life of the job has written.
+  const std::string train = " train mnist-softmax --examples 512 --threads 1 --output json";
+  const auto whole = troupe_command(train + " --steps 400").json();
+  const Ended killed =
+      shell_command(troupe_program() + " run --job " + job + " -- sh -c 'if [ -e " + job +
+                    "/position.json ]; " + "then exec " + troupe_program() + train +
+                    " --steps 400 --checkpoint-dir " + mine + "; else " + troupe_program() + train +
+                    " --steps 60 --checkpoint-dir " + mine + "; kill -KILL $$; fi'");
+  CHECK_MESSAGE(killed.code == 0, killed.err);
+  CHECK_MESSAGE(contains(killed.out, whole["params_sha256"].get<std::string>()), killed.out);
+
+  RunningCommand run({"run", "--job", folder.path + "/other", "--", troupe_program(), "train",
+                      "mnist-softmax", "--examples", "512", "--steps", "100000000", "--threads",
+                      "1", "--checkpoint-every", "100000000", "--output", "json"});
+  REQUIRE(wait_until(
+      [&] { return below(run.pid()).size() == 1 && lives(folder.path + "/other") == 1; }));
+  const auto program = below(run.pid());
+  // It has begun when it listens.
+  REQUIRE(wait_until([&] {
+    std::ifstream status("/proc/" + std::to_string(program[0]) + "/status");
+    std::stringstream text;
+    text << status.rdbuf();
+    return contains(text.str(), "SigCgt:") && !contains(text.str(), "SigCgt:\t0000000000000000");
+  }));
+  for (int i = 0; i < 5; ++i) kill(program[0], SIGTERM);  // as a group's sender and a supervisor do
+  run.signal(SIGTERM);
+  CHECK(run.end() == 128 + SIGTERM);
+  CHECK(has_checkpoint(folder.path + "/other"));
 }
 
 TEST_CASE("a signal to the supervisor ends its program, and what that leaves behind") {

@@ -1,0 +1,150 @@
+#include "actors/job/job_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "serialization/checkpoint.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr const char* kPosition = "position.json";
+constexpr std::size_t kMostOfAText = 64 << 10;  // that a program left
+
+Status cannot(std::string_view what, const std::string& path, int error) {
+  return failed_precondition(fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
+}
+
+Status local(const std::string& path) {
+  constexpr std::pair<unsigned long, const char*> kRemote[] = {
+      {NFS_SUPER_MAGIC, "NFS"}, {0xFF534D42, "CIFS"}, {0xFE534D42, "SMB"}, {0x65735546, "FUSE"}};
+  struct statfs system {};
+  if (statfs(path.c_str(), &system) != 0) return cannot("look at", path, errno);
+  for (const auto& [magic, name] : kRemote)
+    if ((unsigned long)system.f_type == magic)
+      return failed_precondition(fmt::format(
+          "'{}' is on {}, where two supervisors may not see each other: name a folder on a disk of "
+          "this machine",
+          path, name));
+  return ok_status();
+}
+
+// Of a file that any program may have put there; empty without one.
+std::string read_text(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return {};
+  std::string text(kMostOfAText, '\0');
+  const ssize_t n = ::read(file, text.data(), text.size());
+  close(file);
+  text.resize(n > 0 ? std::size_t(n) : 0);
+  return text;
+}
+
+std::string dumped(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string JobFolder::of_this_process() {
+  const char* folder = std::getenv(kVariable);
+  return folder == nullptr ? std::string() : folder;
+}
+
+Expected<std::unique_ptr<JobFolder>> JobFolder::open(const std::string& path) {
+  std::unique_ptr<JobFolder> folder(new JobFolder);
+  TROUPE_TRY(disk().make_dirs(path));
+  TROUPE_TRY(local(path));
+  std::unique_ptr<char, decltype(&std::free)> whole(realpath(path.c_str(), nullptr), std::free);
+  if (!whole) return cannot("find", path, errno);
+  folder->path_ = whole.get();
+  const std::string lock = folder->path_ + "/lock", log = folder->path_ + "/" + kLives;
+  std::error_code none;
+  if (access(log.c_str(), F_OK) != 0 && access(lock.c_str(), F_OK) != 0 &&
+      !std::filesystem::is_empty(folder->path_, none))
+    return failed_precondition(fmt::format(
+        "'{}' has files and is not the folder of a job: name a new one, which is made", path));
+  folder->lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT, 0600);
+  if (folder->lock_ < 0) return cannot("open", lock, errno);
+  if (flock(folder->lock_, LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK
+               ? failed_precondition(fmt::format(
+                     "the job in '{}' is running already, or processes of it are still ending",
+                     path))
+               : cannot("lock", lock, errno);
+  if (!folder->is_there())
+    return failed_precondition(fmt::format("somebody removed '{}' at this moment", path));
+  if (chmod(folder->path_.c_str(), 0700) != 0) return cannot("close to others", path, errno);
+  folder->log_ = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (folder->log_ < 0) return cannot("open", log, errno);
+  return folder;
+}
+
+JobFolder::~JobFolder() {
+  if (log_ >= 0) close(log_);
+  if (lock_ >= 0) close(lock_);
+}
+
+bool JobFolder::is_there() const {
+  struct stat ours {
+  }, there{};
+  return fstat(lock_, &ours) == 0 && stat((path_ + "/lock").c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+Status JobFolder::log(const std::string& json_fields) const {
+  nlohmann::ordered_json line = {{"time", std::time(nullptr)}};
+  line.update(nlohmann::ordered_json::parse(json_fields));
+  const std::string text = dumped(line) + "\n";
+  if (::write(log_, text.data(), text.size()) == ssize_t(text.size())) return ok_status();
+  return data_loss(fmt::format("cannot write '{}/{}': {}", path_, kLives, std::strerror(errno)));
+}
+
+JobFolder::Position JobFolder::position(const std::string& folder) {
+  Position position;
+  const auto told = nlohmann::json::parse(read_text(folder + "/" + kPosition), nullptr, false);
+  if (told.is_object() && told.contains("step") && told["step"].is_number_unsigned() &&
+      told.contains("checkpoint") && told["checkpoint"].is_string())
+    position = {told["step"].get<std::uint64_t>(), told["checkpoint"].get<std::string>()};
+  const auto all = list_checkpoints(folder + "/" + kCheckpoints);
+  if (all.ok() && !all->empty() && all->back().step >= position.step)
+    position = {all->back().step, all->back().path};
+  return position;
+}
+
+void JobFolder::tell_position(const Position& position) {
+  const std::string folder = of_this_process();
+  if (folder.empty()) return;
+  const std::string path = folder + "/" + kPosition, draft = fmt::format("{}.{}", path, getpid());
+  const std::string text = dumped({{"step", position.step}, {"checkpoint", position.checkpoint}});
+  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size());
+  close(file);
+  if (!written || rename(draft.c_str(), path.c_str()) != 0) unlink(draft.c_str());
+}
+
+JobFolder::LastError JobFolder::take_error() const {
+  const std::string path = path_ + "/error", text = read_text(path);
+  unlink(path.c_str());
+  const std::size_t end = text.find('\n');
+  if (end == text.npos) return {};
+  std::string report = text.substr(end + 1);
+  while (report.ends_with('\n')) report.pop_back();
+  return {text.substr(0, end), report};
+}
+
+}  // namespace troupe

@@ -1,0 +1,111 @@
+// Keeps processes running.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/processes/children.hpp"
+#include "actors/supervision/supervision.hpp"
+#include "core/status.hpp"
+
+namespace troupe {
+
+struct ProcessSpec {
+  ChildSpec child;
+  // A program, which is looked for as a shell does, and its arguments.
+  std::vector<std::string> command = {};
+  // Variables that it gets beside those of this process.
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  // What its end means. Without it exit code 0 is normal.
+  std::function<ChildExit(const ChildEnd& end)> exit = {};
+};
+
+// A supervisor whose children are processes: one poll loop on the thread that calls run(), which
+// has to be the only one of the process, or else all others have to block the signals below.
+//
+// A child is asked to end by SIGTERM (and SIGCONT). It is of the process group of this process, so
+// that what stops and continues the group, as Ctrl-Z and `fg` do, stops and continues both. It gets
+// SIGTERM if this process dies.
+//
+// SIGTERM, SIGINT, SIGHUP and SIGQUIT stop the supervisor, but for those that are ignored when
+// run() is called, as nohup does; a second one, but for SIGHUP, kills all children. SIGINT and
+// SIGQUIT of a terminal have reached a child of the group already and are not repeated. SIGUSR1 and
+// SIGUSR2 are passed on.
+//
+// Processes that a child leaves behind become children of this process (PR_SET_CHILD_SUBREAPER).
+// They have `orphans_within` to end and are killed then; when the supervisor stops, they are asked
+// first, and have `asked_orphans_within`. Only when they are gone the end of the child counts, so
+// that no two incarnations live at once. Children that this process had before are not touched.
+class ProcessSupervisor {
+ public:
+  // What became of a child, in the order in which it happens.
+  struct Event {
+    enum class Kind : std::uint8_t { started, not_started, ended, restarting } kind;
+    std::string child;
+    std::uint64_t incarnation = 0;
+    pid_t pid = 0;      // started, ended
+    ChildEnd end = {};  // ended
+    Status why = {};    // not_started
+    Instant at{};       // when, by a clock that stands still while this process does
+  };
+  struct Options {
+    SupervisorSpec spec;
+    std::vector<ProcessSpec> children;
+    std::chrono::milliseconds orphans_within{5000}, asked_orphans_within{60'000};
+    std::function<void(const Event&)> told = {};
+    // Asked when a child has ended: whether what the children are for got further than ever, so
+    // that earlier restarts no longer count.
+    std::function<bool()> progressed = {};
+  };
+
+  // invalid_argument: SupervisorSpec::check, or a child without a command.
+  static Expected<std::unique_ptr<ProcessSupervisor>> make(Options options);
+  ~ProcessSupervisor();
+  ProcessSupervisor(const ProcessSupervisor&) = delete;
+  ProcessSupervisor& operator=(const ProcessSupervisor&) = delete;
+
+  // Until no child is left: that of Supervision::Over. Once.
+  Status run();
+  // The first signal that asked it to stop; 0: none did.
+  int stopped_by() const { return stopped_by_; }
+  std::vector<Supervision::Child> children() const { return machine_.children(); }
+
+ private:
+  struct Process;
+  explicit ProcessSupervisor(Options options);
+
+  void carry_out(const Supervision::Output& output);
+  void start(const Supervision::Start& order);
+  void ask(std::size_t child, std::uint64_t incarnation) const;
+  void kill_now(std::size_t child, std::uint64_t incarnation);
+  void listen();
+  void take_signals();
+  bool has_heard(const Process& process, int number) const;
+  void reap();
+  void bury(pid_t pid, const ChildEnd& end);
+  std::set<pid_t> orphans() const;
+  void look_after_orphans();
+  void report(std::size_t child, std::uint64_t incarnation, const ChildExit& exit);
+  std::size_t index_of(const std::string& child) const;
+
+  const Options options_;
+  Supervision machine_;
+  Supervision::Outputs out_;
+  std::vector<Process> processes_;  // those of options_.children
+  std::optional<Status> over_;
+  Instant now_{0};
+  int signals_ = -1;  // a signalfd
+  int stopped_by_ = 0;
+  bool from_terminal_ = false, hurry_ = false;
+  std::set<pid_t> not_ours_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,82 @@
+#include "actors/supervision/start_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+// Which a command of ours ignores for itself.
+constexpr int kOurs[] = {SIGPIPE, SIGXFSZ};
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (const std::string& word : words) all.push_back(const_cast<char*>(word.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+// Those of this process, but for the ones that are given.
+std::vector<std::string> with(const std::vector<std::pair<std::string, std::string>>& more) {
+  std::vector<std::string> all;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view variable = *each;
+    bool given = false;
+    for (const auto& [name, value] : more)
+      given |= variable.starts_with(name) && variable.substr(name.size()).starts_with('=');
+    if (!given) all.emplace_back(variable);
+  }
+  for (const auto& [name, value] : more) all.push_back(name + "=" + value);
+  return all;
+}
+
+}  // namespace
+
+Expected<pid_t> start_process(const std::vector<std::string>& command,
+                              const std::vector<std::pair<std::string, std::string>>& environment) {
+  // Between fork and exec nothing may be allocated: other threads may hold the allocator's lock.
+  const std::vector<std::string> variables = with(environment);
+  const std::vector<char*> argv = pointers(command), envp = pointers(variables);
+  int failed[2];  // the child's errno, or its end at exec
+  if (pipe2(failed, O_CLOEXEC) != 0)
+    return resource_exhausted(fmt::format("no pipe: {}", std::strerror(errno)));
+  const pid_t here = getpid();
+  sigset_t none;
+  sigemptyset(&none);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != here) _exit(1);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    for (int number : kOurs) signal(number, SIG_DFL);
+    execvpe(argv[0], argv.data(), envp.data());
+    const int error = errno;
+    (void)!::write(failed[1], &error, sizeof error);
+    _exit(127);
+  }
+  int error = pid < 0 ? errno : 0;
+  close(failed[1]);
+  if (pid > 0) {
+    ssize_t n = 0;
+    do n = ::read(failed[0], &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    if (n != sizeof error) error = 0;
+  }
+  close(failed[0]);
+  if (error == 0) return pid;
+  if (pid > 0) (void)waitpid(pid, nullptr, 0);
+  std::string text = fmt::format("cannot run '{}': {}", command[0], std::strerror(error));
+  if (error == ENOENT) return not_found(std::move(text));
+  if (error == EAGAIN || error == ENOMEM) return resource_exhausted(std::move(text));
+  return failed_precondition(std::move(text));
+}
+
+}  // namespace troupe
