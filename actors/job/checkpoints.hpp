@@ -24,6 +24,12 @@ class Checkpoints {
     // the last one only.
     double share = 0;
     int keep = 3;
+    bool nan = true;  // variables with a NaN are written; else such a try fails with out_of_range
+  };
+  // One try, wherever it was done.
+  struct Written {
+    Expected<CheckpointInfo> info;
+    Instant::duration took{};
   };
 
   explicit Checkpoints(Policy policy, FileSystem& files = disk());
@@ -37,10 +43,11 @@ class Checkpoints {
   bool have(std::int64_t step) const { return !newest_.empty() && good_step_ == step; }
   // One try. After an error (that of write_checkpoint) newest() is what it was.
   Status write(std::int64_t step, const CheckpointData& data, Instant now);
-  // Its parts, of which the second may be done by any thread: begun, written, over.
-  void begin_try(std::int64_t step, Instant now);
-  std::function<Expected<CheckpointInfo>()> writing(CheckpointData data) const;
-  Status end_try(std::int64_t step, const Expected<CheckpointInfo>& written, Instant now);
+  // Its parts, of which the second may be done by any thread: begun (what to write took so long),
+  // written, over.
+  void begin_try(std::int64_t step, Instant now, Instant::duration took = {});
+  std::function<Written()> writing(CheckpointData data) const;
+  Status end_try(std::int64_t step, const Written& written);
 
   // The newest that is whole and durable, written or resumed; empty without one.
   const std::string& newest() const { return newest_; }
@@ -56,7 +63,7 @@ class Checkpoints {
   int failures_ = 0;
   std::int64_t good_step_ = 0, tried_step_ = 0;
   Instant tried_at_{};
-  Instant::duration took_{};  // the last try
+  Instant::duration took_{}, last_took_{};  // the try under way so far; the last one
 };
 
 }  // namespace troupe

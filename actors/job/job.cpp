@@ -1,18 +1,24 @@
 #include "actors/job/job.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "actors/client/job_state.hpp"
 #include "actors/job/checkpoints.hpp"
+#include "actors/job/job_folder.hpp"
 #include "actors/job/position.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "core/log.hpp"
@@ -26,13 +32,17 @@ using Clock = std::chrono::steady_clock;
 constexpr double kShare = 1.0 / 30;  // of the time, for checkpoints, if nothing is said
 constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
 
-std::atomic<int> stop_signal{0};  // the first SIGTERM or SIGINT
+// The first SIGTERM or SIGINT, while there are jobs that listen.
+std::atomic<int> stop_signal{0}, listening{0};
 
 int code_of(int signal) { return 128 + signal; }
 
+// A second SIGTERM is no sign of impatience: whoever ends a whole group of processes, as `kill %1`
+// and systemd do, reaches a program directly and through its supervisor.
 void on_stop(int signal) {
   int none = 0;
-  if (!stop_signal.compare_exchange_strong(none, signal)) _exit(code_of(signal));
+  if (!stop_signal.compare_exchange_strong(none, signal) && signal == SIGINT)
+    _exit(code_of(signal));
 }
 
 Checkpoints::Policy policy_of(const JobOptions& options) {
@@ -40,7 +50,8 @@ Checkpoints::Policy policy_of(const JobOptions& options) {
           .steps = options.checkpoint_steps,
           .seconds = options.checkpoint_seconds,
           .share = kShare,
-          .keep = options.keep};
+          .keep = options.keep,
+          .nan = options.on_nan == JobOptions::NanPolicy::ignore};
 }
 
 OnNan of_runs(JobOptions::NanPolicy policy) {
@@ -67,16 +78,44 @@ void warn_of_profile(const CheckpointHeader& header) {
 
 }  // namespace
 
+// One Job at a time writes into a folder: each removes what the other has begun.
+class Job::Lock {
+ public:
+  static Expected<std::unique_ptr<Lock>> take(const std::string& dir) {
+    const std::string path = dir + "/.lock";
+    std::unique_ptr<Lock> lock(new Lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+    if (lock->file_ < 0)
+      return failed_precondition(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
+    if (flock(lock->file_, LOCK_EX | LOCK_NB) == 0) return lock;
+    if (errno == EWOULDBLOCK)
+      return failed_precondition(
+          fmt::format("another job writes its checkpoints into '{}' now", dir));
+    TROUPE_LOG(warning, "job", fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
+    return lock;  // a file system without locks
+  }
+  ~Lock() {
+    if (file_ >= 0) close(file_);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  explicit Lock(int file) : file_(file) {}
+  const int file_;
+};
+
 struct Job::State {
   Session& session;
   const JobOptions options;
   JobPosition position;
   Checkpoints checkpoints;
-  std::future<Expected<CheckpointInfo>> writing;  // valid: one is under way
+  std::unique_ptr<Lock> lock;                 // of options.dir
+  std::future<Checkpoints::Written> writing;  // valid: one is under way
   std::int64_t writing_step = 0;
   const std::shared_ptr<std::atomic<std::int64_t>> dropped =
       std::make_shared<std::atomic<std::int64_t>>(0);
   bool resumed = false, stop = false, over = false;
+  bool stopped = false;  // before its last step; once it is over
   std::int64_t seen_dropped = 0;
   int nans = 0;  // steps in a row, or returns to the newest checkpoint
   std::string returned_to;
@@ -91,12 +130,15 @@ struct Job::State {
 
   void begin();
   void write_behind();
-  void take(const Expected<CheckpointInfo>& written);
+  void take(const Checkpoints::Written& written);
   void wait();
   CheckpointData contents();
   void finish();
   bool after_nan();
-  void go_back();
+  void count_nan(const std::string& what);
+  void after_nan_in(const Status& tried);
+  void go_back(const std::string& what);
+  bool stop_asked() const { return stop || (options.signals && stop_signal != 0); }
 };
 
 // ------------------------------------------------------------------ beginning
@@ -104,9 +146,11 @@ struct Job::State {
 void Job::State::begin() {
   std::string path;
   if (!options.dir.empty()) {
-    const auto old = list_checkpoints(options.dir);
-    if (old.ok() && !old->empty()) path = value_or_throw(latest_checkpoint(options.dir)).path;
     throw_if_error(disk().make_dirs(options.dir));  // before hours of computing
+    lock = value_or_throw(Lock::take(options.dir));
+    // What cannot be listed is no empty folder: the job would begin anew beside its checkpoints.
+    if (!value_or_throw(list_checkpoints(options.dir)).empty())
+      path = value_or_throw(latest_checkpoint(options.dir)).path;
   }
   if (!path.empty()) {
     const std::string where = "going on from '" + path + "'";
@@ -116,27 +160,39 @@ void Job::State::begin() {
     if (options.accept) checked(options.accept(*data));
     warn_of_profile(*data);
     const std::string note = data->note;
+    const bool older = note.empty() && data->graph.empty();  // of a version without positions
+    position.step = std::int64_t(data->step);
     checked(session.try_restore(state_of(*std::move(data)), {.same_graph = !options.other_graph}));
-    auto was = JobPosition::parse(note);
-    checked(was.status());
+    if (!older) {
+      auto was = JobPosition::parse(note);
+      checked(was.status());
+      position = *std::move(was);
+    }
     throw_if_error(session.try_place().status());  // asked
-    position = *std::move(was);
     resumed = true;
   }
   session.init();
   checkpoints.begin(position.step, path, Clock::now());
+  if (resumed) JobFolder::tell_position({std::uint64_t(position.step), path});
 }
 
 Job::Job(Session& session, JobOptions options) {
   throw_if_error(options.check());
+  if (options.dir.empty()) options.dir = JobOptions::supervised_dir();
   state_ = std::make_unique<State>(session, std::move(options));
   state_->begin();
   if (state_->resumed && !state_->options.quiet)
     TROUPE_LOG(info, "job", fmt::format("goes on after step {}, from '{}'", step(), checkpoint()));
   if (!state_->options.signals) return;
-  stop_signal = 0;
-  state_->old_term = std::signal(SIGTERM, on_stop);
-  state_->old_int = std::signal(SIGINT, on_stop);
+  if (listening++ == 0) stop_signal = 0;
+  // One that is ignored, as SIGINT in the background of a script, stays so.
+  const auto listen = [](int number) {
+    const auto old = std::signal(number, on_stop);
+    if (old == SIG_IGN) std::signal(number, SIG_IGN);
+    return old;
+  };
+  state_->old_term = listen(SIGTERM);
+  state_->old_int = listen(SIGINT);
 }
 
 Job::~Job() {
@@ -144,6 +200,7 @@ Job::~Job() {
   if (!state_->options.signals) return;
   std::signal(SIGTERM, state_->old_term);
   std::signal(SIGINT, state_->old_int);
+  --listening;
 }
 
 // ------------------------------------------------------------------ steps
@@ -159,9 +216,11 @@ Job::Steps Job::steps(std::int64_t until) {
 
 bool Job::next() {
   State& s = *state_;
-  if (s.options.stop && s.position.step < s.until && s.options.stop()) s.stop = true;
-  if (stopped() || s.position.step >= s.until ||
-      (s.options.patience > 0 && s.position.worse >= s.options.patience)) {
+  const bool done = s.position.step >= s.until ||
+                    (s.options.patience > 0 && s.position.worse >= s.options.patience);
+  if (!done && s.options.stop && s.options.stop()) s.stop = true;
+  if (done || s.stop_asked()) {
+    s.stopped = !done;
     if (!std::exchange(s.over, true)) s.finish();
     return false;
   }
@@ -204,12 +263,29 @@ CheckpointData Job::State::contents() {
 
 void Job::State::write_behind() {
   writing_step = position.step;
-  checkpoints.begin_try(position.step, Clock::now());
-  writing = std::async(std::launch::async, checkpoints.writing(contents()));
+  const Clock::time_point began = Clock::now();
+  const auto failed = [&](Status why) {
+    checkpoints.begin_try(position.step, began);
+    take({std::move(why), Clock::now() - began});
+  };
+  try {
+    CheckpointData data = contents();
+    const Clock::time_point now = Clock::now();
+    checkpoints.begin_try(position.step, now, now - began);
+    writing = std::async(std::launch::async, checkpoints.writing(std::move(data)));
+  } catch (const Error& error) {
+    // A session that lost a part cannot go on; whatever else has no state may have one later.
+    if (error.status().code() == Code::unavailable) throw;
+    failed(error.status().in("while the state was taken for a checkpoint"));
+  } catch (const std::system_error& error) {  // no thread
+    failed(resource_exhausted(error.what()));
+  }
 }
 
-void Job::State::take(const Expected<CheckpointInfo>& written) {
-  const Status tried = checkpoints.end_try(writing_step, written, Clock::now());
+void Job::State::take(const Checkpoints::Written& written) {
+  const Status tried = checkpoints.end_try(writing_step, written);
+  if (tried.ok()) JobFolder::tell_position({std::uint64_t(writing_step), checkpoints.newest()});
+  if (tried.code() == Code::out_of_range) return after_nan_in(tried);
   if (options.checkpointed) return options.checkpointed(checkpoints.newest(), tried);
   if (!tried.ok())
     TROUPE_LOG(warning, "job",
@@ -242,29 +318,43 @@ bool Job::State::after_nan() {
     if (options.on_nan == Policy::skip) nans = 0;
     return false;
   }
-  if (options.on_nan == Policy::back) {
-    wait();
-    if (std::exchange(returned_to, checkpoints.newest()) != checkpoints.newest()) nans = 0;
-  }
-  if (++nans > options.nan_limit)
-    throw Error(out_of_range(
-        options.on_nan == Policy::skip
-            ? fmt::format("step {} has a NaN, as had the {} before it", position.step, nans - 1)
-            : fmt::format("step {} has a NaN, after {} returns to '{}'", position.step, nans - 1,
-                          returned_to)));
-  TROUPE_LOG(warning, "job",
-             fmt::format("step {} has a NaN: nothing of it was committed", position.step));
-  if (options.on_nan == Policy::back) go_back();
+  if (options.on_nan == Policy::back) wait();
+  const std::string what = fmt::format("step {} has a NaN", position.step);
+  count_nan(what);
+  TROUPE_LOG(warning, "job", what + ": nothing of it was committed");
+  if (options.on_nan == Policy::back) go_back(what);
   return true;
 }
 
-void Job::State::go_back() {
-  if (checkpoints.newest().empty())
+// Throws if it was one too many.
+void Job::State::count_nan(const std::string& what) {
+  const bool skips = options.on_nan == JobOptions::NanPolicy::skip;
+  if (!skips && std::exchange(returned_to, checkpoints.newest()) != checkpoints.newest()) nans = 0;
+  if (++nans > options.nan_limit)
     throw Error(out_of_range(
-        fmt::format("step {} has a NaN, and there is no checkpoint to go back to", position.step)));
+        skips ? fmt::format("{}, as had the {} before it", what, nans - 1)
+              : fmt::format("{}, after {} returns to '{}'", what, nans - 1, returned_to)));
+}
+
+// The variables have one, which no run fetched: they are of no use any more.
+void Job::State::after_nan_in(const Status& tried) {
+  const std::string what = fmt::format("{} after step {}", tried.message(), writing_step);
+  if (options.on_nan != JobOptions::NanPolicy::back || over)
+    throw Error(out_of_range(fmt::format(
+        "{}; {}", what,
+        checkpoints.newest().empty() ? "there is no checkpoint of an earlier step"
+                                     : "the newest checkpoint is " + checkpoints.newest())));
+  count_nan(what);
+  go_back(what);
+}
+
+void Job::State::go_back(const std::string& what) {
+  if (checkpoints.newest().empty())
+    throw Error(out_of_range(what + ", and there is no checkpoint to go back to"));
   const CheckpointData data = value_or_throw(read_checkpoint(checkpoints.newest()));
   session.assign({data.tensors.begin(), data.tensors.end()});
-  TROUPE_LOG(warning, "job", "the variables are those of " + checkpoints.newest() + " again");
+  TROUPE_LOG(warning, "job",
+             fmt::format("{}: the variables are those of {} again", what, checkpoints.newest()));
 }
 
 // ------------------------------------------------------------------ what the program says and asks
@@ -278,7 +368,7 @@ std::string Job::checkpoint() const { return state_->checkpoints.newest(); }
 Status Job::last_checkpoint() const { return state_->checkpoints.last(); }
 std::int64_t Job::dropped() const { return state_->dropped->load(); }
 void Job::stop() { state_->stop = true; }
-bool Job::stopped() const { return state_->stop || (state_->options.signals && stop_signal != 0); }
+bool Job::stopped() const { return state_->over ? state_->stopped : state_->stop_asked(); }
 
 bool Job::judge(double loss) {
   JobPosition& position = state_->position;
@@ -287,8 +377,13 @@ bool Job::judge(double loss) {
   if (!better) return false;
   position.best = loss;
   position.best_step = state_->step.number_;
-  if (!state_->options.dir.empty() && state_->options.keep_best)
-    state_->session.save(state_->options.dir + "/best.safetensors");
+  if (state_->options.dir.empty() || !state_->options.keep_best) return true;
+  const Status saved = state_->session.try_save(state_->options.dir + "/best.safetensors");
+  if (saved.code() == Code::unavailable) throw Error(saved);
+  if (!saved.ok())
+    TROUPE_LOG(
+        warning, "job",
+        fmt::format("best.safetensors is not of step {}: {}", state_->step.number_, saved.text()));
   return true;
 }
 

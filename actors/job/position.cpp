@@ -9,6 +9,8 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view kFirst = "troupe job 1";
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 62;
+constexpr int kMostJudgements = 2'000'000'000;
 
 // Numbers, a space before each, to the end of a line.
 class Words {
@@ -44,10 +46,10 @@ Expected<JobPosition> JobPosition::parse(std::string_view text) {
   if (good) {
     Words words(text.substr(kFirst.size(), end - kFirst.size()));
     good = words.number(position.step) && words.number(position.worse) && position.step >= 0 &&
-           position.worse >= 0;
+           position.step < kMostSteps && position.worse >= 0 && position.worse < kMostJudgements;
     if (good && !words.over())
-      good =
-          words.number(position.best_step) && words.number(position.best.emplace()) && words.over();
+      good = words.number(position.best_step) && words.number(position.best.emplace()) &&
+             words.over() && *position.best == *position.best;
   }
   if (!good) return data_loss("the note of the checkpoint's program is none of a Job");
   position.note = text.substr(end + 1);

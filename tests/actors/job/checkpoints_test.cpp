@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/log.hpp"
 #include "tests/serialization/faulty_files.hpp"
 
@@ -58,11 +60,21 @@ TEST_CASE("a checkpoint is due an interval after the last try, good or not") {
   CHECK(cheap.due(1, at(0) + milliseconds(250)));
   for (auto [took, next] :
        {std::pair{milliseconds(2), milliseconds(250)}, {milliseconds(100), milliseconds(3000)}}) {
-    cheap.begin_try(7, at(1));
-    CHECK(cheap.end_try(7, CheckpointInfo{7, "d/ckpt-7"}, at(1) + took).ok());
+    cheap.begin_try(7, at(1), took / 2);
+    CHECK(cheap.end_try(7, {CheckpointInfo{7, "d/ckpt-7"}, took / 2}).ok());
     CHECK_FALSE(cheap.due(8, at(1) + next - milliseconds(1)));
     CHECK(cheap.due(8, at(1) + next));
   }
+
+  Checkpoints clean({.directory = "clean", .steps = 1, .nan = false}, files);
+  clean.begin(0, "", at(0));
+  REQUIRE(clean.write(1, data_at(1), at(0)).ok());
+  CheckpointData bad = data_at(2);
+  bad.tensors["v"] = Tensor::scalar(std::nanf(""));
+  const Status nan = clean.write(2, bad, at(1));
+  CHECK(nan.code() == Code::out_of_range);
+  CHECK(nan.message() == "variable 'v' has a NaN");
+  CHECK(clean.newest() == "clean/ckpt-1");
 
   Checkpoints none({}, files);
   none.begin(0, "", at(0));

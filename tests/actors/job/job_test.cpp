@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/job/position.hpp"
 #include "apps/troupe.hpp"
 #include "serialization/checkpoint.hpp"
 #include "tests/actors/support/sessions.hpp"
@@ -225,6 +226,158 @@ TEST_CASE("a signal ends a job after its step") {
   }
 }
 
+TEST_CASE("a signal ends all jobs of a program, and none that is over") {
+  const TemporaryDir dir;
+  Counter a, b;
+  JobOptions options = in(dir.path("a"), 0);
+  options.signals = true;
+  Job first(a.session, options);
+  for (const JobStep& s : first.steps(9)) {
+    a.step.run({Tensor::scalar(0.f)}, s);
+    if (s.number() == 2) std::raise(SIGTERM);
+    if (s.number() == 2) std::raise(SIGTERM);  // its supervisor's
+  }
+  CHECK(first.step() == 2);
+  options.dir = dir.path("b");
+  Job second(b.session, options);
+  for (const JobStep& s : second.steps(9)) FAIL("step " << s.number());
+  CHECK(first.exit_code() == 128 + SIGTERM);
+  CHECK(second.exit_code() == 128 + SIGTERM);
+
+  Counter c;
+  options.dir = dir.path("c");
+  {
+    JobOptions quiet = options;
+    quiet.signals = false;
+    Job done(c.session, quiet);
+    for (const JobStep& s : done.steps(3)) c.step.run({Tensor::scalar(0.f)}, s);
+    CHECK_FALSE(done.stopped());
+    CHECK(done.exit_code() == 0);
+  }
+}
+
+TEST_CASE("a signal after the last step changes nothing, and one that is ignored stays so") {
+  const TemporaryDir dir;
+  const auto ignored = std::signal(SIGINT, SIG_IGN);
+  {
+    Counter c;
+    JobOptions options = in(dir.path("a"), 0);
+    options.signals = true;
+    Job job(c.session, options);
+    for (const JobStep& s : job.steps(3)) {
+      c.step.run({Tensor::scalar(0.f)}, s);
+      std::raise(SIGINT);
+    }
+    CHECK(job.step() == 3);
+    std::raise(SIGTERM);
+    CHECK_FALSE(job.stopped());
+    CHECK(job.exit_code() == 0);
+  }
+  std::signal(SIGINT, ignored);
+}
+
+TEST_CASE("a folder has one job at a time") {
+  const TemporaryDir dir;
+  Counter a, b;
+  {
+    Job job(a.session, in(dir.path("job"), 1));
+    CHECK_THROWS_WITH_AS(Job(b.session, in(dir.path("job"), 1)),
+                         doctest::Contains("another job writes its checkpoints into"), Error);
+  }
+  Job job(b.session, in(dir.path("job"), 1));
+}
+
+TEST_CASE("variables with a NaN that no run fetched become no checkpoint") {
+  const TemporaryDir dir;
+  using Policy = JobOptions::NanPolicy;
+  // The root's derivative at 0 times 0: the loss of step 3 is 0, and the variable has a NaN then.
+  struct Root {
+    Graph g;
+    Variable w = variable(g, "w", 1.f);
+    Output x = placeholder<float>(g, {});
+    Output loss = sqrt(w * x);
+    Op train = optim::Sgd{.lr = 0.01f}.minimize(loss);
+    Session session{g, one_thread()};
+    CompiledStep step = session.compile({loss}, {train}, {x});
+    std::int64_t run(JobOptions options, Policy policy, std::vector<float> inputs) {
+      options.on_nan = policy;
+      Job job(session, options);
+      for (const JobStep& s : job.steps(std::int64_t(inputs.size())))
+        step.run({Tensor::scalar(inputs[std::size_t(s.number()) - 1])}, s);
+      return job.step();
+    }
+  };
+  for (Policy policy : {Policy::fail, Policy::skip}) {
+    Root r;
+    const std::string here = dir.path(policy == Policy::fail ? "fail" : "skip");
+    // By the next step at the latest, which fetches one, or by the checkpoint.
+    CHECK_THROWS_WITH_AS(r.run(in(here, 1), policy, {1, 1, 0}),
+                         doctest::Contains("variable 'w' has a NaN after step 3; the newest "
+                                           "checkpoint is"),
+                         Error);
+    CHECK_THROWS_AS(r.run(in(here + "1", 1), policy, {1, 0, 1, 1, 1, 1, 1}), Error);
+    CHECK(value_or_throw(latest_checkpoint(here)).step == 2);
+  }
+  {
+    Root r;
+    CHECK(r.run(in(dir.path("back"), 1), Policy::back, {1, 1, 0, 1, 1}) == 5);
+    CHECK_FALSE(r.session.run({r.w})[0].has_nan());
+    CHECK(value_or_throw(latest_checkpoint(dir.path("back"))).step == 5);
+    Root last;
+    CHECK_THROWS_AS(last.run(in(dir.path("last"), 1), Policy::back, {1, 0}), Error);
+    CHECK(value_or_throw(latest_checkpoint(dir.path("last"))).step == 1);
+  }
+  Root r;
+  CHECK(r.run(in(dir.path("ignore"), 1), Policy::ignore, {1, 0}) == 2);
+  CHECK(value_or_throw(latest_checkpoint(dir.path("ignore"))).step == 2);
+}
+
+TEST_CASE("a job goes on from a checkpoint of a version without positions") {
+  const TemporaryDir dir;
+  {
+    Counter c;
+    Job job(c.session, in(dir.path("job"), 0));
+    for (const JobStep& s : job.steps(3)) c.step.run({Tensor::scalar(0.f)}, s);
+  }
+  CheckpointData old = value_or_throw(read_checkpoint(dir.path("job") + "/ckpt-3"));
+  old.note.clear();
+  old.graph.clear();
+  old.fetches.clear();
+  REQUIRE(write_checkpoint(dir.path("old"), old).ok());
+  Counter c;
+  Job job(c.session, in(dir.path("old"), 0));
+  CHECK(job.step() == 3);
+  CHECK(c.value() == 3);
+}
+
+TEST_CASE("best variables that cannot be written end no training") {
+  const TemporaryDir dir;
+  Counter c;
+  Job job(c.session, in(dir.path("job"), 0));
+  fs::create_directories(dir.path("job") + "/best.safetensors/in the way");
+  for (const JobStep& s : job.steps(3)) {
+    c.step.run({Tensor::scalar(0.f)}, s);
+    CHECK(job.judge(double(-s.number())));
+  }
+  CHECK(job.step() == 3);
+  CHECK(job.best_step() == 3);
+}
+
+TEST_CASE("a session whose state cannot be taken trains on, and the job says so at its end") {
+  const TemporaryDir dir;
+  Graph g;
+  Output x = placeholder<float>(g, {});
+  Session session(g, one_thread());
+  CompiledStep step = session.compile({x * 2.f}, {}, {x});
+  JobOptions options = in(dir.path("job"), 1);
+  std::vector<Status> tried;
+  options.checkpointed = [&](const std::string&, const Status& status) { tried.push_back(status); };
+  Job job(session, options);
+  for (const JobStep& s : job.steps(2)) step.run({Tensor::scalar(1.f)}, s);
+  CHECK(job.step() == 2);
+  if (!tried.empty() && !tried.back().ok()) CHECK(job.exit_code() == 1);
+}
+
 TEST_CASE("a job ends when its patience is over, and keeps the best variables") {
   const TemporaryDir dir;
   Counter c;
@@ -365,10 +518,14 @@ TEST_CASE("a job does not go on from what is not its own") {
     session.save_job(dir.path("plain"));
   }
   refused(other, in(dir.path("plain"), 1), Code::data_loss, "is none of a Job");
-  for (const auto& entry : fs::directory_iterator(here)) fs::remove(entry.path() / "manifest.json");
+  for (const auto& entry : fs::directory_iterator(here))
+    if (entry.is_directory()) fs::remove(entry.path() / "manifest.json");
   refused(other, in(here, 1), Code::not_found, "no checkpoint that is whole");
   std::ofstream(dir.path("file")) << "x";
   refused(other, in(dir.path("file"), 1), Code::failed_precondition, "file");
+  for (const char* note :
+       {"troupe job 1 5 2000000000\n", "troupe job 1 5 0 3 nan\n", "troupe job 1 -1 0\n"})
+    CHECK(JobPosition::parse(note).status().code() == Code::data_loss);
   refused(other, {.keep = 0}, Code::invalid_argument, "keep is a number from 1 to 1000, not 0");
   refused(other, {.checkpoint_seconds = std::nan("")}, Code::invalid_argument, "0 to 1e12");
   refused(other, {.on_nan = JobOptions::NanPolicy::back}, Code::invalid_argument, "dir");
