@@ -17,12 +17,13 @@ constexpr std::size_t kMostMarks = 256;  // of a graph that grows often
 
 const std::vector<GraphMark>& GraphMarks::of(const GraphDef& graph) {
   GraphMark mark = marks_.empty() ? GraphMark{} : marks_.back();
-  for (; mark.functions < graph.functions.size(); ++mark.functions)
-    functions_hash_ = hash_functions(functions_hash_, graph.functions[mark.functions]);
+  for (; functions_ < graph.functions.size(); ++functions_)
+    functions_hash_ =
+        hash_functions(functions_hash_, graph.functions[functions_], Placing::ignored);
   const std::uint64_t all = graph.functions.size();
   const std::size_t each = std::max<std::size_t>(1, (graph.nodes.size() - mark.nodes) / kMarks);
   while (mark.nodes < graph.nodes.size()) {
-    nodes_hash_ = hash_nodes(nodes_hash_, graph.nodes[mark.nodes++]);
+    nodes_hash_ = hash_nodes(nodes_hash_, graph.nodes[mark.nodes++], Placing::ignored);
     const bool last = mark.nodes == graph.nodes.size();
     if (!last && mark.nodes % each != 0) continue;
     mark.functions = last ? all : 0;
@@ -44,9 +45,10 @@ Status check_marks(const GraphDef& graph, const std::vector<GraphMark>& marks) {
   for (const GraphMark& mark : marks) {
     if (mark.nodes <= known) return invalid_argument("the marks of a graph do not ascend");
     if (mark.nodes > graph.nodes.size() || mark.functions > graph.functions.size()) break;
-    for (; at < mark.nodes; ++at) nodes_hash = hash_nodes(nodes_hash, graph.nodes[at]);
+    for (; at < mark.nodes; ++at)
+      nodes_hash = hash_nodes(nodes_hash, graph.nodes[at], Placing::ignored);
     for (; functions < mark.functions; ++functions)
-      functions_hash = hash_functions(functions_hash, graph.functions[functions]);
+      functions_hash = hash_functions(functions_hash, graph.functions[functions], Placing::ignored);
     if (mark.hash != (mark.functions > 0 ? hash_combine(nodes_hash, functions_hash) : nodes_hash)) {
       const NodeDef& first = graph.nodes[known];
       return failed_precondition(fmt::format(

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// The hash of a graph's first `nodes` nodes and first `functions` functions, whole constants
-// included and source lines not.
+// The hash of a graph's first `nodes` nodes and first `functions` functions, with whole constants,
+// and without source lines and devices: a job may go on with other devices.
 struct GraphMark {
   std::uint64_t nodes = 0, functions = 0;
   std::uint64_t hash = 0;
@@ -26,6 +26,7 @@ class GraphMarks {
 
  private:
   std::vector<GraphMark> marks_;
+  std::size_t functions_ = 0;  // that functions_hash_ covers; marks come with nodes only
   std::uint64_t nodes_hash_ = 0, functions_hash_ = 0;
 };
 

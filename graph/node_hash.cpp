@@ -47,17 +47,17 @@ struct AttrHash {
   }
 };
 
-}  // namespace
-
-std::uint64_t hash_of_computation(const NodeDef& node, bool swap) {
-  std::uint64_t h = hash_text(node.op, hash_text(node.device));
+std::uint64_t hash_of(const NodeDef& node, bool swap, Placing placing) {
+  const bool placed = placing == Placing::hashed;
+  std::uint64_t h = hash_text(node.op, hash_text(placed ? std::string_view(node.device) : ""));
   auto input = [&](Port in) { h = hash_combine(hash_combine(h, in.node), in.index); };
   if (swap)
     input(node.inputs[1]), input(node.inputs[0]);
   else
     std::for_each(node.inputs.begin(), node.inputs.end(), input);
   for (NodeId c : node.control) h = hash_combine(h, c);
-  for (const std::string& other : node.colocate) h = hash_text(other, mix64(h));
+  if (placed)
+    for (const std::string& other : node.colocate) h = hash_text(other, mix64(h));
   for (DType type : node.out_types) h = hash_combine(h, std::uint64_t(type));
   for (const auto& [name, attr] : node.attrs)
     h = std::visit([start = hash_text(name, h)](const auto& v) { return AttrHash{start}.of(v); },
@@ -65,14 +65,20 @@ std::uint64_t hash_of_computation(const NodeDef& node, bool swap) {
   return h;
 }
 
-std::uint64_t hash_nodes(std::uint64_t before, const NodeDef& node) {
-  return hash_combine(hash_text(node.name, before),
-                      hash_combine(hash_of_computation(node), std::uint64_t(node.replica)));
+}  // namespace
+
+std::uint64_t hash_of_computation(const NodeDef& node, bool swap) {
+  return hash_of(node, swap, Placing::hashed);
 }
 
-std::uint64_t hash_functions(std::uint64_t before, const FunctionDef& function) {
+std::uint64_t hash_nodes(std::uint64_t before, const NodeDef& node, Placing placing) {
+  return hash_combine(hash_text(node.name, before),
+                      hash_combine(hash_of(node, false, placing), std::uint64_t(node.replica)));
+}
+
+std::uint64_t hash_functions(std::uint64_t before, const FunctionDef& function, Placing placing) {
   std::uint64_t h = hash_text(function.name, mix64(before));
-  for (const NodeDef& node : function.nodes) h = hash_nodes(h, node);
+  for (const NodeDef& node : function.nodes) h = hash_nodes(h, node, placing);
   for (NodeId argument : function.arguments) h = hash_combine(h, argument);
   for (Port result : function.results) h = hash_combine(hash_combine(h, result.node), result.index);
   AttrHash declared{hash_combine(h, function.nodes.size())};

@@ -62,6 +62,34 @@ TEST_CASE("functions belong to a graph's marks") {
   CHECK(check_marks(g, all).code() == Code::failed_precondition);
 }
 
+TEST_CASE("a function that comes before the nodes that call it is hashed once") {
+  GraphDef g = constants(3);
+  GraphMarks marks;
+  marks.of(g);
+  g.functions.push_back({});
+  g.functions.back().name = "f";
+  marks.of(g);  // without new nodes
+  const GraphDef more = constants(5);
+  g.nodes = more.nodes;
+  const std::vector<GraphMark> all = marks.of(g);
+  CHECK(all.back().functions == 1);
+  CHECK(check_marks(g, all).ok());
+  GraphMarks anew;
+  CHECK(anew.of(g).back() == all.back());
+  g.functions.back().name = "h";
+  CHECK(check_marks(g, all).code() == Code::failed_precondition);
+}
+
+TEST_CASE("a graph on other devices has the same marks") {
+  const GraphDef g = constants(3);
+  GraphDef other = g;
+  other.nodes[1].device = "/cpu:1";
+  other.nodes[2].colocate = {"c1"};
+  GraphMarks marks, others;
+  CHECK(marks.of(g) == others.of(other));
+  CHECK(check_marks(other, marks.of(g)).ok());
+}
+
 TEST_CASE("marks that anybody made are refused or harmless") {
   const GraphDef g = constants(3);
   for (const std::vector<GraphMark>& marks : std::vector<std::vector<GraphMark>>{
