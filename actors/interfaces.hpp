@@ -118,9 +118,8 @@ using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
     caf::reacts_to<ResetContainers>, caf::reacts_to<RewindStep>, caf::reacts_to<DescribeJob>,
     caf::reacts_to<AskPlace>, caf::reacts_to<DoneOnce>, caf::reacts_to<MarkPlace>,
-    caf::reacts_to<ResumeAt>, caf::reacts_to<TaskUp>, caf::reacts_to<TaskLost>,
-    caf::reacts_to<ExecutorsMade>, caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>,
-    caf::reacts_to<Tick>>;
+    caf::reacts_to<TaskUp>, caf::reacts_to<TaskLost>, caf::reacts_to<ExecutorsMade>,
+    caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>, caf::reacts_to<Tick>>;
 
 }  // namespace troupe
 
@@ -146,7 +145,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DescribeJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AskPlace)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DoneOnce)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::MarkPlace)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResumeAt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GraphExtended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepCompiled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepPrepared)

@@ -93,6 +93,8 @@ struct RunStep {
   bool with_place = false;
   std::shared_ptr<const std::string> note;  // what is kept with its commit; null: none
   OnNan on_nan = OnNan::commit;
+  // The run restores a job, which goes on from this place if it commits (RunRequest::resume).
+  std::shared_ptr<const JobPlace> resume;
   std::shared_ptr<Call> call;
 };
 struct CancelRun {
@@ -136,13 +138,8 @@ struct MarkPlace {
 };
 // The program has done this, once in the life of the job: part of its place from now on.
 struct DoneOnce {
+  std::uint64_t session = 0;
   std::string name;
-  std::shared_ptr<Call> call;
-};
-// Restoring a job: the next run that commits, which puts its state there, is that commit. Before
-// the first run.
-struct ResumeAt {
-  JobPlace place;
   std::shared_ptr<Call> call;
 };
 

@@ -402,6 +402,7 @@ struct Step {
   std::vector<FeedSpec> feeds;
   std::atomic<CompiledId> id{0};
   bool with_place = false;  // of the session itself; its runs say where the job stood
+  std::shared_ptr<const JobPlace> resume;  // of a job that its runs restore
 };
 
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
@@ -430,6 +431,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
   message.with_place = step.with_place;
   message.on_nan = options.on_nan;
+  message.resume = step.resume;
   if (options.note) message.note = std::make_shared<const std::string>(*options.note);
   run.call = attach_call(core, message);
   if (run.call->done()) return;
@@ -684,11 +686,13 @@ enum class RunFor : std::uint8_t { session, program };
 
 // Runs a request once, as one replica.
 Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
-                                std::vector<Tensor> feeds, RunFor whom = RunFor::session) {
+                                std::vector<Tensor> feeds, RunFor whom = RunFor::session,
+                                std::shared_ptr<const JobPlace> resume = nullptr) {
   request.replicas = 1;
   Step step;
   step.core = core;
   step.with_place = whom == RunFor::session;
+  step.resume = std::move(resume);
   TROUPE_TRY(CompiledId id, compile_request(*core, request));
   step.id = id;
   for (std::size_t i = 0; i < feeds.size(); ++i)
@@ -909,13 +913,16 @@ Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJo
 
 namespace {
 
-// The graph is to be that of the marks, as far as it goes now and later.
-Status await_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
+// The graph is that of the marks, as far as it goes now.
+Status check_same_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
+  std::lock_guard lock(core.mutex);
+  return check_marks(core.graph.def(), marks);
+}
+
+// And is to be as far as it goes later.
+void await_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
   std::lock_guard lock(core.mutex);
   core.awaited = marks;
-  const Status same = check_awaited(core);
-  if (!same.ok()) core.awaited.clear();
-  return same;
 }
 
 }  // namespace
@@ -940,7 +947,7 @@ Status Session::try_restore(const JobState& state, const RestoreJobOptions& opti
   if (state.seed.value_or(seed) != seed)
     return invalid_argument(
         fmt::format("the checkpoint is of seed {}, the graph of {}", *state.seed, seed));
-  if (options.same_graph) TROUPE_TRY(await_graph(*core_, state.graph));
+  if (options.same_graph) TROUPE_TRY(check_same_graph(*core_, state.graph));
   TROUPE_TRY(check_datasets(core_->graph, state.datasets));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : state.variables) feeds.push_back(value);
@@ -950,10 +957,13 @@ Status Session::try_restore(const JobState& state, const RestoreJobOptions& opti
   TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(state.variables));
   TROUPE_TRY(core_->shipping.add_loads(handles, request));
   lock.unlock();
-  JobPlace place{state.committed, state.datasets, state.note,
-                 state.once,      state.fetches,  state.draws};
-  TROUPE_TRY(ask(*core_, ResumeAt{std::move(place), nullptr}).status);
-  return run_single(core_, std::move(request), std::move(feeds)).status();
+  auto place = std::make_shared<const JobPlace>(JobPlace{
+      state.committed, state.datasets, state.note, state.once, state.fetches, state.draws});
+  TROUPE_TRY(
+      run_single(core_, std::move(request), std::move(feeds), RunFor::session, std::move(place))
+          .status());
+  if (options.same_graph) await_graph(*core_, state.graph);
+  return ok_status();
 }
 
 namespace {
@@ -1128,7 +1138,7 @@ Expected<bool> Session::try_once(const std::string& name, const std::function<St
   TROUPE_TRY(const JobPlace place, try_place());
   if (place.once.contains(name)) return false;
   TROUPE_TRY(f());
-  TROUPE_TRY(ask(*core_, DoneOnce{name, nullptr}).status);
+  TROUPE_TRY(ask(*core_, DoneOnce{core_->id, name, nullptr}).status);
   return true;
 }
 

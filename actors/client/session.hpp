@@ -47,7 +47,9 @@ struct RunOptions {
   // writes nothing. Without one the note of the commit before stays.
   std::optional<std::string> note = {};
   // What becomes of the run if a fetched tensor has a NaN. Other than `commit` costs a step of one
-  // process a round of messages.
+  // process a round of messages. A dropped run has used its elements of datasets and its random
+  // numbers; an element that it took from a queue is in the queue again, where the next run finds
+  // it.
   OnNan on_nan = OnNan::commit;
   // Counts the runs that OnNan::drop kept from committing, if given.
   std::shared_ptr<std::atomic<std::int64_t>> dropped = {};
@@ -327,9 +329,10 @@ class Session {
   void mark_place(const std::string& note) { throw_if_error(try_mark_place(note)); }
   Status try_mark_place(const std::string& note);
   // Calls `f` unless that was done under this name before, in this life of the job or an earlier
-  // one: then false. The name is kept with the last commit of `f`. If `f` fails, or the process is
-  // killed before that, it is called again in the next life: it should be one run, or repeatable.
-  // State is not saved by other threads meanwhile.
+  // one: then false. The name is kept with the last commit, and what runs have read and drawn since
+  // then belongs to its place (mark_place). If `f` fails, or the process is killed before that, it
+  // is called again in the next life: it should be one run, or repeatable. State is not saved by
+  // other threads meanwhile.
   bool once(const std::string& name, const std::function<void()>& f);
   Expected<bool> try_once(const std::string& name, const std::function<Status()>& f);
 
@@ -356,7 +359,8 @@ class Session {
   // must have everything in the checkpoint, by name and type, and the same seed; not_found or
   // invalid_argument names what differs. Anything that is not in the checkpoint stays in its
   // initial state. not_found if there is no intact checkpoint; failed_precondition after a run, for
-  // a format that this version cannot read, and for another graph, if `options` asks.
+  // a format that this version cannot read, and for another graph, if `options` asks. After an
+  // error nothing is restored, and the session is as before: try another one, or init().
   void restore_job(const std::string& dir, const RestoreJobOptions& options = {}) {
     throw_if_error(try_restore_job(dir, options));
   }

@@ -9,6 +9,11 @@ namespace {
 // Runs without writes draw from other random numbers than the writing runs of their snapshot.
 constexpr std::uint64_t kReadOnlyIndex = std::uint64_t{1} << 32;
 
+// JobPlace::draws holds both counts that draws go on from: of read-only draws, and above them the
+// random index from which runs that may write draw.
+constexpr int kIndexBits = 32;
+constexpr std::uint64_t kReads = (std::uint64_t{1} << kIndexBits) - 1;
+
 }  // namespace
 
 Coordinator::Coordinator(Options options, CoordinatorRules rules)
@@ -98,6 +103,8 @@ Status Coordinator::may_run(const RunRequest& request) const {
   if (!stopped_.ok()) return stopped_;
   if (!sessions_.is_open(request.run.session))
     return failed_precondition("session " + std::to_string(request.run.session) + " is closed");
+  if (request.resume && (begun_ || decided_ > 0 || !runs_.empty()))
+    return failed_precondition("a job resumes before its first run");
   if (!request.with_place && (request.step->may_write || request.note)) TROUPE_TRY(knows_place());
   return workers_present(*request.step);
 }
@@ -115,6 +122,12 @@ Status Coordinator::mark_place(std::uint64_t session, std::string note) {
   places_.commit();
   journal_.mark(std::move(note), draws_of(session));
   return ok_status();
+}
+
+void Coordinator::done_once(std::uint64_t session, std::string name) {
+  journal_.asked();
+  places_.commit();
+  journal_.done(std::move(name), draws_of(session));
 }
 
 Status Coordinator::workers_present(const StepShape& step) const {
@@ -143,6 +156,7 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   run.note = request.note;
   run.on_nan = request.on_nan;
   run.with_place = request.with_place;
+  run.resume = request.resume;
   settle(now, out);
 }
 
@@ -159,6 +173,7 @@ void Coordinator::admit(Instant now, Outputs& out) {
   for (const RunId& id : runs_.in(Phase::queued)) {
     if (computing >= options_.max_active) return;
     Run& run = *runs_.find(id);
+    if (!run.resume && runs_.restoring()) return;  // it goes on from what is restored
     if (!places_.free(run.step->datasets)) continue;
     ++computing;
     start(run, false, now, out);
@@ -177,25 +192,32 @@ JobPlace Coordinator::place(std::uint64_t session) const {
   return place;
 }
 
-// Of a run that starts. What draws without writing counts from the last commit on, so that a
-// program that goes on from there draws the same.
+// Of a run that starts. What draws without writing counts from the last commit on, and so do runs
+// whose writes were dropped, so that a program that goes on from there draws the same.
 std::uint64_t Coordinator::random_index(const Run& run) {
-  if (run.may_commit()) return runs_.unused_random_index(run);
+  const std::uint64_t draws = draws_of(run.id.session);
+  if (run.may_commit()) return runs_.unused_random_index(run, draws >> kIndexBits);
   if (!run.step->draws) return kReadOnlyIndex;
-  const std::uint64_t drawn = draws_of(run.id.session);
   ++drawn_[run.id.session];
-  return kReadOnlyIndex + drawn;
+  return kReadOnlyIndex + (draws & kReads);
 }
 
 std::uint64_t Coordinator::draws_of(std::uint64_t session) const {
+  const std::uint64_t resumed = journal_.resumed_draws();
   const auto drawn = drawn_.find(session);
-  return journal_.resumed_draws() + (drawn == drawn_.end() ? 0 : drawn->second);
+  const std::uint64_t reads = (resumed & kReads) + (drawn == drawn_.end() ? 0 : drawn->second);
+  return std::max(dropped_, resumed >> kIndexBits) << kIndexBits | (reads & kReads);
+}
+
+CommitNumber Coordinator::number_of(const Run& run) const {
+  return run.resume ? run.resume->committed : decided_ + 1;
 }
 
 void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   // A run whose partitions were all done outlived its worker, but cannot be redone.
   if (Status s = workers_present(*run.step); !s.ok()) return answer(run, s, 0, now, out);
   ++counters_.attempts;
+  begun_ |= !run.resume;
   const bool again = run.attempt.id.a != 0 && run.attempt.snapshot == decided_;
   run.attempt.id = {options_.view, next_a_++};
   run.attempt.run = run.id;
@@ -204,7 +226,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   if (!again || run.may_commit()) run.random_index = random_index(run);
   if (run.with_place) run.place = place(run.id.session);
   if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
-  run.grant = may_grant(run) ? decided_ + 1 : 0;
+  run.grant = may_grant(run) ? number_of(run) : 0;
   if (run.grant != 0) granted_ = &run;
   run.revoking = false;
   run.phase = Phase::running;
@@ -298,6 +320,8 @@ bool Coordinator::ended_by_nan(Run& run, Instant now, Outputs& out) {
          now, out);
     return true;
   }
+  // What it drew is used, or the next run would draw the same, and be dropped, for ever.
+  if (run.step->draws && run.may_commit()) dropped_ = std::max(dropped_, run.random_index + 1);
   answer(run, ok_status(), 0, now, out);
   live_.soon(now, Instant{0});  // what it has logged is over
   return true;
@@ -385,7 +409,7 @@ void Coordinator::begin_round(StageOrder order, const Run& run, Instant now, Out
     shards.clear();
     for (const auto& [resource, n] : outside) shards.insert(resource.task);
   }
-  const CommitNumber s = order == StageOrder::apply ? decided_ : decided_ + 1;
+  const CommitNumber s = order == StageOrder::apply ? decided_ : number_of(run);
   round_.begin({options_.view, s, run.attempt.id, run.id, {}, min_live(), 0, order},
                std::move(keys), std::move(shards),
                outside.empty() ? options_.stage_within : options_.outside_within, now);
@@ -452,16 +476,11 @@ void Coordinator::expel_late_shards(Instant now, Outputs& out) {
 
 // The decision point. Only from here on may anybody be told of the run's results.
 void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
-  ++decided_;
+  decided_ = number_of(run);
   ++(fast ? counters_.fast_commits : counters_.commits);
   if (runs_.size() > 1)
     for (const auto& [p, done] : run.done) last_writes_.note(done.uses, decided_);
-  drawn_.clear();
-  places_.end(run.step->datasets, std::exchange(run.elements, {}), true, run.used_elements());
-  places_.commit();
-  std::vector<Tensor> fetches;
-  for (Fetched& each : run.fetches()) fetches.push_back(std::move(each.value));
-  journal_.commit(run.note, std::move(fetches));
+  note_commit(run);
   if (run.keys(true).empty()) {
     answer(run, ok_status(), decided_, now, out);
   } else {
@@ -469,6 +488,20 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
     begin_round(StageOrder::apply, run, now, out);
   }
   live_.soon(now, blocked_.anybody_waits() ? Instant{0} : options_.idle_commit);
+}
+
+void Coordinator::note_commit(Run& run) {
+  drawn_.clear();
+  dropped_ = 0;
+  places_.end(run.step->datasets, std::exchange(run.elements, {}), true, run.used_elements());
+  if (run.resume) {
+    places_.restore(run.resume->datasets);
+    return journal_.resume(*run.resume);
+  }
+  places_.commit();
+  std::vector<Tensor> fetches;
+  for (Fetched& each : run.fetches()) fetches.push_back(std::move(each.value));
+  journal_.commit(run.note, std::move(fetches));
 }
 
 // ------------------------------------------------------------------ ends

@@ -32,6 +32,10 @@ struct RunRequest {
   bool with_place = false;
   std::shared_ptr<const std::string> note = {};  // what is kept with its commit; null: none
   OnNan on_nan = OnNan::commit;
+  // The run puts the state of a job back, which goes on from this place once it commits: with the
+  // number and the rest of the place. If it fails, nothing has happened. Only before other runs,
+  // which wait for it; REQUIRES: a number of at least 1.
+  std::shared_ptr<const JobPlace> resume = {};
 };
 
 // The machine that turns run requests into attempts, gives commit numbers, decides, and answers.
@@ -171,27 +175,20 @@ class Coordinator {
   Instant next_wakeup() const;
 
   CommitNumber decided() const { return decided_; }
-  // Restoring a job, whose state the next run that commits puts there: that commit has the number
-  // and is the rest of `place`. REQUIRES: no run yet; a number of at least 1.
-  void resume_at(const JobPlace& place) {
-    decided_ = place.committed - 1;
-    places_.restore(place.datasets);
-    journal_.resume(place);
-  }
   // As of the last commit, if it has a note; else as of now. From now on the program of that
   // session knows it.
   JobPlace ask_place(std::uint64_t session) {
     journal_.asked();
     return place(session);
   }
+  // failed_precondition while the program of a job that was restored has not asked for its place.
+  Status knows_place() const;
   // The program of that session has come as far as `note` says, without a commit: the last commit's
   // place is from now on that after all runs that are over. failed_precondition while it must ask.
   Status mark_place(std::uint64_t session, std::string note);
-  // The program has done this, once in the life of the job.
-  void done_once(std::string name) {
-    journal_.asked();
-    journal_.done(std::move(name));
-  }
+  // The program of that session has done this, once in the life of the job. The place moves on,
+  // too: what was done is not done again, so neither is what it read and drew.
+  void done_once(std::uint64_t session, std::string name);
   // The datasets of these containers begin anew. REQUIRES: no run that reads one is under way.
   void rewind_datasets(const std::set<std::string>& containers) { places_.rewind(containers); }
   // Those that runs of the step read (DatasetPlaces::rewind).
@@ -222,12 +219,12 @@ class Coordinator {
 
   // A run comes in, and gets its turn.
   Status may_run(const RunRequest& request) const;
-  Status knows_place() const;
   Status workers_present(const StepShape& step) const;
   JobPlace place(std::uint64_t session) const;
   void admit(Instant now, Outputs& out);
   std::uint64_t random_index(const Run& run);
   std::uint64_t draws_of(std::uint64_t session) const;
+  CommitNumber number_of(const Run& run) const;
   void start(Run& run, bool keep_marks, Instant now, Outputs& out);
   bool may_grant(const Run& run) const;
   void send_starts(const Run& run, Outputs& out) const;
@@ -251,6 +248,7 @@ class Coordinator {
   void end_round_if_complete(Instant now, Outputs& out);
   void expel_late_shards(Instant now, Outputs& out);
   void decide(Run& run, bool fast, Instant now, Outputs& out);
+  void note_commit(Run& run);
   // Its end.
   void fail(Run& run, Status cause, Instant now, Outputs& out);
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
@@ -272,6 +270,8 @@ class Coordinator {
   DatasetPlaces places_;
   Journal journal_;
   std::map<std::uint64_t, std::uint64_t> drawn_;  // by session: read-only draws since a commit
+  std::uint64_t dropped_ = 0;  // since a commit: no random index below it is drawn by again
+  bool begun_ = false;         // a run has started, and not only to restore the job
   LastWrites last_writes_;
   BlockedReports blocked_;
   StageRound round_;

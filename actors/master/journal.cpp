@@ -24,16 +24,15 @@ bool small(const std::vector<Tensor>& fetches) {
 
 }  // namespace
 
+void Journal::resume(JobPlace place) {
+  note_ = std::make_shared<const std::string>(std::move(place.note));
+  once_ = std::move(place.once);
+  fetches_ = std::move(place.fetches);
+  draws_ = resumed_draws_ = place.draws;
+  unasked_ = !note_->empty() || !once_.empty();
+}
+
 void Journal::commit(const std::shared_ptr<const std::string>& note, std::vector<Tensor> fetches) {
-  if (resumed_) {
-    JobPlace place = *std::exchange(resumed_, std::nullopt);
-    note_ = std::make_shared<const std::string>(std::move(place.note));
-    once_ = std::move(place.once);
-    fetches_ = std::move(place.fetches);
-    draws_ = resumed_draws_ = place.draws;
-    unasked_ = !note_->empty() || !once_.empty();
-    return;
-  }
   if (note) note_ = note;
   draws_ = resumed_draws_ = 0;
   fetches_ = small(fetches) ? std::move(fetches) : std::vector<Tensor>();
@@ -41,6 +40,11 @@ void Journal::commit(const std::shared_ptr<const std::string>& note, std::vector
 
 void Journal::mark(std::string note, std::uint64_t draws) {
   note_ = std::make_shared<const std::string>(std::move(note));
+  draws_ = draws;
+}
+
+void Journal::done(std::string name, std::uint64_t draws) {
+  once_.insert(std::move(name));
   draws_ = draws;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,14 +16,14 @@ namespace troupe {
 // anything else: one that begins at its first line again would do twice what is done.
 class Journal {
  public:
-  // The job goes on from `place`, whose state the next commit restores.
-  void resume(JobPlace place) { resumed_ = std::move(place); }
+  // The job goes on from `place`, whose state a run has restored.
+  void resume(JobPlace place);
   // A run was decided; null: it had no note, and the one before stays.
   void commit(const std::shared_ptr<const std::string>& note, std::vector<Tensor> fetches);
   // The program has come further since, without a commit.
   void mark(std::string note, std::uint64_t draws);
-  // This was done, and is so as of the last commit.
-  void done(std::string name) { once_.insert(std::move(name)); }
+  // This was done, and is so as of the last commit, with what was drawn since.
+  void done(std::string name, std::uint64_t draws);
 
   // The program says where it is. Else it is where the job is.
   bool noted() const { return note_ && !note_->empty(); }
@@ -37,7 +36,6 @@ class Journal {
   std::uint64_t resumed_draws() const { return resumed_draws_; }
 
  private:
-  std::optional<JobPlace> resumed_;
   std::shared_ptr<const std::string> note_;
   std::set<std::string> once_;
   std::vector<Tensor> fetches_;

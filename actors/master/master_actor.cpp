@@ -277,9 +277,10 @@ void run_step(MasterSelf self, RunStep& message) {
   if (active(s.trace)) run->began_ns = Trace::now_ns();
   feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
     const Instant deadline = message.timeout == kNever ? kNever : now + message.timeout;
-    coordinator.run({message.run, run->step, deadline, std::move(message.acknowledged),
-                     message.with_place, std::move(message.note), message.on_nan},
-                    now, out);
+    coordinator.run(
+        {message.run, run->step, deadline, std::move(message.acknowledged), message.with_place,
+         std::move(message.note), message.on_nan, std::move(message.resume)},
+        now, out);
   });
 }
 
@@ -338,16 +339,6 @@ void task_lost(MasterSelf self, const TaskLost& message) {
   });
 }
 
-void resume(MasterSelf self, const ResumeAt& message) {
-  Coordinator& coordinator = *self->state.coordinator;
-  CallResult result;
-  if (coordinator.counters().attempts > 0)
-    result.status = failed_precondition("a job resumes before its first run");
-  else
-    coordinator.resume_at(message.place);
-  message.call->finish(std::move(result));
-}
-
 void ask_place(MasterSelf self, const AskPlace& message) {
   CallResult result;
   result.place = self->state.coordinator->ask_place(message.session);
@@ -361,7 +352,7 @@ void mark_place(MasterSelf self, const MarkPlace& message) {
 }
 
 void done_once(MasterSelf self, const DoneOnce& message) {
-  self->state.coordinator->done_once(message.name);
+  self->state.coordinator->done_once(message.session, message.name);
   message.call->finish({});
 }
 
@@ -412,7 +403,6 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       [self](const AskPlace& message) { ask_place(self, message); },
       [self](const MarkPlace& message) { mark_place(self, message); },
       [self](const DoneOnce& message) { done_once(self, message); },
-      [self](const ResumeAt& message) { resume(self, message); },
       [self](const TaskUp& message) { task_up(self, message); },
       [self](const TaskLost& message) { task_lost(self, message); },
       [self](const ExecutorsMade& message) {

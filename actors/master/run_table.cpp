@@ -91,6 +91,11 @@ bool RunTable::any(Phase phase) const {
                      [&](const auto& entry) { return entry.second.phase == phase; });
 }
 
+bool RunTable::restoring() const {
+  return std::any_of(runs_.begin(), runs_.end(),
+                     [](const auto& entry) { return entry.second.resume != nullptr; });
+}
+
 std::size_t RunTable::computing() const {
   return std::size_t(std::count_if(runs_.begin(), runs_.end(), [](const auto& entry) {
     return entry.second.phase == Phase::running && !entry.second.waiting;
@@ -111,12 +116,12 @@ std::uint64_t RunTable::marks_of_session(std::uint64_t session, std::uint64_t fr
   return from;
 }
 
-std::uint64_t RunTable::unused_random_index(const Run& run) const {
+std::uint64_t RunTable::unused_random_index(const Run& run, std::uint64_t first) const {
   std::set<std::uint64_t> taken;
   for (const auto& [id, other] : runs_)
     if (&other != &run && other.in_attempt() && other.attempt.snapshot == run.attempt.snapshot)
       taken.insert(other.random_index);
-  std::uint64_t k = 0;
+  std::uint64_t k = first;
   while (taken.count(k) != 0) ++k;
   return k;
 }

@@ -46,8 +46,9 @@ class RunTable {
     std::shared_ptr<const std::string> note;  // what is kept with its commit; null: none
     OnNan on_nan = OnNan::commit;
     bool with_place = false;
-    JobPlace place;        // with_place: when the attempt started
-    bool waiting = false;  // reported as waiting on resources only
+    JobPlace place;                          // with_place: when the attempt started
+    std::shared_ptr<const JobPlace> resume;  // of a job that it restores; null: none
+    bool waiting = false;                    // reported as waiting on resources only
     std::map<std::uint32_t, PartitionDone> done;
     Status cause;  // aborting: the best known; applying: what failed
     Instant abort_until = kNever;
@@ -78,6 +79,8 @@ class RunTable {
   bool contains(const RunId& id) const { return runs_.contains(id); }
   bool of_session(std::uint64_t session) const;
   bool any(Phase phase) const;
+  // A job is being restored.
+  bool restoring() const;
 
   // In the order in which they came.
   template <class Wanted>
@@ -111,8 +114,9 @@ class RunTable {
   CommitNumber oldest_snapshot(CommitNumber decided) const;
   // The first attempt whose marks an attempt of that session still holds, `from` or an older one.
   std::uint64_t marks_of_session(std::uint64_t session, std::uint64_t from) const;
-  // A number that no other attempt with the run's snapshot draws random numbers by.
-  std::uint64_t unused_random_index(const Run& run) const;
+  // A number that no other attempt with the run's snapshot draws random numbers by: the lowest from
+  // `first` on.
+  std::uint64_t unused_random_index(const Run& run, std::uint64_t first) const;
   // Its attempts, ascending.
   std::vector<LiveAttempt> live() const;
 

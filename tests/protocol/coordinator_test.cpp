@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "actors/master/run_numbers.hpp"
 
 using namespace troupe;
@@ -54,6 +56,21 @@ struct Fixture {
     if (keys > 0) d.writes.push_back({{TaskId{1}, 0}, keys});
     d.fetches.push_back({partition, Tensor::scalar<std::int64_t>(std::int64_t(a.id.a))});
     return d;
+  }
+  void run_resume(std::uint64_t n, JobPlace place, std::shared_ptr<StepShape> step) {
+    RunRequest request{{7, n}, std::move(step)};
+    request.with_place = true;
+    request.resume = std::make_shared<const JobPlace>(std::move(place));
+    coordinator.run(request, now, out);
+  }
+  // Run n restores a job.
+  void resume(std::uint64_t n, JobPlace place) {
+    const CommitNumber s = place.committed;
+    run_resume(n, std::move(place), shape({1}));
+    send(done(started(n), 0, 1));
+    stage(1, s);
+    stage(2, s);
+    REQUIRE(answer(n).committed == s);
   }
   void send(const PartitionDone& d) { coordinator.partition_done(d, now, out); }
   // Its answer to the PREPARE that came last.
@@ -677,9 +694,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stands, or sto
     Fixture f;
     auto reader = shape({1});
     reader->datasets = {{{"", "data"}, 1}};
-    f.coordinator.resume_at({5, before, notes ? "at 5" : ""});
-    f.run(9, shape({1}));  // restores the state
-    f.commit(9);
+    f.resume(9, {5, before, notes ? "at 5" : ""});
     CHECK(f.answer(9).committed == 5);
     CHECK(f.coordinator.ask_place(7).datasets == before);
     f.run(0, reader);
@@ -762,9 +777,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(coordinator.ask_place(7).draws == 0);
 
   Fixture later;
-  later.coordinator.resume_at(place);
-  later.run(0, shape({1}));
-  later.commit(0);
+  later.resume(0, place);
   CHECK(later.coordinator.mark_place(7, "too early").code() == Code::failed_precondition);
   CHECK(later.coordinator.ask_place(7).draws == 2);
   later.run(1, looks);
@@ -798,9 +811,7 @@ TEST_CASE_FIXTURE(Fixture, "a program that came back asks where the job is befor
   auto reader = shape({1});
   reader->may_write = false;
   const JobPlace place{3, {}, "at 3", {"init"}, {Tensor::scalar(1.f)}};
-  coordinator.resume_at(place);
-  coordinator.run({{7, 0}, shape({1}), kNever, {}, true}, now, out);  // restores the state
-  commit(0);
+  resume(0, place);
   run(1, reader);
   send(done(started(1), 0));
   CHECK(answer(1).status.ok());
@@ -819,9 +830,128 @@ TEST_CASE_FIXTURE(Fixture, "a program that came back asks where the job is befor
   run(4, shape({1}));
   commit(4);
   CHECK(answer(4).committed == 4);
-  coordinator.done_once("more");
+  coordinator.done_once(7, "more");
   CHECK(coordinator.ask_place(7).once == std::set<std::string>{"init", "more"});
   CHECK(coordinator.ask_place(7).committed == 4);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a job that was not restored is as it was, and may be restored again") {
+  const JobPlace place{5, {{{"", "data"}, 3, {1}}}, "at 5", {"init"}, {Tensor::scalar(1.f)}, 2};
+  auto untouched = [&] {
+    const JobPlace here = coordinator.ask_place(7);
+    CHECK(here.committed == 0);
+    CHECK(here.datasets.empty());
+    CHECK(here.note.empty());
+    CHECK(here.once.empty());
+    CHECK(here.fetches.empty());
+    CHECK(here.draws == 0);
+    CHECK(coordinator.knows_place().ok());
+  };
+  // One fails, one cannot be staged, one is cancelled when it has the number.
+  run_resume(0, place, shape({1}, true));
+  CHECK(all<Coordinator::StartAttempt>().back().grant == 5);
+  auto failed = done(started(0), 0);
+  failed.status = invalid_argument("it does not fit");
+  send(failed);
+  CHECK(answer(0).status.code() == Code::invalid_argument);
+  untouched();
+  run_resume(1, place, shape({1}));
+  send(done(started(1), 0, 1));
+  stage(1, 5, resource_exhausted("no memory"));
+  CHECK(answer(1).status.code() == Code::resource_exhausted);
+  untouched();
+  for (std::uint32_t shard : {1, 2}) stage(shard, 5);  // dropped it
+  run_resume(2, place, shape({1}));
+  run(3, shape({2}));  // waits for what becomes of the job
+  send(done(started(2), 0, 1));
+  CHECK(all<Coordinator::StartAttempt>().back().attempt.run.n == 2);
+  coordinator.cancel({7, 2}, cancelled("by its client"), now, out);
+  untouched();
+  for (std::uint32_t shard : {1, 2}) stage(shard, 5);
+  commit(3);
+  CHECK(answer(3).committed == 1);
+  run_resume(4, place, shape({1}));
+  CHECK(answer(4).status.code() == Code::failed_precondition);
+  CHECK(coordinator.ask_place(7).committed == 1);
+
+  Fixture other;
+  other.run_resume(0, place, shape({1}));
+  other.send(failed = other.done(other.started(0), 0));
+  other.coordinator.cancel({7, 0}, cancelled("by its client"), now, other.out);
+  other.resume(1, place);
+  CHECK(other.coordinator.knows_place().code() == Code::failed_precondition);
+  CHECK(other.coordinator.ask_place(7).note == "at 5");
+  CHECK(other.coordinator.ask_place(7).draws == 2);
+  other.run(2, shape({1}));
+  CHECK(other.started(2).snapshot == 5);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what was done once is done with what it read and drew") {
+  auto looks = shape({1});
+  looks->may_write = false;
+  looks->draws = true;
+  looks->datasets = {{{"", "data"}, 1}};
+  looks->partitions.back().datasets = {0};
+  coordinator.run({{7, 0}, shape({1}), kNever, {}, false, std::make_shared<const std::string>("x")},
+                  now, out);
+  commit(0);
+  run(1, looks);
+  send(done(started(1), 0));
+  CHECK(coordinator.ask_place(7).datasets.empty());
+  coordinator.done_once(7, "looked");
+  const JobPlace place = coordinator.ask_place(7);
+  CHECK(place.note == "x");
+  CHECK(place.datasets == std::vector<DatasetPlace>{{{"", "data"}, 1, {}}});
+  CHECK(place.draws == 1);
+  CHECK(place.once.contains("looked"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that is dropped has used what it drew") {
+  auto draws = shape({1});
+  draws->draws = true;
+  auto looks = shape({1});
+  looks->may_write = false;
+  looks->draws = true;
+  constexpr std::uint64_t kReadOnly = std::uint64_t{1} << 32;
+  auto index = [&](Fixture& f) { return f.all<Coordinator::StartAttempt>().back().random_index; };
+  auto drop = [&](Fixture& f, std::uint64_t n) {
+    RunRequest request{{7, n}, draws};
+    request.on_nan = OnNan::drop;
+    f.coordinator.run(request, f.now, f.out);
+    const std::uint64_t drawn = index(f);
+    auto nan = f.done(f.started(n), 0, 1);
+    nan.fetches = {{0, Tensor::scalar(std::nanf(""))}};
+    f.send(nan);
+    CHECK(f.answer(n).status.ok());
+    CHECK(f.answer(n).committed == 0);
+    return drawn;
+  };
+  coordinator.run({{7, 0}, draws, kNever, {}, false, std::make_shared<const std::string>("x")}, now,
+                  out);
+  commit(0);
+  for (std::uint64_t n : {1, 2, 3}) CHECK(drop(*this, n) == n - 1);
+  run(4, looks);
+  CHECK(index(*this) == kReadOnly);
+  send(done(started(4), 0));
+  // A program that goes on from the note does the same again; from here, what comes next.
+  CHECK(coordinator.ask_place(7).draws == 0);
+  CHECK(coordinator.mark_place(7, "three dropped").ok());
+  const JobPlace place = coordinator.ask_place(7);
+  Fixture later;
+  later.resume(0, place);
+  later.coordinator.ask_place(7);
+  for (Fixture* f : {static_cast<Fixture*>(this), &later}) {
+    f->run(5, looks);
+    CHECK(index(*f) == kReadOnly + 1);
+    f->send(f->done(f->started(5), 0));
+    CHECK(drop(*f, 6) == 3);
+    f->run(7, draws);
+    CHECK(index(*f) == 4);
+    f->run(8, draws);  // beside it
+    CHECK(index(*f) == 5);
+    f->commit(7);
+    CHECK(f->coordinator.ask_place(7).draws < kReadOnly);
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "a granted run that a worker says waits for a queue keeps its number") {

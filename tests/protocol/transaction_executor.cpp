@@ -1,5 +1,6 @@
 // Of the simulation: the executors of partitions.
 #include <algorithm>
+#include <cmath>
 
 #include "tests/protocol/transaction_sim.hpp"
 
@@ -338,6 +339,9 @@ void Simulation::report(int id, Execution& e, Status status) {
   fetch.insert(fetch.end(), e.trace.taken.begin(), e.trace.taken.end());
   done.fetches.push_back(
       {e.part, Tensor::of<u64>(Shape{std::int64_t(fetch.size())}, std::span<const u64>(fetch))});
+  if (e.program && e.program->drops && e.part == 0)
+    done.fetches.push_back(
+        {kMaybeNan, Tensor::scalar(mix(e.trace.acc, 3) % 2 == 0 ? std::nanf("") : 0.f)});
   e.done = done;
   e.resend_at = now_;
   executor_tick(id);

@@ -41,19 +41,27 @@ void Simulation::observe(const Coordinator::Answer& answer) {
   check_outcome(answer.run, answer.status);
   check_boards(answer);
   std::vector<Trace> traces;
+  bool nan = false;
   for (const Fetched& f : answer.fetches) {
+    nan |= f.value.has_nan();
+    if (f.index == kMaybeNan) continue;
     auto x = f.value.span<u64>();
     const auto taken = x.begin() + 4 + std::ptrdiff_t(x[3]);
     traces.push_back({x[0], x[1], x[2], {taken, x.end()}, {x.begin() + 4, taken}});
   }
+  const Program& p = programs_.at(answer.run);
+  if (p.resume) ++(answer.status.ok() ? count.restored : count.not_restored);
+  if (nan && answer.committed != 0) return fail("a NaN was committed");
+  if (nan && p.shape->draws) dropped_ = std::max(dropped_, traces[0].random_index + 1);
   use_elements(answer, traces);
   if (!answer.status.ok()) return;
-  if (answer.committed == 0) {
+  if (nan) {
+    ++count.dropped;
+  } else if (answer.committed == 0) {
     read_only_.push_back({answer.run, traces});
-    return;
-  }
-  if (!history_.emplace(answer.committed, Decided{answer.run, traces}).second)
+  } else if (!history_.emplace(answer.committed, Decided{answer.run, traces}).second) {
     fail("a number was decided twice");
+  }
 }
 
 void Simulation::observe(const Coordinator::StartAttempt& start) {
@@ -78,8 +86,11 @@ void Simulation::observe(const Coordinator::StartAttempt& start) {
       if (share.open) elements.push_back(end);
       holder->second.elements.push_back(std::move(elements));
     }
-  if (std::exchange(holder->second.attempt, start.attempt.id) != start.attempt.id)
-    holder->second.places = places_by_rule();
+  if (std::exchange(holder->second.attempt, start.attempt.id) != start.attempt.id) {
+    draw_by_rule(start, !fresh && holder->second.snapshot == start.attempt.snapshot);
+    holder->second.snapshot = start.attempt.snapshot;
+    holder->second.place = place_by_rule(run.session);
+  }
   const auto& mine = p.shape->partitions[start.partition].datasets;
   if (start.elements.size() != mine.size()) return fail("a START without elements");
   for (std::size_t i = 0; i < mine.size(); ++i)
@@ -115,9 +126,9 @@ void Simulation::use_elements(const Coordinator::Answer& answer, const std::vect
     }
   }
   if (answer.committed != 0)
-    places_.try_emplace(answer.committed, places_by_rule());
+    commit_by_rule(answer.run, answer.committed);
   else if (p.asks())
-    told_.push_back({answer.place, holder.mapped().places});
+    check_place(answer.place, holder.mapped().place, "a run");
 }
 
 // A run that is applied outside before it is answered has been decided, and its elements are used.
@@ -127,7 +138,7 @@ void Simulation::observe(const Coordinator::SendPrepare& send) {
   const Program& p = programs_.at(send.prepare.run);
   for (std::size_t d = 0; d < holder->second.elements.size(); ++d)
     use(p, d, holder->second.elements[d], p.parts.size());
-  places_.try_emplace(send.prepare.s, places_by_rule());
+  commit_by_rule(send.prepare.run, send.prepare.s);
 }
 
 std::vector<DatasetPlace> Simulation::places_by_rule() const {
@@ -143,20 +154,82 @@ std::vector<DatasetPlace> Simulation::places_by_rule() const {
   return places;
 }
 
-// What a run was told of where the job stands: if there was a note, as of the last commit, whatever
-// came after; else as of its beginning.
-void Simulation::check_place(const Told& told) {
-  const CommitNumber s = told.place.committed;
-  std::string note;
-  for (const auto& [n, d] : history_)
-    if (const std::string& its = programs_.at(d.run).note; n <= s && !its.empty()) note = its;
-  count.noted += !note.empty() && !told.place.datasets.empty();
-  if (told.place.note != note)
-    return fail("a run was told another note than that of the last commit");
-  const auto places = places_.find(s);
-  if (places == places_.end()) return fail("a run was told of a commit that there is not");
-  if (told.place.datasets != (note.empty() ? told.then : places->second))
-    fail("a run was told other places of datasets than those of the last commit");
+u64 Simulation::draws_by_rule(u64 session) const {
+  const auto reads = reads_.find(session);
+  return dropped_ << kIndexBits | (earlier_reads_ + (reads == reads_.end() ? 0 : reads->second));
+}
+
+// If there is a note, as of the last commit, whatever came after; else as of now.
+JobPlace Simulation::place_by_rule(u64 session) const {
+  JobPlace place = kept_;
+  if (place.note.empty()) {
+    place.datasets = places_by_rule();
+    place.draws = draws_by_rule(session);
+  }
+  return place;
+}
+
+// A commit that is seen twice, when it is decided and when it is answered, counts once.
+void Simulation::commit_by_rule(const RunId& run, CommitNumber s) {
+  if (s <= kept_.committed) return;
+  const Program& p = programs_.at(run);
+  reads_.clear();
+  if (p.resume) {
+    kept_ = *p.resume;
+    for (const DatasetPlace& place : kept_.datasets)
+      for (u64 e = 0; e < place.next; ++e)
+        if (std::count(place.left.begin(), place.left.end(), e) == 0)
+          used_[std::size_t(place.dataset.name[1] - '0')].insert(e);
+  } else {
+    kept_.datasets = places_by_rule();
+    kept_.draws = 0;
+    if (!p.note.empty()) kept_.note = p.note;
+  }
+  kept_.committed = s;
+  earlier_reads_ = kept_.draws & ((u64{1} << kIndexBits) - 1);
+  dropped_ = kept_.draws >> kIndexBits;
+}
+
+// What only reads draws by its count, what may write by what no dropped run has drawn by.
+void Simulation::draw_by_rule(const Coordinator::StartAttempt& start, bool again) {
+  const Program& p = programs_.at(start.attempt.run);
+  if (!p.shape->draws) return;
+  if (!p.asks()) {
+    if (start.random_index < dropped_) fail("a run draws what one that was dropped has drawn");
+    return;
+  }
+  if (again) return;
+  u64& reads = reads_[start.attempt.run.session];
+  if (start.random_index != (u64{1} << kIndexBits) + earlier_reads_ + reads++)
+    fail("a run draws other numbers than after a restart");
+}
+
+// What a program does beside runs: it comes further without a commit, or has done a thing once.
+void Simulation::move_place() {
+  if (seed_ % 2 == 0 || moves_.below(80) != 0) return;
+  const u64 session = moves_.below(kSessions);
+  const std::string name = std::to_string(moves_.below(1000));
+  if (moves_.below(2) == 0) {
+    coordinator_->done_once(session, name);
+    kept_.once.insert(name);
+  } else {
+    if (!coordinator_->mark_place(session, "m" + name).ok()) fail("a place could not be moved");
+    kept_.note = "m" + name;
+  }
+  kept_.datasets = places_by_rule();
+  kept_.draws = draws_by_rule(session);
+}
+
+void Simulation::check_place(const JobPlace& told, const JobPlace& rule, const std::string& who) {
+  count.noted += !rule.note.empty() && !rule.datasets.empty();
+  if (told.committed != rule.committed)
+    fail(who + " was told of another commit than the last one");
+  else if (told.note != rule.note || told.once != rule.once)
+    fail(who + " was told of another note than the last one, or other things done once");
+  else if (told.datasets != rule.datasets)
+    fail(who + " was told other places of datasets than those of the last commit");
+  else if (told.draws != rule.draws)
+    fail(who + " was told of other draws than those since the last commit");
 }
 
 // A run that need not wait for queues is done again a bounded number of times, whatever others do.
@@ -187,7 +260,8 @@ void Simulation::check_outcome(const RunId& run, const Status& status) {
       fine = p.timeout != kNever;
       break;
     case Code::failed_precondition:
-      fine = p.fails == Code::failed_precondition || closing;
+      fine = p.fails == Code::failed_precondition || closing ||
+             (p.resume && !(restores_first_ && scenario_ != 3 && run.n == 0));  // others began
       break;
     case Code::invalid_argument:
       fine = p.fails == Code::invalid_argument;
@@ -375,12 +449,24 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
   return acc[0];
 }
 
+// A job begins at 1, or goes on where an earlier life ended, with what puts its state there.
+void Simulation::check_first_commit() {
+  for (const auto& [s, d] : history_) {
+    const Program& p = programs_.at(d.run);
+    const bool first = s == history_.begin()->first;
+    if (p.resume ? !first || s != p.resume->committed : first && s != 1)
+      return fail("a job was restored at another commit, or in its midst");
+  }
+}
+
 void Simulation::check_history() {
+  check_first_commit();
   World world;
+  const CommitNumber before = history_.empty() ? 0 : history_.begin()->first - 1;
   std::vector<World> states{world};
   std::set<RunId> seen;
   std::set<std::pair<u64, u64>> random;
-  CommitNumber expected = 1;
+  CommitNumber expected = before + 1;
   for (auto& [s, d] : history_) {
     if (s != expected++) return fail("commit numbers are not dense");
     if (!seen.insert(d.run).second) return fail("a run was committed twice");
@@ -393,8 +479,8 @@ void Simulation::check_history() {
     if (!violation.empty()) return;
     states.push_back(world);
   }
-  if (coordinator_->decided() != history_.size()) return fail("decided and answered differ");
-  for (const Told& told : told_) check_place(told);
+  if (coordinator_->decided() != (history_.empty() ? 0 : history_.rbegin()->first))
+    return fail("decided and answered differ");
   if (scenario_ == 0)  // one client, one run at a time
     for (const auto& used : used_)
       if (!used.empty() && *used.rbegin() + 1 != used.size()) return fail("an element was skipped");
@@ -402,8 +488,10 @@ void Simulation::check_history() {
     const StepShape& step = *programs_.at(r.run).shape;
     if (step.may_write && step.draws)
       return fail("a run that drew and might have written took no number");
-    if (r.traces[0].snapshot >= states.size()) return fail("a snapshot of nothing");
-    World at = states[r.traces[0].snapshot];
+    const CommitNumber snapshot = r.traces[0].snapshot;
+    if (snapshot < before || snapshot - before >= states.size())
+      return fail("a snapshot of nothing");
+    World at = states[snapshot - before];
     replay(programs_.at(r.run), r.traces, at, r.run, 0);
   }
   for (int v = 0; v < kVariables; ++v) {

@@ -65,7 +65,11 @@ CoordinatorRules rules_with(Bug bug) {
 // ------------------------------------------------------------------ set-up
 
 Simulation::Simulation(u64 seed, Bug bug)
-    : seed_(seed), bug_(bug), random_(mix64(seed)), rules_(std::make_unique<Rules>(seed)) {
+    : seed_(seed),
+      bug_(bug),
+      random_(mix64(seed)),
+      moves_(mix64(seed + 1)),
+      rules_(std::make_unique<Rules>(seed)) {
   scenario_ = int(seed % 5);
   loss_ = pick(50);
   Coordinator::Options options;
@@ -108,6 +112,11 @@ void Simulation::make_clients() {
     c.window = scenario_ == 3 ? 2 : 1;
     for (u64 n = 0; n < c.total; ++n)
       programs_[{u64(s), n}] = scenario_ == 4 ? make_race_program(s) : make_program(s, int(n));
+  }
+  const u64 hash = mix(seed_, 17);
+  if (scenario_ != 4 && hash % 3 == 0) {
+    restores_first_ = hash / 3 % 4 != 0;
+    for (u64 n : {0, 1}) programs_[{0, n}] = make_restore_program(mix(hash, n));
   }
   if (chance(120)) {  // a client that closes its session in mid-run
     int s = pick(kSessions);
@@ -188,6 +197,7 @@ Program Simulation::make_program(int session, int n) {
   if (chance(40)) p.timeout = kUnit * (1 + pick(300));
   if (mix(mix(seed_, u64(session)), u64(n)) % 8 == 0)
     p.note = std::to_string(session) + "." + std::to_string(n);
+  p.drops = !p.asks() && mix(mix(mix(seed_, u64(session)), u64(n)), 7) % (role > 2 ? 24 : 6) == 0;
   return p;
 }
 
@@ -217,6 +227,41 @@ Program Simulation::make_race_program(int session) {
   ops.push_back({OpKind::fold, var});
   if (session != 0 && chance(30)) p.timeout = kUnit * (1 + pick(100));
   return p;
+}
+
+// Puts the state of a job there that ended in an earlier life, or fails.
+Program Simulation::make_restore_program(u64 hash) {
+  Program p;
+  auto draw = [&](u64 n) {
+    hash = mix64(hash);
+    return hash % n;
+  };
+  const int parts = 1 + int(draw(kShards));
+  for (int i = 0; i < parts; ++i) {
+    p.shape->partitions.push_back({TaskId(i), "/worker:" + std::to_string(i) + "/cpu:0", {}});
+    p.parts.push_back({{OpKind::assign, i}, {OpKind::assign, i + kShards}});
+  }
+  p.shape->fast_path = parts == 1;
+  if (draw(2) == 0) {
+    p.parts.back().push_back({OpKind::poison, parts - 1});
+    p.fails = Code::invalid_argument;
+  }
+  JobPlace place{2 + draw(40)};
+  if (draw(2) == 0) place.note = "restored";
+  if (draw(2) == 0) place.once = {"before"};
+  if (draw(2) == 0) place.datasets = {{dataset_name(0), 5, {}}};
+  if (!place.datasets.empty() && scenario_ != 0) place.datasets[0].left = {1, 3};
+  place.draws = draw(3) << kIndexBits | draw(3);
+  p.resume = std::make_shared<const JobPlace>(std::move(place));
+  return p;
+}
+
+// Of its first two runs one may restore the job: others begin before that, or not.
+bool Simulation::waits_for_restore(int session) const {
+  if (!restores_first_ || session == 0 || clients_[0].closing) return false;
+  const auto first = outcomes_.find({0, 0});
+  if (first == outcomes_.end()) return true;
+  return !first->second.ok() && outcomes_.count({0, 1}) == 0;
 }
 
 void Simulation::add_queue_program(Program& p, int role, bool first_queue) {
@@ -301,6 +346,8 @@ void Simulation::master(Coordinator::Outputs& out) {
       net([this, to, o = std::move(output)] { at_process(to, o); });
     }
   }
+  const u64 session = count.events % kSessions;
+  check_place(coordinator_->ask_place(session), place_by_rule(session), "a program");
 }
 
 void Simulation::at_process(int id, Coordinator::Output output) {
@@ -460,7 +507,7 @@ void Simulation::resource_out(int id, std::uint32_t index, Resource::Outputs& ou
 
 void Simulation::client_tick(int s) {
   Client& c = clients_[std::size_t(s)];
-  if (c.closed) return;
+  if (c.closed || waits_for_restore(s)) return;
   if (c.closing) {
     if (chance(100))
       net([this, s] {
@@ -483,7 +530,9 @@ void Simulation::client_tick(int s) {
                  p.timeout == kNever ? kNever : now_ + p.timeout,
                  c.numbers.acknowledged(),
                  p.asks(),
-                 p.note.empty() ? nullptr : std::make_shared<const std::string>(p.note)};
+                 p.note.empty() ? nullptr : std::make_shared<const std::string>(p.note),
+                 p.drops ? OnNan::drop : OnNan::commit,
+                 p.resume};
     net([this, r] {
       Coordinator::Outputs out;
       coordinator_->run(r, now_, out);
@@ -531,6 +580,7 @@ void Simulation::tick() {
     executor_tick(id);
   }
   for (int s = 0; s < kSessions; ++s) client_tick(s);
+  move_place();
   if (lose_last_ && chance(20)) {
     lose_last_ = false;
     last_lost_ = processes_.back()->dead = true;

@@ -88,7 +88,9 @@ struct Program {
   std::optional<Code> fails;  // it must, with this code
   bool uses_last_process = false;
   Instant timeout = kNever;
-  std::string note;  // that its runs are given; empty: none
+  std::string note;                        // that its runs are given; empty: none
+  bool drops = false;                      // its runs with a NaN are not to commit
+  std::shared_ptr<const JobPlace> resume;  // of a job that it restores; null: none
 
   // Whether its runs write nothing, and so are told where the job stood.
   bool asks() const { return !shape->may_write && note.empty(); }
@@ -114,6 +116,8 @@ struct Trace {
 };
 
 inline constexpr std::uint32_t kSharedNode = 50;
+inline constexpr std::uint32_t kMaybeNan = 1000;  // the fetch of a program that drops
+inline constexpr int kIndexBits = 32;  // JobPlace::draws: reads, and above them a random index
 inline constexpr Instant kUnit = std::chrono::milliseconds(1);
 inline constexpr int kTick = 10;
 
@@ -179,7 +183,8 @@ class Simulation {
   struct Counters {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
          lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0,
-         published = 0, held_back = 0, joined = 0, noted = 0;
+         published = 0, held_back = 0, joined = 0, noted = 0, dropped = 0, restored = 0,
+         not_restored = 0;
   } count;
 
  private:
@@ -194,10 +199,6 @@ class Simulation {
     bool operator<(const Event& other) const {
       return std::tie(at, order) > std::tie(other.at, other.order);
     }
-  };
-  struct Told {
-    JobPlace place;
-    std::vector<DatasetPlace> then;  // when the attempt started
   };
   struct Decided {
     RunId run;
@@ -215,6 +216,8 @@ class Simulation {
   void take_elements(Execution& e, const Op& op);
   void add_dataset(Program& p, int dataset, bool open);
   Program make_race_program(int session);
+  Program make_restore_program(u64 hash);
+  bool waits_for_restore(int session) const;
   void add_queue_program(Program& p, int role, bool first_queue);
   void make_clients();
 
@@ -252,7 +255,13 @@ class Simulation {
   void use(const Program& p, std::size_t dataset, const std::vector<u64>& given, u64 count);
   void use_elements(const Coordinator::Answer& answer, const std::vector<Trace>& traces);
   std::vector<DatasetPlace> places_by_rule() const;
-  void check_place(const Told& told);
+  u64 draws_by_rule(u64 session) const;
+  JobPlace place_by_rule(u64 session) const;
+  void commit_by_rule(const RunId& run, CommitNumber s);
+  void draw_by_rule(const Coordinator::StartAttempt& start, bool again);
+  void move_place();
+  void check_place(const JobPlace& told, const JobPlace& rule, const std::string& who);
+  void check_first_commit();
   bool clients_done() const;
   bool feasible(const RunId& run);
   void check_progress();
@@ -270,6 +279,7 @@ class Simulation {
   const u64 seed_;
   const Bug bug_;
   Random random_;
+  Random moves_;  // of places; the schedule stays
   Instant now_{};
   u64 order_ = 0, next_request_ = 1;
   std::priority_queue<Event> agenda_;
@@ -281,6 +291,7 @@ class Simulation {
   std::map<std::tuple<int, int>, Instant> local_order_;
   int scenario_ = 0, loss_ = 0;
   bool strict_fifo_ = true, lose_last_ = false, last_lost_ = false, all_closed_ = false;
+  bool restores_first_ = false;
   std::map<CommitNumber, Decided> history_;
   std::vector<Decided> read_only_;
   // Elements of datasets, by a simple rule: each run takes the lowest that no other has. Of an open
@@ -288,12 +299,16 @@ class Simulation {
   std::array<std::set<u64>, kDatasets> used_;
   struct Holder {
     AttemptId attempt;
+    CommitNumber snapshot = 0;
     DatasetPlaces::Elements elements;
-    std::vector<DatasetPlace> places;  // when the attempt started
+    JobPlace place;  // when the attempt started
   };
   std::map<RunId, Holder> holders_;
-  std::map<CommitNumber, std::vector<DatasetPlace>> places_{{0, {}}};  // as of each commit
-  std::vector<Told> told_;
+  // Where the job stands, by a simple rule: as of its last commit, or where its place was moved
+  // since; and what was drawn since that commit, or before in an earlier life.
+  JobPlace kept_;
+  std::map<u64, u64> reads_;  // by session
+  u64 earlier_reads_ = 0, dropped_ = 0;
   std::map<RunId, Status> outcomes_;
   std::set<u64> seen_on_boards_;
   std::map<RunId, std::set<u64>> attempts_;  // their numbers

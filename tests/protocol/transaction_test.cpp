@@ -35,6 +35,9 @@ struct Sum {
     count.held_back += c.held_back;
     count.joined += c.joined;
     count.noted += c.noted;
+    count.dropped += c.dropped;
+    count.restored += c.restored;
+    count.not_restored += c.not_restored;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -47,7 +50,9 @@ struct Sum {
            std::to_string(count.lost_processes) + " workers lost, " +
            std::to_string(count.gave_up) + " given up, " + std::to_string(count.taken_back) +
            " numbers taken back, " + std::to_string(count.revoked) + " grants revoked, " +
-           std::to_string(count.held_back) + " writes held back";
+           std::to_string(count.held_back) + " writes held back, " + std::to_string(count.dropped) +
+           " dropped, " + std::to_string(count.restored) + " restored, " +
+           std::to_string(count.not_restored) + " not restored";
   }
 };
 
@@ -77,6 +82,9 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.held_back > 0);
   CHECK(sum.count.joined > 0);
   CHECK(sum.count.noted > 0);
+  CHECK(sum.count.dropped > 0);
+  CHECK(sum.count.restored > 0);
+  CHECK(sum.count.not_restored > 0);
 }
 
 }  // namespace

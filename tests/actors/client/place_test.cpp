@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "ops/api/generated.hpp"
 #include "ops/api/math.hpp"
 #include "ops/data/data.hpp"
 #include "serialization/checkpoint.hpp"
@@ -45,6 +46,46 @@ struct Noted {
     CHECK(first != second);
     return std::to_string(n) + ": " + std::to_string(was) + " " + std::to_string(first) + " " +
            std::to_string(second);
+  }
+};
+
+// Its two queues hold what it has put there, up to these many elements.
+struct Queued {
+  Graph g;
+  Variable w = variable(g, "w", 0.f);
+  Output first, second;
+  Op add, put;
+  std::unique_ptr<TcpWorkers> workers;
+  std::unique_ptr<Session> session;
+  CompiledStep step;
+
+  Queued(int tasks, int capacity)
+      : first(fifo_queue(g, {DType::f32}, {.capacity = 10, .shared_name = "first"})),
+        second(fifo_queue(g, {DType::f32}, {.capacity = capacity, .shared_name = "second"})) {
+    add = assign_add(w, constant(g, 1.f));
+    put = group(g, {enqueue(first, {w + 0.f}), enqueue(second, {w + 0.f})});
+    if (tasks > 0) workers = std::make_unique<TcpWorkers>(tasks);
+    session = std::make_unique<Session>(g, workers ? workers->cluster() : one_thread());
+    step = session->compile({}, {add, put});
+  }
+  void train(int from, int to) {
+    for (int n = from; n <= to; ++n) step.run({}, {.note = std::to_string(n)});
+  }
+  float value() { return session->run({w})[0].item<float>(); }
+};
+
+// Trains, and looks at a dataset with noise.
+struct Looking {
+  Graph g{4};
+  Variable w = variable(g, "w", 0.f);
+  Output x = sum(data::digits(64).batch(1).outputs<2>(g)[0]);
+  Output noise = random_standard_normal(g, PartialShape::scalar());
+  Op add = assign_add(w, constant(g, 1.f));
+  Session session{g, one_thread()};
+  CompiledStep step = session.compile({}, {add}), look = session.compile({x, noise});
+  std::pair<float, float> next() {
+    const std::vector<Tensor> seen = look.run();
+    return {seen[0].item<float>(), seen[1].item<float>()};
   }
 };
 
@@ -134,6 +175,87 @@ TEST_CASE("a program that was restored and does not ask where it is may read, an
   Noted again;
   again.session->restore_job(plain.path());
   CHECK(again.step.try_run().ok());
+}
+
+TEST_CASE("a restore that fails leaves a session as it was, and another one may follow") {
+  for (int tasks : {0, 2}) {
+    INFO(tasks << " workers");
+    const TemporaryDir dir;
+    const std::string large = dir.path("large"), small = dir.path("small");
+    {
+      Queued program(tasks, 10);
+      program.session->init();
+      program.session->once("prepared", [] {});
+      program.train(1, 2);
+      program.session->save_job(small);
+      program.train(3, 5);
+      program.session->save_job(large);
+    }
+    for (const bool again : {false, true}) {
+      Queued program(tasks, 2);  // has no room for five elements
+      Session& s = *program.session;
+      const Status full = s.try_restore_job(large);
+      CHECK(code_of(full) == Code::invalid_argument);
+      const JobPlace before = s.place();
+      CHECK(before.committed == 0);
+      CHECK(before.note.empty());
+      CHECK(before.once.empty());
+      if (again) {
+        s.restore_job(small);
+        CHECK(program.value() == 2);
+        CHECK(s.place().note == "2");
+        CHECK(s.place().committed == 3);
+        CHECK(s.run({queue_size(program.first)})[0].item<std::int64_t>() == 2);
+        continue;
+      }
+      s.init();
+      CHECK(s.place().committed == 1);
+      CHECK(s.place().note.empty());
+      CHECK(program.value() == 0);
+      CHECK(s.once("prepared", [&] { program.train(1, 1); }));
+      CHECK(s.committed() == 2);
+      CHECK(code_of(s.try_restore_job(small)) == Code::failed_precondition);
+    }
+  }
+}
+
+TEST_CASE("a restore that fails asks nothing of the graph that comes later") {
+  JobState state;
+  {
+    Graph g;
+    const Variable w = variable(g, "w", 1.f);
+    Session s(g, one_thread());
+    s.init();
+    s.run({w * 2.f + 3.f});
+    state = value_or_throw(s.try_state());
+  }
+  state.variables[0].second = Tensor::scalar(std::int64_t{1});
+  Graph g;
+  const Variable w = variable(g, "w", 1.f);
+  const Output y = w * 2.f;
+  Session s(g, one_thread());
+  CHECK(code_of(s.try_restore(state, {.same_graph = true})) == Code::invalid_argument);
+  s.init();
+  CHECK(s.run({y + 4.f})[0].item<float>() == 6);
+}
+
+TEST_CASE("what a thing that is done once has read and drawn is not read and drawn again") {
+  const TemporaryDir dir;
+  std::pair<float, float> once, next;
+  {
+    Looking program;
+    program.session.init();
+    program.step.run({}, {.note = "1"});
+    CHECK(program.session.once("baseline", [&] { once = program.next(); }));
+    program.session.save_job(dir.path());
+    next = program.next();
+    CHECK(once != next);
+  }
+  Looking program;
+  program.session.restore_job(dir.path());
+  CHECK_FALSE(program.session.once("baseline", [&] { once = program.next(); }));
+  CHECK(program.session.place().note == "1");
+  CHECK(program.next() == next);
 }
 
 TEST_CASE("what is done once is done once in all lives of a job, and again if it failed") {
