@@ -108,7 +108,7 @@ struct CloseSession {
 };
 // Drops the variables and queues of the containers, of all sessions; datasets begin anew. Runs
 // under way that use one are aborted unless their commit is decided. Result: ok, and every later
-// run finds it done; or why the job has stopped.
+// run finds it done; or why the job has stopped, or that the program has not asked for its place.
 struct ResetContainers {
   std::vector<std::string> containers;  // "": the default one
   std::shared_ptr<Call> call;

@@ -361,6 +361,7 @@ Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& requ
 }
 
 Status check_note(const std::string& note) {
+  if (note.empty()) return invalid_argument("an empty note: a run without one has no `note`");
   if (note.size() <= kMostNote) return ok_status();
   return invalid_argument(
       fmt::format("the note has {} bytes, and may have {}", note.size(), kMostNote));
@@ -875,7 +876,9 @@ Status Session::try_init(const InitOptions& options) {
   CompileRequest request;
   add_targets(core_->graph, assigned, request);
   if (request.targets.empty()) return ok_status();
-  return run_single(core_, std::move(request), {}).status();
+  // What has no value is nothing that a program did; what has one may be.
+  const RunFor whom = options.reset ? RunFor::program : RunFor::session;
+  return run_single(core_, std::move(request), {}, whom).status();
 }
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {

@@ -42,9 +42,9 @@ struct RunOptions {
   // Time limit from the call on; default: none. When it passes, the run ends with
   // deadline_exceeded; at once if it is 0 or negative.
   std::optional<std::chrono::nanoseconds> timeout = {};
-  // What the program needs to know when it goes on after this run in another life: at most 64 KiB
-  // of bytes, kept with the run's commit (Session::place). A run with a note commits, even if it
-  // writes nothing. Without one the note of the commit before stays.
+  // What the program needs to know when it goes on after this run in another life: 1 byte to 64
+  // KiB, kept with the run's commit (Session::place). A run with a note commits, even if it writes
+  // nothing. Without one the note of the commit before stays.
   std::optional<std::string> note = {};
   // What becomes of the run if a fetched tensor has a NaN. Other than `commit` costs a step of one
   // process a round of messages. A dropped run has used its elements of datasets and its random
@@ -286,7 +286,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   // Assigns initial values to variables that have no value; with `reset` to all variables,
-  // including trained and restored ones.
+  // including trained and restored ones, in a run that writes (place()).
   void init(const InitOptions& options = {}) { throw_if_error(try_init(options)); }
   Status try_init(const InitOptions& options = {});
 
@@ -319,8 +319,8 @@ class Session {
   //   for (int step = next_step(session.place().note); step < 1000; ++step)
   //     train.run({}, {.note = std::to_string(step + 1)});
   //
-  // Until such a program has called place() or once(), its runs that write fail with
-  // failed_precondition: it may be about to do again what is done.
+  // Until such a program has called place() or once(), its runs that write, init({.reset = true})
+  // and reset() fail with failed_precondition: it may be about to do again what is done.
   JobPlace place() { return value_or_throw(try_place()); }
   Expected<JobPlace> try_place();
   // Moves the place on without a commit: the note of the last commit is this one from now on, and
@@ -411,7 +411,8 @@ class Session {
                      CommitNumber committed, const std::vector<DatasetPlace>& datasets = {});
 
   // Drops the variables and queues of these containers on all devices; "" is the default container,
-  // and the default argument. A run in progress that uses a container ends with `aborted`, unless
+  // and the default argument. failed_precondition while a restored program must ask for its place()
+  // first. A run in progress that uses a container ends with `aborted`, unless
   // its commit is already being decided. Later runs find variables uninitialised, queues empty and
   // open, and datasets at their beginning. Steps that use a container are recompiled by their next
   // run(); until then start() fails with not_found.

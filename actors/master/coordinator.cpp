@@ -114,7 +114,7 @@ Status Coordinator::knows_place() const {
   return failed_precondition(
       "the job goes on from commit " + std::to_string(decided_) +
       ", and the program has not asked where that is: call Session::place() or Session::once() "
-      "before a run that writes, or it may do again what is done");
+      "before anything that writes, or it may do again what is done");
 }
 
 Status Coordinator::mark_place(std::uint64_t session, std::string note) {

@@ -339,6 +339,14 @@ void task_lost(MasterSelf self, const TaskLost& message) {
   });
 }
 
+// It drops what a program that has come back may not know to be there.
+void reset(MasterSelf self, const ResetContainers& message) {
+  CallResult result;
+  result.status = self->state.coordinator->knows_place();
+  if (!result.status.ok()) return message.call->finish(std::move(result));
+  feed_sessions(self, [&](Sessions& sessions, auto& out) { sessions.reset(message, out); });
+}
+
 void ask_place(MasterSelf self, const AskPlace& message) {
   CallResult result;
   result.place = self->state.coordinator->ask_place(message.session);
@@ -397,7 +405,7 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
         });
       },
       to_sessions<CloseSession>(self, &Sessions::close),
-      to_sessions<ResetContainers>(self, &Sessions::reset),
+      [self](const ResetContainers& message) { reset(self, message); },
       to_sessions<RewindStep>(self, &Sessions::rewind),
       [self](const DescribeJob& message) { describe(self, message); },
       [self](const AskPlace& message) { ask_place(self, message); },

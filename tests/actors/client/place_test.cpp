@@ -164,10 +164,15 @@ TEST_CASE("a program that was restored and does not ask where it is may read, an
   writer.init();
   writer.save(dir.path("w"));
   CHECK(code_of(s.try_restore(dir.path("w"))) == Code::failed_precondition);
+  CHECK(code_of(s.try_init({.reset = true})) == Code::failed_precondition);
+  CHECK(code_of(s.try_reset()) == Code::failed_precondition);
   CHECK(s.run({program.w})[0].item<float>() == was);
   CHECK(s.place().note == "1");
   CHECK(program.step.try_run().ok());
   // One that never wrote anything down is not asked.
+  s.init({.reset = true});
+  CHECK(s.run({program.w})[0].item<float>() == 0);
+  s.reset();
   const TemporaryDir plain;
   Noted other;
   other.session->init();
@@ -322,6 +327,9 @@ TEST_CASE("notes are bytes, up to 64 KiB of them") {
   CHECK(code_of(longer) == Code::invalid_argument);
   CHECK_MESSAGE(longer.message().find("65537 bytes, and may have 65536") != std::string::npos,
                 longer.text());
+  CHECK(code_of(program.step.try_run({}, {.note = ""}).status()) == Code::invalid_argument);
+  CHECK(code_of(s.try_mark_place("")) == Code::invalid_argument);
+  CHECK(s.place().note == bytes);
   const TemporaryDir dir;
   s.save_job(dir.path());
   Noted again;
