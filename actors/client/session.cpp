@@ -904,6 +904,33 @@ Expected<JobState> Session::try_state(const StateOptions& options) {
   return state;
 }
 
+std::size_t Session::graph_size() const {
+  return graph_there(*core_).ok() ? core_->graph.def().nodes.size() : 0;
+}
+
+Status Session::check_state_within(std::size_t nodes) const {
+  TROUPE_TRY(graph_there(*core_));
+  const GraphDef& graph = core_->graph.def();
+  std::set<std::string> read;
+  for (const VariableRead& each : variable_reads(graph)) read.insert(state_name(*each.variable));
+  std::set<ResourceName> known;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const NodeDef& node = graph.nodes[id];
+    const OpInfo* op = core_->graph.registry().find(node.op);
+    if (!op || op->def.role != Role::handle) continue;
+    const std::string& kind = op->def.external.resource;
+    const ResourceName name{kind, resource_container(node), resource_name(node)};
+    if (id < nodes) known.insert(name);
+    if (known.contains(name) || (kind == "variable" && !read.contains(state_name(node)))) continue;
+    return failed_precondition(
+               fmt::format("{} was made after the Job, whose next life could not restore it: make "
+                           "what has state before the Job",
+                           name.text()))
+        .at(node.site);
+  }
+  return ok_status();
+}
+
 Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJobOptions& options) {
   TROUPE_TRY(may_wait(*core_, "Session::save_job"));
   TROUPE_TRY(JobState state, try_state());

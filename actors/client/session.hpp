@@ -446,6 +446,15 @@ class Session {
   void close() { throw_if_error(try_close()); }
 
  private:
+  friend class Job;  // actors/job/job.hpp
+  // How many nodes the graph has; 0 if it is gone.
+  std::size_t graph_size() const;
+  // Whether a Job that was made when the graph had `nodes` nodes can be resumed.
+  // failed_precondition, with the line, for a dataset, a resource or a variable that is read
+  // without a handle among those nodes: a checkpoint holds it, and the graph that restores the
+  // checkpoint does not.
+  Status check_state_within(std::size_t nodes) const;
+
   std::shared_ptr<detail::SessionCore> core_;
 };
 

@@ -116,6 +116,7 @@ struct Job::State {
       std::make_shared<std::atomic<std::int64_t>>(0);
   bool resumed = false, stop = false, over = false;
   bool stopped = false;  // before its last step; once it is over
+  std::size_t graph_began = 0, graph_known = 0;  // nodes: at the beginning; that were looked at
   std::int64_t seen_dropped = 0;
   int nans = 0;  // steps in a row, or returns to the newest checkpoint
   std::string returned_to;
@@ -129,6 +130,7 @@ struct Job::State {
       : session(s), options(std::move(o)), checkpoints(policy_of(options)) {}
 
   void begin();
+  void check_graph();
   void write_behind();
   void take(const Checkpoints::Written& written);
   void wait();
@@ -172,6 +174,7 @@ void Job::State::begin() {
     resumed = true;
   }
   session.init();
+  graph_began = graph_known = session.graph_size();
   checkpoints.begin(position.step, path, Clock::now());
   if (resumed) JobFolder::tell_position({std::uint64_t(position.step), path});
 }
@@ -203,6 +206,13 @@ Job::~Job() {
   --listening;
 }
 
+// The next life restores when its graph is as this one's was at the beginning.
+void Job::State::check_graph() {
+  if (!checkpoints.wanted() || session.graph_size() <= graph_known) return;
+  graph_known = session.graph_size();
+  throw_if_error(session.check_state_within(graph_began));
+}
+
 // ------------------------------------------------------------------ steps
 
 Job::Steps Job::steps(std::int64_t until) {
@@ -216,6 +226,7 @@ Job::Steps Job::steps(std::int64_t until) {
 
 bool Job::next() {
   State& s = *state_;
+  s.check_graph();
   const bool done = s.position.step >= s.until ||
                     (s.options.patience > 0 && s.position.worse >= s.options.patience);
   if (!done && s.options.stop && s.options.stop()) s.stop = true;
@@ -241,6 +252,7 @@ void Job::step_over() {
   State& s = *state_;
   if (s.position.step == s.first) s.began = Clock::now();
   s.position.step = s.step.number_;
+  s.check_graph();
   const bool nan = s.after_nan();
   if (s.writing.valid() && s.writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
     s.take(s.writing.get());

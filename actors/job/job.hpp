@@ -103,6 +103,9 @@ class JobStep {
 // the newest checkpoint, with the bits of a job that nobody disturbed: with other devices and
 // another number of workers, too, as far as those have the same bits.
 //
+// Variables, datasets and queues are made before the Job, which restores them. With a folder, the
+// next step throws failed_precondition with the line of one that is made later.
+//
 // A checkpoint that cannot be written is warned about and tried again after the next interval;
 // training goes on. So it does without best.safetensors. One thread. The session outlives it. A run
 // that was started with the options of a step has to be over before the step is.

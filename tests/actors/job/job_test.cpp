@@ -1,6 +1,7 @@
 // A job that is ended at any moment and begun again does what one does that nobody disturbed.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -157,6 +158,103 @@ TEST_CASE("a job that is ended at any moment goes on to the same lines and the s
       CHECK(lines == whole);
       CHECK(Tensor::same(lesson.session->run({lesson.w})[0], weights));
     }
+  }
+}
+
+TEST_CASE("a job that skips steps goes on with other numbers, the same ones in each life") {
+  const TemporaryDir dir;
+  constexpr std::int64_t kSteps = 24;
+  // Drawn numbers, of which half have no root.
+  const auto run = [](JobOptions options, std::int64_t until, std::vector<float>& drawn) {
+    Graph g{1};
+    const Variable v = variable(g, "v", 0.f);
+    const Output x = random_standard_normal(g, PartialShape::scalar());
+    const Output seen = random_standard_normal(g, PartialShape::scalar());
+    const Op add = assign_add(v, sqrt(x));
+    Session session{g, one_thread()};
+    options.on_nan = JobOptions::NanPolicy::skip;
+    options.nan_limit = 20;
+    options.quiet = true;
+    Job job(session, options);
+    auto step = session.compile({x, sqrt(x)}, {add});
+    auto look = session.compile({seen});
+    for (const JobStep& s : job.steps(kSteps)) {
+      drawn.resize(std::size_t(2 * s.number()));
+      drawn[std::size_t(2 * s.number() - 2)] = step.run({}, s)[0].item<float>();
+      drawn[std::size_t(2 * s.number() - 1)] = look.run()[0].item<float>();
+      if (s.number() == until) break;
+    }
+    return job.dropped();
+  };
+  std::vector<float> whole;
+  CHECK(run({.signals = false}, kSteps, whole) > 5);
+  std::vector<float> sorted = whole;
+  std::sort(sorted.begin(), sorted.end());
+  CHECK(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end());
+  for (std::int64_t kill = 1; kill < kSteps; kill += 3) {
+    const std::string here = dir.path(std::to_string(kill));
+    std::vector<float> drawn;
+    run(in(here, 2), kill, drawn);
+    run(in(here, 2), kSteps, drawn);
+    CHECK(drawn == whole);
+  }
+}
+
+TEST_CASE("what a checkpoint of a job holds is made before the job") {
+  const TemporaryDir dir;
+  const auto late = [&](const std::string& folder, const std::function<Output(Counter&)>& make) {
+    Counter c;
+    Job job(c.session, folder.empty() ? JobOptions{.signals = false} : in(dir.path(folder), 1));
+    try {
+      for (const JobStep& s : job.steps(3)) {
+        if (s.number() == 2) c.session.compile({make(c)});
+        c.step.run({Tensor::scalar(0.f)}, s);
+      }
+    } catch (const Error& e) {
+      CHECK(job.step() == 2);
+      return e.status();
+    }
+    CHECK(job.step() == 3);
+    return ok_status();
+  };
+  const auto variable_of = [](Counter& c) { return variable(c.g, "late", 0.f) + 1.f; };
+  const auto queue_of = [](Counter& c) {
+    return queue_size(fifo_queue(c.g, {DType::f32}, {.capacity = 10, .shared_name = "late"}));
+  };
+  const auto dataset_of = [](Counter& c) {
+    return sum(data::digits(64).batch(1).outputs<2>(c.g, "late")[0]);
+  };
+  int n = 0;
+  const std::vector<std::function<Output(Counter&)>> makers = {variable_of, queue_of, dataset_of};
+  for (const auto& make : makers) {
+    const Status refused = late(std::to_string(++n), make);
+    CHECK(refused.code() == Code::failed_precondition);
+    CHECK_MESSAGE(refused.text().find("job_test.cpp") != std::string::npos, refused.text());
+    CHECK_MESSAGE(refused.text().find("'late'") != std::string::npos, refused.text());
+    CHECK(late("", make).ok());  // nothing is to be resumed
+  }
+  CHECK(late("other", [](Counter& c) { return c.v + 1.f; }).ok());
+  CHECK(late("other", [](Counter& c) { return c.v + 1.f; }).ok());
+}
+
+TEST_CASE("a job goes on with other devices") {
+  const TemporaryDir dir;
+  for (int life : {0, 1}) {
+    Graph g;
+    const Variable v = variable(g, "v", 0.f);
+    Output seen;
+    {
+      const auto on = g.with_device(life == 0 ? "/cpu:1" : "/cpu:0");
+      seen = v + 0.f;
+    }
+    const Op add = assign_add(v, constant(g, 1.f));
+    Cluster cluster = one_thread();
+    cluster.devices = {"CPU", "CPU"};
+    Session session{g, cluster};
+    Job job(session, in(dir.path("job"), 1));
+    auto step = session.compile({seen}, {add});
+    for (const JobStep& s : job.steps(3 + life * 3)) step.run({}, s);
+    CHECK(session.run({v})[0].item<float>() == float(3 + life * 3));
   }
 }
 
