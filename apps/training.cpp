@@ -101,6 +101,7 @@ JobOptions Training::job_options() {
   job.patience = options_.patience;
   job.keep_best = false;
   job.on_nan = JobOptions::NanPolicy::ignore;
+  job.recover = options_.recover;
   job.signals = false;  // the command's business
   job.stop = options_.stop;
   // Data in another folder, or fetched further ahead, is no other graph here.

@@ -10,9 +10,11 @@
 #include <optional>
 #include <set>
 #include <shared_mutex>
+#include <thread>
 #include <unordered_set>
 
 #include "actors/client/job_state.hpp"
+#include "actors/client/run_log.hpp"
 #include "actors/client/shipped_graph.hpp"
 #include "actors/inline_send.hpp"
 #include "actors/master/run_numbers.hpp"
@@ -20,6 +22,7 @@
 #include "actors/runtime/residents.hpp"
 #include "actors/runtime/runtime.hpp"
 #include "actors/runtime/worker_process.hpp"
+#include "actors/supervision/restart_budget.hpp"
 #include "core/feeds.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
@@ -82,10 +85,20 @@ class OpenCalls {
     std::lock_guard lock(mutex_);
     return fault_;
   }
+  // What a call is told whose message its master did not get to: that the session is closed, or why
+  // there is another master now.
+  void set_unread(Status status) {
+    std::lock_guard lock(mutex_);
+    unread_ = std::move(status);
+  }
+  Status unread() const {
+    std::lock_guard lock(mutex_);
+    return fault_.ok() ? unread_ : fault_;
+  }
 
  private:
   mutable std::mutex mutex_;
-  Status fault_;
+  Status fault_, unread_ = failed_precondition("the session is closed");
   std::vector<std::weak_ptr<Call>> calls_;
   std::size_t sweep_at_ = 64;
 };
@@ -118,11 +131,23 @@ struct SessionCore {
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
 
+  std::function<void(const std::string&)> told;  // of faults
+  caf::actor_system* const system;               // of the program's; null: the runtime has its own
+  std::atomic<bool> keeps{false};                // Session::keep was called
+  std::shared_mutex gate;                        // shared by who starts a run; alone, a recovery
+  std::atomic<std::uint64_t> generation{0};      // of the runtime: how many were lost
+  std::atomic<std::thread::id> recovering{};
+  // Guarded by `gate`.
+  std::optional<JobState> kept;  // none: as the session began
+  RunLog log;
+  RestartBudget recoveries{{}, 0};
+  CommitNumber furthest = 0;  // when a part was lost
+
   std::map<std::string, int> grown;  // by line: compiled requests that it added nodes for
   bool told_of_growth = false;
 
-  SessionCore(GraphBuilder& g, Cluster c)
-      : graph(g), graph_life(g.life()), cluster(std::move(c)), shipping(g) {}
+  SessionCore(GraphBuilder& g, Cluster c, caf::actor_system* s)
+      : graph(g), graph_life(g.life()), cluster(std::move(c)), shipping(g), system(s) {}
 };
 
 }  // namespace detail
@@ -181,8 +206,7 @@ std::shared_ptr<Call> attach_call(const SessionCore& core, Message& message) {
   }
   message.call = {call.get(), [call, calls = core.calls](Call*) {
                     if (call->done()) return;
-                    const Status fault = calls->fault();
-                    refuse(*call, fault.ok() ? session_closed() : fault);
+                    refuse(*call, calls->unread());
                   }};
   return call;
 }
@@ -198,7 +222,7 @@ CallResult ask_master(SessionCore& core, Message message) {
 template <class Message, class Send>
 void to_master(SessionCore& core, Message message, Send send) {
   std::shared_lock lock(core.sending);
-  if (!core.closed) send(core.master, std::move(message));
+  if (!core.closed && core.master) send(core.master, std::move(message));
 }
 
 template <class Message>
@@ -211,9 +235,9 @@ CallResult ask(SessionCore& core, Message message) {
 }
 
 // Its answer need not be kept by the master, which learns of it with the next run.
-void note_answer(SessionCore& core, std::uint64_t n) {
+void note_answer(SessionCore& core, const RunId& run) {
   std::lock_guard lock(core.numbers_mutex);
-  core.numbers.answered(n);
+  if (run.session == core.id) core.numbers.answered(run.n);  // not that of a master before
 }
 
 Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::string_view what) {
@@ -374,11 +398,14 @@ struct Run {
   std::shared_ptr<SessionCore> core;
   RunId id;  // 0: it was never sent
   std::shared_ptr<Call> call;
+  std::uint64_t logged = 0;  // 0: it is not in the session's log
   std::atomic<bool> noted{false};
 
   // The client need not be asked again, and knows of the commit.
-  static void note(SessionCore& core, std::uint64_t n, const CallResult& result) {
-    if (n != 0) note_answer(core, n);
+  static void note(SessionCore& core, const RunId& id, std::uint64_t logged,
+                   const CallResult& result) {
+    if (logged != 0) core.log.answered(logged, result.status.ok(), result.committed);
+    if (id.n != 0) note_answer(core, id);
     CommitNumber seen = core.committed.load();
     while (result.committed > seen &&
            !core.committed.compare_exchange_weak(seen, result.committed)) {
@@ -386,25 +413,67 @@ struct Run {
   }
   CallResult& wait(bool spin = true) {
     CallResult& result = call->wait(spin);
-    if (!noted.exchange(true)) note(*core, id.n, result);
+    if (!noted.exchange(true)) note(*core, id, logged, result);
     return result;
   }
   // One that nobody waits for is over all the same.
   ~Run() {
     if (!call || noted) return;
-    call->then([core = core, n = id.n](const CallResult& result) { note(*core, n, result); });
+    call->then([core = core, id = id, logged = logged](const CallResult& result) {
+      note(*core, id, logged, result);
+    });
   }
 };
 
 // A request and what it was compiled to last.
-struct Step {
+struct Step : std::enable_shared_from_this<Step> {
   std::shared_ptr<SessionCore> core;
   CompileRequest request;
   std::vector<FeedSpec> feeds;
   std::atomic<CompiledId> id{0};
+  std::atomic<std::uint64_t> generation{0};  // of the runtime that has it
   bool with_place = false;  // of the session itself; its runs say where the job stood
+  bool only_reads = false;  // and changes nothing, not even the places of datasets
   std::shared_ptr<const JobPlace> resume;  // of a job that its runs restore
+
+  // Compiled by a runtime of that generation.
+  void is(CompiledId compiled, std::uint64_t of) {
+    id = compiled;
+    generation = of;
+  }
 };
+
+Expected<CommitNumber> run_again(const std::shared_ptr<Step>& step,
+                                 const std::vector<Tensor>& feeds, const RunOptions& options);
+
+bool is_logged(const SessionCore& core) {
+  return core.keeps && core.recovering.load() != std::this_thread::get_id();
+}
+
+// What moved the place of the job and is over.
+void enter_done(SessionCore& core, std::function<Status()> again) {
+  if (!is_logged(core)) return;
+  core.log.enter_done([again = std::move(again)]() -> Expected<CommitNumber> {
+    TROUPE_TRY(again());
+    return CommitNumber{0};
+  });
+}
+
+// Into the session's log, so that a recovery does it again.
+void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
+           Run& run) {
+  SessionCore& core = *step.core;
+  if (step.only_reads || !is_logged(core)) return;
+  std::size_t bytes = 0;
+  for (const Tensor& feed : feeds) bytes += feed.bytes();
+  RunOptions again = options;
+  again.timeout.reset();
+  again.dropped.reset();  // it has been counted
+  // A step that nobody else has is a run's own: what it was compiled from is all that it is.
+  auto same = std::const_pointer_cast<Step>(step.shared_from_this());
+  run.logged = core.log.enter(run.call, bytes,
+                              [same, feeds, again] { return run_again(same, feeds, again); });
+}
 
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
            LentThread* waiter = nullptr) {
@@ -418,6 +487,15 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
     return refuse(*run.call, std::move(status));
   }
   SessionCore& core = *step.core;
+  std::shared_lock<std::shared_mutex> open;
+  if (is_logged(core)) open = std::shared_lock(core.gate);
+  if (step.generation != core.generation) {  // of a runtime that is gone
+    run.call = std::make_shared<Call>();
+    CallResult result;
+    result.status = unavailable("the step is of a runtime that was lost");
+    result.unloaded = true;
+    return run.call->finish(std::move(result));
+  }
   RunStep message;
   {
     std::lock_guard lock(core.numbers_mutex);
@@ -428,7 +506,6 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   if (waiter) waiter->wait_for(burst_name(run.id));
   message.run = run.id;
   message.compiled = step.id.load();
-  message.feeds = std::move(feeds);
   message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
   message.with_place = step.with_place;
   message.on_nan = options.on_nan;
@@ -436,6 +513,8 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   if (options.note) message.note = std::make_shared<const std::string>(*options.note);
   run.call = attach_call(core, message);
   if (run.call->done()) return;
+  enter(step, feeds, options, run);
+  message.feeds = std::move(feeds);
   to_master(core, std::move(message),
             [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
 }
@@ -448,8 +527,19 @@ void count_dropped(const RunOptions& options, const CallResult& result) {
     ++*options.dropped;
 }
 
-Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
-                                const RunOptions& options) {
+// In the runtime of now.
+Status compile_anew(Step& step, CompiledId used) {
+  const std::uint64_t generation = step.core->generation;
+  TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
+  if (step.generation == generation)
+    step.id.compare_exchange_strong(used, again);
+  else
+    step.is(again, generation);
+  return ok_status();
+}
+
+Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds,
+                                         const RunOptions& options) {
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
@@ -465,9 +555,44 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
     }
     // The least recently used steps are unloaded when many are compiled: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;
-    TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
-    step.id.compare_exchange_strong(used, again);
+    TROUPE_TRY(compile_anew(step, used));
   }
+}
+
+Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, const Status& why);
+
+const Status& status_of(const Status& status) { return status; }
+template <class T>
+const Status& status_of(const Expected<T>& result) {
+  return result.status();
+}
+
+// `f` once more, in another runtime, as often as this one loses a part that it needs and the
+// session can go on from a kept state.
+template <class F>
+auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f) -> decltype(f()) {
+  for (;;) {
+    const std::uint64_t generation = core->generation;
+    auto result = f();
+    if (result.ok()) return result;
+    const Status& status = status_of(result);
+    const bool again = core->generation != generation;
+    if ((!again && status.code() != Code::unavailable) || !core->keeps ||
+        core->recovering.load() == std::this_thread::get_id())
+      return result;
+    if (Status recovered = recover(core, generation, status); !recovered.ok()) return recovered;
+  }
+}
+
+Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
+                                const RunOptions& options) {
+  return in_some_runtime(step.core, [&] { return run_in_this_runtime(step, feeds, options); });
+}
+
+Expected<CommitNumber> run_again(const std::shared_ptr<Step>& step,
+                                 const std::vector<Tensor>& feeds, const RunOptions& options) {
+  TROUPE_TRY(const CallResult result, run_in_this_runtime(*step, feeds, options));
+  return result.committed;
 }
 
 }  // namespace
@@ -506,15 +631,21 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
 
 Status CompiledStep::try_rewind() const {
   if (!state_) return no_step();
-  Step& step = *state_;
-  TROUPE_TRY(may_wait(*step.core, "CompiledStep::rewind"));
-  for (int tries = 0;; ++tries) {
-    CompiledId used = step.id.load();
-    const CallResult result = ask(*step.core, RewindStep{step.core->id, used, nullptr});
-    if (tries > 0 || !result.unloaded) return result.status;
-    TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
-    step.id.compare_exchange_strong(used, again);
-  }
+  TROUPE_TRY(may_wait(*state_->core, "CompiledStep::rewind"));
+  const auto rewind = [state = state_]() -> Status {
+    Step& step = *state;
+    for (int tries = 0;; ++tries) {
+      CompiledId used = step.id.load();
+      CallResult result;
+      result.unloaded = step.generation != step.core->generation;
+      if (!result.unloaded) result = ask(*step.core, RewindStep{step.core->id, used, nullptr});
+      if (tries > 0 || !result.unloaded) return result.status;
+      TROUPE_TRY(compile_anew(step, used));
+    }
+  };
+  TROUPE_TRY(rewind());
+  enter_done(*state_->core, rewind);
+  return ok_status();
 }
 
 Expected<std::optional<std::vector<Tensor>>> CompiledStep::try_next(
@@ -532,19 +663,21 @@ Expected<CompiledStep> CompiledStep::try_single() const {
   TROUPE_TRY(may_wait(*state_->core, "CompiledStep::single"));
   CompileRequest request = state_->request;
   request.replicas = 1;
-  // Nothing that the client has added to its graph since has to do with it.
-  TROUPE_TRY(CompiledId id, compile_again(*state_->core, request));
   CompiledStep one;
   one.state_ = std::make_shared<State>();
   one.state_->core = state_->core;
   one.state_->request = std::move(request);
   one.state_->feeds = state_->feeds;
-  one.state_->id = id;
+  // Nothing that the client has added to its graph since has to do with it.
+  one.state_->generation = state_->core->generation.load() + 1;  // of none yet
+  TROUPE_TRY(in_some_runtime(state_->core, [&] { return compile_anew(*one.state_, 0); }));
   return one;
 }
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   if (!state_) throw Error(no_step());
+  if (state_->generation != state_->core->generation)
+    throw_if_error(compile_anew(*state_, state_->id));
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
   pending.state_->options.on_nan = options.on_nan;
@@ -580,11 +713,14 @@ Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,
 namespace {
 
 Status end_session(SessionCore& core) {
+  std::unique_lock nobody_recovers(core.gate);
   {
     std::lock_guard lock(core.mutex);
     if (core.closed) return ok_status();
     core.closed = true;
   }
+  core.log.broke("the session is closed");  // its steps have the session
+  if (!core.master) return ok_status();     // a recovery failed
   const Status status = ask_master(core, CloseSession{core.id, nullptr}).status;
   std::unique_lock nobody_sends(core.sending);
   if (core.calls->fault().ok())
@@ -597,8 +733,9 @@ Status end_session(SessionCore& core) {
 
 std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {
   end_with_code_if_uncaught();
-  auto core = std::make_shared<SessionCore>(graph, std::move(cluster));
-  auto told = [calls = core->calls](const std::string& what) {
+  auto core = std::make_shared<SessionCore>(graph, std::move(cluster), system);
+  auto& told = core->told;
+  told = [calls = core->calls](const std::string& what) {
     const Status fault = internal_error("a fault of the runtime: " + what);
     if (calls->fault().ok()) TROUPE_LOG(error, "session", fault.message());
     calls->fail(fault);
@@ -654,12 +791,16 @@ Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
                     options.replicas));
   tell_of_growth(*core_);
   if (options.replicas != 0) request.replicas = options.replicas;
-  TROUPE_TRY(CompiledId id, compile_request(*core_, request));
+  std::uint64_t generation = 0;
+  TROUPE_TRY(const CompiledId id, in_some_runtime(core_, [&] {
+               generation = core_->generation;
+               return compile_request(*core_, request);
+             }));
   CompiledStep step;
   step.state_ = std::make_shared<CompiledStep::State>();
   step.state_->core = core_;
   step.state_->request = std::move(request);
-  step.state_->id = id;
+  step.state_->is(id, generation);
   for (const Output& feed : feeds)
     step.state_->feeds.push_back({feed.name(), feed.dtype(), feed.shape()});
   return step;
@@ -688,18 +829,24 @@ enum class RunFor : std::uint8_t { session, program };
 // Runs a request once, as one replica.
 Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
                                 std::vector<Tensor> feeds, RunFor whom = RunFor::session,
+                                bool only_reads = false,
                                 std::shared_ptr<const JobPlace> resume = nullptr) {
   request.replicas = 1;
-  Step step;
-  step.core = core;
-  step.with_place = whom == RunFor::session;
-  step.resume = std::move(resume);
-  TROUPE_TRY(CompiledId id, compile_request(*core, request));
-  step.id = id;
+  const auto step = std::make_shared<Step>();
+  step->core = core;
+  step->with_place = whom == RunFor::session;
+  step->only_reads = only_reads;
+  step->resume = std::move(resume);
+  std::uint64_t generation = 0;
+  TROUPE_TRY(const CompiledId id, in_some_runtime(core, [&] {
+               generation = core->generation;
+               return compile_request(*core, request);
+             }));
+  step->is(id, generation);
   for (std::size_t i = 0; i < feeds.size(); ++i)
-    step.feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
-  step.request = std::move(request);
-  return run_to_end(step, feeds, {});
+    step->feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
+  step->request = std::move(request);
+  return run_to_end(*step, feeds, {});
 }
 
 // A queue, or a resource of a kind of the program's own, by its first handle.
@@ -809,7 +956,8 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
     TROUPE_TRY(core->shipping.add_saves(handles, request));
   }
   if (request.fetches.empty()) return state;
-  TROUPE_TRY(CallResult result, run_single(core, std::move(request), {}));
+  TROUPE_TRY(CallResult result,
+             run_single(core, std::move(request), {}, RunFor::session, /*only_reads=*/true));
   state.committed = result.place.committed;
   state.datasets = std::move(result.place.datasets);
   state.note = std::move(result.place.note);
@@ -848,7 +996,8 @@ Expected<std::vector<Initializer>> without_value(const std::shared_ptr<SessionCo
   std::unique_lock lock(core->mutex);
   TROUPE_TRY(CompileRequest request, core->shipping.add_checks(handles));
   lock.unlock();
-  TROUPE_TRY(const CallResult result, run_single(core, std::move(request), {}));
+  TROUPE_TRY(const CallResult result,
+             run_single(core, std::move(request), {}, RunFor::session, /*only_reads=*/true));
   std::vector<Initializer> left;
   for (std::size_t i = 0; i < of.size(); ++i)
     if (!result.fetches.at(i).item<bool>()) left.push_back(of[i]);
@@ -943,6 +1092,9 @@ Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJo
 
 namespace {
 
+// The state in a session in which nothing was run yet.
+Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state);
+
 // The graph is that of the marks, as far as it goes now.
 Status check_same_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
   std::lock_guard lock(core.mutex);
@@ -978,22 +1130,134 @@ Status Session::try_restore(const JobState& state, const RestoreJobOptions& opti
     return invalid_argument(
         fmt::format("the checkpoint is of seed {}, the graph of {}", *state.seed, seed));
   if (options.same_graph) TROUPE_TRY(check_same_graph(*core_, state.graph));
-  TROUPE_TRY(check_datasets(core_->graph, state.datasets));
+  core_->log.broke("a job was restored since the state was kept");
+  TROUPE_TRY(resume(core_, state));
+  if (options.same_graph) await_graph(*core_, state.graph);
+  return ok_status();
+}
+
+namespace {
+
+Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state) {
+  TROUPE_TRY(check_datasets(core->graph, state.datasets));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : state.variables) feeds.push_back(value);
-  TROUPE_TRY(const std::vector<NodeId> handles, handles_of(core_->graph, state.resources));
+  TROUPE_TRY(const std::vector<NodeId> handles, handles_of(core->graph, state.resources));
   for (const SavedResource& each : state.resources) feeds.push_back(each.state);
-  std::unique_lock lock(core_->mutex);
-  TROUPE_TRY(CompileRequest request, core_->shipping.add_assignments(state.variables));
-  TROUPE_TRY(core_->shipping.add_loads(handles, request));
+  std::unique_lock lock(core->mutex);
+  TROUPE_TRY(CompileRequest request, core->shipping.add_assignments(state.variables));
+  TROUPE_TRY(core->shipping.add_loads(handles, request));
   lock.unlock();
   auto place = std::make_shared<const JobPlace>(JobPlace{
       state.committed, state.datasets, state.note, state.once, state.fetches, state.draws});
-  TROUPE_TRY(
-      run_single(core_, std::move(request), std::move(feeds), RunFor::session, std::move(place))
-          .status());
-  if (options.same_graph) await_graph(*core_, state.graph);
+  return run_single(core, std::move(request), std::move(feeds), RunFor::session,
+                    /*only_reads=*/false, std::move(place))
+      .status();
+}
+
+Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& note) {
+  const auto mark = [core, note] { return ask(*core, MarkPlace{core->id, note, nullptr}).status; };
+  TROUPE_TRY(mark());
+  enter_done(*core, mark);
   return ok_status();
+}
+
+// Another runtime in the place of one that lost a part. Nothing has happened in it yet.
+Status renew(SessionCore& core, const Status& why) {
+  core.calls->set_unread(why);
+  std::unique_ptr<Runtime> old;
+  {
+    std::unique_lock nobody_sends(core.sending);
+    old = std::move(core.runtime);
+    core.master = nullptr;
+  }
+  old.reset();  // which answers all calls
+  std::lock_guard lock(core.mutex);
+  if (core.closed) return session_closed();
+  TROUPE_TRY(auto fresh, Runtime::start(core.cluster, core.system, core.told));
+  {
+    std::unique_lock nobody_sends(core.sending);
+    std::lock_guard numbers(core.numbers_mutex);
+    core.runtime = std::move(fresh);
+    core.master = core.runtime->master();
+    core.id = machine_random();
+    core.numbers = RunNumbers(1);
+  }
+  core.calls->set_unread(session_closed());
+  core.tracing = false;
+  core.shipped = {};
+  ++core.generation;
+  TROUPE_TRY(ask_master(core, OpenSession{core.id, nullptr}).status);
+  return ship(core);
+}
+
+// The kept state in another runtime, and what was done since.
+Status go_on(const std::shared_ptr<SessionCore>& core, const Status& why) {
+  TROUPE_TRY(core->log.whole());
+  TROUPE_TRY(renew(*core, why));
+  TROUPE_TRY(const std::vector<RunLog::Done> done, core->log.done());
+  const CommitNumber from = core->kept ? core->kept->committed : 0;
+  TROUPE_LOG(warning, "session",
+             fmt::format("{}: going on from commit {}; {} runs are done again", why.message(), from,
+                         done.size()));
+  if (core->kept) {
+    TROUPE_TRY(resume(core, *core->kept));
+    TROUPE_TRY(ask(*core, AskPlace{core->id, nullptr}).status);  // before writing
+  }
+  for (const RunLog::Done& each : done) {
+    TROUPE_TRY(const CommitNumber committed, each.again());
+    if (committed != each.committed)
+      return internal_error(
+          fmt::format("the run of commit {} became commit {}", each.committed, committed));
+  }
+  return ok_status();
+}
+
+// Of a runtime, the `lost`th, that lost a part.
+Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, const Status& why) {
+  std::unique_lock alone(core->gate);
+  if (core->generation != lost) return ok_status();  // another thread's run found out first
+  core->recovering = std::this_thread::get_id();
+  if (core->committed > core->furthest) core->recoveries.progressed();
+  core->furthest = std::max(core->furthest, core->committed.load());
+  Status status = why;
+  while (status.code() == Code::unavailable) {
+    const auto pause = core->recoveries.died(std::chrono::steady_clock::now().time_since_epoch());
+    if (!pause) {
+      status = failed_precondition("it lost parts too often");
+      break;
+    }
+    std::this_thread::sleep_for(*pause);
+    status = go_on(core, status);
+  }
+  core->recovering = std::thread::id();
+  if (status.ok()) return status;
+  return unavailable(
+      fmt::format("{}; the session could not go on: {}", why.message(), status.text()));
+}
+
+}  // namespace
+
+Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
+  TROUPE_TRY(may_ask_graph(*core_, "Session::keep"));
+  const bool keeps = replaces_workers();
+  const std::uint64_t taking = core_->log.taking();
+  const bool from_here = keeps && !core_->keeps.exchange(true);
+  if (from_here && core_->any_run) core_->log.broke("the state was not kept yet");
+  TROUPE_TRY(const JobPlace place, try_place());
+  if (place.committed == 0) {  // it begins anew
+    if (from_here && !core_->any_run) core_->log.kept(taking, 0);
+    return JobState{};
+  }
+  if (note) TROUPE_TRY(check_note(*note));
+  TROUPE_TRY(move_place(core_, note.value_or(place.note)));
+  TROUPE_TRY(JobState state, try_state());
+  if (!keeps) return state;
+  std::unique_lock alone(core_->gate);
+  core_->kept = state;
+  core_->log.kept(taking, state.committed);
+  core_->recoveries.progressed();
+  return state;
 }
 
 namespace {
@@ -1144,8 +1408,15 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
   ResetContainers message;
   message.containers = containers;
   if (containers.empty()) message.containers.emplace_back();
+  core_->log.broke("containers were reset since the state was kept");
   return ask(*core_, std::move(message)).status;
 }
+
+bool Session::replaces_workers() const {
+  return core_->cluster.workers > 0 && core_->cluster.listen.empty();
+}
+
+std::uint64_t Session::recoveries() const { return core_->generation; }
 
 CommitNumber Session::committed() const { return core_->committed.load(); }
 
@@ -1159,7 +1430,7 @@ Expected<JobPlace> Session::try_place() {
 Status Session::try_mark_place(const std::string& note) {
   TROUPE_TRY(may_wait(*core_, "Session::mark_place"));
   TROUPE_TRY(check_note(note));
-  return ask(*core_, MarkPlace{core_->id, note, nullptr}).status;
+  return move_place(core_, note);
 }
 
 Expected<bool> Session::try_once(const std::string& name, const std::function<Status()>& f) {
@@ -1168,7 +1439,11 @@ Expected<bool> Session::try_once(const std::string& name, const std::function<St
   TROUPE_TRY(const JobPlace place, try_place());
   if (place.once.contains(name)) return false;
   TROUPE_TRY(f());
-  TROUPE_TRY(ask(*core_, DoneOnce{core_->id, name, nullptr}).status);
+  const auto done = [core = core_, name] {
+    return ask(*core, DoneOnce{core->id, name, nullptr}).status;
+  };
+  TROUPE_TRY(done());
+  enter_done(*core_, done);
   return true;
 }
 
@@ -1187,7 +1462,7 @@ std::vector<std::string> Session::describe() {
 std::vector<DeviceMemory> Session::memory(bool reset_peak) {
   throw_if_error(may_wait(*core_, "Session::memory"));
   std::lock_guard lock(core_->mutex);
-  if (core_->closed) return {};
+  if (core_->closed || !core_->runtime) return {};
   return core_->runtime->memory(reset_peak);
 }
 
@@ -1196,6 +1471,7 @@ Status Session::try_start_trace() {
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return session_closed();
   TROUPE_TRY(core_->calls->fault());
+  if (!core_->runtime) return core_->calls->unread();
   if (core_->tracing) return failed_precondition("a trace is being recorded already");
   core_->runtime->start_trace();
   core_->tracing = true;

@@ -328,6 +328,26 @@ class Session {
   // between two commits and does not want to do again, such as an evaluation.
   void mark_place(const std::string& note) { throw_if_error(try_mark_place(note)); }
   Status try_mark_place(const std::string& note);
+  // Keeps the state as of now in this process's memory. From then on a lost worker of `local:W`
+  // ends no run: the session replaces the workers, goes back to the state that was kept, does again
+  // what was run since, and then the run that failed. Commits, fetches and draws are those of a job
+  // that lost nobody, bit for bit; effects outside of the job (Print, Save) are repeated. Marks the
+  // place (with `note`; default: the note of the last commit stays). Returns the state; one of
+  // commit 0 if nothing was committed yet.
+  //
+  // The session can go on if what was run since keep() is at most 256 MiB of feeds and 200,000
+  // runs, and there was no reset() or restore_job(). After 10 losses within 60 s that got the job
+  // no further it gives up. Then the run fails with unavailable. A PendingRun that a loss ends
+  // fails, and is not done again. In one process, and with workers of other machines, nothing is
+  // kept.
+  JobState keep(const std::optional<std::string>& note = {}) {
+    return value_or_throw(try_keep(note));
+  }
+  Expected<JobState> try_keep(const std::optional<std::string>& note = {});
+  // Whether keep() keeps anything: the session has workers that it started itself.
+  bool replaces_workers() const;
+  // How many losses it went on after.
+  std::uint64_t recoveries() const;
   // Calls `f` unless that was done under this name before, in this life of the job or an earlier
   // one: then false. The name is kept with the last commit, and what runs have read and drawn since
   // then belongs to its place (mark_place). If `f` fails, or the process is killed before that, it

@@ -30,6 +30,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kShare = 1.0 / 30;  // of the time, for checkpoints, if nothing is said
+// In memory: as often, and at most once so many times what it takes.
+constexpr std::chrono::seconds kKeepEvery{1};
+constexpr int kKeepAt = 30;
 constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
 
 // The first SIGTERM or SIGINT, while there are jobs that listen.
@@ -115,14 +118,16 @@ struct Job::State {
   const std::shared_ptr<std::atomic<std::int64_t>> dropped =
       std::make_shared<std::atomic<std::int64_t>>(0);
   bool resumed = false, stop = false, over = false;
-  bool stopped = false;  // before its last step; once it is over
+  bool told_of_keeping = false;
+  bool stopped = false;                          // before its last step; once it is over
   std::size_t graph_began = 0, graph_known = 0;  // nodes: at the beginning; that were looked at
   std::int64_t seen_dropped = 0;
   int nans = 0;  // steps in a row, or returns to the newest checkpoint
   std::string returned_to;
   JobStep step;
   std::int64_t until = 0, first = 0;
-  Clock::time_point began;
+  Clock::time_point began, kept_at;
+  Clock::duration keeping_took{};
   void (*old_term)(int) = SIG_DFL;
   void (*old_int)(int) = SIG_DFL;
 
@@ -135,6 +140,9 @@ struct Job::State {
   void take(const Checkpoints::Written& written);
   void wait();
   CheckpointData contents();
+  bool recovers() const { return options.recover && session.replaces_workers(); }
+  Expected<JobState> try_take_state();
+  void keep();
   void finish();
   bool after_nan();
   void count_nan(const std::string& what);
@@ -176,6 +184,7 @@ void Job::State::begin() {
   session.init();
   graph_began = graph_known = session.graph_size();
   checkpoints.begin(position.step, path, Clock::now());
+  if (recovers()) keep();
   if (resumed) JobFolder::tell_position({std::uint64_t(position.step), path});
 }
 
@@ -256,7 +265,13 @@ void Job::step_over() {
   const bool nan = s.after_nan();
   if (s.writing.valid() && s.writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
     s.take(s.writing.get());
-  if (nan || !s.checkpoints.due(s.position.step, Clock::now())) return;
+  if (nan) return;
+  if (!s.checkpoints.due(s.position.step, Clock::now())) {
+    const auto since = Clock::now() - s.kept_at;
+    if (s.recovers() && since >= std::max<Clock::duration>(kKeepEvery, s.keeping_took * kKeepAt))
+      s.keep();
+    return;
+  }
   // Every so many steps is a promise, every so many seconds is not.
   if (s.options.checkpoint_steps > 0) s.wait();
   if (!s.writing.valid()) s.write_behind();
@@ -264,13 +279,33 @@ void Job::step_over() {
 
 // ------------------------------------------------------------------ checkpoints
 
-// As of the end of the step, with all that it did.
+// As of the end of the step, with all that it did. If workers may be lost the session goes on from
+// here.
+Expected<JobState> Job::State::try_take_state() {
+  if (!recovers()) {
+    TROUPE_TRY(session.try_mark_place(position.text()));
+    return session.try_state();
+  }
+  kept_at = Clock::now();
+  auto state = session.try_keep(position.text());
+  keeping_took = Clock::now() - kept_at;
+  return state;
+}
+
 CheckpointData Job::State::contents() {
-  session.mark_place(position.text());
-  CheckpointData data = checkpoint_of(value_or_throw(session.try_state()));
+  CheckpointData data = checkpoint_of(value_or_throw(try_take_state()));
   data.step = std::uint64_t(position.step);
   if (options.describe) options.describe(data);
   return data;
+}
+
+void Job::State::keep() {
+  const auto state = try_take_state();
+  if (state.status().code() == Code::unavailable) throw Error(state.status());
+  if (!state.ok() && !std::exchange(told_of_keeping, true))
+    TROUPE_LOG(
+        warning, "job",
+        fmt::format("{}: a worker that is lost will end this process", state.status().text()));
 }
 
 void Job::State::write_behind() {

@@ -43,7 +43,10 @@ struct JobOptions {
   bool keep_best = true;     // judge() writes DIR/best.safetensors
   int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
   NanPolicy on_nan = NanPolicy::fail;
-  int nan_limit = 3;   // skip: steps in a row; back: returns to one checkpoint. Then the job fails
+  int nan_limit = 3;  // skip: steps in a row; back: returns to one checkpoint. Then the job fails
+  // Goes on when workers that the session started are lost: see Session::keep, which the job calls
+  // about once a second. false: the loss ends the program, with exit code 75.
+  bool recover = true;
   bool json = false;   // report() prints JSON objects, one a line
   bool quiet = false;  // report() prints nothing
   // SIGINT and SIGTERM end the job after the current step, a second SIGINT at once.
@@ -60,8 +63,8 @@ struct JobOptions {
   // invalid_argument names the field and its range.
   Status check() const;
   // Reads --job-dir DIR, --checkpoint-every N or Ns, --keep N, --allow-other-graph, --patience N,
-  // --on-nan fail|skip|back|ignore, --nan-limit N, --output text|json and --quiet. Other arguments
-  // are ignored as by Cluster::try_from_args.
+  // --on-nan fail|skip|back|ignore, --nan-limit N, --no-recovery, --output text|json and --quiet.
+  // Other arguments are ignored as by Cluster::try_from_args.
   static Expected<JobOptions> try_from_args(int argc, char** argv);
   // The same; --help prints these options and those of a cluster, and exits.
   static JobOptions from_args(int argc, char** argv);

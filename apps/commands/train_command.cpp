@@ -134,6 +134,7 @@ struct TrainWords {
   TrainOptions train;
   std::string cluster = "local", every, secret_file, step_memory = "0", over_time = "fused";
   std::int64_t batch = 0;
+  bool no_recovery = false;
   std::vector<std::pair<std::string, Option>> of_text, of_pictures;  // those that only some have
   std::vector<std::pair<std::string, Option>> of_checkpoints;
 };
@@ -176,6 +177,7 @@ std::string odd_combination(const TrainWords& words) {
 Status understand(TrainWords& words) {
   TROUPE_TRY(known_model(words.train.example));
   TROUPE_TRY(words.train.cluster.workers, Cluster::parse_workers(words.cluster));
+  words.train.recover = !words.no_recovery;
   words.train.batch = words.batch > 0 ? words.batch : learns_text(words.train) ? 32 : 64;
   for (const auto& [word, way] : kOverTime)
     if (words.over_time == word) words.train.over_time = way;
@@ -300,6 +302,7 @@ void add_train(CommandLine& line) {
   c.flag("--resume", words->train.resume, "continue from the newest checkpoint");
   c.flag("--allow-other-graph", words->train.other_graph,
          "resume even if batch size, learning rate or network differ from the checkpoint's");
+  c.flag("--no-recovery", words->no_recovery, "end with exit code 75 when a worker is lost");
   Option trace = c.option("--trace", words->train.trace,
                           "write a trace of all processes to this file, for ui.perfetto.dev");
   c.option("--trace-steps", words->train.trace_steps,

@@ -42,7 +42,7 @@ train --steps 8 --trace /dev/full >"$scratch/full.result" 2>"$scratch/full.said"
 expect "a full disk costs the trace, not the result" grep -q trace_error "$scratch/full.result"
 
 code=0
-"$TROUPE" train mnist-conv --quiet --examples 6400 --steps 100000 --cluster local:2 --replicas 2 \
+"$TROUPE" train mnist-conv --quiet --no-recovery --examples 6400 --steps 100000 --cluster local:2 --replicas 2 \
   --trace "$scratch/killed.json" --trace-steps 100000 >/dev/null 2>&1 &
 job=$!
 until [[ $(pgrep -c -P $job) -ge 2 && -e $scratch/killed.json ]]; do sleep 0.1; done

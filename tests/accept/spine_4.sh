@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# kill -9 of a worker: a clear error within a second, exit code 75, resume gives the same bits
+# kill -9 of a worker, without recovery: a clear error within a second, exit code 75, resume gives the same bits
 source tests/accept/lib.sh
-common=(train mnist-mlp --cluster local:2 --replicas 2 --steps 600 --seed 5 --output json)
+common=(train mnist-mlp --cluster local:2 --replicas 2 --steps 600 --seed 5 --output json --no-recovery)
 "$TROUPE" "${common[@]}" >"$scratch/undisturbed"
 want=$(field params_sha256 <"$scratch/undisturbed")
 

@@ -112,7 +112,7 @@ class Crowd {
 struct ShellJob {
   ShellJob()
       : command({"train", "mnist-softmax", "--steps", "100000000", "--examples", "512",
-                 "--replicas", "2", "--cluster", "local:2"},
+                 "--replicas", "2", "--cluster", "local:2", "--no-recovery"},
                 true) {
     REQUIRE_MESSAGE(command.wait_for("steps/s"), command.output());
     workers = children_of(command.pid());

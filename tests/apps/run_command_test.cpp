@@ -9,39 +9,19 @@
 
 #include "tests/apps/command.hpp"
 #include "tests/apps/folder.hpp"
+#include "tests/apps/job_processes.hpp"
 #include "tests/apps/running_command.hpp"
 
 namespace fs = std::filesystem;
+using namespace troupe::test;
 
 namespace {
-
-// The processes that `pid` has started, and those that they have.
-std::vector<pid_t> below(pid_t pid) {
-  std::vector<pid_t> all;
-  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
-    std::ifstream children(task.path() / "children");
-    for (pid_t child = 0; children >> child;) {
-      all.push_back(child);
-      for (pid_t each : below(child)) all.push_back(each);
-    }
-  }
-  return all;
-}
 
 std::size_t lives(const std::string& job) {
   std::ifstream log(job + "/lives.log");
   std::size_t n = 0;
   for (std::string line; std::getline(log, line);) n += contains(line, "\"started\"");
   return n;
-}
-
-bool wait_until(const std::function<bool()>& there) {
-  for (int i = 0; i < 6000; ++i) {
-    if (there()) return true;
-    std::this_thread::yield();
-    usleep(5000);
-  }
-  return false;
 }
 
 bool has_checkpoint(const std::string& job, const std::string& other_than = {}) {
@@ -57,7 +37,7 @@ bool has_checkpoint(const std::string& job, const std::string& other_than = {}) 
 TEST_CASE("a job whose processes are killed goes on under troupe run, to the same bits") {
   const std::string train =
       " train mnist-softmax --examples 512 --steps 3000 --threads 1 "
-      "--replicas 2 --cluster local:2 --output json";
+      "--replicas 2 --cluster local:2 --output json --no-recovery";
   const auto whole = troupe_command(train).json();
   REQUIRE(whole.is_object());
   Folder folder;

@@ -1,0 +1,46 @@
+// The processes of a job that a test runs, and waiting for what they do.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe::test {
+
+// The processes that `pid` has started itself.
+inline std::vector<pid_t> processes_of(pid_t pid) {
+  namespace fs = std::filesystem;
+  std::vector<pid_t> all;
+  std::error_code none;
+  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task", none)) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child = 0; children >> child;) all.push_back(child);
+  }
+  return all;
+}
+
+// And those that they have.
+inline std::vector<pid_t> below(pid_t pid) {
+  std::vector<pid_t> all;
+  for (pid_t child : processes_of(pid)) {
+    all.push_back(child);
+    for (pid_t each : below(child)) all.push_back(each);
+  }
+  return all;
+}
+
+// Looks until it is so. False: it was not within a minute.
+inline bool wait_until(const std::function<bool()>& there) {
+  for (int i = 0; i < 12000; ++i) {
+    if (there()) return true;
+    usleep(5000);
+  }
+  return false;
+}
+
+}  // namespace troupe::test
