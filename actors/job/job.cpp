@@ -112,6 +112,7 @@ struct Job::State {
   const JobOptions options;
   JobPosition position;
   Checkpoints checkpoints;
+  std::unique_ptr<ProgressPage> page;         // for whoever looks; null: nobody asked
   std::unique_ptr<Lock> lock;                 // of options.dir
   std::future<Checkpoints::Written> writing;  // valid: one is under way
   std::int64_t writing_step = 0;
@@ -136,6 +137,7 @@ struct Job::State {
 
   void begin();
   void check_graph();
+  void show();
   void write_behind();
   void take(const Checkpoints::Written& written);
   void wait();
@@ -185,6 +187,9 @@ void Job::State::begin() {
   graph_began = graph_known = session.graph_size();
   checkpoints.begin(position.step, path, Clock::now());
   if (recovers()) keep();
+  if (const std::string folder = JobFolder::of_this_process(); !folder.empty())
+    page = ProgressPage::write(folder);
+  if (page) show();
   if (resumed) JobFolder::tell_position({std::uint64_t(position.step), path});
 }
 
@@ -213,6 +218,12 @@ Job::~Job() {
   std::signal(SIGTERM, state_->old_term);
   std::signal(SIGINT, state_->old_int);
   --listening;
+}
+
+void Job::State::show() {
+  (*page)->step.store(std::uint64_t(position.step), std::memory_order_relaxed);
+  (*page)->until.store(std::uint64_t(until), std::memory_order_relaxed);
+  (*page)->recoveries.store(session.recoveries(), std::memory_order_relaxed);
 }
 
 // The next life restores when its graph is as this one's was at the beginning.
@@ -261,6 +272,7 @@ void Job::step_over() {
   State& s = *state_;
   if (s.position.step == s.first) s.began = Clock::now();
   s.position.step = s.step.number_;
+  if (s.page) s.show();
   s.check_graph();
   const bool nan = s.after_nan();
   if (s.writing.valid() && s.writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)

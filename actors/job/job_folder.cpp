@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -71,7 +72,7 @@ Expected<std::unique_ptr<JobFolder>> JobFolder::open(const std::string& path) {
   std::unique_ptr<char, decltype(&std::free)> whole(realpath(path.c_str(), nullptr), std::free);
   if (!whole) return cannot("find", path, errno);
   folder->path_ = whole.get();
-  const std::string lock = folder->path_ + "/lock", log = folder->path_ + "/" + kLives;
+  const std::string lock = folder->path_ + "/" + kLock, log = folder->path_ + "/" + kLives;
   std::error_code none;
   if (access(log.c_str(), F_OK) != 0 && access(lock.c_str(), F_OK) != 0 &&
       !std::filesystem::is_empty(folder->path_, none))
@@ -87,6 +88,9 @@ Expected<std::unique_ptr<JobFolder>> JobFolder::open(const std::string& path) {
                : cannot("lock", lock, errno);
   if (!folder->is_there())
     return failed_precondition(fmt::format("somebody removed '{}' at this moment", path));
+  const std::string holder = fmt::format("{}\n", getpid());
+  if (ftruncate(folder->lock_, 0) == 0)
+    (void)!::pwrite(folder->lock_, holder.data(), holder.size(), 0);
   if (chmod(folder->path_.c_str(), 0700) != 0) return cannot("close to others", path, errno);
   folder->log_ = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (folder->log_ < 0) return cannot("open", log, errno);
@@ -101,7 +105,7 @@ JobFolder::~JobFolder() {
 bool JobFolder::is_there() const {
   struct stat ours {
   }, there{};
-  return fstat(lock_, &ours) == 0 && stat((path_ + "/lock").c_str(), &there) == 0 &&
+  return fstat(lock_, &ours) == 0 && stat((path_ + "/" + kLock).c_str(), &there) == 0 &&
          ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
@@ -136,6 +140,39 @@ void JobFolder::tell_position(const Position& position) {
   close(file);
   if (!written || rename(draft.c_str(), path.c_str()) != 0) unlink(draft.c_str());
 }
+
+JobProgress* ProgressPage::map(const std::string& folder, bool write) {
+  const std::string path = folder + "/progress";
+  const int file = ::open(path.c_str(), (write ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
+  if (file < 0) return nullptr;
+  struct stat status {};
+  void* page = MAP_FAILED;
+  // A page that is not there would end whoever touches it.
+  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+      (std::size_t(status.st_size) >= sizeof(JobProgress) ||
+       (write && posix_fallocate(file, 0, sizeof(JobProgress)) == 0)))
+    page = mmap(nullptr, sizeof(JobProgress), write ? PROT_READ | PROT_WRITE : PROT_READ,
+                MAP_SHARED, file, 0);
+  close(file);
+  return page == MAP_FAILED ? nullptr : static_cast<JobProgress*>(page);
+}
+
+std::unique_ptr<ProgressPage> ProgressPage::write(const std::string& folder) {
+  JobProgress* page = map(folder, true);
+  if (page == nullptr) return nullptr;
+  page->magic = JobProgress::kMagic;
+  page->process = std::uint64_t(getpid());
+  return std::unique_ptr<ProgressPage>(new ProgressPage(page));
+}
+
+std::unique_ptr<const ProgressPage> ProgressPage::read(const std::string& folder) {
+  std::unique_ptr<const ProgressPage> page;
+  if (JobProgress* mapped = map(folder, false)) page.reset(new ProgressPage(mapped));
+  if (page && (*page)->magic != JobProgress::kMagic) page.reset();
+  return page;
+}
+
+ProgressPage::~ProgressPage() { munmap(page_, sizeof(JobProgress)); }
 
 JobFolder::LastError JobFolder::take_error() const {
   const std::string path = path_ + "/error", text = read_text(path);

@@ -1,6 +1,7 @@
 // The folder of a job that somebody keeps running.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,6 +9,33 @@
 #include "core/status.hpp"
 
 namespace troupe {
+
+// What a job shows to whoever looks while it runs: a page that both map, JOB/progress. It stays
+// when a life ends. Plain numbers, each of which is whole.
+struct JobProgress {
+  static constexpr std::uint64_t kMagic = 0x31676f7270757274;
+  std::atomic<std::uint64_t> magic, step, until, recoveries, process;
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+};
+
+class ProgressPage {
+ public:
+  // Of the job in that folder. Null: it cannot be made or mapped.
+  static std::unique_ptr<ProgressPage> write(const std::string& folder);
+  // Null: there is none, or it is something else.
+  static std::unique_ptr<const ProgressPage> read(const std::string& folder);
+  ~ProgressPage();
+  ProgressPage(const ProgressPage&) = delete;
+  ProgressPage& operator=(const ProgressPage&) = delete;
+
+  JobProgress* operator->() { return page_; }
+  const JobProgress* operator->() const { return page_; }
+
+ private:
+  explicit ProgressPage(JobProgress* page) : page_(page) {}
+  static JobProgress* map(const std::string& folder, bool write);
+  JobProgress* const page_;
+};
 
 // Where a supervisor and its program meet: the lock (one supervisor at a time), the log of the
 // program's lives, the error that ended the last one, how far the job is, and its checkpoints.
@@ -19,6 +47,7 @@ class JobFolder {
   static constexpr const char* kVariable = "TROUPE_JOB";
   static constexpr const char* kCheckpoints = "checkpoints";
   static constexpr const char* kLives = "lives.log";
+  static constexpr const char* kLock = "lock";
   // That of this process's supervisor; empty: nobody keeps it running.
   static std::string of_this_process();
 
