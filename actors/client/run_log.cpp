@@ -5,64 +5,97 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/hash.hpp"
+
 namespace troupe {
+namespace {
+
+constexpr std::size_t kOfAnEntry = 256;  // bytes, about
+constexpr std::size_t kSmall = 4 << 10;  // bytes of fetches that are compared
+
+// It may end otherwise when it is done again.
+bool by_chance(Code code) {
+  return code == Code::deadline_exceeded || code == Code::cancelled ||
+         code == Code::resource_exhausted;
+}
+
+}  // namespace
+
+std::string RunLog::Outcome::text() const {
+  if (code != Code::ok) return std::string(code_name(code));
+  return fmt::format("commit {}, fetches {:x}", committed, fetches_hash);
+}
+
+RunLog::Outcome RunLog::outcome_of(const CallResult& result) {
+  Outcome outcome{result.status.code(), result.committed, 0};
+  if (!result.status.ok()) return outcome;
+  std::size_t bytes = 0;
+  for (const Tensor& fetch : result.fetches) bytes += fetch.bytes();
+  if (bytes > kSmall) return outcome;
+  for (const Tensor& fetch : result.fetches) {
+    if (fetch.dtype() == DType::string || fetch.dtype() == DType::list || fetch.bytes() == 0)
+      continue;
+    outcome.fetches_hash =
+        hash_combine(outcome.fetches_hash, hash_bytes(fetch.raw(), fetch.bytes()));
+  }
+  return outcome;
+}
+
+void RunLog::set_order_matters(bool matters) {
+  std::lock_guard lock(mutex_);
+  order_matters_ = matters;
+}
 
 std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again) {
   std::lock_guard lock(mutex_);
-  if (!broken_.empty()) return 0;
-  if (entries_.size() >= kMostEntries || bytes_ + bytes > kMostBytes) {
-    broken_ = fmt::format("since the state was kept there were {} runs, with {} MiB of feeds",
-                          entries_.size(), bytes_ >> 20);
-    entries_.clear();
-    bytes_ = 0;
-    return 0;
+  settle();
+  bytes += kOfAnEntry;
+  if (broken_.empty() && (entries_.size() >= kMostEntries || bytes_ + bytes > kMostBytes))
+    forget(fmt::format("since the state was kept there were {} runs, which were given {} MiB",
+                       entries_.size(), bytes_ >> 20));
+  if (broken_.empty() && order_matters_ && open_ > 0)
+    forget("several runs were under way at once since the state was kept");
+  if (!broken_.empty()) {  // only to know when it is over
+    again = nullptr;
+    bytes = 0;
   }
   bytes_ += bytes;
-  entries_.push_back({next_, std::move(call), true, 0, bytes, std::move(again)});
+  ++open_;
+  entries_.push_back({next_, std::move(call), true, {}, bytes, std::move(again)});
   return next_++;
 }
 
-void RunLog::answered(std::uint64_t number, bool ok, CommitNumber committed) {
+void RunLog::answered(std::uint64_t number, const CallResult& result) {
   std::lock_guard lock(mutex_);
   const auto it =
       std::lower_bound(entries_.begin(), entries_.end(), number,
                        [](const Entry& entry, std::uint64_t n) { return entry.number < n; });
-  if (it == entries_.end() || it->number != number || !it->open) return;
-  if (!ok) return erase(it);
-  it->open = false;
-  it->committed = committed;
+  if (it != entries_.end() && it->number == number && it->open) close(it, result);
 }
 
 void RunLog::enter_done(Again again) {
-  const std::uint64_t number = enter({}, 0, std::move(again));
-  answered(number, true, 0);
+  std::lock_guard lock(mutex_);
+  if (!broken_.empty()) return;
+  bytes_ += kOfAnEntry;
+  entries_.push_back({next_++, {}, false, {}, kOfAnEntry, std::move(again)});
 }
 
 void RunLog::broke(const std::string& why) {
   std::lock_guard lock(mutex_);
-  broken_ = why;
+  forget(why);
+}
+
+bool RunLog::quiet() {
+  std::lock_guard lock(mutex_);
+  settle();
+  return open_ == 0;
+}
+
+void RunLog::kept() {
+  std::lock_guard lock(mutex_);
   entries_.clear();
   bytes_ = 0;
-}
-
-std::uint64_t RunLog::taking() const {
-  std::lock_guard lock(mutex_);
-  return next_;
-}
-
-void RunLog::kept(std::uint64_t taking, CommitNumber committed) {
-  std::lock_guard lock(mutex_);
   broken_.clear();
-  std::deque<Entry> left;
-  bytes_ = 0;
-  for (Entry& entry : entries_) {
-    const bool has = !entry.open &&
-                     (entry.committed != 0 ? entry.committed <= committed : entry.number < taking);
-    if (has) continue;
-    bytes_ += entry.bytes;
-    left.push_back(std::move(entry));
-  }
-  entries_ = std::move(left);
 }
 
 Status RunLog::whole() const {
@@ -71,40 +104,61 @@ Status RunLog::whole() const {
 }
 
 Expected<std::vector<RunLog::Done>> RunLog::done() {
-  TROUPE_TRY(whole());
   std::lock_guard lock(mutex_);
-  for (auto it = entries_.begin(); it != entries_.end();) {
-    const auto call = it->open ? it->call.lock() : nullptr;
-    const bool answered = call && call->done() && call->result().status.ok();
-    if (it->open && !answered) {
-      bytes_ -= it->bytes;
-      it = entries_.erase(it);
-      continue;
-    }
-    if (it->open) it->committed = call->result().committed;
-    it->open = false;
-    ++it;
-  }
+  settle();
+  if (!broken_.empty()) return failed_precondition(broken_);
   // Clients on several threads learn of their commits in any order.
-  std::vector<Done> all;
+  std::vector<Done> all, commits;
   std::vector<std::size_t> places;
-  std::vector<Done> commits;
   for (const Entry& entry : entries_) {
-    if (entry.committed != 0) {
+    if (entry.open) return failed_precondition("a run has no answer");
+    if (entry.outcome.committed != 0) {
       places.push_back(all.size());
-      commits.push_back({entry.committed, entry.again});
+      commits.push_back({entry.outcome, entry.again});
     }
-    all.push_back({entry.committed, entry.again});
+    all.push_back({entry.outcome, entry.again});
   }
-  std::stable_sort(commits.begin(), commits.end(),
-                   [](const Done& a, const Done& b) { return a.committed < b.committed; });
+  std::stable_sort(commits.begin(), commits.end(), [](const Done& a, const Done& b) {
+    return a.outcome.committed < b.outcome.committed;
+  });
   for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(commits[i]);
   return all;
 }
 
-void RunLog::erase(std::deque<Entry>::iterator entry) {
-  bytes_ -= entry->bytes;
-  entries_.erase(entry);
+// Takes the answers that are there, whether their clients have taken them or not.
+void RunLog::settle() {
+  if (open_ == 0) return;
+  for (std::size_t i = 0; i < entries_.size();) {
+    const auto entry = entries_.begin() + std::ptrdiff_t(i);
+    const std::size_t before = entries_.size();
+    if (entry->open)
+      if (const auto call = entry->call.lock(); call && call->done()) close(entry, call->result());
+    if (entries_.size() == before) ++i;
+  }
+}
+
+void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) {
+  --open_;
+  entry->open = false;
+  entry->outcome = outcome_of(result);
+  const Code code = entry->outcome.code;
+  // What was lost left nothing, and what never began neither.
+  if (!broken_.empty() || code == Code::unavailable || result.unloaded) {
+    bytes_ -= entry->bytes;
+    entries_.erase(entry);
+  }
+  if (broken_.empty() && by_chance(code))
+    forget(fmt::format("a run ended with {} since the state was kept", code_name(code)));
+}
+
+void RunLog::forget(const std::string& why) {
+  broken_ = why;
+  std::erase_if(entries_, [](const Entry& entry) { return !entry.open; });
+  for (Entry& entry : entries_) {
+    entry.again = nullptr;
+    entry.bytes = 0;
+  }
+  bytes_ = 0;
 }
 
 }  // namespace troupe

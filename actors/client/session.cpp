@@ -133,21 +133,32 @@ struct SessionCore {
 
   std::function<void(const std::string&)> told;  // of faults
   caf::actor_system* const system;               // of the program's; null: the runtime has its own
+  const bool logs;                               // it has workers that it can replace
   std::atomic<bool> keeps{false};                // Session::keep was called
-  std::shared_mutex gate;                        // shared by who starts a run; alone, a recovery
-  std::atomic<std::uint64_t> generation{0};      // of the runtime: how many were lost
-  std::atomic<std::thread::id> recovering{};
+  std::shared_mutex gate;  // shared by who starts a run or moves the place; alone, who keeps
+                           // the state or goes back to it, and passes it for its own runs
+  std::atomic<std::thread::id> passes{};
+  std::atomic<std::uint64_t> generation{0};  // of the runtime: how many were lost
+  RunLog log;
+  std::mutex runtime_mutex;  // of the pointer, for those who do not send
   // Guarded by `gate`.
   std::optional<JobState> kept;  // none: as the session began
-  RunLog log;
+  std::size_t looked_at = 0;     // nodes, for what draws and reads datasets
+  bool order_matters = false;
   RestartBudget recoveries{{}, 0};
   CommitNumber furthest = 0;  // when a part was lost
+  Status failed;              // not ok: it could not go on, and has no runtime
 
   std::map<std::string, int> grown;  // by line: compiled requests that it added nodes for
   bool told_of_growth = false;
 
   SessionCore(GraphBuilder& g, Cluster c, caf::actor_system* s)
-      : graph(g), graph_life(g.life()), cluster(std::move(c)), shipping(g), system(s) {}
+      : graph(g),
+        graph_life(g.life()),
+        cluster(std::move(c)),
+        shipping(g),
+        system(s),
+        logs(cluster.workers > 0 && cluster.listen.empty()) {}
 };
 
 }  // namespace detail
@@ -398,13 +409,14 @@ struct Run {
   std::shared_ptr<SessionCore> core;
   RunId id;  // 0: it was never sent
   std::shared_ptr<Call> call;
-  std::uint64_t logged = 0;  // 0: it is not in the session's log
+  std::uint64_t logged = 0;      // 0: it is not in the session's log
+  std::uint64_t generation = 0;  // of the runtime that it was sent to
   std::atomic<bool> noted{false};
 
   // The client need not be asked again, and knows of the commit.
   static void note(SessionCore& core, const RunId& id, std::uint64_t logged,
                    const CallResult& result) {
-    if (logged != 0) core.log.answered(logged, result.status.ok(), result.committed);
+    if (logged != 0) core.log.answered(logged, result);
     if (id.n != 0) note_answer(core, id);
     CommitNumber seen = core.committed.load();
     while (result.committed > seen &&
@@ -443,19 +455,27 @@ struct Step : std::enable_shared_from_this<Step> {
   }
 };
 
-Expected<CommitNumber> run_again(const std::shared_ptr<Step>& step,
-                                 const std::vector<Tensor>& feeds, const RunOptions& options);
+RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<Tensor>& feeds,
+                          const RunOptions& options);
 
 bool is_logged(const SessionCore& core) {
-  return core.keeps && core.recovering.load() != std::this_thread::get_id();
+  return core.logs && core.passes.load() != std::this_thread::get_id();
 }
 
-// What moved the place of the job and is over.
-void enter_done(SessionCore& core, std::function<Status()> again) {
-  if (!is_logged(core)) return;
-  core.log.enter_done([again = std::move(again)]() -> Expected<CommitNumber> {
-    TROUPE_TRY(again());
-    return CommitNumber{0};
+// What moves the place of the job, while nobody keeps its state or goes back to it.
+template <class F>
+auto at_gate(SessionCore& core, F f) -> decltype(f()) {
+  std::shared_lock<std::shared_mutex> open;
+  if (is_logged(core)) open = std::shared_lock(core.gate);
+  return f();
+}
+
+// `f`, which moves the place of the job, now and whenever a recovery does it again.
+Status move_at_gate(SessionCore& core, const std::function<Status()>& f) {
+  return at_gate(core, [&] {
+    TROUPE_TRY(f());
+    if (is_logged(core)) core.log.enter_done([f] { return RunLog::Outcome{f().code(), 0, 0}; });
+    return ok_status();
   });
 }
 
@@ -463,8 +483,9 @@ void enter_done(SessionCore& core, std::function<Status()> again) {
 void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
            Run& run) {
   SessionCore& core = *step.core;
+  run.generation = core.generation;
   if (step.only_reads || !is_logged(core)) return;
-  std::size_t bytes = 0;
+  std::size_t bytes = options.note ? options.note->size() : 0;
   for (const Tensor& feed : feeds) bytes += feed.bytes();
   RunOptions again = options;
   again.timeout.reset();
@@ -489,11 +510,12 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   SessionCore& core = *step.core;
   std::shared_lock<std::shared_mutex> open;
   if (is_logged(core)) open = std::shared_lock(core.gate);
-  if (step.generation != core.generation) {  // of a runtime that is gone
+  if (step.generation != core.generation || !core.failed.ok()) {  // of a runtime that is gone
     run.call = std::make_shared<Call>();
     CallResult result;
-    result.status = unavailable("the step is of a runtime that was lost");
-    result.unloaded = true;
+    result.unloaded = core.failed.ok();
+    result.status =
+        core.failed.ok() ? unavailable("the step is of a runtime that was lost") : core.failed;
     return run.call->finish(std::move(result));
   }
   RunStep message;
@@ -578,7 +600,7 @@ auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f) -> decltype(
     const Status& status = status_of(result);
     const bool again = core->generation != generation;
     if ((!again && status.code() != Code::unavailable) || !core->keeps ||
-        core->recovering.load() == std::this_thread::get_id())
+        core->passes.load() == std::this_thread::get_id())
       return result;
     if (Status recovered = recover(core, generation, status); !recovered.ok()) return recovered;
   }
@@ -586,13 +608,25 @@ auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f) -> decltype(
 
 Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
                                 const RunOptions& options) {
-  return in_some_runtime(step.core, [&] { return run_in_this_runtime(step, feeds, options); });
+  using Clock = std::chrono::steady_clock;
+  RunOptions now = options;
+  const Clock::time_point began = Clock::now();
+  return in_some_runtime(step.core, [&] {
+    if (options.timeout && options.timeout->count() > 0 && *options.timeout < kLongest) {
+      // The time that a recovery took counts.
+      const auto left = *options.timeout - (Clock::now() - began);
+      now.timeout = std::max(std::chrono::nanoseconds(0),
+                             std::chrono::duration_cast<std::chrono::nanoseconds>(left));
+    }
+    return run_in_this_runtime(step, feeds, now);
+  });
 }
 
-Expected<CommitNumber> run_again(const std::shared_ptr<Step>& step,
-                                 const std::vector<Tensor>& feeds, const RunOptions& options) {
-  TROUPE_TRY(const CallResult result, run_in_this_runtime(*step, feeds, options));
-  return result.committed;
+RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<Tensor>& feeds,
+                          const RunOptions& options) {
+  auto result = run_in_this_runtime(*step, feeds, options);
+  if (result.ok()) return RunLog::outcome_of(*result);
+  return {result.status().code(), 0, 0};
 }
 
 }  // namespace
@@ -624,6 +658,10 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
   if (!state_) return no_run();
   if (!done()) TROUPE_TRY(may_wait(*state_->core, "PendingRun::get"));
   const CallResult& result = state_->wait();
+  SessionCore& core = *state_->core;
+  if (result.status.code() == Code::unavailable && core.keeps &&
+      core.passes.load() != std::this_thread::get_id())
+    (void)recover(state_->core, state_->generation, result.status);  // for the runs to come
   if (!result.status.ok()) return result.status;
   if (!state_->counted.exchange(true)) count_dropped(state_->options, result);
   return result.fetches;
@@ -643,9 +681,7 @@ Status CompiledStep::try_rewind() const {
       TROUPE_TRY(compile_anew(step, used));
     }
   };
-  TROUPE_TRY(rewind());
-  enter_done(*state_->core, rewind);
-  return ok_status();
+  return move_at_gate(*state_->core, rewind);
 }
 
 Expected<std::optional<std::vector<Tensor>>> CompiledStep::try_next(
@@ -720,8 +756,8 @@ Status end_session(SessionCore& core) {
     core.closed = true;
   }
   core.log.broke("the session is closed");  // its steps have the session
-  if (!core.master) return ok_status();     // a recovery failed
-  const Status status = ask_master(core, CloseSession{core.id, nullptr}).status;
+  Status status;
+  if (core.master) status = ask_master(core, CloseSession{core.id, nullptr}).status;
   std::unique_lock nobody_sends(core.sending);
   if (core.calls->fault().ok())
     core.runtime.reset();
@@ -1156,26 +1192,33 @@ Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state) {
 }
 
 Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& note) {
-  const auto mark = [core, note] { return ask(*core, MarkPlace{core->id, note, nullptr}).status; };
-  TROUPE_TRY(mark());
-  enter_done(*core, mark);
-  return ok_status();
+  return move_at_gate(*core, [core, note] {
+    return ask(*core, MarkPlace{core->id, note, nullptr}).status;
+  });
+}
+
+// Takes the runtime away; what was sent to it and is not answered gets this status.
+void end_runtime(SessionCore& core, const Status& status) {
+  core.calls->set_unread(status);
+  std::unique_ptr<Runtime> old;
+  {
+    std::lock_guard pointer(core.runtime_mutex);
+    std::unique_lock nobody_sends(core.sending);
+    old = std::move(core.runtime);
+    core.master = nullptr;
+    core.tracing = false;
+  }
+  old.reset();
 }
 
 // Another runtime in the place of one that lost a part. Nothing has happened in it yet.
 Status renew(SessionCore& core, const Status& why) {
-  core.calls->set_unread(why);
-  std::unique_ptr<Runtime> old;
-  {
-    std::unique_lock nobody_sends(core.sending);
-    old = std::move(core.runtime);
-    core.master = nullptr;
-  }
-  old.reset();  // which answers all calls
+  end_runtime(core, why);
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
   TROUPE_TRY(auto fresh, Runtime::start(core.cluster, core.system, core.told));
   {
+    std::lock_guard pointer(core.runtime_mutex);
     std::unique_lock nobody_sends(core.sending);
     std::lock_guard numbers(core.numbers_mutex);
     core.runtime = std::move(fresh);
@@ -1184,7 +1227,6 @@ Status renew(SessionCore& core, const Status& why) {
     core.numbers = RunNumbers(1);
   }
   core.calls->set_unread(session_closed());
-  core.tracing = false;
   core.shipped = {};
   ++core.generation;
   TROUPE_TRY(ask_master(core, OpenSession{core.id, nullptr}).status);
@@ -1193,7 +1235,6 @@ Status renew(SessionCore& core, const Status& why) {
 
 // The kept state in another runtime, and what was done since.
 Status go_on(const std::shared_ptr<SessionCore>& core, const Status& why) {
-  TROUPE_TRY(core->log.whole());
   TROUPE_TRY(renew(*core, why));
   TROUPE_TRY(const std::vector<RunLog::Done> done, core->log.done());
   const CommitNumber from = core->kept ? core->kept->committed : 0;
@@ -1205,19 +1246,41 @@ Status go_on(const std::shared_ptr<SessionCore>& core, const Status& why) {
     TROUPE_TRY(ask(*core, AskPlace{core->id, nullptr}).status);  // before writing
   }
   for (const RunLog::Done& each : done) {
-    TROUPE_TRY(const CommitNumber committed, each.again());
-    if (committed != each.committed)
-      return internal_error(
-          fmt::format("the run of commit {} became commit {}", each.committed, committed));
+    const RunLog::Outcome outcome = each.again();
+    if (outcome == each.outcome) continue;
+    if (outcome.code == Code::unavailable) return unavailable("another part was lost meanwhile");
+    return internal_error(fmt::format("a run that had {} has {} when it is done again",
+                                      each.outcome.text(), outcome.text()));
   }
   return ok_status();
 }
 
+// Alone at the gate, and passes it.
+class Alone {
+ public:
+  explicit Alone(SessionCore& core) : core_(core), lock_(core.gate) {
+    core_.passes = std::this_thread::get_id();
+  }
+  ~Alone() { core_.passes = std::thread::id(); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  SessionCore& core_;
+  std::unique_lock<std::shared_mutex> lock_;
+};
+
 // Of a runtime, the `lost`th, that lost a part.
 Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, const Status& why) {
-  std::unique_lock alone(core->gate);
+  const Alone alone(*core);
+  if (!core->failed.ok()) return core->failed;
   if (core->generation != lost) return ok_status();  // another thread's run found out first
-  core->recovering = std::this_thread::get_id();
+  const auto cannot = [&](const Status& status) {
+    return unavailable(
+        fmt::format("{}; the session could not go on: {}", why.message(), status.text()));
+  };
+  if (Status whole = core->log.whole(); !whole.ok()) return cannot(whole);
+  if (Status there = graph_there(*core); !there.ok()) return cannot(there);
   if (core->committed > core->furthest) core->recoveries.progressed();
   core->furthest = std::max(core->furthest, core->committed.load());
   Status status = why;
@@ -1230,34 +1293,64 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
     std::this_thread::sleep_for(*pause);
     status = go_on(core, status);
   }
-  core->recovering = std::thread::id();
   if (status.ok()) return status;
-  return unavailable(
-      fmt::format("{}; the session could not go on: {}", why.message(), status.text()));
+  // Half of a state is none.
+  core->failed = cannot(status);
+  end_runtime(*core, core->failed);
+  return core->failed;
+}
+
+// Whether runs that are done again one after the other may get other elements or numbers than at
+// once. As far as the graph has grown.
+bool order_matters(SessionCore& core) {
+  const auto& nodes = core.graph.def().nodes;
+  const auto look = [&](const NodeDef& node) {
+    const OpInfo* op = core.graph.registry().find(node.op);
+    return op && (op->def.random || op->def.external.resource == "dataset");
+  };
+  for (; core.looked_at < nodes.size(); ++core.looked_at)
+    core.order_matters = core.order_matters || look(nodes[core.looked_at]);
+  for (const FunctionDef& f : core.graph.def().functions)
+    core.order_matters = core.order_matters || std::any_of(f.nodes.begin(), f.nodes.end(), look);
+  return core.order_matters;
 }
 
 }  // namespace
 
 Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::keep"));
-  const bool keeps = replaces_workers();
-  const std::uint64_t taking = core_->log.taking();
-  const bool from_here = keeps && !core_->keeps.exchange(true);
-  if (from_here && core_->any_run) core_->log.broke("the state was not kept yet");
-  TROUPE_TRY(const JobPlace place, try_place());
-  if (place.committed == 0) {  // it begins anew
-    if (from_here && !core_->any_run) core_->log.kept(taking, 0);
-    return JobState{};
-  }
   if (note) TROUPE_TRY(check_note(*note));
-  TROUPE_TRY(move_place(core_, note.value_or(place.note)));
-  TROUPE_TRY(JobState state, try_state());
-  if (!keeps) return state;
-  std::unique_lock alone(core_->gate);
-  core_->kept = state;
-  core_->log.kept(taking, state.committed);
-  core_->recoveries.progressed();
-  return state;
+  SessionCore& core = *core_;
+  const auto take = [&]() -> Expected<JobState> {
+    TROUPE_TRY(const JobPlace place, try_place());
+    if (place.committed == 0) return JobState{};
+    TROUPE_TRY(move_place(core_, note.value_or(place.note)));
+    return try_state();
+  };
+  if (!core.logs) return take();
+  for (;;) {
+    std::uint64_t generation = 0;
+    const auto alone = [&]() -> Expected<JobState> {
+      std::lock_guard not_amid_once(core.doing_once);  // which starts runs
+      const Alone nobody_else(core);
+      if (!core.failed.ok()) return core.failed;
+      generation = core.generation;
+      const bool quiet = core.log.quiet();
+      TROUPE_TRY(JobState state, take());
+      core.keeps = true;
+      // Runs under way may be in it or not.
+      if (!quiet || (state.committed == 0 && core.any_run)) return state;
+      core.kept.reset();
+      if (state.committed != 0) core.kept = state;
+      core.log.set_order_matters(order_matters(core));
+      core.log.kept();
+      core.recoveries.progressed();
+      return state;
+    };
+    auto state = alone();
+    if (state.ok() || state.status().code() != Code::unavailable || !core.keeps) return state;
+    TROUPE_TRY(recover(core_, generation, state.status()));
+  }
 }
 
 namespace {
@@ -1408,13 +1501,13 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
   ResetContainers message;
   message.containers = containers;
   if (containers.empty()) message.containers.emplace_back();
-  core_->log.broke("containers were reset since the state was kept");
-  return ask(*core_, std::move(message)).status;
+  return at_gate(*core_, [&] {
+    core_->log.broke("containers were reset since the state was kept");
+    return ask(*core_, std::move(message)).status;
+  });
 }
 
-bool Session::replaces_workers() const {
-  return core_->cluster.workers > 0 && core_->cluster.listen.empty();
-}
+bool Session::replaces_workers() const { return core_->logs; }
 
 std::uint64_t Session::recoveries() const { return core_->generation; }
 
@@ -1422,7 +1515,7 @@ CommitNumber Session::committed() const { return core_->committed.load(); }
 
 Expected<JobPlace> Session::try_place() {
   TROUPE_TRY(may_wait(*core_, "Session::place"));
-  CallResult result = ask(*core_, AskPlace{core_->id, nullptr});
+  CallResult result = at_gate(*core_, [&] { return ask(*core_, AskPlace{core_->id, nullptr}); });
   TROUPE_TRY(result.status);
   return std::move(result.place);
 }
@@ -1439,11 +1532,9 @@ Expected<bool> Session::try_once(const std::string& name, const std::function<St
   TROUPE_TRY(const JobPlace place, try_place());
   if (place.once.contains(name)) return false;
   TROUPE_TRY(f());
-  const auto done = [core = core_, name] {
+  TROUPE_TRY(move_at_gate(*core_, [core = core_, name] {
     return ask(*core, DoneOnce{core->id, name, nullptr}).status;
-  };
-  TROUPE_TRY(done());
-  enter_done(*core_, done);
+  }));
   return true;
 }
 
@@ -1462,6 +1553,7 @@ std::vector<std::string> Session::describe() {
 std::vector<DeviceMemory> Session::memory(bool reset_peak) {
   throw_if_error(may_wait(*core_, "Session::memory"));
   std::lock_guard lock(core_->mutex);
+  std::lock_guard pointer(core_->runtime_mutex);
   if (core_->closed || !core_->runtime) return {};
   return core_->runtime->memory(reset_peak);
 }
@@ -1471,6 +1563,7 @@ Status Session::try_start_trace() {
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return session_closed();
   TROUPE_TRY(core_->calls->fault());
+  std::lock_guard pointer(core_->runtime_mutex);
   if (!core_->runtime) return core_->calls->unread();
   if (core_->tracing) return failed_precondition("a trace is being recorded already");
   core_->runtime->start_trace();
@@ -1483,7 +1576,9 @@ Expected<Timeline> Session::try_stop_trace() {
   std::lock_guard lock(core_->mutex);
   if (core_->closed) return session_closed();
   TROUPE_TRY(core_->calls->fault());
-  if (!core_->tracing) return failed_precondition("no trace is being recorded");
+  std::lock_guard pointer(core_->runtime_mutex);
+  if (!core_->tracing || !core_->runtime)
+    return failed_precondition("no trace is being recorded, or the worker was lost that was");
   core_->tracing = false;
   return core_->runtime->stop_trace();
 }

@@ -328,16 +328,20 @@ class Session {
   // between two commits and does not want to do again, such as an evaluation.
   void mark_place(const std::string& note) { throw_if_error(try_mark_place(note)); }
   Status try_mark_place(const std::string& note);
-  // Keeps the state as of now in this process's memory. From then on a lost worker of `local:W`
-  // ends no run: the session replaces the workers, goes back to the state that was kept, does again
-  // what was run since, and then the run that failed. Commits, fetches and draws are those of a job
-  // that lost nobody, bit for bit; effects outside of the job (Print, Save) are repeated. Marks the
-  // place (with `note`; default: the note of the last commit stays). Returns the state; one of
-  // commit 0 if nothing was committed yet.
+  // Keeps the state as of now in this process's memory. From then on a lost worker of `local:W` ends
+  // no run: the session replaces the workers, goes back to the state that was kept, does again what
+  // was run since, and then the run that failed. Commits, fetches and draws are those of a job that
+  // lost nobody, bit for bit; effects outside of the job (Print, Save) are repeated. Marks the place
+  // (with `note`; default: the note of the last commit stays). Returns the state; one of commit 0
+  // if nothing was committed yet. While runs are under way nothing is kept, and what was kept before
+  // stays.
   //
-  // The session can go on if what was run since keep() is at most 256 MiB of feeds and 200,000
-  // runs, and there was no reset() or restore_job(). After 10 losses within 60 s that got the job
-  // no further it gives up. Then the run fails with unavailable. A PendingRun that a loss ends
+  // The session goes on only where it is sure of the same end. Since keep() there were at most 256
+  // MiB of feeds and notes and 200,000 runs; no reset(), restore_job(), deadline that passed or
+  // cancelled run; in a graph that draws or reads datasets no two runs at once; and the graph is
+  // there, and not being built by another thread. What is done again is compared with what it was:
+  // commits, errors, and fetches of up to 4 KiB. After 10 losses within 60 s that got the job no
+  // further the session gives up. Else the run fails with unavailable. A PendingRun that a loss ends
   // fails, and is not done again. In one process, and with workers of other machines, nothing is
   // kept.
   JobState keep(const std::optional<std::string>& note = {}) {

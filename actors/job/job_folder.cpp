@@ -143,7 +143,9 @@ void JobFolder::tell_position(const Position& position) {
 
 JobProgress* ProgressPage::map(const std::string& folder, bool write) {
   const std::string path = folder + "/progress";
-  const int file = ::open(path.c_str(), (write ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
+  const int file =
+      ::open(path.c_str(),
+             (write ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file < 0) return nullptr;
   struct stat status {};
   void* page = MAP_FAILED;

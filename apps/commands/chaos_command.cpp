@@ -51,9 +51,8 @@ class ChaosJob {
     fs::create_directories(folder_);
     const std::string here = fs::read_symlink("/proc/self/exe");
     std::vector<std::string> command = {
-        "sh", "-c",  fmt::format("exec \"$0\" \"$@\" > '{0}/out' 2> '{0}/err'", folder_),
-        here, "run", "--job",
-        job()};
+        "sh",    "-c", "cd=$0; exec \"$@\" > \"$cd/out\" 2> \"$cd/err\"", folder_, here, "run",
+        "--job", job()};
     command.insert(command.end(), options.begin(), options.end());
     command.emplace_back("--");
     command.insert(command.end(), program.begin(), program.end());
@@ -97,9 +96,10 @@ class ChaosJob {
     }
     return false;
   }
-  int wait() {
-    (void)wait_until([] { return false; });
-    if (!end()) print_err("no end after {} s: {}\n", kPatience.count(), folder_);
+  // Its exit code; -1 if it has not ended within `patience`.
+  int wait(Clock::duration patience = kPatience) {
+    for (const auto until = Clock::now() + patience; !end() && Clock::now() < until;)
+      std::this_thread::sleep_for(kLook);
     return end().value_or(-1);
   }
   std::int64_t lives() const {
@@ -172,6 +172,8 @@ bool fill_disk(pid_t pid) {
   if (prlimit(pid, RLIMIT_FSIZE, &none, nullptr) != 0) return false;
   std::this_thread::sleep_for(kFullFor);
   (void)prlimit(pid, RLIMIT_FSIZE, &before, nullptr);
+  for (const pid_t worker : children_of(pid))  // one that was started meanwhile
+    (void)prlimit(worker, RLIMIT_FSIZE, &before, nullptr);
   return true;
 }
 
@@ -228,7 +230,8 @@ std::vector<Fault> faults() {
       {"crash-loop", "each life is killed before it has made a step",
        [](ChaosJob& job, Random&) {
          pid_t last = 0;
-         while (!job.end()) {
+         const auto until = Clock::now() + kPatience;
+         while (!job.end() && Clock::now() < until) {
            const pid_t now = job.program();
            if (now > 0 && now != last && signal_to(now, SIGKILL)) last = now;
            std::this_thread::sleep_for(kLook);
@@ -276,7 +279,7 @@ class Chaos {
   int run(const std::vector<Fault>& chosen) {
     {
       ChaosJob whole(words_.folder + "/whole", words_.program);
-      const int code = whole.wait();
+      const int code = whole.wait(std::chrono::hours(24 * 365));
       sha256_ = whole.params_sha256();
       steps_ = whole.step();
       if (code != 0 || sha256_.empty()) {
@@ -366,6 +369,7 @@ class Chaos {
                  ? "the job did not say why it ended: " + job.said()
                  : std::string();
     }
+    if (code == -1) return fmt::format("it did not end within {} s", kPatience.count());
     if (code != 0) return fmt::format("it ended with code {}: {}", code, job.said());
     return same ? std::string() : "the result is another one";
   }

@@ -2,21 +2,33 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "actors/job/job_folder.hpp"
 #include "core/number.hpp"
 
 namespace troupe {
 namespace {
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    if (end > 0) words.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
 
 std::optional<ProcessLook> look_at(pid_t pid) {
   const std::string proc = fmt::format("/proc/{}/", pid);
@@ -29,7 +41,8 @@ std::optional<ProcessLook> look_at(pid_t pid) {
   ProcessLook look;
   look.pid = pid;
   look.state = text[end + 2];
-  look.parent = pid_t(std::atoi(text.c_str() + end + 4));
+  const auto rest = words_of(std::string_view(text).substr(end + 4));
+  if (!rest.empty()) look.parent = parse_number<pid_t>(rest.front()).value_or(0);
   std::uint64_t pages = 0, all = 0;
   if (std::ifstream(proc + "statm") >> all >> pages)
     look.rss_bytes = pages * std::uint64_t(sysconf(_SC_PAGESIZE));
@@ -37,6 +50,23 @@ std::optional<ProcessLook> look_at(pid_t pid) {
   for (std::string word; std::getline(words, word, '\0');)
     look.command += (look.command.empty() ? "" : " ") + word;
   return look;
+}
+
+// Of a file that anybody may have put there; nothing for what is no file.
+std::string text_of_file(const std::string& path) {
+  constexpr std::size_t kMost = 16 << 20;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return {};
+  struct stat status {};
+  std::string text;
+  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+    const auto size = std::size_t(status.st_size);
+    text.resize(std::min(size, kMost));
+    const ssize_t n = ::pread(file, text.data(), text.size(), off_t(size - text.size()));
+    text.resize(n > 0 ? std::size_t(n) : 0);
+  }
+  close(file);
+  return text;
 }
 
 }  // namespace
@@ -63,28 +93,37 @@ std::vector<ProcessLook> process_tree(pid_t pid) {
   return all;
 }
 
+// By the kernel's list: to try the lock would keep a supervisor from it.
 pid_t supervisor_of(const std::string& folder) {
-  const std::string path = folder + "/" + JobFolder::kLock;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const bool held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  close(file);  // which gives the lock back
-  pid_t holder = 0;
-  return held && std::ifstream(path) >> holder ? holder : 0;
+  struct stat file {};
+  if (stat((folder + "/" + JobFolder::kLock).c_str(), &file) != 0) return 0;
+  const std::string wanted =
+      fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF
+    const auto words = words_of(line);
+    if (words.size() < 6 || words[1] != "FLOCK" || words[5] != wanted) continue;
+    const pid_t holder = parse_number<pid_t>(words[4]).value_or(0);
+    return holder > 0 && kill(holder, 0) == 0 ? holder : 0;
+  }
+  return 0;
 }
 
 Expected<LivesLook> read_lives(const std::string& folder) {
   const std::string path = folder + "/" + JobFolder::kLives;
-  std::ifstream log(path);
-  if (!log)
+  const std::string log = text_of_file(path);
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none))
     return not_found(fmt::format("'{}' is no folder of a job: it has no lives.log", folder));
   LivesLook look;
   const auto text_of = [](const nlohmann::json& line, const char* key) {
     return line.contains(key) && line[key].is_string() ? line[key].get<std::string>()
                                                        : std::string();
   };
-  for (std::string text; std::getline(log, text);) {
-    const auto line = nlohmann::json::parse(text, nullptr, false);
+  for (std::size_t at = 0, end = 0; at < log.size(); at = end + 1) {
+    end = std::min(log.find('\n', at), log.size());
+    const auto line = nlohmann::json::parse(log.substr(at, end - at), nullptr, false);
     if (!line.is_object()) continue;  // cut by a full disk
     const std::string event = text_of(line, "event");
     if (event == "started") {

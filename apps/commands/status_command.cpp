@@ -11,6 +11,7 @@
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/job_look.hpp"
 #include "apps/commands/print.hpp"
+#include "core/number.hpp"
 #include "serialization/checkpoint.hpp"
 
 namespace troupe {
@@ -132,8 +133,8 @@ int run_list(const Printing& printing) {
   nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", none)) {
-    const std::string pid = entry.path().filename();
-    if (pid.find_first_not_of("0123456789") != pid.npos) continue;
+    const auto pid = parse_number<pid_t>(entry.path().filename().string());
+    if (!pid) continue;
     // A supervisor has the lock of its folder open.
     std::error_code closed;
     for (const auto& descriptor :
@@ -142,12 +143,12 @@ int run_list(const Printing& printing) {
       const auto file = std::filesystem::read_symlink(descriptor, gone);
       if (gone || file.filename() != JobFolder::kLock) continue;
       const std::string folder = file.parent_path();
-      if (supervisor_of(folder) != pid_t(std::atoi(pid.c_str()))) continue;
+      if (supervisor_of(folder) != *pid) continue;
       const auto lives = read_lives(folder);
       if (!lives.ok()) continue;
       const JobFolder::Position position = JobFolder::position(folder);
       jobs.push_back({{"folder", folder},
-                      {"supervisor", std::atoi(pid.c_str())},
+                      {"supervisor", *pid},
                       {"lives", lives->lives},
                       {"checkpoint_step", position.step}});
     }

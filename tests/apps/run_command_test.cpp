@@ -36,7 +36,7 @@ bool has_checkpoint(const std::string& job, const std::string& other_than = {}) 
 
 TEST_CASE("a job whose processes are killed goes on under troupe run, to the same bits") {
   const std::string train =
-      " train mnist-softmax --examples 512 --steps 3000 --threads 1 "
+      " train mnist-softmax --examples 512 --steps 500 --threads 1 "
       "--replicas 2 --cluster local:2 --output json --no-recovery";
   const auto whole = troupe_command(train).json();
   REQUIRE(whole.is_object());
