@@ -48,13 +48,14 @@ void RunLog::set_order_matters(bool matters) {
 
 std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again) {
   std::lock_guard lock(mutex_);
-  settle();
   bytes += kOfAnEntry;
   if (broken_.empty() && (entries_.size() >= kMostEntries || bytes_ + bytes > kMostBytes))
     forget(fmt::format("since the state was kept there were {} runs, which were given {} MiB",
                        entries_.size(), bytes_ >> 20));
-  if (broken_.empty() && order_matters_ && open_ > 0)
-    forget("several runs were under way at once since the state was kept");
+  if (broken_.empty() && order_matters_ && open_ > 0) {
+    settle();  // some may be over whose clients have not asked
+    if (open_ > 0) forget("several runs were under way at once since the state was kept");
+  }
   if (!broken_.empty()) {  // only to know when it is over
     again = nullptr;
     bytes = 0;

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# `troupe chaos`: mnist-conv on 4 workers goes on through each fault with the parameters of an undisturbed run
+# TRIALS: of each fault. FAULTS: those that are not to be all. SEED: of the moments and processes.
+source tests/accept/lib.sh
+seed=${SEED:-$RANDOM} trials=${TRIALS:-30}
+figure "seed" "$seed"
+code=0
+"$TROUPE" chaos --seed "$seed" --trials "$trials" ${FAULTS:+--faults "$FAULTS"} --output json \
+  --folder "$scratch/jobs" -- "$TROUPE" train mnist-conv --cluster local:4 --replicas 4 --threads 1 \
+  --examples 2048 --steps "${STEPS:-60}" --checkpoint-every 5 >"$scratch/rows" 2>"$scratch/errors" || code=$?
+((code == 0)) || tail -n 5 "$scratch/errors"
+jq -r '.[] | "\(.fault): \(.trials) trials, \(.went_on) went on, \(.hash_equal) equal, next step after " +
+  "\(.next_step_ms_p50 | round) ms (p99 \(.next_step_ms_p99 | round)), \(.steps_done_twice_p50) steps twice, " +
+  "\(.restarts) restarts \(.trouble)"' "$scratch/rows"
+expect "every fault but crash-loop goes on with the same bits, and that ends with its cause" same "$code" 0
+row() { jq -r ".[] | select(.fault == \"$1\") | .$2" "$scratch/rows"; }
+limit() {  # limit FAULT MILLISECONDS: the median, where the fault is among those that were chosen
+  local ms
+  ms=$(row "$1" next_step_ms_p50)
+  [[ -z $ms ]] || expect "$1: next step after $2 ms (median)" at_most "${ms%.*}" "$2"
+}
+limit kill-worker 700
+limit kill-master 2000
+limit stop 3000
+conclude
