@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kShare = 1.0 / 30;  // of the time, for checkpoints, if nothing is said
 // In memory: as often, and at most once so many times what it takes.
-constexpr std::chrono::seconds kKeepEvery{1};
+constexpr std::chrono::milliseconds kKeepEvery{200};
 constexpr int kKeepAt = 30;
 constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
 

@@ -45,7 +45,8 @@ struct JobOptions {
   NanPolicy on_nan = NanPolicy::fail;
   int nan_limit = 3;  // skip: steps in a row; back: returns to one checkpoint. Then the job fails
   // Goes on when workers that the session started are lost: see Session::keep, which the job calls
-  // about once a second. false: the loss ends the program, with exit code 75.
+  // five times a second at most, and for at most a thirtieth of the time. false: the loss ends the
+  // program, with exit code 75.
   bool recover = true;
   bool json = false;   // report() prints JSON objects, one a line
   bool quiet = false;  // report() prints nothing
