@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "actors/resources/update_rules.hpp"
 #include "devices/arena.hpp"
@@ -89,11 +91,19 @@ TEST_CASE("a step of training updates its variables in place") {
   s.init();
   auto step = s.compile({}, {train});
   for (int i = 0; i < 3; ++i) step.run();
-  s.memory(true);
-  for (int i = 0; i < 5; ++i) step.run();
-  MESSAGE(values_at_peak(s) << " values at the peak of a step");
+  std::uint64_t peak = 0;
+  for (int i = 0; i < 5; ++i) {
+    // A step is answered before it has given all back, and the next one may begin meanwhile.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (s.memory(true)[0].in_use > 3 * kBytes + kBytes / 2 &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
+    step.run();
+    peak = std::max(peak, values_at_peak(s));
+  }
+  MESSAGE(peak << " values at the peak of a step");
   // The parameter, its two moments, and while it is differentiated its square and its gradient.
-  CHECK(values_at_peak(s) <= 6);
+  CHECK(peak <= 5);
 }
 
 TEST_CASE("a run that waits for a queue costs the version that it reads, whatever is committed") {
