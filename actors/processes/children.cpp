@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "actors/processes/farewell.hpp"
+#include "actors/processes/proc.hpp"
 #include "actors/processes/stopped.hpp"
 #include "core/accumulating_clock.hpp"
 
@@ -341,14 +342,7 @@ void Children::bury(Child& child) {
     listen(child);
   }
   child.output.reset();
-  siginfo_t info{};
-  ChildEnd end;
-  if (waitid(P_PID, id_t(child.pid), &info, WEXITED) != 0)
-    end.code = -1;  // somebody else in this process waited for it
-  else if (info.si_code == CLD_EXITED)
-    end.code = info.si_status;
-  else
-    end.signal = info.si_status;
+  ChildEnd end = wait_for_end(P_PID, id_t(child.pid));
   end.last_words = last_words(child.pid);
   if (ended_) ended_(child.pid, end);
   std::lock_guard lock(mutex_);

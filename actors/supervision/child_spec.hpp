@@ -72,6 +72,5 @@ struct ChildExit {
 };
 
 const char* name_of(Restart restart);
-const char* name_of(Strategy strategy);
 
 }  // namespace troupe

@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <set>
 
+#include "actors/processes/proc.hpp"
 #include "actors/supervision/start_process.hpp"
 #include "core/accumulating_clock.hpp"
 #include "core/hash.hpp"
@@ -28,15 +28,22 @@ constexpr std::chrono::milliseconds kLookForOrphans{20};
 constexpr std::chrono::seconds kKernel{5};  // what was killed has to be gone by then
 constexpr int kHeard[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-// The processes whose parent is this one.
 std::set<pid_t> children_of_this() {
-  std::set<pid_t> all;
-  std::ifstream text(fmt::format("/proc/self/task/{}/children", getpid()));
-  for (pid_t child = 0; text >> child;) all.insert(child);
-  return all;
+  const auto all = children_of(getpid());
+  return {all.begin(), all.end()};
+}
+
+std::vector<ChildSpec> specs_of(const std::vector<ProcessSpec>& processes) {
+  std::vector<ChildSpec> specs;
+  for (const ProcessSpec& process : processes) specs.push_back(process.child);
+  return specs;
 }
 
 }  // namespace
+
+ChildExit ProcessSpec::meaning_of(const ChildEnd& end) const {
+  return exit ? exit(end) : ChildExit{end.signal == 0 && end.code == 0, end.text()};
+}
 
 // The current incarnation of a child.
 struct ProcessSupervisor::Process {
@@ -49,27 +56,18 @@ struct ProcessSupervisor::Process {
 };
 
 Expected<std::unique_ptr<ProcessSupervisor>> ProcessSupervisor::make(Options options) {
-  std::vector<ChildSpec> specs;
-  for (const ProcessSpec& process : options.children) {
-    specs.push_back(process.child);
+  for (const ProcessSpec& process : options.children)
     if (process.command.empty())
       return invalid_argument(fmt::format("child '{}' has no command", process.child.id));
-  }
-  TROUPE_TRY(options.spec.check(specs));
+  TROUPE_TRY(options.spec.check(specs_of(options.children)));
   return std::unique_ptr<ProcessSupervisor>(new ProcessSupervisor(std::move(options)));
 }
 
 ProcessSupervisor::ProcessSupervisor(Options options)
     : options_(std::move(options)),
-      machine_(
-          options_.spec,
-          [this] {
-            std::vector<ChildSpec> specs;
-            for (const ProcessSpec& process : options_.children) specs.push_back(process.child);
-            return specs;
-          }(),
-          mix64(std::uint64_t(getpid()) ^
-                std::uint64_t(std::chrono::steady_clock::now().time_since_epoch().count()))),
+      machine_(options_.spec, specs_of(options_.children),
+               mix64(std::uint64_t(getpid()) ^
+                     std::uint64_t(std::chrono::steady_clock::now().time_since_epoch().count()))),
       processes_(options_.children.size()) {}
 
 ProcessSupervisor::~ProcessSupervisor() {
@@ -242,7 +240,7 @@ void ProcessSupervisor::bury(pid_t pid, const ChildEnd& end) {
   const auto k = std::size_t(it - processes_.begin());
   const ProcessSpec& spec = options_.children[k];
   it->pid = -1;
-  it->exit = spec.exit ? spec.exit(end) : ChildExit{end.signal == 0 && end.code == 0, end.text()};
+  it->exit = spec.meaning_of(end);
   // What it leaves is ours from now on.
   it->orphans = orphans();
   it->orphans_until =

@@ -26,6 +26,8 @@ struct ProcessSpec {
   std::vector<std::pair<std::string, std::string>> environment = {};
   // What its end means. Without it exit code 0 is normal.
   std::function<ChildExit(const ChildEnd& end)> exit = {};
+
+  ChildExit meaning_of(const ChildEnd& end) const;
 };
 
 // A supervisor whose children are processes: one poll loop on the thread that calls run(), which

@@ -25,38 +25,6 @@ const char* name_of(Restart restart) {
   return "temporary";
 }
 
-const char* name_of(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::one_for_one:
-      return "one_for_one";
-    case Strategy::one_for_all:
-      return "one_for_all";
-    case Strategy::rest_for_one:
-      break;
-  }
-  return "rest_for_one";
-}
-
-const char* name_of(Supervision::State state) {
-  switch (state) {
-    case Supervision::State::idle:
-      return "idle";
-    case Supervision::State::starting:
-      return "starting";
-    case Supervision::State::running:
-      return "running";
-    case Supervision::State::waiting:
-      return "waiting";
-    case Supervision::State::stopping:
-      return "stopping";
-    case Supervision::State::killed:
-      return "killed";
-    case Supervision::State::ended:
-      break;
-  }
-  return "ended";
-}
-
 Status SupervisorSpec::check(const std::vector<ChildSpec>& children) const {
   const auto bad = [](std::string text) { return invalid_argument(std::move(text)); };
   if (intensity < 0) return bad(fmt::format("intensity is {}, and is at least 0", intensity));

@@ -130,6 +130,4 @@ class Supervision {
   Status why_;
 };
 
-const char* name_of(Supervision::State state);
-
 }  // namespace troupe

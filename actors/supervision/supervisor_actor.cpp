@@ -9,7 +9,6 @@
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -20,6 +19,7 @@
 #include <thread>
 #include <utility>
 
+#include "actors/processes/proc.hpp"
 #include "actors/supervision/start_process.hpp"
 #include "core/hash.hpp"
 
@@ -94,18 +94,7 @@ class WatchedProcess {
       }
       started.set_value(pid.status());  // after which `spec` is gone
       if (!pid.ok()) return;
-      siginfo_t info{};
-      int error = 0;
-      do error = waitid(P_PIDFD, id_t(handle_), &info, WEXITED);
-      while (error != 0 && errno == EINTR);
-      ChildEnd end;
-      if (error != 0)
-        end.code = -1;  // somebody else in this process waited for it
-      else if (info.si_code == CLD_EXITED)
-        end.code = info.si_status;
-      else
-        end.signal = info.si_status;
-      ended(end);
+      ended(wait_for_end(P_PIDFD, id_t(handle_)));
     });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return answer.get();
@@ -125,8 +114,7 @@ struct ProcessState {
 };
 
 caf::behavior process_actor(caf::stateful_actor<ProcessState>* self,
-                            std::shared_ptr<WatchedProcess> process,
-                            std::function<ChildExit(const ChildEnd&)> exit) {
+                            std::shared_ptr<WatchedProcess> process, const ProcessSpec& spec) {
   self->state.process = std::move(process);
   self->set_exit_handler([self](const caf::exit_msg&) {
     self->state.process->signal(SIGTERM);
@@ -134,10 +122,8 @@ caf::behavior process_actor(caf::stateful_actor<ProcessState>* self,
   });
   return {
       [self](KillProcess) { self->state.process->signal(SIGKILL); },
-      [self, exit](const ProcessEnded& message) {
-        const ChildEnd& end = message.end;
-        const ChildExit meaning =
-            exit ? exit(end) : ChildExit{end.signal == 0 && end.code == 0, end.text()};
+      [self, spec](const ProcessEnded& message) {
+        const ChildExit meaning = spec.meaning_of(message.end);
         self->quit(meaning.normal ? caf::error(caf::exit_reason::normal) : because(meaning.how));
       },
   };
@@ -146,7 +132,7 @@ caf::behavior process_actor(caf::stateful_actor<ProcessState>* self,
 Expected<caf::actor> spawn_process(caf::actor_system& system, const ProcessSpec& spec) {
   auto process = std::make_shared<WatchedProcess>();
   // The actor is there first, so that the end finds it.
-  caf::actor actor = system.spawn(process_actor, process, spec.exit);
+  caf::actor actor = system.spawn(process_actor, process, spec);
   const Status started = process->start(
       spec, [actor](const ChildEnd& end) { caf::anon_send(actor, ProcessEnded{end}); });
   if (started.ok()) return actor;

@@ -1,0 +1,20 @@
+// Processes of this machine, as the kernel shows them.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <vector>
+
+#include "actors/processes/children.hpp"
+
+namespace troupe {
+
+// The processes that any thread of `pid` has started and that were not waited for, in the order of
+// their numbers. Empty: there are none, or it is gone.
+std::vector<pid_t> children_of(pid_t pid);
+
+// Waits for a child's end, as waitid() names it; code -1 if somebody else waited for it.
+ChildEnd wait_for_end(idtype_t type, id_t id);
+
+}  // namespace troupe
