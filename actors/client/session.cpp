@@ -142,8 +142,8 @@ struct SessionCore {
   RunLog log;
   std::mutex runtime_mutex;  // of the pointer, for those who do not send
   // Guarded by `gate`.
-  std::optional<JobState> kept;  // none: as the session began
-  std::size_t looked_at = 0;     // nodes, for what draws and reads datasets
+  std::optional<JobState> kept;                        // none: as the session began
+  std::size_t looked_at = 0, functions_looked_at = 0;  // for what draws and reads datasets
   bool order_matters = false;
   RestartBudget recoveries{{}, 0};
   CommitNumber furthest = 0;  // when a part was lost
@@ -485,6 +485,10 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
   SessionCore& core = *step.core;
   run.generation = core.generation;
   if (step.only_reads || !is_logged(core)) return;
+  if (!core.keeps) {  // nothing that it could be done again from
+    run.logged = core.log.enter(run.call, 0, nullptr);
+    return;
+  }
   std::size_t bytes = options.note ? options.note->size() : 0;
   for (const Tensor& feed : feeds) bytes += feed.bytes();
   RunOptions again = options;
@@ -606,6 +610,17 @@ auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f) -> decltype(
   }
 }
 
+// A step that no runtime has yet, by compile_request or compile_again.
+Status compile_first(Step& step,
+                     Expected<CompiledId> compile(SessionCore&, const CompileRequest&)) {
+  return in_some_runtime(step.core, [&]() -> Status {
+    const std::uint64_t generation = step.core->generation;
+    TROUPE_TRY(const CompiledId id, compile(*step.core, step.request));
+    step.is(id, generation);
+    return ok_status();
+  });
+}
+
 Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
                                 const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
@@ -705,8 +720,7 @@ Expected<CompiledStep> CompiledStep::try_single() const {
   one.state_->request = std::move(request);
   one.state_->feeds = state_->feeds;
   // Nothing that the client has added to its graph since has to do with it.
-  one.state_->generation = state_->core->generation.load() + 1;  // of none yet
-  TROUPE_TRY(in_some_runtime(state_->core, [&] { return compile_anew(*one.state_, 0); }));
+  TROUPE_TRY(compile_first(*one.state_, compile_again));
   return one;
 }
 
@@ -827,16 +841,11 @@ Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
                     options.replicas));
   tell_of_growth(*core_);
   if (options.replicas != 0) request.replicas = options.replicas;
-  std::uint64_t generation = 0;
-  TROUPE_TRY(const CompiledId id, in_some_runtime(core_, [&] {
-               generation = core_->generation;
-               return compile_request(*core_, request);
-             }));
   CompiledStep step;
   step.state_ = std::make_shared<CompiledStep::State>();
   step.state_->core = core_;
   step.state_->request = std::move(request);
-  step.state_->is(id, generation);
+  TROUPE_TRY(compile_first(*step.state_, compile_request));
   for (const Output& feed : feeds)
     step.state_->feeds.push_back({feed.name(), feed.dtype(), feed.shape()});
   return step;
@@ -873,15 +882,10 @@ Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, Compil
   step->with_place = whom == RunFor::session;
   step->only_reads = only_reads;
   step->resume = std::move(resume);
-  std::uint64_t generation = 0;
-  TROUPE_TRY(const CompiledId id, in_some_runtime(core, [&] {
-               generation = core->generation;
-               return compile_request(*core, request);
-             }));
-  step->is(id, generation);
   for (std::size_t i = 0; i < feeds.size(); ++i)
     step->feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
   step->request = std::move(request);
+  TROUPE_TRY(compile_first(*step, compile_request));
   return run_to_end(*step, feeds, {});
 }
 
@@ -1310,8 +1314,11 @@ bool order_matters(SessionCore& core) {
   };
   for (; core.looked_at < nodes.size(); ++core.looked_at)
     core.order_matters = core.order_matters || look(nodes[core.looked_at]);
-  for (const FunctionDef& f : core.graph.def().functions)
-    core.order_matters = core.order_matters || std::any_of(f.nodes.begin(), f.nodes.end(), look);
+  const auto& functions = core.graph.def().functions;
+  for (; core.functions_looked_at < functions.size(); ++core.functions_looked_at) {
+    const auto& body = functions[core.functions_looked_at].nodes;
+    core.order_matters = core.order_matters || std::any_of(body.begin(), body.end(), look);
+  }
   return core.order_matters;
 }
 

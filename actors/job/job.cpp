@@ -237,6 +237,7 @@ void Job::State::check_graph() {
 
 Job::Steps Job::steps(std::int64_t until) {
   State& s = *state_;
+  s.check_graph();
   s.until = until;
   s.over = false;
   s.began = Clock::now();
@@ -246,7 +247,6 @@ Job::Steps Job::steps(std::int64_t until) {
 
 bool Job::next() {
   State& s = *state_;
-  s.check_graph();
   const bool done = s.position.step >= s.until ||
                     (s.options.patience > 0 && s.position.worse >= s.options.patience);
   if (!done && s.options.stop && s.options.stop()) s.stop = true;
