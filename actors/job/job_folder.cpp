@@ -23,7 +23,7 @@ namespace troupe {
 namespace {
 
 constexpr const char* kPosition = "position.json";
-constexpr std::size_t kMostOfAText = 64 << 10;  // that a program left
+constexpr std::size_t kMostOfAText = 16 << 20;  // that a program left
 
 Status cannot(std::string_view what, const std::string& path, int error) {
   return failed_precondition(fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
@@ -45,13 +45,9 @@ Status local(const std::string& path) {
 
 // Of a file that any program may have put there; empty without one.
 std::string read_text(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return {};
-  std::string text(kMostOfAText, '\0');
-  const ssize_t n = ::read(file, text.data(), text.size());
-  close(file);
-  text.resize(n > 0 ? std::size_t(n) : 0);
-  return text;
+  const auto bytes = read_file(disk(), path, kMostOfAText);
+  return bytes.ok() ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size())
+                    : std::string();
 }
 
 std::string dumped(const nlohmann::ordered_json& json) {
@@ -88,9 +84,6 @@ Expected<std::unique_ptr<JobFolder>> JobFolder::open(const std::string& path) {
                : cannot("lock", lock, errno);
   if (!folder->is_there())
     return failed_precondition(fmt::format("somebody removed '{}' at this moment", path));
-  const std::string holder = fmt::format("{}\n", getpid());
-  if (ftruncate(folder->lock_, 0) == 0)
-    (void)!::pwrite(folder->lock_, holder.data(), holder.size(), 0);
   if (chmod(folder->path_.c_str(), 0700) != 0) return cannot("close to others", path, errno);
   folder->log_ = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (folder->log_ < 0) return cannot("open", log, errno);
@@ -109,9 +102,9 @@ bool JobFolder::is_there() const {
          ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-Status JobFolder::log(const std::string& json_fields) const {
+Status JobFolder::log(const nlohmann::ordered_json& fields) const {
   nlohmann::ordered_json line = {{"time", std::time(nullptr)}};
-  line.update(nlohmann::ordered_json::parse(json_fields));
+  line.update(fields);
   const std::string text = dumped(line) + "\n";
   if (::write(log_, text.data(), text.size()) == ssize_t(text.size())) return ok_status();
   return data_loss(fmt::format("cannot write '{}/{}': {}", path_, kLives, std::strerror(errno)));

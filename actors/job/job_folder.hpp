@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/status.hpp"
@@ -64,7 +65,7 @@ class JobFolder {
   bool is_there() const;
   // Appends a line to the log of lives: the fields of a JSON object, to which it adds the time.
   // data_loss: it could not be written, e.g. because the disk is full.
-  Status log(const std::string& json_fields) const;
+  Status log(const nlohmann::ordered_json& fields) const;
 
   // How far a job is.
   struct Position {

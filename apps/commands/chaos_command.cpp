@@ -1,5 +1,4 @@
 // troupe chaos: what a program under troupe run makes of faults.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -8,11 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,7 +21,6 @@
 #include "apps/commands/job_look.hpp"
 #include "apps/commands/print.hpp"
 #include "core/hash.hpp"
-#include "core/name.hpp"
 #include "serialization/checkpoint.hpp"
 
 namespace troupe {

@@ -1,6 +1,5 @@
 #include "apps/commands/job_look.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,6 +15,7 @@
 
 #include "actors/job/job_folder.hpp"
 #include "core/number.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe {
 namespace {
@@ -52,36 +52,18 @@ std::optional<ProcessLook> look_at(pid_t pid) {
   return look;
 }
 
-// Of a file that anybody may have put there; nothing for what is no file.
+// The end of a file that anybody may have put there; nothing for what is no file.
 std::string text_of_file(const std::string& path) {
-  constexpr std::size_t kMost = 16 << 20;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return {};
-  struct stat status {};
-  std::string text;
-  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
-    const auto size = std::size_t(status.st_size);
-    text.resize(std::min(size, kMost));
-    const ssize_t n = ::pread(file, text.data(), text.size(), off_t(size - text.size()));
-    text.resize(n > 0 ? std::size_t(n) : 0);
-  }
-  close(file);
-  return text;
+  constexpr std::uint64_t kMost = 16 << 20;
+  const auto file = disk().open(path);
+  if (!file.ok()) return {};
+  const std::uint64_t size = (*file)->size();
+  std::vector<std::byte> end(std::min(size, kMost));
+  if (!(*file)->read_at(size - end.size(), end).ok()) return {};
+  return {reinterpret_cast<const char*>(end.data()), end.size()};
 }
 
 }  // namespace
-
-std::vector<pid_t> children_of(pid_t pid) {
-  std::vector<pid_t> all;
-  std::error_code gone;
-  for (const auto& task :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
-    std::ifstream children(task.path() / "children");
-    for (pid_t child = 0; children >> child;) all.push_back(child);
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
 
 std::vector<ProcessLook> process_tree(pid_t pid) {
   std::vector<ProcessLook> all;
@@ -129,8 +111,6 @@ Expected<LivesLook> read_lives(const std::string& folder) {
     if (event == "started") {
       if (line.contains("life") && line["life"].is_number_integer())
         look.lives = line["life"].get<std::int64_t>();
-      if (line.contains("time") && line["time"].is_number_integer())
-        look.began = line["time"].get<std::int64_t>();
     } else if (event == "ended") {
       look.last_exit = text_of(line, "how");
       look.error = line.contains("error") && line["error"].is_object()

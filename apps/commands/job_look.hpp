@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/processes/proc.hpp"
 #include "core/status.hpp"
 
 namespace troupe {
@@ -19,9 +20,7 @@ struct ProcessLook {
   std::string command;
 };
 
-// The processes that `pid` started itself, in the order of their numbers.
-std::vector<pid_t> children_of(pid_t pid);
-// It and all below it, parents first. Empty: it is gone.
+// The process and all below it, parents first. Empty: it is gone.
 std::vector<ProcessLook> process_tree(pid_t pid);
 
 // The supervisor that holds the lock of a job's folder; 0: nobody does.
@@ -29,9 +28,9 @@ pid_t supervisor_of(const std::string& folder);
 
 // What the log of lives says.
 struct LivesLook {
-  std::int64_t lives = 0, began = 0;  // of the last one: Unix time
-  std::string last_exit;              // of the life before, or of the last one
-  std::string error;                  // the report that it left
+  std::int64_t lives = 0;
+  std::string last_exit;  // of the life before, or of the last one
+  std::string error;      // the report that it left
 };
 // not_found: no job has been in that folder.
 Expected<LivesLook> read_lives(const std::string& folder);

@@ -65,9 +65,8 @@ class ProgramRun {
   bool log_failed_ = false, folder_gone_ = false;
   std::uint64_t position_ = 0, furthest_ = 0;
   Instant began_{}, lived_{};
-  ChildEnd end_;                // of the last life
-  JobFolder::LastError error_;  // that it left
-  Status cannot_start_;         // ok: it could
+  ChildEnd end_;         // of the last life
+  Status cannot_start_;  // ok: it could
 };
 
 ProcessSupervisor::Options ProgramRun::options() {
@@ -115,13 +114,12 @@ void ProgramRun::told(const ProcessSupervisor::Event& event) {
     case Kind::ended: {
       lived_ = event.at - began_;
       end_ = event.end;
-      error_ = folder_.take_error();
+      const JobFolder::LastError error = folder_.take_error();
       nlohmann::ordered_json line = {{"event", "ended"},
                                      {"life", event.incarnation},
                                      {"how", end_.text()},
                                      {"step", JobFolder::position(folder_.path()).step}};
-      if (!error_.report.empty())
-        line["error"] = {{"code", error_.code}, {"report", error_.report}};
+      if (!error.report.empty()) line["error"] = {{"code", error.code}, {"report", error.report}};
       return log(line);
     }
     case Kind::restarting:
@@ -133,8 +131,7 @@ void ProgramRun::told(const ProcessSupervisor::Event& event) {
 }
 
 void ProgramRun::log(const nlohmann::ordered_json& fields) {
-  const Status written =
-      folder_.log(fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  const Status written = folder_.log(fields);
   if (!written.ok() && !std::exchange(log_failed_, true)) say(written.text());
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,14 @@ inline std::vector<pid_t> below(pid_t pid) {
     all.push_back(child);
     for (pid_t each : below(child)) all.push_back(each);
   }
+  return all;
+}
+
+// The words of a command line, without quotes.
+inline std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<std::string> all;
+  for (std::string word; words >> word;) all.push_back(word);
   return all;
 }
 

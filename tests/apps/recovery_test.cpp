@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <set>
-#include <sstream>
 
 #include "tests/apps/command.hpp"
 #include "tests/apps/folder.hpp"
@@ -14,13 +13,6 @@ namespace fs = std::filesystem;
 using namespace troupe::test;
 
 namespace {
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream words(line);
-  std::vector<std::string> all;
-  for (std::string word; words >> word;) all.push_back(word);
-  return all;
-}
 
 std::string newest(const std::string& dir) {
   std::string name;

@@ -42,11 +42,8 @@ TEST_CASE("a job whose processes are killed goes on under troupe run, to the sam
   REQUIRE(whole.is_object());
   Folder folder;
   const std::string job = folder.path + "/job";
-  std::istringstream words("run --job " + job + " -- " + troupe_program() + train +
-                           " --checkpoint-every 20");
-  std::vector<std::string> arguments;
-  for (std::string word; words >> word;) arguments.push_back(word);
-  RunningCommand run(arguments);
+  RunningCommand run(
+      words_of("run --job " + job + " -- " + troupe_program() + train + " --checkpoint-every 20"));
   // The trainer, then one of its workers.
   for (std::size_t kill_worker : {0, 1}) {
     REQUIRE(wait_until([&] {

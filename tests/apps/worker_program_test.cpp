@@ -1,24 +1,13 @@
 // Programs whose workers are the same program once more, as processes of their own.
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <set>
 
 #include "tests/apps/command.hpp"
+#include "tests/apps/job_processes.hpp"
 #include "tests/apps/running_command.hpp"
 
-namespace {
-
-// The processes that `parent` started.
-std::set<pid_t> children_of(pid_t parent) {
-  std::set<pid_t> found;
-  const std::string name = std::to_string(parent);
-  std::ifstream list("/proc/" + name + "/task/" + name + "/children");
-  for (pid_t child; list >> child;) found.insert(child);
-  return found;
-}
-
-}  // namespace
+using namespace troupe::test;
 
 TEST_CASE("a program becomes a worker where it makes its Session, without a word of its own") {
   Ended ended = shell_command(build_dir() + "/bin/forgetful --cluster local:2");
@@ -35,7 +24,7 @@ TEST_CASE("a master survives a worker that dies as the job starts") {
     std::set<pid_t> workers;
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (workers.size() < 2 && std::chrono::steady_clock::now() < until)
-      workers = children_of(train.pid());
+      for (pid_t worker : processes_of(train.pid())) workers.insert(worker);
     REQUIRE(!workers.empty());
     poll(nullptr, 0, pause);  // any moment will do
     kill(*workers.begin(), SIGKILL);
