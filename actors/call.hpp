@@ -21,6 +21,7 @@ struct CallResult {
   Status status;
   std::vector<Tensor> fetches;
   CommitNumber committed = 0;  // 0: the run wrote nothing
+  CommitNumber seen = 0;       // nothing that it saw is of a later commit
   JobPlace place;              // of a run that asked for it
   CompiledId compiled = 0;
   bool unloaded = false;  // the run's compiled step is: compile it again
@@ -33,16 +34,16 @@ class Call {
  public:
   // Any thread of the runtime. A second finish is ignored.
   void finish(CallResult result) {
-    std::function<void(const CallResult&)> then;
+    std::vector<std::function<void(const CallResult&)>> then;
     {
       std::lock_guard lock(mutex_);
       if (done_.load(std::memory_order_relaxed)) return;
       result_ = std::move(result);
       done_.store(true, std::memory_order_release);
-      then = std::move(then_);
+      then.swap(then_);
     }
     ready_.notify_all();
-    if (then) then(result_);
+    for (const auto& each : then) each(result_);
   }
   bool done() const { return done_.load(std::memory_order_acquire); }
 
@@ -64,12 +65,12 @@ class Call {
     std::unique_lock lock(mutex_);
     return ready_.wait_until(lock, until, [&] { return done(); });
   }
-  // Calls `then` once, when the result is there: at once if it is, else from the runtime's thread.
+  // Calls `f` once, when the result is there: at once if it is, else from the runtime's thread.
   void then(std::function<void(const CallResult&)> f) {
     {
       std::lock_guard lock(mutex_);
       if (!done()) {
-        then_ = std::move(f);
+        then_.push_back(std::move(f));
         return;
       }
     }
@@ -81,7 +82,7 @@ class Call {
   std::mutex mutex_;
   std::condition_variable ready_;
   CallResult result_;
-  std::function<void(const CallResult&)> then_;
+  std::vector<std::function<void(const CallResult&)>> then_;
 };
 
 }  // namespace troupe

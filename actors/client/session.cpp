@@ -13,6 +13,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "actors/client/durable_runs.hpp"
 #include "actors/client/job_state.hpp"
 #include "actors/client/run_log.hpp"
 #include "actors/client/shipped_graph.hpp"
@@ -103,6 +104,38 @@ class OpenCalls {
   std::size_t sweep_at_ = 64;
 };
 
+// Who watches a session. Any thread.
+class Watchers {
+ public:
+  using Watcher = std::function<void(const SessionEvent&)>;
+  std::uint64_t add(Watcher watcher) {
+    std::lock_guard lock(mutex_);
+    all_.emplace(++last_, std::make_shared<const Watcher>(std::move(watcher)));
+    any_ = true;
+    return last_;
+  }
+  void remove(std::uint64_t number) {
+    std::lock_guard lock(mutex_);
+    all_.erase(number);
+    any_ = !all_.empty();
+  }
+  void tell(const SessionEvent& event) {
+    if (!any_) return;
+    std::vector<std::shared_ptr<const Watcher>> told;
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [_, watcher] : all_) told.push_back(watcher);
+    }
+    for (const auto& watcher : told) (*watcher)(event);
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<const Watcher>> all_;
+};
+
 // What a session, its compiled steps and pending runs share. The master is reached by messages,
 // answers come back through Calls.
 struct SessionCore {
@@ -110,6 +143,8 @@ struct SessionCore {
   const std::weak_ptr<const void> graph_life;
   Cluster cluster;
   const std::shared_ptr<OpenCalls> calls = std::make_shared<OpenCalls>();
+  const std::shared_ptr<Watchers> watchers = std::make_shared<Watchers>();
+  DurableRuns durable;
   std::unique_ptr<Runtime> runtime;
   std::shared_ptr<Residents> residents;  // of the program's actor system, if it lives in one
   std::uint64_t resident = 0;
@@ -131,10 +166,10 @@ struct SessionCore {
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by it
 
-  std::function<void(const std::string&)> told;  // of faults
-  caf::actor_system* const system;               // of the program's; null: the runtime has its own
-  const bool logs;                               // it has workers that it can replace
-  std::atomic<bool> keeps{false};                // Session::keep was called
+  Runtime::Hooks told;
+  caf::actor_system* const system;  // of the program's; null: the runtime has its own
+  const bool logs;                  // it has workers that it can replace
+  std::atomic<bool> keeps{false};   // Session::keep was called
   std::shared_mutex gate;  // shared by who starts a run or moves the place; alone, who keeps
                            // the state or goes back to it, and passes it for its own runs
   std::atomic<std::thread::id> passes{};
@@ -419,8 +454,9 @@ struct Run {
     if (logged != 0) core.log.answered(logged, result);
     if (id.n != 0) note_answer(core, id);
     CommitNumber seen = core.committed.load();
-    while (result.committed > seen &&
-           !core.committed.compare_exchange_weak(seen, result.committed)) {
+    while (result.committed > seen) {
+      if (!core.committed.compare_exchange_weak(seen, result.committed)) continue;
+      return core.watchers->tell({SessionEvent::Kind::committed, result.committed, {}});
     }
   }
   CallResult& wait(bool spin = true) {
@@ -494,16 +530,42 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
   RunOptions again = options;
   again.timeout.reset();
   again.dropped.reset();  // it has been counted
+  again.durable = false;  // whoever waits does so already
   // A step that nobody else has is a run's own: what it was compiled from is all that it is.
   auto same = std::const_pointer_cast<Step>(step.shared_from_this());
   run.logged = core.log.enter(run.call, bytes,
                               [same, feeds, again] { return run_again(same, feeds, again); });
 }
 
+DurableRuns::Clock::time_point deadline_of(const RunOptions& options) {
+  using Clock = DurableRuns::Clock;
+  if (!options.timeout || *options.timeout >= kLongest) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(*options.timeout);
+}
+
+// The run is over when a checkpoint has it: its client waits for another call than the master
+// answers.
+void hold_back(Run& run, DurableRuns::Clock::time_point until) {
+  const std::shared_ptr<Call> inner = std::exchange(run.call, std::make_shared<Call>());
+  run.noted = true;
+  inner->then([core = run.core, id = run.id, logged = run.logged, until,
+               outer = run.call](const CallResult& result) {
+    Run::note(*core, id, logged, result);
+    if (!result.status.ok()) return outer->finish(result);
+    const CommitNumber has = result.committed != 0 ? result.committed : result.seen;
+    core->durable.wait(has, until, [outer, result](Status status) {
+      CallResult answer = result;
+      answer.status = std::move(status);
+      outer->finish(std::move(answer));
+    });
+  });
+}
+
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
            LentThread* waiter = nullptr) {
   run.core = step.core;
   Status status = check_feeds(step.feeds, feeds);
+  if (status.ok() && options.durable) status = run.core->durable.available();
   if (status.ok() && options.timeout && options.timeout->count() <= 0)
     status = deadline_exceeded("the run's timeout had passed before it began");
   if (status.ok() && options.note) status = check_note(*options.note);
@@ -540,6 +602,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   run.call = attach_call(core, message);
   if (run.call->done()) return;
   enter(step, feeds, options, run);
+  if (options.durable) hold_back(run, deadline_of(options));
   message.feeds = std::move(feeds);
   to_master(core, std::move(message),
             [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
@@ -649,6 +712,8 @@ RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<T
 struct PendingRun::State : Run {
   RunOptions options;
   std::atomic<bool> counted{false};
+  // Fetches, or why there are none. Waits for the run, and for nothing else.
+  Expected<std::vector<Tensor>> fetched();
 };
 struct CompiledStep::State : Step {};
 
@@ -669,17 +734,32 @@ void PendingRun::cancel() {
             [](const MasterActor& master, CancelRun m) { caf::anon_send(master, std::move(m)); });
 }
 
+Expected<std::vector<Tensor>> PendingRun::State::fetched() {
+  const CallResult& result = wait();
+  if (!result.status.ok()) return result.status;
+  if (!counted.exchange(true)) count_dropped(options, result);
+  return result.fetches;
+}
+
 Expected<std::vector<Tensor>> PendingRun::try_get() {
   if (!state_) return no_run();
-  if (!done()) TROUPE_TRY(may_wait(*state_->core, "PendingRun::get"));
-  const CallResult& result = state_->wait();
   SessionCore& core = *state_->core;
-  if (result.status.code() == Code::unavailable && core.keeps &&
+  if (!done()) {
+    TROUPE_TRY(may_wait(core, "PendingRun::get"));
+    if (state_->options.durable) TROUPE_TRY(core.durable.may_wait("PendingRun::get"));
+  }
+  auto fetched = state_->fetched();
+  if (fetched.status().code() == Code::unavailable && core.keeps &&
       core.passes.load() != std::this_thread::get_id())
-    (void)recover(state_->core, state_->generation, result.status);  // for the runs to come
-  if (!result.status.ok()) return result.status;
-  if (!state_->counted.exchange(true)) count_dropped(state_->options, result);
-  return result.fetches;
+    (void)recover(state_->core, state_->generation, fetched.status());  // for the runs to come
+  return fetched;
+}
+
+void PendingRun::then(std::function<void(Expected<std::vector<Tensor>>)> f) {
+  if (!state_) throw Error(no_run());
+  if (!f) throw Error(invalid_argument("PendingRun::then with nothing to call"));
+  state_->call->then(
+      [state = state_, f = std::move(f)](const CallResult&) { f(state->fetched()); });
 }
 
 Status CompiledStep::try_rewind() const {
@@ -726,12 +806,14 @@ Expected<CompiledStep> CompiledStep::try_single() const {
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   if (!state_) throw Error(no_step());
-  if (state_->generation != state_->core->generation)
+  if (state_->generation != state_->core->generation &&
+      may_wait(*state_->core, "CompiledStep::start").ok())
     throw_if_error(compile_anew(*state_, state_->id));
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
   pending.state_->options.on_nan = options.on_nan;
   pending.state_->options.dropped = options.dropped;
+  pending.state_->options.durable = options.durable;
   troupe::start(*state_, std::move(feeds), options, *pending.state_);
   return pending;
 }
@@ -740,6 +822,7 @@ Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
                                                     const RunOptions& options) const {
   if (!state_) return no_step();
   TROUPE_TRY(may_wait(*state_->core, "CompiledStep::run"));
+  if (options.durable) TROUPE_TRY(state_->core->durable.may_wait("CompiledStep::run"));
   TROUPE_TRY(CallResult result, run_to_end(*state_, feeds, options));
   return std::move(result.fetches);
 }
@@ -778,6 +861,9 @@ Status end_session(SessionCore& core) {
   else
     Runtime::abandon(std::move(core.runtime), core.residents != nullptr);
   if (core.residents) core.residents->forget(core.resident);
+  core.durable.closed(session_closed());
+  if (core.calls->fault().ok() && core.failed.ok())
+    core.watchers->tell({SessionEvent::Kind::ended, core.committed, ok_status()});
   return status;
 }
 
@@ -785,17 +871,22 @@ std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::act
   end_with_code_if_uncaught();
   auto core = std::make_shared<SessionCore>(graph, std::move(cluster), system);
   auto& told = core->told;
-  told = [calls = core->calls](const std::string& what) {
+  told.fault = [calls = core->calls, watchers = core->watchers](const std::string& what) {
     const Status fault = internal_error("a fault of the runtime: " + what);
-    if (calls->fault().ok()) TROUPE_LOG(error, "session", fault.message());
+    const bool first = calls->fault().ok();
+    if (first) TROUPE_LOG(error, "session", fault.message());
     calls->fail(fault);
+    if (first) watchers->tell({SessionEvent::Kind::ended, 0, fault});
+  };
+  told.lost = [watchers = core->watchers](const Status& what) {
+    watchers->tell({SessionEvent::Kind::lost, 0, what});
   };
   if (system) {
     core->residents = Residents::in(*system);
     throw_if_error(may_wait(*core, "Session::Session"));
     if (!core->residents->over_fault(kOverFaultWithin))
       throw Error(internal_error("actors of sessions that failed do not leave the actor system"));
-    core->resident = core->residents->opens(told);
+    core->resident = core->residents->opens(told.fault);
   }
   try {
     core->runtime = value_or_throw(Runtime::start(core->cluster, system, told));
@@ -1093,6 +1184,8 @@ Expected<JobState> Session::try_state(const StateOptions& options) {
   return state;
 }
 
+DurableRuns& Session::durable_runs() { return core_->durable; }
+
 std::size_t Session::graph_size() const {
   return graph_there(*core_).ok() ? core_->graph.def().nodes.size() : 0;
 }
@@ -1297,10 +1390,14 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
     std::this_thread::sleep_for(*pause);
     status = go_on(core, status);
   }
-  if (status.ok()) return status;
+  if (status.ok()) {
+    core->watchers->tell({SessionEvent::Kind::recovered, core->committed, why});
+    return status;
+  }
   // Half of a state is none.
   core->failed = cannot(status);
   end_runtime(*core, core->failed);
+  core->watchers->tell({SessionEvent::Kind::ended, core->committed, core->failed});
   return core->failed;
 }
 
@@ -1517,6 +1614,13 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
 bool Session::replaces_workers() const { return core_->logs; }
 
 std::uint64_t Session::recoveries() const { return core_->generation; }
+
+std::uint64_t Session::watch(std::function<void(const SessionEvent&)> f) {
+  if (!f) throw Error(invalid_argument("Session::watch with nothing to call"));
+  return core_->watchers->add(std::move(f));
+}
+
+void Session::unwatch(std::uint64_t watcher) { core_->watchers->remove(watcher); }
 
 CommitNumber Session::committed() const { return core_->committed.load(); }
 

@@ -36,7 +36,8 @@ namespace detail {
 struct SessionCore;
 }
 
-class JobStep;  // actors/job/job.hpp
+class JobStep;      // actors/job/job.hpp
+class DurableRuns;  // actors/client/durable_runs.hpp
 
 struct RunOptions {
   // Time limit from the call on; default: none. When it passes, the run ends with
@@ -53,6 +54,26 @@ struct RunOptions {
   OnNan on_nan = OnNan::commit;
   // Counts the runs that OnNan::drop kept from committing, if given.
   std::shared_ptr<std::atomic<std::int64_t>> dropped = {};
+  // The run is answered when a checkpoint of the session's Job has what it did, or, if it wrote
+  // nothing, what it saw: so that nobody is told what a killed process would forget. One checkpoint
+  // answers all durable runs that wait for it. If it cannot be written, or `timeout` passes first,
+  // the run fails with that cause and says that it did commit; committed() has the number.
+  // failed_precondition without a Job that has a folder, and on the Job's own thread, which would
+  // wait for itself.
+  bool durable = false;
+};
+
+// What happens to a session, for whoever watches it.
+struct SessionEvent {
+  enum class Kind : std::uint8_t {
+    committed,  // a run of the session's: up to `committed`
+    lost,       // a part of the job, which `status` names; its state is gone
+    recovered,  // the session replaced what was lost and goes on; see Session::keep
+    ended,      // it was closed (`status` is ok), or cannot go on, and why
+  };
+  Kind kind = Kind::committed;
+  CommitNumber committed = 0;  // the last one that the client has heard of
+  Status status = {};
 };
 
 // A run in progress. Destroying the handle does not cancel the run. A default-constructed handle is
@@ -64,6 +85,10 @@ class PendingRun {
   // op, device and the line that created the node.
   Expected<std::vector<Tensor>> try_get();
   std::vector<Tensor> get() { return value_or_throw(try_get()); }
+  // Calls `f` once with what try_get() would return: at once if the run is over, else when it is,
+  // on a thread of the runtime. There `f` must neither take long nor call what waits for a session.
+  // As with start(), a run that a lost worker ends has failed.
+  void then(std::function<void(Expected<std::vector<Tensor>>)> f);
   // The commit number of the run; 0 if it wrote nothing. Throws Error (failed_precondition) unless
   // done().
   CommitNumber committed() const;
@@ -328,22 +353,22 @@ class Session {
   // between two commits and does not want to do again, such as an evaluation.
   void mark_place(const std::string& note) { throw_if_error(try_mark_place(note)); }
   Status try_mark_place(const std::string& note);
-  // Keeps the state as of now in this process's memory. From then on a lost worker of `local:W` ends
-  // no run: the session replaces the workers, goes back to the state that was kept, does again what
-  // was run since, and then the run that failed. Commits, fetches and draws are those of a job that
-  // lost nobody, bit for bit; effects outside of the job (Print, Save) are repeated. Marks the place
-  // (with `note`; default: the note of the last commit stays). Returns the state; one of commit 0
-  // if nothing was committed yet. While runs are under way nothing is kept, and what was kept before
-  // stays.
+  // Keeps the state as of now in this process's memory. From then on a lost worker of `local:W`
+  // ends no run: the session replaces the workers, goes back to the state that was kept, does again
+  // what was run since, and then the run that failed. Commits, fetches and draws are those of a job
+  // that lost nobody, bit for bit; effects outside of the job (Print, Save) are repeated. Marks the
+  // place (with `note`; default: the note of the last commit stays). Returns the state; one of
+  // commit 0 if nothing was committed yet. While runs are under way nothing is kept, and what was
+  // kept before stays.
   //
   // The session goes on only where it is sure of the same end. Since keep() there were at most 256
   // MiB of feeds and notes and 200,000 runs; no reset(), restore_job(), deadline that passed or
   // cancelled run; in a graph that draws or reads datasets no two runs at once; and the graph is
   // there, and not being built by another thread. What is done again is compared with what it was:
   // commits, errors, and fetches of up to 4 KiB. After 10 losses within 60 s that got the job no
-  // further the session gives up. Else the run fails with unavailable. A PendingRun that a loss ends
-  // fails, and is not done again. In one process, and with workers of other machines, nothing is
-  // kept.
+  // further the session gives up. Else the run fails with unavailable. A PendingRun that a loss
+  // ends fails, and is not done again. In one process, and with workers of other machines, nothing
+  // is kept.
   JobState keep(const std::optional<std::string>& note = {}) {
     return value_or_throw(try_keep(note));
   }
@@ -352,6 +377,12 @@ class Session {
   bool replaces_workers() const;
   // How many losses it went on after.
   std::uint64_t recoveries() const;
+  // Calls `f` with what happens to the session from now on, on threads of the runtime and of its
+  // clients: it must neither take long nor call what waits for a session. It may be under way on
+  // another thread while unwatch() of the number that watch() returned is, and is not called
+  // afterwards.
+  std::uint64_t watch(std::function<void(const SessionEvent&)> f);
+  void unwatch(std::uint64_t watcher);
   // Calls `f` unless that was done under this name before, in this life of the job or an earlier
   // one: then false. The name is kept with the last commit, and what runs have read and drawn since
   // then belongs to its place (mark_place). If `f` fails, or the process is killed before that, it
@@ -471,6 +502,7 @@ class Session {
 
  private:
   friend class Job;  // actors/job/job.hpp
+  DurableRuns& durable_runs();
   // How many nodes the graph has; 0 if it is gone.
   std::size_t graph_size() const;
   // Whether a Job that was made when the graph had `nodes` nodes can be resumed.

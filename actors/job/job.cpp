@@ -9,13 +9,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 
+#include "actors/client/durable_runs.hpp"
 #include "actors/client/job_state.hpp"
 #include "actors/job/checkpoints.hpp"
 #include "actors/job/job_folder.hpp"
@@ -33,6 +37,9 @@ constexpr double kShare = 1.0 / 30;  // of the time, for checkpoints, if nothing
 // In memory: as often, and at most once so many times what it takes.
 constexpr std::chrono::milliseconds kKeepEvery{200};
 constexpr int kKeepAt = 30;
+// How often serve() looks: at signals, which can wake nobody, and at JobOptions::stop.
+constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr CommitNumber kAnyCommit = ~CommitNumber{0};
 constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
 
 // The first SIGTERM or SIGINT, while there are jobs that listen.
@@ -107,18 +114,79 @@ class Job::Lock {
   const int file_;
 };
 
+namespace {
+
+// What wakes serve(). Shared with whoever may ring when the job is gone.
+class Bell {
+ public:
+  void ring() {
+    {
+      std::lock_guard lock(mutex_);
+      rung_ = true;
+    }
+    changed_.notify_one();
+  }
+  // Returns when it was rung since the last time.
+  void wait_until(Clock::time_point until) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, until, [&] { return rung_; });
+    rung_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;
+};
+
+// A checkpoint that another thread writes.
+class Writing {
+ public:
+  ~Writing() { join(); }
+  // Throws std::system_error: there is no thread. Rings when it is done.
+  void begin(std::function<Checkpoints::Written()> write, std::shared_ptr<Bell> bell) {
+    join();
+    std::promise<Checkpoints::Written> written;
+    auto result = written.get_future();
+    thread_ = std::thread(
+        [write = std::move(write), written = std::move(written), bell = std::move(bell)]() mutable {
+          written.set_value(write());
+          bell->ring();
+        });
+    result_ = std::move(result);
+  }
+  bool under_way() const { return result_.valid(); }
+  bool done() const {
+    return result_.valid() &&
+           result_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+  Checkpoints::Written get() { return result_.get(); }
+
+ private:
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  std::future<Checkpoints::Written> result_;  // valid: under way, or not taken yet
+  std::thread thread_;
+};
+
+}  // namespace
+
 struct Job::State {
   Session& session;
   const JobOptions options;
   JobPosition position;
   Checkpoints checkpoints;
-  std::unique_ptr<ProgressPage> page;         // for whoever looks; null: nobody asked
-  std::unique_ptr<Lock> lock;                 // of options.dir
-  std::future<Checkpoints::Written> writing;  // valid: one is under way
+  std::unique_ptr<ProgressPage> page;  // for whoever looks; null: nobody asked
+  std::unique_ptr<Lock> lock;          // of options.dir
+  Writing writing;
   std::int64_t writing_step = 0;
+  CommitNumber writing_commit = 0;  // all up to it are in that checkpoint
+  const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   const std::shared_ptr<std::atomic<std::int64_t>> dropped =
       std::make_shared<std::atomic<std::int64_t>>(0);
-  bool resumed = false, stop = false, over = false;
+  std::atomic<bool> stop{false};
+  bool resumed = false, over = false;
   bool told_of_keeping = false;
   bool stopped = false;                          // before its last step; once it is over
   std::size_t graph_began = 0, graph_known = 0;  // nodes: at the beginning; that were looked at
@@ -134,6 +202,14 @@ struct Job::State {
 
   State(Session& s, JobOptions o)
       : session(s), options(std::move(o)), checkpoints(policy_of(options)) {}
+  ~State() { durable().closed(aborted("its Job has ended")); }
+
+  DurableRuns& durable() { return session.durable_runs(); }
+  // Durable runs wait for this thread from now on.
+  void keep_durable() {
+    if (checkpoints.wanted()) durable().opened([bell = bell] { bell->ring(); });
+  }
+  void serve_once();
 
   void begin();
   void check_graph();
@@ -174,7 +250,9 @@ void Job::State::begin() {
     const std::string note = data->note;
     const bool older = note.empty() && data->graph.empty();  // of a version without positions
     position.step = std::int64_t(data->step);
+    const CommitNumber committed = data->commit;
     checked(session.try_restore(state_of(*std::move(data)), {.same_graph = !options.other_graph}));
+    durable().restored(committed);
     if (!older) {
       auto was = JobPosition::parse(note);
       checked(was.status());
@@ -186,6 +264,7 @@ void Job::State::begin() {
   session.init();
   graph_began = graph_known = session.graph_size();
   checkpoints.begin(position.step, path, Clock::now());
+  keep_durable();
   if (recovers()) keep();
   if (const std::string folder = JobFolder::of_this_process(); !folder.empty())
     page = ProgressPage::write(folder);
@@ -213,7 +292,6 @@ Job::Job(Session& session, JobOptions options) {
 }
 
 Job::~Job() {
-  if (state_->writing.valid()) state_->writing.wait();
   if (!state_->options.signals) return;
   std::signal(SIGTERM, state_->old_term);
   std::signal(SIGINT, state_->old_int);
@@ -238,6 +316,7 @@ void Job::State::check_graph() {
 Job::Steps Job::steps(std::int64_t until) {
   State& s = *state_;
   s.check_graph();
+  s.keep_durable();
   s.until = until;
   s.over = false;
   s.began = Clock::now();
@@ -275,10 +354,10 @@ void Job::step_over() {
   if (s.page) s.show();
   s.check_graph();
   const bool nan = s.after_nan();
-  if (s.writing.valid() && s.writing.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
-    s.take(s.writing.get());
+  if (s.writing.done()) s.take(s.writing.get());
   if (nan) return;
-  if (!s.checkpoints.due(s.position.step, Clock::now())) {
+  (void)s.durable().expire(Clock::now());
+  if (!s.checkpoints.due(s.position.step, Clock::now()) && !s.durable().wanted()) {
     const auto since = Clock::now() - s.kept_at;
     if (s.recovers() && since >= std::max<Clock::duration>(kKeepEvery, s.keeping_took * kKeepAt))
       s.keep();
@@ -286,7 +365,35 @@ void Job::step_over() {
   }
   // Every so many steps is a promise, every so many seconds is not.
   if (s.options.checkpoint_steps > 0) s.wait();
-  if (!s.writing.valid()) s.write_behind();
+  if (!s.writing.under_way()) s.write_behind();
+}
+
+void Job::serve() {
+  State& s = *state_;
+  if (!s.checkpoints.wanted())
+    throw Error(failed_precondition("Job::serve needs a folder: JobOptions::dir, --job-dir"));
+  s.check_graph();
+  s.keep_durable();
+  s.over = false;
+  while (!s.stop_asked() && !(s.options.stop && s.options.stop())) s.serve_once();
+  s.stopped = s.over = true;
+  s.position.step = std::max(s.position.step, std::int64_t(s.session.committed()));
+  s.finish();
+}
+
+void Job::State::serve_once() {
+  if (writing.done()) take(writing.get());
+  if (const auto commit = std::int64_t(session.committed()); commit > position.step) {
+    position.step = commit;
+    check_graph();
+    if (page) show();
+  }
+  const Clock::time_point now = Clock::now();
+  const bool due =
+      position.step > 0 && !checkpoints.have(position.step) && checkpoints.due(position.step, now);
+  if ((due || durable().wanted()) && !writing.under_way()) write_behind();
+  const auto next = durable().expire(now);
+  bell->wait_until(std::min(next.value_or(Clock::time_point::max()), Clock::now() + kLookEvery));
 }
 
 // ------------------------------------------------------------------ checkpoints
@@ -325,13 +432,16 @@ void Job::State::write_behind() {
   const Clock::time_point began = Clock::now();
   const auto failed = [&](Status why) {
     checkpoints.begin_try(position.step, began);
+    writing_commit = kAnyCommit;
     take({std::move(why), Clock::now() - began});
   };
   try {
     CheckpointData data = contents();
     const Clock::time_point now = Clock::now();
     checkpoints.begin_try(position.step, now, now - began);
-    writing = std::async(std::launch::async, checkpoints.writing(std::move(data)));
+    writing_commit = data.commit;
+    durable().taking(writing_commit);
+    writing.begin(checkpoints.writing(std::move(data)), bell);
   } catch (const Error& error) {
     // A session that lost a part cannot go on; whatever else has no state may have one later.
     if (error.status().code() == Code::unavailable) throw;
@@ -343,6 +453,7 @@ void Job::State::write_behind() {
 
 void Job::State::take(const Checkpoints::Written& written) {
   const Status tried = checkpoints.end_try(writing_step, written);
+  durable().written(writing_commit, tried);
   if (tried.ok()) JobFolder::tell_position({std::uint64_t(writing_step), checkpoints.newest()});
   if (tried.code() == Code::out_of_range) return after_nan_in(tried);
   if (options.checkpointed) return options.checkpointed(checkpoints.newest(), tried);
@@ -355,7 +466,7 @@ void Job::State::take(const Checkpoints::Written& written) {
 }
 
 void Job::State::wait() {
-  if (writing.valid()) take(writing.get());
+  if (writing.under_way()) take(writing.get());
 }
 
 void Job::State::finish() {
@@ -426,7 +537,10 @@ const std::string& Job::note() const { return state_->position.note; }
 std::string Job::checkpoint() const { return state_->checkpoints.newest(); }
 Status Job::last_checkpoint() const { return state_->checkpoints.last(); }
 std::int64_t Job::dropped() const { return state_->dropped->load(); }
-void Job::stop() { state_->stop = true; }
+void Job::stop() {
+  state_->stop = true;
+  state_->bell->ring();
+}
 bool Job::stopped() const { return state_->over ? state_->stopped : state_->stop_asked(); }
 
 bool Job::judge(double loss) {

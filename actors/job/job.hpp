@@ -132,6 +132,13 @@ class Job {
   // of its end is written, and waited for.
   Steps steps(std::int64_t until);
 
+  // For a program that answers requests instead of counting steps: other threads run what they
+  // like, and this one writes checkpoints until stop(), JobOptions::stop, which is asked 20 times a
+  // second, or a signal; then the last one. One is written when durable runs wait
+  // (RunOptions::durable), and as JobOptions says, if something was committed since. Its step is
+  // the commit number. failed_precondition without a folder. Throws Error as steps() does.
+  void serve();
+
   std::int64_t step() const;  // the last one that is over
   bool resumed() const;       // the job was there before
   // How good the network is now: less is better. True if it is better than ever; its variables
@@ -144,7 +151,7 @@ class Job {
   void set_note(std::string note);
   // "step 100/10000  loss 0.1234  10.5 steps/s", or a JSON object, as a line on stdout.
   void report(std::initializer_list<std::pair<std::string_view, double>> values) const;
-  // Ends the loop after the current step.
+  // Ends the loop after the current step, or serve(). Any thread.
   void stop();
   // It is to end, or has ended, before its last step: by stop() or a signal, not by patience.
   bool stopped() const;

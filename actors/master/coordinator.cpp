@@ -550,6 +550,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     reply.fetches = run.fetches();
+    reply.seen = decided_;
   } else {
     ++counters_.failed;
   }

@@ -17,6 +17,7 @@ struct RunAnswer {
   std::vector<Fetched> fetches;  // by index, when ok
   CommitNumber committed = 0;    // the run's number; 0: it wrote nothing, or failed
   JobPlace place;                // as of the snapshot, if asked for and ok
+  CommitNumber seen = 0;         // nothing that it saw is of a later commit
 };
 
 // Makes a repeated request harmless: an answer is kept, and given again, until the client has it.

@@ -327,6 +327,7 @@ void Sessions::ended(RunAnswer& answer, Outputs& out) {
   CallResult result;
   result.status = std::move(answer.status);
   result.committed = answer.committed;
+  result.seen = answer.seen;
   result.place = std::move(answer.place);
   if (result.status.ok()) {
     result.fetches.resize(run.fetches);

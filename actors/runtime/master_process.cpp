@@ -20,12 +20,13 @@ constexpr std::chrono::milliseconds kAskStopEvery{20};
 // The shell is pumped by whoever starts the job, then by a thread of its own until the job is over.
 class ClusterRuntime final : public Runtime {
  public:
-  ClusterRuntime(const Cluster& cluster, caf::actor_system* system, OnFault on_fault)
+  ClusterRuntime(const Cluster& cluster, caf::actor_system* system, Hooks hooks)
       : owns_system_(system == nullptr),
         stop_(cluster.stop),
         platform_(this_machine(system)),
         shell_(cluster, ops::builtin(), *platform_) {
-    if (owns_system_ && on_fault) tell_of_faults(platform_->actors(), std::move(on_fault));
+    shell_.tell_of_losses(std::move(hooks.lost));
+    if (owns_system_ && hooks.fault) tell_of_faults(platform_->actors(), std::move(hooks.fault));
   }
   ~ClusterRuntime() override;
 
@@ -102,8 +103,8 @@ ClusterRuntime::~ClusterRuntime() {
 }  // namespace
 
 Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster, caf::actor_system* system,
-                                                 Runtime::OnFault on_fault) {
-  auto runtime = std::make_unique<ClusterRuntime>(cluster, system, std::move(on_fault));
+                                                 Runtime::Hooks hooks) {
+  auto runtime = std::make_unique<ClusterRuntime>(cluster, system, std::move(hooks));
   TROUPE_TRY(runtime->start());
   return std::unique_ptr<Runtime>(std::move(runtime));
 }

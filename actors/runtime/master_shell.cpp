@@ -149,6 +149,7 @@ void MasterShell::lose(const Membership::Lost& lost) {
   gathering_.lost(lost.process);
   if (gathering_.done()) end_gathering();
   for (TaskId task : hub_.tasks_of(lost.process)) caf::anon_send(master_, TaskLost{task, lost.why});
+  if (told_of_losses_) told_of_losses_(lost.why);
 }
 
 // Of workers that did not join in time.

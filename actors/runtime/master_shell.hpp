@@ -47,6 +47,11 @@ class MasterShell final : public HubOwner {
   void handle(EventQueue::Event event);
   Instant next_wakeup() const;
 
+  // Before begin(): `told` is called with each process of the running job that is lost, by the
+  // pumping thread.
+  void tell_of_losses(std::function<void(const Status&)> told) {
+    told_of_losses_ = std::move(told);
+  }
   // Whether the job runs, or why it does not; nothing yet.
   const std::optional<Status>& started() const { return started_; }
   // The job is not wanted any more while it starts: started() follows. Of the pumping thread.
@@ -122,6 +127,7 @@ class MasterShell final : public HubOwner {
   Membership::Outputs out_;
   std::vector<ProcessActor> proxies_;
   std::map<ProcessId, std::string> members_;  // those that are not lost: names
+  std::function<void(const Status&)> told_of_losses_;
   Gathering gathering_;
   Gathered gathered_;  // who waits for it
   Instant gather_until_ = kNever;

@@ -158,13 +158,13 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
 namespace {
 
 Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system,
-                                              Runtime::OnFault on_fault) {
+                                              Runtime::Hooks hooks) {
   TROUPE_TRY(ops::ready());
   if (cluster.workers > 0 || cluster.wait_for > 0)
-    return start_cluster(cluster, system, std::move(on_fault));
+    return start_cluster(cluster, system, std::move(hooks));
   TROUPE_TRY(auto devices, make_devices(cluster, TaskId{0}));
   auto runtime = std::make_unique<LocalRuntime>(
-      std::move(devices), system ? nullptr : actor_config(), system, std::move(on_fault));
+      std::move(devices), system ? nullptr : actor_config(), system, std::move(hooks.fault));
   runtime->spawn(cluster, ops::builtin());
   return std::unique_ptr<Runtime>(std::move(runtime));
 }
@@ -175,11 +175,11 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
 // as it lives, and the system's destructor waits for that reference to go. So that is left to a
 // thread that ends: any other one may then destroy the runtime, or the system it was given.
 Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster, caf::actor_system* system,
-                                                  OnFault on_fault) {
+                                                  Hooks hooks) {
   become_worker_if_started_as_one();
   TROUPE_TRY(cluster.check());
   Expected<std::unique_ptr<Runtime>> started = cancelled("not started");
-  std::thread([&] { started = start_here(cluster, system, std::move(on_fault)); }).join();
+  std::thread([&] { started = start_here(cluster, system, std::move(hooks)); }).join();
   return started;
 }
 

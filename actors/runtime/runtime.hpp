@@ -35,10 +35,14 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
 class Runtime {
  public:
   using OnFault = std::function<void(const std::string&)>;  // see tell_of_faults()
-  // `system` is used when given, else one is made; faults are told to `on_fault` in the latter
-  // only (Residents tells of those in the former).
+  // Whom it tells what, on any of its threads.
+  struct Hooks {
+    OnFault fault;  // only if it has an actor system of its own (Residents tells of others)
+    std::function<void(const Status&)> lost;  // a process of the job
+  };
+  // `system` is used when given, else one is made.
   static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster, caf::actor_system* system,
-                                                  OnFault on_fault = {});
+                                                  Hooks hooks = {});
   // After a fault nobody can end its actors in order, nor free what they use: all of it stays until
   // the process ends, unless `actors_end`: the actors, which somebody else has told to, within some
   // seconds. Other processes of the job are told to leave.
@@ -60,6 +64,6 @@ class Runtime {
 
 // The master's side of a job of several processes (master_process.cpp).
 Expected<std::unique_ptr<Runtime>> start_cluster(const Cluster& cluster, caf::actor_system* system,
-                                                 Runtime::OnFault on_fault);
+                                                 Runtime::Hooks hooks);
 
 }  // namespace troupe

@@ -1,0 +1,245 @@
+// Programs that answer requests: nobody is told what a killed process would forget.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "actors/runtime/platform.hpp"
+#include "apps/troupe.hpp"
+#include "core/hash.hpp"
+#include "tests/actors/support/sessions.hpp"
+#include "tests/serialization/temporary.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using troupe::testing::TemporaryDir;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kOne = 1;
+
+JobOptions in(const std::string& dir) {
+  JobOptions options;
+  options.dir = dir;
+  options.checkpoint_seconds = JobOptions::kNever;  // when somebody waits, and the last one
+  options.signals = false;
+  return options;
+}
+
+// A counter that is served by a thread of its own.
+struct Counter {
+  Graph g{3};
+  Variable v = variable(g, "v", Tensor::scalar(std::int64_t{0}));
+  Op add = assign_add(v, constant(g, kOne));
+  std::unique_ptr<Session> session;
+  CompiledStep step, look;
+  Job* job = nullptr;
+  std::thread server;
+
+  explicit Counter(const JobOptions& options, const Cluster& cluster = one_thread()) {
+    session = std::make_unique<Session>(g, cluster);
+    std::promise<void> ready;
+    server = std::thread([this, options, &ready] {
+      Job here(*session, options);
+      job = &here;
+      ready.set_value();
+      here.serve();
+    });
+    ready.get_future().wait();
+    step = session->compile({}, {add});
+    look = session->compile({v.value()});
+  }
+  ~Counter() { stop(); }
+  void stop() {
+    if (server.joinable()) {
+      job->stop();
+      server.join();
+    }
+  }
+  std::int64_t value() { return session->run({v.value()})[0].item<std::int64_t>(); }
+};
+
+// The folder as it is now: what a process that is killed now leaves.
+std::string killed(const TemporaryDir& dir, const std::string& name) {
+  fs::copy(dir.path("job"), dir.path(name), fs::copy_options::recursive);
+  return dir.path(name);
+}
+
+std::int64_t after_restart(const std::string& dir) {
+  Counter again(in(dir));
+  return again.value();
+}
+
+}  // namespace
+
+TEST_CASE("what a durable run was answered is there after a kill") {
+  const TemporaryDir dir;
+  Counter counter(in(dir.path("job")));
+  counter.step.run({}, {.durable = true});
+  counter.step.run({}, {.durable = true});
+  CHECK(after_restart(killed(dir, "second")) == 2);
+  counter.step.run();  // not durable
+  CHECK(after_restart(killed(dir, "third")) == 2);
+  // Whoever is told of the third would know more than the job.
+  CHECK(counter.look.run<std::int64_t>({}, {.durable = true}) == std::tuple(std::int64_t{3}));
+  CHECK(after_restart(killed(dir, "fourth")) == 3);
+}
+
+TEST_CASE("many durable runs wait for few checkpoints") {
+  const TemporaryDir dir;
+  Counter counter(in(dir.path("job")));
+  constexpr int kRuns = 200;
+  std::vector<PendingRun> runs;
+  for (int i = 0; i < kRuns; ++i) runs.push_back(counter.step.start({}, {.durable = true}));
+  std::int64_t highest = 0;
+  for (PendingRun& run : runs) {
+    run.get();
+    highest = std::max(highest, std::int64_t(run.committed()));
+  }
+  CHECK(after_restart(killed(dir, "job2")) == kRuns);
+  counter.stop();
+  CHECK(counter.job != nullptr);
+  CHECK(highest == kRuns + 1);  // init() was the first
+}
+
+TEST_CASE("a run that is over calls back, also when it is durable") {
+  const TemporaryDir dir;
+  Counter counter(in(dir.path("job")));
+  std::promise<std::string> told;
+  PendingRun run = counter.look.start({}, {.durable = true});
+  run.then([&](Expected<std::vector<Tensor>> fetched) {
+    told.set_value(fetched.ok() ? std::to_string((*fetched)[0].item<std::int64_t>())
+                                : fetched.status().text());
+  });
+  run = {};  // nobody else has it
+  CHECK(told.get_future().get() == "0");
+  std::promise<Status> failed;
+  counter.look.start({Tensor::scalar(1.0f)})
+      .then([&](const Expected<std::vector<Tensor>>& fetched) {
+        failed.set_value(fetched.status());
+      });
+  CHECK(failed.get_future().get().code() == Code::invalid_argument);
+  CHECK_THROWS_AS(PendingRun().then([](auto) {}), Error);
+  CHECK_THROWS_AS(counter.look.start().then(nullptr), Error);
+}
+
+TEST_CASE("a durable run without a Job is refused, and so is one that waits for itself") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  Session s(g, one_thread());
+  {
+    s.init();
+    CompiledStep step = s.compile({}, {add});
+    says(step.try_run({}, {.durable = true}).status(), Code::failed_precondition,
+         "Job with a folder");
+    says(step.start({}, {.durable = true}).try_get().status(), Code::failed_precondition, "Job");
+    Job without(s);
+    CHECK_THROWS_AS(without.serve(), Error);
+    says(step.try_run({}, {.durable = true}).status(), Code::failed_precondition,
+         "Job with a folder");
+  }
+  const TemporaryDir dir;
+  Session other(g, one_thread());
+  CompiledStep step = other.compile({}, {add});
+  PendingRun late;
+  {
+    Job job(other, in(dir.path("job")));
+    says(step.try_run({}, {.durable = true}).status(), Code::failed_precondition,
+         "on the thread of the Job");
+    PendingRun started = step.start({}, {.durable = true});
+    says(started.try_get().status(), Code::failed_precondition, "on the thread of the Job");
+    // Steps answer between them.
+    for (const JobStep& each : job.steps(100)) {
+      step.run(each);
+      if (started.done()) break;
+    }
+    CHECK(started.get().empty());
+    late = step.start({}, {.durable = true});
+  }
+  says(late.try_get().status(), Code::aborted, "not known to be in a checkpoint");
+  CHECK(late.committed() > 0);
+}
+
+TEST_CASE("a checkpoint that cannot be written fails the durable runs that wait for it") {
+  const TemporaryDir dir;
+  Counter counter(in(dir.path("job")));
+  counter.step.run({}, {.durable = true});
+  // Nothing can be made in what is a file.
+  fs::rename(dir.path("job"), dir.path("away"));
+  std::ofstream(dir.path("job")) << "no folder";
+  PendingRun run = counter.step.start({}, {.durable = true});
+  const Status failed = run.try_get().status();
+  CAPTURE(failed.text());
+  CHECK(!failed.ok());
+  CHECK(failed.text().find("at commit 3, but that is not known to be in a checkpoint") !=
+        std::string::npos);
+  CHECK(run.committed() == 3);
+  fs::remove(dir.path("job"));
+  fs::rename(dir.path("away"), dir.path("job"));
+  counter.step.run({}, {.durable = true});
+  CHECK(after_restart(killed(dir, "again")) == 3);
+}
+
+TEST_CASE("a service that is killed between its answers forgets none of them") {
+  const std::uint64_t seed = machine_random();
+  CAPTURE(seed);
+  Random random(seed);
+  const TemporaryDir dir;
+  std::int64_t acknowledged = 0;
+  std::string at = dir.path("job");
+  for (int life = 0; life < 4; ++life) {
+    Counter counter(in(at));
+    CHECK(counter.value() >= acknowledged);
+    acknowledged = counter.value();
+    std::atomic<std::int64_t> answers{0};
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 3; ++i)
+      clients.emplace_back([&counter, &answers, runs = 1 + random.below(6)] {
+        for (std::uint64_t n = 0; n < runs; ++n)
+          if (counter.step.try_run({}, {.durable = true}).ok()) ++answers;
+      });
+    // A copy at any moment may be of no checkpoint at all, as a kill may leave a half-written one.
+    const std::int64_t before = answers;
+    const std::string copy = dir.path("life" + std::to_string(life));
+    std::error_code torn;  // what is being removed while it is copied
+    fs::copy(at, copy, fs::copy_options::recursive, torn);
+    for (auto& client : clients) client.join();
+    if (!torn) CHECK(after_restart(copy) >= acknowledged + before);
+    acknowledged += answers;
+    counter.stop();
+    at = dir.path("next" + std::to_string(life));
+    fs::copy(dir.path(life == 0 ? "job" : "next" + std::to_string(life - 1)), at,
+             fs::copy_options::recursive);
+  }
+  CHECK(after_restart(at) == acknowledged);
+}
+
+TEST_CASE("a session tells whoever watches it") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  std::vector<SessionEvent> events, others;
+  auto s = std::make_unique<Session>(g, one_thread());
+  s->watch([&](const SessionEvent& event) { events.push_back(event); });
+  const std::uint64_t other = s->watch([&](const SessionEvent& event) { others.push_back(event); });
+  s->init();
+  s->unwatch(other);
+  s->run({}, {add});
+  s->run({v.value()});
+  s->close();
+  REQUIRE(events.size() == 3);
+  CHECK((events[0].kind == SessionEvent::Kind::committed && events[0].committed == 1));
+  CHECK((events[1].kind == SessionEvent::Kind::committed && events[1].committed == 2));
+  CHECK((events[2].kind == SessionEvent::Kind::ended && events[2].status.ok()));
+  CHECK(others.size() == 1);
+  CHECK_THROWS_AS(s->watch(nullptr), Error);
+}
