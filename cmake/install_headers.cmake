@@ -9,6 +9,7 @@ set(open
   devices/types.hpp devices/device.hpp devices/cpu/cpu_device.hpp  # a device
   actors/resources/resource.hpp actors/resources/prompt_resource.hpp  # a kind of queue
   actors/supervision/supervisor_actor.hpp  # supervise actors and processes
+  actors/client/session_actor.hpp        # ask actors for runs
   ops/data/source.hpp                    # a source of data
   ops/optim/optimizer.hpp)               # an optimizer
 set(done "")

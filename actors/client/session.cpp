@@ -727,6 +727,8 @@ CommitNumber PendingRun::committed() const {
   return state_->call->result().committed;
 }
 
+bool PendingRun::unloaded() const { return done() && state_->call->result().unloaded; }
+
 void PendingRun::cancel() {
   if (!state_) throw Error(no_run());
   CancelRun message{state_->id, cancelled("the client cancelled the run")};
@@ -802,6 +804,12 @@ Expected<CompiledStep> CompiledStep::try_single() const {
   // Nothing that the client has added to its graph since has to do with it.
   TROUPE_TRY(compile_first(*one.state_, compile_again));
   return one;
+}
+
+Status CompiledStep::try_load() const {
+  if (!state_) return no_step();
+  TROUPE_TRY(may_wait(*state_->core, "CompiledStep::load"));
+  return compile_anew(*state_, state_->id);
 }
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {

@@ -92,6 +92,9 @@ class PendingRun {
   // The commit number of the run; 0 if it wrote nothing. Throws Error (failed_precondition) unless
   // done().
   CommitNumber committed() const;
+  // Whether the run did not begin, since its step is not loaded any more: the least recently used
+  // steps are unloaded when many are compiled. See CompiledStep::load.
+  bool unloaded() const;
   void cancel();
 
  private:
@@ -140,6 +143,9 @@ class CompiledStep {
   requires(sizeof...(T) > 0) std::tuple<T...> run(const Step& step)
   const { return run<T...>({}, step); }
   PendingRun start(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const;
+  // Compiles the step once more, for start(). run() does so by itself where it is needed.
+  void load() const { throw_if_error(try_load()); }
+  Status try_load() const;
 
   // Restarts the datasets that the step reads, for all steps that read them. invalid_argument if
   // there are none; failed_precondition while a run that reads one of them is in progress.

@@ -1,0 +1,237 @@
+// Event-based actors that use a session.
+#include "actors/client/session_actor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "apps/troupe.hpp"
+#include "tests/actors/support/sessions.hpp"
+#include "tests/contains.hpp"
+#include "tests/serialization/temporary.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using troupe::testing::TemporaryDir;
+
+namespace {
+
+constexpr std::size_t kThreads = 2;
+
+struct ServedGraph {
+  caf::actor_system_config config;
+  std::optional<caf::actor_system> system;
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Output x = placeholder(g, DType::f32, Shape{});
+  Op add = assign_add(v, x);
+  std::shared_ptr<Session> session;
+  CompiledStep step, twice;
+  caf::actor runs;
+
+  ServedGraph() {
+    config.set("scheduler.policy", caf::atom("sharing"));
+    config.set("scheduler.max-threads", kThreads);
+    std::thread([&] {
+      system.emplace(config);
+      session = std::make_shared<Session>(g, *system, one_thread());
+      session->init();
+      step = session->compile({}, {add}, {x});
+      twice = session->compile({x * 2.0f}, {}, {x});
+      runs = value_or_throw(spawn_session_actor(*system, session));
+    }).join();
+  }
+  ~ServedGraph() {
+    caf::anon_send_exit(runs, caf::exit_reason::user_shutdown);
+    runs = nullptr;
+  }
+  float value() { return session->run({v.value()})[0].item<float>(); }
+};
+
+std::vector<Tensor> feed(float value) { return {Tensor::scalar(value)}; }
+
+// What somebody was told, in order.
+struct Heard {
+  std::mutex mutex;
+  std::vector<SessionEvent> events;
+  std::promise<void> ended;
+
+  void hear(const SessionEvent& event) {
+    std::lock_guard lock(mutex);
+    events.push_back(event);
+    if (event.kind == SessionEvent::Kind::ended) ended.set_value();
+  }
+};
+
+caf::actor watcher_of(caf::actor_system& system, const std::shared_ptr<Heard>& heard) {
+  return system.spawn([heard](caf::event_based_actor*) {
+    return caf::behavior{[heard](const SessionEvent& event) { heard->hear(event); }};
+  });
+}
+
+}  // namespace
+
+TEST_CASE("more event-based actors than threads ask for runs, and all are answered") {
+  ServedGraph s;
+  static constexpr int kActors = 4 * kThreads, kRuns = 25;
+  std::vector<std::future<float>> sums;
+  std::thread([&] {
+    for (int i = 0; i < kActors; ++i) {
+      auto sum = std::make_shared<std::promise<float>>();
+      sums.push_back(sum->get_future());
+      s.system->spawn([&s, sum](caf::event_based_actor* self) {
+        auto left = std::make_shared<int>(kRuns);
+        auto total = std::make_shared<float>(0.0f);
+        for (int n = 0; n < kRuns; ++n)
+          self->request(s.runs, caf::infinite, AskRun{n % 2 ? s.step : s.twice, feed(1)})
+              .then([left, total, sum](const RunResult& result) {
+                if (result.status.ok() && !result.fetches.empty())
+                  *total += result.fetches[0].item<float>();
+                if (result.status.ok() && result.committed > 0) *total += 100;
+                if (--*left == 0) sum->set_value(*total);
+              });
+      });
+    }
+  }).join();
+  for (auto& sum : sums) CHECK(sum.get() == 13 * 2 + 12 * 100);
+  CHECK(s.value() == kActors * 12);
+}
+
+TEST_CASE("an actor hears of a failed run, a wrong feed and an empty step as of a result") {
+  ServedGraph s;
+  std::thread([&] {
+    caf::scoped_actor self(*s.system);
+    const auto ask = [&](AskRun run) {
+      Status status;
+      self->request(s.runs, caf::infinite, std::move(run))
+          .receive([&](const RunResult& result) { status = result.status; },
+                   [&](const caf::error&) { status = internal_error("an error of CAF's"); });
+      return status;
+    };
+    CHECK(ask({s.step, {}}).code() == Code::invalid_argument);
+    CHECK(ask({}).code() == Code::failed_precondition);
+    CHECK(ask({s.step, feed(1), {.timeout = std::chrono::nanoseconds(0)}}).code() ==
+          Code::deadline_exceeded);
+    CHECK(ask({s.step, feed(1), {.durable = true}}).code() == Code::failed_precondition);
+    CHECK(ask({s.step, feed(1)}).ok());
+  }).join();
+  CHECK(spawn_session_actor(*s.system, nullptr).status().code() == Code::invalid_argument);
+}
+
+TEST_CASE("a step that was unloaded is compiled again for an actor's run") {
+  ServedGraph s;
+  CompiledStep many;
+  for (int i = 0; i < 80; ++i) many = s.session->compile({s.x + float(i)}, {}, {s.x});
+  PendingRun alone = s.twice.start(feed(2));
+  CHECK(!alone.try_get().ok());
+  CHECK(alone.unloaded());
+  std::thread([&] {
+    caf::scoped_actor self(*s.system);
+    float answer = 0;
+    self->request(s.runs, caf::infinite, AskRun{s.twice, feed(21)})
+        .receive(
+            [&](const RunResult& result) {
+              CHECK_MESSAGE(result.status.ok(), result.status.text());
+              if (result.status.ok()) answer = result.fetches.at(0).item<float>();
+            },
+            [&](const caf::error&) {});
+    CHECK(answer == 42);
+  }).join();
+  CHECK_THROWS_AS(CompiledStep().load(), Error);
+}
+
+TEST_CASE("an actor that watches a session hears of its commits and its end") {
+  ServedGraph s;
+  auto heard = std::make_shared<Heard>();
+  std::promise<caf::error> down;
+  std::thread([&] {
+    const caf::actor watcher = watcher_of(*s.system, heard);
+    caf::anon_send(s.runs, WatchSession{watcher});
+    // Monitoring keeps nobody alive.
+    const caf::actor monitor = s.system->spawn([&](caf::event_based_actor* self) {
+      self->monitor(s.runs);
+      self->set_down_handler([self, &down](const caf::down_msg& message) {
+        down.set_value(message.reason);
+        self->quit();
+      });
+      // Behind the watching.
+      self->request(s.runs, caf::infinite, AskRun{s.step, feed(1)}).then([&](const RunResult&) {
+        std::thread([&] { s.session->close(); }).detach();
+      });
+      return caf::behavior{[](int) {}};
+    });
+    heard->ended.get_future().wait();
+    CHECK(!down.get_future().get());  // a normal end
+    caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
+  }).join();
+  std::lock_guard lock(heard->mutex);
+  REQUIRE(heard->events.size() >= 2);
+  CHECK(heard->events.front().kind == SessionEvent::Kind::committed);
+  CHECK(heard->events.front().committed == 2);
+  CHECK(heard->events.back().status.ok());
+}
+
+TEST_CASE("commits that follow each other quickly are told with the last one") {
+  ServedGraph s;
+  auto heard = std::make_shared<Heard>();
+  std::thread([&] {
+    const caf::actor watcher = watcher_of(*s.system, heard);
+    caf::anon_send(s.runs, WatchSession{watcher});
+    caf::scoped_actor self(*s.system);
+    self->request(s.runs, caf::infinite, AskRun{s.twice, feed(1)})  // it watches from now on
+        .receive([](const RunResult&) {}, [](const caf::error&) {});
+    std::vector<PendingRun> runs;
+    for (int i = 0; i < 500; ++i) runs.push_back(s.step.start(feed(1)));
+    for (PendingRun& run : runs) run.get();
+    s.session->close();
+    heard->ended.get_future().wait();
+    caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
+  }).join();
+  std::lock_guard lock(heard->mutex);
+  CommitNumber last = 0;
+  for (const SessionEvent& event : heard->events) {
+    if (event.kind != SessionEvent::Kind::committed) continue;
+    CHECK(event.committed >= last);
+    last = event.committed;
+  }
+  CHECK(last == 501);
+}
+
+TEST_CASE("an actor's durable run is answered when a checkpoint has it") {
+  const TemporaryDir dir;
+  ServedGraph s;
+  JobOptions options;
+  options.dir = dir.path("job");
+  options.checkpoint_seconds = JobOptions::kNever;
+  options.signals = false;
+  std::promise<Job*> ready;
+  std::thread server([&] {
+    Job job(*s.session, options);
+    ready.set_value(&job);
+    job.serve();
+  });
+  Job* job = ready.get_future().get();
+  std::thread([&] {
+    caf::scoped_actor self(*s.system);
+    self->request(s.runs, caf::infinite, AskRun{s.step, feed(5), {.durable = true}})
+        .receive(
+            [&](const RunResult& result) {
+              CHECK_MESSAGE(result.status.ok(), result.status.text());
+              CHECK(result.committed == 2);
+              CHECK(std::filesystem::exists(dir.path("job") + "/ckpt-2/manifest.json"));
+            },
+            [&](const caf::error&) { CHECK(false); });
+  }).join();
+  job->stop();
+  server.join();
+}
