@@ -56,8 +56,8 @@ check() {  # check ROOT: prints one line per violation
         from = floor(file)
         public = file ~ /^[a-z]+\/[^\/]*\.hpp$/
 
-        if (header == "troupe/troupe.hpp" && file ~ /^apps\/examples\//) next
-        if (header ~ /^troupe\//)
+        if (quote == "<" && header ~ /^troupe\// && file ~ /^apps\/examples\//) next
+        if (quote == "<" && header ~ /^troupe\//)
           bad("but in the tree a header is included by its path")
         else if (quote == "\"" && header !~ /^(core|graph|devices|ops|serialization|actors|apps)\//)
           bad("but headers of the tree are included by their path from its root")

@@ -9,6 +9,8 @@
 #include "tests/apps/folder.hpp"
 #include "tests/apps/running_command.hpp"
 
+using namespace troupe;
+
 TEST_CASE("the first signal ends a wait for workers, and the workers that are there already") {
   for (int number : {SIGTERM, SIGINT})
     for (const char* cluster : {"local", "local:1"}) {
