@@ -158,6 +158,15 @@ Output arg_min(Output x, const ArgMinOptions& options, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output arg_sort(Output x, const ArgSortOptions& options, Site site) {
+  NodeSpec node{.op = "ArgSort"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("descending", options.descending);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Op assert_(Output condition, const AssertOptions& options, Site site) {
   NodeSpec node{.op = "Assert"};
   node.inputs = {condition};
@@ -579,6 +588,14 @@ Output greater_equal(const Operand& a, const Operand& b, Site site) {
 Output identity(Output x, Site site) {
   NodeSpec node{.op = "Identity"};
   node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output in_top_k(Output predictions, Output targets, std::int64_t k, Site site) {
+  NodeSpec node{.op = "InTopK"};
+  node.inputs = {predictions, targets};
+  node.attrs.emplace("k", k);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1274,6 +1291,15 @@ Op scatter_add(Output var, Output indices, Output rows, const ScatterAddOptions&
   return add_node(std::move(node));
 }
 
+Output scatter_along(Output dy, Output indices, Output shape, const ScatterAlongOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ScatterAlong"};
+  node.inputs = {dy, indices, shape};
+  node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Op scatter_sub(Output var, Output indices, Output rows, const ScatterSubOptions& options,
     Site site) {
   NodeSpec node{.op = "ScatterSub"};
@@ -1413,6 +1439,16 @@ Output softsign_grad(Output dy, Output x, Site site) {
   node.inputs = {dy, x};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+SortOutputs sort(Output x, const SortOptions& options, Site site) {
+  NodeSpec node{.op = "Sort"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("descending", options.descending);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
 }
 
 SparseSoftmaxCrossEntropyWithLogitsOutputs sparse_softmax_cross_entropy_with_logits(
@@ -1556,6 +1592,14 @@ Output sum_to_shape_of(Output x, Output like, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output take_along(Output x, Output indices, const TakeAlongOptions& options, Site site) {
+  NodeSpec node{.op = "TakeAlong"};
+  node.inputs = {x, indices};
+  node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output tanh(Output x, Site site) {
   NodeSpec node{.op = "Tanh"};
   node.inputs = {x};
@@ -1584,6 +1628,15 @@ Output tile_grad(Output dy, Output shape, std::vector<std::int64_t> multiples, S
   node.attrs.emplace("multiples", std::move(multiples));
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+TopKOutputs top_k(Output x, std::int64_t k, Site site) {
+  NodeSpec node{.op = "TopK"};
+  node.inputs = {x};
+  node.attrs.emplace("k", k);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
 }
 
 Output transpose(Output x, const TransposeOptions& options, Site site) {

@@ -156,6 +156,18 @@ Output arg_min(Output x, T axis, Site site = Site::here()) {
   return arg_min(x, {.axis = axis}, std::move(site));
 }
 
+struct ArgSortOptions {
+  std::int64_t axis = -1;
+  bool descending = false;
+};
+// ArgSort: Where the elements stand that are in ascending or descending order along `axis`. Equal
+// elements keep their order, and -0 equals 0; a NaN is above all numbers, as NumPy sorts.
+Output arg_sort(Output x, const ArgSortOptions& options = {}, Site site = Site::here());
+template <Integer T>
+Output arg_sort(Output x, T axis, Flag descending = false, Site site = Site::here()) {
+  return arg_sort(x, {.axis = axis, .descending = descending}, std::move(site));
+}
+
 struct AssertOptions {
   std::string message = "";
 };
@@ -494,6 +506,11 @@ Output greater_equal(const Operand& a, const Operand& b, Site site = Site::here(
 
 // Identity: y = x.
 Output identity(Output x, Site site = Site::here());
+
+// InTopK: y[i]: fewer than k of predictions[i] are above predictions[i, targets[i]], so classes on
+// the boundary are all in. False for a row that has an infinity or a NaN, as in TensorFlow; a
+// target outside is an error.
+Output in_top_k(Output predictions, Output targets, std::int64_t k, Site site = Site::here());
 
 // IsFinite: True where x is neither infinite nor NaN.
 Output is_finite(Output x, Site site = Site::here());
@@ -1002,6 +1019,14 @@ struct ScatterAddOptions {
 Op scatter_add(Output var, Output indices, Output rows, const ScatterAddOptions& options = {},
     Site site = Site::here());
 
+struct ScatterAlongOptions {
+  std::int64_t axis = -1;
+};
+// ScatterAlong: The elements of dy added up, in their order, where `indices` took them from along
+// `axis`, in a tensor of `shape`: the gradient of TakeAlong.
+Output scatter_along(Output dy, Output indices, Output shape,
+    const ScatterAlongOptions& options = {}, Site site = Site::here());
+
 struct ScatterSubOptions {
   std::int64_t replicas = 1;
 };
@@ -1083,6 +1108,22 @@ Output softsign(Output x, Site site = Site::here());
 
 // SoftsignGrad: dx = dy / (1 + |x|)^2: the gradient of Softsign.
 Output softsign_grad(Output dy, Output x, Site site = Site::here());
+
+struct SortOptions {
+  std::int64_t axis = -1;
+  bool descending = false;
+};
+struct SortOutputs {
+  Output y;
+  Output indices;
+};
+// Sort: The elements along `axis` in ascending or descending order, and where they stood. Equal
+// elements keep their order, and -0 equals 0; a NaN is above all numbers, as NumPy sorts.
+SortOutputs sort(Output x, const SortOptions& options = {}, Site site = Site::here());
+template <Integer T>
+SortOutputs sort(Output x, T axis, Flag descending = false, Site site = Site::here()) {
+  return sort(x, {.axis = axis, .descending = descending}, std::move(site));
+}
 
 struct SparseSoftmaxCrossEntropyWithLogitsOutputs {
   Output loss;
@@ -1203,6 +1244,18 @@ Output sum_to_shape(Output x, PartialShape shape, Site site = Site::here());
 // SumToShapeOf: SumToShape with the shape of `like`, whose values do not matter.
 Output sum_to_shape_of(Output x, Output like, Site site = Site::here());
 
+struct TakeAlongOptions {
+  std::int64_t axis = -1;
+};
+// TakeAlong: y[.., i, ..] = x[.., indices[.., i, ..], ..]: elements by their place along `axis`, as
+// TopK, Sort and ArgSort tell it. The other dimensions are equal; an index outside is an error.
+Output take_along(Output x, Output indices, const TakeAlongOptions& options = {},
+    Site site = Site::here());
+template <Integer T>
+Output take_along(Output x, Output indices, T axis, Site site = Site::here()) {
+  return take_along(x, indices, {.axis = axis}, std::move(site));
+}
+
 // Tanh: y = tanh(x).
 Output tanh(Output x, Site site = Site::here());
 
@@ -1215,6 +1268,14 @@ Output tile(Output x, std::vector<std::int64_t> multiples, Site site = Site::her
 // TileGrad: The sum over the copies that Tile made of a tensor of `shape`.
 Output tile_grad(Output dy, Output shape, std::vector<std::int64_t> multiples,
     Site site = Site::here());
+
+struct TopKOutputs {
+  Output values;
+  Output indices;
+};
+// TopK: The k largest elements along the last dimension, the largest first, and where they stand;
+// of equal ones the first ones. -0 equals 0; a NaN is above all numbers, as in Max and ArgMax.
+TopKOutputs top_k(Output x, std::int64_t k, Site site = Site::here());
 
 struct TransposeOptions {
   std::vector<std::int64_t> perm = {};
