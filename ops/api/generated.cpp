@@ -351,6 +351,26 @@ Output cos(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output cumprod(Output x, const CumprodOptions& options, Site site) {
+  NodeSpec node{.op = "Cumprod"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("exclusive", options.exclusive);
+  node.attrs.emplace("reverse", options.reverse);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output cumsum(Output x, const CumsumOptions& options, Site site) {
+  NodeSpec node{.op = "Cumsum"};
+  node.inputs = {x};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("exclusive", options.exclusive);
+  node.attrs.emplace("reverse", options.reverse);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output data_pipeline(GraphBuilder& g, std::vector<std::string> stages, Tensor tensors,
     const DataPipelineOptions& options, Site site) {
   NodeSpec node{.op = "DataPipeline"};
@@ -664,6 +684,16 @@ Output less(const Operand& a, const Operand& b, Site site) {
 Output less_equal(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "LessEqual"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output linear_recurrence(Output a, Output b, const LinearRecurrenceOptions& options, Site site) {
+  NodeSpec node{.op = "LinearRecurrence"};
+  node.inputs = {a, b};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("reverse", options.reverse);
+  node.attrs.emplace("behind", options.behind);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1245,6 +1275,15 @@ Output reverse(Output x, const ReverseOptions& options, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output roll(Output x, std::vector<std::int64_t> shift, std::vector<std::int64_t> axes, Site site) {
+  NodeSpec node{.op = "Roll"};
+  node.inputs = {x};
+  node.attrs.emplace("shift", std::move(shift));
+  node.attrs.emplace("axes", std::move(axes));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output round(Output x, Site site) {
   NodeSpec node{.op = "Round"};
   node.inputs = {x};
@@ -1329,6 +1368,15 @@ Output shape(Output x, const ShapeOptions& options, Site site) {
   NodeSpec node{.op = "Shape"};
   node.inputs = {x};
   node.attrs.emplace("out_type", options.out_type);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output shift(Output x, std::int64_t by, const ShiftOptions& options, Site site) {
+  NodeSpec node{.op = "Shift"};
+  node.inputs = {x};
+  node.attrs.emplace("by", by);
+  node.attrs.emplace("axis", options.axis);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

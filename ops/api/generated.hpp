@@ -329,6 +329,34 @@ Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
 // Cos: y = cos(x), x in radians.
 Output cos(Output x, Site site = Site::here());
 
+struct CumprodOptions {
+  std::int64_t axis = 0;
+  bool exclusive = false;
+  bool reverse = false;
+};
+// Cumprod: y[i] = x[0] * ... * x[i] along `axis`. The gradient is exact with zeros. With
+// `exclusive` without element i itself; with `reverse` from the end. Integers wrap around.
+Output cumprod(Output x, const CumprodOptions& options = {}, Site site = Site::here());
+template <Integer T>
+Output cumprod(Output x, T axis, Flag exclusive = false, Flag reverse = false,
+    Site site = Site::here()) {
+  return cumprod(x, {.axis = axis, .exclusive = exclusive, .reverse = reverse}, std::move(site));
+}
+
+struct CumsumOptions {
+  std::int64_t axis = 0;
+  bool exclusive = false;
+  bool reverse = false;
+};
+// Cumsum: y[i] = x[0] + ... + x[i] along `axis`. With `exclusive` without element i itself; with
+// `reverse` from the end. Integers wrap around.
+Output cumsum(Output x, const CumsumOptions& options = {}, Site site = Site::here());
+template <Integer T>
+Output cumsum(Output x, T axis, Flag exclusive = false, Flag reverse = false,
+    Site site = Site::here()) {
+  return cumsum(x, {.axis = axis, .exclusive = exclusive, .reverse = reverse}, std::move(site));
+}
+
 struct DataPipelineOptions {
   std::vector<std::string> files = {};
   std::vector<std::string> functions = {};
@@ -552,6 +580,23 @@ Output less(const Operand& a, const Operand& b, Site site = Site::here());
 
 // LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
 Output less_equal(const Operand& a, const Operand& b, Site site = Site::here());
+
+struct LinearRecurrenceOptions {
+  std::int64_t axis = 0;
+  bool reverse = false;
+  bool behind = false;
+};
+// LinearRecurrence: y[i] = a[i] * y[i - 1] + b[i] along `axis`, from 0; with `reverse` from the
+// end. With `behind` the factor is a[i - 1]. Where a factor is 0 it begins anew with b[i], whatever
+// was before. The gradient of Cumprod is made of it.
+Output linear_recurrence(Output a, Output b, const LinearRecurrenceOptions& options = {},
+    Site site = Site::here());
+template <Integer T>
+Output linear_recurrence(Output a, Output b, T axis, Flag reverse = false, Flag behind = false,
+    Site site = Site::here()) {
+  return linear_recurrence(a, b, {.axis = axis, .reverse = reverse, .behind = behind},
+    std::move(site));
+}
 
 // ListAddN: The sums of the elements of one or more lists of one length, added from left to right;
 // those of f16 and bf16 in f32, rounded once.
@@ -992,6 +1037,11 @@ Output reverse(Output x, Ints axes, Site site = Site::here()) {
   return reverse(x, {.axes = axes}, std::move(site));
 }
 
+// Roll: y[(i + shift) mod n] = x[i] along each of `axes`: what is moved over the end comes in at
+// the beginning. The shifts of an axis that is named twice add up.
+Output roll(Output x, std::vector<std::int64_t> shift, std::vector<std::int64_t> axes,
+    Site site = Site::here());
+
 // Round: The nearest integer, halves to the even one.
 Output round(Output x, Site site = Site::here());
 
@@ -1053,6 +1103,18 @@ struct ShapeOptions {
 };
 // Shape: The dimensions of x, a vector in host memory.
 Output shape(Output x, const ShapeOptions& options = {}, Site site = Site::here());
+
+struct ShiftOptions {
+  std::int64_t axis = 0;
+};
+// Shift: y[i + by] = x[i] along `axis`: what is moved over the end is gone, and zeros (false) come
+// in.
+Output shift(Output x, std::int64_t by, const ShiftOptions& options = {},
+    Site site = Site::here());
+template <Integer T>
+Output shift(Output x, std::int64_t by, T axis, Site site = Site::here()) {
+  return shift(x, by, {.axis = axis}, std::move(site));
+}
 
 // Sigmoid: y = 1 / (1 + exp(-x)).
 Output sigmoid(Output x, Site site = Site::here());

@@ -1,0 +1,200 @@
+// Cumsum, Cumprod, and what the gradient of a product is made of: a linear recurrence.
+#include <fmt/core.h>
+
+#include "ops/kernels/support/args.hpp"
+#include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/indices.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Status along_one_axis(InferenceContext& c) {
+  if (c.shape(0).known_rank()) TROUPE_TRY(checked_axis(c.int_attr("axis"), c.shape(0).rank()));
+  return same_shape(c);
+}
+
+// A walk along one dimension: walk(first, last, n, forward) gets what columns are walked together,
+// in `n` steps of `row` elements. Lanes share the lines, each of which is one lane's.
+struct Walk {
+  static constexpr std::int64_t kColumns = 256;
+  RowBlocks blocks;
+  bool reverse;
+
+  // begin(columns), then step(columns, element offset of the step) for each step in order.
+  template <class State, class Begin, class Step>
+  void run(const KernelContext& ctx, Begin begin, Step step) const {
+    const std::int64_t n = blocks.size, row = blocks.row;
+    if (row == 0 || n == 0) return;
+    const Chunks columns = Chunks::of_step(row, kColumns);
+    const Chunks outer = row_chunks(blocks.outer, n * std::min(row, kColumns));
+    if (outer.count == 0) return;
+    ctx.parallel(outer.count * columns.count, [&](std::int64_t c) {
+      const Range r = columns[c % columns.count], o = outer[c / columns.count];
+      State state[kColumns];
+      for (std::int64_t b = o.begin; b < o.end && !ctx.cancelled(); ++b) {
+        begin(state, r.size());
+        for (std::int64_t i = 0; i < n; ++i) {
+          const std::int64_t at = reverse ? n - 1 - i : i;
+          step(state, r.size(), (b * n + at) * row + r.begin);
+        }
+      }
+    });
+  }
+};
+
+// What integers are added and multiplied as, so that they wrap around.
+template <class T>
+struct WrapsAs {
+  using type = Compute<T>;
+};
+template <std::integral T>
+struct WrapsAs<T> {
+  using type = std::uint64_t;
+};
+
+template <bool Product>
+struct Cumulative {
+  template <class T>
+  struct Of final : Kernel {
+    using C = typename WrapsAs<T>::type;
+    explicit Of(const KernelSpec& s)
+        : axis(s.int_attr("axis")),
+          exclusive(s.bool_attr("exclusive")),
+          reverse(s.bool_attr("reverse")) {}
+    Status compute(KernelContext& ctx) override {
+      const Tensor& x = ctx.input(0);
+      TROUPE_TRY(const int along, checked_axis(axis, x.rank()));
+      const Shape shape = x.shape();
+      const T* in = x.data<T>();
+      TROUPE_TRY(Tensor y, ctx.reuse_or_allocate(0, dtype_of<T>, shape));
+      T* out = y.mutable_data<T>();
+      Walk{RowBlocks(shape, along), reverse}.run<C>(
+          ctx, [](C* so_far, std::int64_t n) { std::fill_n(so_far, n, C(Product ? 1 : 0)); },
+          [in, out, before = exclusive](C* so_far, std::int64_t n, std::int64_t at) {
+            each(n, [=](std::int64_t k) {
+              const C old = so_far[k], x = C(in[at + k]);
+              so_far[k] = Product ? old * x : old + x;
+              out[at + k] = T(before ? old : so_far[k]);
+            });
+          });
+      ctx.set_output(0, std::move(y));
+      return ok_status();
+    }
+    std::int64_t axis;
+    bool exclusive, reverse;
+  };
+};
+
+template <class T>
+struct LinearRecurrence final : Kernel {
+  using C = Compute<T>;
+  struct State {
+    C y, a;
+  };
+  explicit LinearRecurrence(const KernelSpec& s)
+      : axis(s.int_attr("axis")), reverse(s.bool_attr("reverse")), behind(s.bool_attr("behind")) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor &a = ctx.input(0), &b = ctx.input(1);
+    if (a.shape() != b.shape())
+      return invalid_argument(fmt::format("a is {}, b is {}", a.shape().text(), b.shape().text()));
+    TROUPE_TRY(const int along, checked_axis(axis, a.rank()));
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, a.shape()));
+    T* out = y.mutable_data<T>();
+    Walk{RowBlocks(a.shape(), along), reverse}.run<State>(
+        ctx,
+        [](State* s, std::int64_t n) {
+          std::fill_n(s, n, State{C(0), C(0)});
+        },
+        [a = a.data<T>(), b = b.data<T>(), out, late = behind](State* s, std::int64_t n,
+                                                               std::int64_t at) {
+          for (std::int64_t k = 0; k < n; ++k) {
+            const C mine = C(a[at + k]), factor = late ? s[k].a : mine;
+            // A factor of 0 begins anew, whatever was before: an infinity, too.
+            s[k] = {factor == 0 ? C(b[at + k]) : C(b[at + k]) + factor * s[k].y, mine};
+            out[at + k] = T(s[k].y);
+          }
+        });
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+  std::int64_t axis;
+  bool reverse, behind;
+};
+
+std::vector<Output> cumsum_grad(GradContext& c) {
+  return {c.g.add("Cumsum", {c.dy[0]},
+                  {{"axis", c.int_attr("axis")},
+                   {"exclusive", c.bool_attr("exclusive")},
+                   {"reverse", !c.bool_attr("reverse")}})};
+}
+
+Output shifted(Output x, std::int64_t by, std::int64_t axis) {
+  return x.graph().add("Shift", {x}, {{"by", by}, {"axis", axis}});
+}
+
+// dx[k] = the product of what is before k, times the sum over i behind k of dy[i] times the product
+// of what is between them. That sum follows from the one of the next k, without a division.
+std::vector<Output> cumprod_grad(GradContext& c) {
+  const std::int64_t axis = c.int_attr("axis");
+  const bool reverse = c.bool_attr("reverse");
+  const Output before =
+      c.g.add("Cumprod", {c.x[0]}, {{"axis", axis}, {"exclusive", true}, {"reverse", reverse}});
+  const Output dy = c.bool_attr("exclusive") ? shifted(c.dy[0], reverse ? 1 : -1, axis) : c.dy[0];
+  const Output sums = c.g.add("LinearRecurrence", {c.x[0], dy},
+                              {{"axis", axis}, {"reverse", !reverse}, {"behind", true}});
+  return {multiply(before, sums)};
+}
+
+// A recurrence the other way is the gradient for b, and with it what a multiplied that for a.
+std::vector<Output> linear_recurrence_grad(GradContext& c) {
+  const std::int64_t axis = c.int_attr("axis");
+  const bool reverse = c.bool_attr("reverse"), behind = c.bool_attr("behind");
+  const Output db = c.g.add("LinearRecurrence", {c.x[0], c.dy[0]},
+                            {{"axis", axis}, {"reverse", !reverse}, {"behind", !behind}});
+  const std::int64_t forward = reverse ? -1 : 1;
+  return {behind ? multiply(shifted(db, -forward, axis), c.y[0])
+                 : multiply(db, shifted(c.y[0], forward, axis)),
+          db};
+}
+Status recurrence_shape(InferenceContext& c) {
+  TROUPE_TRY(PartialShape both, PartialShape::merge(c.shape(0), c.shape(1)));
+  if (both.known_rank()) TROUPE_TRY(checked_axis(c.int_attr("axis"), both.rank()));
+  c.set(0, std::move(both));
+  return ok_status();
+}
+
+OpDef cumulative(std::string name, GradFn grad, std::string doc) {
+  return {
+      .name = std::move(name),
+      .in = {"x"},
+      .out = {"y"},
+      .types = kNumbers,
+      .attrs = {"axis: int = 0", "exclusive: bool = false", "reverse: bool = false"},
+      .shape = along_one_axis,
+      .grad = grad,
+      .doc = std::move(doc) +
+             " With `exclusive` without element i itself; with `reverse` from the end. Integers "
+             "wrap around."};
+}
+
+}  // namespace
+
+TROUPE_OPS(cumulative) {
+  r.add(cumulative("Cumsum", cumsum_grad, "y[i] = x[0] + ... + x[i] along `axis`."))
+      .cpu(typed_kernel<Cumulative<false>::Of, Numbers>);
+  r.add(cumulative("Cumprod", cumprod_grad,
+                   "y[i] = x[0] * ... * x[i] along `axis`. The gradient is exact with zeros."))
+      .cpu(typed_kernel<Cumulative<true>::Of, Numbers>);
+  r.add({.name = "LinearRecurrence",
+         .in = {"a", "b"},
+         .out = {"y"},
+         .types = kFloats,
+         .attrs = {"axis: int = 0", "reverse: bool = false", "behind: bool = false"},
+         .shape = recurrence_shape,
+         .grad = linear_recurrence_grad,
+         .doc = "y[i] = a[i] * y[i - 1] + b[i] along `axis`, from 0; with `reverse` from the end. "
+                "With `behind` the factor is a[i - 1]. Where a factor is 0 it begins anew with "
+                "b[i], whatever was before. The gradient of Cumprod is made of it."})
+      .cpu(typed_kernel<LinearRecurrence, Floats>);
+}
