@@ -591,6 +591,13 @@ Output gather_grad(Output dy, Output indices, Output shape, const GatherGradOpti
   return add_node(std::move(node)).output();
 }
 
+Output gather_nd(Output params, Output indices, Site site) {
+  NodeSpec node{.op = "GatherNd"};
+  node.inputs = {params, indices};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output greater(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Greater"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
@@ -1339,6 +1346,13 @@ Output scatter_along(Output dy, Output indices, Output shape, const ScatterAlong
   return add_node(std::move(node)).output();
 }
 
+Output scatter_nd(Output indices, Output updates, Output shape, Site site) {
+  NodeSpec node{.op = "ScatterNd"};
+  node.inputs = {indices, updates, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Op scatter_sub(Output var, Output indices, Output rows, const ScatterSubOptions& options,
     Site site) {
   NodeSpec node{.op = "ScatterSub"};
@@ -1718,6 +1732,13 @@ std::vector<Output> unpack(Output x, std::int64_t n, const UnpackOptions& option
 Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments, Site site) {
   NodeSpec node{.op = "UnsortedSegmentSum"};
   node.inputs = {data, segment_ids, num_segments};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output where(Output condition, Site site) {
+  NodeSpec node{.op = "Where"};
+  node.inputs = {condition};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

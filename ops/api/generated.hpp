@@ -526,6 +526,10 @@ struct GatherGradOptions {
 Output gather_grad(Output dy, Output indices, Output shape,
     const GatherGradOptions& options = {}, Site site = Site::here());
 
+// GatherNd: y[i, j, ...] = params[indices[i, j, 0], indices[i, j, 1], ..., ...]: the last dimension
+// of indices has a part for each of the first dimensions of params. An index outside is an error.
+Output gather_nd(Output params, Output indices, Site site = Site::here());
+
 // Greater: y = a > b; false where one is NaN. The inputs broadcast.
 Output greater(const Operand& a, const Operand& b, Site site = Site::here());
 
@@ -1077,6 +1081,10 @@ struct ScatterAlongOptions {
 Output scatter_along(Output dy, Output indices, Output shape,
     const ScatterAlongOptions& options = {}, Site site = Site::here());
 
+// ScatterNd: Zeros of `shape` with the slices of updates added, in their order, at the indices that
+// GatherNd would take them from. An index outside is an error.
+Output scatter_nd(Output indices, Output updates, Output shape, Site site = Site::here());
+
 struct ScatterSubOptions {
   std::int64_t replicas = 1;
 };
@@ -1375,6 +1383,10 @@ std::vector<Output> unpack(Output x, std::int64_t n, T axis, Site site = Site::h
 // segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
 Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments,
     Site site = Site::here());
+
+// Where: The indices of all elements that are true, or not 0, in their order: [n, rank], with n
+// known when it runs. A NaN is not 0. GatherNd takes such elements.
+Output where(Output condition, Site site = Site::here());
 
 // ZerosLike: Zeros (false) of the shape and type of x.
 Output zeros_like(Output x, Site site = Site::here());

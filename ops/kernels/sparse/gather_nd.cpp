@@ -1,0 +1,146 @@
+// GatherNd and ScatterNd: slices by indices into several dimensions, and back.
+#include <fmt/core.h>
+
+#include "ops/kernels/support/args.hpp"
+#include "ops/kernels/support/indices.hpp"
+#include "ops/kernels/support/moves.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// The dimensions of `indices` but for the last one, which says into how many dimensions of `params`
+// they go, then the dimensions of `params` behind those.
+Expected<PartialShape> slices_shape(const PartialShape& params, const PartialShape& indices) {
+  if (!indices.known_rank()) return PartialShape::unknown();
+  if (indices.rank() == 0) return invalid_argument("indices must have rank 1 or more, not []");
+  const std::int64_t depth = indices.dim(indices.rank() - 1);
+  if (depth == PartialShape::kUnknown || !params.known_rank()) return PartialShape::unknown();
+  if (depth > params.rank())
+    return invalid_argument(fmt::format("indices {} have {} parts for the {} dimensions of {}",
+                                        indices.text(), depth, params.rank(), params.text()));
+  std::vector<std::int64_t> dims(indices.dims().begin(), indices.dims().end() - 1);
+  dims.insert(dims.end(), params.dims().begin() + depth, params.dims().end());
+  return PartialShape::make(dims);
+}
+
+// The numbers of the slices that `indices` name, as a vector. invalid_argument names the first part
+// of an index that is outside. REQUIRES: slices_shape was asked.
+Expected<Tensor> slice_numbers(const KernelContext& ctx, const Shape& params,
+                               const Tensor& indices) {
+  const int depth = int(indices.dim(indices.rank() - 1));
+  const std::int64_t n = indices.shape().elements(0, indices.rank() - 1);
+  TROUPE_TRY(Tensor numbers, ctx.allocate(DType::i64, Shape{n}));
+  std::int64_t* out = numbers.mutable_data<std::int64_t>();
+  Status status;
+  with_indices(indices, [&](const auto* at) {
+    for (std::int64_t i = 0; i < n && status.ok(); ++i) {
+      out[i] = 0;
+      for (int d = 0; d < depth; ++d) {
+        const std::int64_t part = at[i * depth + d], size = params.dim(d);
+        if (part < 0 || part >= size) {
+          status = invalid_argument(
+              fmt::format("indices[{}, {}] = {} is outside [0, {})", i, d, part, size));
+          break;
+        }
+        // As unsigned: of an empty tensor the other dimensions may be huge, and nothing is taken.
+        out[i] = std::int64_t(std::uint64_t(out[i]) * std::uint64_t(size) + std::uint64_t(part));
+      }
+    }
+  });
+  TROUPE_TRY(std::move(status));
+  return numbers;
+}
+
+Status gather_nd_shape(InferenceContext& c) {
+  TROUPE_TRY(PartialShape shape, slices_shape(c.shape(0), c.shape(1)));
+  c.set(0, std::move(shape));
+  return ok_status();
+}
+Status gather_nd(KernelContext& ctx) {
+  const Tensor &params = ctx.input(0), &indices = ctx.input(1);
+  TROUPE_TRY(PartialShape shape, slices_shape(params.shape(), indices.shape()));
+  TROUPE_TRY(Tensor numbers, slice_numbers(ctx, params.shape(), indices));
+  TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape.shape()));
+  const std::int64_t row =
+      params.shape().elements(int(indices.dim(indices.rank() - 1)), params.rank());
+  const std::int64_t* at = numbers.data<std::int64_t>();
+  const Moves moves(params.dtype());
+  const void* from = params.raw();
+  void* to = y.mutable_raw();
+  const Chunks chunks = row_chunks(numbers.elements(), row);
+  if (y.elements() != 0)
+    ctx.parallel(chunks.count, [&](std::int64_t c) {
+      for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k)
+        moves.copy(moves.at(from, at[k] * row), row, moves.at(to, k * row));
+    });
+  ctx.set_output(0, std::move(y));
+  return ok_status();
+}
+std::vector<Output> gather_nd_grad(GradContext& c) {
+  return {c.g.add("ScatterNd", {c.x[1], c.dy[0], c.g.add("Shape", {c.x[0]})}), Output()};
+}
+
+Status check_updates(const PartialShape& shape, const PartialShape& indices,
+                     const PartialShape& updates) {
+  TROUPE_TRY(PartialShape wanted, slices_shape(shape, indices));
+  if (PartialShape::merge(wanted, updates).ok()) return ok_status();
+  return invalid_argument(fmt::format("updates are {}, but indices {} into {} want {}",
+                                      updates.text(), indices.text(), shape.text(), wanted.text()));
+}
+Status scatter_nd_shape(InferenceContext& c) {
+  TROUPE_TRY(set_shape_from(c, 2));
+  return check_updates(c.result()[0], c.shape(0), c.shape(1));
+}
+template <class T>
+struct ScatterNd final : Kernel {
+  Status compute(KernelContext& ctx) override {
+    const Tensor &indices = ctx.input(0), &updates = ctx.input(1);
+    TROUPE_TRY(auto dims, host_ints(ctx.input(2), "shape"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    TROUPE_TRY(check_updates(shape, indices.shape(), updates.shape()));
+    TROUPE_TRY(Tensor numbers, slice_numbers(ctx, shape, indices));
+    TROUPE_TRY(Tensor sums, ctx.allocate(dtype_of<T>, shape));
+    T* to = sums.mutable_data<T>();
+    for_chunks(ctx, sums.elements(), [&](Range r) { std::fill_n(to + r.begin, r.size(), T(0)); });
+    if (numbers.elements() != 0 && sums.elements() != 0) {
+      const int depth = int(indices.dim(indices.rank() - 1));
+      Tensor rows =
+          sums.reshaped(Shape{shape.elements(0, depth), shape.elements(depth, shape.rank())});
+      scatter_add<T>(ctx, updates, numbers, rows);
+    }
+    ctx.set_output(0, std::move(sums));
+    return ok_status();
+  }
+};
+std::vector<Output> scatter_nd_grad(GradContext& c) {
+  return {Output(), c.g.add("GatherNd", {c.dy[0], c.x[0]}), Output()};
+}
+
+}  // namespace
+
+TROUPE_OPS(gather_nd) {
+  r.add({.name = "GatherNd",
+         .in = {"params", "indices: Tindex"},
+         .out = {"y"},
+         .types = kAllTypes,
+         .attrs = {"Tindex: type {i32 i64} = i64"},
+         .shape = gather_nd_shape,
+         .grad = gather_nd_grad,
+         .doc = "y[i, j, ...] = params[indices[i, j, 0], indices[i, j, 1], ..., ...]: the last "
+                "dimension of indices has a part for each of the first dimensions of params. An "
+                "index outside is an error."})
+      .cpu(kernel<gather_nd>);
+  r.add({.name = "ScatterNd",
+         .in = {"indices: Tindex", "updates", "shape: i64"},
+         .out = {"y"},
+         .types = "f32 f64 f16 bf16 i32 i64",
+         .attrs = {"Tindex: type {i32 i64} = i64"},
+         .shape = scatter_nd_shape,
+         .grad = scatter_nd_grad,
+         .host = {"shape"},
+         .doc = "Zeros of `shape` with the slices of updates added, in their order, at the indices "
+                "that GatherNd would take them from. An index outside is an error."})
+      .cpu(typed_kernel<ScatterNd,
+                        Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>);
+}
