@@ -1371,6 +1371,41 @@ Op scatter_update(Output var, Output indices, Output rows, const ScatterUpdateOp
   return add_node(std::move(node));
 }
 
+Output segment_max(Output data, Output segment_ids, Site site) {
+  NodeSpec node{.op = "SegmentMax"};
+  node.inputs = {data, segment_ids};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output segment_mean(Output data, Output segment_ids, Site site) {
+  NodeSpec node{.op = "SegmentMean"};
+  node.inputs = {data, segment_ids};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output segment_min(Output data, Output segment_ids, Site site) {
+  NodeSpec node{.op = "SegmentMin"};
+  node.inputs = {data, segment_ids};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output segment_prod(Output data, Output segment_ids, Site site) {
+  NodeSpec node{.op = "SegmentProd"};
+  node.inputs = {data, segment_ids};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output segment_sum(Output data, Output segment_ids, Site site) {
+  NodeSpec node{.op = "SegmentSum"};
+  node.inputs = {data, segment_ids};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output select(Output condition, const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Select"};
   node.inputs = {condition, value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
@@ -1727,6 +1762,34 @@ std::vector<Output> unpack(Output x, std::int64_t n, const UnpackOptions& option
   node.attrs.emplace("N", n);
   node.site = std::move(site);
   return add_node(std::move(node)).outputs();
+}
+
+Output unsorted_segment_max(Output data, Output segment_ids, Output num_segments, Site site) {
+  NodeSpec node{.op = "UnsortedSegmentMax"};
+  node.inputs = {data, segment_ids, num_segments};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output unsorted_segment_mean(Output data, Output segment_ids, Output num_segments, Site site) {
+  NodeSpec node{.op = "UnsortedSegmentMean"};
+  node.inputs = {data, segment_ids, num_segments};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output unsorted_segment_min(Output data, Output segment_ids, Output num_segments, Site site) {
+  NodeSpec node{.op = "UnsortedSegmentMin"};
+  node.inputs = {data, segment_ids, num_segments};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output unsorted_segment_prod(Output data, Output segment_ids, Output num_segments, Site site) {
+  NodeSpec node{.op = "UnsortedSegmentProd"};
+  node.inputs = {data, segment_ids, num_segments};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
 }
 
 Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments, Site site) {

@@ -1101,6 +1101,31 @@ struct ScatterUpdateOptions {
 Op scatter_update(Output var, Output indices, Output rows,
     const ScatterUpdateOptions& options = {}, Site site = Site::here());
 
+// SegmentMax: y[s] = the maximum of the slices of data whose id is s, NaN where there is one; 0
+// without any. Equal maxima share the gradient equally. The ids, one for each slice data[i, ...],
+// ascend, and the last one says how many segments there are; others are an error.
+Output segment_max(Output data, Output segment_ids, Site site = Site::here());
+
+// SegmentMean: y[s] = the mean of the slices of data whose id is s; 0 without any. The ids, one for
+// each slice data[i, ...], ascend, and the last one says how many segments there are; others are an
+// error.
+Output segment_mean(Output data, Output segment_ids, Site site = Site::here());
+
+// SegmentMin: y[s] = the minimum of the slices of data whose id is s, NaN where there is one; 0
+// without any. Equal minima share the gradient equally. The ids, one for each slice data[i, ...],
+// ascend, and the last one says how many segments there are; others are an error.
+Output segment_min(Output data, Output segment_ids, Site site = Site::here());
+
+// SegmentProd: y[s] = the product of the slices of data whose id is s; 1 without any. The gradient
+// is exact with zeros. The ids, one for each slice data[i, ...], ascend, and the last one says how
+// many segments there are; others are an error.
+Output segment_prod(Output data, Output segment_ids, Site site = Site::here());
+
+// SegmentSum: y[s] = the sum of the slices of data whose id is s; 0 without any. The ids, one for
+// each slice data[i, ...], ascend, and the last one says how many segments there are; others are an
+// error.
+Output segment_sum(Output data, Output segment_ids, Site site = Site::here());
+
 // Select: a where the condition holds, else b. All three broadcast. The gradient of the side that
 // is not taken is 0; where that side was computed with an infinite slope, as log(x) at 0, 0 * inf
 // makes it NaN further back. Choose its argument first: select(x > 0, log(select(x > 0, x, 1)), 0).
@@ -1378,6 +1403,29 @@ template <Integer T>
 std::vector<Output> unpack(Output x, std::int64_t n, T axis, Site site = Site::here()) {
   return unpack(x, n, {.axis = axis}, std::move(site));
 }
+
+// UnsortedSegmentMax: y[s] = the maximum of the slices of data whose id is s, NaN where there is
+// one; without any the lowest finite value. Equal maxima share the gradient equally. The shape of
+// segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+Output unsorted_segment_max(Output data, Output segment_ids, Output num_segments,
+    Site site = Site::here());
+
+// UnsortedSegmentMean: y[s] = the mean of the slices of data whose id is s; 0 without any. The
+// shape of segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+Output unsorted_segment_mean(Output data, Output segment_ids, Output num_segments,
+    Site site = Site::here());
+
+// UnsortedSegmentMin: y[s] = the minimum of the slices of data whose id is s, NaN where there is
+// one; without any the largest finite value. Equal minima share the gradient equally. The shape of
+// segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+Output unsorted_segment_min(Output data, Output segment_ids, Output num_segments,
+    Site site = Site::here());
+
+// UnsortedSegmentProd: y[s] = the product of the slices of data whose id is s; 1 without any. The
+// gradient is exact with zeros. The shape of segment_ids is the beginning of data's; an id outside
+// [0, num_segments) is an error.
+Output unsorted_segment_prod(Output data, Output segment_ids, Output num_segments,
+    Site site = Site::here());
 
 // UnsortedSegmentSum: sums[s] = the sum of the slices of data whose id is s. The shape of
 // segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
