@@ -262,6 +262,14 @@ Output bias_add_grad(Output dy, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output bincount(Output x, std::int64_t size, Site site) {
+  NodeSpec node{.op = "Bincount"};
+  node.inputs = {x};
+  node.attrs.emplace("size", size);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output broadcast_to(Output x, Output shape, Site site) {
   NodeSpec node{.op = "BroadcastTo"};
   node.inputs = {x, shape};
@@ -912,6 +920,15 @@ Output mat_mul(Output a, Output b, const MatMulOptions& options, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output matrix_band_part(Output x, std::int64_t lower, std::int64_t upper, Site site) {
+  NodeSpec node{.op = "MatrixBandPart"};
+  node.inputs = {x};
+  node.attrs.emplace("lower", lower);
+  node.attrs.emplace("upper", upper);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output max(Output x, const MaxOptions& options, Site site) {
   NodeSpec node{.op = "Max"};
   node.inputs = {x};
@@ -1371,6 +1388,15 @@ Op scatter_update(Output var, Output indices, Output rows, const ScatterUpdateOp
   return add_node(std::move(node));
 }
 
+Output search_sorted(Output sequence, Output values, const SearchSortedOptions& options,
+    Site site) {
+  NodeSpec node{.op = "SearchSorted"};
+  node.inputs = {sequence, values};
+  node.attrs.emplace("right", options.right);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output segment_max(Output data, Output segment_ids, Site site) {
   NodeSpec node{.op = "SegmentMax"};
   node.inputs = {data, segment_ids};
@@ -1753,6 +1779,14 @@ Output truncated_normal(GraphBuilder& g, PartialShape shape,
   node.attrs.emplace("stddev", options.stddev);
   node.site = std::move(site);
   return g.add(std::move(node)).output();
+}
+
+UniqueOutputs unique(Output x, Site site) {
+  NodeSpec node{.op = "Unique"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
 }
 
 std::vector<Output> unpack(Output x, std::int64_t n, const UnpackOptions& options, Site site) {

@@ -246,6 +246,10 @@ Output bias_add(Output x, Output bias, Site site = Site::here());
 // BiasAddGrad: The sum of dy over every dimension but the last. The sum has a fixed order.
 Output bias_add_grad(Output dy, Site site = Site::here());
 
+// Bincount: counts[v] = how many elements of x are v, for v in [0, size); another one is an error.
+// With weights, it is UnsortedSegmentSum.
+Output bincount(Output x, std::int64_t size, Site site = Site::here());
+
 // BroadcastTo: x repeated to `shape`, to which it must broadcast.
 Output broadcast_to(Output x, Output shape, Site site = Site::here());
 
@@ -751,6 +755,12 @@ struct MatMulOptions {
 // on AVX-512, subnormal elements and sums of bf16 count as 0. Integers wrap around.
 Output mat_mul(Output a, Output b, const MatMulOptions& options = {}, Site site = Site::here());
 
+// MatrixBandPart: x, with zeros (false) outside of the diagonal, `lower` diagonals below and
+// `upper` ones above it; all of them when negative: (-1, 0) is the lower triangle. Of each matrix
+// in the last two dimensions.
+Output matrix_band_part(Output x, std::int64_t lower, std::int64_t upper,
+    Site site = Site::here());
+
 struct MaxOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
@@ -1101,6 +1111,15 @@ struct ScatterUpdateOptions {
 Op scatter_update(Output var, Output indices, Output rows,
     const ScatterUpdateOptions& options = {}, Site site = Site::here());
 
+struct SearchSortedOptions {
+  bool right = false;
+};
+// SearchSorted: How many elements of the ascending last dimension of sequence are below each value,
+// with `right` how many are not above it. A vector serves all values; else the other dimensions are
+// equal. A NaN is above all numbers. A sequence that is not sorted is an error.
+Output search_sorted(Output sequence, Output values, const SearchSortedOptions& options = {},
+    Site site = Site::here());
+
 // SegmentMax: y[s] = the maximum of the slices of data whose id is s, NaN where there is one; 0
 // without any. Equal maxima share the gradient equally. The ids, one for each slice data[i, ...],
 // ascend, and the last one says how many segments there are; others are an error.
@@ -1392,6 +1411,15 @@ struct TruncatedNormalOptions {
 // in each run, the same for the same seed, node name and run.
 Output truncated_normal(GraphBuilder& g, PartialShape shape,
     const TruncatedNormalOptions& options = {}, Site site = Site::here());
+
+struct UniqueOutputs {
+  Output y;
+  Output index;
+  Output counts;
+};
+// Unique: The values of a vector, each once, in the order of their first appearance: x[i] =
+// y[index[i]], and y[j] appears counts[j] times. All NaN are one value, as in NumPy; -0 equals 0.
+UniqueOutputs unique(Output x, Site site = Site::here());
 
 struct UnpackOptions {
   std::int64_t axis = 0;

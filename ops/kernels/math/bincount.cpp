@@ -1,0 +1,51 @@
+// Bincount: how often each small integer appears.
+#include <fmt/core.h>
+
+#include "ops/kernels/support/args.hpp"
+#include "ops/kernels/support/indices.hpp"
+
+using namespace troupe;
+
+namespace {
+
+Expected<Shape> bins(std::int64_t size) {
+  if (size >= 0) return Shape{size};
+  return invalid_argument(fmt::format("size is {}; it must not be negative", size));
+}
+Status bincount_shape(InferenceContext& c) {
+  TROUPE_TRY(const Shape shape, bins(c.int_attr("size")));
+  c.set(0, shape);
+  return ok_status();
+}
+struct Bincount final : Kernel {
+  explicit Bincount(const KernelSpec& s) : size(s.int_attr("size")) {}
+  Status compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    TROUPE_TRY(const Shape shape, bins(size));
+    TROUPE_TRY(check_indices(x, size));
+    TROUPE_TRY(Tensor y, ctx.allocate(DType::i64, shape));
+    std::int64_t* out = y.mutable_data<std::int64_t>();
+    std::fill_n(out, size, 0);
+    with_indices(x, [&](const auto* at) {
+      for (std::int64_t i = 0; i < x.elements(); ++i) ++out[at[i]];
+    });
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+  std::int64_t size;
+};
+
+}  // namespace
+
+TROUPE_OPS(bincount) {
+  r.add({.name = "Bincount",
+         .in = {"x"},
+         .out = {"counts: i64"},
+         .types = "i32 i64",
+         .attrs = {"size: int"},
+         .shape = bincount_shape,
+         .no_gradient = "computed of integers",
+         .doc = "counts[v] = how many elements of x are v, for v in [0, size); another one is an "
+                "error. With weights, it is UnsortedSegmentSum."})
+      .cpu(make_kernel<Bincount>);
+}
