@@ -3,6 +3,7 @@
 
 #include "graph/gradients.hpp"
 #include "graph/slicing.hpp"
+#include "ops/api/arrays.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/control.hpp"
 #include "ops/api/generated.hpp"

@@ -1,0 +1,136 @@
+#include "ops/api/arrays.hpp"
+
+#include <cmath>
+
+#include "core/rounding.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
+#include "ops/api/operators.hpp"
+
+namespace troupe {
+
+namespace {
+
+[[noreturn]] void refuse_array(std::string what, const Site& site) {
+  throw Error(invalid_argument(std::move(what)).at(site));
+}
+
+}  // namespace
+
+Output log_sum_exp(Output x, const SumOptions& options, Site site) {
+  check_given("log_sum_exp: x", x, site);
+  const Output top = stop_gradient(max(x, {.axes = options.axes, .keep_dims = true}, site), site);
+  // An infinity stays out of the exponents: inf - inf is no number.
+  const Output safe = select(is_finite(top, site), top, Operand(0.0, site).beside(top), site);
+  const Output sums = sum(exp(Operand(x, site) - Operand(safe, site), site), options, site);
+  const Output logs = log(sums, site);
+  return Operand(logs, site) + Operand(reshape(safe, shape(logs, {}, site), site), site);
+}
+
+Output argsort(Output x, std::int64_t axis, Flag descending, Site site) {
+  return arg_sort(x, {.axis = axis, .descending = descending}, std::move(site));
+}
+
+Output boolean_mask(Output x, Output mask, Site site) {
+  check_given("boolean_mask: x", x, site);
+  check_given("boolean_mask: mask", mask, site);
+  if (mask.dtype() != DType::bool_)
+    refuse_array("boolean_mask: mask is " + std::string(dtype_name(mask.dtype())) + ", not bool",
+                 site);
+  const PartialShape &whole = x.shape(), &part = mask.shape();
+  if (whole.known_rank() && part.known_rank()) {
+    bool fits = part.rank() <= whole.rank();
+    for (int i = 0; fits && i < part.rank(); ++i)
+      fits = !whole.known(i) || !part.known(i) ||
+             std::int64_t(whole.dim(i)) == std::int64_t(part.dim(i));
+    if (!fits)
+      refuse_array("boolean_mask: mask " + part.text() + " must be the first dimensions of x " +
+                       whole.text(),
+                   site);
+  }
+  return gather_nd(x, where(mask, site), std::move(site));
+}
+
+Output eye(GraphBuilder& g, std::int64_t rows, DType dtype, Site site) {
+  return eye(g, rows, rows, dtype, std::move(site));
+}
+Output eye(GraphBuilder& g, std::int64_t rows, std::int64_t columns, DType dtype, Site site) {
+  return matrix_band_part(ones(g, {rows, columns}, dtype, site), 0, 0, site);
+}
+
+Output diag(Output x, Site site) {
+  check_given("diag: x", x, site);
+  if (x.shape().known_rank() && x.shape().rank() == 0)
+    refuse_array("diag: x must have rank 1 or more, not []", site);
+  // A row of each matrix is x, times 1, which changes no element.
+  const Output columns = expand_dims(x, -2, site);
+  const Output rows = ones_like(expand_dims(x, -1, site), site);
+  return matrix_band_part(mul(columns, rows, site), 0, 0, site);
+}
+Output tril(Output x, Site site) { return matrix_band_part(x, -1, 0, std::move(site)); }
+Output triu(Output x, Site site) { return matrix_band_part(x, 0, -1, std::move(site)); }
+
+Output sequence_mask(Output lengths, std::int64_t size, Site site) {
+  check_given("sequence_mask: lengths", lengths, site);
+  if (!is_integer(lengths.dtype()))
+    refuse_array(
+        "sequence_mask: lengths are " + std::string(dtype_name(lengths.dtype())) + ", not integers",
+        site);
+  if (size < 0)
+    refuse_array("sequence_mask: size is " + std::to_string(size) + "; it must not be negative",
+                 site);
+  GraphBuilder& g = lengths.graph();
+  // As i64, so that a size beyond a small type's numbers is no trap; u64 lengths up to 2^63.
+  const Output wide = cast(expand_dims(lengths, -1, site), DType::i64, site);
+  const Output places =
+      range(constant<std::int64_t>(g, 0, site), constant<std::int64_t>(g, size, site),
+            constant<std::int64_t>(g, 1, site), site);
+  return less(places, wide, site);
+}
+
+Output linspace(GraphBuilder& g, double start, double stop, std::int64_t count, DType dtype,
+                Site site) {
+  if (count < 0)
+    refuse_array("linspace: count is " + std::to_string(count) + "; it must not be negative", site);
+  if (!std::isfinite(start) || !std::isfinite(stop))
+    refuse_array("linspace: start and stop must be numbers, not infinite", site);
+  if (!is_float(dtype))
+    refuse_array("linspace: " + std::string(dtype_name(dtype)) + " is no floating type", site);
+  Tensor values = value_or_throw(Tensor::make(DType::f64, Shape{count}));
+  double* to = values.mutable_data<double>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double part = count == 1 ? 0 : double(i) / double(count - 1);
+    to[i] = i == 0 ? start : i + 1 == count ? stop : start * (1 - part) + stop * part;
+  }
+  const Output exact = constant(g, std::move(values), site);
+  return dtype == DType::f64 ? exact : cast(exact, dtype, site);
+}
+
+std::vector<Output> meshgrid(const std::vector<Output>& vectors, std::string_view indexing,
+                             Site site) {
+  if (indexing != "xy" && indexing != "ij")
+    refuse_array("meshgrid: indexing is \"" + std::string(indexing) + "\", not \"xy\" or \"ij\"",
+                 site);
+  if (vectors.empty()) return {};
+  const std::size_t n = vectors.size();
+  if (n > std::size_t(kMaxRank))
+    refuse_array("meshgrid: " + std::to_string(n) + " vectors; the limit is 8", site);
+  std::vector<Output> sizes(n), placed(n), grids(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    check_given("meshgrid: a vector", vectors[i], site);
+    const PartialShape& shape = vectors[i].shape();
+    if (shape.known_rank() && shape.rank() != 1)
+      refuse_array("meshgrid: vectors[" + std::to_string(i) + "] has shape " + shape.text(), site);
+    const std::size_t along = indexing == "xy" && i < 2 && n > 1 ? 1 - i : i;
+    std::vector<std::int64_t> dims(n, 1);
+    dims[along] = shape.known_rank() ? std::int64_t(shape[0]) : -1;
+    placed[i] = reshape(vectors[i], dims, site);
+    sizes[along] = size(vectors[i], {}, site);
+  }
+  const Output whole = pack(sizes, {}, site);
+  for (std::size_t i = 0; i < n; ++i) grids[i] = broadcast_to(placed[i], whole, site);
+  return grids;
+}
+
+}  // namespace troupe
