@@ -2,9 +2,8 @@
 // themselves how many segments there are, and of ids in any order.
 #include <fmt/core.h>
 
-#include "ops/kernels/support/args.hpp"
+#include "ops/kernels/sparse/segment_shape.hpp"
 #include "ops/kernels/support/grad.hpp"
-#include "ops/kernels/support/indices.hpp"
 
 using namespace troupe;
 
@@ -12,31 +11,9 @@ namespace {
 
 enum class Fold : std::uint8_t { sum, mean, max, min, prod };
 
-// [segments] + the dimensions of data behind those of the ids.
-Expected<PartialShape> folded_shape(const PartialShape& data, const PartialShape& ids,
-                                    std::int64_t segments) {
-  if (!data.known_rank() || !ids.known_rank()) return PartialShape::unknown();
-  for (int i = 0; i < ids.rank(); ++i) {
-    const bool fits =
-        i < data.rank() && (!data.known(i) || !ids.known(i) || data.dim(i) == ids.dim(i));
-    if (!fits)
-      return invalid_argument(fmt::format("segment_ids {} must be the first dimensions of data {}",
-                                          ids.text(), data.text()));
-  }
-  return append(PartialShape{segments}, data, ids.rank());
-}
 Status segments_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(1, 1));
   TROUPE_TRY(PartialShape shape, folded_shape(c.shape(0), c.shape(1), PartialShape::kUnknown));
-  c.set(0, std::move(shape));
-  return ok_status();
-}
-Status unsorted_segments_shape(InferenceContext& c) {
-  TROUPE_TRY(c.want_rank(2, 0));
-  auto n = c.ints(2);
-  if (n && (*n)[0] < 0) return invalid_argument("num_segments must not be negative");
-  TROUPE_TRY(PartialShape shape,
-             folded_shape(c.shape(0), c.shape(1), n ? (*n)[0] : PartialShape::kUnknown));
   c.set(0, std::move(shape));
   return ok_status();
 }
@@ -85,10 +62,7 @@ class SegmentFold final : public Kernel {
     if (sorted_) {
       TROUPE_TRY(segments, ascending_segments(ids));
     } else {
-      TROUPE_TRY(auto n, host_ints(ctx.input(2), "num_segments"));
-      if (n.size() != 1 || n[0] < 0)
-        return invalid_argument("num_segments must be a scalar, not negative");
-      segments = n[0];
+      TROUPE_TRY(segments, segment_count(ctx));
       TROUPE_TRY(check_indices(ids, segments));
     }
     TROUPE_TRY(PartialShape dims, folded_shape(data.shape(), ids.shape(), segments));
