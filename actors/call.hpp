@@ -22,6 +22,7 @@ struct CallResult {
   std::vector<Tensor> fetches;
   CommitNumber committed = 0;  // 0: the run wrote nothing
   CommitNumber seen = 0;       // nothing that it saw is of a later commit
+  bool moved = false;          // the place of a dataset or the draws, but the run wrote nothing
   JobPlace place;              // of a run that asked for it
   CompiledId compiled = 0;
   bool unloaded = false;  // the run's compiled step is: compile it again

@@ -104,15 +104,83 @@ class OpenCalls {
   std::size_t sweep_at_ = 64;
 };
 
+// Calls functions of the client's, which may start runs. Whoever has the session to itself, or
+// takes the runtime away, holds them back: they would wait for its locks, on threads that it waits
+// for. What was held back is called when it lets go. Any thread.
+class Callbacks {
+ public:
+  // This thread is in one.
+  static bool here() { return depth > 0; }
+  void call(std::function<void()> f) {
+    {
+      std::lock_guard lock(mutex_);
+      if (held_ > 0) return later_.push_back(std::move(f));
+      ++running_;
+    }
+    run(std::move(f));
+    std::lock_guard lock(mutex_);
+    if (--running_ == 0) none_runs_.notify_all();
+  }
+  // Returns when none is under way. REQUIRES: !here().
+  void hold() {
+    std::unique_lock lock(mutex_);
+    ++held_;
+    none_runs_.wait(lock, [&] { return running_ == 0; });
+  }
+  // REQUIRES: no lock that a function may wait for.
+  void let_go() {
+    std::vector<std::function<void()>> left;
+    {
+      std::lock_guard lock(mutex_);
+      if (--held_ == 0) left.swap(later_);
+    }
+    for (auto& f : left) call(std::move(f));
+  }
+
+ private:
+  // An exception ends the process: this thread is the runtime's. What `f` owns is gone afterwards.
+  static void run(std::function<void()> f) noexcept {
+    ++depth;
+    f();
+    f = nullptr;
+    --depth;
+  }
+  inline static thread_local int depth = 0;
+  std::mutex mutex_;
+  std::condition_variable none_runs_;
+  int held_ = 0, running_ = 0;
+  std::vector<std::function<void()>> later_;
+};
+
+class CallbacksHeld {
+ public:
+  explicit CallbacksHeld(std::shared_ptr<Callbacks> callbacks) : callbacks_(std::move(callbacks)) {
+    callbacks_->hold();
+  }
+  ~CallbacksHeld() { callbacks_->let_go(); }
+  CallbacksHeld(const CallbacksHeld&) = delete;
+  CallbacksHeld& operator=(const CallbacksHeld&) = delete;
+
+ private:
+  const std::shared_ptr<Callbacks> callbacks_;
+};
+
 // Who watches a session. Any thread.
 class Watchers {
  public:
   using Watcher = std::function<void(const SessionEvent&)>;
+  explicit Watchers(std::shared_ptr<Callbacks> callbacks) : callbacks_(std::move(callbacks)) {}
+
   std::uint64_t add(Watcher watcher) {
-    std::lock_guard lock(mutex_);
-    all_.emplace(++last_, std::make_shared<const Watcher>(std::move(watcher)));
+    auto added = std::make_shared<const Watcher>(std::move(watcher));
+    std::unique_lock lock(mutex_);
+    const std::uint64_t number = ++last_;
+    all_.emplace(number, added);
     any_ = true;
-    return last_;
+    const std::optional<SessionEvent> ended = ended_;
+    lock.unlock();
+    if (ended) callbacks_->call([added, event = *ended] { (*added)(event); });
+    return number;
   }
   void remove(std::uint64_t number) {
     std::lock_guard lock(mutex_);
@@ -120,20 +188,26 @@ class Watchers {
     any_ = !all_.empty();
   }
   void tell(const SessionEvent& event) {
-    if (!any_) return;
+    const bool ends = event.kind == SessionEvent::Kind::ended;
+    if (!any_ && !ends) return;
     std::vector<std::shared_ptr<const Watcher>> told;
     {
       std::lock_guard lock(mutex_);
+      if (ends && ended_) return;
+      if (ends) ended_ = event;
       for (const auto& [_, watcher] : all_) told.push_back(watcher);
     }
-    for (const auto& watcher : told) (*watcher)(event);
+    for (auto& watcher : told)
+      callbacks_->call([watcher = std::move(watcher), event] { (*watcher)(event); });
   }
 
  private:
+  const std::shared_ptr<Callbacks> callbacks_;
   std::atomic<bool> any_{false};
   std::mutex mutex_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, std::shared_ptr<const Watcher>> all_;
+  std::optional<SessionEvent> ended_;  // whoever comes later hears of it, too
 };
 
 // What a session, its compiled steps and pending runs share. The master is reached by messages,
@@ -143,7 +217,8 @@ struct SessionCore {
   const std::weak_ptr<const void> graph_life;
   Cluster cluster;
   const std::shared_ptr<OpenCalls> calls = std::make_shared<OpenCalls>();
-  const std::shared_ptr<Watchers> watchers = std::make_shared<Watchers>();
+  const std::shared_ptr<Callbacks> callbacks = std::make_shared<Callbacks>();
+  const std::shared_ptr<Watchers> watchers = std::make_shared<Watchers>(callbacks);
   DurableRuns durable;
   std::unique_ptr<Runtime> runtime;
   std::shared_ptr<Residents> residents;  // of the program's actor system, if it lives in one
@@ -205,6 +280,11 @@ namespace {
 
 // For `method`, which waits for the runtime's actors.
 Status may_wait(const SessionCore& core, std::string_view method) {
+  if (detail::Callbacks::here())
+    return failed_precondition(
+        fmt::format("{} was called in a callback of PendingRun::then or Session::watch, on a "
+                    "thread that the session itself may need: call it from another one",
+                    method));
   if (!core.residents || !core.residents->on_scheduler()) return ok_status();
   return failed_precondition(
       fmt::format("{} was called from an event-based actor, on a thread that the session's own "
@@ -447,6 +527,7 @@ struct Run {
   std::uint64_t logged = 0;      // 0: it is not in the session's log
   std::uint64_t generation = 0;  // of the runtime that it was sent to
   std::atomic<bool> noted{false};
+  DurableRuns::Clock::time_point until = DurableRuns::Clock::time_point::max();  // held back
 
   // The client need not be asked again, and knows of the commit.
   static void note(SessionCore& core, const RunId& id, std::uint64_t logged,
@@ -460,6 +541,9 @@ struct Run {
     }
   }
   CallResult& wait(bool spin = true) {
+    // Its Job may be busy.
+    if (until != DurableRuns::Clock::time_point::max() && !call->wait_until(until))
+      (void)core->durable.expire(DurableRuns::Clock::now());
     CallResult& result = call->wait(spin);
     if (!noted.exchange(true)) note(*core, id, logged, result);
     return result;
@@ -548,16 +632,20 @@ DurableRuns::Clock::time_point deadline_of(const RunOptions& options) {
 void hold_back(Run& run, DurableRuns::Clock::time_point until) {
   const std::shared_ptr<Call> inner = std::exchange(run.call, std::make_shared<Call>());
   run.noted = true;
+  run.until = until;
   inner->then([core = run.core, id = run.id, logged = run.logged, until,
                outer = run.call](const CallResult& result) {
     Run::note(*core, id, logged, result);
     if (!result.status.ok()) return outer->finish(result);
     const CommitNumber has = result.committed != 0 ? result.committed : result.seen;
-    core->durable.wait(has, until, [outer, result](Status status) {
-      CallResult answer = result;
-      answer.status = std::move(status);
-      outer->finish(std::move(answer));
-    });
+    core->durable.wait(
+        has, until,
+        [outer, result](Status status) {
+          CallResult answer = result;
+          answer.status = std::move(status);
+          outer->finish(std::move(answer));
+        },
+        !result.moved);
   });
 }
 
@@ -751,8 +839,8 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
     if (state_->options.durable) TROUPE_TRY(core.durable.may_wait("PendingRun::get"));
   }
   auto fetched = state_->fetched();
-  if (fetched.status().code() == Code::unavailable && core.keeps &&
-      core.passes.load() != std::this_thread::get_id())
+  if (fetched.status().code() == Code::unavailable && core.keeps && committed() == 0 &&
+      core.passes.load() != std::this_thread::get_id() && may_wait(core, "PendingRun::get").ok())
     (void)recover(state_->core, state_->generation, fetched.status());  // for the runs to come
   return fetched;
 }
@@ -760,8 +848,9 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
 void PendingRun::then(std::function<void(Expected<std::vector<Tensor>>)> f) {
   if (!state_) throw Error(no_run());
   if (!f) throw Error(invalid_argument("PendingRun::then with nothing to call"));
-  state_->call->then(
-      [state = state_, f = std::move(f)](const CallResult&) { f(state->fetched()); });
+  state_->call->then([state = state_, f = std::move(f)](const CallResult&) mutable {
+    state->core->callbacks->call([state, f = std::exchange(f, nullptr)] { f(state->fetched()); });
+  });
 }
 
 Status CompiledStep::try_rewind() const {
@@ -853,7 +942,9 @@ Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,
 
 namespace {
 
+// Whom it calls back is called when the session is closed.
 Status end_session(SessionCore& core) {
+  const detail::CallbacksHeld held(core.callbacks);
   std::unique_lock nobody_recovers(core.gate);
   {
     std::lock_guard lock(core.mutex);
@@ -869,7 +960,7 @@ Status end_session(SessionCore& core) {
   else
     Runtime::abandon(std::move(core.runtime), core.residents != nullptr);
   if (core.residents) core.residents->forget(core.resident);
-  core.durable.closed(session_closed());
+  core.durable.ended(session_closed());
   if (core.calls->fault().ok() && core.failed.ok())
     core.watchers->tell({SessionEvent::Kind::ended, core.committed, ok_status()});
   return status;
@@ -920,12 +1011,15 @@ Session::Session(GraphBuilder& graph, Cluster cluster)
 Session::Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster)
     : core_(open(graph, std::move(cluster), &system)) {}
 
-// On a thread that cannot wait (the session is part of an event-based actor) another one closes it.
+// On a thread that cannot wait (the session is part of an event-based actor or of a callback)
+// another one closes it.
 Session::~Session() {
   if (may_wait(*core_, "Session::~Session").ok())
     (void)end_session(*core_);
-  else
+  else if (core_->residents)
     core_->residents->aside([core = core_] { (void)end_session(*core); });
+  else
+    std::thread([core = core_] { (void)end_session(*core); }).detach();
 }
 
 Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
@@ -1363,7 +1457,7 @@ Status go_on(const std::shared_ptr<SessionCore>& core, const Status& why) {
 // Alone at the gate, and passes it.
 class Alone {
  public:
-  explicit Alone(SessionCore& core) : core_(core), lock_(core.gate) {
+  explicit Alone(SessionCore& core) : core_(core), held_(core.callbacks), lock_(core.gate) {
     core_.passes = std::this_thread::get_id();
   }
   ~Alone() { core_.passes = std::thread::id(); }
@@ -1372,6 +1466,7 @@ class Alone {
 
  private:
   SessionCore& core_;
+  const detail::CallbacksHeld held_;  // until after the lock
   std::unique_lock<std::shared_mutex> lock_;
 };
 

@@ -86,8 +86,9 @@ class PendingRun {
   Expected<std::vector<Tensor>> try_get();
   std::vector<Tensor> get() { return value_or_throw(try_get()); }
   // Calls `f` once with what try_get() would return: at once if the run is over, else when it is,
-  // on a thread of the runtime. There `f` must neither take long nor call what waits for a session.
-  // As with start(), a run that a lost worker ends has failed.
+  // on a thread of the runtime or of a client. `f` must not take long. It may start runs; what
+  // waits for a session is refused there (failed_precondition). An exception that leaves it ends
+  // the process. As with start(), a run that a lost worker ends has failed.
   void then(std::function<void(Expected<std::vector<Tensor>>)> f);
   // The commit number of the run; 0 if it wrote nothing. Throws Error (failed_precondition) unless
   // done().
@@ -383,10 +384,9 @@ class Session {
   bool replaces_workers() const;
   // How many losses it went on after.
   std::uint64_t recoveries() const;
-  // Calls `f` with what happens to the session from now on, on threads of the runtime and of its
-  // clients: it must neither take long nor call what waits for a session. It may be under way on
-  // another thread while unwatch() of the number that watch() returned is, and is not called
-  // afterwards.
+  // Calls `f` with what happens to the session from now on, and with its end at once if it has
+  // ended. What PendingRun::then says of its function holds for `f`. Returns a number for
+  // unwatch(), during which `f` may still be under way on another thread.
   std::uint64_t watch(std::function<void(const SessionEvent&)> f);
   void unwatch(std::uint64_t watcher);
   // Calls `f` unless that was done under this name before, in this life of the job or an earlier

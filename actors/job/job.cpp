@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "actors/client/durable_runs.hpp"
 #include "actors/client/job_state.hpp"
@@ -181,6 +182,7 @@ struct Job::State {
   std::unique_ptr<Lock> lock;          // of options.dir
   Writing writing;
   std::int64_t writing_step = 0;
+  std::uint64_t keeper = 0;         // of durable runs; 0: it is not
   CommitNumber writing_commit = 0;  // all up to it are in that checkpoint
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   const std::shared_ptr<std::atomic<std::int64_t>> dropped =
@@ -194,7 +196,7 @@ struct Job::State {
   int nans = 0;  // steps in a row, or returns to the newest checkpoint
   std::string returned_to;
   JobStep step;
-  std::int64_t until = 0, first = 0;
+  std::int64_t until = 0, first = 0, kept_step = 0;
   Clock::time_point began, kept_at;
   Clock::duration keeping_took{};
   void (*old_term)(int) = SIG_DFL;
@@ -202,12 +204,16 @@ struct Job::State {
 
   State(Session& s, JobOptions o)
       : session(s), options(std::move(o)), checkpoints(policy_of(options)) {}
-  ~State() { durable().closed(aborted("its Job has ended")); }
+  ~State() { close_durable("its Job has ended"); }
 
   DurableRuns& durable() { return session.durable_runs(); }
   // Durable runs wait for this thread from now on.
   void keep_durable() {
-    if (checkpoints.wanted()) durable().opened([bell = bell] { bell->ring(); });
+    if (checkpoints.wanted()) keeper = durable().opened([bell = bell] { bell->ring(); });
+  }
+  // Nobody would answer those that wait, nor later ones.
+  void close_durable(const char* why) {
+    if (const auto number = std::exchange(keeper, 0)) durable().closed(number, aborted(why));
   }
   void serve_once();
 
@@ -220,6 +226,10 @@ struct Job::State {
   CheckpointData contents();
   bool recovers() const { return options.recover && session.replaces_workers(); }
   Expected<JobState> try_take_state();
+  bool keeping_is_due() const {
+    return recovers() &&
+           Clock::now() - kept_at >= std::max<Clock::duration>(kKeepEvery, keeping_took * kKeepAt);
+  }
   void keep();
   void finish();
   bool after_nan();
@@ -324,6 +334,8 @@ Job::Steps Job::steps(std::int64_t until) {
   return Steps(*this);
 }
 
+Job::Steps::~Steps() { job_->state_->close_durable("the loop of its Job is over"); }
+
 bool Job::next() {
   State& s = *state_;
   const bool done = s.position.step >= s.until ||
@@ -358,9 +370,7 @@ void Job::step_over() {
   if (nan) return;
   (void)s.durable().expire(Clock::now());
   if (!s.checkpoints.due(s.position.step, Clock::now()) && !s.durable().wanted()) {
-    const auto since = Clock::now() - s.kept_at;
-    if (s.recovers() && since >= std::max<Clock::duration>(kKeepEvery, s.keeping_took * kKeepAt))
-      s.keep();
+    if (s.keeping_is_due()) s.keep();
     return;
   }
   // Every so many steps is a promise, every so many seconds is not.
@@ -375,6 +385,9 @@ void Job::serve() {
   s.check_graph();
   s.keep_durable();
   s.over = false;
+  // Also when it throws.
+  const auto close = [](State* state) { state->close_durable("Job::serve() is over"); };
+  const std::unique_ptr<State, decltype(close)> closes(&s, close);
   while (!s.stop_asked() && !(s.options.stop && s.options.stop())) s.serve_once();
   s.stopped = s.over = true;
   s.position.step = std::max(s.position.step, std::int64_t(s.session.committed()));
@@ -391,7 +404,10 @@ void Job::State::serve_once() {
   const Clock::time_point now = Clock::now();
   const bool due =
       position.step > 0 && !checkpoints.have(position.step) && checkpoints.due(position.step, now);
-  if ((due || durable().wanted()) && !writing.under_way()) write_behind();
+  if ((due || durable().wanted()) && !writing.under_way())
+    write_behind();
+  else if (keeping_is_due() && position.step > kept_step)
+    keep();
   const auto next = durable().expire(now);
   bell->wait_until(std::min(next.value_or(Clock::time_point::max()), Clock::now() + kLookEvery));
 }
@@ -406,6 +422,7 @@ Expected<JobState> Job::State::try_take_state() {
     return session.try_state();
   }
   kept_at = Clock::now();
+  kept_step = position.step;
   auto state = session.try_keep(position.text());
   keeping_took = Clock::now() - kept_at;
   return state;
@@ -436,6 +453,7 @@ void Job::State::write_behind() {
     take({std::move(why), Clock::now() - began});
   };
   try {
+    durable().begin_state();
     CheckpointData data = contents();
     const Clock::time_point now = Clock::now();
     checkpoints.begin_try(position.step, now, now - began);
@@ -471,7 +489,8 @@ void Job::State::wait() {
 
 void Job::State::finish() {
   wait();
-  if (!checkpoints.wanted() || checkpoints.have(position.step) || session.committed() == 0) return;
+  if (!checkpoints.wanted() || session.committed() == 0) return;
+  if (checkpoints.have(position.step) && !durable().wanted()) return;
   write_behind();
   wait();
 }
@@ -523,6 +542,7 @@ void Job::State::go_back(const std::string& what) {
     throw Error(out_of_range(what + ", and there is no checkpoint to go back to"));
   const CheckpointData data = value_or_throw(read_checkpoint(checkpoints.newest()));
   session.assign({data.tensors.begin(), data.tensors.end()});
+  durable().undone(data.commit, session.committed());
   TROUPE_LOG(warning, "job",
              fmt::format("{}: the variables are those of {} again", what, checkpoints.newest()));
 }

@@ -187,6 +187,9 @@ class Job::Steps {
     Job* job_;
   };
   explicit Steps(Job& job) : job_(&job) {}
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
   Iterator begin() const { return Iterator(*job_); }
   std::default_sentinel_t end() const { return {}; }
 

@@ -551,6 +551,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
     reply.place = std::move(run.place);
     reply.fetches = run.fetches();
     reply.seen = decided_;
+    reply.moved = committed == 0 && (run.step->draws || !run.step->datasets.empty());
   } else {
     ++counters_.failed;
   }

@@ -18,6 +18,7 @@ struct RunAnswer {
   CommitNumber committed = 0;    // the run's number; 0: it wrote nothing, or failed
   JobPlace place;                // as of the snapshot, if asked for and ok
   CommitNumber seen = 0;         // nothing that it saw is of a later commit
+  bool moved = false;            // places of datasets or draws, with no commit
 };
 
 // Makes a repeated request harmless: an answer is kept, and given again, until the client has it.

@@ -20,10 +20,11 @@ constexpr auto kForEver = Clock::time_point::max();
 struct Waiting {
   DurableRuns runs;
   int woken = 0;
+  std::uint64_t number = 0;
   std::map<int, std::vector<Status>> answers;
 
   Waiting() {
-    runs.opened([this] { ++woken; });
+    number = runs.opened([this] { ++woken; });
   }
   void wait(int name, CommitNumber commit, Clock::time_point until = kForEver) {
     runs.wait(commit, until,
@@ -76,7 +77,7 @@ TEST_CASE("a checkpoint that cannot be written answers those it was for with its
 TEST_CASE("durable runs need a keeper, and end with it") {
   Waiting w;
   w.wait(1, 3);
-  w.runs.closed(aborted("it has ended"));
+  w.runs.closed(w.number, aborted("it has ended"));
   CHECK(w.answers[1][0].code() == Code::aborted);
   CHECK(w.runs.available().code() == Code::failed_precondition);
   w.wait(2, 3);
@@ -88,9 +89,54 @@ TEST_CASE("durable runs need a keeper, and end with it") {
   CHECK(w.runs.may_wait("run").code() == Code::failed_precondition);  // on its own thread
 }
 
+TEST_CASE("a run that moved a place without a commit waits for a state that is taken afterwards") {
+  Waiting w;
+  const auto wait = [&](int name) {
+    w.runs.wait(
+        3, kForEver, [&w, name](const Status& status) { w.answers[name].push_back(status); },
+        /*committed=*/false);
+  };
+  w.runs.restored(3);
+  w.runs.begin_state();
+  wait(1);  // which that state may have or not
+  w.runs.taking(3);
+  CHECK(w.runs.wanted());
+  w.runs.written(3, ok_status());
+  CHECK(w.answers.empty());
+  w.runs.begin_state();
+  CHECK(!w.runs.wanted());
+  w.runs.taking(3);
+  w.runs.written(3, ok_status());
+  CHECK(w.ok(1));
+}
+
+TEST_CASE("a durable run that the job went back behind fails") {
+  Waiting w;
+  w.runs.restored(3);
+  w.wait(1, 4);
+  w.runs.undone(3, 6);
+  CHECK(w.answers[1][0].code() == Code::aborted);
+  w.wait(2, 5);  // whose answer was on its way
+  CHECK(w.answers[2][0].code() == Code::aborted);
+  w.wait(3, 6);
+  CHECK(w.answers.count(3) == 0);
+  w.wait(4, 3);
+  CHECK(w.ok(4));
+}
+
+TEST_CASE("the end of a keeper in whose place another came ends nobody's waiting") {
+  Waiting w;
+  const std::uint64_t second = w.runs.opened([] {});
+  w.wait(1, 1);
+  w.runs.closed(w.number, aborted("it has ended"));
+  CHECK(w.answers.empty());
+  w.runs.closed(second, aborted("it has ended"));
+  CHECK(w.answers[1].size() == 1);
+}
+
 TEST_CASE("a durable run whose time is over is answered, and no other") {
   Waiting w;
-  const Clock::time_point begin{};
+  const Clock::time_point begin = Clock::now() + std::chrono::hours(1);
   w.wait(1, 1, begin + std::chrono::seconds(1));
   w.wait(2, 1, begin + std::chrono::seconds(3));
   w.wait(3, 1);
@@ -142,6 +188,7 @@ TEST_CASE("every durable run is answered once, with ok only if a checkpoint has 
           if (writing) break;
           writing = true;
           taken = last;
+          w.runs.begin_state();
           w.runs.taking(taken);
           break;
         case 3:
@@ -154,7 +201,7 @@ TEST_CASE("every durable run is answered once, with ok only if a checkpoint has 
       }
       look();
     }
-    w.runs.closed(aborted("over"));
+    w.runs.closed(w.number, aborted("over"));
     REQUIRE(w.answers.size() == waits.size());
     look();
   }

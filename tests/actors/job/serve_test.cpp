@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -158,12 +159,13 @@ TEST_CASE("a durable run without a Job is refused, and so is one that waits for 
     PendingRun started = step.start({}, {.durable = true});
     says(started.try_get().status(), Code::failed_precondition, "on the thread of the Job");
     // Steps answer between them.
-    for (const JobStep& each : job.steps(100)) {
+    for (const JobStep& each : job.steps(1'000'000)) {
       step.run(each);
-      if (started.done()) break;
+      if (!started.done()) continue;
+      late = step.start({}, {.durable = true});
+      break;
     }
     CHECK(started.get().empty());
-    late = step.start({}, {.durable = true});
   }
   says(late.try_get().status(), Code::aborted, "not known to be in a checkpoint");
   CHECK(late.committed() > 0);
@@ -187,6 +189,112 @@ TEST_CASE("a checkpoint that cannot be written fails the durable runs that wait 
   fs::rename(dir.path("away"), dir.path("job"));
   counter.step.run({}, {.durable = true});
   CHECK(after_restart(killed(dir, "again")) == 3);
+}
+
+TEST_CASE("no durable run waits for a loop of the Job that is over") {
+  const TemporaryDir dir;
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  Session s(g, one_thread());
+  CompiledStep step = s.compile({}, {add});
+  Job job(s, in(dir.path("other")));
+  PendingRun before = step.start({}, {.durable = true});
+  SUBCASE("serve()") {
+    job.stop();
+    job.serve();
+  }
+  SUBCASE("steps()") {
+    for (const JobStep& each : job.steps(1)) step.run(each);
+  }
+  SUBCASE("steps() that was left") {
+    for (const JobStep& each : job.steps(5)) {
+      step.run(each);
+      break;
+    }
+  }
+  CHECK(before.done());
+  const Status status = step.start({}, {.durable = true}).try_get().status();
+  says(status, Code::failed_precondition, "is over");
+  for (const JobStep& each : job.steps(20)) {
+    PendingRun again = step.start({}, {.durable = true});
+    step.run(each);
+  }
+}
+
+TEST_CASE("a durable run whose time is over is answered also while the Job does something else") {
+  const TemporaryDir dir;
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  Session s(g, one_thread());
+  CompiledStep step = s.compile({}, {add});
+  Job job(s, in(dir.path("job")));
+  Status status;
+  std::thread([&] {
+    status = step.try_run({}, {.timeout = std::chrono::milliseconds(50), .durable = true}).status();
+  }).join();
+  says(status, Code::deadline_exceeded, "not known to be in a checkpoint");
+}
+
+TEST_CASE("elements that a durable run was answered are not given again after a kill") {
+  const TemporaryDir dir;
+  struct Numbers {
+    Graph g{3};
+    Variable v = variable(g, "v", Tensor::scalar(0.0f));
+    Op add = assign_add(v, constant(g, 1.0f));
+    Output element =
+        data::tensors({Tensor::of<float>(Shape{4}, {1, 2, 3, 4})}).batch(1).outputs<1>(g)[0];
+  };
+  const auto life = [](const std::string& at, int takes) {
+    Numbers n;
+    Session s(n.g, one_thread());
+    std::promise<Job*> ready;
+    std::thread server([&] {
+      Job job(s, in(at));
+      ready.set_value(&job);
+      job.serve();
+    });
+    Job* job = ready.get_future().get();
+    CompiledStep next = s.compile({n.element});
+    float last = 0;
+    std::string left = at;
+    for (int i = 0; i < takes; ++i) last = next.run({}, {.durable = true})[0].data<float>()[0];
+    fs::copy(at, at + "-killed", fs::copy_options::recursive);
+    job->stop();
+    server.join();
+    return last;
+  };
+  CHECK(life(dir.path("job"), 2) == 2);
+  CHECK(life(dir.path("job") + "-killed", 1) == 3);
+}
+
+TEST_CASE("a durable run of what the job went back behind is no success") {
+  const TemporaryDir dir;
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  Output x = placeholder(g, DType::f32, Shape{});
+  Session s(g, one_thread());
+  JobOptions options = in(dir.path("job"));
+  options.on_nan = JobOptions::NanPolicy::back;
+  Job job(s, options);
+  CompiledStep step = s.compile({}, {add}), fed = s.compile({x * 1.0f}, {add}, {x});
+  PendingRun kept, undone;
+  for (const JobStep& each : job.steps(100'000)) {
+    if (each.number() == 1) kept = step.start({}, {.durable = true});
+    if (!kept.done()) {  // no checkpoint has it
+      step.run(each);
+      continue;
+    }
+    CHECK(kept.get().empty());
+    const CommitNumber before = s.committed();
+    undone = step.start({}, {.durable = true});
+    while (s.committed() == before) std::this_thread::yield();
+    fed.run({Tensor::scalar(NAN)}, each);
+    job.stop();
+  }
+  CHECK(undone.try_get().status().code() == Code::aborted);
 }
 
 TEST_CASE("a service that is killed between its answers forgets none of them") {

@@ -1,0 +1,103 @@
+// What functions that a session calls back may do, and what becomes of those that do more.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "apps/troupe.hpp"
+#include "tests/actors/support/sessions.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+struct Chained {
+  Graph g{3};
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  std::shared_ptr<Session> session;
+  CompiledStep step;
+
+  explicit Chained(const Cluster& cluster) {
+    session = std::make_shared<Session>(g, cluster);
+    session->init();
+    step = session->compile({}, {add});
+  }
+};
+
+// Starts a run when the one before is over, as often as it is told or until one fails.
+struct Chain : std::enable_shared_from_this<Chain> {
+  CompiledStep step;
+  int left = 0;
+  std::promise<Status> over;
+  void go() {
+    step.start().then([self = shared_from_this()](const Expected<std::vector<Tensor>>& fetched) {
+      if (!fetched.ok() || --self->left == 0) return self->over.set_value(fetched.status());
+      self->go();
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("runs that callbacks start go on while another thread keeps the state") {
+  Cluster cluster = one_thread();
+  cluster.workers = 2;
+  Chained c(cluster);
+  auto chain = std::make_shared<Chain>();
+  chain->step = c.step;
+  chain->left = 2000;
+  auto over = chain->over.get_future();
+  chain->go();
+  while (over.wait_for(std::chrono::seconds(0)) != std::future_status::ready) c.session->keep();
+  CHECK(over.get().ok());
+}
+
+TEST_CASE("a callback that starts runs until one fails ends with the session") {
+  Chained c(one_thread());
+  auto chain = std::make_shared<Chain>();
+  chain->step = c.step;
+  chain->left = 1 << 30;
+  auto over = chain->over.get_future();
+  chain->go();
+  c.session->close();
+  CHECK(!over.get().ok());
+}
+
+TEST_CASE("what would wait is refused in a callback") {
+  Chained c(one_thread());
+  std::promise<Status> said;
+  PendingRun run = c.step.start();
+  run.then([&](const auto&) { said.set_value(c.session->try_run({c.v.value()}).status()); });
+  says(said.get_future().get(), Code::failed_precondition, "in a callback");
+}
+
+TEST_CASE("a callback may be the last to have the session") {
+  auto c = std::make_unique<Chained>(one_thread());
+  std::weak_ptr<Session> alive = c->session;
+  std::promise<void> called;
+  PendingRun run = c->step.start();
+  c->step = {};
+  run.then(
+      [session = std::exchange(c->session, nullptr), &called](const auto&) { called.set_value(); });
+  run = {};
+  called.get_future().get();
+  while (!alive.expired()) std::this_thread::yield();
+}
+
+TEST_CASE("whoever watches a session that has ended hears of that") {
+  Chained c(one_thread());
+  int ends = 0;
+  const auto hear = [&](const SessionEvent& event) {
+    if (event.kind == SessionEvent::Kind::ended) ++ends;
+  };
+  c.session->watch(hear);
+  c.session->close();
+  CHECK(ends == 1);
+  c.session->watch(hear);
+  CHECK(ends == 2);
+}
