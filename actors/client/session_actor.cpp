@@ -73,6 +73,9 @@ struct SessionActorState {
 
   ~SessionActorState() {
     if (session) session->unwatch(watching);
+    // CAF tells nobody of a promise that is not kept.
+    for (auto& [_, asked] : runs)
+      asked.answer.deliver(caf::make_error(caf::sec::request_receiver_down));
   }
 };
 using Self = caf::stateful_actor<SessionActorState>*;
@@ -108,7 +111,7 @@ void ask_run(Self self, AskRun& ask, caf::typed_response_promise<RunResult> prom
 // Whether the run can be begun once more. REQUIRES: its try_get() was called, which goes on from
 // what the session kept.
 bool may_begin_again(Self self, Asked& asked, const Status& status) {
-  if (asked.begun >= kBegins) return false;
+  if (asked.begun >= kBegins || asked.run.committed() != 0) return false;
   if (asked.run.unloaded()) return asked.ask.step.try_load().ok();
   return status.code() == Code::unavailable &&
          self->state.session->recoveries() != asked.recoveries;
@@ -166,12 +169,15 @@ caf::behavior session_actor(Self self, std::shared_ptr<Session> session) {
       },
       [self](const WatchSession& watch) {
         if (!watch.watcher) return;
+        self->demonitor(watch.watcher);
         forget(self, watch.watcher.address());
         self->state.watchers.push_back(watch.watcher);
         self->monitor(watch.watcher);
       },
       [self](const UnwatchSession& unwatch) {
-        if (unwatch.watcher) forget(self, unwatch.watcher.address());
+        if (!unwatch.watcher) return;
+        self->demonitor(unwatch.watcher);
+        forget(self, unwatch.watcher.address());
       },
       [self](const RunOver& over) { run_over(self, over.run); },
       [self](const Happened& what) { happened(self, what.event); },

@@ -235,3 +235,44 @@ TEST_CASE("an actor's durable run is answered when a checkpoint has it") {
   job->stop();
   server.join();
 }
+
+TEST_CASE("an actor that is ended answers those who wait with an error, and the session stays") {
+  ServedGraph s;
+  Output queue = queue_on(s.g, kTask0);
+  Output taken = take_from(queue);
+  Output fed = placeholder<float>(s.g, PartialShape::scalar());
+  Op put = enqueue(queue, {fed});
+  CompiledStep waits;
+  std::thread([&] {
+    waits = s.session->compile({taken});
+    caf::scoped_actor self(*s.system);
+    bool error = false;
+    auto waiting = self->request(s.runs, caf::infinite, AskRun{waits});
+    self->request(s.runs, caf::infinite, AskRun{s.twice, feed(1)})  // it has begun the other
+        .receive([](const RunResult&) {}, [](const caf::error&) {});
+    caf::anon_send_exit(s.runs, caf::exit_reason::user_shutdown);
+    waiting.receive([](const RunResult&) {}, [&](const caf::error&) { error = true; });
+    CHECK(error);
+  }).join();
+  s.session->run({}, {put}, {{fed, Tensor::scalar(1.0f)}});
+  CHECK(s.value() == 0);
+}
+
+TEST_CASE("an actor of a session that has ended ends, too") {
+  ServedGraph s;
+  std::thread([&] {
+    s.session->close();
+    std::promise<void> down;
+    const caf::actor late = value_or_throw(spawn_session_actor(*s.system, s.session));
+    // Monitoring keeps nobody alive.
+    const caf::actor monitor = s.system->spawn([&](caf::event_based_actor* self) {
+      self->monitor(late);
+      self->set_down_handler([self, &down](const caf::down_msg&) {
+        down.set_value();
+        self->quit();
+      });
+      return caf::behavior{[](int) {}};
+    });
+    down.get_future().get();
+  }).join();
+}
