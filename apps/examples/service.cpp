@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
@@ -119,8 +120,11 @@ class Door {
     if (path.size() >= sizeof address.sun_path)
       throw Error(invalid_argument("the path of the socket is too long: " + path));
     path.copy(address.sun_path, path.size());
-    unlink(path.c_str());
+    // What is no socket of an earlier life stays: a file, or a socket where somebody listens.
     listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
+        errno == ECONNREFUSED && std::filesystem::is_socket(path))
+      unlink(path.c_str());
     if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
         listen(listener_, 64) != 0) {
       close(listener_);
@@ -142,16 +146,20 @@ class Door {
   };
   void work() {
     std::vector<Guest> guests;
+    bool full = false;  // there is no descriptor for another one
     for (;;) {
-      std::vector<pollfd> all{{end_, POLLIN, 0}, {listener_, POLLIN, 0}};
+      std::vector<pollfd> all{{end_, POLLIN, 0}, {full ? -1 : listener_, POLLIN, 0}};
       for (const Guest& guest : guests) all.push_back({guest.connection->socket(), POLLIN, 0});
-      if (poll(all.data(), all.size(), -1) < 0) continue;
+      if (poll(all.data(), all.size(), full ? 100 : -1) < 0) continue;
+      full = false;
       if (all[0].revents != 0) break;
       for (std::size_t i = guests.size(); i-- > 0;)
         if (all[i + 2].revents != 0 && !read(guests[i])) guests.erase(guests.begin() + long(i));
-      if (all[1].revents != 0)
-        if (const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC); fd >= 0)
-          guests.push_back({std::make_shared<Connection>(fd), ""});
+      if (all[1].revents == 0) continue;
+      if (const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC); fd >= 0)
+        guests.push_back({std::make_shared<Connection>(fd), ""});
+      else
+        full = errno == EMFILE || errno == ENFILE;
     }
     for (const Guest& guest : guests) shutdown(guest.connection->socket(), SHUT_RDWR);
   }
@@ -300,12 +308,21 @@ int main(int argc, char** argv) {
         .start = [&](caf::actor_system& s) -> Expected<caf::actor> {
           return s.spawn<caf::detached>(loader_actor, &service, session, file);
         }},
-       process_child({.child = {.id = "learner", .restart = Restart::transient},
-                      .command = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                  "--learn", file}})}));
+       process_child(
+           {.child = {.id = "learner", .restart = Restart::transient},
+            .command = {std::filesystem::read_symlink("/proc/self/exe").string(), "--learn", file},
+            // It is not the program that `troupe run` keeps running.
+            .environment = {{"TROUPE_JOB", ""}}})}));
+  // Whoever supervises the supervisor: a service without a door is started again as a whole.
+  std::atomic<bool> given_up{false};
+  caf::actor_cast<caf::abstract_actor*>(top)->attach_functor([&](const caf::error&) {
+    given_up = true;
+    job.stop();
+  });
   job.serve();  // until SIGTERM; an Error of it ends the process, and troupe run starts it again
+  const bool failed = given_up;
   caf::anon_send_exit(top, caf::exit_reason::user_shutdown);
-  top = runs = desk = nullptr;
   system.await_all_actors_done();
-  return job.exit_code();
+  top = runs = desk = nullptr;  // which nobody starts any more
+  return failed ? 1 : job.exit_code();
 }
