@@ -3,10 +3,13 @@
 
 #include "graph/gradients.hpp"
 #include "graph/slicing.hpp"
+#include "ops/api/activations.hpp"
 #include "ops/api/arrays.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/control.hpp"
+#include "ops/api/einsum.hpp"
 #include "ops/api/generated.hpp"
+#include "ops/api/losses.hpp"
 #include "ops/api/math.hpp"
 #include "ops/api/moving_average.hpp"
 #include "ops/api/operators.hpp"

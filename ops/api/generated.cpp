@@ -13,6 +13,20 @@ Output abs(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output acos(Output x, Site site) {
+  NodeSpec node{.op = "Acos"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output acosh(Output x, Site site) {
+  NodeSpec node{.op = "Acosh"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output add(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Add"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
@@ -43,6 +57,42 @@ Output any(Output x, const AnyOptions& options, Site site) {
   node.attrs.emplace("keep_dims", options.keep_dims);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+Op apply_adadelta(Output var, Output square, Output moved, Output lr, Output rho, Output epsilon,
+    Output grad, const ApplyAdadeltaOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyAdadelta"};
+  node.inputs = {var, square, moved, lr, rho, epsilon, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_adadelta_when(Output var, Output square, Output moved, Output lr, Output rho,
+    Output epsilon, Output grad, Output when, const ApplyAdadeltaWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyAdadeltaWhen"};
+  node.inputs = {var, square, moved, lr, rho, epsilon, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_adagrad(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output grad, const ApplyAdagradOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyAdagrad"};
+  node.inputs = {var, accum, lr, initial, epsilon, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_adagrad_when(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output grad, Output when, const ApplyAdagradWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyAdagradWhen"};
+  node.inputs = {var, accum, lr, initial, epsilon, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
 }
 
 Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
@@ -84,6 +134,44 @@ Op apply_adam_when(Output var, Output m, Output v, Output step, Output lr, Outpu
   return add_node(std::move(node));
 }
 
+Op apply_centered_rms_prop(Output var, Output mean, Output square, Output velocity, Output lr,
+    Output rho, Output momentum, Output epsilon, Output grad,
+    const ApplyCenteredRMSPropOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyCenteredRMSProp"};
+  node.inputs = {var, mean, square, velocity, lr, rho, momentum, epsilon, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_centered_rms_prop_when(Output var, Output mean, Output square, Output velocity,
+    Output lr, Output rho, Output momentum, Output epsilon, Output grad, Output when,
+    const ApplyCenteredRMSPropWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyCenteredRMSPropWhen"};
+  node.inputs = {var, mean, square, velocity, lr, rho, momentum, epsilon, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_ftrl(Output var, Output accum, Output linear, Output lr, Output initial, Output l1,
+    Output l2, Output grad, const ApplyFtrlOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyFtrl"};
+  node.inputs = {var, accum, linear, lr, initial, l1, l2, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_ftrl_when(Output var, Output accum, Output linear, Output lr, Output initial, Output l1,
+    Output l2, Output grad, Output when, const ApplyFtrlWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyFtrlWhen"};
+  node.inputs = {var, accum, linear, lr, initial, l1, l2, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op apply_gradient_descent(Output var, Output lr, Output grad,
     const ApplyGradientDescentOptions& options, Site site) {
   NodeSpec node{.op = "ApplyGradientDescent"};
@@ -97,6 +185,25 @@ Op apply_gradient_descent_when(Output var, Output lr, Output grad, Output when,
     const ApplyGradientDescentWhenOptions& options, Site site) {
   NodeSpec node{.op = "ApplyGradientDescentWhen"};
   node.inputs = {var, lr, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_lamb(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
+    Output epsilon, Output grad, Output decay, const ApplyLambOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyLamb"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, decay};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_lamb_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay, Output when,
+    const ApplyLambWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyLambWhen"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, grad, decay, when};
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -142,6 +249,62 @@ Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
   return add_node(std::move(node));
 }
 
+Op apply_proximal_adagrad(Output var, Output accum, Output lr, Output initial, Output l1,
+    Output l2, Output grad, const ApplyProximalAdagradOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyProximalAdagrad"};
+  node.inputs = {var, accum, lr, initial, l1, l2, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_proximal_adagrad_when(Output var, Output accum, Output lr, Output initial, Output l1,
+    Output l2, Output grad, Output when, const ApplyProximalAdagradWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplyProximalAdagradWhen"};
+  node.inputs = {var, accum, lr, initial, l1, l2, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_proximal_gradient_descent(Output var, Output lr, Output l1, Output l2, Output grad,
+    const ApplyProximalGradientDescentOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyProximalGradientDescent"};
+  node.inputs = {var, lr, l1, l2, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_proximal_gradient_descent_when(Output var, Output lr, Output l1, Output l2, Output grad,
+    Output when, const ApplyProximalGradientDescentWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyProximalGradientDescentWhen"};
+  node.inputs = {var, lr, l1, l2, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_rms_prop(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output grad, const ApplyRMSPropOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyRMSProp"};
+  node.inputs = {var, square, velocity, lr, rho, momentum, epsilon, grad};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_rms_prop_when(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output grad, Output when,
+    const ApplyRMSPropWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplyRMSPropWhen"};
+  node.inputs = {var, square, velocity, lr, rho, momentum, epsilon, grad, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Output arg_max(Output x, const ArgMaxOptions& options, Site site) {
   NodeSpec node{.op = "ArgMax"};
   node.inputs = {x};
@@ -163,6 +326,20 @@ Output arg_sort(Output x, const ArgSortOptions& options, Site site) {
   node.inputs = {x};
   node.attrs.emplace("axis", options.axis);
   node.attrs.emplace("descending", options.descending);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output asin(Output x, Site site) {
+  NodeSpec node{.op = "Asin"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output asinh(Output x, Site site) {
+  NodeSpec node{.op = "Asinh"};
+  node.inputs = {x};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -215,6 +392,27 @@ Op assign_sub_when(Output var, Output value, Output when, const AssignSubWhenOpt
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
+}
+
+Output atan(Output x, Site site) {
+  NodeSpec node{.op = "Atan"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output atan2(const Operand& y, const Operand& x, Site site) {
+  NodeSpec node{.op = "Atan2"};
+  node.inputs = {value_beside(y, {&y, &x}, site), value_beside(x, {&y, &x}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output atanh(Output x, Site site) {
+  NodeSpec node{.op = "Atanh"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
 }
 
 Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
@@ -354,6 +552,13 @@ Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
 
 Output cos(Output x, Site site) {
   NodeSpec node{.op = "Cos"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output cosh(Output x, Site site) {
+  NodeSpec node{.op = "Cosh"};
   node.inputs = {x};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
@@ -1484,6 +1689,13 @@ Output sin(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output sinh(Output x, Site site) {
+  NodeSpec node{.op = "Sinh"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output size(Output x, const SizeOptions& options, Site site) {
   NodeSpec node{.op = "Size"};
   node.inputs = {x};
@@ -1719,6 +1931,13 @@ Output take_along(Output x, Output indices, const TakeAlongOptions& options, Sit
   NodeSpec node{.op = "TakeAlong"};
   node.inputs = {x, indices};
   node.attrs.emplace("axis", options.axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output tan(Output x, Site site) {
+  NodeSpec node{.op = "Tan"};
+  node.inputs = {x};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

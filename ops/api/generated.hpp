@@ -16,6 +16,13 @@ namespace troupe {
 // Abs: y = |x|. The gradient at 0 is 0.
 Output abs(Output x, Site site = Site::here());
 
+// Acos: The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1]. The gradient at 1 and -1 is
+// -inf.
+Output acos(Output x, Site site = Site::here());
+
+// Acosh: The inverse of Cosh, not negative; NaN below 1. The gradient at 1 is inf.
+Output acosh(Output x, Site site = Site::here());
+
 // Add: y = a + b. Integers wrap around. The inputs broadcast.
 Output add(const Operand& a, const Operand& b, Site site = Site::here());
 
@@ -45,6 +52,37 @@ template <class = void>
 Output any(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
   return any(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
+
+struct ApplyAdadeltaOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdadelta: square += (1 - rho) (grad^2 - square); move = sqrt(moved + epsilon) / sqrt(square
+// + epsilon) * grad; moved += (1 - rho) (move^2 - moved); var -= lr * move.
+Op apply_adadelta(Output var, Output square, Output moved, Output lr, Output rho, Output epsilon,
+    Output grad, const ApplyAdadeltaOptions& options = {}, Site site = Site::here());
+
+struct ApplyAdadeltaWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdadeltaWhen: As ApplyAdadelta, in a run in which `when` is true; nothing changes in others.
+Op apply_adadelta_when(Output var, Output square, Output moved, Output lr, Output rho,
+    Output epsilon, Output grad, Output when, const ApplyAdadeltaWhenOptions& options = {},
+    Site site = Site::here());
+
+struct ApplyAdagradOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdagrad: accum += grad^2; var -= lr * grad / (sqrt(accum + initial) + epsilon).
+Op apply_adagrad(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output grad, const ApplyAdagradOptions& options = {}, Site site = Site::here());
+
+struct ApplyAdagradWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyAdagradWhen: As ApplyAdagrad, in a run in which `when` is true; nothing changes in others.
+Op apply_adagrad_when(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output grad, Output when, const ApplyAdagradWhenOptions& options = {},
+    Site site = Site::here());
 
 struct ApplyAdamOptions {
   std::int64_t replicas = 1;
@@ -83,6 +121,42 @@ Op apply_adam_when(Output var, Output m, Output v, Output step, Output lr, Outpu
     Output beta2, Output epsilon, Output grad, Output when,
     const ApplyAdamWhenOptions& options = {}, Site site = Site::here());
 
+struct ApplyCenteredRMSPropOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyCenteredRMSProp: mean += (1 - rho) (grad - mean); square += (1 - rho) (grad^2 - square);
+// velocity = momentum * velocity + grad / (sqrt(max(square - mean^2, 0)) + epsilon); var -= lr *
+// velocity.
+Op apply_centered_rms_prop(Output var, Output mean, Output square, Output velocity, Output lr,
+    Output rho, Output momentum, Output epsilon, Output grad,
+    const ApplyCenteredRMSPropOptions& options = {}, Site site = Site::here());
+
+struct ApplyCenteredRMSPropWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyCenteredRMSPropWhen: As ApplyCenteredRMSProp, in a run in which `when` is true; nothing
+// changes in others.
+Op apply_centered_rms_prop_when(Output var, Output mean, Output square, Output velocity,
+    Output lr, Output rho, Output momentum, Output epsilon, Output grad, Output when,
+    const ApplyCenteredRMSPropWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplyFtrlOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyFtrl: before = sqrt(accum + initial); accum += grad^2; after = sqrt(accum + initial); linear
+// += grad - (after - before) / lr * var; var = 0 where |linear| <= l1, else -sign(linear) (|linear|
+// - l1) / (after / lr + 2 l2). A rate of 0 gives NaN.
+Op apply_ftrl(Output var, Output accum, Output linear, Output lr, Output initial, Output l1,
+    Output l2, Output grad, const ApplyFtrlOptions& options = {}, Site site = Site::here());
+
+struct ApplyFtrlWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyFtrlWhen: As ApplyFtrl, in a run in which `when` is true; nothing changes in others.
+Op apply_ftrl_when(Output var, Output accum, Output linear, Output lr, Output initial, Output l1,
+    Output l2, Output grad, Output when, const ApplyFtrlWhenOptions& options = {},
+    Site site = Site::here());
+
 struct ApplyGradientDescentOptions {
   std::int64_t replicas = 1;
 };
@@ -97,6 +171,25 @@ struct ApplyGradientDescentWhenOptions {
 // changes in others.
 Op apply_gradient_descent_when(Output var, Output lr, Output grad, Output when,
     const ApplyGradientDescentWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplyLambOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyLamb: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); move = m /
+// (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + decay * var; var -= lr * |var| / |move| *
+// move, with the Euclidean norms of the whole variable; where one of them is 0 their ratio is 1.
+// step = t.
+Op apply_lamb(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
+    Output epsilon, Output grad, Output decay, const ApplyLambOptions& options = {},
+    Site site = Site::here());
+
+struct ApplyLambWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyLambWhen: As ApplyLamb, in a run in which `when` is true; nothing changes in others.
+Op apply_lamb_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output grad, Output decay, Output when,
+    const ApplyLambWhenOptions& options = {}, Site site = Site::here());
 
 struct ApplyMomentumOptions {
   bool nesterov = false;
@@ -134,6 +227,59 @@ struct ApplyMovingAverageWhenOptions {
 Op apply_moving_average_when(Output var, Output rate, Output value, Output when,
     const ApplyMovingAverageWhenOptions& options = {}, Site site = Site::here());
 
+struct ApplyProximalAdagradOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyProximalAdagrad: accum += grad^2; rate = lr / sqrt(accum + initial); p = var - rate * grad;
+// var = sign(p) * max(|p| - rate * l1, 0) / (1 + rate * l2). A gradient of 0 while accum + initial
+// is 0 gives NaN.
+Op apply_proximal_adagrad(Output var, Output accum, Output lr, Output initial, Output l1,
+    Output l2, Output grad, const ApplyProximalAdagradOptions& options = {},
+    Site site = Site::here());
+
+struct ApplyProximalAdagradWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyProximalAdagradWhen: As ApplyProximalAdagrad, in a run in which `when` is true; nothing
+// changes in others.
+Op apply_proximal_adagrad_when(Output var, Output accum, Output lr, Output initial, Output l1,
+    Output l2, Output grad, Output when, const ApplyProximalAdagradWhenOptions& options = {},
+    Site site = Site::here());
+
+struct ApplyProximalGradientDescentOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyProximalGradientDescent: p = var - lr * grad; var = sign(p) * max(|p| - lr * l1, 0) / (1 +
+// lr * l2).
+Op apply_proximal_gradient_descent(Output var, Output lr, Output l1, Output l2, Output grad,
+    const ApplyProximalGradientDescentOptions& options = {}, Site site = Site::here());
+
+struct ApplyProximalGradientDescentWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyProximalGradientDescentWhen: As ApplyProximalGradientDescent, in a run in which `when` is
+// true; nothing changes in others.
+Op apply_proximal_gradient_descent_when(Output var, Output lr, Output l1, Output l2, Output grad,
+    Output when, const ApplyProximalGradientDescentWhenOptions& options = {},
+    Site site = Site::here());
+
+struct ApplyRMSPropOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyRMSProp: square += (1 - rho) (grad^2 - square); velocity = momentum * velocity + grad /
+// (sqrt(square) + epsilon); var -= lr * velocity.
+Op apply_rms_prop(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output grad, const ApplyRMSPropOptions& options = {},
+    Site site = Site::here());
+
+struct ApplyRMSPropWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplyRMSPropWhen: As ApplyRMSProp, in a run in which `when` is true; nothing changes in others.
+Op apply_rms_prop_when(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output grad, Output when,
+    const ApplyRMSPropWhenOptions& options = {}, Site site = Site::here());
+
 struct ArgMaxOptions {
   std::int64_t axis = -1;
 };
@@ -167,6 +313,13 @@ template <Integer T>
 Output arg_sort(Output x, T axis, Flag descending = false, Site site = Site::here()) {
   return arg_sort(x, {.axis = axis, .descending = descending}, std::move(site));
 }
+
+// Asin: The angle in [-pi/2, pi/2] whose sine is x; NaN beyond [-1, 1]. The gradient at 1 and -1 is
+// inf.
+Output asin(Output x, Site site = Site::here());
+
+// Asinh: The inverse of Sinh.
+Output asinh(Output x, Site site = Site::here());
 
 struct AssertOptions {
   std::string message = "";
@@ -209,6 +362,16 @@ struct AssignSubWhenOptions {
 // AssignSubWhen: As AssignSub, in a run in which `when` is true; nothing changes in others.
 Op assign_sub_when(Output var, Output value, Output when,
     const AssignSubWhenOptions& options = {}, Site site = Site::here());
+
+// Atan: The angle in [-pi/2, pi/2] whose tangent is x.
+Output atan(Output x, Site site = Site::here());
+
+// Atan2: The angle in [-pi, pi] of the point (x, y), with the signs of C's atan2. The gradient at
+// (0, 0) is NaN. The inputs broadcast.
+Output atan2(const Operand& y, const Operand& x, Site site = Site::here());
+
+// Atanh: The inverse of Tanh; inf at 1, -inf at -1, NaN beyond. The gradient at 1 and -1 is inf.
+Output atanh(Output x, Site site = Site::here());
 
 struct AvgPoolOptions {
   std::string padding = "VALID";  // SAME, VALID
@@ -332,6 +495,9 @@ Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
 
 // Cos: y = cos(x), x in radians.
 Output cos(Output x, Site site = Site::here());
+
+// Cosh: y = (e^x + e^-x) / 2.
+Output cosh(Output x, Site site = Site::here());
 
 struct CumprodOptions {
   std::int64_t axis = 0;
@@ -1180,6 +1346,9 @@ Output sign(Output x, Site site = Site::here());
 // Sin: y = sin(x), x in radians.
 Output sin(Output x, Site site = Site::here());
 
+// Sinh: y = (e^x - e^-x) / 2.
+Output sinh(Output x, Site site = Site::here());
+
 struct SizeOptions {
   DType out_type = DType::i64;
 };
@@ -1369,6 +1538,9 @@ template <Integer T>
 Output take_along(Output x, Output indices, T axis, Site site = Site::here()) {
   return take_along(x, indices, {.axis = axis}, std::move(site));
 }
+
+// Tan: y = tan(x), x in radians.
+Output tan(Output x, Site site = Site::here());
 
 // Tanh: y = tanh(x).
 Output tanh(Output x, Site site = Site::here());

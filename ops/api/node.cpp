@@ -14,6 +14,11 @@ void check_given(std::string_view what, const Output& value, const Site& site) {
   if (value.empty()) throw Error(invalid_argument(std::string(what) + " is empty").at(site));
 }
 
+Operand number_beside(const Output& x, double number, std::string_view what, const Site& site) {
+  check_given(what, x, site);
+  return Operand(Operand(number, site).beside(x, site), site);
+}
+
 Output value_beside(const Operand& one, std::initializer_list<const Operand*> all,
                     const Site& site) {
   if (!one.is_number()) return one.output();

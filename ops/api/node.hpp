@@ -19,6 +19,8 @@ Output value_beside(const Operand& one, std::initializer_list<const Operand*> al
                     const Site& site);
 // Throws Error, with that site, for an empty value: "dropout: x is empty".
 void check_given(std::string_view what, const Output& value, const Site& site);
+// `number` in x's dtype. Throws Error, with that site, for an empty x.
+Operand number_beside(const Output& x, double number, std::string_view what, const Site& site);
 
 // One input, or a list of them.
 class InputList {

@@ -11,11 +11,18 @@
 #pragma once
 
 #include "ops/optim/accumulate.hpp"
+#include "ops/optim/adadelta.hpp"
+#include "ops/optim/adagrad.hpp"
 #include "ops/optim/adam.hpp"
 #include "ops/optim/adamw.hpp"
 #include "ops/optim/clip.hpp"
+#include "ops/optim/ftrl.hpp"
 #include "ops/optim/gradients.hpp"
+#include "ops/optim/lamb.hpp"
 #include "ops/optim/momentum.hpp"
 #include "ops/optim/optimizer.hpp"
+#include "ops/optim/proximal_adagrad.hpp"
+#include "ops/optim/proximal_sgd.hpp"
+#include "ops/optim/rmsprop.hpp"
 #include "ops/optim/schedule.hpp"
 #include "ops/optim/sgd.hpp"

@@ -14,8 +14,6 @@ namespace {
 constexpr std::int64_t kVocabulary = 50257, kContext = 1024, kWidth = 768, kHeads = 12;
 constexpr std::int64_t kBatch = 2, kTime = 128;
 
-Output gelu(Output x) { return 0.5f * x * (1 + erf(x * 0.70710678f)); }
-
 Tensor positions() {
   std::vector<std::int64_t> all(kTime);
   std::iota(all.begin(), all.end(), 0);

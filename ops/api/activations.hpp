@@ -1,0 +1,26 @@
+// Activations that are made of other ops. Relu, Relu6, Elu, Softplus, Softsign, Sigmoid and Tanh
+// are ops of their own (generated.hpp).
+#pragma once
+
+#include "ops/api/generated.hpp"
+
+namespace troupe {
+
+struct GeluOptions {
+  bool approximate = false;  // by tanh
+};
+// x times the normal distribution's function of x: x / 2 (1 + erf(x / sqrt(2))), or x / 2 (1 +
+// tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016). f16, bf16, f32 or f64.
+Output gelu(Output x, const GeluOptions& options = {}, Site site = Site::here());
+// x sigmoid(x), also called swish (Hendrycks and Gimpel, 2016; Ramachandran et al., 2017).
+Output silu(Output x, Site site = Site::here());
+// x where it is positive, else slope * x (Maas et al., 2013).
+Output leaky_relu(Output x, double slope = 0.01, Site site = Site::here());
+// 1.0507 x where x is positive, else 1.0507 * 1.6733 (e^x - 1) (Klambauer et al., 2017).
+Output selu(Output x, Site site = Site::here());
+// x tanh(log(1 + e^x)) (Misra, 2019).
+Output mish(Output x, Site site = Site::here());
+// x relu6(x + 3) / 6 (Howard et al., 2019).
+Output hard_swish(Output x, Site site = Site::here());
+
+}  // namespace troupe

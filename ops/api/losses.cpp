@@ -1,0 +1,66 @@
+#include "ops/api/losses.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ops/api/node.hpp"
+
+namespace troupe {
+
+Output sigmoid_cross_entropy(Output logits, const Operand& labels, Site site) {
+  const Operand one = number_beside(logits, 1, "sigmoid_cross_entropy: `logits`", site);
+  const Output is = labels.beside(logits, site);
+  // Each part is exact where its label is 1, as max(x, 0) - x label + log(1 + e^-|x|) is, and has a
+  // gradient at 0.
+  return add(mul(is, softplus(neg(logits, site), site), site),
+             mul(sub(one, is, site), softplus(logits, site), site), site);
+}
+
+Output mean_squared_error(Output predictions, const Operand& targets, Site site) {
+  check_given("mean_squared_error: `predictions`", predictions, site);
+  return mean(squared_difference(predictions, targets, site), MeanOptions{}, site);
+}
+
+Output mean_absolute_error(Output predictions, const Operand& targets, Site site) {
+  check_given("mean_absolute_error: `predictions`", predictions, site);
+  return mean(abs(sub(predictions, targets, site), site), MeanOptions{}, site);
+}
+
+Output huber(Output predictions, const Operand& targets, double delta, Site site) {
+  if (!(delta > 0) || std::isinf(delta))
+    throw Error(invalid_argument(fmt::format("huber: `delta` is finite and above 0, not {}", delta))
+                    .at(site));
+  const auto number = [&](double value) { return number_beside(predictions, value, "", site); };
+  check_given("huber: `predictions`", predictions, site);
+  const Output difference = sub(predictions, targets.beside(predictions, site), site);
+  const Output size = abs(difference, site);
+  const Output small = less_equal(size, number(delta), site);
+  // Where it is not wanted, the square must not overflow: 0 times its gradient would be NaN.
+  const Output near = select(small, difference, number(0), site);
+  return select(small, mul(square(near, site), number(0.5), site),
+                mul(sub(size, number(delta / 2), site), number(delta), site), site);
+}
+
+Output hinge(Output logits, const Operand& labels, Site site) {
+  const auto number = [&](double value) {
+    return number_beside(logits, value, "hinge: `logits`", site);
+  };
+  const Output sign =
+      sub(mul(labels.beside(logits, site), number(2), site), number(1), site);  // -1 or 1
+  return relu(sub(number(1), mul(sign, logits, site), site), site);
+}
+
+Output cosine_distance(Output a, Output b, std::int64_t axis, Site site) {
+  const Operand one = number_beside(a, 1, "cosine_distance: `a`", site);
+  check_given("cosine_distance: `b`", b, site);
+  const SumOptions along{.axes = {axis}};
+  const auto squares = [&](const Output& x) { return sum(square(x, site), along, site); };
+  // The smallest normal f32 squared is 0: a row below it counts as zeros.
+  const Operand least = number_beside(a, 1e-30, "", site);
+  const Output lengths = mul(rsqrt(maximum(squares(a), least, site), site),
+                             rsqrt(maximum(squares(b), least, site), site), site);
+  return sub(one, mul(sum(mul(a, b, site), along, site), lengths, site), site);
+}
+
+}  // namespace troupe

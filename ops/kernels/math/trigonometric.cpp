@@ -1,0 +1,134 @@
+// Trigonometric and hyperbolic functions and their inverses. Sin and Cos are in unary.cpp, Tanh in
+// exponential.cpp.
+#include <cmath>
+
+#include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/packets.hpp"
+
+using namespace troupe;
+
+namespace {
+
+struct Tan {
+  auto operator()(auto x) const { return std::tan(x); }
+};
+struct Asin {
+  auto operator()(auto x) const { return std::asin(x); }
+};
+struct Acos {
+  auto operator()(auto x) const { return std::acos(x); }
+};
+struct Atan {
+  auto operator()(auto x) const { return std::atan(x); }
+};
+struct Sinh {
+  auto operator()(auto x) const { return std::sinh(x); }
+};
+struct Cosh {
+  auto operator()(auto x) const { return std::cosh(x); }
+};
+struct Asinh {
+  auto operator()(auto x) const { return std::asinh(x); }
+};
+struct Acosh {
+  auto operator()(auto x) const { return std::acosh(x); }
+};
+struct Atanh {
+  auto operator()(auto x) const { return std::atanh(x); }
+};
+struct Atan2 {
+  template <class T>
+  T operator()(T y, T x) const {
+    return std::atan2(y, x);
+  }
+};
+
+Output one_like(Output x) { return scalar_like(x, 1); }
+Output squared(Output x) { return x.graph().add("Square", {x}); }
+// (1 - x) (1 + x), which keeps its digits near 1.
+Output one_minus_square(Output x) { return multiply(minus(one_like(x), x), plus(one_like(x), x)); }
+Output rsqrt_of(Output x) { return x.graph().add("Rsqrt", {x}); }
+
+std::vector<Output> tan_grad(GradContext& c) {
+  return {multiply(c.dy[0], plus(squared(c.y[0]), one_like(c.y[0])))};
+}
+std::vector<Output> asin_grad(GradContext& c) {
+  return {multiply(c.dy[0], rsqrt_of(one_minus_square(c.x[0])))};
+}
+std::vector<Output> acos_grad(GradContext& c) {
+  return {negate(multiply(c.dy[0], rsqrt_of(one_minus_square(c.x[0]))))};
+}
+std::vector<Output> atan_grad(GradContext& c) {
+  return {divide(c.dy[0], plus(squared(c.x[0]), one_like(c.x[0])))};
+}
+std::vector<Output> sinh_grad(GradContext& c) {
+  return {multiply(c.dy[0], c.g.add("Cosh", {c.x[0]}))};
+}
+std::vector<Output> cosh_grad(GradContext& c) {
+  return {multiply(c.dy[0], c.g.add("Sinh", {c.x[0]}))};
+}
+std::vector<Output> asinh_grad(GradContext& c) {
+  return {multiply(c.dy[0], rsqrt_of(plus(squared(c.x[0]), one_like(c.x[0]))))};
+}
+std::vector<Output> acosh_grad(GradContext& c) {
+  const Output x = c.x[0];
+  return {multiply(c.dy[0], rsqrt_of(multiply(minus(x, one_like(x)), plus(x, one_like(x)))))};
+}
+std::vector<Output> atanh_grad(GradContext& c) {
+  return {divide(c.dy[0], one_minus_square(c.x[0]))};
+}
+std::vector<Output> atan2_grad(GradContext& c) {
+  const Output y = c.x[0], x = c.x[1];
+  const Output slope = divide(c.dy[0], plus(squared(y), squared(x)));
+  return {unbroadcast(multiply(slope, x), y, x), unbroadcast(negate(multiply(slope, y)), x, y)};
+}
+
+OpDef function(std::string name, GradFn grad, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"x"},
+          .out = {"y"},
+          .types = kFloats,
+          .shape = same_shape,
+          .grad = grad,
+          .elementwise = true,
+          .doc = std::move(doc)};
+}
+
+}  // namespace
+
+TROUPE_OPS(trigonometric) {
+  r.add(function("Tan", tan_grad, "y = tan(x), x in radians.")).cpu(elementwise<Tan>);
+  r.add(function("Asin", asin_grad,
+                 "The angle in [-pi/2, pi/2] whose sine is x; NaN beyond [-1, 1]. The gradient at "
+                 "1 and -1 is inf."))
+      .cpu(elementwise<Asin>);
+  r.add(function("Acos", acos_grad,
+                 "The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1]. The gradient at 1 "
+                 "and -1 is -inf."))
+      .cpu(elementwise<Acos>);
+  r.add(function("Atan", atan_grad, "The angle in [-pi/2, pi/2] whose tangent is x."))
+      .cpu(elementwise<Atan>);
+  r.add({.name = "Atan2",
+         .in = {"y", "x"},
+         .out = {"angle"},
+         .types = kFloats,
+         .shape = broadcast_shape,
+         .grad = atan2_grad,
+         .elementwise = true,
+         .doc = "The angle in [-pi, pi] of the point (x, y), with the signs of C's atan2. The "
+                "gradient at (0, 0) is NaN. The inputs broadcast."})
+      .cpu(elementwise<Atan2>);
+}
+
+TROUPE_OPS(hyperbolic) {
+  r.add(function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2.")).cpu(elementwise<Sinh>);
+  r.add(function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2.")).cpu(elementwise<Cosh>);
+  r.add(function("Asinh", asinh_grad, "The inverse of Sinh.")).cpu(elementwise<Asinh>);
+  r.add(function("Acosh", acosh_grad,
+                 "The inverse of Cosh, not negative; NaN below 1. The gradient at 1 is inf."))
+      .cpu(elementwise<Acosh>);
+  r.add(function("Atanh", atanh_grad,
+                 "The inverse of Tanh; inf at 1, -inf at -1, NaN beyond. The gradient at 1 and -1 "
+                 "is inf."))
+      .cpu(elementwise<Atanh>);
+}

@@ -1,0 +1,48 @@
+// ApplyAdadelta: steps in the unit of the variable, from running means of squares (Zeiler, 2012).
+#include <cmath>
+
+#include "ops/kernels/state/update.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Inputs: var, square, moved, lr, rho, epsilon, grad.
+template <class T>
+Status adapt(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto square, NewValue<T>::of(c, 1));
+  TROUPE_TRY(auto moved, NewValue<T>::of(c, 2));
+  const T lr = scalar_operand<T>(c, 3), rho = scalar_operand<T>(c, 4),
+          epsilon = scalar_operand<T>(c, 5);
+  auto step = [=](T& x, T& s, T& d, T g) {
+    s += (g * g - s) * (1 - rho);
+    const T move = std::sqrt(d + epsilon) / std::sqrt(s + epsilon) * g;
+    d += (move * move - d) * (1 - rho);
+    x -= lr * move;
+  };
+  update_elements(c, c.input(6).data<T>(), step, var, square, moved);
+  c.set_output(0, var.take());
+  c.set_output(1, square.take());
+  c.set_output(2, moved.take());
+  return ok_status();
+}
+
+Status adapt_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? adapt<float>(c) : adapt<double>(c);
+}
+
+}  // namespace
+
+TROUPE_OPS(adadelta) {
+  add_update<kernel<adapt_any>>(
+      r, {.name = "ApplyAdadelta",
+          .in = {"var: resource", "square: resource", "moved: resource", "lr", "rho", "epsilon",
+                 "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "square += (1 - rho) (grad^2 - square); move = sqrt(moved + epsilon) / "
+                 "sqrt(square + epsilon) * grad; moved += (1 - rho) (move^2 - moved); var -= lr * "
+                 "move."});
+}

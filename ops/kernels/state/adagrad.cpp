@@ -1,0 +1,72 @@
+// ApplyAdagrad and ApplyProximalAdagrad: steps scaled by the sum of all squared gradients (Duchi,
+// Hazan and Singer, 2011), the second with forward-backward splitting (Duchi and Singer, 2009).
+#include "ops/kernels/state/proximal.hpp"
+#include "ops/kernels/state/update.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Inputs: var, accum, lr, initial, epsilon, grad.
+template <class T>
+Status adagrad(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
+  const T lr = scalar_operand<T>(c, 2), initial = scalar_operand<T>(c, 3),
+          epsilon = scalar_operand<T>(c, 4);
+  auto step = [=](T& x, T& sum, T g) {
+    sum += g * g;
+    x -= lr * g / (std::sqrt(sum + initial) + epsilon);
+  };
+  update_elements(c, c.input(5).data<T>(), step, var, accum);
+  c.set_output(0, var.take());
+  c.set_output(1, accum.take());
+  return ok_status();
+}
+
+// Inputs: var, accum, lr, initial, l1, l2, grad.
+template <class T>
+Status proximal_adagrad(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
+  const T lr = scalar_operand<T>(c, 2), initial = scalar_operand<T>(c, 3),
+          l1 = scalar_operand<T>(c, 4), l2 = scalar_operand<T>(c, 5);
+  auto step = [=](T& x, T& sum, T g) {
+    sum += g * g;
+    const T rate = lr / std::sqrt(sum + initial);
+    x = proximal(x - rate * g, rate, l1, l2);
+  };
+  update_elements(c, c.input(6).data<T>(), step, var, accum);
+  c.set_output(0, var.take());
+  c.set_output(1, accum.take());
+  return ok_status();
+}
+
+Status adagrad_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? adagrad<float>(c) : adagrad<double>(c);
+}
+Status proximal_adagrad_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? proximal_adagrad<float>(c)
+                                          : proximal_adagrad<double>(c);
+}
+
+}  // namespace
+
+TROUPE_OPS(adagrad) {
+  add_update<kernel<adagrad_any>>(
+      r, {.name = "ApplyAdagrad",
+          .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon", "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "accum += grad^2; var -= lr * grad / (sqrt(accum + initial) + epsilon)."});
+  add_update<kernel<proximal_adagrad_any>>(
+      r, {.name = "ApplyProximalAdagrad",
+          .in = {"var: resource", "accum: resource", "lr", "initial", "l1", "l2", "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "accum += grad^2; rate = lr / sqrt(accum + initial); p = var - rate * grad; var = "
+                 "sign(p) * max(|p| - rate * l1, 0) / (1 + rate * l2). A gradient of 0 while accum "
+                 "+ initial is 0 gives NaN."});
+}

@@ -1,0 +1,50 @@
+// ApplyFtrl: follow the regularised leader, with a rate for each coordinate (McMahan et al., 2013).
+#include <cmath>
+
+#include "ops/kernels/state/update.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Inputs: var, accum, linear, lr, initial, l1, l2, grad.
+template <class T>
+Status follow(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
+  TROUPE_TRY(auto linear, NewValue<T>::of(c, 2));
+  const T lr = scalar_operand<T>(c, 3), initial = scalar_operand<T>(c, 4),
+          l1 = scalar_operand<T>(c, 5), l2 = scalar_operand<T>(c, 6);
+  auto step = [=](T& x, T& n, T& z, T g) {
+    const T before = std::sqrt(n + initial);
+    n += g * g;
+    const T after = std::sqrt(n + initial);
+    z += g - (after - before) / lr * x;
+    const T beyond = std::abs(z) - l1;
+    x = beyond <= 0 ? T(0) : -std::copysign(beyond, z) / (after / lr + 2 * l2);
+  };
+  update_elements(c, c.input(7).data<T>(), step, var, accum, linear);
+  c.set_output(0, var.take());
+  c.set_output(1, accum.take());
+  c.set_output(2, linear.take());
+  return ok_status();
+}
+
+Status follow_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? follow<float>(c) : follow<double>(c);
+}
+
+}  // namespace
+
+TROUPE_OPS(ftrl) {
+  add_update<kernel<follow_any>>(
+      r, {.name = "ApplyFtrl",
+          .in = {"var: resource", "accum: resource", "linear: resource", "lr", "initial", "l1",
+                 "l2", "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "before = sqrt(accum + initial); accum += grad^2; after = sqrt(accum + initial); "
+                 "linear += grad - (after - before) / lr * var; var = 0 where |linear| <= l1, else "
+                 "-sign(linear) (|linear| - l1) / (after / lr + 2 l2). A rate of 0 gives NaN."});
+}

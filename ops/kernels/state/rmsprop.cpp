@@ -1,0 +1,84 @@
+// ApplyRMSProp and ApplyCenteredRMSProp: steps scaled by a running mean of the squared gradient
+// (Tieleman and Hinton, 2012), the second by the running variance (Graves, 2013).
+#include <cmath>
+
+#include "ops/kernels/state/update.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Inputs: var, square, velocity, lr, rho, momentum, epsilon, grad.
+template <class T>
+Status scale(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto square, NewValue<T>::of(c, 1));
+  TROUPE_TRY(auto velocity, NewValue<T>::of(c, 2));
+  const T lr = scalar_operand<T>(c, 3), rho = scalar_operand<T>(c, 4),
+          momentum = scalar_operand<T>(c, 5), epsilon = scalar_operand<T>(c, 6);
+  auto step = [=](T& x, T& s, T& v, T g) {
+    s += (g * g - s) * (1 - rho);
+    v = momentum * v + g / (std::sqrt(s) + epsilon);
+    x -= lr * v;
+  };
+  update_elements(c, c.input(7).data<T>(), step, var, square, velocity);
+  c.set_output(0, var.take());
+  c.set_output(1, square.take());
+  c.set_output(2, velocity.take());
+  return ok_status();
+}
+
+// Inputs: var, mean, square, velocity, lr, rho, momentum, epsilon, grad.
+template <class T>
+Status scale_centered(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto mean, NewValue<T>::of(c, 1));
+  TROUPE_TRY(auto square, NewValue<T>::of(c, 2));
+  TROUPE_TRY(auto velocity, NewValue<T>::of(c, 3));
+  const T lr = scalar_operand<T>(c, 4), rho = scalar_operand<T>(c, 5),
+          momentum = scalar_operand<T>(c, 6), epsilon = scalar_operand<T>(c, 7);
+  auto step = [=](T& x, T& m, T& s, T& v, T g) {
+    m += (g - m) * (1 - rho);
+    s += (g * g - s) * (1 - rho);
+    const T variance = s - m * m;  // rounding may make it negative where all gradients are equal
+    v = momentum * v + g / (std::sqrt(variance < 0 ? T(0) : variance) + epsilon);
+    x -= lr * v;
+  };
+  update_elements(c, c.input(8).data<T>(), step, var, mean, square, velocity);
+  c.set_output(0, var.take());
+  c.set_output(1, mean.take());
+  c.set_output(2, square.take());
+  c.set_output(3, velocity.take());
+  return ok_status();
+}
+
+Status scale_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? scale<float>(c) : scale<double>(c);
+}
+Status scale_centered_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? scale_centered<float>(c) : scale_centered<double>(c);
+}
+
+}  // namespace
+
+TROUPE_OPS(rmsprop) {
+  add_update<kernel<scale_any>>(
+      r, {.name = "ApplyRMSProp",
+          .in = {"var: resource", "square: resource", "velocity: resource", "lr", "rho", "momentum",
+                 "epsilon", "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "square += (1 - rho) (grad^2 - square); velocity = momentum * velocity + grad / "
+                 "(sqrt(square) + epsilon); var -= lr * velocity."});
+  add_update<kernel<scale_centered_any>>(
+      r, {.name = "ApplyCenteredRMSProp",
+          .in = {"var: resource", "mean: resource", "square: resource", "velocity: resource", "lr",
+                 "rho", "momentum", "epsilon", "grad"},
+          .types = "f32 f64",
+          .reduce = {"grad"},
+          .combine = Combine::mean,
+          .doc = "mean += (1 - rho) (grad - mean); square += (1 - rho) (grad^2 - square); velocity "
+                 "= momentum * velocity + grad / (sqrt(max(square - mean^2, 0)) + epsilon); var -= "
+                 "lr * velocity."});
+}
