@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "actors/cluster_words.hpp"
 #include "actors/net/transport.hpp"
 #include "actors/program_options.hpp"
 #include "core/byte_count.hpp"
@@ -53,12 +54,19 @@ Status known_passes(const std::vector<std::string>& wanted) {
   return ok_status();
 }
 
-constexpr std::array<ProgramOption, 4> kClusterOptions = {
+constexpr std::array<ProgramOption, 8> kClusterOptions = {
     {{"--threads", "N", "compute threads of each CPU device (default 0: one per processor)"},
      {"--replicas", "N", "data parallel copies of each step (default 1)"},
-     {"--cluster", "local:W", "W worker processes on this machine (default: local, this process)"},
+     {"--cluster", "WHERE",
+      "local: this process; local:W: W worker processes on this machine; slurm, torchrun: the "
+      "processes that these have started (default local)"},
      {"--step-memory", "BYTES",
-      "memory limit of a step in each process, e.g. 2GiB (default 0: none)"}}};
+      "memory limit of a step in each process, e.g. 2GiB (default 0: none)"},
+     {"--listen", "HOST:PORT", "where workers of other machines join (troupe worker --master)"},
+     {"--wait-for", "N", "number of workers to wait for at --listen"},
+     {"--secret-file", "FILE", "16 to 64 bytes that these workers have, too"},
+     {"--orphan-timeout", "SECONDS",
+      "how long a worker of slurm or torchrun waits for its master (default 60)"}}};
 
 }  // namespace
 
@@ -80,6 +88,11 @@ Status Cluster::check() const {
   if (!listen.empty() && wait_for == 0 && workers == 0)
     return invalid_argument("Cluster::listen wants Cluster::wait_for: how many workers join there");
   if (!listen.empty()) TROUPE_TRY(parse_endpoint(listen).status());
+  TROUPE_TRY(in_range("Cluster::orphan_timeout", orphan_timeout.count(), 0, kMostOrphanTimeout));
+  if (!join.empty()) TROUPE_TRY(parse_endpoint(join).status());
+  if (!join.empty() && (!listen.empty() || workers > 0))
+    return invalid_argument(
+        "Cluster::join is for a worker, Cluster::listen and workers for a master");
   return known_passes(disabled_passes);
 }
 
@@ -99,6 +112,7 @@ std::string Cluster::options_text() { return troupe::options_text(kClusterOption
 Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
   TROUPE_TRY(const auto given, options_given(argc, argv, kClusterOptions));
   Cluster cluster;
+  ClusterWords words;
   for (const auto& [option, text] : given) {
     if (option == "--threads") {
       TROUPE_TRY(const std::int64_t n, parse_count(option, text, 0, kMostThreads));
@@ -107,11 +121,21 @@ Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
       TROUPE_TRY(const std::int64_t n, parse_count(option, text, 1, kMostReplicas));
       cluster.replicas = int(n);
     } else if (option == "--cluster") {
-      TROUPE_TRY(cluster.workers, parse_workers(text));
+      words.cluster = text;
+    } else if (option == "--listen") {
+      words.listen = text;
+    } else if (option == "--wait-for") {
+      TROUPE_TRY(const std::int64_t n, parse_count(option, text, 0, kMostWorkers));
+      words.wait_for = int(n);
+    } else if (option == "--secret-file") {
+      words.secret_file = text;
+    } else if (option == "--orphan-timeout") {
+      TROUPE_TRY(words.orphan_timeout, parse_count(option, text, 0, kMostOrphanTimeout));
     } else {
       TROUPE_TRY(cluster.step_memory, parse_byte_count(option, text));
     }
   }
+  TROUPE_TRY(understand(words, cluster));
   return cluster;
 }
 

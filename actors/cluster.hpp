@@ -30,8 +30,15 @@ struct Cluster {
   // received that are still needed, including those saved by loops. A step above it ends with
   // resource_exhausted, which names the largest values.
   std::uint64_t step_memory = 0;
-  std::string listen;          // "HOST:PORT" at which `wait_for` workers of other machines join
-  int wait_for = 0;            // number of those workers, at most 4096; needs `listen`
+  std::string listen;  // "HOST:PORT" at which `wait_for` workers of other machines join
+  int wait_for = 0;    // number of those workers, at most 4096; needs `listen`
+  // "HOST:PORT" of a master elsewhere, of which this process is a worker: where it makes its
+  // Session it becomes the worker instead, and ends with it. It uses `secret`, `silence`,
+  // `step_memory`, `stop` and the next two.
+  std::string join;
+  std::string announce;  // host by which other workers reach it; empty: the address facing `join`
+  // How long it waits for a master that is not there yet, or was lost; 0: it ends at once.
+  std::chrono::seconds orphan_timeout{60};
   std::string secret;          // 16 to 64 bytes that those workers have, too; random for local ones
   std::string worker_program;  // program of local workers; empty: this executable
   // A process of the job that sends nothing for this long, or does not join in this time, is lost.
@@ -47,9 +54,11 @@ struct Cluster {
   // range; not_found names an unknown pass.
   Status check() const;
 
-  // Reads --threads N, --replicas N, --cluster local:W and --step-memory BYTES. Ignores other
-  // arguments and all after "--". invalid_argument for a malformed value, and for an option that
-  // differs from one of these by one or two letters.
+  // Reads the options of options_text(): of the processes (docs/launching.md), --threads N,
+  // --replicas N and --step-memory BYTES. Ignores other arguments and all after "--".
+  // invalid_argument for a malformed value, for one without another that it needs, and for an
+  // option that differs from one of these by one or two letters. With --cluster slurm or torchrun
+  // the launcher's environment decides; invalid_argument names what is wrong with it.
   static Expected<Cluster> try_from_args(int argc, char** argv);
   // The same; --help prints these options and exits.
   static Cluster from_args(int argc, char** argv);

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kMostWaiting = 256;
 
-Status all_here() { return failed_precondition("the job has all its workers"); }
+// Until one of them is lost, or another job takes its place.
+Status all_here() { return unavailable("the job has all its workers"); }
 
 Status check_registered(const Registered& mine, const Registered& theirs) {
   auto differ = [](std::string_view what) {

@@ -177,6 +177,7 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
 Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster, caf::actor_system* system,
                                                   Hooks hooks) {
   become_worker_if_started_as_one();
+  if (!cluster.join.empty()) return become_worker_of(cluster);
   TROUPE_TRY(cluster.check());
   Expected<std::unique_ptr<Runtime>> started = cancelled("not started");
   std::thread([&] { started = start_here(cluster, system, std::move(hooks)); }).join();

@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 
+#include "actors/cluster.hpp"
+#include "actors/processes/orphan_wait.hpp"
 #include "actors/runtime/worker_shell.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
@@ -80,15 +86,145 @@ Expected<std::shared_ptr<Transport>> open_transport(Platform& platform, const st
   return transport;
 }
 
-Status run_worker(const WorkerProcessOptions& options) {
-  TROUPE_TRY(ops::ready());
+namespace {
+
+// While a worker waits for its master.
+constexpr std::chrono::milliseconds kLookForMaster{100};
+constexpr int kLooksBetweenTries = 5;
+
+bool says_stop(const OrphanOptions& orphan) { return orphan.stop && orphan.stop(); }
+
+// One life of a worker, until it ends or has waited for too long.
+Status live_as_worker(const WorkerProcessOptions& options, OrphanWait& wait,
+                      const OrphanOptions& orphan) {
+  WorkerProcessOptions here = options;
+  if (here.listen.host.empty()) {
+    TROUPE_TRY(here.listen, listen_towards(here.master));
+  }
   const std::unique_ptr<Platform> machine = this_machine();
-  WorkerShell shell(options, ops::builtin(), *machine);
+  WorkerShell shell(std::move(here), ops::builtin(), *machine);
   Status status = shell.begin();
-  while (status.ok() && !shell.ended()) shell.handle(shell.events().take(kNever));
+  while (status.ok() && !shell.ended()) {
+    if (shell.process() != 0 && !wait.is_joined()) wait.joined();
+    wait.look(steady_now());
+    if (wait.over()) status = wait.gave_up();
+    if (!wait.is_joined() && says_stop(orphan)) status = cancelled("stopped while it waited");
+    if (!status.ok()) break;
+    const bool patient = wait.is_joined() || orphan.limit.count() == 0;
+    shell.handle(shell.events().take(patient ? kNever : steady_now() + kLookForMaster));
+  }
+  if (shell.process() != 0) wait.joined();
   shell.end();
   shell.wait();
   return shell.ended() ? *shell.ended() : status;
+}
+
+// The words that this process was started with.
+std::vector<std::string> own_arguments() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  const std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < all.size(); at += words.back().size() + 1)
+    words.emplace_back(&all[at]);
+  return words;
+}
+
+// Returns only if it cannot.
+Status begin_anew() {
+  std::vector<std::string> words = own_arguments();
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::fflush(nullptr);
+  execv("/proc/self/exe", argv.data());
+  return unavailable(fmt::format("the master is lost, and this worker cannot begin anew: {}",
+                                 std::strerror(errno)));
+}
+
+}  // namespace
+
+Status run_worker(const WorkerProcessOptions& options) { return run_waiting_worker(options, {}); }
+
+Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptions& orphan) {
+  TROUPE_TRY(ops::ready());
+  OrphanWait wait(options.master.text(), orphan.limit);
+  for (;;) {
+    Status how = live_as_worker(options, wait, orphan);
+    if (wait.over()) return wait.gave_up();
+    switch (wait.ended(how)) {
+      case OrphanWait::Next::end:
+        return how;
+      case OrphanWait::Next::anew:
+        TROUPE_LOG(warning, "worker",
+                   fmt::format("{}: waiting at most {} s for a master at {}", how.message(),
+                               orphan.limit.count(), options.master.text()));
+        return begin_anew();
+      case OrphanWait::Next::retry:
+        for (int i = 0; i < kLooksBetweenTries && !wait.over(); ++i) {
+          poll(nullptr, 0, int(kLookForMaster.count()));
+          wait.look(steady_now());
+        }
+        if (wait.over()) return wait.gave_up();
+        if (says_stop(orphan)) return cancelled("stopped while it waited");
+    }
+  }
+}
+
+Expected<Endpoint> listen_towards(const Endpoint& to) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  const std::string port = std::to_string(to.port);
+  if (const int e = getaddrinfo(to.host.c_str(), port.c_str(), &hints, &found); e != 0)
+    return not_found(fmt::format("address of {}: {}", to.host, gai_strerror(e)));
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
+  int error = ENOENT;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    char host[NI_MAXHOST];
+    const int probe = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0) continue;
+    // Decides the route, and sends nothing.
+    const bool known = ::connect(probe, each->ai_addr, each->ai_addrlen) == 0 &&
+                       getsockname(probe, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+                       getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host,
+                                   nullptr, 0, NI_NUMERICHOST) == 0;
+    error = errno;
+    ::close(probe);
+    if (known) return Endpoint{host, 0};
+  }
+  return unavailable(fmt::format("no way to {}: {}", to.text(), std::strerror(error)));
+}
+
+namespace {
+
+Expected<WorkerProcessOptions> worker_of(const Cluster& cluster) {
+  WorkerProcessOptions options;
+  TROUPE_TRY(cluster.check());
+  TROUPE_TRY(options.master, parse_endpoint(cluster.join));
+  options.secret = cluster.secret;
+  options.silence = cluster.silence;
+  options.step_memory = cluster.step_memory;
+  options.announce = cluster.announce;
+  // Its host's name may mean a loopback address here, and not elsewhere.
+  if (!cluster.announce.empty())
+    options.listen = {options.master.host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0};
+  else
+    options.listen = {};
+  return options;
+}
+
+}  // namespace
+
+Status become_worker_of(const Cluster& cluster) {
+  TROUPE_TRY(WorkerProcessOptions options, worker_of(cluster));
+  const Status status = run_waiting_worker(options, {cluster.orphan_timeout, cluster.stop});
+  if (status.code() == Code::cancelled && says_stop({cluster.orphan_timeout, cluster.stop}))
+    return status;
+  if (!status.ok()) TROUPE_LOG(error, "worker", status.text());
+  std::fflush(nullptr);
+  _exit(worker_exit_code(status));
 }
 
 int worker_exit_code(const Status& status) {
@@ -180,11 +316,9 @@ int run_inherited_worker(int descriptor) {
 }
 
 void become_worker_if_started_as_one() {
-  std::ifstream in("/proc/self/cmdline", std::ios::binary);
-  std::string words((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::vector<std::string> words = own_arguments();
   std::vector<char*> argv;
-  for (std::size_t at = 0; at < words.size(); at += std::strlen(&words[at]) + 1)
-    argv.push_back(&words[at]);
+  for (std::string& word : words) argv.push_back(word.data());
   const int descriptor = worker_argument(int(argv.size()), argv.data());
   if (descriptor < 0) return;
   const int code = run_inherited_worker(descriptor);

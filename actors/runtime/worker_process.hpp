@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,8 +22,10 @@ std::string profile_text(const NumericProfile& profile);
 
 struct WorkerProcessOptions {
   Endpoint master;
-  Endpoint listen{"127.0.0.1", 0};  // where other workers reach this one
-  std::string secret;               // 16 to 64 bytes; empty: plaintext, loopback only
+  // Where other workers reach this one. Without a host: the address that faces the master.
+  Endpoint listen{"127.0.0.1", 0};
+  std::string announce;  // the host by which they do; empty: that of `listen`
+  std::string secret;    // 16 to 64 bytes; empty: plaintext, loopback only
   std::string job;
   std::chrono::milliseconds silence{2000};  // see Cluster
   std::uint64_t step_memory = 0;            // of this process, where the job does not say less
@@ -43,6 +46,26 @@ Expected<std::shared_ptr<Transport>> open_transport(Platform& platform, const st
 // Runs until the master says Leave (ok), or is lost (unavailable). Everything it started is gone
 // when it returns.
 Status run_worker(const WorkerProcessOptions& options);
+
+// How it waits for its master.
+struct OrphanOptions {
+  std::chrono::seconds limit{0};  // 0: not at all
+  // Asked while it waits; true: it ends with cancelled.
+  std::function<bool()> stop = {};
+};
+// The same, but waits for a master that is not there yet, at most for `limit`; then unavailable
+// with its address. Once the worker was connected to a master that is lost, this process becomes
+// what it was at its start: it runs its program anew, with the same arguments, and so waits again.
+// Only for a process whose program is this worker.
+Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptions& orphan);
+// The address of this machine from which it reaches `to`, at a free port. Sends nothing.
+// not_found: `to` is not known; unavailable: there is no way to it.
+Expected<Endpoint> listen_towards(const Endpoint& to);
+
+struct Cluster;
+// Of a cluster with Cluster::join: works for that master, and ends the process. Returns only if the
+// description is wrong, or Cluster::stop says so.
+Status become_worker_of(const Cluster& cluster);
 
 // Exit code of a process that ended because another one was lost: it may be run again.
 inline constexpr int kTryAgain = 75;

@@ -42,7 +42,7 @@ WorkerShell::WorkerShell(WorkerProcessOptions options, const OpTable& ops, Platf
     : options_(std::move(options)), ops_(ops), platform_(platform), hub_(~0u, *this) {
   words_.incarnation = platform_.random() | 1;  // 0 stands for any
   words_.job = options_.job;
-  words_.listen_host = options_.listen.host;
+  words_.listen_host = options_.announce.empty() ? options_.listen.host : options_.announce;
   words_.cpus = std::uint32_t(usable_processors());
   words_.profile = numeric_profile();
   words_.registered = registered();

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "actors/cluster_words.hpp"
 #include "actors/job/job.hpp"
-#include "actors/runtime/worker_process.hpp"
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/print.hpp"
 #include "apps/commands/progress.hpp"
@@ -132,7 +132,8 @@ constexpr std::pair<const char*, nn::OverTime> kOverTime[] = {{"fused", nn::Over
 // What was typed, and the options that it makes.
 struct TrainWords {
   TrainOptions train;
-  std::string cluster = "local", every, secret_file, step_memory = "0", over_time = "fused";
+  ClusterWords cluster;
+  std::string every, step_memory = "0", over_time = "fused";
   std::int64_t batch = 0;
   bool no_recovery = false;
   std::vector<std::pair<std::string, Option>> of_text, of_pictures;  // those that only some have
@@ -160,28 +161,22 @@ std::string odd_combination(const TrainWords& words) {
   if (std::string name = given(words.of_checkpoints);
       !name.empty() && train.checkpoint_dir.empty() && JobOptions::supervised_dir().empty())
     return fmt::format("{} needs --checkpoint-dir", name);
-  bool dir = !train.checkpoint_dir.empty(), listen = !train.cluster.listen.empty();
+  const bool dir = !train.checkpoint_dir.empty();
   const bool supervised = !JobOptions::supervised_dir().empty();  // resumes by itself
   if (train.resume && !dir && !supervised) return "--resume needs --checkpoint-dir";
   if (train.other_graph && !train.resume && !supervised)
     return "--allow-other-graph needs --resume";
-  if (train.cluster.wait_for > 0 && !listen) return "--wait-for needs --listen HOST:PORT";
-  if (listen && train.cluster.wait_for == 0 && train.cluster.workers == 0)
-    return "--listen needs --wait-for N";
-  if (!words.secret_file.empty() && !listen && train.cluster.workers == 0)
-    return "--secret-file needs workers: --listen HOST:PORT or --cluster local:W";
   return {};
 }
 
 // What was typed makes sense together; `train` is what it means.
 Status understand(TrainWords& words) {
   TROUPE_TRY(known_model(words.train.example));
-  TROUPE_TRY(words.train.cluster.workers, Cluster::parse_workers(words.cluster));
+  TROUPE_TRY(understand(words.cluster, words.train.cluster));
   words.train.recover = !words.no_recovery;
   words.train.batch = words.batch > 0 ? words.batch : learns_text(words.train) ? 32 : 64;
   for (const auto& [word, way] : kOverTime)
     if (words.over_time == word) words.train.over_time = way;
-  TROUPE_TRY(words.train.cluster.secret, read_secret(words.secret_file));
   TROUPE_TRY(words.train.cluster.step_memory, parse_byte_count("--step-memory", words.step_memory));
   if (std::string odd = odd_combination(words); !odd.empty()) return invalid_argument(odd);
   if (!words.every.empty())
@@ -198,7 +193,7 @@ int run_train(TrainOptions options, const Printing& printing) {
   options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
   options.stop = options.cluster.stop = stop_asked;
   options.go_on(JobOptions::supervised_dir());
-  if (options.data.empty() && !printing.quiet && !printing.json)
+  if (options.data.empty() && !printing.quiet && !printing.json && options.cluster.join.empty())
     print_err("no --data: training on generated {}\n",
               learns_text(options) ? "text" : fmt::format("{} pictures", options.examples));
   std::string newest;
@@ -276,14 +271,17 @@ void add_train(CommandLine& line) {
   c.option("--replicas", words->train.cluster.replicas,
            "data-parallel copies of the training step (default: 1)")
       .within(1, 1024);
-  c.option("--cluster", words->cluster,
-           "local: one process; local:W: W worker processes on this machine");
-  c.option("--listen", words->train.cluster.listen,
-           "HOST:PORT at which workers of other machines join");
-  c.option("--wait-for", words->train.cluster.wait_for, "number of workers to wait for at --listen")
-      .within(0, 1024);
-  c.option("--secret-file", words->secret_file,
+  c.option("--cluster", words->cluster.cluster,
+           "local: one process; local:W: W worker processes on this machine; slurm, torchrun: the "
+           "processes that these have started");
+  c.option("--listen", words->cluster.listen, "HOST:PORT at which workers of other machines join");
+  c.option("--wait-for", words->cluster.wait_for, "number of workers to wait for at --listen")
+      .within(0, 4096);
+  c.option("--secret-file", words->cluster.secret_file,
            "file of 16 to 64 bytes that these workers have, too");
+  c.option("--orphan-timeout", words->cluster.orphan_timeout,
+           "seconds that a worker of slurm or torchrun waits for its master (default: 60)")
+      .within(0, kMostOrphanTimeout);
   c.option("--threads", words->train.cluster.threads,
            "compute threads of each CPU device (default: 0, one per core)")
       .within(0, 1024);

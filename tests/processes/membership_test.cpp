@@ -158,10 +158,10 @@ TEST_CASE("a worker beyond those wanted waits, and is told when the job runs") {
   for (ProcessId process : {1, 2}) job.connected(process);
   CHECK(job.only<Membership::Started>().status.ok());
   CHECK(job.only<Membership::Close>().peer == 4);
-  says(job.only<Membership::Close>().why, Code::failed_precondition, "has all its workers");
+  says(job.only<Membership::Close>().why, Code::unavailable, "has all its workers");
   job.out.clear();
   job.up(5);
-  says(job.only<Membership::Close>().why, Code::failed_precondition, "has all its workers");
+  says(job.only<Membership::Close>().why, Code::unavailable, "has all its workers");
 }
 
 TEST_CASE("a worker that cannot compute as the master does makes room for another one") {

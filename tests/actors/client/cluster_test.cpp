@@ -1,6 +1,7 @@
 #include "actors/cluster.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "tests/actors/support/sessions.hpp"
+#include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -113,4 +115,28 @@ TEST_CASE("an option of a cluster that is mistyped, or has no value, is refused"
   refused_with(of_words({"--cluster", "local:4097"}).status(), "from 0 to 4096");
   // Options of the program's own are left to it.
   CHECK(of_words({"--steps", "5", "--data", "x", "-t", "thread", "--threshold", "2"}).ok());
+}
+
+TEST_CASE("a program is told where workers of other machines join it") {
+  testing::TemporaryDir folder;
+  folder.write("secret", "0123456789abcdef\n");
+  const std::string secret = folder.path("secret");
+  chmod(secret.c_str(), 0600);
+  const Cluster read =
+      of_words({"--listen", "[::1]:7077", "--wait-for=3", "--secret-file", secret}).value();
+  CHECK(read.listen == "[::1]:7077");
+  CHECK(read.wait_for == 3);
+  CHECK(read.secret == "0123456789abcdef");
+  refused_with(of_words({"--wait-for", "1"}).status(), "--wait-for needs --listen");
+  refused_with(of_words({"--listen", "127.0.0.1:0"}).status(), "--listen needs --wait-for");
+  refused_with(of_words({"--listen", "here", "--wait-for", "1"}).status(), "like 127.0.0.1:7077");
+  refused_with(of_words({"--secret-file", secret}).status(), "--secret-file needs workers");
+  refused_with(of_words({"--listen", "127.0.0.1:0", "--wait-for", "4097"}).status(),
+               "from 0 to 4096");
+  refused_with(
+      of_words({"--listen", "127.0.0.1:0", "--wait-for", "1", "--secret-file", "/none"}).status(),
+      "cannot open '/none'", Code::not_found);
+  chmod(secret.c_str(), 0644);
+  refused_with(of_words({"--cluster", "local:1", "--secret-file", secret}).status(), "chmod 600",
+               Code::failed_precondition);
 }

@@ -106,8 +106,8 @@ TEST_CASE("a worker that comes too late is told that the job has all its workers
   WorkerProcessOptions options;
   options.master = value_or_throw(parse_endpoint(workers.cluster().listen));
   options.secret = workers.cluster().secret;
-  says(run_worker(options), Code::failed_precondition,
-       "the master refused this worker: the job has all its workers");
+  says(run_worker(options), Code::unavailable,
+       "this worker cannot join its master: the job has all its workers");
 }
 
 TEST_CASE("a worker that ends before it joined is named with its last words") {

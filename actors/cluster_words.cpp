@@ -1,0 +1,75 @@
+#include "actors/cluster_words.hpp"
+
+#include <fmt/format.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "actors/net/transport.hpp"
+#include "actors/processes/launch.hpp"
+#include "actors/runtime/worker_process.hpp"
+
+namespace troupe {
+namespace {
+
+// What means nothing without another word.
+Status belong_together(const ClusterWords& words, int workers) {
+  const bool listens = !words.listen.empty();
+  if (words.wait_for > 0 && !listens)
+    return invalid_argument("--wait-for needs --listen HOST:PORT");
+  if (listens && words.wait_for == 0 && workers == 0)
+    return invalid_argument("--listen needs --wait-for N");
+  if (!words.secret_file.empty() && !listens && workers == 0)
+    return invalid_argument("--secret-file needs workers: --listen HOST:PORT or --cluster local:W");
+  return ok_status();
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+// The place that a launcher gave this process.
+Status take_place(const ClusterWords& words, Cluster& cluster) {
+  if (words.wait_for > 0)
+    return invalid_argument(fmt::format(
+        "--cluster {} says how many workers there are: leave out --wait-for", words.cluster));
+  TROUPE_TRY(const Launch place,
+             launch_by({words.cluster, words.listen, words.secret_file}, variable, host_name()));
+  if (place.workers == 0) return ok_status();  // alone
+  TROUPE_TRY(cluster.secret, read_secret(place.secret_file));
+  if (place.role == Launch::Role::worker) {
+    cluster.join = place.join;
+    cluster.announce = place.announce;
+  } else {
+    cluster.listen = place.listen;
+    cluster.wait_for = place.workers;
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status understand(const ClusterWords& words, Cluster& cluster) {
+  cluster.orphan_timeout = std::chrono::seconds(words.orphan_timeout);
+  if (is_launcher(words.cluster)) return take_place(words, cluster);
+  if (!words.cluster.starts_with("local"))
+    return invalid_argument(fmt::format(
+        "--cluster wants 'local', 'local:W', 'slurm' or 'torchrun', not '{}'", words.cluster));
+  TROUPE_TRY(cluster.workers, Cluster::parse_workers(words.cluster));
+  TROUPE_TRY(belong_together(words, cluster.workers));
+  if (!words.listen.empty()) TROUPE_TRY(parse_endpoint(words.listen).status());
+  TROUPE_TRY(cluster.secret, read_secret(words.secret_file));
+  cluster.listen = words.listen;
+  cluster.wait_for = words.wait_for;
+  return ok_status();
+}
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+// How long a worker waits for its master.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "core/accumulating_clock.hpp"
+#include "core/status.hpp"
+#include "core/transaction.hpp"
+
+namespace troupe {
+
+// What a worker without a master does: it tries again, begins anew, or ends.
+//
+// Owned by one thread. No clock: look() tells it the time, at least ten times a second while
+// is_joined() is false; time in which the process was stopped does not count.
+class OrphanWait {
+ public:
+  enum class Next {
+    retry,  // nothing has come about yet: ask the master again
+    anew,   // the master is lost: whatever comes there is another job, of which nothing is known
+    end,
+  };
+
+  // `master`: its address, for people. `limit` 0: no waiting.
+  OrphanWait(std::string master, Instant limit) : master_(std::move(master)), limit_(limit) {}
+
+  void look(Instant moment) {
+    clock_.look(moment);
+    if (joined_) since_ = clock_.reading();
+  }
+  // The master has given it a place. (It may be connected before, and refused or kept waiting.)
+  void joined() {
+    joined_ = true;
+    since_ = clock_.reading();
+  }
+  bool is_joined() const { return joined_; }
+  // Of a worker that has not joined: it has waited for long enough.
+  bool over() const { return limit_ > Instant(0) && !joined_ && waited() >= limit_; }
+  // The worker's part has ended so.
+  Next ended(const Status& how);
+  // Why it ends when it is over(): unavailable, with the address and the time.
+  Status gave_up() const;
+
+ private:
+  Instant waited() const { return clock_.reading() - since_; }
+
+  const std::string master_;
+  const Instant limit_;
+  AccumulatingClock clock_;
+  bool joined_ = false;
+  Instant since_{};  // of the clock's reading
+  Status last_;      // why it is not there
+};
+
+}  // namespace troupe
