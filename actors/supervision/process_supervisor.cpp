@@ -118,6 +118,8 @@ Status ProcessSupervisor::run() {
           std::min(kLookEvery,
                    std::chrono::ceil<std::chrono::milliseconds>(std::max(Instant(0), next - now_)));
     if (leaving) patience = kLookForOrphans;
+    if (options_.looked && (patience.count() < 0 || patience > options_.look_every))
+      patience = options_.look_every;
     pollfd signals{signals_, POLLIN, 0};
     (void)poll(&signals, 1, int(patience.count()));
     look();
@@ -125,6 +127,7 @@ Status ProcessSupervisor::run() {
     reap();
     look_after_orphans();
     machine_.tick(now_, out_);
+    if (options_.looked) options_.looked();
   }
   return *over_;
 }

@@ -66,6 +66,9 @@ class ProcessSupervisor {
     // Asked when a child has ended: whether what the children are for got further than ever, so
     // that earlier restarts no longer count.
     std::function<bool()> progressed = {};
+    // Called after each look at the children and signals, every `look_every` at least.
+    std::function<void()> looked = {};
+    std::chrono::milliseconds look_every = std::chrono::milliseconds::max();
   };
 
   // invalid_argument: SupervisorSpec::check, or a child without a command.

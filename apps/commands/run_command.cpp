@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "actors/job/job_folder.hpp"
+#include "actors/processes/event_queue.hpp"
 #include "actors/supervision/process_supervisor.hpp"
+#include "actors/supervision/service_manager.hpp"
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/print.hpp"
 
@@ -20,6 +22,7 @@ namespace {
 constexpr int kAgain = 75;  // EX_TEMPFAIL: a part of the program's job was lost
 constexpr int kNotFound = 127, kCannotRun = 126;  // as shells say it
 constexpr const char* kProgram = "program";
+constexpr std::chrono::milliseconds kTellManagerEvery{1000};
 
 struct RunWords {
   std::string folder = "troupe-job";
@@ -41,9 +44,10 @@ int code_of(const ChildEnd& end) { return end.signal != 0 ? 128 + end.signal : e
 // there, and faults in a job that gets on, or that are far apart, never end it.
 class ProgramRun {
  public:
-  ProgramRun(const RunWords& words, const JobFolder& folder, bool quiet)
+  ProgramRun(const RunWords& words, const JobFolder& folder, ServiceManager manager, bool quiet)
       : words_(words),
         folder_(folder),
+        manager_(std::move(manager)),
         quiet_(quiet),
         within_(std::chrono::duration_cast<Instant>(std::chrono::duration<double>(words.within))) {}
 
@@ -53,6 +57,7 @@ class ProgramRun {
   ProcessSupervisor::Options options();
   void told(const ProcessSupervisor::Event& event);
   bool progressed();
+  void tell_manager();
   void log(const nlohmann::ordered_json& fields);
   void say(const std::string& text) const {
     if (!quiet_) print_err("troupe run: {}\n", text);
@@ -60,10 +65,13 @@ class ProgramRun {
 
   const RunWords& words_;
   const JobFolder& folder_;
+  ServiceManager manager_;
+  std::unique_ptr<ProcessSupervisor> supervisor_;
   const bool quiet_;
   const Instant within_;
   bool log_failed_ = false, folder_gone_ = false;
-  std::uint64_t position_ = 0, furthest_ = 0;
+  std::uint64_t position_ = 0, furthest_ = 0, life_ = 0;
+  bool told_of_stop_ = false;
   Instant began_{}, lived_{};
   ChildEnd end_;         // of the last life
   Status cannot_start_;  // ok: it could
@@ -89,6 +97,11 @@ ProcessSupervisor::Options ProgramRun::options() {
                        }}};
   options.told = [this](const ProcessSupervisor::Event& event) { told(event); };
   options.progressed = [this] { return progressed(); };
+  if (manager_.is_there()) {
+    options.looked = [this] { tell_manager(); };
+    options.look_every = std::chrono::floor<std::chrono::milliseconds>(std::clamp<Instant>(
+        manager_.alive_every() / 2, std::chrono::milliseconds(1), kTellManagerEvery));
+  }
   return options;
 }
 
@@ -99,12 +112,24 @@ bool ProgramRun::progressed() {
   return further || lived_ >= within_;
 }
 
+// It is alive, how far the job is, and that it ends.
+void ProgramRun::tell_manager() {
+  if (supervisor_->stopped_by() != 0 && !std::exchange(told_of_stop_, true))
+    manager_.tell("STOPPING=1");
+  manager_.tell_alive(steady_now());
+  std::uint64_t step = position_;
+  if (const auto page = ProgressPage::read(folder_.path())) step = (*page)->step;
+  manager_.tell_status(fmt::format("step {}, life {}", step, life_));
+}
+
 void ProgramRun::told(const ProcessSupervisor::Event& event) {
   using Kind = ProcessSupervisor::Event::Kind;
   switch (event.kind) {
     case Kind::started:
       began_ = event.at;
       cannot_start_ = ok_status();
+      life_ = event.incarnation;
+      if (life_ == 1) manager_.tell("READY=1");
       return log({{"event", "started"}, {"life", event.incarnation}, {"pid", event.pid}});
     case Kind::not_started:
       lived_ = Instant(0);
@@ -139,8 +164,10 @@ int ProgramRun::run() {
   (void)folder_.take_error();  // of somebody who was killed before it could tell
   auto supervisor = ProcessSupervisor::make(options());
   throw_if_error(supervisor.status());
-  const Status over = (*supervisor)->run();
-  if (const int signal = (*supervisor)->stopped_by(); signal != 0) {
+  supervisor_ = std::move(*supervisor);
+  const Status over = supervisor_->run();
+  if (!told_of_stop_) manager_.tell("STOPPING=1");
+  if (const int signal = supervisor_->stopped_by(); signal != 0) {
     const bool asked = may_pass(end_) || code_of(end_) > 128;
     return asked ? 128 + signal : code_of(end_);
   }
@@ -162,9 +189,11 @@ int ProgramRun::run() {
 }
 
 int run_program(const RunWords& words, const Printing& printing) {
+  // Before anything is started.
+  ServiceManager manager = ServiceManager::of_this_process();
   auto folder = JobFolder::open(words.folder);
   if (!folder.ok()) return report_error(folder.status(), printing);
-  return ProgramRun(words, **folder, printing.quiet).run();
+  return ProgramRun(words, **folder, std::move(manager), printing.quiet).run();
 }
 
 }  // namespace
