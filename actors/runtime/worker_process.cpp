@@ -130,7 +130,14 @@ std::vector<std::string> own_arguments() {
 }
 
 // Returns only if it cannot.
-Status begin_anew() {
+Status begin_anew(const std::string& input) {
+  int ends[2];
+  if (!input.empty() && pipe(ends) == 0) {
+    (void)!::write(ends[1], input.data(), input.size());  // a secret, for which a pipe has room
+    ::close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    if (ends[0] != STDIN_FILENO) ::close(ends[0]);
+  }
   std::vector<std::string> words = own_arguments();
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -158,7 +165,7 @@ Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptio
         TROUPE_LOG(warning, "worker",
                    fmt::format("{}: waiting at most {} s for a master at {}", how.message(),
                                orphan.limit.count(), options.master.text()));
-        return begin_anew();
+        return begin_anew(orphan.input);
       case OrphanWait::Next::retry:
         for (int i = 0; i < kLooksBetweenTries && !wait.over(); ++i) {
           poll(nullptr, 0, int(kLookForMaster.count()));
@@ -234,6 +241,24 @@ int worker_exit_code(const Status& status) {
 
 namespace {
 
+Expected<std::string> whole_secret(const std::string& path, std::string secret) {
+  if (!secret.empty() && secret.back() == '\n') secret.pop_back();
+  if (secret.size() < 16 || secret.size() > 64)
+    return invalid_argument(fmt::format("'{}': a secret has 16 to 64 bytes, not {}{}", path,
+                                        secret.size(), secret.size() > 64 ? " or more" : ""));
+  return secret;
+}
+
+// Which may be a socket, that nothing can open by its name.
+Expected<std::string> secret_of_input() {
+  std::string secret;
+  char buffer[66];
+  ssize_t n = 0;
+  while (secret.size() < sizeof buffer && (n = ::read(STDIN_FILENO, buffer, sizeof buffer)) > 0)
+    secret.append(buffer, std::size_t(n));
+  return whole_secret("standard input", std::move(secret));
+}
+
 // A file that others may read is no secret. Of a pipe or a device there is nothing to say.
 Status check_private(const std::string& path) {
   struct stat info {};
@@ -248,6 +273,7 @@ Status check_private(const std::string& path) {
 
 Expected<std::string> read_secret(const std::string& path) {
   if (path.empty()) return std::string{};
+  if (path == "-") return secret_of_input();
   if (Status open_to_all = check_private(path); !open_to_all.ok()) return open_to_all;
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_found("cannot open '" + path + "'");
@@ -255,11 +281,7 @@ Expected<std::string> read_secret(const std::string& path) {
   std::string secret(64 + 2, '\0');
   in.read(secret.data(), std::streamsize(secret.size()));
   secret.resize(std::size_t(in.gcount()));
-  if (!secret.empty() && secret.back() == '\n') secret.pop_back();
-  if (secret.size() < 16 || secret.size() > 64)
-    return invalid_argument(fmt::format("'{}': a secret has 16 to 64 bytes, not {}{}", path,
-                                        secret.size(), secret.size() > 64 ? " or more" : ""));
-  return secret;
+  return whole_secret(path, std::move(secret));
 }
 
 int worker_argument(int argc, char** argv) {

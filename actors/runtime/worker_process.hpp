@@ -52,6 +52,8 @@ struct OrphanOptions {
   std::chrono::seconds limit{0};  // 0: not at all
   // Asked while it waits; true: it ends with cancelled.
   std::function<bool()> stop = {};
+  // What was read from its standard input, which it finds there again when it begins anew.
+  std::string input = {};
 };
 // The same, but waits for a master that is not there yet, at most for `limit`; then unavailable
 // with its address. Once the worker was connected to a master that is lost, this process becomes
@@ -72,8 +74,8 @@ inline constexpr int kTryAgain = 75;
 // 0, kTryAgain when the master was lost, else 1.
 int worker_exit_code(const Status& status);
 
-// The secret in a file, a final newline left out; empty for an empty path. failed_precondition when
-// others than its owner may read or write the file.
+// The secret in a file ("-": standard input), a final newline left out; empty for an empty path.
+// failed_precondition when others than its owner may read or write the file.
 Expected<std::string> read_secret(const std::string& path);
 
 // The text that goes through the pipe.

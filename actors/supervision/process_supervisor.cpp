@@ -154,7 +154,8 @@ void ProcessSupervisor::start(const Supervision::Start& order) {
   take_signals();
   if (machine_.ending())
     return machine_.ended(order.child, order.incarnation, {true, "was not started"}, now_, out_);
-  const auto pid = start_process(options_.children[k].command, options_.children[k].environment);
+  const auto pid = start_process(options_.children[k].command, options_.children[k].environment,
+                                 {options_.children[k].input, options_.children[k].own_group});
   // A signal to the whole group that came before the fork is not the child's.
   pollfd more{signals_, POLLIN, 0};
   process.missed_signal = poll(&more, 1, 0) > 0;

@@ -24,6 +24,8 @@ struct ProcessSpec {
   std::vector<std::string> command = {};
   // Variables that it gets beside those of this process.
   std::vector<std::pair<std::string, std::string>> environment = {};
+  std::string input = {};  // a file that is its standard input; empty: that of this process
+  bool own_group = false;  // it is not of the group of this process: no business of the terminal's
   // What its end means. Without it exit code 0 is normal.
   std::function<ChildExit(const ChildEnd& end)> exit = {};
 

@@ -38,10 +38,11 @@ std::vector<std::string> with(const std::vector<std::pair<std::string, std::stri
   return all;
 }
 
-}  // namespace
-
-Expected<pid_t> start_process(const std::vector<std::string>& command,
-                              const std::vector<std::pair<std::string, std::string>>& environment) {
+// `input`: a descriptor; negative: none.
+Expected<pid_t> start_with_input(
+    const std::vector<std::string>& command,
+    const std::vector<std::pair<std::string, std::string>>& environment, int input,
+    bool own_group) {
   // Between fork and exec nothing may be allocated: other threads may hold the allocator's lock.
   const std::vector<std::string> variables = with(environment);
   const std::vector<char*> argv = pointers(command), envp = pointers(variables);
@@ -55,6 +56,8 @@ Expected<pid_t> start_process(const std::vector<std::string>& command,
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != here) _exit(1);
+    if (own_group) setpgid(0, 0);
+    if (input >= 0 && dup2(input, STDIN_FILENO) < 0) _exit(1);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     for (int number : kOurs) signal(number, SIG_DFL);
     execvpe(argv[0], argv.data(), envp.data());
@@ -77,6 +80,20 @@ Expected<pid_t> start_process(const std::vector<std::string>& command,
   if (error == ENOENT) return not_found(std::move(text));
   if (error == EAGAIN || error == ENOMEM) return resource_exhausted(std::move(text));
   return failed_precondition(std::move(text));
+}
+
+}  // namespace
+
+Expected<pid_t> start_process(const std::vector<std::string>& command,
+                              const std::vector<std::pair<std::string, std::string>>& environment,
+                              const StartOptions& options) {
+  const int input = options.input.empty() ? -1 : open(options.input.c_str(), O_RDONLY | O_CLOEXEC);
+  if (!options.input.empty() && input < 0)
+    return failed_precondition(
+        fmt::format("cannot open '{}': {}", options.input, std::strerror(errno)));
+  const auto pid = start_with_input(command, environment, input, options.own_group);
+  if (input >= 0) close(input);
+  return pid;
 }
 
 }  // namespace troupe

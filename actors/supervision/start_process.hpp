@@ -11,6 +11,11 @@
 
 namespace troupe {
 
+struct StartOptions {
+  std::string input = {};  // a file that is its standard input; empty: that of this process
+  bool own_group = false;  // of processes
+};
+
 // Runs command[0], which is looked for as a shell does, with the rest as its arguments, the
 // environment of this process and these variables. It gets SIGTERM when the calling thread ends
 // before it, and has no signal blocked; SIGPIPE and SIGXFSZ are not ignored. Returns when it runs.
@@ -19,6 +24,7 @@ namespace troupe {
 //
 // REQUIRES: a command of at least one word.
 Expected<pid_t> start_process(const std::vector<std::string>& command,
-                              const std::vector<std::pair<std::string, std::string>>& environment);
+                              const std::vector<std::pair<std::string, std::string>>& environment,
+                              const StartOptions& options = {});
 
 }  // namespace troupe

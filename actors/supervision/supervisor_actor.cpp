@@ -85,7 +85,7 @@ class WatchedProcess {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([this, &spec, &started, ended = std::move(ended)] {
-      const auto pid = start_process(spec.command, spec.environment);
+      const auto pid = start_process(spec.command, spec.environment, {spec.input, spec.own_group});
       if (pid.ok()) handle_ = pidfd_open(*pid, 0);
       if (pid.ok() && handle_ < 0) {
         kill(*pid, SIGKILL);

@@ -1,8 +1,16 @@
 // troupe run: keeps a program running until its job is done.
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,7 +18,10 @@
 #include <vector>
 
 #include "actors/job/job_folder.hpp"
+#include "actors/net/transport.hpp"
 #include "actors/processes/event_queue.hpp"
+#include "actors/runtime/worker_process.hpp"
+#include "actors/supervision/kept_workers.hpp"
 #include "actors/supervision/process_supervisor.hpp"
 #include "actors/supervision/service_manager.hpp"
 #include "apps/commands/command_line.hpp"
@@ -29,6 +40,8 @@ struct RunWords {
   std::int64_t max_restarts = 10;
   double within = 60;
   std::vector<std::string> command;
+  std::int64_t workers = 0;
+  std::string hosts, ssh = "ssh", listen, secret_file;
 };
 
 // Every other exit code is the program's own word, and the supervisor's, too: 0, an error of its
@@ -44,8 +57,10 @@ int code_of(const ChildEnd& end) { return end.signal != 0 ? 128 + end.signal : e
 // there, and faults in a job that gets on, or that are far apart, never end it.
 class ProgramRun {
  public:
-  ProgramRun(const RunWords& words, const JobFolder& folder, ServiceManager manager, bool quiet)
+  ProgramRun(const RunWords& words, const JobFolder& folder, KeptWorkers workers,
+             ServiceManager manager, bool quiet)
       : words_(words),
+        workers_(std::move(workers)),
         folder_(folder),
         manager_(std::move(manager)),
         quiet_(quiet),
@@ -56,6 +71,7 @@ class ProgramRun {
  private:
   ProcessSupervisor::Options options();
   void told(const ProcessSupervisor::Event& event);
+  void told_of_worker(const ProcessSupervisor::Event& event);
   bool progressed();
   void tell_manager();
   void log(const nlohmann::ordered_json& fields);
@@ -64,6 +80,7 @@ class ProgramRun {
   }
 
   const RunWords& words_;
+  const KeptWorkers workers_;
   const JobFolder& folder_;
   ServiceManager manager_;
   std::unique_ptr<ProcessSupervisor> supervisor_;
@@ -75,6 +92,8 @@ class ProgramRun {
   Instant began_{}, lived_{};
   ChildEnd end_;         // of the last life
   Status cannot_start_;  // ok: it could
+  // Who ended and was not started again, in this order, and how.
+  std::vector<std::pair<std::string, std::string>> ended_;
 };
 
 ProcessSupervisor::Options ProgramRun::options() {
@@ -85,16 +104,19 @@ ProcessSupervisor::Options ProgramRun::options() {
                   .longest_pause = std::chrono::seconds(5),
                   .auto_shutdown = AutoShutdown::any_significant};
   // It has the time that it needs to write its last checkpoint.
-  options.children = {{.child = {.id = kProgram,
-                                 .restart = Restart::transient,
-                                 .shutdown = Shutdown::infinite(),
-                                 .significant = true},
-                       .command = words_.command,
-                       .environment = {{JobFolder::kVariable, folder_.path()}},
-                       .exit = [this](const ChildEnd& end) {
-                         folder_gone_ = !folder_.is_there();
-                         return ChildExit{!may_pass(end) || folder_gone_, end.text()};
-                       }}};
+  options.children = workers_.specs();
+  // Behind them: it is the first that is stopped.
+  options.children.push_back(
+      {.child = {.id = kProgram,
+                 .restart = Restart::transient,
+                 .shutdown = Shutdown::infinite(),
+                 .significant = true},
+       .command = workers_.count() > 0 ? workers_.tell(words_.command) : words_.command,
+       .environment = {{JobFolder::kVariable, folder_.path()}},
+       .exit = [this](const ChildEnd& end) {
+         folder_gone_ = !folder_.is_there();
+         return ChildExit{!may_pass(end) || folder_gone_, end.text()};
+       }});
   options.told = [this](const ProcessSupervisor::Event& event) { told(event); };
   options.progressed = [this] { return progressed(); };
   if (manager_.is_there()) {
@@ -124,6 +146,12 @@ void ProgramRun::tell_manager() {
 
 void ProgramRun::told(const ProcessSupervisor::Event& event) {
   using Kind = ProcessSupervisor::Event::Kind;
+  if (event.kind == Kind::ended || event.kind == Kind::not_started)
+    ended_.emplace_back(event.child,
+                        event.kind == Kind::ended ? event.end.text() : event.why.message());
+  if (event.kind == Kind::restarting)
+    std::erase_if(ended_, [&](const auto& each) { return each.first == event.child; });
+  if (event.child != kProgram) return told_of_worker(event);
   switch (event.kind) {
     case Kind::started:
       began_ = event.at;
@@ -155,6 +183,18 @@ void ProgramRun::told(const ProcessSupervisor::Event& event) {
           : cannot_start_.message() + ": trying again");
 }
 
+void ProgramRun::told_of_worker(const ProcessSupervisor::Event& event) {
+  using Kind = ProcessSupervisor::Event::Kind;
+  if (event.kind == Kind::started)
+    log({{"event", "worker started"}, {"worker", event.child}, {"pid", event.pid}});
+  else if (event.kind == Kind::ended)
+    log({{"event", "worker ended"}, {"worker", event.child}, {"how", event.end.text()}});
+  else if (event.kind == Kind::not_started)
+    log({{"event", "worker not started"}, {"worker", event.child}, {"why", event.why.text()}});
+  else
+    say(event.child + " ended: starting it again");
+}
+
 void ProgramRun::log(const nlohmann::ordered_json& fields) {
   const Status written = folder_.log(fields);
   if (!written.ok() && !std::exchange(log_failed_, true)) say(written.text());
@@ -170,6 +210,11 @@ int ProgramRun::run() {
   if (const int signal = supervisor_->stopped_by(); signal != 0) {
     const bool asked = may_pass(end_) || code_of(end_) > 128;
     return asked ? 128 + signal : code_of(end_);
+  }
+  if (!over.ok() && !ended_.empty() && ended_.front().first != kProgram) {
+    print_err("error: {} {}, and the job got no further\n", ended_.front().first,
+              ended_.front().second);
+    return kAgain;
   }
   if (!cannot_start_.ok()) {
     print_err("error: {}\n", cannot_start_.message());
@@ -188,12 +233,93 @@ int ProgramRun::run() {
   return code_of(end_);
 }
 
+// A secret of the job's own, made once.
+Expected<std::string> own_secret(const JobFolder& folder) {
+  const std::string path = folder.path() + "/secret";
+  std::array<unsigned char, 32> bytes;
+  if (getrandom(bytes.data(), bytes.size(), 0) != ssize_t(bytes.size()))
+    return failed_precondition("this machine has no random bytes for a secret");
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size());
+    close(file);
+    if (!written) unlink(path.c_str());
+  }
+  TROUPE_TRY(read_secret(path).status());
+  return path;
+}
+
+// One that nobody has at this moment. Whoever takes it later costs a life of the program.
+Expected<std::string> free_address() {
+  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  const bool found = bind(probe, reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
+                     getsockname(probe, reinterpret_cast<sockaddr*>(&at), &size) == 0;
+  if (probe >= 0) close(probe);
+  if (!found) return unavailable("this machine has no free port");
+  return fmt::format("127.0.0.1:{}", ntohs(at.sin_port));
+}
+
+// Of the words alone.
+Expected<KeptWorkers> workers_of(const RunWords& words) {
+  KeptWorkers workers;
+  workers.local = int(words.workers);
+  workers.listen = words.listen;
+  workers.secret_file = words.secret_file;
+  if (!words.hosts.empty()) {
+    TROUPE_TRY(workers.hosts, read_hosts(words.hosts));
+    if (words.listen.empty())
+      return invalid_argument("--hosts needs --listen HOST:PORT, which these hosts reach");
+  }
+  if (workers.count() == 0) {
+    if (!words.listen.empty() || !words.secret_file.empty())
+      return invalid_argument("--listen and --secret-file need --workers N or --hosts FILE");
+    return workers;
+  }
+  if (!words.listen.empty()) {
+    TROUPE_TRY(const Endpoint at, parse_endpoint(words.listen));
+    if (at.port == 0) return invalid_argument("--listen wants a port that workers know, not 0");
+  }
+  if (!words.secret_file.empty()) TROUPE_TRY(read_secret(words.secret_file).status());
+  workers.ssh.clear();
+  for (std::size_t at = 0; at < words.ssh.size();) {
+    const std::size_t end = std::min(words.ssh.find(' ', at), words.ssh.size());
+    if (end > at) workers.ssh.push_back(words.ssh.substr(at, end - at));
+    at = end + 1;
+  }
+  if (workers.ssh.empty()) return invalid_argument("--ssh wants a command, not ''");
+  return workers;
+}
+
+// And what is the job's own.
+Status complete(KeptWorkers& workers, const JobFolder& folder) {
+  if (workers.count() == 0) return ok_status();
+  std::error_code none;
+  workers.troupe = std::filesystem::read_symlink("/proc/self/exe", none).string();
+  if (workers.listen.empty()) {
+    TROUPE_TRY(workers.listen, free_address());
+  }
+  if (workers.secret_file.empty()) {
+    TROUPE_TRY(workers.secret_file, own_secret(folder));
+  }
+  return ok_status();
+}
+
 int run_program(const RunWords& words, const Printing& printing) {
+  auto workers = workers_of(words);
+  if (!workers.ok()) return report_usage(workers.status(), printing);
   // Before anything is started.
   ServiceManager manager = ServiceManager::of_this_process();
   auto folder = JobFolder::open(words.folder);
   if (!folder.ok()) return report_error(folder.status(), printing);
-  return ProgramRun(words, **folder, std::move(manager), printing.quiet).run();
+  if (const Status status = complete(*workers, **folder); !status.ok())
+    return report_error(status, printing);
+  return ProgramRun(words, **folder, std::move(*workers), std::move(manager), printing.quiet).run();
 }
 
 }  // namespace
@@ -210,6 +336,17 @@ void add_run(CommandLine& line) {
            "(default: 10)")
       .within(0, 1'000'000);
   c.option("--within", words->within, "seconds (default: 60)").above(0, 1e9);
+  c.option("--workers", words->workers,
+           "workers on this machine, which are kept running, too; the program gets --listen, "
+           "--wait-for and --secret-file (default: 0)")
+      .within(0, 4096);
+  c.option("--hosts", words->hosts,
+           "file of hosts, one a line or as node[1-3]; a worker is kept running on each");
+  c.option("--ssh", words->ssh, "command that runs `troupe worker` on a host (default: ssh)");
+  c.option("--listen", words->listen,
+           "HOST:PORT at which the program waits for them (default: a free port of 127.0.0.1)");
+  c.option("--secret-file", words->secret_file,
+           "file of 16 to 64 bytes for the program and its workers (default: JOB/secret, made)");
   c.runs([words, &line] { return run_program(*words, line.printing()); });
 }
 

@@ -25,7 +25,10 @@ Status run_worker(const WorkerWords& words) {
   }
   TROUPE_TRY(options.secret, read_secret(words.secret_file));
   TROUPE_TRY(options.step_memory, parse_byte_count("--step-memory", words.step_memory));
-  return run_waiting_worker(options, {.limit = std::chrono::seconds(words.orphan_timeout)});
+  return run_waiting_worker(options,
+                            {.limit = std::chrono::seconds(words.orphan_timeout),
+                             .stop = {},
+                             .input = words.secret_file == "-" ? options.secret : std::string()});
 }
 
 }  // namespace
@@ -37,7 +40,8 @@ void add_worker(CommandLine& line) {
   c.option("--listen", words->listen,
            "HOST:PORT at which other workers reach this one (default: the address that faces the "
            "master, at a free port)");
-  c.option("--secret-file", words->secret_file, "file of 16 to 64 bytes that the master has, too");
+  c.option("--secret-file", words->secret_file,
+           "file of 16 to 64 bytes that the master has, too; -: standard input");
   c.option("--step-memory", words->step_memory,
            "memory limit of a step in this process, e.g. 2GiB (default: 0, the job's limit)");
   c.option("--orphan-timeout", words->orphan_timeout,
