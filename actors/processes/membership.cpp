@@ -113,7 +113,10 @@ void Membership::down(PeerId peer, const Status& why, Instant now, Outputs& out)
   }
   const ProcessId process = it->first;
   if (starting()) lost_while_starting(process, it->second, why, now, out);
-  if (phase_ == Phase::running && !it->second.closing) out.push_back(Lost{process, why});
+  if (phase_ == Phase::running && !it->second.closing) {
+    lost_one_ = true;
+    out.push_back(Lost{process, why});
+  }
   members_.erase(it);
   std::erase_if(broken_,
                 [&](const BrokenLink& b) { return b.low == process || b.high == process; });
@@ -230,6 +233,7 @@ void Membership::judge(const BrokenLink& link, Outputs& out) {
   Status why = unavailable(
       fmt::format("its link to worker {} broke: {}", name(link.low), link.why.message()));
   high->second.closing = true;
+  lost_one_ = true;
   out.push_back(Lost{link.high, why});
   out.push_back(Close{high->second.peer, std::move(why)});
 }
@@ -252,8 +256,16 @@ void Membership::leave(Instant now, Outputs& out) {
   if (phase_ == Phase::leaving || phase_ == Phase::over) return;
   phase_ = members_.empty() ? Phase::over : Phase::leaving;
   leave_until_ = now + options_.leave_within;
-  for (const auto& [process, member] : members_)
-    if (!member.closing) out.push_back(Send{process, Leave{}});
+  for (auto& [process, member] : members_) {
+    if (member.closing) continue;
+    if (lost_one_ && !member.started_here()) {
+      // The job is not done, and may begin again at the same address: that worker may wait for it.
+      member.closing = true;
+      out.push_back(Close{member.peer, unavailable("its job ended since it lost a worker")});
+    } else {
+      out.push_back(Send{process, Leave{}});
+    }
+  }
   for (const Waiting& late : waiting_)
     out.push_back(Close{late.peer, failed_precondition("the job is over")});
   waiting_.clear();

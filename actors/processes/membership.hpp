@@ -155,6 +155,7 @@ class Membership {
   // The end of a worker started here, whose last words may follow.
   std::optional<Status> failing_;
   Instant failing_at_ = kNever, leave_until_ = kNever;
+  bool lost_one_ = false;  // of a job that ran
 };
 
 }  // namespace troupe

@@ -364,3 +364,14 @@ TEST_CASE("a job is over when its workers have left, or had the time for it") {
   slow.pass(1h);
   CHECK(slow.all<Membership::Over>().size() == 1);
 }
+
+TEST_CASE("a worker of a job that lost another one is not told that the job is done") {
+  Job job;
+  job.run();
+  job.down(1);
+  job.membership->leave(job.now, job.out);
+  CHECK(job.sent<Leave>().empty());
+  says(job.only<Membership::Close>().why, Code::unavailable, "since it lost a worker");
+  job.down(2);
+  CHECK(job.all<Membership::Over>().size() == 1);
+}

@@ -71,7 +71,6 @@ TEST_CASE("a link between two live workers that breaks ends the run with both th
     Status next = session.try_run({constant(g, 1.0f)}).status();
     CHECK(next.code() == Code::unavailable);
   }
-  int lost = 0;
-  for (auto& worker : workers) lost += worker.get().ok() ? 0 : 1;
-  CHECK(lost == 1);
+  // Of the job that lost one, the other is not told that it is done: it may wait for it.
+  for (auto& worker : workers) CHECK(worker.get().code() == Code::unavailable);
 }
