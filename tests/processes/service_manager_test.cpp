@@ -66,7 +66,8 @@ TEST_CASE("a service manager hears states, each status once, and that the proces
     CHECK(told.next() == "STATUS=step 1");
     CHECK(told.next() == "STATUS=step 2");
     CHECK(told.next() == "nothing");
-    for (const Instant now : {10s, 11s, 11499ms + 0s}) systemd.tell_alive(now);
+    for (const Instant now : {Instant(10s), Instant(11s), Instant(11499ms)})
+      systemd.tell_alive(now);
     CHECK(told.next() == "WATCHDOG=1");
     CHECK(told.next() == "nothing");
     systemd.tell_alive(11500ms);
