@@ -19,6 +19,7 @@ cat >"$scratch/manager.py" <<'END'
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind("\0" + sys.argv[1][1:] if sys.argv[1][0] == "@" else sys.argv[1])
+print("bound", flush=True)
 while True:
     print(s.recv(4096).decode(), flush=True)
 END
@@ -27,7 +28,7 @@ for socket in "$scratch/notify" "@$scratch/notify"; do
   [[ $socket != @* ]] || job=$scratch/told-abstract
   python3 "$scratch/manager.py" "$socket" >"$job.told" &
   manager=$!
-  sleep 0.3
+  says_within "$job.told" '^bound$' 30
   NOTIFY_SOCKET=$socket WATCHDOG_USEC=400000 "$TROUPE" run --job "$job" -- \
     sh -c "env >$job.env; exec $(printf '%q ' "${endless[@]}")" >/dev/null 2>&1 &
   supervisor=$!
