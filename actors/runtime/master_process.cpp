@@ -86,8 +86,9 @@ Status ClusterRuntime::start() {
 ClusterRuntime::~ClusterRuntime() {
   if (owns_system_) end_at_faults(platform_->actors());
   shell_.leave();
-  // Those that hold nothing yet need not leave in order.
-  if (!handler_.joinable()) shell_.children().kill_all();
+  // Workers that hold nothing yet need not leave in order. Nor need those of a job that has lost a
+  // part: what they hold is of no use without it, and they may be amid a long kernel.
+  if (!handler_.joinable() || shell_.lost_any()) shell_.children().kill_all();
   for (pid_t left : shell_.children().wait(kLeaveWithin))
     TROUPE_LOG(
         warning, "master",

@@ -145,6 +145,7 @@ void MasterShell::announce(const Membership::Up& member) {
 }
 
 void MasterShell::lose(const Membership::Lost& lost) {
+  lost_any_ = true;
   members_.erase(lost.process);
   gathering_.lost(lost.process);
   if (gathering_.done()) end_gathering();

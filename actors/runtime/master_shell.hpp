@@ -1,6 +1,7 @@
 // The process of a master, but for its threads: what it does about workers, messages and time.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -66,6 +67,8 @@ class MasterShell final : public HubOwner {
   void wait() { in_use_.wait(); }
   // Without an orderly end: no worker is left behind.
   void abandon();
+  // Whether a worker of the running job was lost. Any thread.
+  bool lost_any() const { return lost_any_; }
 
   const MasterActor& master() const { return master_; }
   NetHub& hub() { return hub_; }
@@ -133,6 +136,7 @@ class MasterShell final : public HubOwner {
   Instant gather_until_ = kNever;
   std::optional<Status> started_;
   bool over_ = false;
+  std::atomic<bool> lost_any_ = false;
 
   std::vector<pid_t> children_here_;
   std::unique_ptr<ChildProcesses> children_;  // tells of their ends until it is gone
