@@ -47,12 +47,12 @@ ChaosJob::ChaosJob(std::string folder, const std::vector<std::string>& program,
 }
 
 ChaosJob::~ChaosJob() {
-  for (std::jthread& each : meanwhile_) each.request_stop();
+  for (Beside& each : beside_) each.thread.request_stop();
   if (!end_) {
     for (const ProcessLook& each : process_tree(supervisor_)) kill(each.pid, SIGKILL);
     (void)waitpid(supervisor_, nullptr, 0);
   }
-  meanwhile_.clear();
+  beside_.clear();
 }
 
 pid_t ChaosJob::program() const {
@@ -123,7 +123,12 @@ int ChaosJob::wait(Clock::duration patience) {
 }
 
 void ChaosJob::meanwhile(std::function<void(const std::stop_token&)> doing) {
-  meanwhile_.emplace_back([doing = std::move(doing)](const std::stop_token& stop) { doing(stop); });
+  std::erase_if(beside_, [](const Beside& each) { return each.over->load(); });
+  auto over = std::make_shared<std::atomic<bool>>(false);
+  beside_.push_back({over, std::jthread([=](const std::stop_token& stop) {
+                       doing(stop);
+                       *over = true;
+                     })});
 }
 
 }  // namespace troupe

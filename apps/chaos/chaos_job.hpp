@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -74,7 +75,11 @@ class ChaosJob {
   std::optional<int> end_;
   std::unique_ptr<const ProgressPage> page_;
   std::unique_ptr<FailingSyncs> syncs_;
-  std::vector<std::jthread> meanwhile_;
+  struct Beside {
+    std::shared_ptr<std::atomic<bool>> over;
+    std::jthread thread;
+  };
+  std::vector<Beside> beside_;
 };
 
 }  // namespace troupe

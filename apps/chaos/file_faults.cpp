@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFullFor{1500}, kBrokenFor{1500}, kLookAtSyncs{20};
 constexpr std::chrono::seconds kSyncWithin{20};
+constexpr std::uint64_t kSyncsThatFail = 3;
 
 // No file of the process grows for a while.
 Status fill_disk(ChaosJob& job, Random&) {
@@ -36,18 +37,26 @@ Status fill_disk(ChaosJob& job, Random&) {
   return ok_status();
 }
 
-// What the program writes does not get to the disk, for a while and once at least.
+// What the program writes does not get to the disk a few times, in a while and once at least. No
+// longer: a last checkpoint that cannot be written ends a job.
 Status break_disk(ChaosJob& job, Random&) {
   FailingSyncs* syncs = job.syncs();
   if (syncs == nullptr) return failed_precondition("its fsync cannot be made to fail");
+  const std::uint64_t before = syncs->failed();
   syncs->fail(job.program());
   const auto begin = ChaosJob::Clock::now();
-  if (!job.wait_until(
-          [&] { return syncs->failed() > 0 || ChaosJob::Clock::now() > begin + kSyncWithin; }) ||
-      syncs->failed() == 0)
+  if (!job.wait_until([&] {
+        return syncs->failed() > before || ChaosJob::Clock::now() > begin + kSyncWithin;
+      }) ||
+      syncs->failed() == before) {
+    syncs->fail(0);
     return failed_precondition("the program made no fsync");
-  job.meanwhile([syncs](const std::stop_token& stop) {
-    pause_for(stop, kBrokenFor);
+  }
+  job.meanwhile([syncs, before](const std::stop_token& stop) {
+    const auto until = ChaosJob::Clock::now() + kBrokenFor;
+    while (!stop.stop_requested() && ChaosJob::Clock::now() < until &&
+           syncs->failed() < before + kSyncsThatFail)
+      pause_for(stop, kLookAtSyncs);
     syncs->fail(0);
   });
   return ok_status();
@@ -91,7 +100,7 @@ std::vector<Fault> file_faults() {
   return {
       {"disk-full", "the program can write no file for 1.5 s", fill_disk},
       {.name = "io-error",
-       .about = "each fsync of the program fails with an I/O error for 1.5 s",
+       .about = "three fsyncs of the program fail with an I/O error, or all within 1.5 s",
        .inject = break_disk,
        .hold_syncs = true},
       {"corrupt-checkpoint", "the newest checkpoint is damaged and the program is killed",

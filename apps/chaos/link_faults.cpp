@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <csignal>
 
 #include "apps/chaos/faults.hpp"
 #include "apps/chaos/links.hpp"
@@ -21,6 +21,8 @@ Expected<Link> any_link(const ChaosJob& job, Random& random) {
   return link;
 }
 
+bool are_there(const Link& link) { return kill(link.one, 0) == 0 && kill(link.other, 0) == 0; }
+
 using Change = std::function<void(int one, int other)>;
 
 // What is done to the connections of a link, for some time and to those that come in it, and then
@@ -32,7 +34,8 @@ Status change_for(ChaosJob& job, Random& random, milliseconds time, Change chang
   if (now == 0) return failed_precondition("the connection was gone");
   job.meanwhile([=, back = std::move(back)](const std::stop_token& stop) {
     const auto until = ChaosJob::Clock::now() + time;
-    while (!stop.stop_requested() && ChaosJob::Clock::now() < until && changed->apply().ok())
+    while (!stop.stop_requested() && ChaosJob::Clock::now() < until && are_there(link) &&
+           changed->apply().ok())
       pause_for(stop, kLookForLinks);
     (void)LinkChange(link, back).apply();
   });
