@@ -207,15 +207,21 @@ void Membership::advance(Instant now, Outputs& out) {
   }
 }
 
-void Membership::link_lost(ProcessId from, const LinkLost& message, Instant now, Outputs&) {
+void Membership::link_lost(ProcessId from, const LinkLost& message, Instant now, Outputs& out) {
   if (phase_ != Phase::meshing && phase_ != Phase::running) return;
   if (message.view != view_ || message.other == from) return;
   for (ProcessId end : {from, message.other})
     if (auto it = members_.find(end); it == members_.end() || it->second.closing) return;
-  BrokenLink link{std::min(from, message.other), std::max(from, message.other), message.why,
+  BrokenLink link{std::min(from, message.other), std::max(from, message.other), from, message.why,
                   now + options_.proof_within};
-  for (const BrokenLink& known : broken_)
-    if (known.low == link.low && known.high == link.high) return;  // both ends say so
+  for (auto known = broken_.begin(); known != broken_.end(); ++known) {
+    if (known->low != link.low || known->high != link.high) continue;
+    if (known->said_by == from) return;
+    // Both ends say so, and so neither is gone.
+    link = std::move(*known);
+    broken_.erase(known);
+    return judge(link, out);
+  }
   broken_.push_back(std::move(link));
 }
 

@@ -39,8 +39,8 @@ Status may_connect(const Join& mine, const Join& theirs);
 // With its number a worker gets the task that it hosts, which names it in errors.
 //
 // A link between two workers that breaks is evidence against both; who of them is gone is waited
-// for a moment. When both live on, the one with the higher number is lost, with a reason that names
-// both.
+// for a moment, or until both have said so. When both live on, the one with the higher number is
+// lost, with a reason that names both.
 class Membership {
  public:
   struct Options {
@@ -126,7 +126,7 @@ class Membership {
     bool started_here() const { return !join.job.empty(); }
   };
   struct BrokenLink {
-    ProcessId low = 0, high = 0;
+    ProcessId low = 0, high = 0, said_by = 0;
     Status why;
     Instant at{};  // judged then
   };

@@ -288,7 +288,7 @@ TEST_CASE("a link that breaks between two that live ends with an error that name
   Job job;
   job.run();
   job.link_lost(1, 2);
-  job.link_lost(2, 1);
+  job.link_lost(1, 2);
   CHECK(job.out.empty());
   CHECK(job.membership->next_wakeup() == job.now + job.options.proof_within);
   job.pass(job.options.proof_within);
@@ -297,6 +297,19 @@ TEST_CASE("a link that breaks between two that live ends with an error that name
        "its link to worker 0 at 127.0.0.1:4001 broke: reset");
   CHECK(job.only<Membership::Close>().peer == 2);
   job.down(2);
+  CHECK(job.all<Membership::Lost>().size() == 1);
+}
+
+TEST_CASE("a link that both of its ends say is broken is judged at once") {
+  Job job;
+  job.run();
+  job.link_lost(1, 2);
+  job.link_lost(2, 1);
+  CHECK(job.only<Membership::Lost>().process == 2);
+  CHECK(job.only<Membership::Close>().peer == 2);
+  job.link_lost(1, 2);
+  job.down(2);
+  job.pass(1h);
   CHECK(job.all<Membership::Lost>().size() == 1);
 }
 
