@@ -13,6 +13,7 @@
 #include "core/status.hpp"
 #include "core/tensor.hpp"
 #include "core/transaction.hpp"
+#include "core/wait.hpp"
 
 namespace troupe {
 
@@ -27,6 +28,7 @@ struct CallResult {
   CompiledId compiled = 0;
   bool unloaded = false;  // the run's compiled step is: compile it again
   std::vector<std::string> text;
+  std::vector<Wait> waits;
 };
 
 // One call under way. Made by the client, shared with the master, which finishes it exactly once.

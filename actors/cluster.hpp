@@ -44,6 +44,9 @@ struct Cluster {
   // A process of the job that sends nothing for this long, or does not join in this time, is lost.
   // Raise it on overloaded machines; minimum 250 ms.
   std::chrono::milliseconds silence{2000};
+  // A run in which no node has begun or ended for this long is named in a warning, with what it
+  // waits for; not while it waits for a queue. 0: never.
+  std::chrono::milliseconds stands_still{60'000};
   // Polled while the session waits for its workers, on the calling thread; true: give up
   // (cancelled).
   std::function<bool()> stop;

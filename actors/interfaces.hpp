@@ -31,7 +31,7 @@ using PartitionActor =
 using ExecutorActor =
     PartitionActor::extend<caf::reacts_to<TensorArrived>, caf::reacts_to<BurstDone>,
                            caf::reacts_to<TicketDone>, caf::reacts_to<ResourceAnswer>,
-                           caf::reacts_to<LiveList>>;
+                           caf::reacts_to<LiveList>, caf::reacts_to<TellWaits>>;
 
 // One device: runs what it is given on the device's lanes, in order. `work` reports by itself.
 struct RunOnLanes {
@@ -117,6 +117,7 @@ using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<OpenSession>, caf::reacts_to<ExtendSession>, caf::reacts_to<CompileStep>,
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
     caf::reacts_to<ResetContainers>, caf::reacts_to<RewindStep>, caf::reacts_to<DescribeJob>,
+    caf::reacts_to<AskJobWaits>, caf::reacts_to<WaitsDue>, caf::reacts_to<WatchRuns>,
     caf::reacts_to<AskPlace>, caf::reacts_to<DoneOnce>, caf::reacts_to<MarkPlace>,
     caf::reacts_to<TaskUp>, caf::reacts_to<TaskLost>, caf::reacts_to<ExecutorsMade>,
     caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>, caf::reacts_to<Tick>>;
@@ -142,6 +143,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CloseSession)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResetContainers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RewindStep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DescribeJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AskJobWaits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WaitsDue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WatchRuns)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TellWaits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AskPlace)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DoneOnce)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::MarkPlace)

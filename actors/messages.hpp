@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,6 +58,22 @@ struct BlockedAt {
   ResourceId resource;
   std::vector<AttemptId> waiting;
   std::vector<RunId> marked;
+  std::string why = {};  // ResourceBlocked::why
+};
+
+// What executors of a task say of their waits. Each writes the part at its own place; when all
+// have, or are gone, the last reference goes and tells the master.
+struct WaitsGathering {
+  ~WaitsGathering();
+  TaskWaits answer;
+  std::map<std::uint64_t, std::string> resources;  // what is the matter with them, by hash
+  std::vector<std::vector<NodeWait>> parts;
+  std::function<void(TaskWaits)> send;
+};
+// From the worker to its executors.
+struct TellWaits {
+  std::shared_ptr<WaitsGathering> to;
+  std::size_t place = 0;
 };
 
 // ---- client to master ------------------------------------------------------------------------
@@ -121,6 +139,16 @@ struct RewindStep {
   CompiledId compiled = 0;
   std::shared_ptr<Call> call;
 };
+// What runs wait for, over all processes: CallResult::waits, after half a second at the latest.
+struct AskJobWaits {
+  std::shared_ptr<Call> call;
+};
+// The master to itself: who has not told by now what its attempts wait for is not waited for.
+struct WaitsDue {
+  std::uint64_t round = 0;
+};
+// The master to itself, every few seconds while a run takes long.
+struct WatchRuns {};
 // What the master knows, as lines of text.
 struct DescribeJob {
   std::shared_ptr<Call> call;

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "serialization/messages/abort_partition.hpp"
+#include "serialization/messages/ask_waits.hpp"
 #include "serialization/messages/blocked_report.hpp"
 #include "serialization/messages/drop_containers.hpp"
 #include "serialization/messages/forget_graph.hpp"
@@ -30,6 +31,7 @@
 #include "serialization/messages/staged.hpp"
 #include "serialization/messages/start_partition.hpp"
 #include "serialization/messages/step_loaded.hpp"
+#include "serialization/messages/task_waits.hpp"
 #include "serialization/messages/trace_spans.hpp"
 #include "serialization/messages/unload_step.hpp"
 #include "serialization/messages/welcome.hpp"

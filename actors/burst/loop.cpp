@@ -22,6 +22,7 @@ bool StepState::State::loop(bool cheap) {
       continue;
     }
     const LoadedPlan::Node& node = all[entry];
+    if (!(node.flags & LoadedPlan::kCheap)) note_at(entry);
     KernelContext ctx = progress.context(entry);
     Status ran = call_kernel(*node.kernel, ctx);
     if (!ran.ok()) {
@@ -51,6 +52,7 @@ void StepState::State::visit(std::uint32_t entry) {
   const bool dead = entry & LoadedPlan::kDead;
   const std::uint32_t node = entry & ~LoadedPlan::kDead;
   if (!failure.lets_run(node) || (failure.failing() && !may_fail_first(nodes[node].role))) return;
+  if (!(nodes[node].flags & LoadedPlan::kCheap)) note_at(node);
   if (!trace) return visit_role(node, dead);
   std::int64_t begin = Trace::now_ns();
   visit_role(node, dead);
@@ -72,6 +74,7 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
     case Role::loop:
       return iterations.run_loop(node, dead);
     case Role::loop_next:
+      at_node.store(node, std::memory_order_relaxed);  // of an endless loop of cheap nodes
       return iterations.run_next(node, dead);
     case Role::invoke:
       return calls.run_invoke(node, dead);

@@ -55,6 +55,19 @@ void StepState::abort(Status status) {
 
 bool StepState::has_arrivals() const { return !state_->inbox.empty(); }
 
+std::optional<StepState::Running> StepState::running() const {
+  const std::uint32_t node = state_->at_node.load(std::memory_order_relaxed);
+  if (node == kNoNode) return std::nullopt;
+  return Running{node, state_->at_since.load(std::memory_order_relaxed)};
+}
+
+std::vector<std::uint32_t> StepState::awaited() const {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < state_->nodes.size(); ++i)
+    if (state_->nodes[i].role == Role::recv && state_->progress.awaits(i)) all.push_back(i);
+  return all;
+}
+
 StepState::State::State(std::shared_ptr<const LoadedPlan> shared_program,
                         const CallLimits& call_limits)
     : program(std::move(shared_program)),
@@ -97,6 +110,7 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
   turn.begin();
   const std::size_t done_before = progress.nodes_done();
   const std::int64_t begin_ns = trace ? Trace::now_ns() : 0;
+  at_since.store(coarse_now_ns(), std::memory_order_relaxed);
   if (!std::exchange(started, true)) {
     place_feeds();
     requests.read_first();
@@ -112,6 +126,7 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
   }
   if (!result.more && (failure.failing() || progress.all_done()))
     over = result.finished = tickets.idle();
+  at_node.store(kNoNode, std::memory_order_relaxed);
   result.requests = requests.take_made();
   result.waits = tickets.take_waits();
   if (trace && progress.nodes_done() != done_before)

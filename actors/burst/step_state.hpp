@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -140,6 +141,16 @@ class StepState {
   // KernelContext::cancelled().
   void abort(Status status);
   bool has_arrivals() const;
+
+  // From any thread: the node that the burst in flight is at, or was at before cheap ones. None
+  // between bursts, and before one has its lane.
+  struct Running {
+    std::uint32_t node = 0;
+    std::int64_t since_ns = 0;  // coarse_now_ns()
+  };
+  std::optional<Running> running() const;
+  // The _Recv nodes whose tensor is not here. REQUIRES: no burst is in flight.
+  std::vector<std::uint32_t> awaited() const;
 
  private:
   struct State;

@@ -1764,6 +1764,13 @@ std::vector<std::string> Session::describe() {
   return ask(*core_, DescribeJob{}).text;
 }
 
+Expected<std::vector<Wait>> Session::try_waits() {
+  TROUPE_TRY(may_wait(*core_, "Session::waits"));
+  CallResult result = ask(*core_, AskJobWaits{});
+  TROUPE_TRY(result.status);
+  return std::move(result.waits);
+}
+
 std::vector<DeviceMemory> Session::memory(bool reset_peak) {
   throw_if_error(may_wait(*core_, "Session::memory"));
   std::lock_guard lock(core_->mutex);

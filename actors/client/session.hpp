@@ -22,6 +22,7 @@
 #include "core/tensor.hpp"
 #include "core/timeline.hpp"
 #include "core/transaction.hpp"
+#include "core/wait.hpp"
 #include "graph/builder.hpp"
 #include "graph/graph_marks.hpp"
 #include "ops/api/variable.hpp"
@@ -487,6 +488,11 @@ class Session {
   // The master's processes, runs and compiled steps, one line each; and for each device, the number
   // of its variables and their bytes, as far as shapes are declared.
   std::vector<std::string> describe();
+  // What each run under way waits for, over all processes: node, line, queue, worker, and for how
+  // long. Asks them all; whoever does not answer within a quarter of a second is in the list as
+  // that. Empty: no run is under way, nor is a step being compiled.
+  std::vector<Wait> waits() { return value_or_throw(try_waits()); }
+  Expected<std::vector<Wait>> try_waits();
 
   // Memory allocated on the devices of this process: current, and peak since the last reset. Empty
   // if worker processes compute.

@@ -152,6 +152,7 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   if (runs_.empty()) last_progress_ = now;
   Run& run = runs_.add(request.run);
   run.step = request.step;
+  run.came = run.began = now;
   run.deadline = request.deadline;
   run.note = request.note;
   run.on_nan = request.on_nan;
@@ -230,6 +231,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   if (run.grant != 0) granted_ = &run;
   run.revoking = false;
   run.phase = Phase::running;
+  run.began = now;
   run.waiting = false;
   run.done.clear();
   run.attempt.min_live = min_live();
@@ -626,7 +628,7 @@ void Coordinator::tick(Instant now, Outputs& out) {
     if (run->phase == Phase::aborting && run->abort_until <= now)
       answer(*run, run->cause, 0, now, out);
     else if (run->deadline <= now && run->phase != Phase::aborting && run->phase != Phase::applying)
-      fail(*run, deadline_exceeded("the deadline of " + step_name(id) + " has passed"), now, out);
+      deadline_passed(*run, now, out);
     else if (run->resend_at <= now && run->phase != Phase::preparing)
       resend(*run, now, out);
   }
@@ -634,6 +636,16 @@ void Coordinator::tick(Instant now, Outputs& out) {
   expel_late_shards(now, out);
   break_deadlock(now, out);
   settle(now, out);
+}
+
+void Coordinator::deadline_passed(Run& run, Instant now, Outputs& out) {
+  if (options_.explain_within > Instant{} && now - run.came >= options_.explain_from &&
+      !std::exchange(run.explained, true)) {
+    run.deadline = now + options_.explain_within;
+    out.push_back(ExplainDeadline{run.id});
+    return;
+  }
+  fail(run, deadline_exceeded("the deadline of " + step_name(run.id) + " has passed"), now, out);
 }
 
 void Coordinator::resend(Run& run, Instant now, Outputs& out) {
@@ -678,6 +690,78 @@ Instant Coordinator::next_wakeup() const {
 }
 
 // ------------------------------------------------------------------ reports
+
+namespace {
+
+RunLook::Part part_look(std::uint32_t index, const StepShape::Partition& part) {
+  return {index, part.task, part.device, !part.feeds.empty() || !part.fetches.empty()};
+}
+
+}  // namespace
+
+std::vector<RunLook> Coordinator::looks(Instant now) const {
+  std::vector<RunLook> all;
+  for (const RunId& id : runs_.ids()) {
+    const Run& run = runs_.at(id);
+    RunLook& look = all.emplace_back();
+    look.run = id;
+    look.attempt = run.attempt.id;
+    look.age = now - run.came;
+    look.attempt_age = now - run.began;
+    if (run.deadline != kNever) look.left = run.explained ? Instant{} : run.deadline - now;
+    look.computes = run.phase == Phase::running || run.phase == Phase::aborting;
+    look.turn = turn_of(run);
+    if (!look.computes) continue;
+    for (std::uint32_t p = 0; p < run.step->partitions.size(); ++p)
+      if (!run.done.contains(p)) look.parts.push_back(part_look(p, run.step->partitions[p]));
+  }
+  return all;
+}
+
+// What it waits for of others at the master; empty while it computes.
+std::string Coordinator::turn_of(const Run& run) const {
+  switch (run.phase) {
+    case Phase::running:
+    case Phase::aborting:
+      return {};
+    case Phase::queued:
+      if (!places_.free(run.step->datasets))
+        return "the run whose loops take elements of its dataset";
+      if (!run.resume && runs_.restoring()) return "the run that restores the job";
+      return "one of the " + std::to_string(runs_.computing()) +
+             " runs that compute to end: no more do at one time";
+    case Phase::victim:
+      return "its turn: it was withdrawn, since runs waited for each other";
+    case Phase::ready:
+      if (const Run* other = alone(); other && other != &run)
+        return step_name(other->id) + ", which has the commit numbers to itself";
+      if (granted_ && granted_ != &run)
+        return step_name(granted_->id) + ", which has the next commit number";
+      if (round_.open() && round_.what().run != run.id)
+        return step_name(round_.what().run) + ", which is being committed";
+      return "a commit number";
+    case Phase::preparing:
+    case Phase::applying:
+      break;
+  }
+  std::string tasks;
+  if (round_.open())
+    for (const auto& [task, prepare] : round_.unanswered())
+      if (const auto member = members_.find(task); member != members_.end())
+        tasks += (tasks.empty() ? "worker " : " and worker ") + member->second.name;
+  if (tasks.empty()) tasks = "its tasks";
+  return tasks + (run.phase == Phase::preparing ? " to stage its writes" : " to apply its writes");
+}
+
+void Coordinator::lost_message(const RunId& id, const AttemptId& attempt, std::uint32_t partition,
+                               const Status& why, Instant now, Outputs& out) {
+  const Run* run = runs_.find(id, attempt);
+  if (!run || partition >= run->step->partitions.size() || run->done.contains(partition)) return;
+  if (run->phase != Phase::running && run->phase != Phase::aborting) return;
+  const TaskId task = run->step->partitions[partition].task;
+  out.push_back(Expel{task, why});
+  task_lost(task, why, now, out);
+}
 
 std::string Coordinator::text() const {
   std::string text;

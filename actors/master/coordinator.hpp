@@ -15,6 +15,7 @@
 #include "actors/master/kept_answers.hpp"
 #include "actors/master/last_writes.hpp"
 #include "actors/master/live_schedule.hpp"
+#include "actors/master/run_look.hpp"
 #include "actors/master/run_table.hpp"
 #include "actors/master/stage_round.hpp"
 #include "core/transaction.hpp"
@@ -86,6 +87,9 @@ class Coordinator {
     // Conflicts of one run before others wait for it. Each costs it one attempt, so this bounds
     // what a slow run loses beside fast ones; those that collide by chance seldom get as far.
     std::uint32_t patience = 3;
+    // How long a run whose deadline has passed stays, so that its owner can find out what it waits
+    // for (ExplainDeadline). 0: it ends at once, as does a run with less time than `explain_from`.
+    Instant explain_within{}, explain_from = std::chrono::milliseconds(10);
   };
 
   // To the executor of one partition. Known or ended attempts ignore it.
@@ -140,8 +144,13 @@ class Coordinator {
   struct JobStopped {
     Status status;
   };
+  // The run's deadline has passed. Unless it is cancelled meanwhile, or ends, it is failed
+  // Options::explain_within later.
+  struct ExplainDeadline {
+    RunId run;
+  };
   using Output = std::variant<StartAttempt, AbortAttempt, SendPrepare, RevokeGrant, Expel, SendLive,
-                              Answer, SessionClosed, JobStopped>;
+                              Answer, SessionClosed, JobStopped, ExplainDeadline>;
   using Outputs = std::vector<Output>;
 
   explicit Coordinator(Options options, CoordinatorRules rules = {});
@@ -199,6 +208,12 @@ class Coordinator {
                   withdrawn = 0, attempts = 0, taken_back = 0, revoked = 0;
   };
   const Counters& counters() const { return counters_; }
+  // What each run that is not answered waits for, as far as is known here.
+  std::vector<RunLook> looks(Instant now) const;
+  // An attempt of which a task knows nothing, and that was started there: a message between the
+  // processes was lost. The task's process is taken for lost, as one that lets the job wait.
+  void lost_message(const RunId& run, const AttemptId& attempt, std::uint32_t partition,
+                    const Status& why, Instant now, Outputs& out);
   // One line for each run that is not answered: why it is not (for reports and failing tests).
   std::string text() const;
   struct Tables {
@@ -254,6 +269,8 @@ class Coordinator {
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
   void stop_job(const std::string& lost, TaskId task, Instant now, Outputs& out);
   void end_closed_sessions(Outputs& out);
+  void deadline_passed(Run& run, Instant now, Outputs& out);
+  std::string turn_of(const Run& run) const;
   // Runs that wait for each other, and what goes on by itself.
   void note_waiting();
   void break_deadlock(Instant now, Outputs& out);

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 
 #include "actors/inline_send.hpp"
+#include "actors/master/wait_lines.hpp"
 #include "actors/runtime/compiler_actor.hpp"
 #include "actors/spawn.hpp"
 #include "actors/wake_up.hpp"
@@ -29,7 +32,22 @@ struct MasterState {
   std::map<TaskId, ProcessActor> tasks;
   std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
   WakeUp wake_up;
+
+  // One look at what runs wait for, over all tasks; those who want one while it is under way get
+  // it, too.
+  std::uint64_t waits_round = 0;
+  std::map<TaskId, TaskWaits> waits_told;
+  std::vector<std::function<void(const JobLook&)>> waits_wanted;  // empty: none is under way
+  WaitsWatch watch{Instant{}};
+  bool watching = false;  // a WatchRuns is to come
 };
+
+// Who has not said by then what it does is told of as one that does not answer. A deadline is late
+// by as much at most.
+constexpr Instant kTellWithin = std::chrono::milliseconds(250);
+constexpr Instant kExplainWithin = std::chrono::milliseconds(500);
+constexpr Instant kWatchEvery = std::chrono::seconds(2);
+constexpr std::size_t kMostLines = 5;  // in an error
 
 using MasterSelf = MasterActor::stateful_pointer<MasterState>;
 
@@ -126,6 +144,19 @@ void carry_out(MasterSelf self, Coordinator::Answer& answer) {
 
 void carry_out(MasterSelf self, Coordinator::SessionClosed& closed) {
   feed_sessions(self, [&](Sessions& sessions, auto& out) { sessions.closed(closed.session, out); });
+}
+
+void want_waits(MasterSelf self, std::function<void(const JobLook&)> then);
+
+void carry_out(MasterSelf self, Coordinator::ExplainDeadline& passed) {
+  want_waits(self, [self, id = passed.run](const JobLook& look) {
+    const std::string lines = lines_of(waits_of(look), step_name(id), kMostLines);
+    std::string text = "the deadline of " + step_name(id) + " has passed";
+    if (!lines.empty()) text += ": " + lines;
+    feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+      coordinator.cancel(id, deadline_exceeded(text), now, out);
+    });
+  });
 }
 
 void carry_out(MasterSelf self, Coordinator::JobStopped& stopped) {
@@ -269,11 +300,14 @@ auto to_coordinator(MasterSelf self,
   };
 }
 
+void watch_soon(MasterSelf self);
+
 void run_step(MasterSelf self, RunStep& message) {
   auto& s = self->state;
   Sessions::Run* run = nullptr;
   feed_sessions(self, [&](Sessions& sessions, auto& out) { run = sessions.begin(message, out); });
   if (!run) return;
+  watch_soon(self);
   if (active(s.trace)) run->began_ns = Trace::now_ns();
   feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
     const Instant deadline = message.timeout == kNever ? kNever : now + message.timeout;
@@ -282,6 +316,78 @@ void run_step(MasterSelf self, RunStep& message) {
          std::move(message.note), message.on_nan, std::move(message.resume)},
         now, out);
   });
+}
+
+// ------------------------------------------------------------------ what runs wait for
+
+void tell_waits(MasterSelf self) {
+  auto& s = self->state;
+  JobLook look;
+  look.runs = s.coordinator->looks(self->clock().now().time_since_epoch());
+  s.sessions->look(look);
+  look.told = std::exchange(s.waits_told, {});
+  look.asked_for = kTellWithin;
+  for (const auto& then : std::exchange(s.waits_wanted, {})) then(look);
+}
+
+void want_waits(MasterSelf self, std::function<void(const JobLook&)> then) {
+  auto& s = self->state;
+  s.waits_wanted.push_back(std::move(then));
+  if (s.waits_wanted.size() > 1) return;
+  ++s.waits_round;
+  s.waits_told.clear();
+  send_to_tasks(self, AskWaits{s.waits_round});
+  self->delayed_send(self, kTellWithin, WaitsDue{s.waits_round});
+}
+
+void task_told(MasterSelf self, const TaskWaits& message) {
+  auto& s = self->state;
+  if (message.round != s.waits_round || s.waits_wanted.empty()) return;
+  s.waits_told[message.task] = message;
+  for (const auto& [task, _] : s.tasks)
+    if (!s.waits_told.contains(task)) return;
+  tell_waits(self);
+}
+
+void ask_waits(MasterSelf self, const AskJobWaits& message) {
+  want_waits(self, [call = message.call](const JobLook& look) {
+    CallResult result;
+    result.waits = waits_of(look);
+    call->finish(std::move(result));
+  });
+}
+
+void watched(MasterSelf self, const JobLook& look) {
+  auto& s = self->state;
+  const WaitsWatch::Found found = s.watch.look(look, waits_of(look));
+  for (const std::string& text : found.still) TROUPE_LOG(warning, "master", text);
+  for (const LostPart& part : found.lost) {
+    const Status why = aborted(fmt::format(
+        "worker {} knows nothing of {}, which it was given: a message between the processes was "
+        "lost or damaged",
+        s.sessions->name_of(part.task), step_name(part.run)));
+    TROUPE_LOG(error, "master", why.text());
+    feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
+      coordinator.lost_message(part.run, part.attempt, part.partition, why, now, out);
+    });
+  }
+}
+
+// As long as there are runs.
+void watch_soon(MasterSelf self) {
+  if (std::exchange(self->state.watching, true)) return;
+  self->delayed_send(self, kWatchEvery, WatchRuns{});
+}
+
+void watch_runs(MasterSelf self) {
+  auto& s = self->state;
+  s.watching = false;
+  const auto runs = s.coordinator->looks(self->clock().now().time_since_epoch());
+  if (runs.empty()) return;
+  watch_soon(self);
+  if (std::any_of(runs.begin(), runs.end(),
+                  [](const RunLook& run) { return run.attempt_age >= kWatchEvery; }))
+    want_waits(self, [self](const JobLook& look) { watched(self, look); });
 }
 
 // What is wrong with a message about a run under way. Partitions of this process are not asked.
@@ -381,7 +487,9 @@ void describe(MasterSelf self, const DescribeJob& message) {
 
 MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions options) {
   auto& s = self->state;
+  options.coordinator.explain_within = kExplainWithin;
   s.coordinator.emplace(options.coordinator);
+  s.watch = WaitsWatch(options.stands_still);
   s.sessions.emplace(std::move(static_cast<Sessions::Options&>(options)));
   s.graphs = std::make_shared<SessionGraphs>(*options.ops);
   s.trace = std::move(options.trace);
@@ -395,6 +503,7 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       to_coordinator<Staged>(self, &Coordinator::staged),
       to_coordinator<GrantReturned>(self, &Coordinator::grant_returned),
       to_coordinator<BlockedReport>(self, &Coordinator::blocked),
+      [self](const TaskWaits& message) { task_told(self, message); },
       to_sessions<StepLoaded>(self, &Sessions::loaded),
       to_sessions<OpenSession>(self, &Sessions::open),
       to_sessions<ExtendSession>(self, &Sessions::ask),
@@ -408,6 +517,12 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       [self](const ResetContainers& message) { reset(self, message); },
       to_sessions<RewindStep>(self, &Sessions::rewind),
       [self](const DescribeJob& message) { describe(self, message); },
+      [self](const AskJobWaits& message) { ask_waits(self, message); },
+      [self](const WaitsDue& message) {
+        if (message.round == self->state.waits_round && !self->state.waits_wanted.empty())
+          tell_waits(self);
+      },
+      [self](const WatchRuns&) { watch_runs(self); },
       [self](const AskPlace& message) { ask_place(self, message); },
       [self](const MarkPlace& message) { mark_place(self, message); },
       [self](const DoneOnce& message) { done_once(self, message); },

@@ -17,6 +17,7 @@ struct MasterOptions : Sessions::Options {
   Coordinator::Options coordinator;
   std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
   bool own_threads = true;       // for what takes long; false in a simulation on one thread
+  Instant stands_still{};        // Cluster::stands_still
 };
 
 // One per job. Tasks are announced with TaskUp and taken off with TaskLost, wherever they are.

@@ -35,7 +35,9 @@ class RunTable {
     RunId id;
     std::uint64_t order = 0;  // in which the requests came
     std::shared_ptr<const StepShape> step;
+    Instant came{}, began{};  // the request; its newest attempt
     Instant deadline = kNever;
+    bool explained = false;  // the deadline has passed, and what it waits for is being found out
     Phase phase = Phase::queued;
     AttemptInfo attempt;
     std::uint64_t random_index = 0;
@@ -74,6 +76,8 @@ class RunTable {
   Run& add(RunId id);
   void erase(const RunId& id) { runs_.erase(id); }
   Run* find(const RunId& id);
+  // REQUIRES: there is such a run.
+  const Run& at(const RunId& id) const { return runs_.at(id); }
   // Only if that is its attempt.
   Run* find(const RunId& id, const AttemptId& attempt);
   bool contains(const RunId& id) const { return runs_.contains(id); }

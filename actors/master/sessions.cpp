@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/coarse_clock.hpp"
 #include "core/feeds.hpp"
 #include "graph/passes/placement.hpp"
 #include "graph/passes/replicate.hpp"
@@ -60,6 +61,20 @@ void Sessions::task_lost(TaskId task, const Status& why, Outputs& out) {
 std::string Sessions::name_of(TaskId task) const {
   auto at = tasks_.find(task);
   return at == tasks_.end() ? "" : at->second.name;
+}
+
+void Sessions::look(JobLook& look) const {
+  const std::int64_t now = coarse_now_ns();
+  const auto since = [&](std::int64_t then) {
+    return std::chrono::duration_cast<Instant>(std::chrono::nanoseconds(now - then));
+  };
+  for (const auto& [id, task] : tasks_) look.tasks[id] = task.name;
+  for (const auto& [id, session] : sessions_)
+    if (session.work != 0)
+      look.compiles.push_back({fmt::format("session {}", id), 0, {}, since(session.work_since_ns)});
+  for (const StepEntry* step : steps_.loading())
+    look.compiles.push_back(
+        {fmt::format("session {}", step->session), step->id, step->loading, since(step->since_ns)});
 }
 
 std::vector<TargetDevice> Sessions::all_devices() const {
@@ -150,6 +165,7 @@ void Sessions::begin_next(Session& session, Outputs& out) {
 
 void Sessions::begin_work(Session& session) {
   session.work = next_work_++;
+  session.work_since_ns = coarse_now_ns();
   session.stop = std::make_shared<std::atomic<bool>>(false);
 }
 
@@ -232,6 +248,7 @@ Status Sessions::add_step(Session& session, const CompileStep& message, Compiled
   warn(session, draft.graph.notes, out);
   StepEntry step;
   step.id = next_compiled_++;
+  step.since_ns = coarse_now_ns();
   step.session = message.session;
   step.key = request_key(message.request);
   step.request = message.request;

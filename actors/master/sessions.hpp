@@ -17,6 +17,7 @@
 #include "actors/master/run_table.hpp"
 #include "actors/master/session_graphs.hpp"
 #include "actors/master/step_table.hpp"
+#include "actors/master/wait_lines.hpp"
 #include "actors/messages.hpp"
 
 namespace troupe {
@@ -148,6 +149,8 @@ class Sessions {
   // "1 at 127.0.0.1:4711"; empty when nobody hosts it.
   std::string name_of(TaskId task) const;
   std::vector<std::string> text() const;  // a line for each task
+  // Tasks, and what is being compiled and loaded: for what runs wait for.
+  void look(JobLook& look) const;
   std::size_t steps() const { return steps_.size(); }
   struct Tables {
     std::size_t sessions = 0, asked = 0, steps = 0, runs = 0, resets = 0;
@@ -165,6 +168,7 @@ class Sessions {
     std::uint64_t version = 0;  // nodes of its graph
     std::deque<std::variant<ExtendSession, CompileStep>> asked;
     std::uint64_t work = 0;                      // that is under way for asked.front(); 0: none
+    std::int64_t work_since_ns = 0;              // coarse_now_ns()
     LoadStep load;                               // what a CompileStep under way will be loaded with
     StopFlag stop;                               // of the work
     std::vector<std::shared_ptr<Call>> closing;  // who waits for its end

@@ -167,6 +167,13 @@ std::vector<CompiledId> StepTable::that_use(const std::set<std::string>& contain
   return ids;
 }
 
+std::vector<const StepEntry*> StepTable::loading() const {
+  std::vector<const StepEntry*> all;
+  for (const auto& [id, step] : steps_)
+    if (!step.loading.empty()) all.push_back(&step);
+  return all;
+}
+
 std::vector<CompiledId> StepTable::of_session(std::uint64_t session) const {
   std::vector<CompiledId> ids;
   for (const auto& [id, step] : steps_)

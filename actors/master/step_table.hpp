@@ -26,6 +26,7 @@ struct StepEntry {
   std::set<TaskId> loading;                    // who has not answered LoadStep yet
   std::vector<std::shared_ptr<Call>> waiting;  // compile calls to answer then
   std::uint32_t running = 0;                   // runs under way
+  std::int64_t since_ns = 0;                   // coarse_now_ns() when it was compiled
 };
 
 // The text that two equal requests share.
@@ -48,6 +49,7 @@ class StepTable {
   std::vector<CompiledId> of_session(std::uint64_t session) const;
   // Those that use one of the containers.
   std::vector<CompiledId> that_use(const std::set<std::string>& containers) const;
+  std::vector<const StepEntry*> loading() const;  // not yet loaded by all
   std::size_t size() const { return steps_.size(); }
 
  private:

@@ -342,10 +342,29 @@ void QueueState::report_blocked(Outputs& out) {
     std::sort(now.marked.begin(), now.marked.end());
     now.waiting.erase(std::unique(now.waiting.begin(), now.waiting.end()), now.waiting.end());
     now.marked.erase(std::unique(now.marked.begin(), now.marked.end()), now.marked.end());
+    now.why = plight();
   }
   if (now == reported_) return;
   reported_ = now;
   out.push_back(std::move(now));
+}
+
+// What those who wait find, in words. No counts: the report would be sent again with each.
+std::string QueueState::plight() const {
+  const auto waits = [](const Waiters& side) {
+    return std::any_of(side.begin(), side.end(), [](const Waiter& w) { return !w.close_marker; });
+  };
+  const bool all_marked =
+      std::all_of(elements_.begin(), elements_.end(), [](const Element& e) { return e.leased; });
+  std::string text;
+  if (waits(dequeuers_))
+    text = elements_.empty() ? "is empty"
+           : all_marked      ? "has only elements that runs under way have taken"
+                             : "has elements, which others before it take first";
+  if (waits(enqueuers_))
+    text += (text.empty() ? "" : " and ") +
+            ("is full (capacity " + std::to_string(spec_.capacity) + ")");
+  return closing_ ? text + " and is being closed" : text;
 }
 
 // ------------------------------------------------------------------ looking at it

@@ -181,6 +181,7 @@ class QueueState final
   bool serve_side(Side side, Outputs& out);
   void serve(Outputs& out);
   void report_blocked(Outputs& out);
+  std::string plight() const;
 
   const QueueSpec spec_;
   std::deque<Element> elements_;  // committed, oldest first

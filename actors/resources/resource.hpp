@@ -28,6 +28,7 @@ struct ResourceReply {
 struct ResourceBlocked {
   std::vector<AttemptId> waiting;
   std::vector<RunId> marked;
+  std::string why = {};  // what they find, for people: "is empty"
   friend bool operator==(const ResourceBlocked&, const ResourceBlocked&) = default;
 };
 

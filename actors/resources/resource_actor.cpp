@@ -32,8 +32,8 @@ void carry_out(ResourceSelf self, ResourceStaged& staged) {
 }
 
 void carry_out(ResourceSelf self, ResourceBlocked& blocked) {
-  self->send(self->state.worker,
-             BlockedAt{self->state.id, std::move(blocked.waiting), std::move(blocked.marked)});
+  self->send(self->state.worker, BlockedAt{self->state.id, std::move(blocked.waiting),
+                                           std::move(blocked.marked), std::move(blocked.why)});
 }
 
 // One input of the machine, and what follows from it.

@@ -216,6 +216,7 @@ MasterOptions MasterShell::master_options() const {
   options.replicas = cluster_.replicas;
   options.disabled_passes = cluster_.disabled_passes;
   options.trace = trace_;
+  options.stands_still = cluster_.stands_still;
   options.own_threads = platform_.own_threads();
   return options;
 }

@@ -44,6 +44,7 @@ class LocalRuntime final : public Runtime {
     options.replicas = cluster.replicas;
     options.disabled_passes = cluster.disabled_passes;
     options.trace = trace_;
+    options.stands_still = cluster.stands_still;
     master_ = spawn_master(*system_, std::move(options));
     WorkerOptions worker;
     for (auto& device : devices_) worker.devices.push_back(device.get());

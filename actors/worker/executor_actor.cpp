@@ -148,6 +148,7 @@ ExecutorActor::behavior_type executor_behavior(ExecutorSelf self, ExecutorSetup 
         feed(self, [&](PartitionRuns& runs, auto& out) { runs.revoke(m.attempt, m.run, out); });
       },
       [self](const LiveList& m) { self->state.runs->live(m); },
+      [self](const TellWaits& m) { self->state.runs->waits(m.to->parts[m.place]); },
   };
 }
 

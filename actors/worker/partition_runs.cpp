@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/coarse_clock.hpp"
+
 namespace troupe {
 
 PartitionRuns::PartitionRuns(PartitionSetup setup, MakeOutbox make_outbox)
@@ -155,6 +157,7 @@ void PartitionRuns::burst(const AttemptId& id, Attempt& attempt, Outputs& out) {
 
 void PartitionRuns::burst_on_lanes(const AttemptId& id, Attempt& attempt, Outputs& out) {
   attempt.bursting = true;
+  attempt.since_ns = coarse_now_ns();
   out.push_back(Burst{id, attempt.info.run, attempt.step, attempt.outbox});
 }
 
@@ -188,6 +191,7 @@ void PartitionRuns::after_burst(const AttemptId& id, Attempt& attempt, BurstResu
 
 void PartitionRuns::went_idle(Attempt& attempt) const {
   attempt.idle_ns = line() ? Trace::now_ns() : 0;
+  attempt.since_ns = coarse_now_ns();
 }
 
 // A wait is named for what ended it.
@@ -261,7 +265,9 @@ void PartitionRuns::ask_resource(Attempt& attempt, StepRequest request, Outputs&
       asked.after.insert(asked.after.end(), after->second.begin(), after->second.end());
     asked.items.push_back(item_of(attempt, item));
   }
-  attempt.asked.emplace(request.id, request.resource);
+  const std::uint64_t position = asked.items.empty() ? 0 : asked.items.front().position;
+  attempt.asked[request.id] = {request.resource, request.items.front().node, position,
+                               coarse_now_ns()};
   out.push_back(Ask{request.resource, std::move(asked)});
 }
 
@@ -279,6 +285,7 @@ void PartitionRuns::commit_held(Attempt& attempt, Outputs& out) {
       asked.items.push_back(item_of(attempt, item));
     }
   attempt.committing = true;
+  attempt.since_ns = coarse_now_ns();
   out.push_back(Ask{attempt.held.front().resource, std::move(asked)});
 }
 
@@ -339,12 +346,91 @@ void PartitionRuns::note_use(Attempt& attempt, const RequestItem& item) const {
 
 // What only the answer tells of how the run depends on others.
 void PartitionRuns::note_answer(Attempt& attempt, const ResourceAnswer& answer) const {
-  const std::uint32_t asked = attempt.asked.at(std::uint32_t(answer.id));
+  const std::uint32_t asked = attempt.asked.at(std::uint32_t(answer.id)).resource;
   const PartitionResource& resource = setup_.resources[asked];
   if (answer.own) attempt.uses.own_dequeues.push_back(resource.key);
   for (const std::string& name : answer.also_seen)
     for (const PartitionResource& other : setup_.resources)
       if (other.id == resource.id && other.name == name) attempt.uses.reads.push_back(other.key);
+}
+
+// ------------------------------------------------------------------ what it waits for
+
+namespace {
+
+// A reader has seen enough of one step after so many.
+constexpr std::size_t kMostOfOne = 16;
+
+std::string shortened(std::string text) {
+  if (text.size() > TaskWaits::kMostText) text.resize(TaskWaits::kMostText);
+  return text;
+}
+
+// "queue 'q'", "the variables of container 'c'", "element 7 of dataset 'digits'".
+std::string words_of(const ResourceRef& ref, std::uint64_t position) {
+  const auto named = [&](std::string words) {
+    return ref.name.empty() ? words : words + " '" + ref.name + "'";
+  };
+  if (ref.kind == "dataset")
+    return "element " + std::to_string(position) + " of " + named("dataset");
+  if (ref.kind == "variable")
+    return ref.container.empty() ? "the variables"
+                                 : "the variables of container '" + ref.container + "'";
+  return named(ref.kind);
+}
+
+}  // namespace
+
+void PartitionRuns::waits(std::vector<NodeWait>& out) const {
+  for (const auto& [id, attempt] : attempts_) waits_of(id, attempt, out);
+}
+
+void PartitionRuns::waits_of(const AttemptId& id, const Attempt& attempt,
+                             std::vector<NodeWait>& out) const {
+  const Plan& plan = setup_.program->plan();
+  const std::int64_t now = coarse_now_ns();
+  const std::size_t first = out.size();
+  const auto put = [&](Wait::On on, std::uint32_t node, std::int64_t since, std::string what) {
+    NodeWait& wait = out.emplace_back();
+    wait.run = attempt.info.run;
+    wait.attempt = id;
+    wait.partition = setup_.partition;
+    wait.on = on;
+    wait.device = plan.device;
+    wait.what = shortened(std::move(what));
+    wait.milliseconds = std::uint64_t(std::max<std::int64_t>(now - since, 0) / 1'000'000);
+    if (node == kNoNode) return;
+    wait.node = shortened(plan.info[node].name);
+    wait.op = shortened(plan.info[node].def.op);
+    if (const Site& site = plan.info[node].def.site; site.known())
+      wait.site = shortened(site.text());
+  };
+  if (attempt.bursting) {
+    const auto at = attempt.step->running();
+    return at ? put(Wait::On::node, at->node, at->since_ns, "")
+              : put(Wait::On::lane, kNoNode, attempt.since_ns, "a compute thread of the device");
+  }
+  if (attempt.committing)
+    put(Wait::On::commit,
+        attempt.held.front().items.empty() ? kNoNode : attempt.held.front().items[0].node,
+        attempt.since_ns, "its writes to be applied");
+  for (const auto& [request, asked] : attempt.asked) {
+    if (out.size() - first >= kMostOfOne) return;
+    put(Wait::On::resource, asked.node, asked.since_ns,
+        words_of(plan.resources[asked.resource], asked.position));
+    out.back().resource = setup_.resources[asked.resource].id.hash;
+  }
+  if (attempt.waits > 0)
+    put(Wait::On::device, kNoNode, attempt.since_ns, "work that the device was given");
+  for (std::uint32_t node : attempt.step->awaited()) {
+    if (out.size() - first >= kMostOfOne) return;
+    const auto inbound = setup_.inbound.find(plan.info[node].channel);
+    const bool known = inbound != setup_.inbound.end();
+    put(Wait::On::tensor, node, attempt.since_ns,
+        known ? "tensor '" + inbound->second.name + "'" : "a tensor");
+    out.back().from = known ? inbound->second.from : setup_.partition;
+  }
+  if (out.size() == first) put(Wait::On::commit, kNoNode, attempt.since_ns, "the rest of the step");
 }
 
 }  // namespace troupe

@@ -15,6 +15,7 @@
 #include "actors/resources/variable_store.hpp"
 #include "actors/worker/dataset_reads.hpp"
 #include "core/transaction.hpp"
+#include "serialization/messages/task_waits.hpp"
 
 namespace troupe {
 
@@ -45,6 +46,12 @@ struct PartitionSetup {
   std::shared_ptr<Trace> trace;  // null: nothing is recorded
   // What steps of this process may hold; null: as much as there is.
   std::shared_ptr<StepMemories> memories;
+  // What comes from other partitions, for who asks what a run waits for.
+  struct Inbound {
+    std::string name;        // "node:port"
+    std::uint32_t from = 0;  // partition
+  };
+  std::unordered_map<ChannelId, Inbound> inbound;
 };
 
 // The machine between the coordinator, the bursts of a partition and the resources it uses: what is
@@ -116,6 +123,9 @@ class PartitionRuns {
   };
   Tables tables() const { return {attempts_.size() + ended_.size(), early_.size()}; }
 
+  // What attempts wait for here: at least one for each that is not over.
+  void waits(std::vector<NodeWait>& out) const;
+
   // The line of the timeline that shows attempts at this partition, and what they wait for; null
   // while nothing is recorded.
   TraceTrack* line() const { return active(setup_.trace) ? line_ : nullptr; }
@@ -132,7 +142,12 @@ class PartitionRuns {
     bool bursting = false;
     // Requests with no answer yet, and the resource they went to; a held one waits for the rest of
     // the step (fast path).
-    std::map<std::uint32_t, std::uint32_t> asked;
+    struct Asked {
+      std::uint32_t resource = 0, node = 0;  // the first of its nodes
+      std::uint64_t position = 0;            // of a dataset
+      std::int64_t since_ns = 0;
+    };
+    std::map<std::uint32_t, Asked> asked;
     std::vector<StepRequest> held;
     std::uint32_t held_nodes = 0;
     std::uint32_t waits = 0;  // tickets that are not done yet
@@ -142,6 +157,7 @@ class PartitionRuns {
     CommitNumber committed = 0;
     Uses uses;
     std::int64_t began_ns = 0, idle_ns = 0;  // when it did, or went idle; 0: not recorded
+    std::int64_t since_ns = 0;               // when it went idle, or to a lane, by a coarse clock
   };
 
   Attempt* find(const AttemptId& id);
@@ -160,6 +176,7 @@ class PartitionRuns {
   void note_use(Attempt& attempt, const RequestItem& item) const;
   void note_answer(Attempt& attempt, const ResourceAnswer& answer) const;
   void commit_held(Attempt& attempt, Outputs& out);
+  void waits_of(const AttemptId& id, const Attempt& attempt, std::vector<NodeWait>& out) const;
   void went_idle(Attempt& attempt) const;
   void waited_for(Attempt& attempt, std::string_view what) const;
   void end_if_over(const AttemptId& id, Attempt& attempt, Outputs& out);

@@ -42,7 +42,8 @@ struct WorkerState {
   std::shared_ptr<StepLoader> loader;        // the compile thread's
   std::map<CompiledId, StopFlag> preparing;  // steps there
   std::map<CompiledId, LoadedStep> steps;
-  std::shared_ptr<StepMemories> memories;  // null: no limit
+  std::map<std::uint64_t, std::string> plights;  // of resources where somebody waits, by hash
+  std::shared_ptr<StepMemories> memories;        // null: no limit
   WakeUp wake_up;
 };
 
@@ -93,14 +94,37 @@ void carry_out(WorkerSelf self, Shard::Outputs& out) {
     self->delayed_send(self, *runs, Tick{});
 }
 
+// What is waited for here.
+
+void tell_waits(WorkerSelf self, const AskWaits& message) {
+  auto& s = self->state;
+  auto gathering = std::make_shared<WaitsGathering>();
+  gathering->answer.round = message.round;
+  gathering->answer.task = s.options.task;
+  for (const auto& [id, step] : s.steps) gathering->answer.loaded.push_back(id);
+  for (const auto& [id, stop] : s.preparing) gathering->answer.preparing.push_back(id);
+  gathering->resources = s.plights;
+  gathering->send = [to = s.options.coordinator](TaskWaits waits) {
+    caf::anon_send(to, std::move(waits));
+  };
+  std::size_t executors = 0;
+  for (const auto& [id, step] : s.steps) executors += step.executors.size();
+  gathering->parts.resize(executors);
+  for (const auto& [id, step] : s.steps)
+    for (const auto& [index, executor] : step.executors)
+      self->send(executor, TellWaits{gathering, --executors});
+}
+
 // Resources.
 
 // Steps that use them are gone.
 void drop_containers(WorkerSelf self, const std::vector<std::string>& names) {
   auto& s = self->state;
   Shard::Outputs out;
-  for (const ResourceId& id : s.resources->drop(names))
+  for (const ResourceId& id : s.resources->drop(names)) {
+    s.plights.erase(id.hash);
     s.shard->blocked(id, {}, {}, now(self), out);
+  }
   carry_out(self, out);
 }
 
@@ -133,13 +157,16 @@ Status resolve(WorkerSelf self, PreparedStep::Partition& partition, Loading& loa
   return ok_status();
 }
 
-Status load_partition(WorkerSelf self, CompiledId compiled, PreparedStep::Partition& partition,
-                      Loading& loading) {
+Status load_partition(WorkerSelf self, CompiledId compiled, const PreparedStep& prepared,
+                      PreparedStep::Partition& partition, Loading& loading) {
   auto& s = self->state;
   const Plan& plan = partition.program->plan();
   ExecutorSetup setup;
   setup.compiled = compiled;
   setup.partition.partition = partition.index;
+  for (const Channel& channel : prepared.channels)
+    if (channel.to == partition.index)
+      setup.partition.inbound[channel.id] = {channel.name, channel.from};
   if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
   setup.device = s.devices.at(plan.device).lanes;
   setup.coordinator = s.options.coordinator;
@@ -242,7 +269,7 @@ Status load_step(WorkerSelf self, CompiledId compiled, PreparedStep& prepared) {
   loading.routes->handle_inline = s.options.handle_inline;
   Status status;
   for (PreparedStep::Partition& partition : prepared.partitions)
-    if (status.ok()) status = load_partition(self, compiled, partition, loading);
+    if (status.ok()) status = load_partition(self, compiled, prepared, partition, loading);
   if (!status.ok()) {
     for (auto& [_, executor] : loading.step.executors)
       self->send_exit(executor, caf::exit_reason::user_shutdown);
@@ -381,6 +408,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
         self->state.shard->live(message, out);
         carry_out(self, out);
       },
+      [self](const AskWaits& message) { tell_waits(self, message); },
       [](const Members&) {},  // the hub's: a worker's resources do not depend on it
       [self](const ExpelProcess& message) { give_up(self, message.why); },
       [self](const Leave&) { leave(self); },
@@ -392,6 +420,10 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
       },
       [self](const BlockedAt& message) {
         if (!self->state.resources->participants().contains(message.resource.hash)) return;
+        if (message.waiting.empty())
+          self->state.plights.erase(message.resource.hash);
+        else
+          self->state.plights[message.resource.hash] = message.why;
         Shard::Outputs out;
         self->state.shard->blocked(message.resource, message.waiting, message.marked, now(self),
                                    out);
@@ -411,6 +443,22 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
 }
 
 }  // namespace
+
+WaitsGathering::~WaitsGathering() {
+  if (!send) return;
+  for (std::vector<NodeWait>& part : parts)
+    for (NodeWait& wait : part) {
+      answer.cut = answer.waits.size() == TaskWaits::kMost;
+      if (answer.cut) break;
+      if (const auto plight = resources.find(wait.resource);
+          wait.on == Wait::On::resource && plight != resources.end() && !plight->second.empty()) {
+        wait.on = Wait::On::queue;
+        wait.what = (wait.what + ", which " + plight->second).substr(0, TaskWaits::kMostText);
+      }
+      answer.waits.push_back(std::move(wait));
+    }
+  send(std::move(answer));
+}
 
 WorkerActor spawn_worker(caf::actor_system& system, WorkerOptions options) {
   return spawn_actor<WorkerActor>(system, WorkerState::name, worker_behavior, std::move(options));

@@ -323,6 +323,7 @@ class SessionsJob {
   void carry_out(Coordinator::AbortAttempt&) {}
   void carry_out(Coordinator::SendLive&) {}
   void carry_out(Coordinator::Expel&) {}
+  void carry_out(Coordinator::ExplainDeadline&) {}
   void carry_out(Coordinator::Answer& answer) {
     running_.erase(answer.run);
     feed([&](auto& out) { sessions.ended(answer, out); });

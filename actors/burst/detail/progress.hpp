@@ -129,6 +129,9 @@ class Progress {
   // `want` for a node whose inputs were released before, and whose outputs are not here.
   void mark_wanted(std::uint32_t node) { outside_[node] |= kWanted; }
   void mark_arrived(std::uint32_t node) { outside_[node] |= kArrived; }
+  bool awaits(std::uint32_t node) const {
+    return !outside_.empty() && (outside_[node] & (kWanted | kArrived)) == kWanted;
+  }
   void mark_arriving_dead(std::uint32_t node) { outside_[node] |= kIsDead; }
   bool is_wanted(std::uint32_t node) const { return outside_[node] & kWanted; }
   bool has_arrived(std::uint32_t node) const { return outside_[node] & kArrived; }

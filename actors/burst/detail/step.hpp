@@ -17,6 +17,7 @@
 #include "actors/burst/detail/switches.hpp"
 #include "actors/burst/detail/tickets.hpp"
 #include "actors/burst/step_state.hpp"
+#include "core/coarse_clock.hpp"
 
 namespace troupe {
 
@@ -63,6 +64,18 @@ struct StepState::State {
 
   StepInput input;
   bool started = false, over = true;
+
+  // Where the burst in flight is, for who asks: a node that is not cheap, or kNoNode. The time is
+  // taken once in kNodesPerTime of them, and when the burst begins.
+  static constexpr std::uint32_t kNodesPerTime = 16;
+  std::atomic<std::uint32_t> at_node{kNoNode};
+  std::atomic<std::int64_t> at_since{0};
+  std::uint32_t nodes_noted = 0;
+  void note_at(std::uint32_t node) {
+    at_node.store(node, std::memory_order_relaxed);
+    if (++nodes_noted % kNodesPerTime == 0)
+      at_since.store(coarse_now_ns(), std::memory_order_relaxed);
+  }
 
   // Of the burst in flight.
   TraceTrack* trace = nullptr;

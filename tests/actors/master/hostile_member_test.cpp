@@ -137,6 +137,7 @@ class PlayedWorker {
           expelled = m.why;
           caf::anon_send(master_, TaskLost{kTask, m.why});
         },
+        [](const AskWaits&) {},
         [](const Leave&) {},
     };
   }

@@ -28,7 +28,7 @@ bool from_master(const WireMessage& m) {
          std::holds_alternative<StartPartition>(m) || std::holds_alternative<AbortPartition>(m) ||
          std::holds_alternative<Prepare>(m) || std::holds_alternative<RevokeGrant>(m) ||
          std::holds_alternative<LiveList>(m) || std::holds_alternative<DropContainers>(m) ||
-         std::holds_alternative<RecordTrace>(m);
+         std::holds_alternative<AskWaits>(m) || std::holds_alternative<RecordTrace>(m);
 }
 
 void repair(std::string& frame) {

@@ -1,0 +1,215 @@
+#include "actors/master/wait_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "actors/master/run_table.hpp"
+
+namespace troupe {
+namespace {
+
+double seconds_of(Instant time) { return std::chrono::duration<double>(time).count(); }
+
+std::string task_text(const JobLook& look, TaskId task) {
+  const auto at = look.tasks.find(task);
+  return at == look.tasks.end() ? fmt::format("task {}", number(task)) : "worker " + at->second;
+}
+
+// What that partition of the run does, for one that waits for a tensor of it.
+std::string of_the_sender(const JobLook& look, const RunLook& run, const NodeWait& wait) {
+  const auto part =
+      std::find_if(run.parts.begin(), run.parts.end(),
+                   [&](const RunLook::Part& each) { return each.partition == wait.from; });
+  if (part == run.parts.end())
+    return ", which was made elsewhere and has not arrived: it is under way, or lost";
+  std::string text = " from " + part->device;
+  const auto told = look.told.find(part->task);
+  if (told == look.told.end()) return text + ", which does not answer";
+  for (const NodeWait& other : told->second.waits) {
+    if (other.attempt != run.attempt || other.partition != wait.from) continue;
+    if (other.on == Wait::On::node)
+      return text + fmt::format(", which computes node '{}' ({}){}", other.node, other.op,
+                                other.site.empty() ? "" : " at " + other.site);
+    return text + ", which waits for " + other.what;
+  }
+  return text;
+}
+
+Wait of_run(const RunLook& run, Wait::On on) {
+  Wait wait;
+  wait.on = on;
+  wait.run = step_name(run.run);
+  if (run.left) wait.left = seconds_of(*run.left);
+  return wait;
+}
+
+void add_part(const JobLook& look, const RunLook& run, const RunLook::Part& part,
+              std::vector<Wait>& out) {
+  const auto told = look.told.find(part.task);
+  if (told == look.told.end()) {
+    Wait& wait = out.emplace_back(of_run(run, Wait::On::task));
+    wait.task = task_text(look, part.task);
+    wait.device = part.device;
+    wait.seconds = seconds_of(run.attempt_age);
+    wait.what = fmt::format("{}, which has not said within {:.1f} s what it does", wait.task,
+                            seconds_of(look.asked_for));
+    return;
+  }
+  bool known = false;
+  for (const NodeWait& each : told->second.waits) {
+    if (each.attempt != run.attempt || each.partition != part.partition) continue;
+    known = true;
+    Wait& wait = out.emplace_back(of_run(run, each.on));
+    wait.node = each.node;
+    wait.op = each.op;
+    wait.site = each.site;
+    wait.device = each.device;
+    wait.what = each.what;
+    wait.seconds = double(each.milliseconds) / 1e3;
+    if (each.on == Wait::On::tensor) wait.what += of_the_sender(look, run, each);
+  }
+  if (known || told->second.cut) return;
+  Wait& wait = out.emplace_back(of_run(run, Wait::On::lost));
+  wait.task = task_text(look, part.task);
+  wait.device = part.device;
+  wait.seconds = seconds_of(run.attempt_age);
+  wait.what = wait.task + ", which knows nothing of it: a message is under way, or was lost";
+}
+
+void add_compile(const JobLook& look, const CompileLook& compile, std::vector<Wait>& out) {
+  Wait wait;
+  wait.on = Wait::On::compile;
+  wait.seconds = seconds_of(compile.age);
+  if (compile.compiled == 0) {
+    wait.run = compile.session;
+    wait.what = "its graph to be compiled at the master";
+    out.push_back(std::move(wait));
+    return;
+  }
+  wait.run = fmt::format("compiled step {} of {}", compile.compiled, compile.session);
+  for (TaskId task : compile.loading) {
+    Wait& each = out.emplace_back(wait);
+    each.task = task_text(look, task);
+    const auto told = look.told.find(task);
+    const auto has = [&](const std::vector<CompiledId>& all) {
+      return std::find(all.begin(), all.end(), compile.compiled) != all.end();
+    };
+    if (told == look.told.end()) {
+      each.what = fmt::format("{}, which has not said within {:.1f} s what it does", each.task,
+                              seconds_of(look.asked_for));
+    } else if (has(told->second.preparing)) {
+      each.what = each.task + " to compile and load it";
+    } else if (has(told->second.loaded)) {
+      each.what = each.task + " to declare its variables";
+    } else {
+      each.on = Wait::On::lost;
+      each.what = each.task + ", which knows nothing of it: a message is under way, or was lost";
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Wait> waits_of(const JobLook& look) {
+  std::vector<Wait> all;
+  for (const RunLook& run : look.runs) {
+    if (!run.computes) {
+      Wait& wait = all.emplace_back(of_run(run, Wait::On::turn));
+      wait.seconds = seconds_of(run.attempt_age);
+      wait.what = run.turn;
+    }
+    for (const RunLook::Part& part : run.parts) add_part(look, run, part, all);
+  }
+  for (const CompileLook& compile : look.compiles) add_compile(look, compile, all);
+  return all;
+}
+
+std::string lines_of(const std::vector<Wait>& waits, const std::string& run, std::size_t most) {
+  std::string text;
+  std::size_t lines = 0, more = 0;
+  for (Wait wait : waits) {
+    if (wait.run != run) continue;
+    if (lines == most) {
+      ++more;
+      continue;
+    }
+    wait.left.reset();
+    text += (lines++ == 0 ? "" : "; ") + wait.text();
+  }
+  if (more > 0) text += fmt::format("; and for {} more", more);
+  return text;
+}
+
+std::vector<LostPart> lost_parts(const JobLook& look) {
+  std::vector<LostPart> all;
+  for (const RunLook& run : look.runs)
+    for (const RunLook::Part& part : run.parts) {
+      const auto told = look.told.find(part.task);
+      if (told == look.told.end() || told->second.cut) continue;
+      const bool known = std::any_of(
+          told->second.waits.begin(), told->second.waits.end(), [&](const NodeWait& each) {
+            return each.attempt == run.attempt && each.partition == part.partition;
+          });
+      if (!known) all.push_back({run.run, run.attempt, part.partition, part.task});
+    }
+  return all;
+}
+
+// ------------------------------------------------------------------ what stands still
+
+namespace {
+
+constexpr Instant kUnderWay = std::chrono::seconds(3);  // a message without large tensors
+constexpr int kWithTensors = 10;                        // times still_after, with such
+
+// Nothing that it waits for has moved for so long, and it does not wait for its client or for
+// another run.
+std::optional<std::string> stands_still(const RunLook& run, const std::vector<Wait>& waits,
+                                        Instant after) {
+  if (!run.computes || run.attempt_age < after) return std::nullopt;
+  const std::string name = step_name(run.run);
+  for (const Wait& wait : waits)
+    if (wait.run == name && (wait.on == Wait::On::queue || wait.on == Wait::On::turn ||
+                             wait.seconds < seconds_of(after)))
+      return std::nullopt;
+  return fmt::format("no node of {} has begun or ended for {:.0f} s: {}", name, seconds_of(after),
+                     lines_of(waits, name, 5));
+}
+
+}  // namespace
+
+WaitsWatch::Found WaitsWatch::look(const JobLook& look, const std::vector<Wait>& waits) {
+  Found found;
+  std::map<RunId, Instant> told;
+  for (const RunLook& run : look.runs) {
+    const auto before = told_.find(run.run);
+    if (still_after_ == Instant{}) break;
+    if (before != told_.end() && run.age < before->second) {
+      told.insert(*before);
+    } else if (auto text = stands_still(run, waits, still_after_)) {
+      found.still.push_back(std::move(*text));
+      told[run.run] = 2 * run.age;  // ever more seldom
+    }
+  }
+  told_ = std::move(told);
+  std::map<LostPart, Instant> lost;
+  for (const LostPart& part : lost_parts(look)) {
+    const auto run = std::find_if(look.runs.begin(), look.runs.end(),
+                                  [&](const RunLook& each) { return each.run == part.run; });
+    const auto shape =
+        std::find_if(run->parts.begin(), run->parts.end(),
+                     [&](const RunLook::Part& each) { return each.partition == part.partition; });
+    const auto seen = lost_.find(part);
+    const Instant first = seen == lost_.end() ? run->age : seen->second;
+    lost[part] = first;
+    const Instant wanted = shape->moves_tensors ? kWithTensors * still_after_ : kUnderWay;
+    if (seen != lost_.end() && wanted > Instant{} && run->age - first >= wanted)
+      found.lost.push_back(part);
+  }
+  lost_ = std::move(lost);
+  return found;
+}
+
+}  // namespace troupe
