@@ -15,4 +15,11 @@ void set_log_writer(std::function<void(std::string_view line)> write);
 // not interleave.
 void write_log(std::string_view line);
 
+// How log_line() writes: for people, or a JSON object for each line, with the fields time (UTC),
+// level, process, where and message. As the environment's TROUPE_LOG_FORMAT says ("json") until it
+// is set.
+enum class LogFormat { text, json };
+void set_log_format(LogFormat format);
+LogFormat log_format();
+
 }  // namespace troupe

@@ -25,6 +25,7 @@ std::string Wait::text() const {
     text = fmt::format("{} waits {:.1f} s for {}", run, seconds, what);
   else
     text = fmt::format("{} waits {:.1f} s for {}, in {}", run, seconds, what, where);
+  if (age >= seconds + 1) text += fmt::format("; the run began {:.1f} s ago", age);
   if (left) text += fmt::format("; its timeout passes in {:.1f} s", *left > 0 ? *left : 0);
   return text;
 }

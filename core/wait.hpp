@@ -29,6 +29,7 @@ struct Wait {
   std::string task;            // On::task, On::lost: "1 at 127.0.0.1:4711"
   std::string what;            // whom or what it waits for, in words: "queue 'q', which is empty"
   double seconds = 0;          // so long; On::node: since it, or one of 16 before it, began
+  double age = 0;              // of the run: since it was asked for
   std::optional<double> left = {};  // until the run's timeout passes
 
   // "step 12 of session 0 waits 4.2 s for queue 'q', which is empty, in node 'next' (Dequeue) at

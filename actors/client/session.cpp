@@ -7,6 +7,7 @@
 #include <caf/send.hpp>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <shared_mutex>
@@ -18,6 +19,7 @@
 #include "actors/client/run_log.hpp"
 #include "actors/client/shipped_graph.hpp"
 #include "actors/inline_send.hpp"
+#include "actors/job/control_socket.hpp"
 #include "actors/master/run_numbers.hpp"
 #include "actors/runtime/platform.hpp"
 #include "actors/runtime/residents.hpp"
@@ -966,6 +968,45 @@ Status end_session(SessionCore& core) {
   return status;
 }
 
+// What `troupe status` and `troupe why-blocked` are told (ControlSocket), on their thread.
+nlohmann::ordered_json json_of(const Wait& wait) {
+  nlohmann::ordered_json json = {{"on", name_of(wait.on)}, {"run", wait.run}};
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"node", &wait.node},     {"op", &wait.op},     {"line", &wait.site},
+      {"device", &wait.device}, {"task", &wait.task}, {"waits_for", &wait.what}};
+  for (const auto& [name, text] : texts)
+    if (!text->empty()) json[name] = *text;
+  json["seconds"] = wait.seconds;
+  json["run_seconds"] = wait.age;
+  if (wait.left) json["timeout_in_seconds"] = *wait.left;
+  json["text"] = wait.text();
+  return json;
+}
+
+nlohmann::ordered_json answer_control(SessionCore& core, std::string_view question) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  CallResult result = ask(core, AskJobWaits{});
+  if (!result.status.ok()) json["error"] = result.status.text();
+  json["waits"] = nlohmann::ordered_json::array();
+  const std::string own = fmt::format(" of session {}", core.id);  // which the document is of
+  for (Wait& wait : result.waits) {
+    if (wait.run.ends_with(own)) wait.run.resize(wait.run.size() - own.size());
+    json["waits"].push_back(json_of(wait));
+  }
+  if (question != ControlSocket::kStatus) return json;
+  json["tasks"] = ask(core, DescribeJob{}).text;
+  json["committed"] = core.committed.load();
+  json["recoveries"] = std::uint64_t(core.generation);
+  // While it is replaced there is none to look at.
+  std::unique_lock lock(core.runtime_mutex, std::try_to_lock);
+  if (!lock.owns_lock() || !core.runtime) return json;
+  json["memory"] = nlohmann::ordered_json::array();
+  for (const DeviceMemory& each : core.runtime->memory(false))
+    json["memory"].push_back(
+        {{"device", each.device}, {"bytes", each.in_use}, {"peak", each.peak}});
+  return json;
+}
+
 std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::actor_system* system) {
   end_with_code_if_uncaught();
   auto core = std::make_shared<SessionCore>(graph, std::move(cluster), system);
@@ -999,6 +1040,11 @@ std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::act
   if (core->residents)
     core->residents->at_end(core->resident, [weak = std::weak_ptr(core)] {
       if (auto open = weak.lock()) (void)end_session(*open);
+    });
+  if (ControlSocket* socket = ControlSocket::of_this_process())
+    socket->add_session([weak = std::weak_ptr(core)](std::string_view question) {
+      const auto open = weak.lock();
+      return open && !open->closed ? answer_control(*open, question) : nlohmann::ordered_json();
     });
   return core;
 }

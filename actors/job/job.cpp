@@ -23,9 +23,11 @@
 #include "actors/client/durable_runs.hpp"
 #include "actors/client/job_state.hpp"
 #include "actors/job/checkpoints.hpp"
+#include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
 #include "actors/job/position.hpp"
 #include "actors/runtime/worker_process.hpp"
+#include "core/coarse_clock.hpp"
 #include "core/log.hpp"
 #include "serialization/checkpoint.hpp"
 
@@ -312,6 +314,7 @@ void Job::State::show() {
   (*page)->step.store(std::uint64_t(position.step), std::memory_order_relaxed);
   (*page)->until.store(std::uint64_t(until), std::memory_order_relaxed);
   (*page)->recoveries.store(session.recoveries(), std::memory_order_relaxed);
+  (*page)->moved_ms.store(std::uint64_t(coarse_now_ns() / 1'000'000), std::memory_order_relaxed);
 }
 
 // The next life restores when its graph is as this one's was at the beginning.
@@ -473,6 +476,10 @@ void Job::State::take(const Checkpoints::Written& written) {
   const Status tried = checkpoints.end_try(writing_step, written);
   durable().written(writing_commit, tried);
   if (tried.ok()) JobFolder::tell_position({std::uint64_t(writing_step), checkpoints.newest()});
+  if (ControlSocket* socket = ControlSocket::of_this_process())
+    socket->note("checkpoint", tried.ok() ? ""
+                                          : fmt::format("the checkpoint after step {} failed: {}",
+                                                        writing_step, tried.text()));
   if (tried.code() == Code::out_of_range) return after_nan_in(tried);
   if (options.checkpointed) return options.checkpointed(checkpoints.newest(), tried);
   if (!tried.ok())

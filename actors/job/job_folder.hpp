@@ -14,8 +14,9 @@ namespace troupe {
 // What a job shows to whoever looks while it runs: a page that both map, JOB/progress. It stays
 // when a life ends. Plain numbers, each of which is whole.
 struct JobProgress {
-  static constexpr std::uint64_t kMagic = 0x31676f7270757274;
+  static constexpr std::uint64_t kMagic = 0x32676f7270757274;
   std::atomic<std::uint64_t> magic, step, until, recoveries, process;
+  std::atomic<std::uint64_t> moved_ms;  // when the step became this one: coarse_now_ns() / 1e6
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 };
 

@@ -41,6 +41,7 @@ Wait of_run(const RunLook& run, Wait::On on) {
   Wait wait;
   wait.on = on;
   wait.run = step_name(run.run);
+  wait.age = seconds_of(run.age);
   if (run.left) wait.left = seconds_of(*run.left);
   return wait;
 }

@@ -9,9 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/log.hpp"
+#include "core/log_writer.hpp"
 #include "core/name.hpp"
 
 namespace troupe {
@@ -165,6 +167,9 @@ void Command::runs(std::function<int()> run) {
          "least severe log messages to print: debug, info, warning, error or off")
       .one_of({"debug", "info", "warning", "error", "off"})
       .from_environment("TROUPE_LOG");
+  option("--log-format", line_->log_format_, "log messages as text, or as a JSON object a line")
+      .one_of({"text", "json"})
+      .from_environment("TROUPE_LOG_FORMAT");
   app_->callback([line = line_, run = std::move(run)] { line->chosen_ = run; });
 }
 
@@ -208,6 +213,8 @@ int CommandLine::run(int argc, char** argv) {
   }
   printing_.json = output_ == "json";
   set_log_level(level_of(log_));
+  set_log_format(log_format_ == "json" ? LogFormat::json : LogFormat::text);
+  setenv("TROUPE_LOG_FORMAT", log_format_.c_str(), 1);  // workers and programs that it starts
   return chosen_();
 }
 

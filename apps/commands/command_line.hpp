@@ -115,7 +115,7 @@ class CommandLine {
   std::map<std::string, std::string, std::less<>> programs_;  // by the command's name
   std::map<std::string, std::vector<std::string>*, std::less<>> rests_;
   Printing printing_;
-  std::string output_ = "text", log_ = "warning";
+  std::string output_ = "text", log_ = "warning", log_format_ = "text";
   std::function<int()> chosen_;
 };
 

@@ -6,13 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
+#include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
 #include "core/number.hpp"
 #include "serialization/file.hpp"
@@ -113,6 +116,11 @@ Expected<LivesLook> read_lives(const std::string& folder) {
         look.lives = line["life"].get<std::int64_t>();
     } else if (event == "ended") {
       look.last_exit = text_of(line, "how");
+      if (line.contains("step") && line["step"].is_number_unsigned()) {
+        const auto step = line["step"].get<std::uint64_t>();
+        look.no_further = step == look.step ? look.no_further + 1 : 0;
+        look.step = step;
+      }
       look.error = line.contains("error") && line["error"].is_object()
                        ? text_of(line["error"], "report")
                        : std::string();
@@ -122,6 +130,24 @@ Expected<LivesLook> read_lives(const std::string& folder) {
     }
   }
   return look;
+}
+
+std::vector<std::pair<pid_t, std::string>> control_sockets(const std::string& folder) {
+  std::vector<std::pair<pid_t, std::string>> all;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(ControlSocket::kPrefix)) continue;
+    const auto pid =
+        parse_number<pid_t>(std::string_view(name).substr(std::strlen(ControlSocket::kPrefix)));
+    if (!pid || *pid <= 0) continue;
+    if (kill(*pid, 0) != 0 && errno == ESRCH)
+      unlink(entry.path().c_str());
+    else
+      all.emplace_back(*pid, entry.path().string());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/processes/proc.hpp"
@@ -31,8 +32,16 @@ struct LivesLook {
   std::int64_t lives = 0;
   std::string last_exit;  // of the life before, or of the last one
   std::string error;      // the report that it left
+  // The lives at the end of the log that ended where the one before them did: faults came faster
+  // than checkpoints.
+  std::int64_t no_further = 0;
+  std::uint64_t step = 0;  // of the newest checkpoint when the last one ended
 };
 // not_found: no job has been in that folder.
 Expected<LivesLook> read_lives(const std::string& folder);
+
+// The sockets that processes of the job serve (actors/job/control_socket.hpp), by process. Those of
+// processes that are gone are removed.
+std::vector<std::pair<pid_t, std::string>> control_sockets(const std::string& folder);
 
 }  // namespace troupe

@@ -1,16 +1,22 @@
-// troupe status, troupe list: what goes on in jobs under troupe run.
+// troupe status, troupe why-blocked, troupe list: what goes on in jobs under troupe run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 #include <thread>
 
+#include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/job_look.hpp"
 #include "apps/commands/print.hpp"
+#include "core/coarse_clock.hpp"
 #include "core/number.hpp"
 #include "serialization/checkpoint.hpp"
 
@@ -42,6 +48,79 @@ const char* words_of(char state) {
   }
 }
 
+constexpr int kAnswerWithin = 3000;  // ms; a program asks its workers for a quarter of a second
+
+// What the programs of the job say: a document for each, or why it says nothing.
+nlohmann::ordered_json ask_programs(const std::string& folder, std::string_view question) {
+  nlohmann::ordered_json programs = nlohmann::ordered_json::array();
+  for (const auto& [pid, path] : control_sockets(folder)) {
+    nlohmann::ordered_json program = {{"process", pid}};
+    const auto look = process_tree(pid);
+    const bool stopped = !look.empty() && (look.front().state == 'T' || look.front().state == 't');
+    auto said =
+        stopped ? unavailable("it is stopped") : ask_control_socket(path, question, kAnswerWithin);
+    if (!look.empty()) {
+      program["state"] = words_of(look.front().state);
+      program["command"] = look.front().command;
+    }
+    if (!said.ok())
+      program["error"] = said.status().message();
+    else
+      for (const char* field : {"sessions", "notes", "error"})
+        if (said->contains(field)) program[field] = (*said)[field];
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+// A field that another process wrote.
+std::string text_in(const nlohmann::ordered_json& json, const char* field) {
+  const auto at = json.is_object() ? json.find(field) : json.end();
+  return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+// Calls `then` with each wait, and whose it is: "session 2: " where there are several.
+template <class Then>
+void for_each_wait(const nlohmann::ordered_json& program, Then then) {
+  if (!program.contains("sessions") || !program["sessions"].is_array()) return;
+  const auto& sessions = program["sessions"];
+  for (std::size_t s = 0; s < sessions.size(); ++s)
+    if (sessions[s].is_object() && sessions[s].contains("waits") && sessions[s]["waits"].is_array())
+      for (const auto& wait : sessions[s]["waits"])
+        then(wait, sessions.size() > 1 ? fmt::format("session {}: ", s + 1) : std::string());
+}
+
+// What a person should know first: what is stopped, full, cut, or going in circles.
+nlohmann::ordered_json problems_of(const nlohmann::ordered_json& job, const LivesLook& lives) {
+  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
+  for (const auto& process : job["processes"])
+    if (process["state"] == "stopped")
+      problems.push_back(fmt::format("process {} ({}) is stopped: SIGCONT lets it go on",
+                                     process["pid"].get<pid_t>(),
+                                     process["command"].get<std::string>().substr(0, 60)));
+  for (const auto& program : job["programs"]) {
+    if (const std::string why = text_in(program, "error"); !why.empty())
+      problems.push_back(fmt::format("process {} cannot be asked what it does: {}",
+                                     program["process"].get<pid_t>(), why));
+    if (program.contains("notes") && program["notes"].is_object())
+      for (const auto& [name, text] : program["notes"].items())
+        if (text.is_string()) problems.push_back(text.get<std::string>());
+    std::set<std::string> silent;
+    for_each_wait(program, [&](const nlohmann::ordered_json& wait, const std::string&) {
+      const std::string on = text_in(wait, "on");
+      if (on == "task" && silent.insert(text_in(wait, "task")).second)
+        problems.push_back(text_in(wait, "task") +
+                           " does not answer: it is stopped, hangs, or its link is cut");
+    });
+  }
+  if (lives.no_further >= 2)
+    problems.push_back(fmt::format(
+        "faults come faster than checkpoints: the last {} lives ended without one that is newer "
+        "than that of step {}; write checkpoints more often (--checkpoint-every)",
+        lives.no_further + 1, lives.step));
+  return problems;
+}
+
 Expected<nlohmann::ordered_json> look_at(const std::string& folder) {
   TROUPE_TRY(const LivesLook lives, read_lives(folder));
   const pid_t supervisor = supervisor_of(folder);
@@ -55,6 +134,9 @@ Expected<nlohmann::ordered_json> look_at(const std::string& folder) {
     job["steps"] = (*page)->until.load();
     job["recoveries"] = (*page)->recoveries.load();
     if (supervisor != 0) {
+      const std::int64_t idle_ms =
+          coarse_now_ns() / 1'000'000 - std::int64_t((*page)->moved_ms.load());
+      job["seconds_since_step"] = double(std::max<std::int64_t>(idle_ms, 0)) / 1e3;
       std::this_thread::sleep_for(kMeasure);
       const std::uint64_t later = (*page)->step;
       job["steps_per_second"] =
@@ -67,14 +149,20 @@ Expected<nlohmann::ordered_json> look_at(const std::string& folder) {
                          {"step", position.step},
                          {"age_seconds", age_of(position.checkpoint)}};
   nlohmann::ordered_json processes = nlohmann::ordered_json::array();
+  std::map<pid_t, int> depth;  // below the supervisor
   if (supervisor != 0)
     for (const ProcessLook& each : process_tree(supervisor))
-      processes.push_back({{"pid", each.pid},
-                           {"parent", each.parent},
-                           {"state", words_of(each.state)},
-                           {"rss_bytes", each.rss_bytes},
-                           {"command", each.command}});
+      processes.push_back(
+          {{"pid", each.pid},
+           {"parent", each.parent},
+           {"depth", depth[each.pid] = depth.contains(each.parent) ? depth[each.parent] + 1 : 0},
+           {"state", words_of(each.state)},
+           {"rss_bytes", each.rss_bytes},
+           {"command", each.command}});
   job["processes"] = processes;
+  job["programs"] = supervisor != 0 ? ask_programs(folder, ControlSocket::kStatus)
+                                    : nlohmann::ordered_json::array();
+  job["problems"] = problems_of(job, lives);
   return job;
 }
 
@@ -87,6 +175,8 @@ std::string text_of(const nlohmann::ordered_json& job) {
       text += fmt::format("/{}", job["steps"].get<std::uint64_t>());
     if (job.contains("steps_per_second"))
       text += fmt::format(", {:.1f} steps/s", job["steps_per_second"].get<double>());
+    if (job.contains("seconds_since_step") && job["seconds_since_step"].get<double>() >= 2)
+      text += fmt::format(", none since {:.0f} s", job["seconds_since_step"].get<double>());
   }
   text += fmt::format("\nlives     {}", job["lives"].get<std::int64_t>());
   if (job.contains("recoveries") && job["recoveries"].get<std::uint64_t>() > 0)
@@ -102,10 +192,19 @@ std::string text_of(const nlohmann::ordered_json& job) {
     text += age < 0 ? "gone" : fmt::format("{:.1f} s old", age);
     text += fmt::format(": {}\n", checkpoint["path"].get<std::string>());
   }
+  for (const auto& problem : job["problems"])
+    text += fmt::format("problem   {}\n", problem.get<std::string>());
+  for (const auto& program : job["programs"])
+    for_each_wait(program, [&](const nlohmann::ordered_json& wait, const std::string& whose) {
+      if (wait.contains("seconds") && wait["seconds"].is_number() &&
+          wait["seconds"].get<double>() >= 1)
+        text += fmt::format("waits     {}{}\n", whose, text_in(wait, "text"));
+    });
   for (const auto& each : job["processes"])
     text +=
-        fmt::format("process   {:>8} {:<8} {:>8.1f} MiB  {}\n", each["pid"].get<pid_t>(),
+        fmt::format("process   {:>8} {:<8} {:>8.1f} MiB  {}{}\n", each["pid"].get<pid_t>(),
                     each["state"].get<std::string>(), each["rss_bytes"].get<double>() / (1 << 20),
+                    std::string(2 * std::size_t(each["depth"].get<int>()), ' '),
                     each["command"].get<std::string>().substr(0, 120));
   return text;
 }
@@ -126,6 +225,43 @@ int run_status(const StatusWords& words, const Printing& printing) {
     if (!words.watch || (*job)["state"] == "over") return 0;
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
+}
+
+std::string blocked_text(const nlohmann::ordered_json& job) {
+  std::string text;
+  for (const auto& program : job["programs"]) {
+    text += fmt::format("process {} ({})", program["process"].get<pid_t>(),
+                        text_in(program, "command").substr(0, 80));
+    if (const std::string why = text_in(program, "error"); !why.empty()) {
+      text += fmt::format(": {}\n", why);
+      continue;
+    }
+    std::string lines;
+    for_each_wait(program, [&](const nlohmann::ordered_json& wait, const std::string& whose) {
+      lines += "  " + whose + text_in(wait, "text") + "\n";
+    });
+    if (program.contains("sessions") && program["sessions"].is_array())
+      for (const auto& session : program["sessions"])
+        if (const std::string why = text_in(session, "error"); !why.empty())
+          lines += "  a session cannot say what it waits for: " + why + "\n";
+    if (lines.empty())
+      text += ": no run is under way; the program itself computes, or waits for something else";
+    text += (lines.empty() ? "" : ":") + ("\n" + lines);
+  }
+  return text.empty() ? "no process of the job can be asked: it has no session yet, or is over\n"
+                      : text;
+}
+
+int run_why_blocked(const std::string& folder, const Printing& printing) {
+  if (const auto lives = read_lives(folder); !lives.ok())
+    return report_error(lives.status(), printing);
+  nlohmann::ordered_json job = {{"folder", folder},
+                                {"programs", ask_programs(folder, ControlSocket::kWaits)}};
+  if (printing.json)
+    print_json(job);
+  else
+    print_out("{}", blocked_text(job));
+  return 0;
 }
 
 // Those whose supervisors this user may look at.
@@ -172,6 +308,11 @@ void add_status(CommandLine& line) {
   c.option("job", words->folder, "folder of the job (default: troupe-job)");
   c.flag("--watch", words->watch, "show it again every second until the job is over");
   c.runs([words, &line] { return run_status(*words, line.printing()); });
+  auto blocked = std::make_shared<std::string>("troupe-job");
+  Command why = line.command(
+      "why-blocked", "Show what every run of a job waits for: node, line, queue, worker, how long");
+  why.option("job", *blocked, "folder of the job (default: troupe-job)");
+  why.runs([blocked, &line] { return run_why_blocked(*blocked, line.printing()); });
   Command list = line.command("list", "List the jobs that troupe run keeps running");
   list.runs([&line] { return run_list(line.printing()); });
 }

@@ -65,6 +65,9 @@ TEST_CASE("a wait names the run, for how long and what it waits, the node, its l
   CHECK(texts(look) == std::vector<std::string>{
                            "step 4 of session 0 computes node 'x' (Dequeue) at prog.cpp:41 on "
                            "/job:worker/task:0/cpu:0 for 4.2 s; its timeout passes in 1.5 s"});
+  look.told[kFirst].waits[0].milliseconds = 0;
+  CHECK(
+      texts(look)[0].ends_with(" for 0.0 s; the run began 5.0 s ago; its timeout passes in 1.5 s"));
 }
 
 TEST_CASE("who waits for a tensor is told what its sender does") {

@@ -1,0 +1,333 @@
+#include "actors/job/control_socket.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <list>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "actors/job/job_folder.hpp"
+#include "core/log.hpp"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostClients = 32;   // at one time; the one that is longest silent makes room
+constexpr std::size_t kMostQuestion = 64;  // bytes of a line
+constexpr std::size_t kMostAnswer = 16 << 20;
+constexpr std::chrono::seconds kPatience{2};  // with a client that does not send, or does not read
+
+// The address of a file in a folder whose path may be longer than an address can be.
+class Address {
+ public:
+  static Expected<Address> of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+    Address address;
+    address.folder_ = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (address.folder_ < 0)
+      return not_found(fmt::format("cannot open '{}': {}", folder, std::strerror(errno)));
+    const std::string text =
+        fmt::format("/proc/self/fd/{}/{}", address.folder_, path.substr(slash + 1));
+    if (text.size() >= sizeof address.address_.sun_path)
+      return invalid_argument("'" + path + "' is too long a name for a socket");
+    address.address_.sun_family = AF_UNIX;
+    std::memcpy(address.address_.sun_path, text.c_str(), text.size() + 1);
+    return address;
+  }
+  Address(Address&& other) noexcept
+      : folder_(std::exchange(other.folder_, -1)), address_(other.address_) {}
+  ~Address() {
+    if (folder_ >= 0) close(folder_);
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  const char* path() const { return address_.sun_path; }
+  static constexpr socklen_t kSize = sizeof(sockaddr_un);
+
+ private:
+  Address() = default;
+  int folder_ = -1;
+  sockaddr_un address_{};
+};
+
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// One who asks.
+struct Client {
+  int socket = -1;
+  Clock::time_point until;
+  std::string question;  // so far
+  bool asked = false;    // the line is whole
+  std::string answer;    // not yet sent
+};
+
+}  // namespace
+
+struct ControlSocket::State {
+  State() = default;
+  ~State() {
+    stop();
+    for (const Client& each : clients) close(each.socket);
+    if (listening >= 0) close(listening);
+    if (woken >= 0) close(woken);
+    if (!path.empty()) unlink(path.c_str());
+  }
+  void stop() {
+    if (!thread.joinable()) return;
+    const std::uint64_t one = 1;
+    (void)!::write(woken, &one, sizeof one);
+    thread.join();
+  }
+
+  Status listen(const std::string& folder);
+  void serve();
+  void accept_one();
+  bool move(Client& client, short events);  // false: it is over
+  void answer_all();
+  std::string document(std::string_view question);
+
+  std::string path;
+  int listening = -1, woken = -1;
+  std::list<Client> clients;  // the oldest first
+  std::thread thread;
+
+  std::mutex mutex;  // of what follows; never held while a session is asked
+  std::vector<std::shared_ptr<const Answer>> sessions;
+  std::map<std::string, std::string> notes;
+};
+
+Status ControlSocket::State::listen(const std::string& folder) {
+  const std::string name = fmt::format("{}/{}{}", folder, kPrefix, getpid());
+  TROUPE_TRY(const Address address, Address::of(name));
+  listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const auto failed = [&] {
+    return failed_precondition(fmt::format("cannot serve '{}': {}", name, std::strerror(errno)));
+  };
+  if (listening < 0 || woken < 0) return failed();
+  unlink(name.c_str());  // of an earlier process with this number
+  if (bind(listening, address.get(), Address::kSize) != 0) return failed();
+  path = name;
+  if (chmod(name.c_str(), 0600) != 0 || ::listen(listening, 64) != 0) return failed();
+  return ok_status();
+}
+
+void ControlSocket::State::accept_one() {
+  const int socket = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket < 0) return;
+  if (clients.size() >= kMostClients) {
+    const auto silent = std::find_if(clients.begin(), clients.end(),
+                                     [](const Client& each) { return !each.asked; });
+    const auto oldest = silent == clients.end() ? clients.begin() : silent;
+    close(oldest->socket);
+    clients.erase(oldest);
+  }
+  clients.push_back({socket, Clock::now() + kPatience, {}, false, {}});
+}
+
+bool ControlSocket::State::move(Client& client, short events) {
+  if (!client.asked) {
+    if (!(events & (POLLIN | POLLHUP | POLLERR))) return true;
+    char bytes[kMostQuestion];
+    const ssize_t n = recv(client.socket, bytes, sizeof bytes, 0);
+    if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EINTR);
+    client.question.append(bytes, std::size_t(n));
+    const std::size_t end = client.question.find('\n');
+    if (end != std::string::npos) {
+      client.question.resize(end);
+      client.asked = true;
+    } else if (client.question.size() > kMostQuestion) {
+      return false;
+    }
+    return true;
+  }
+  if (client.answer.empty()) return true;
+  if (!(events & (POLLOUT | POLLHUP | POLLERR))) return true;
+  const ssize_t n = send(client.socket, client.answer.data(), client.answer.size(), MSG_NOSIGNAL);
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  client.answer.erase(0, std::size_t(n));
+  return !client.answer.empty();
+}
+
+// Those who have asked the same by now get the same.
+void ControlSocket::State::answer_all() {
+  std::map<std::string, std::string> known;
+  for (Client& client : clients) {
+    if (!client.asked || !client.answer.empty()) continue;
+    auto [at, first] = known.try_emplace(client.question);
+    if (first) at->second = document(client.question);
+    client.answer = at->second;
+    client.until = Clock::now() + kPatience;
+  }
+}
+
+std::string ControlSocket::State::document(std::string_view question) {
+  if (question != kWaits && question != kStatus)
+    return dumped({{"error", "ask for 'waits' or for 'status', in a line"}});
+  std::vector<std::shared_ptr<const Answer>> all;
+  Json notes_now = Json::object();
+  {
+    std::lock_guard lock(mutex);
+    all = sessions;
+    for (const auto& [name, text] : notes) notes_now[name] = text;
+  }
+  Json answers = Json::array();
+  for (const auto& each : all) {
+    Json said = (*each)(question);
+    if (!said.is_null()) {
+      answers.push_back(std::move(said));
+      continue;
+    }
+    std::lock_guard lock(mutex);
+    std::erase(sessions, each);
+  }
+  Json document = {{"process", getpid()}, {"sessions", std::move(answers)}};
+  if (question == kStatus) document["notes"] = std::move(notes_now);
+  std::string text = dumped(document);
+  if (text.size() > kMostAnswer) return dumped({{"error", "there is more to say than fits"}});
+  return text;
+}
+
+void ControlSocket::State::serve() {
+  for (;;) {
+    std::vector<pollfd> wanted = {{woken, POLLIN, 0}, {listening, POLLIN, 0}};
+    Clock::time_point until = Clock::now() + std::chrono::hours(1);
+    for (const Client& each : clients) {
+      wanted.push_back({each.socket, short(each.asked ? POLLOUT : POLLIN), 0});
+      until = std::min(until, each.until);
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (poll(wanted.data(), nfds_t(wanted.size()), int(std::max<std::int64_t>(left, 0))) < 0 &&
+        errno != EINTR)
+      return;
+    if (wanted[0].revents != 0) return;
+    const Clock::time_point now = Clock::now();
+    std::size_t at = 2;
+    for (auto each = clients.begin(); each != clients.end(); ++at) {
+      if (move(*each, wanted[at].revents) && each->until > now) {
+        ++each;
+        continue;
+      }
+      close(each->socket);
+      each = clients.erase(each);
+    }
+    if (wanted[1].revents != 0) accept_one();
+    answer_all();
+  }
+}
+
+ControlSocket::ControlSocket(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ControlSocket::~ControlSocket() = default;
+
+Expected<std::unique_ptr<ControlSocket>> ControlSocket::open(const std::string& folder) {
+  auto state = std::make_unique<State>();
+  TROUPE_TRY(state->listen(folder));
+  // Signals are for the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    state->thread = std::thread([state = state.get()] { state->serve(); });
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return resource_exhausted(fmt::format("no thread: {}", error.what()));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return std::unique_ptr<ControlSocket>(new ControlSocket(std::move(state)));
+}
+
+ControlSocket* ControlSocket::of_this_process() {
+  // Never destroyed: sessions may live as long as the process.
+  static ControlSocket* const one = []() -> ControlSocket* {
+    const std::string folder = JobFolder::of_this_process();
+    if (folder.empty()) return nullptr;
+    auto opened = open(folder);
+    if (opened.ok()) return std::move(opened).value().release();
+    TROUPE_LOG(warning, "job",
+               "`troupe why-blocked` cannot ask this process: " + opened.status().message());
+    return nullptr;
+  }();
+  return one;
+}
+
+void ControlSocket::add_session(Answer answer) {
+  std::lock_guard lock(state_->mutex);
+  state_->sessions.push_back(std::make_shared<const Answer>(std::move(answer)));
+}
+
+void ControlSocket::note(const std::string& name, const std::string& text) {
+  std::lock_guard lock(state_->mutex);
+  if (text.empty())
+    state_->notes.erase(name);
+  else
+    state_->notes[name] = text;
+}
+
+// ------------------------------------------------------------------ who asks
+
+Expected<Json> ask_control_socket(const std::string& path, std::string_view question,
+                                  int timeout_ms) {
+  TROUPE_TRY(const Address address, Address::of(path));
+  struct Socket {
+    int n = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    ~Socket() {
+      if (n >= 0) close(n);
+    }
+  } socket;
+  const auto until = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto in_time = [&](short events) {
+    pollfd wanted{socket.n, events, 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    return left > 0 && (poll(&wanted, 1, int(left)) > 0 || errno == EINTR);
+  };
+  const Status late = deadline_exceeded(
+      fmt::format("it does not answer within {:.1f} s", double(timeout_ms) / 1e3));
+  if (socket.n < 0) return resource_exhausted(std::strerror(errno));
+  while (connect(socket.n, address.get(), Address::kSize) != 0) {
+    if (errno != EAGAIN && errno != EINTR)
+      return unavailable(fmt::format("nobody serves '{}': {}", path, std::strerror(errno)));
+    // Its queue is full of others.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (Clock::now() >= until) return late;
+  }
+  const std::string line = std::string(question) + "\n";
+  if (send(socket.n, line.data(), line.size(), MSG_NOSIGNAL) != ssize_t(line.size()))
+    return unavailable(fmt::format("'{}' takes no question: {}", path, std::strerror(errno)));
+  std::string text;
+  for (;;) {
+    if (!in_time(POLLIN)) return late;
+    char bytes[1 << 16];
+    const ssize_t n = recv(socket.n, bytes, sizeof bytes, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n <= 0) break;
+    text.append(bytes, std::size_t(n));
+    if (text.size() > kMostAnswer + 1) return data_loss("its answer does not end");
+  }
+  Json document = Json::parse(text, nullptr, false);
+  if (!document.is_object())
+    return text.empty() ? unavailable("it did not answer") : data_loss("its answer is no document");
+  return document;
+}
+
+}  // namespace troupe
