@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/client/session.hpp"
+#include "actors/job/control_socket.hpp"
 #include "actors/job/job.hpp"
 #include "actors/job/job_folder.hpp"
 #include "apps/step_trace.hpp"
@@ -145,6 +146,8 @@ Status Training::loop() {
       result_.steps_per_second = double(result_.steps_here - 1) / seconds_since(begin);
     if (options_.progress && (s.last() || seconds_since(shown) > 0.25)) {
       shown = Clock::now();
+      if (ControlSocket* socket = ControlSocket::of_this_process())
+        socket->figure("loss", result_.loss);
       options_.progress({s.number(), steps_, result_.loss, result_.steps_per_second});
     }
     if (learns_text(options_) && s.every(options_.validate_steps)) TROUPE_TRY(validate());

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,9 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <list>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -23,6 +20,8 @@
 #include <vector>
 
 #include "actors/job/job_folder.hpp"
+#include "actors/processes/answer_server.hpp"
+#include "actors/processes/descriptor.hpp"
 #include "core/log.hpp"
 
 namespace troupe {
@@ -31,10 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostClients = 32;   // at one time; the one that is longest silent makes room
-constexpr std::size_t kMostQuestion = 64;  // bytes of a line
 constexpr std::size_t kMostAnswer = 16 << 20;
-constexpr std::chrono::seconds kPatience{2};  // with a client that does not send, or does not read
+constexpr std::size_t kMostFigures = 1000;  // names may be made of what changes
 
 // The address of a file in a folder whose path may be longer than an address can be.
 class Address {
@@ -73,124 +70,53 @@ std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// One who asks.
-struct Client {
-  int socket = -1;
-  Clock::time_point until;
-  std::string question;  // so far
-  bool asked = false;    // the line is whole
-  std::string answer;    // not yet sent
-};
-
 }  // namespace
 
 struct ControlSocket::State {
-  State() = default;
   ~State() {
-    stop();
-    for (const Client& each : clients) close(each.socket);
-    if (listening >= 0) close(listening);
-    if (woken >= 0) close(woken);
+    server.reset();
     if (!path.empty()) unlink(path.c_str());
   }
-  void stop() {
-    if (!thread.joinable()) return;
-    const std::uint64_t one = 1;
-    (void)!::write(woken, &one, sizeof one);
-    thread.join();
-  }
-
   Status listen(const std::string& folder);
-  void serve();
-  void accept_one();
-  bool move(Client& client, short events);  // false: it is over
-  void answer_all();
   std::string document(std::string_view question);
 
   std::string path;
-  int listening = -1, woken = -1;
-  std::list<Client> clients;  // the oldest first
-  std::thread thread;
-
   std::mutex mutex;  // of what follows; never held while a session is asked
   std::vector<std::shared_ptr<const Answer>> sessions;
   std::map<std::string, std::string> notes;
+  std::map<std::string, double> figures;
+  std::unique_ptr<AnswerServer> server;
 };
 
 Status ControlSocket::State::listen(const std::string& folder) {
   const std::string name = fmt::format("{}/{}{}", folder, kPrefix, getpid());
   TROUPE_TRY(const Address address, Address::of(name));
-  listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  Descriptor listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto failed = [&] {
     return failed_precondition(fmt::format("cannot serve '{}': {}", name, std::strerror(errno)));
   };
-  if (listening < 0 || woken < 0) return failed();
+  if (listening.get() < 0) return failed();
   unlink(name.c_str());  // of an earlier process with this number
-  if (bind(listening, address.get(), Address::kSize) != 0) return failed();
+  if (bind(listening.get(), address.get(), Address::kSize) != 0) return failed();
   path = name;
-  if (chmod(name.c_str(), 0600) != 0 || ::listen(listening, 64) != 0) return failed();
+  if (chmod(name.c_str(), 0600) != 0 || ::listen(listening.get(), 64) != 0) return failed();
+  AnswerServer::Options options;
+  options.whole = [](std::string_view bytes) { return bytes.find('\n'); };
+  options.answer = [this](std::string_view question) { return document(question); };
+  TROUPE_TRY(server, AnswerServer::start(listening.release(), std::move(options)));
   return ok_status();
-}
-
-void ControlSocket::State::accept_one() {
-  const int socket = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (socket < 0) return;
-  if (clients.size() >= kMostClients) {
-    const auto silent = std::find_if(clients.begin(), clients.end(),
-                                     [](const Client& each) { return !each.asked; });
-    const auto oldest = silent == clients.end() ? clients.begin() : silent;
-    close(oldest->socket);
-    clients.erase(oldest);
-  }
-  clients.push_back({socket, Clock::now() + kPatience, {}, false, {}});
-}
-
-bool ControlSocket::State::move(Client& client, short events) {
-  if (!client.asked) {
-    if (!(events & (POLLIN | POLLHUP | POLLERR))) return true;
-    char bytes[kMostQuestion];
-    const ssize_t n = recv(client.socket, bytes, sizeof bytes, 0);
-    if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EINTR);
-    client.question.append(bytes, std::size_t(n));
-    const std::size_t end = client.question.find('\n');
-    if (end != std::string::npos) {
-      client.question.resize(end);
-      client.asked = true;
-    } else if (client.question.size() > kMostQuestion) {
-      return false;
-    }
-    return true;
-  }
-  if (client.answer.empty()) return true;
-  if (!(events & (POLLOUT | POLLHUP | POLLERR))) return true;
-  const ssize_t n = send(client.socket, client.answer.data(), client.answer.size(), MSG_NOSIGNAL);
-  if (n < 0) return errno == EAGAIN || errno == EINTR;
-  client.answer.erase(0, std::size_t(n));
-  return !client.answer.empty();
-}
-
-// Those who have asked the same by now get the same.
-void ControlSocket::State::answer_all() {
-  std::map<std::string, std::string> known;
-  for (Client& client : clients) {
-    if (!client.asked || !client.answer.empty()) continue;
-    auto [at, first] = known.try_emplace(client.question);
-    if (first) at->second = document(client.question);
-    client.answer = at->second;
-    client.until = Clock::now() + kPatience;
-  }
 }
 
 std::string ControlSocket::State::document(std::string_view question) {
   if (question != kWaits && question != kStatus)
     return dumped({{"error", "ask for 'waits' or for 'status', in a line"}});
   std::vector<std::shared_ptr<const Answer>> all;
-  Json notes_now = Json::object();
+  Json notes_now = Json::object(), figures_now = Json::object();
   {
     std::lock_guard lock(mutex);
     all = sessions;
     for (const auto& [name, text] : notes) notes_now[name] = text;
+    for (const auto& [name, value] : figures) figures_now[name] = value;
   }
   Json answers = Json::array();
   for (const auto& each : all) {
@@ -203,38 +129,13 @@ std::string ControlSocket::State::document(std::string_view question) {
     std::erase(sessions, each);
   }
   Json document = {{"process", getpid()}, {"sessions", std::move(answers)}};
-  if (question == kStatus) document["notes"] = std::move(notes_now);
+  if (question == kStatus) {
+    document["notes"] = std::move(notes_now);
+    document["figures"] = std::move(figures_now);
+  }
   std::string text = dumped(document);
   if (text.size() > kMostAnswer) return dumped({{"error", "there is more to say than fits"}});
   return text;
-}
-
-void ControlSocket::State::serve() {
-  for (;;) {
-    std::vector<pollfd> wanted = {{woken, POLLIN, 0}, {listening, POLLIN, 0}};
-    Clock::time_point until = Clock::now() + std::chrono::hours(1);
-    for (const Client& each : clients) {
-      wanted.push_back({each.socket, short(each.asked ? POLLOUT : POLLIN), 0});
-      until = std::min(until, each.until);
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (poll(wanted.data(), nfds_t(wanted.size()), int(std::max<std::int64_t>(left, 0))) < 0 &&
-        errno != EINTR)
-      return;
-    if (wanted[0].revents != 0) return;
-    const Clock::time_point now = Clock::now();
-    std::size_t at = 2;
-    for (auto each = clients.begin(); each != clients.end(); ++at) {
-      if (move(*each, wanted[at].revents) && each->until > now) {
-        ++each;
-        continue;
-      }
-      close(each->socket);
-      each = clients.erase(each);
-    }
-    if (wanted[1].revents != 0) accept_one();
-    answer_all();
-  }
 }
 
 ControlSocket::ControlSocket(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -243,17 +144,6 @@ ControlSocket::~ControlSocket() = default;
 Expected<std::unique_ptr<ControlSocket>> ControlSocket::open(const std::string& folder) {
   auto state = std::make_unique<State>();
   TROUPE_TRY(state->listen(folder));
-  // Signals are for the program's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    state->thread = std::thread([state = state.get()] { state->serve(); });
-  } catch (const std::system_error& error) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return resource_exhausted(fmt::format("no thread: {}", error.what()));
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return std::unique_ptr<ControlSocket>(new ControlSocket(std::move(state)));
 }
 
@@ -282,6 +172,12 @@ void ControlSocket::note(const std::string& name, const std::string& text) {
     state_->notes.erase(name);
   else
     state_->notes[name] = text;
+}
+
+void ControlSocket::figure(const std::string& name, double value) {
+  std::lock_guard lock(state_->mutex);
+  if (state_->figures.size() < kMostFigures || state_->figures.contains(name))
+    state_->figures[name] = value;
 }
 
 // ------------------------------------------------------------------ who asks

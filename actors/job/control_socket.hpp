@@ -15,7 +15,7 @@ namespace troupe {
 // (its owner: mode 0600, in a folder of mode 0700) sends one line and gets a JSON document:
 //
 //   waits    what runs wait for
-//   status   that, memory, tasks, and what was told with note()
+//   status   that, memory, tasks, and what was told with note() and figure()
 //
 // Anything else gets {"error": ...}. Clients that are slow, many or talk nonsense are dropped; the
 // program does not wait for any of them. It lives until the process ends, and is never destroyed.
@@ -39,6 +39,9 @@ class ControlSocket {
   // What the program has to say of itself until it says otherwise: a field of the document. Empty:
   // nothing any more.
   void note(const std::string& name, const std::string& text);
+  // What the program reports of its job, such as its loss: the newest value of each name, of 1,000
+  // names at most.
+  void figure(const std::string& name, double value);
 
  private:
   struct State;

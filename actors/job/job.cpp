@@ -596,6 +596,8 @@ void Job::set_note(std::string note) {
 
 void Job::report(std::initializer_list<std::pair<std::string_view, double>> values) const {
   const State& s = *state_;
+  if (ControlSocket* socket = ControlSocket::of_this_process())
+    for (const auto& [name, value] : values) socket->figure(std::string(name), value);
   if (s.options.quiet) return;
   const std::int64_t here = s.step.number_ - s.first - 1;  // without the first step
   const double seconds = std::chrono::duration<double>(Clock::now() - s.began).count();

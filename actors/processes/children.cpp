@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "actors/processes/descriptor.hpp"
 #include "actors/processes/farewell.hpp"
 #include "actors/processes/proc.hpp"
 #include "actors/processes/stopped.hpp"
@@ -33,26 +34,6 @@ constexpr std::chrono::seconds kGrace{5};
 constexpr std::size_t kMostOfAPipe = 1u << 20;  // what a pipe can hold, whoever made it larger
 // How often wait() looks for children that were stopped. Their ends it is told.
 constexpr std::chrono::milliseconds kLookEvery{20};
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() { reset(); }
-  int get() const { return number_; }
-  void reset() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_ = -1;
-};
 
 struct Pipe {
   Descriptor in, out;  // read from `in` what was written to `out`

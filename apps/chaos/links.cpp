@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 
+#include "actors/processes/descriptor.hpp"
 #include "core/number.hpp"
 
 // Of Linux 5.3 and 5.6; glibc of Debian 12 has no functions for them.
@@ -29,20 +30,6 @@ namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
-
-class OwnDescriptor {
- public:
-  explicit OwnDescriptor(long fd) : fd_(int(fd)) {}
-  ~OwnDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OwnDescriptor(const OwnDescriptor&) = delete;
-  OwnDescriptor& operator=(const OwnDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 // "127.0.0.1:4711", for a mapped IPv6 address, too.
 std::string text_of(const sockaddr_storage& address, socklen_t size) {
@@ -107,7 +94,7 @@ bool are_connected(const BorrowedSocket& one, const BorrowedSocket& other) {
 Expected<std::vector<BorrowedSocket>> borrow_sockets(pid_t process,
                                                      const std::set<std::uint64_t>& known) {
   std::vector<BorrowedSocket> all;
-  const OwnDescriptor handle(syscall(SYS_pidfd_open, process, 0));
+  const Descriptor handle(int(syscall(SYS_pidfd_open, process, 0)));
   const auto refused = [&] {
     return failed_precondition(
         fmt::format("no access to the sockets of process {}: {}", process, std::strerror(errno)));

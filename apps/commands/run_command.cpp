@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -25,7 +26,9 @@
 #include "actors/supervision/process_supervisor.hpp"
 #include "actors/supervision/service_manager.hpp"
 #include "apps/commands/command_line.hpp"
+#include "apps/commands/job_metrics.hpp"
 #include "apps/commands/print.hpp"
+#include "core/coarse_clock.hpp"
 
 namespace troupe {
 namespace {
@@ -42,6 +45,7 @@ struct RunWords {
   std::vector<std::string> command;
   std::int64_t workers = 0;
   std::string hosts, ssh = "ssh", listen, secret_file;
+  std::string metrics;
 };
 
 // Every other exit code is the program's own word, and the supervisor's, too: 0, an error of its
@@ -67,6 +71,10 @@ class ProgramRun {
         within_(std::chrono::duration_cast<Instant>(std::chrono::duration<double>(words.within))) {}
 
   int run();
+  // How long ago it looked after the program. Any thread.
+  JobMetrics::Seconds since_look() const {
+    return std::chrono::nanoseconds(coarse_now_ns() - looked_ns_.load());
+  }
 
  private:
   ProcessSupervisor::Options options();
@@ -89,6 +97,7 @@ class ProgramRun {
   bool log_failed_ = false, folder_gone_ = false;
   std::uint64_t position_ = 0, furthest_ = 0, life_ = 0;
   bool told_of_stop_ = false;
+  std::atomic<std::int64_t> looked_ns_{coarse_now_ns()};
   Instant began_{}, lived_{};
   ChildEnd end_;         // of the last life
   Status cannot_start_;  // ok: it could
@@ -119,11 +128,14 @@ ProcessSupervisor::Options ProgramRun::options() {
        }});
   options.told = [this](const ProcessSupervisor::Event& event) { told(event); };
   options.progressed = [this] { return progressed(); };
-  if (manager_.is_there()) {
-    options.looked = [this] { tell_manager(); };
+  options.looked = [this] {
+    looked_ns_ = coarse_now_ns();
+    if (manager_.is_there()) tell_manager();
+  };
+  options.look_every = kTellManagerEvery;
+  if (manager_.is_there())
     options.look_every = std::chrono::floor<std::chrono::milliseconds>(std::clamp<Instant>(
         manager_.alive_every() / 2, std::chrono::milliseconds(1), kTellManagerEvery));
-  }
   return options;
 }
 
@@ -313,13 +325,27 @@ Status complete(KeptWorkers& workers, const JobFolder& folder) {
 int run_program(const RunWords& words, const Printing& printing) {
   auto workers = workers_of(words);
   if (!workers.ok()) return report_usage(workers.status(), printing);
+  Expected<Endpoint> metrics_at = Endpoint{};
+  if (!words.metrics.empty()) metrics_at = parse_metrics_address(words.metrics);
+  if (!metrics_at.ok()) return report_usage(metrics_at.status().in("--metrics"), printing);
   // Before anything is started.
   ServiceManager manager = ServiceManager::of_this_process();
   auto folder = JobFolder::open(words.folder);
   if (!folder.ok()) return report_error(folder.status(), printing);
   if (const Status status = complete(*workers, **folder); !status.ok())
     return report_error(status, printing);
-  return ProgramRun(words, **folder, std::move(*workers), std::move(manager), printing.quiet).run();
+  ProgramRun run(words, **folder, std::move(*workers), std::move(manager), printing.quiet);
+  std::unique_ptr<JobMetrics> metrics;
+  if (!words.metrics.empty()) {
+    auto started =
+        JobMetrics::start(*metrics_at, (*folder)->path(), [&run] { return run.since_look(); });
+    if (!started.ok()) return report_error(started.status(), printing);
+    metrics = std::move(*started);
+    if (!printing.quiet)
+      print_err("troupe run: http://{}/metrics, and /healthz, /readyz\n",
+                metrics->address().text());
+  }
+  return run.run();
 }
 
 }  // namespace
@@ -347,6 +373,10 @@ void add_run(CommandLine& line) {
            "HOST:PORT at which the program waits for them (default: a free port of 127.0.0.1)");
   c.option("--secret-file", words->secret_file,
            "file of 16 to 64 bytes for the program and its workers (default: JOB/secret, made)");
+  c.option(
+      "--metrics", words->metrics,
+      "[HOST:]PORT at which the job tells of itself by HTTP: /metrics for Prometheus, /healthz "
+      "and /readyz (default: nowhere; HOST 127.0.0.1)");
   c.runs([words, &line] { return run_program(*words, line.printing()); });
 }
 

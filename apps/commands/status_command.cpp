@@ -1,13 +1,10 @@
 // troupe status, troupe why-blocked, troupe list: what goes on in jobs under troupe run.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string_view>
 #include <thread>
 
@@ -15,156 +12,14 @@
 #include "actors/job/job_folder.hpp"
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/job_look.hpp"
+#include "apps/commands/job_status.hpp"
 #include "apps/commands/print.hpp"
-#include "core/coarse_clock.hpp"
 #include "core/number.hpp"
-#include "serialization/checkpoint.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr std::chrono::milliseconds kMeasure{500};  // of the step rate
-
-// Seconds since the checkpoint was written; negative: there is none.
-double age_of(const std::string& checkpoint) {
-  std::error_code none;
-  const auto written = std::filesystem::last_write_time(checkpoint, none);
-  if (checkpoint.empty() || none) return -1;
-  return std::chrono::duration<double>(std::filesystem::file_time_type::clock::now() - written)
-      .count();
-}
-
-const char* words_of(char state) {
-  switch (state) {
-    case 'T':
-    case 't':
-      return "stopped";
-    case 'D':
-      return "waits for the disk";
-    case 'Z':
-      return "has ended";
-    default:
-      return "runs";
-  }
-}
-
-constexpr int kAnswerWithin = 3000;  // ms; a program asks its workers for a quarter of a second
-
-// What the programs of the job say: a document for each, or why it says nothing.
-nlohmann::ordered_json ask_programs(const std::string& folder, std::string_view question) {
-  nlohmann::ordered_json programs = nlohmann::ordered_json::array();
-  for (const auto& [pid, path] : control_sockets(folder)) {
-    nlohmann::ordered_json program = {{"process", pid}};
-    const auto look = process_tree(pid);
-    const bool stopped = !look.empty() && (look.front().state == 'T' || look.front().state == 't');
-    auto said =
-        stopped ? unavailable("it is stopped") : ask_control_socket(path, question, kAnswerWithin);
-    if (!look.empty()) {
-      program["state"] = words_of(look.front().state);
-      program["command"] = look.front().command;
-    }
-    if (!said.ok())
-      program["error"] = said.status().message();
-    else
-      for (const char* field : {"sessions", "notes", "error"})
-        if (said->contains(field)) program[field] = (*said)[field];
-    programs.push_back(std::move(program));
-  }
-  return programs;
-}
-
-// A field that another process wrote.
-std::string text_in(const nlohmann::ordered_json& json, const char* field) {
-  const auto at = json.is_object() ? json.find(field) : json.end();
-  return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
-// Calls `then` with each wait, and whose it is: "session 2: " where there are several.
-template <class Then>
-void for_each_wait(const nlohmann::ordered_json& program, Then then) {
-  if (!program.contains("sessions") || !program["sessions"].is_array()) return;
-  const auto& sessions = program["sessions"];
-  for (std::size_t s = 0; s < sessions.size(); ++s)
-    if (sessions[s].is_object() && sessions[s].contains("waits") && sessions[s]["waits"].is_array())
-      for (const auto& wait : sessions[s]["waits"])
-        then(wait, sessions.size() > 1 ? fmt::format("session {}: ", s + 1) : std::string());
-}
-
-// What a person should know first: what is stopped, full, cut, or going in circles.
-nlohmann::ordered_json problems_of(const nlohmann::ordered_json& job, const LivesLook& lives) {
-  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
-  for (const auto& process : job["processes"])
-    if (process["state"] == "stopped")
-      problems.push_back(fmt::format("process {} ({}) is stopped: SIGCONT lets it go on",
-                                     process["pid"].get<pid_t>(),
-                                     process["command"].get<std::string>().substr(0, 60)));
-  for (const auto& program : job["programs"]) {
-    if (const std::string why = text_in(program, "error"); !why.empty())
-      problems.push_back(fmt::format("process {} cannot be asked what it does: {}",
-                                     program["process"].get<pid_t>(), why));
-    if (program.contains("notes") && program["notes"].is_object())
-      for (const auto& [name, text] : program["notes"].items())
-        if (text.is_string()) problems.push_back(text.get<std::string>());
-    std::set<std::string> silent;
-    for_each_wait(program, [&](const nlohmann::ordered_json& wait, const std::string&) {
-      const std::string on = text_in(wait, "on");
-      if (on == "task" && silent.insert(text_in(wait, "task")).second)
-        problems.push_back(text_in(wait, "task") +
-                           " does not answer: it is stopped, hangs, or its link is cut");
-    });
-  }
-  if (lives.no_further >= 2)
-    problems.push_back(fmt::format(
-        "faults come faster than checkpoints: the last {} lives ended without one that is newer "
-        "than that of step {}; write checkpoints more often (--checkpoint-every)",
-        lives.no_further + 1, lives.step));
-  return problems;
-}
-
-Expected<nlohmann::ordered_json> look_at(const std::string& folder) {
-  TROUPE_TRY(const LivesLook lives, read_lives(folder));
-  const pid_t supervisor = supervisor_of(folder);
-  nlohmann::ordered_json job = {
-      {"folder", folder}, {"state", supervisor != 0 ? "running" : "over"}, {"lives", lives.lives}};
-  if (!lives.last_exit.empty()) job["last_exit"] = lives.last_exit;
-  if (!lives.error.empty()) job["error"] = lives.error;
-  if (const auto page = ProgressPage::read(folder)) {
-    const std::uint64_t step = (*page)->step;
-    job["step"] = step;
-    job["steps"] = (*page)->until.load();
-    job["recoveries"] = (*page)->recoveries.load();
-    if (supervisor != 0) {
-      const std::int64_t idle_ms =
-          coarse_now_ns() / 1'000'000 - std::int64_t((*page)->moved_ms.load());
-      job["seconds_since_step"] = double(std::max<std::int64_t>(idle_ms, 0)) / 1e3;
-      std::this_thread::sleep_for(kMeasure);
-      const std::uint64_t later = (*page)->step;
-      job["steps_per_second"] =
-          later > step ? double(later - step) / std::chrono::duration<double>(kMeasure).count() : 0;
-    }
-  }
-  const JobFolder::Position position = JobFolder::position(folder);
-  if (!position.checkpoint.empty())
-    job["checkpoint"] = {{"path", position.checkpoint},
-                         {"step", position.step},
-                         {"age_seconds", age_of(position.checkpoint)}};
-  nlohmann::ordered_json processes = nlohmann::ordered_json::array();
-  std::map<pid_t, int> depth;  // below the supervisor
-  if (supervisor != 0)
-    for (const ProcessLook& each : process_tree(supervisor))
-      processes.push_back(
-          {{"pid", each.pid},
-           {"parent", each.parent},
-           {"depth", depth[each.pid] = depth.contains(each.parent) ? depth[each.parent] + 1 : 0},
-           {"state", words_of(each.state)},
-           {"rss_bytes", each.rss_bytes},
-           {"command", each.command}});
-  job["processes"] = processes;
-  job["programs"] = supervisor != 0 ? ask_programs(folder, ControlSocket::kStatus)
-                                    : nlohmann::ordered_json::array();
-  job["problems"] = problems_of(job, lives);
-  return job;
-}
+constexpr int kAnswerWithin = 3000;  // ms
 
 std::string text_of(const nlohmann::ordered_json& job) {
   std::string text = fmt::format("job       {}: {}", job["folder"].get<std::string>(),
@@ -216,7 +71,7 @@ struct StatusWords {
 
 int run_status(const StatusWords& words, const Printing& printing) {
   for (;;) {
-    const auto job = look_at(words.folder);
+    const auto job = status_of_job(words.folder, {});
     if (!job.ok()) return report_error(job.status(), printing);
     if (printing.json)
       print_json(*job);
@@ -255,8 +110,8 @@ std::string blocked_text(const nlohmann::ordered_json& job) {
 int run_why_blocked(const std::string& folder, const Printing& printing) {
   if (const auto lives = read_lives(folder); !lives.ok())
     return report_error(lives.status(), printing);
-  nlohmann::ordered_json job = {{"folder", folder},
-                                {"programs", ask_programs(folder, ControlSocket::kWaits)}};
+  nlohmann::ordered_json job = {
+      {"folder", folder}, {"programs", ask_programs(folder, ControlSocket::kWaits, kAnswerWithin)}};
   if (printing.json)
     print_json(job);
   else

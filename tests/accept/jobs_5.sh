@@ -106,4 +106,23 @@ kill -CONT "$(trainer)"
 kill -9 "$(trainer)"
 expect "the next life answers" within 20 blocked 'letters'
 stopped
+
+# What monitors read.
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+fetch() { python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=5).read().decode())' "http://127.0.0.1:$port/$1" 2>&1; }
+shows() { fetch "$1" >"$scratch/page" && grep -qE "$2" "$scratch/page"; }
+options=(--metrics "$port")
+started "$TROUPE" train mnist-mlp --steps 1000000 --quiet
+options=()
+expect "readyz: at a step" within 30 shows readyz 'ready, at step'
+expect "healthz" shows healthz '^ok'
+expect "metrics: a life, a step and a loss" within 20 shows metrics 'troupe_job_figure\{name="loss",program="0"\} [0-9.]+'
+kill -STOP "$(trainer)"
+refuses() { ! shows "$@"; }
+expect "readyz: not a program that is stopped" within 10 refuses readyz 'ready, at step'
+expect "metrics: it is stopped" within 10 shows metrics 'troupe_job_stopped_processes 1'
+kill -9 "$(trainer)"
+expect "metrics: the next life" within 20 shows metrics 'troupe_job_lives_total 2'
+expect "readyz: it is ready again" within 30 shows readyz 'ready, at step'
+stopped
 conclude
