@@ -94,8 +94,10 @@ struct External {
 };
 
 // How the contributions of logical replicas to one write become one. `each`: they do not, the rule
-// is applied to one after the other, and their operands need not be of one shape.
-enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2, each = 3 };
+// is applied to one after the other, and their operands need not be of one shape. `rows`: the
+// operands of one replica behind those of the other, along dimension 0, floats divided by the
+// number of replicas.
+enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2, each = 3, rows = 4 };
 
 // The definition. Written with designated initialisers:
 //   {.name = "MatMul", .in = {"a", "b"}, .out = {"product"}, .types = "f32 f64",

@@ -33,7 +33,7 @@ UpdateRule read_value(StateReader& in) {
   rule.node = node.name;
   rule.attrs = node.attrs;
   const std::uint64_t combine = in.number(), replicas = in.number();
-  if (combine > std::uint64_t(Combine::each)) in.refuse("a rule that combines in an unknown way");
+  if (combine > std::uint64_t(Combine::rows)) in.refuse("a rule that combines in an unknown way");
   if (replicas < 1 || replicas > kMostContributions) in.refuse("a rule of too many replicas, or none");
   rule.combine = Combine(combine);
   rule.replicas = std::uint32_t(replicas);

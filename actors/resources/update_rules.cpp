@@ -70,6 +70,50 @@ Expected<Tensor> join(Tensor first, const std::vector<Tensor>& others, bool mean
   }
 }
 
+bool joins_rows(const WriteReduction& reduction) {
+  return reduction.contributions.size() > 1 && reduction.rule->combine == Combine::rows;
+}
+
+// What operand `o` of all contributions is as one.
+Expected<Shape> shape_of_rows(const WriteReduction& reduction, std::size_t o) {
+  const auto first = reduction.contributions.front()[o].shape().dims();
+  std::vector<std::int64_t> dims(first.begin(), first.end());
+  for (std::size_t c = 1; c < reduction.contributions.size(); ++c)
+    dims[0] += reduction.contributions[c][o].dim(0);
+  return Shape::make(dims);
+}
+
+template <class T>
+void divide_all(Tensor& tensor, std::int64_t n) {
+  divide(tensor.mutable_data<T>(), n, 0, tensor.elements());
+}
+
+// One operand list: the contributions behind each other, in replica order.
+Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device& device) {
+  const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
+  std::vector<Tensor> operands = reduction.contributions.front();
+  reduction.joined.resize(operands.size());
+  for (std::size_t o = 0; o < operands.size(); ++o) {
+    if (!rule.reduced[o]) continue;
+    Tensor all = std::move(reduction.joined[o]);
+    if (!all.defined()) {
+      TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
+      TROUPE_TRY(all, Tensor::make(operands[o].dtype(), shape, device.allocator()));
+    }
+    auto* to = static_cast<std::byte*>(all.bytes() != 0 ? all.mutable_raw() : nullptr);
+    for (std::vector<Tensor>& each : reduction.contributions) {
+      if (each[o].bytes() != 0) std::memcpy(to, each[o].raw(), each[o].bytes());
+      to += each[o].bytes();
+      each[o] = Tensor();
+    }
+    const auto n = std::int64_t(reduction.contributions.size());
+    if (all.dtype() == DType::f32) divide_all<float>(all, n);
+    if (all.dtype() == DType::f64) divide_all<double>(all, n);
+    operands[o] = std::move(all);
+  }
+  return operands;
+}
+
 bool joins(const WriteReduction& reduction) {
   return reduction.contributions.size() > 1 && joins_operands(reduction.rule->combine);
 }
@@ -95,7 +139,9 @@ Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& dev
 Expected<std::vector<std::vector<Tensor>>> applications_of(WriteReduction& reduction,
                                                            Device& device, Lanes& lanes) {
   if (reduction.rule->combine == Combine::each) return std::move(reduction.contributions);
-  TROUPE_TRY(std::vector<Tensor> operands, operands_of(reduction, device, lanes));
+  TROUPE_TRY(std::vector<Tensor> operands, joins_rows(reduction)
+                                               ? operands_of_rows(reduction, device)
+                                               : operands_of(reduction, device, lanes));
   return std::vector<std::vector<Tensor>>{std::move(operands)};
 }
 
@@ -270,7 +316,7 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
     targets.front().shape = value.shape();
   } else {
     for (std::size_t o = 0; o < write.operands.size(); ++o)
-      if (rule.reduced[o] && rule.combine != Combine::each &&
+      if (rule.reduced[o] && rule.combine != Combine::each && rule.combine != Combine::rows &&
           write.operands[o].shape() != first.shape)
         return invalid_argument(
             fmt::format("node '{}': the {} of variable {} must be {}{}, not {}{}", rule.node,
@@ -288,8 +334,15 @@ Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> var
   for (WriteReduction& reduction : reductions) {
     if (!assigns(*reduction.rule))
       updated.insert(reduction.targets.begin(), reduction.targets.end());
-    if (!joins(reduction) || !reduction.joined.empty()) continue;
     const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
+    for (std::size_t o = 0; joins_rows(reduction) && o < rule.reduced.size(); ++o) {
+      Tensor& room = reduction.joined.emplace_back();
+      if (!rule.reduced[o]) continue;
+      TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
+      const DType dtype = reduction.contributions.front()[o].dtype();
+      TROUPE_TRY(room, Tensor::make(dtype, shape, device_.allocator()));
+    }
+    if (!joins(reduction) || !reduction.joined.empty()) continue;
     for (const Tensor& operand : reduction.contributions.front()) {
       Tensor& room = reduction.joined.emplace_back();
       if (!rule.reduced[reduction.joined.size() - 1]) continue;

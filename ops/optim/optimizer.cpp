@@ -10,6 +10,7 @@
 
 #include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
+#include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/optim/state.hpp"
 
@@ -45,6 +46,30 @@ void check_rate(const char* name, const Output& number, const Site& site) {
                                "' of an optimizer is finite and not negative, not " +
                                std::to_string(value))
                   .at(site));
+}
+
+}  // namespace
+
+namespace {
+
+// Below, going through all elements costs less than putting the indices in order.
+constexpr std::int64_t kLeastElements = 1 << 16;
+
+// Of a gradient: the rows of which it is the sum, in their order; false: something else than rows
+// is in it.
+bool add_parts(const Output& gradient, std::vector<Parameter::Rows>& parts) {
+  const NodeDef& node = gradient.graph().node(gradient.node());
+  const auto input = [&](std::size_t i) { return Output(&gradient.graph(), node.inputs[i]); };
+  if (node.op == "AddN") {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (!add_parts(input(i), parts)) return false;
+    return true;
+  }
+  if (node.op != "GatherGrad") return false;
+  const auto axis = node.attrs.find("axis");
+  if (axis != node.attrs.end() && *axis->second.get<std::int64_t>() != 0) return false;
+  parts.push_back(Parameter::Rows{input(1), input(0)});
+  return true;
 }
 
 }  // namespace
@@ -147,6 +172,27 @@ class Parameter::Shared {
   std::map<std::pair<std::string, DType>, Output> rates_;
   std::optional<Variable> updates_;
 };
+
+std::optional<Parameter::Rows> Parameter::rows() const {
+  const PartialShape shape = of_.variable.shape();
+  if (!shape.fully_known() || shape.rank() < 1) return std::nullopt;
+  const Shape whole = value_or_throw(Shape::make(shape.dims()));
+  if (whole.elements() < kLeastElements) return std::nullopt;
+  std::vector<Rows> parts;
+  if (!add_parts(of_.value, parts)) return std::nullopt;
+  bool mixed = false;
+  for (const Rows& part : parts) mixed |= part.indices.dtype() != parts[0].indices.dtype();
+  std::vector<std::int64_t> dims(whole.dims().begin(), whole.dims().end());
+  dims[0] = -1;
+  std::vector<Output> indices, rows;
+  for (const Rows& part : parts) {
+    indices.push_back(reshape(part.indices, std::vector<std::int64_t>{-1}, shared_.site));
+    rows.push_back(reshape(part.rows, dims, shared_.site));
+    if (mixed) indices.back() = cast(indices.back(), DType::i64, shared_.site);
+  }
+  if (parts.size() == 1) return Rows{indices[0], rows[0]};
+  return Rows{concat(indices, 0, shared_.site), concat(rows, 0, shared_.site)};
+}
 
 Output Parameter::gradient_with_decay(double decay) const {
   if (decay == 0) return gradient();

@@ -1,6 +1,8 @@
 // The common part of all optimizers, and how to write one.
 #pragma once
 
+#include <optional>
+
 #include "core/function_ref.hpp"
 #include "ops/optim/gradients.hpp"
 #include "ops/optim/schedule.hpp"
@@ -19,6 +21,16 @@ class Parameter {
   const Output& gradient() const { return of_.value; }
   // gradient + decay * value: the gradient of the loss plus decay / 2 times the squared parameter.
   Output gradient_with_decay(double decay) const;
+  // A gradient that is 0 but for some rows, along dimension 0 of the parameter. Rows of one index
+  // add up.
+  struct Rows {
+    Output indices;  // i32 or i64 [n]
+    Output rows;     // [n, ...]
+  };
+  // The gradient as rows, where it is that of one or several Gathers from the parameter and of
+  // nothing else, and the parameter is so large that this pays. A rule that changes only these rows
+  // then need not go through the others; gradient() is of no use to it and is not computed.
+  std::optional<Rows> rows() const;
   // The rate as a scalar of the parameter's dtype; computed once for all parameters of that dtype.
   Output rate(const Rate& rate, const char* name) const;
   // State of the rule for this parameter, initially zero: of its shape and dtype, or an i64

@@ -1,6 +1,5 @@
 // ScatterAdd, ScatterSub, ScatterUpdate: writes of some rows of a variable.
-#include "ops/kernels/state/update.hpp"
-#include "ops/kernels/support/indices.hpp"
+#include "ops/kernels/state/update_rows.hpp"
 #include "ops/kernels/support/moves.hpp"
 #include "ops/kernels/support/types.hpp"
 #include "ops/kernels/support/views.hpp"
@@ -8,18 +7,6 @@
 using namespace troupe;
 
 namespace {
-
-// Rows of `variable` by `indices` have the shape of `rows`.
-Status check_rows(const PartialShape& variable, const PartialShape& indices,
-                  const PartialShape& rows) {
-  if (variable.known_rank() && variable.rank() == 0)
-    return invalid_argument("the variable is a scalar, which has no rows");
-  TROUPE_TRY(const PartialShape wanted, append(indices, variable, 1));
-  if (PartialShape::merge(wanted, rows).ok()) return ok_status();
-  return invalid_argument("rows has shape " + rows.text() + ", but " + indices.text() +
-                          " indices into a variable of shape " + variable.text() + " want " +
-                          wanted.text());
-}
 
 Status rows_shape(InferenceContext& c) {
   TROUPE_TRY(check_rows(c.shape(0), c.shape(1), c.shape(2)));
@@ -52,7 +39,7 @@ struct AddRows {
 };
 
 // In the order of the indices: of several rows for one place the last one stays.
-Status update_rows(KernelContext& c) {
+Status replace_rows(KernelContext& c) {
   TROUPE_TRY(check_rows(c));
   const Tensor& indices = c.input(1);
   TROUPE_TRY(Tensor variable, own_first_input(c));
@@ -71,7 +58,7 @@ Status update_rows(KernelContext& c) {
 
 using Sums = Types<float, double, std::int32_t, std::int64_t>;
 
-void add_rows_write(OpTable& table, std::string name, std::string doc, KernelFactory rule) {
+void add_scatter(OpTable& table, std::string name, std::string doc, KernelFactory rule) {
   OpDef write = dense_update({.name = std::move(name),
                               .in = {"var: resource", "indices: Tindex", "rows"},
                               .types = "f32 f64 i32 i64",
@@ -91,17 +78,17 @@ void add_rows_write(OpTable& table, std::string name, std::string doc, KernelFac
 }  // namespace
 
 TROUPE_OPS(scatter) {
-  add_rows_write(r, "ScatterAdd",
-                 "var[indices[i], ...] += rows[i, ...], one after the other, those of each replica "
-                 "in turn. An index outside is an error.",
-                 typed_kernel<AddRows<1>::Of, Sums>);
-  add_rows_write(r, "ScatterSub",
-                 "var[indices[i], ...] -= rows[i, ...], one after the other, those of each replica "
-                 "in turn. An index outside is an error.",
-                 typed_kernel<AddRows<-1>::Of, Sums>);
-  add_rows_write(r, "ScatterUpdate",
-                 "var[indices[i], ...] = rows[i, ...]: of several rows for one place the last one "
-                 "stays, and of several replicas that of the last one. An index outside is an "
-                 "error.",
-                 kernel<update_rows>);
+  add_scatter(r, "ScatterAdd",
+              "var[indices[i], ...] += rows[i, ...], one after the other, those of each replica "
+              "in turn. An index outside is an error.",
+              typed_kernel<AddRows<1>::Of, Sums>);
+  add_scatter(r, "ScatterSub",
+              "var[indices[i], ...] -= rows[i, ...], one after the other, those of each replica "
+              "in turn. An index outside is an error.",
+              typed_kernel<AddRows<-1>::Of, Sums>);
+  add_scatter(r, "ScatterUpdate",
+              "var[indices[i], ...] = rows[i, ...]: of several rows for one place the last one "
+              "stays, and of several replicas that of the last one. An index outside is an "
+              "error.",
+              kernel<replace_rows>);
 }

@@ -1,7 +1,7 @@
 // ApplyAdagrad and ApplyProximalAdagrad: steps scaled by the sum of all squared gradients (Duchi,
 // Hazan and Singer, 2011), the second with forward-backward splitting (Duchi and Singer, 2009).
 #include "ops/kernels/state/proximal.hpp"
-#include "ops/kernels/state/update.hpp"
+#include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
 
@@ -19,6 +19,23 @@ Status adagrad(KernelContext& c) {
     x -= lr * g / (std::sqrt(sum + initial) + epsilon);
   };
   update_elements(c, c.input(5).data<T>(), step, var, accum);
+  c.set_output(0, var.take());
+  c.set_output(1, accum.take());
+  return ok_status();
+}
+
+// Inputs: var, accum, lr, initial, epsilon, indices, rows.
+template <class T>
+Status adagrad_rows(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
+  const T lr = scalar_operand<T>(c, 2), initial = scalar_operand<T>(c, 3),
+          epsilon = scalar_operand<T>(c, 4);
+  auto step = [=](T& x, T& sum, T g) {
+    sum += g * g;
+    x -= lr * g / (std::sqrt(sum + initial) + epsilon);
+  };
+  TROUPE_TRY(update_rows<T>(c, c.input(5), c.input(6), step, var, accum));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
   return ok_status();
@@ -50,6 +67,10 @@ Status proximal_adagrad_any(KernelContext& c) {
                                           : proximal_adagrad<double>(c);
 }
 
+Status adagrad_rows_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? adagrad_rows<float>(c) : adagrad_rows<double>(c);
+}
+
 }  // namespace
 
 TROUPE_OPS(adagrad) {
@@ -60,6 +81,11 @@ TROUPE_OPS(adagrad) {
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = "accum += grad^2; var -= lr * grad / (sqrt(accum + initial) + epsilon)."});
+  add_rows_update<kernel<adagrad_rows_any>>(
+      r, {.name = "ApplySparseAdagrad",
+          .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon"},
+          .doc = "ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of one "
+                 "place are added up. An index outside is an error."});
   add_update<kernel<proximal_adagrad_any>>(
       r, {.name = "ApplyProximalAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "l1", "l2", "grad"},

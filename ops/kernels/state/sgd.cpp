@@ -1,5 +1,5 @@
-// ApplyGradientDescent: var -= lr * grad.
-#include "ops/kernels/state/update.hpp"
+// ApplyGradientDescent: var -= lr * grad, and the same for some rows.
+#include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
 
@@ -19,6 +19,21 @@ Status descend_any(KernelContext& c) {
   return c.input(0).dtype() == DType::f32 ? descend<float>(c) : descend<double>(c);
 }
 
+// Inputs: var, lr, indices, rows.
+template <class T>
+Status descend_rows(KernelContext& c) {
+  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
+  const T lr = scalar_operand<T>(c, 1);
+  auto step = [=](T& x, T gradient) { x -= lr * gradient; };
+  TROUPE_TRY(update_rows<T>(c, c.input(2), c.input(3), step, var));
+  c.set_output(0, var.take());
+  return ok_status();
+}
+
+Status descend_rows_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? descend_rows<float>(c) : descend_rows<double>(c);
+}
+
 }  // namespace
 
 TROUPE_OPS(sgd) {
@@ -29,4 +44,10 @@ TROUPE_OPS(sgd) {
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = "var -= lr * grad, with the mean of the replicas' gradients."});
+  add_rows_update<kernel<descend_rows_any>>(
+      r,
+      {.name = "ApplySparseGradientDescent",
+       .in = {"var: resource", "lr"},
+       .doc = "ApplyGradientDescent with a gradient that is 0 but for `rows` at `indices`; those "
+              "of one place are added up. An index outside is an error."});
 }

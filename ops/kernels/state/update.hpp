@@ -180,6 +180,12 @@ class NewValue {
     if (old_ != data_) std::copy(old_ + begin, old_ + end, data_ + begin);
     return data_ + begin;
   }
+  // All elements, for a rule that writes few of them.
+  void bring_all(const KernelContext& c) const {
+    if (old_ == data_) return;
+    const Chunks chunks = elementwise_chunks(elements());
+    c.parallel(chunks.count, [&](std::int64_t i) { bring(chunks[i].begin, chunks[i].end); });
+  }
   std::int64_t elements() const { return tensor_.elements(); }
   Tensor take() { return std::move(tensor_); }
 

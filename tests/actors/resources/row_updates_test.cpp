@@ -115,6 +115,42 @@ TEST_CASE("replicas write rows of their own, one replica after the other") {
   check_rows(s, v, {1, 10, 4, 40, 3, 30});
 }
 
+TEST_CASE("an optimizer takes the mean of the rows of all replicas") {
+  Graph g;
+  Output queue = queue_on(g, "");
+  Output fed = placeholder<float>(g, PartialShape::scalar(), "fed");
+  Op put = enqueue(queue, {fed});
+  Output id = reshape(cast<std::int64_t>(take_from(queue)), {1});
+  // Large enough to be worth it.
+  Variable v = variable(g, "v", value_or_throw(Tensor::make(DType::f64, Shape{1 << 15, 2})));
+  Op train = optim::Sgd{.lr = 1}.minimize(sum(gather(v, id) * constant(g, table_of({1, 4}))));
+  Session s(g, one_thread());
+  s.init();
+  auto run = [&](float first, float second) {
+    for (float x : {first, second}) s.run({}, {put}, {{fed, Tensor::scalar(x)}});
+    s.compile({}, {train}, {}, {.replicas = 2}).run();
+  };
+  Output seen = gather(v, constant(g, ids_of({0, 3, (1 << 15) - 1, 1})));
+  run(0, 3);
+  CHECK(Tensor::same(s.run({seen})[0], table_of({-0.5, -2, -0.5, -2, 0, 0, 0, 0})));
+  run((1 << 15) - 1, (1 << 15) - 1);
+  CHECK(Tensor::same(s.run({seen})[0], table_of({-0.5, -2, -0.5, -2, -1, -4, 0, 0})));
+}
+
+TEST_CASE("an optimizer in a loop changes rows") {
+  Graph g;
+  Variable v = variable(g, "v", value_or_throw(Tensor::make(DType::f64, Shape{1 << 15, 2})));
+  Output every = repeat(g, 5, [&](Output i) {
+    Output at = reshape(mod(cast<std::int64_t>(i), constant(g, std::int64_t{3})), {1});
+    optim::Sgd{.lr = 1}.minimize(sum(gather(v, at) * constant(g, table_of({1, 4}))));
+  });
+  Session s(g, one_thread());
+  s.init();
+  s.run({every});
+  CHECK(Tensor::same(s.run({gather(v, constant(g, ids_of({0, 1, 2, 3})))})[0],
+                     table_of({-2, -8, -2, -8, -1, -4, 0, 0})));
+}
+
 TEST_CASE("a loop updates rows of a variable") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);

@@ -1,0 +1,139 @@
+// Optimizers where the gradient of a large table is some of its rows.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "tests/ops/api_interpreter.hpp"
+
+using namespace troupe;
+using troupe::test::Interpreter;
+
+namespace {
+
+constexpr std::int64_t kTableRows = 4096, kTableColumns = 16;
+
+Tensor sine_table(double scale) {
+  Tensor t = value_or_throw(Tensor::make(DType::f32, Shape{kTableRows, kTableColumns}));
+  for (std::int64_t i = 0; i < t.elements(); ++i)
+    t.mutable_data<float>()[i] = float(std::sin(double(i)) * scale);
+  return t;
+}
+
+bool graph_has(const Graph& g, std::string_view op) {
+  const auto& nodes = g.def().nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](const NodeDef& n) { return n.op == op; });
+}
+
+using Loss = std::function<Output(Graph& g, const Variable& table)>;
+
+// With duplicates, and in two dimensions.
+Output one_gather(Graph& g, const Variable& table) {
+  const Output ids = constant(g, {{7, 3, 7}, {4095, 0, 7}});
+  const Output x = gather(table, ids);
+  return sum(x * x * x);
+}
+// From two places, with indices of two types; the second takes some of the first one's rows.
+Output two_gathers(Graph& g, const Variable& table) {
+  const Output x = gather(table, constant(g, {std::int64_t{5}, std::int64_t{9}}));
+  const Output y = gather(table, constant(g, {std::int32_t{9}, std::int32_t{9}, std::int32_t{1}}));
+  return sum(x * x) + sum(y * y * y);
+}
+
+// The table after three steps, by its rows or as a whole.
+template <class Rule>
+Tensor table_after(const Rule& rule, const Loss& loss, bool whole, std::string_view sparse_op) {
+  Graph g;
+  const Variable table = variable(g, "table", sine_table(0.5));
+  optim::Gradients gradients = optim::gradients(loss(g, table));
+  if (whole) gradients[0].value = gradients[0].value * 1.0f;
+  const Op train = rule.apply(gradients);
+  CHECK(graph_has(g, sparse_op) == !whole);
+  Interpreter run(g);
+  run.init();
+  for (int i = 0; i < 3; ++i) run.run({}, {train});
+  return run.variable(table);
+}
+
+bool same_table(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() &&
+         std::equal(a.data<float>(), a.data<float>() + a.elements(), b.data<float>());
+}
+
+}  // namespace
+
+TEST_CASE("a table changes by the rows of its gradient as it does by all of it, to the bit") {
+  const optim::Sgd sgd{.lr = 0.1};
+  const Tensor by_sgd = table_after(sgd, one_gather, false, "ApplySparseGradientDescent");
+  CHECK(same_table(by_sgd, table_after(sgd, one_gather, true, "ApplySparseGradientDescent")));
+  CHECK(!same_table(by_sgd, sine_table(0.5)));
+  const optim::Adagrad adagrad{.lr = 0.1};
+  CHECK(same_table(table_after(adagrad, one_gather, false, "ApplySparseAdagrad"),
+                   table_after(adagrad, one_gather, true, "ApplySparseAdagrad")));
+}
+
+TEST_CASE("rows of several Gathers add up") {
+  // In another order than whole gradients: not to the bit.
+  const optim::Sgd sgd{.lr = 0.1};
+  const Tensor rows = table_after(sgd, two_gathers, false, "ApplySparseGradientDescent"),
+               whole = table_after(sgd, two_gathers, true, "ApplySparseGradientDescent");
+  double apart = 0;
+  for (std::int64_t i = 0; i < rows.elements(); ++i)
+    apart = std::max(apart, std::fabs(double(rows.data<float>()[i]) - whole.data<float>()[i]));
+  CHECK(apart < 1e-6);
+}
+
+TEST_CASE("lazy Adam leaves alone what a step does not touch") {
+  Graph g;
+  const Variable table = variable(g, "table", sine_table(0.5));
+  const Output id = placeholder<std::int64_t>(g, {1});
+  const Op train = optim::Adam{.lr = 0.1, .lazy = true}.minimize(sum(square(gather(table, id))));
+  REQUIRE(graph_has(g, "ApplySparseAdam"));
+  Interpreter run(g);
+  run.init();
+  const auto row = [&](std::int64_t i) {
+    const float* at = run.variable(table).data<float>() + i * kTableColumns;
+    return std::vector<float>(at, at + kTableColumns);
+  };
+  const auto step = [&](std::int64_t i) {
+    run.run({}, {train}, {{id.node(), Tensor::of<std::int64_t>(Shape{1}, {i})}});
+  };
+  const auto first = row(3), second = row(8);
+  step(3);
+  CHECK(row(3) != first);
+  CHECK(row(8) == second);
+  const auto after = row(3);
+  step(8);
+  CHECK(row(3) == after);
+  CHECK(row(8) != second);
+}
+
+TEST_CASE("a gradient of more than rows, and that of a small table, is a whole one") {
+  Graph g;
+  const Variable table = variable(g, "table", sine_table(0.5));
+  const Variable small = variable(g, "small", Tensor::of<float>(Shape{2, 2}, {1, 2, 3, 4}));
+  const Output ids = constant(g, {std::int64_t{1}, std::int64_t{1}});
+  const Output loss = sum(square(gather(table, ids))) + sum(table * table) +
+                      sum(square(gather(small, ids))) + sum(gather(table, ids, 1));
+  optim::Sgd{.lr = 0.1}.minimize(loss);
+  optim::Sgd{.lr = 0.1, .weight_decay = 0.1}.minimize(sum(square(gather(table, ids))));
+  CHECK(!graph_has(g, "ApplySparseGradientDescent"));
+}
+
+TEST_CASE("rows change nothing in a run that is left out") {
+  Graph g;
+  const Variable table = variable(g, "table", sine_table(0.5));
+  optim::Gradients gradients = optim::gradients(one_gather(g, table));
+  const Output when = placeholder<bool>(g, {});
+  gradients.when = when;
+  const Op train = optim::Sgd{.lr = 0.1}.apply(gradients);
+  REQUIRE(graph_has(g, "ApplySparseGradientDescentWhen"));
+  Interpreter run(g);
+  run.init();
+  run.run({}, {train}, {{when.node(), Tensor::scalar(false)}});
+  CHECK(same_table(run.variable(table), sine_table(0.5)));
+  run.run({}, {train}, {{when.node(), Tensor::scalar(true)}});
+  CHECK(!same_table(run.variable(table), sine_table(0.5)));
+}
