@@ -63,11 +63,9 @@ Output diag(Output x, Site site) {
   check_given("diag: x", x, site);
   if (x.shape().known_rank() && x.shape().rank() == 0)
     refuse_array("diag: x must have rank 1 or more, not []", site);
-  // A row of each matrix is x, times 1, which changes no element.
-  const Output columns = expand_dims(x, -2, site);
-  const Output rows = ones_like(expand_dims(x, -1, site), site);
-  return matrix_band_part(mul(columns, rows, site), 0, 0, site);
+  return matrix_diag(x, std::move(site));
 }
+Output trace(Output x, Site site) { return sum(matrix_diag_part(x, site), {.axes = {-1}}, site); }
 Output tril(Output x, Site site) { return matrix_band_part(x, -1, 0, std::move(site)); }
 Output triu(Output x, Site site) { return matrix_band_part(x, 0, -1, std::move(site)); }
 

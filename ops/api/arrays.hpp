@@ -30,6 +30,8 @@ Output eye(GraphBuilder& g, std::int64_t rows, std::int64_t columns, DType dtype
            Site site = Site::here());
 // Square matrices with the last dimension of x on the diagonal: [..., n] gives [..., n, n].
 Output diag(Output x, Site site = Site::here());
+// The sums of the diagonals of matrices: [..., m, n] gives [...].
+Output trace(Output x, Site site = Site::here());
 // Matrices with zeros above (tril) or below (triu) the diagonal.
 Output tril(Output x, Site site = Site::here());
 Output triu(Output x, Site site = Site::here());

@@ -498,6 +498,13 @@ Output check_numerics(Output x, const CheckNumericsOptions& options, Site site) 
   return add_node(std::move(node)).output();
 }
 
+Output cholesky(Output x, Site site) {
+  NodeSpec node{.op = "Cholesky"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output concat(const std::vector<Output>& values, const ConcatOptions& options, Site site) {
   NodeSpec node{.op = "Concat"};
   node.inputs = flat_inputs({values});
@@ -1044,6 +1051,14 @@ Output log1p(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+LogMatrixDeterminantOutputs log_matrix_determinant(Output x, Site site) {
+  NodeSpec node{.op = "LogMatrixDeterminant"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
 Output log_softmax(Output logits, Site site) {
   NodeSpec node{.op = "LogSoftmax"};
   node.inputs = {logits};
@@ -1130,6 +1145,74 @@ Output matrix_band_part(Output x, std::int64_t lower, std::int64_t upper, Site s
   node.inputs = {x};
   node.attrs.emplace("lower", lower);
   node.attrs.emplace("upper", upper);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_determinant(Output x, Site site) {
+  NodeSpec node{.op = "MatrixDeterminant"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_diag(Output x, Site site) {
+  NodeSpec node{.op = "MatrixDiag"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_diag_part(Output x, Site site) {
+  NodeSpec node{.op = "MatrixDiagPart"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_diag_part_grad(Output dy, Output x, Site site) {
+  NodeSpec node{.op = "MatrixDiagPartGrad"};
+  node.inputs = {dy, x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_inverse(Output x, Site site) {
+  NodeSpec node{.op = "MatrixInverse"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_solve(Output a, Output b, const MatrixSolveOptions& options, Site site) {
+  NodeSpec node{.op = "MatrixSolve"};
+  node.inputs = {a, b};
+  node.attrs.emplace("adjoint", options.adjoint);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_solve_ls(Output a, Output b, const MatrixSolveLsOptions& options, Site site) {
+  NodeSpec node{.op = "MatrixSolveLs"};
+  node.inputs = {a, b};
+  node.attrs.emplace("l2_regularizer", options.l2_regularizer);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_transpose(Output x, Site site) {
+  NodeSpec node{.op = "MatrixTranspose"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output matrix_triangular_solve(Output a, Output b, const MatrixTriangularSolveOptions& options,
+    Site site) {
+  NodeSpec node{.op = "MatrixTriangularSolve"};
+  node.inputs = {a, b};
+  node.attrs.emplace("lower", options.lower);
+  node.attrs.emplace("adjoint", options.adjoint);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1347,6 +1430,15 @@ Output prod_grad_along(Output dy, Output x, const std::vector<Output>& tangents,
   node.attrs.emplace("axes", options.axes);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+QrOutputs qr(Output x, const QrOptions& options, Site site) {
+  NodeSpec node{.op = "Qr"};
+  node.inputs = {x};
+  node.attrs.emplace("full_matrices", options.full_matrices);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
 }
 
 Op queue_close(Output handle, const QueueCloseOptions& options, Site site) {
@@ -1644,6 +1736,14 @@ Output select(Output condition, const Operand& a, const Operand& b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+SelfAdjointEigOutputs self_adjoint_eig(Output x, Site site) {
+  NodeSpec node{.op = "SelfAdjointEig"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
 Output shape(Output x, const ShapeOptions& options, Site site) {
   NodeSpec node{.op = "Shape"};
   node.inputs = {x};
@@ -1925,6 +2025,14 @@ Output sum_to_shape_of(Output x, Output like, Site site) {
   node.inputs = {x, like};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+SvdOutputs svd(Output x, Site site) {
+  NodeSpec node{.op = "Svd"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
 }
 
 Output take_along(Output x, Output indices, const TakeAlongOptions& options, Site site) {

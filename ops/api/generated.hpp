@@ -431,6 +431,11 @@ struct CheckNumericsOptions {
 Output check_numerics(Output x, const CheckNumericsOptions& options = {},
     Site site = Site::here());
 
+// Cholesky: The lower triangular L of (x + x^T) / 2 = L L^T for matrices [..., n, n]: of x itself,
+// which should be symmetric. One that is not positive definite is an error; one with elements that
+// are not finite gives NaN.
+Output cholesky(Output x, Site site = Site::here());
+
 struct ConcatOptions {
   std::int64_t axis = 0;
 };
@@ -858,6 +863,15 @@ Output log(Output x, Site site = Site::here());
 // Log1p: y = log(1 + x), exact for small x.
 Output log1p(Output x, Site site = Site::here());
 
+struct LogMatrixDeterminantOutputs {
+  Output sign;
+  Output log_abs;
+};
+// LogMatrixDeterminant: The sign (1, 0 or -1) of the determinants of square matrices and the
+// logarithm of their absolute value, which neither overflows nor vanishes; of a singular matrix 0
+// and -inf. The gradient of log_abs is the transposed inverse.
+LogMatrixDeterminantOutputs log_matrix_determinant(Output x, Site site = Site::here());
+
 // LogSoftmax: y = logits - log(sum(e^logits)) over the last dimension, without overflow.
 Output log_softmax(Output logits, Site site = Site::here());
 
@@ -926,6 +940,56 @@ Output mat_mul(Output a, Output b, const MatMulOptions& options = {}, Site site 
 // in the last two dimensions.
 Output matrix_band_part(Output x, std::int64_t lower, std::int64_t upper,
     Site site = Site::here());
+
+// MatrixDeterminant: The determinants of square matrices: [..., n, n] gives [...]. That of a 0 x 0
+// matrix is 1. The gradient needs the inverse: that of a singular matrix is an error.
+Output matrix_determinant(Output x, Site site = Site::here());
+
+// MatrixDiag: Square matrices with the last dimension of x on the diagonal and zeros (false)
+// elsewhere: [..., n] gives [..., n, n].
+Output matrix_diag(Output x, Site site = Site::here());
+
+// MatrixDiagPart: The diagonals of matrices: [..., m, n] gives [..., min(m, n)].
+Output matrix_diag_part(Output x, Site site = Site::here());
+
+// MatrixDiagPartGrad: The gradient of MatrixDiagPart: zeros in the shape of x, with dy on the
+// diagonals.
+Output matrix_diag_part_grad(Output dy, Output x, Site site = Site::here());
+
+// MatrixInverse: The inverses of square matrices, [..., n, n]. A singular matrix is an error; one
+// with elements that are not finite gives NaN.
+Output matrix_inverse(Output x, Site site = Site::here());
+
+struct MatrixSolveOptions {
+  bool adjoint = false;
+};
+// MatrixSolve: x of a x = b, or with `adjoint` of a^T x = b, for matrices a [..., n, n] and b [...,
+// n, k] of one batch. A singular a is an error; one with elements that are not finite gives NaN.
+Output matrix_solve(Output a, Output b, const MatrixSolveOptions& options = {},
+    Site site = Site::here());
+
+struct MatrixSolveLsOptions {
+  double l2_regularizer = 0;
+};
+// MatrixSolveLs: The x of the least |a x - b|^2 + l2_regularizer |x|^2, column by column, for
+// matrices a [..., m, n] and b [..., m, k] of one batch; where a x = b has many solutions since m <
+// n, the shortest. Computed in f64. An a that has not full rank is an error unless l2_regularizer
+// is positive; one with elements that are not finite gives NaN.
+Output matrix_solve_ls(Output a, Output b, const MatrixSolveLsOptions& options = {},
+    Site site = Site::here());
+
+// MatrixTranspose: The last two dimensions exchanged: [..., m, n] gives [..., n, m]. Their number
+// need not be known.
+Output matrix_transpose(Output x, Site site = Site::here());
+
+struct MatrixTriangularSolveOptions {
+  bool lower = true;
+  bool adjoint = false;
+};
+// MatrixTriangularSolve: As MatrixSolve, where a is a lower (or upper) triangle: what is on the
+// other side of the diagonal is not read. A 0 on the diagonal is an error.
+Output matrix_triangular_solve(Output a, Output b,
+    const MatrixTriangularSolveOptions& options = {}, Site site = Site::here());
 
 struct MaxOptions {
   std::vector<std::int64_t> axes = {};
@@ -1110,6 +1174,19 @@ struct ProdGradAlongOptions {
 // are at most 8.
 Output prod_grad_along(Output dy, Output x, const std::vector<Output>& tangents,
     const ProdGradAlongOptions& options = {}, Site site = Site::here());
+
+struct QrOptions {
+  bool full_matrices = false;
+};
+struct QrOutputs {
+  Output q;
+  Output r;
+};
+// Qr: x = q r for matrices [..., m, n]: orthonormal columns q [..., m, k] and an upper triangle r
+// [..., k, n] whose diagonal is not negative, k the smaller of m and n, or m with full_matrices.
+// Computed in f64. NaN for elements that are not finite. The gradient takes the first k columns to
+// be independent and needs k = n, or m < n known before the run.
+QrOutputs qr(Output x, const QrOptions& options = {}, Site site = Site::here());
 
 struct QueueCloseOptions {
   bool cancel_pending = false;
@@ -1315,6 +1392,17 @@ Output segment_sum(Output data, Output segment_ids, Site site = Site::here());
 // is not taken is 0; where that side was computed with an infinite slope, as log(x) at 0, 0 * inf
 // makes it NaN further back. Choose its argument first: select(x > 0, log(select(x > 0, x, 1)), 0).
 Output select(Output condition, const Operand& a, const Operand& b, Site site = Site::here());
+
+struct SelfAdjointEigOutputs {
+  Output e;
+  Output v;
+};
+// SelfAdjointEig: (x + x^T) / 2 = v diag(e) v^T for matrices [..., n, n], of x itself, which should
+// be symmetric: eigenvalues e [..., n] in ascending order and orthonormal columns v [..., n, n], of
+// each of which the first element of at least half the largest one's size is positive. Computed in
+// f64. NaN for elements that are not finite. Eigenvectors have no gradient where eigenvalues are
+// equal: nothing flows through them there.
+SelfAdjointEigOutputs self_adjoint_eig(Output x, Site site = Site::here());
 
 struct ShapeOptions {
   DType out_type = DType::i64;
@@ -1526,6 +1614,18 @@ Output sum_to_shape(Output x, PartialShape shape, Site site = Site::here());
 
 // SumToShapeOf: SumToShape with the shape of `like`, whose values do not matter.
 Output sum_to_shape_of(Output x, Output like, Site site = Site::here());
+
+struct SvdOutputs {
+  Output s;
+  Output u;
+  Output v;
+};
+// Svd: x = u diag(s) v^T for matrices [..., m, n]: singular values s [..., k] in descending order,
+// k the smaller of m and n, and orthonormal columns u [..., m, k] and v [..., n, k]. Of each column
+// of u, the first element of at least half the largest one's size is positive. Computed in f64, by
+// Jacobi's method. NaN for elements that are not finite. Singular vectors have no gradient where
+// singular values are equal, or 0: nothing flows through them there.
+SvdOutputs svd(Output x, Site site = Site::here());
 
 struct TakeAlongOptions {
   std::int64_t axis = -1;
