@@ -69,6 +69,8 @@ Output trace(Output x, Site site) { return sum(matrix_diag_part(x, site), {.axes
 Output tril(Output x, Site site) { return matrix_band_part(x, -1, 0, std::move(site)); }
 Output triu(Output x, Site site) { return matrix_band_part(x, 0, -1, std::move(site)); }
 
+Output random_shuffle(Output x, Site site) { return gather(x, random_order(x, site), {}, site); }
+
 Output sequence_mask(Output lengths, std::int64_t size, Site site) {
   check_given("sequence_mask: lengths", lengths, site);
   if (!is_integer(lengths.dtype()))

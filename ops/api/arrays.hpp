@@ -36,6 +36,10 @@ Output trace(Output x, Site site = Site::here());
 Output tril(Output x, Site site = Site::here());
 Output triu(Output x, Site site = Site::here());
 
+// The slices along the first dimension of x in a random order, another one in each run. Gradients
+// find their way back.
+Output random_shuffle(Output x, Site site = Site::here());
+
 // mask[..., j] = j < lengths[...], for j in [0, size).
 Output sequence_mask(Output lengths, std::int64_t size, Site site = Site::here());
 

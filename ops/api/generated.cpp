@@ -446,6 +446,13 @@ Output batch_mat_mul(Output a, Output b, const BatchMatMulOptions& options, Site
   return add_node(std::move(node)).output();
 }
 
+Output bernoulli(Output p, Site site) {
+  NodeSpec node{.op = "Bernoulli"};
+  node.inputs = {p};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output bias_add(Output x, Output bias, Site site) {
   NodeSpec node{.op = "BiasAdd"};
   node.inputs = {x, bias};
@@ -479,6 +486,14 @@ Output cast(Output x, DType to, Site site) {
   NodeSpec node{.op = "Cast"};
   node.inputs = {x};
   node.attrs.emplace("to", to);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output categorical(Output logits, std::int64_t n, Site site) {
+  NodeSpec node{.op = "Categorical"};
+  node.inputs = {logits};
+  node.attrs.emplace("n", n);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1456,6 +1471,27 @@ Output queue_size(Output handle, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output random_gamma(Output alpha, Site site) {
+  NodeSpec node{.op = "RandomGamma"};
+  node.inputs = {alpha};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output random_order(Output like, Site site) {
+  NodeSpec node{.op = "RandomOrder"};
+  node.inputs = {like};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output random_poisson(Output rate, Site site) {
+  NodeSpec node{.op = "RandomPoisson"};
+  node.inputs = {rate};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output random_standard_normal(GraphBuilder& g, PartialShape shape,
     const RandomStandardNormalOptions& options, Site site) {
   NodeSpec node{.op = "RandomStandardNormal"};
@@ -1465,6 +1501,16 @@ Output random_standard_normal(GraphBuilder& g, PartialShape shape,
   node.attrs.emplace("stddev", options.stddev);
   node.site = std::move(site);
   return g.add(std::move(node)).output();
+}
+
+Output random_standard_normal_like(Output like, const RandomStandardNormalLikeOptions& options,
+    Site site) {
+  NodeSpec node{.op = "RandomStandardNormalLike"};
+  node.inputs = {like};
+  node.attrs.emplace("mean", options.mean);
+  node.attrs.emplace("stddev", options.stddev);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
 }
 
 Output random_uniform(GraphBuilder& g, PartialShape shape, const RandomUniformOptions& options,

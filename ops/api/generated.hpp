@@ -403,6 +403,10 @@ struct BatchMatMulOptions {
 Output batch_mat_mul(Output a, Output b, const BatchMatMulOptions& options = {},
     Site site = Site::here());
 
+// Bernoulli: Truth values, each true with the probability p. A p that is not in [0, 1] is an error.
+// New values in each run, the same for the same seed, node name and run.
+Output bernoulli(Output p, Site site = Site::here());
+
 // BiasAdd: y = x + bias, where bias has one element per channel: the last dimension of x.
 Output bias_add(Output x, Output bias, Site site = Site::here());
 
@@ -420,6 +424,12 @@ Output broadcast_to(Output x, Output shape, Site site = Site::here());
 // the nearest end of it, NaN 0; integers keep their low bits; everything but 0 becomes true. No
 // gradient flows through integers and bool.
 Output cast(Output x, DType to, Site site = Site::here());
+
+// Categorical: For each row of logits [batch, classes], n classes [batch, n], drawn with the
+// probabilities softmax(logits). One of probability 0, as with the logit -inf, is never drawn. A
+// logit that is NaN or inf is an error, as is a row without a class to draw. New values in each
+// run, the same for the same seed, node name and run.
+Output categorical(Output logits, std::int64_t n, Site site = Site::here());
 
 // Ceil: The smallest integer not below x.
 Output ceil(Output x, Site site = Site::here());
@@ -1198,6 +1208,22 @@ Op queue_close(Output handle, const QueueCloseOptions& options = {}, Site site =
 // QueueSize: How many elements the queue holds as of the run's snapshot.
 Output queue_size(Output handle, Site site = Site::here());
 
+// RandomGamma: Numbers of gamma distributions of shape alpha and scale 1, one for each element:
+// broadcast alpha for more, and divide by a rate. What is too small for the type, as much is for an
+// alpha near 0, is 0. An alpha that is not positive and finite is an error. New values in each run,
+// the same for the same seed, node name and run.
+Output random_gamma(Output alpha, Site site = Site::here());
+
+// RandomOrder: The numbers from 0 up to the first dimension of `like`, without it, in a random
+// order: indices for Gather. New values in each run, the same for the same seed, node name and run.
+Output random_order(Output like, Site site = Site::here());
+
+// RandomPoisson: Numbers of Poisson distributions with the mean `rate`, one for each element:
+// broadcast rate for more. 0 for a rate of 0; the nearest normal distribution for one of 1e10 and
+// more. A rate that is negative or not finite is an error. New values in each run, the same for the
+// same seed, node name and run.
+Output random_poisson(Output rate, Site site = Site::here());
+
 struct RandomStandardNormalOptions {
   DType dtype = DType::f32;
   double mean = 0;
@@ -1207,6 +1233,15 @@ struct RandomStandardNormalOptions {
 // in each run, the same for the same seed, node name and run.
 Output random_standard_normal(GraphBuilder& g, PartialShape shape,
     const RandomStandardNormalOptions& options = {}, Site site = Site::here());
+
+struct RandomStandardNormalLikeOptions {
+  double mean = 0;
+  double stddev = 1;
+};
+// RandomStandardNormalLike: Normal numbers, of mean 0 and standard deviation 1 unless told, as many
+// as `like` has. New values in each run, the same for the same seed, node name and run.
+Output random_standard_normal_like(Output like,
+    const RandomStandardNormalLikeOptions& options = {}, Site site = Site::here());
 
 struct RandomUniformOptions {
   DType dtype = DType::f32;

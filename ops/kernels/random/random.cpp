@@ -121,7 +121,10 @@ void draw_group(const RandomState& random, std::uint64_t first, bool normal, flo
 
 Status shape_of_attr(InferenceContext& c) {
   const PartialShape& shape = c.shape_attr("shape");
-  if (!shape.fully_known()) return invalid_argument("shape must be known, not " + shape.text());
+  if (!shape.fully_known())
+    return invalid_argument("shape must be known, not " + shape.text() +
+                            (shape.known_rank() ? ": draw like a tensor of that shape"
+                                                : ": PartialShape::scalar() for one number"));
   TROUPE_TRY(Shape::make(shape.dims()));  // its size must not overflow
   c.set(0, shape);
   return ok_status();
@@ -210,13 +213,21 @@ Status uniform_like_shape(InferenceContext& c) {
   TROUPE_TRY(uniform_bounds(c));
   return same_shape(c);
 }
-Status normal_shape(InferenceContext& c) {
+Status normal_moments(InferenceContext& c) {
   for (const char* name : {"mean", "stddev"})
     TROUPE_TRY(finite(c.type_attr("T"), name, c.float_attr(name)));
   const double deviation = c.float_attr("stddev");
   if (deviation < 0)
     return invalid_argument(fmt::format("stddev must not be negative, as {} is", deviation));
+  return ok_status();
+}
+Status normal_shape(InferenceContext& c) {
+  TROUPE_TRY(normal_moments(c));
   return shape_of_attr(c);
+}
+Status normal_like_shape(InferenceContext& c) {
+  TROUPE_TRY(normal_moments(c));
+  return same_shape(c);
 }
 Status truncated_shape(InferenceContext& c) {
   TROUPE_TRY(normal_shape(c));
@@ -343,6 +354,12 @@ TROUPE_OPS(random) {
   r.add(random_op("RandomStandardNormal", moments, normal_shape,
                   "Normal numbers, of mean 0 and standard deviation 1 unless told."))
       .cpu(typed_kernel<Drawn<Law::normal>::K, Floats>);
+  OpDef normal_like = random_op("RandomStandardNormalLike", moments, normal_like_shape,
+                                "Normal numbers, of mean 0 and standard deviation 1 unless told, "
+                                "as many as `like` has.");
+  normal_like.in = {"like"};
+  normal_like.attrs.erase(normal_like.attrs.begin(), normal_like.attrs.begin() + 2);
+  r.add(std::move(normal_like)).cpu(typed_kernel<Drawn<Law::normal, true>::K, Floats>);
   r.add(random_op("TruncatedNormal", moments, truncated_shape,
                   "Normal numbers; those beyond two standard deviations are drawn again."))
       .cpu(typed_kernel<Drawn<Law::truncated>::K, Floats>);
