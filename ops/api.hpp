@@ -13,6 +13,7 @@
 #include "ops/api/math.hpp"
 #include "ops/api/moving_average.hpp"
 #include "ops/api/operators.hpp"
+#include "ops/api/rearrange.hpp"
 #include "ops/api/scan.hpp"
 #include "ops/api/tensor_array.hpp"
 #include "ops/api/text.hpp"

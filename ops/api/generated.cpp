@@ -475,6 +475,27 @@ Output bincount(Output x, std::int64_t size, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output bitwise_and(const Operand& a, const Operand& b, Site site) {
+  NodeSpec node{.op = "BitwiseAnd"};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output bitwise_or(const Operand& a, const Operand& b, Site site) {
+  NodeSpec node{.op = "BitwiseOr"};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output bitwise_xor(const Operand& a, const Operand& b, Site site) {
+  NodeSpec node{.op = "BitwiseXor"};
+  node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output broadcast_to(Output x, Output shape, Site site) {
   NodeSpec node{.op = "BroadcastTo"};
   node.inputs = {x, shape};
@@ -650,6 +671,13 @@ std::vector<Output> dequeue(Output handle, std::vector<DType> types,
   node.attrs.emplace("types", std::move(types));
   node.site = std::move(site);
   return add_node(std::move(node)).outputs();
+}
+
+Output digamma(Output x, Site site) {
+  NodeSpec node{.op = "Digamma"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
 }
 
 Output div(const Operand& a, const Operand& b, Site site) {
@@ -862,6 +890,13 @@ Output in_top_k(Output predictions, Output targets, std::int64_t k, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output invert(Output x, Site site) {
+  NodeSpec node{.op = "Invert"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output is_finite(Output x, Site site) {
   NodeSpec node{.op = "IsFinite"};
   node.inputs = {x};
@@ -916,6 +951,13 @@ LayerNormGradOutputs layer_norm_grad(Output dy, Output x, Output scale,
   return {op.output(0), op.output(1), op.output(2)};
 }
 
+Output left_shift(const Operand& x, const Operand& bits, Site site) {
+  NodeSpec node{.op = "LeftShift"};
+  node.inputs = {value_beside(x, {&x, &bits}, site), value_beside(bits, {&x, &bits}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output less(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Less"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
@@ -926,6 +968,13 @@ Output less(const Operand& a, const Operand& b, Site site) {
 Output less_equal(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "LessEqual"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output lgamma(Output x, Site site) {
+  NodeSpec node{.op = "Lgamma"};
+  node.inputs = {x};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1391,6 +1440,14 @@ Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& optio
   return add_node(std::move(node)).output();
 }
 
+Output polygamma(Output x, std::int64_t n, Site site) {
+  NodeSpec node{.op = "Polygamma"};
+  node.inputs = {x};
+  node.attrs.emplace("n", n);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output pow(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Pow"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
@@ -1638,6 +1695,23 @@ Output reverse(Output x, const ReverseOptions& options, Site site) {
   NodeSpec node{.op = "Reverse"};
   node.inputs = {x};
   node.attrs.emplace("axes", options.axes);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output reverse_sequence(Output x, Output lengths, const ReverseSequenceOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ReverseSequence"};
+  node.inputs = {x, lengths};
+  node.attrs.emplace("axis", options.axis);
+  node.attrs.emplace("batch_axis", options.batch_axis);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output right_shift(const Operand& x, const Operand& bits, Site site) {
+  NodeSpec node{.op = "RightShift"};
+  node.inputs = {value_beside(x, {&x, &bits}, site), value_beside(bits, {&x, &bits}, site)};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -417,6 +417,15 @@ Output bias_add_grad(Output dy, Site site = Site::here());
 // With weights, it is UnsortedSegmentSum.
 Output bincount(Output x, std::int64_t size, Site site = Site::here());
 
+// BitwiseAnd: The bits that are in a and in b. The inputs broadcast.
+Output bitwise_and(const Operand& a, const Operand& b, Site site = Site::here());
+
+// BitwiseOr: The bits that are in a or in b. The inputs broadcast.
+Output bitwise_or(const Operand& a, const Operand& b, Site site = Site::here());
+
+// BitwiseXor: The bits that are in one of a and b. The inputs broadcast.
+Output bitwise_xor(const Operand& a, const Operand& b, Site site = Site::here());
+
 // BroadcastTo: x repeated to `shape`, to which it must broadcast.
 Output broadcast_to(Output x, Output shape, Site site = Site::here());
 
@@ -586,6 +595,10 @@ struct DequeueOptions {
 std::vector<Output> dequeue(Output handle, std::vector<DType> types,
     const DequeueOptions& options = {}, Site site = Site::here());
 
+// Digamma: The derivative of Lgamma. At 0 it is an infinity of the other sign; NaN at negative
+// integers.
+Output digamma(Output x, Site site = Site::here());
+
 // Div: y = a / b; towards zero for integers, of which a zero in b is an error. The inputs
 // broadcast.
 Output div(const Operand& a, const Operand& b, Site site = Site::here());
@@ -729,6 +742,9 @@ Output identity(Output x, Site site = Site::here());
 // target outside is an error.
 Output in_top_k(Output predictions, Output targets, std::int64_t k, Site site = Site::here());
 
+// Invert: The bits that are not in x.
+Output invert(Output x, Site site = Site::here());
+
 // IsFinite: True where x is neither infinite nor NaN.
 Output is_finite(Output x, Site site = Site::here());
 
@@ -764,11 +780,19 @@ struct LayerNormGradOutputs {
 LayerNormGradOutputs layer_norm_grad(Output dy, Output x, Output scale,
     const LayerNormGradOptions& options = {}, Site site = Site::here());
 
+// LeftShift: x with its bits moved up, zeros behind them. By the width of the type or more, or by a
+// negative number: 0. The inputs broadcast.
+Output left_shift(const Operand& x, const Operand& bits, Site site = Site::here());
+
 // Less: y = a < b; false where one is NaN. The inputs broadcast.
 Output less(const Operand& a, const Operand& b, Site site = Site::here());
 
 // LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
 Output less_equal(const Operand& a, const Operand& b, Site site = Site::here());
+
+// Lgamma: The logarithm of the absolute value of the gamma function; inf at 0 and at negative
+// integers.
+Output lgamma(Output x, Site site = Site::here());
 
 struct LinearRecurrenceOptions {
   std::int64_t axis = 0;
@@ -1140,6 +1164,10 @@ struct PadOptions {
 Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& options = {},
     Site site = Site::here());
 
+// Polygamma: The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative integers inf for
+// an odd n, else NaN.
+Output polygamma(Output x, std::int64_t n, Site site = Site::here());
+
 // Pow: y = a^b. For integers b must not be negative. The gradient with respect to b is 0 where a <=
 // 0. The inputs broadcast.
 Output pow(const Operand& a, const Operand& b, Site site = Site::here());
@@ -1328,6 +1356,24 @@ template <class = void>
 Output reverse(Output x, Ints axes, Site site = Site::here()) {
   return reverse(x, {.axes = axes}, std::move(site));
 }
+
+struct ReverseSequenceOptions {
+  std::int64_t axis = 1;
+  std::int64_t batch_axis = 0;
+};
+// ReverseSequence: x with the first lengths[i] slices along `axis` of slice i along batch_axis the
+// other way round; those behind them stay where they are.
+Output reverse_sequence(Output x, Output lengths, const ReverseSequenceOptions& options = {},
+    Site site = Site::here());
+template <Integer T>
+Output reverse_sequence(Output x, Output lengths, T axis, std::int64_t batch_axis = 0,
+    Site site = Site::here()) {
+  return reverse_sequence(x, lengths, {.axis = axis, .batch_axis = batch_axis}, std::move(site));
+}
+
+// RightShift: x with its bits moved down; the sign stays. By the width of the type or more, or by a
+// negative number: -1 for a negative x, else 0. The inputs broadcast.
+Output right_shift(const Operand& x, const Operand& bits, Site site = Site::here());
 
 // Roll: y[(i + shift) mod n] = x[i] along each of `axes`: what is moved over the end comes in at
 // the beginning. The shifts of an axis that is named twice add up.

@@ -78,6 +78,7 @@ const std::map<std::string, Row>& rows() {
       {"Acosh", of([](Real x) { return std::acosh(x); }, 1)},
       {"Atanh", of([](Real x) { return std::atanh(x); }, 1)},
       {"Erf", of([](Real x) { return std::erf(x); }, 1)},
+      {"Lgamma", of([](Real x) { return std::lgamma(x); }, 4)},
       {"Tanh", of([](Real x) { return std::tanh(x); }, 2)},
       {"Sigmoid", of(sigmoid, 2.5)},
       {"Softsign",
@@ -132,7 +133,9 @@ const std::map<std::string, Row>& rows() {
 
 // Ops without a row: why.
 const std::map<std::string, std::string> kOthers = {
+    {"Digamma", "it is a difference near its zeros, whose digits are lost"},
     {"FloorDiv", "its quotient is rounded before it is floored"},
+    {"Polygamma", "its attribute n has no default"},
     {"PowGradBase", "its exponent b - 1 is rounded"},
     {"Select", "it moves elements"},
 };
