@@ -135,11 +135,13 @@ inline Output band(Output x, std::int64_t lower, std::int64_t upper) {
 inline Output symmetric_part(Output x) {
   return multiply(plus(x, transposed(x)), scalar_like(x, 0.5));
 }
-// 1 / x, and 0 where x is 0.
+// 1 / x, and 0 where that is not finite: for the gradients of what is not differentiable there,
+// in which it meets a gradient of 0 where nobody asked for it.
 inline Output inverse_or_zero(Output x) {
   GraphBuilder& g = x.graph();
-  const Output zero = scalar_like(x, 0), none = g.add("Equal", {x, zero});
-  return where(none, zero, g.add("Reciprocal", {where(none, scalar_like(x, 1), x)}));
+  const Output finite = g.add("IsFinite", {g.add("Reciprocal", {x})});
+  const Output safe = where(finite, x, scalar_like(x, 1));
+  return where(finite, g.add("Reciprocal", {safe}), scalar_like(x, 0));
 }
 // [..., i, j]: 1 / (x[..., j] - x[..., i]), and 0 where they are equal.
 inline Output inverse_gaps(Output x) {

@@ -203,6 +203,18 @@ TEST_CASE("q and r of a wide matrix have gradients where its shape is known") {
   }
 }
 
+TEST_CASE("singular values have finite gradients where some of them are only rounding") {
+  std::mt19937_64 rng(6);
+  Graph g;
+  const Output x = placeholder(g, DType::f32, {4, 4});
+  const Output dx = gradients(sum(svd(x).s), {x})[0];
+  for (double size : {1.0, 1e-4, 1e-12, 0.0}) {
+    const Tensor a = to_f32(matrix(drawn_matrix(rng, 4, 4, 1, size), 4, 4));
+    const Tensor slope = Interpreter(g).run({dx}, {}, {{x.node(), a}})[0];
+    for (float v : slope.span<float>()) CHECK(std::abs(v) < 5);
+  }
+}
+
 TEST_CASE("trace adds up diagonals, of a batch too") {
   Graph g;
   const Output x = constant(g, Shape{2, 2, 2}, {1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f});
