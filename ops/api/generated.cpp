@@ -565,6 +565,7 @@ Output conv2d(Output x, Output filter, const Conv2DOptions& options, Site site) 
   node.attrs.emplace("padding", options.padding);
   node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.attrs.emplace("dilations", options.dilations);
+  node.attrs.emplace("groups", options.groups);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -577,6 +578,7 @@ Output conv2d_backprop_filter(Output x, Output filter_sizes, Output dy,
   node.attrs.emplace("padding", options.padding);
   node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.attrs.emplace("dilations", options.dilations);
+  node.attrs.emplace("groups", options.groups);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -589,6 +591,7 @@ Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
   node.attrs.emplace("padding", options.padding);
   node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.attrs.emplace("dilations", options.dilations);
+  node.attrs.emplace("groups", options.groups);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1676,6 +1679,22 @@ Output replica_mean(const std::vector<Output>& parts, Site site) {
 Output reshape(Output x, Output shape, Site site) {
   NodeSpec node{.op = "Reshape"};
   node.inputs = {x, shape};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output resize(Output x, Output size, const ResizeOptions& options, Site site) {
+  NodeSpec node{.op = "Resize"};
+  node.inputs = {x, size};
+  node.attrs.emplace("method", options.method);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output resize_grad(Output dy, Output shape, const ResizeGradOptions& options, Site site) {
+  NodeSpec node{.op = "ResizeGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("method", options.method);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -480,19 +480,24 @@ struct Conv2DOptions {
   std::string padding = "SAME";  // SAME, VALID, EXPLICIT
   std::vector<std::int64_t> explicit_paddings = {};
   std::vector<std::int64_t> dilations = {1, 1};
+  std::int64_t groups = 1;
 };
 // Conv2D: Convolution of images x [n,h,w,c] with filter [h,w,c,k] to [n,h',w',k]. strides and
 // dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding EXPLICIT, are
 // [top,bottom,left,right]. SAME pads as little as keeps every pixel in a window, one more after
-// than before when odd.
+// than before when odd. With `groups` the filter is [h,w,c/groups,k], and each of as many equal
+// groups of the output channels sees its own group of input channels; groups = c is a depthwise
+// convolution.
 Output conv2d(Output x, Output filter, const Conv2DOptions& options = {},
     Site site = Site::here());
 template <class = void>
 Output conv2d(Output x, Output filter, Ints strides, std::string padding = "SAME",
     std::vector<std::int64_t> explicit_paddings = {},
-    std::vector<std::int64_t> dilations = {1, 1}, Site site = Site::here()) {
+    std::vector<std::int64_t> dilations = {1, 1}, std::int64_t groups = 1,
+    Site site = Site::here()) {
   return conv2d(x, filter, {.strides = strides, .padding = padding,
-    .explicit_paddings = explicit_paddings, .dilations = dilations}, std::move(site));
+    .explicit_paddings = explicit_paddings, .dilations = dilations, .groups = groups},
+    std::move(site));
 }
 
 struct Conv2DBackpropFilterOptions {
@@ -500,6 +505,7 @@ struct Conv2DBackpropFilterOptions {
   std::string padding = "SAME";  // SAME, VALID, EXPLICIT
   std::vector<std::int64_t> explicit_paddings = {};
   std::vector<std::int64_t> dilations = {1, 1};
+  std::int64_t groups = 1;
 };
 // Conv2DBackpropFilter: The gradient of Conv2D for its filter, whose shape is filter_sizes. Partial
 // sums over images are added in a fixed order.
@@ -511,6 +517,7 @@ struct Conv2DBackpropInputOptions {
   std::string padding = "SAME";  // SAME, VALID, EXPLICIT
   std::vector<std::int64_t> explicit_paddings = {};
   std::vector<std::int64_t> dilations = {1, 1};
+  std::int64_t groups = 1;
 };
 // Conv2DBackpropInput: The gradient of Conv2D for its images, whose shape is x_sizes; in other
 // words a transposed convolution of dy.
@@ -1338,6 +1345,22 @@ Output replica_mean(const std::vector<Output>& parts, Site site = Site::here());
 // Reshape: The elements of x, in their order, under another shape. One dimension may be -1: it
 // follows from the number of elements.
 Output reshape(Output x, Output shape, Site site = Site::here());
+
+struct ResizeOptions {
+  std::string method = "bilinear";  // nearest, bilinear
+};
+// Resize: Images x [n,h,w,c] of another size, [height, width]. Pixel i of n pixels has its centre
+// at (i + 1/2) / n of the image: what TensorFlow 2 does, and PyTorch with align_corners = False
+// (nearest: its nearest-exact). bilinear takes the two pixels around that place in each direction,
+// without smoothing when an image shrinks; nearest the one that it lies in.
+Output resize(Output x, Output size, const ResizeOptions& options = {}, Site site = Site::here());
+
+struct ResizeGradOptions {
+  std::string method = "bilinear";  // nearest, bilinear
+};
+// ResizeGrad: The gradient of Resize for images of `shape`.
+Output resize_grad(Output dy, Output shape, const ResizeGradOptions& options = {},
+    Site site = Site::here());
 
 struct RestoreOptions {
   std::vector<PartialShape> shapes = {};

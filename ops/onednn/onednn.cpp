@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -70,6 +71,19 @@ dnnl::memory memory_of(const Desc& desc, const void* data) {
   return {desc, engine(), const_cast<void*>(data)};
 }
 
+// The filter's dimensions as oneDNN has them: groups come first, where there are any.
+dnnl::memory::dims filter_dims(const ConvShape& s) {
+  if (s.groups == 1) return {s.out_c, s.in_c, s.filter_h, s.filter_w};
+  return {s.groups, s.out_c / s.groups, s.in_c / s.groups, s.filter_h, s.filter_w};
+}
+
+// oneDNN's plain loops, which it has for every shape, are slower than patches by far.
+template <class Primitive>
+void refuse_reference(const Primitive& pd) {
+  if (std::string_view(pd.impl_info_str()).find("ref") != std::string_view::npos)
+    throw dnnl::error(dnnl_unimplemented, "a grouped convolution without a kernel of its own");
+}
+
 // What describes a convolution to any of the three directions.
 struct ConvDescs {
   Desc x, filter, y;
@@ -77,7 +91,7 @@ struct ConvDescs {
 
   ConvDescs(const ConvShape& s, const Desc* packed)
       : x({s.batch, s.in_c, s.in_h, s.in_w}, kF32, Tag::nhwc),
-        filter(packed ? *packed : Desc({s.out_c, s.in_c, s.filter_h, s.filter_w}, kF32, Tag::any)),
+        filter(packed ? *packed : Desc(filter_dims(s), kF32, Tag::any)),
         y({s.batch, s.out_c, s.out_h, s.out_w}, kF32, Tag::nhwc),
         strides{s.stride_h, s.stride_w},
         dilations{s.dilation_h - 1, s.dilation_w - 1},
@@ -238,6 +252,7 @@ Expected<std::unique_ptr<Conv>> Conv::make(ConvKind kind, const ConvShape& shape
     // own.
     auto forward = forward_desc(kind == ConvKind::forward ? descs : ConvDescs(shape, nullptr));
     auto keep = [&](const auto& pd, const Desc& packed, dnnl::primitive primitive) {
+      if (shape.groups != 1) refuse_reference(pd);
       state->primitive = std::move(primitive);
       state->scratch = pd.scratchpad_desc();
       state->packed = packed;
@@ -253,7 +268,7 @@ Expected<std::unique_ptr<Conv>> Conv::make(ConvKind kind, const ConvShape& shape
     }
     state->x = descs.x;
     state->y = descs.y;
-    state->hwio = Desc({shape.out_c, shape.in_c, shape.filter_h, shape.filter_w}, kF32, Tag::hwio);
+    state->hwio = Desc(filter_dims(shape), kF32, shape.groups == 1 ? Tag::hwio : Tag::hwigo);
     auto reorder = [&](const Desc& from, const Desc& to) {
       dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, user_scratchpad());
       // No layout of a filter needs one; if one ever does, pack and unpack must bring it along.

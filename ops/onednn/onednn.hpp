@@ -55,11 +55,12 @@ class Product {
 
 enum class ConvKind : std::uint8_t { forward, backward_data, backward_filter };
 
-// Activations are NHWC, filters HWIO. Dilation 1 is the dense window.
+// Activations are NHWC, filters HWIO. Dilation 1 is the dense window. Group g of the output
+// channels sees group g of the input channels alone: I of the filter is in_c / groups.
 struct ConvShape {
   std::int64_t batch = 0, in_h = 0, in_w = 0, in_c = 0;
   std::int64_t out_h = 0, out_w = 0, out_c = 0;
-  std::int64_t filter_h = 0, filter_w = 0;
+  std::int64_t filter_h = 0, filter_w = 0, groups = 1;
   std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   std::int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
 };

@@ -17,11 +17,28 @@ namespace troupe {
 
 using onednn::ConvKind;
 
+// Of x [n,h,w,c] and filter [h,w,c/groups,k], as far as they are known.
+inline Status check_channels(std::int64_t groups, const PartialShape& x,
+                             const PartialShape& filter) {
+  const std::int64_t in = x.known(3) ? std::int64_t(x[3]) : -1;
+  const std::int64_t of_filter = filter.known(2) ? std::int64_t(filter[2]) : -1;
+  if (in >= 0 && of_filter >= 0 && (in % groups != 0 || in / groups != of_filter))
+    return invalid_argument("x " + x.text() + " has other channels than the filter " +
+                            filter.text() +
+                            (groups == 1 ? "" : " of " + std::to_string(groups) + " groups"));
+  if (filter.known(3) && filter[3] % groups != 0)
+    return invalid_argument(std::to_string(groups) + " groups do not divide the " +
+                            std::to_string(filter[3]) + " output channels of filter " +
+                            filter.text());
+  return ok_status();
+}
+
 // Sizes of a convolution of `x` [n,h,w,c] with `filter` [h,w,c,k], or the reason why not.
 inline Expected<ConvShape> conv_shape(const WindowAttrs& w, const Shape& x, const Shape& filter) {
-  if (x.rank() != 4 || filter.rank() != 4 || x[3] != filter[2])
+  if (x.rank() != 4 || filter.rank() != 4)
     return invalid_argument("a convolution wants x [n,h,w,c] and a filter [h,w,c,k], not " +
                             x.text() + " and " + filter.text());
+  TROUPE_TRY(check_channels(w.groups, x, filter));
   TROUPE_TRY(WindowAxis h, window_axis(w, 0, x[1], filter[0]));
   TROUPE_TRY(WindowAxis v, window_axis(w, 1, x[2], filter[1]));
   TROUPE_TRY(Shape::make(std::array{x[0], h.out, v.out, filter[3]}));
@@ -34,6 +51,7 @@ inline Expected<ConvShape> conv_shape(const WindowAttrs& w, const Shape& x, cons
                    .out_c = filter[3],
                    .filter_h = filter[0],
                    .filter_w = filter[1],
+                   .groups = w.groups,
                    .stride_h = h.stride,
                    .stride_w = v.stride,
                    .dilation_h = h.dilation,
@@ -46,7 +64,9 @@ inline Expected<ConvShape> conv_shape(const WindowAttrs& w, const Shape& x, cons
 
 inline Shape x_shape(const ConvShape& s) { return {s.batch, s.in_h, s.in_w, s.in_c}; }
 inline Shape y_shape(const ConvShape& s) { return {s.batch, s.out_h, s.out_w, s.out_c}; }
-inline Shape filter_shape(const ConvShape& s) { return {s.filter_h, s.filter_w, s.in_c, s.out_c}; }
+inline Shape filter_shape(const ConvShape& s) {
+  return {s.filter_h, s.filter_w, s.in_c / s.groups, s.out_c};
+}
 
 // How one shape is computed. Immutable once made: overlapping steps share it.
 struct ConvPlan {
@@ -74,7 +94,7 @@ inline bool suits_onednn(ConvKind kind, const ConvShape& s) {
   const bool usual = s.pad_top < reach_h && s.pad_bottom < reach_h && s.pad_left < reach_w &&
                      s.pad_right < reach_w && x_shape(s).elements() < kWindowLimit &&
                      y_shape(s).elements() < kWindowLimit;
-  return usual && !is_pointwise(s) && (kind != ConvKind::backward_data || s.in_c >= 8);
+  return usual && !is_pointwise(s) && (kind != ConvKind::backward_data || s.in_c / s.groups >= 8);
 }
 
 #if TROUPE_ONEDNN
@@ -112,6 +132,8 @@ inline Expected<std::shared_ptr<const ConvPlan>> make_conv_plan(ConvKind kind, c
   if (kind == ConvKind::backward_filter) {
     auto split = conv_filter_chunks(s.batch, s.out_c,
                                     filter_shape(s).elements() * std::int64_t(is_f32 ? 4 : 8));
+    // A group of output channels goes with its own input channels: all of them stay together.
+    if (s.groups != 1) split = conv_filter_chunks(s.batch, s.out_c, 0);
     plan->by_channels = split.by_channels;
     plan->chunks = split.chunks;
   } else {

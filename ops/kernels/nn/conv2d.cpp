@@ -1,5 +1,6 @@
 // Conv2D and its two gradients: NHWC activations, HWIO filters, f32 and f64.
 #include "ops/kernels/nn/conv.hpp"
+#include "ops/kernels/nn/depthwise.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -13,8 +14,9 @@ namespace {
 
 template <class T>
 Expected<Tensor> scratch_patches(const KernelContext& c, const ConvShape& s) {
-  TROUPE_TRY(Shape shape, Shape::make(std::array{tile_rows<T>(s), s.out_w, patch_size(s)}));
-  return c.allocate(dtype_of<T>, shape);
+  // The product of three sizes that come from outside is checked before it is computed.
+  TROUPE_TRY(Shape::make(std::array{tile_rows<T>(s), s.out_w, patch_size(s)}));
+  return c.allocate(dtype_of<T>, Shape{scratch_elements<T>(s)});
 }
 
 Status check_dy(const ConvShape& s, const Tensor& dy) {
@@ -72,7 +74,9 @@ class Conv2D final : public Kernel {
     const Tensor &x = c.input(0), &filter = c.input(1);
     TROUPE_TRY(ConvShape s, conv_shape(window_, x.shape(), filter.shape()));
     TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, y_shape(s)));
-    if (y.elements() > 0) TROUPE_TRY(run(c, s, x.data<T>(), filter, y.mutable_data<T>()));
+    if (y.elements() > 0)
+      TROUPE_TRY(is_depthwise(s) ? depthwise_forward(c, s, x, filter, y.mutable_data<T>())
+                                 : run(c, s, x.data<T>(), filter, y.mutable_data<T>()));
     c.set_output(0, std::move(y));
     return ok_status();
   }
@@ -116,7 +120,9 @@ class Conv2DBackpropInput final : public Kernel {
     TROUPE_TRY(ConvShape s, conv_shape(window_, sizes, filter.shape()));
     TROUPE_TRY(check_dy(s, dy));
     TROUPE_TRY(Tensor dx, c.allocate(dtype_of<T>, sizes));
-    if (dx.elements() > 0) TROUPE_TRY(run(c, s, dy.data<T>(), filter, dx.mutable_data<T>()));
+    if (dx.elements() > 0)
+      TROUPE_TRY(is_depthwise(s) ? depthwise_backward_data(c, s, dy, filter, dx.mutable_data<T>())
+                                 : run(c, s, dy.data<T>(), filter, dx.mutable_data<T>()));
     c.set_output(0, std::move(dx));
     return ok_status();
   }
@@ -159,6 +165,11 @@ class Conv2DBackpropFilter final : public Kernel {
     TROUPE_TRY(Shape sizes, shape_operand(c.input(1)));
     TROUPE_TRY(ConvShape s, conv_shape(window_, x.shape(), sizes));
     TROUPE_TRY(check_dy(s, dy));
+    if (is_depthwise(s)) {
+      TROUPE_TRY(Tensor df, depthwise_backward_filter<T>(c, s, x, dy));
+      c.set_output(0, std::move(df));
+      return ok_status();
+    }
     TROUPE_TRY(auto plan, plans_.get(s));
     TROUPE_TRY(Tensor df, plan->chunks.count == 0 ? Tensor::zeros(dtype_of<T>, sizes, c.allocator())
                                                   : c.allocate(dtype_of<T>, sizes));
@@ -280,12 +291,6 @@ class Conv2DBackpropFilter final : public Kernel {
     return ok_status();
   }
 
-  static void copy_columns(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride,
-                           std::int64_t rows, std::int64_t columns) {
-    for (std::int64_t i = 0; i < rows; ++i)
-      std::copy_n(from + i * from_stride, columns, to + i * to_stride);
-  }
-
   const WindowAttrs window_;
   ConvPlans plans_;
 };
@@ -297,9 +302,7 @@ Expected<PartialShape> conv_output(InferenceContext& c, const PartialShape& x,
   if (x.known_rank()) y.set_dim(0, x[0]);
   if (filter.known_rank()) y.set_dim(3, filter[3]);
   if (!x.known_rank() || !filter.known_rank()) return y;
-  if (x.known(3) && filter.known(2) && x[3] != filter[2])
-    return invalid_argument("x " + x.text() + " has other channels than the filter " +
-                            filter.text());
+  TROUPE_TRY(check_channels(w.groups, x, filter));
   for (int axis = 0; axis < 2; ++axis) {
     TROUPE_TRY(std::int64_t out, window_out(w, axis, x[axis + 1], filter[axis]));
     y.set_dim(axis + 1, out);
@@ -331,7 +334,11 @@ Status input_grad_shape(InferenceContext& c) {
   TROUPE_TRY(PartialShape y, conv_output(c, x, c.shape(1)));
   TROUPE_TRY(y, PartialShape::merge(y, c.shape(2)));
   if (!x.known(0)) x.set_dim(0, y[0]);
-  if (!x.known(3) && c.shape(1).known_rank()) x.set_dim(3, c.shape(1)[2]);
+  const std::int64_t groups = c.int_attr("groups");
+  std::int64_t channels = 0;
+  if (!x.known(3) && c.shape(1).known_rank() && c.shape(1).known(2) &&
+      !__builtin_mul_overflow(std::int64_t(c.shape(1)[2]), groups, &channels))
+    x.set_dim(3, channels);
   c.set(0, std::move(x));
   return ok_status();
 }
@@ -342,7 +349,8 @@ Status filter_grad_shape(InferenceContext& c) {
   TROUPE_TRY(PartialShape filter, spelled_shape(c, 1));
   TROUPE_TRY(PartialShape y, conv_output(c, c.shape(0), filter));
   TROUPE_TRY(y, PartialShape::merge(y, c.shape(2)));
-  if (!filter.known(2) && c.shape(0).known_rank()) filter.set_dim(2, c.shape(0)[3]);
+  if (!filter.known(2) && c.shape(0).known_rank() && c.shape(0).known(3))
+    filter.set_dim(2, c.shape(0)[3] / c.int_attr("groups"));
   if (!filter.known(3)) filter.set_dim(3, y[3]);
   c.set(0, std::move(filter));
   return ok_status();
@@ -354,7 +362,7 @@ struct ConvGraph {
   AttrMap attrs;
 
   explicit ConvGraph(GradContext& c) : g(c.g) {
-    for (const char* name : {"strides", "padding", "explicit_paddings", "dilations"})
+    for (const char* name : {"strides", "padding", "explicit_paddings", "dilations", "groups"})
       attrs.emplace(name, c.node().attrs.find(name)->second);
   }
   Output shape_of(Output x) { return g.add("Shape", {x}); }
@@ -382,7 +390,7 @@ std::vector<Output> filter_grad_grad(GradContext& c) {
 
 const std::vector<std::string> kConvAttrs = {
     "strides: list(int) = [1,1]", "padding: string {SAME VALID EXPLICIT} = SAME",
-    "explicit_paddings: list(int) = []", "dilations: list(int) = [1,1]"};
+    "explicit_paddings: list(int) = []", "dilations: list(int) = [1,1]", "groups: int = 1"};
 
 std::vector<std::string> with_sizes_type(std::vector<std::string> attrs) {
   attrs.push_back("Tsizes: type {i32 i64} = i64");
@@ -403,7 +411,9 @@ TROUPE_OPS(conv2d) {
          .doc = "Convolution of images x [n,h,w,c] with filter [h,w,c,k] to [n,h',w',k]. strides "
                 "and dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding "
                 "EXPLICIT, are [top,bottom,left,right]. SAME pads as little as keeps every pixel "
-                "in a window, one more after than before when odd."})
+                "in a window, one more after than before when odd. With `groups` the filter is "
+                "[h,w,c/groups,k], and each of as many equal groups of the output channels sees "
+                "its own group of input channels; groups = c is a depthwise convolution."})
       .cpu(window_kernel<false, Conv2D>);
   r.add({.name = "Conv2DBackpropInput",
          .in = {"x_sizes: Tsizes", "filter", "dy"},

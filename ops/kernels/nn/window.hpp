@@ -19,6 +19,7 @@ struct WindowAttrs {
   std::array<std::int64_t, 2> size{0, 0};                    // pools only
   Padding padding = Padding::same;
   std::array<std::int64_t, 4> pads{};  // explicit: top, bottom, left, right
+  std::int64_t groups = 1;             // convolutions only
 };
 
 // One axis of one window over one input.
@@ -75,6 +76,10 @@ Expected<WindowAttrs> read_window(const Attrs& a, bool pool) {
   if (w.padding == WindowAttrs::Padding::explicit_) {
     TROUPE_TRY(w.pads, window_pads(a.ints_attr("explicit_paddings")));
   }
+  w.groups = a.int_attr("groups");
+  if (w.groups < 1 || w.groups >= kWindowLimit)
+    return invalid_argument("groups must be positive and below 2^31, not " +
+                            std::to_string(w.groups));
   return w;
 }
 

@@ -10,6 +10,7 @@ struct Window {
   std::int64_t in[2], size[2], stride[2], dilation[2] = {1, 1};
   std::string padding = "SAME";
   std::vector<std::int64_t> pads = {};
+  std::int64_t groups = 1;
 
   // {output size, padding before}
   std::pair<std::int64_t, std::int64_t> axis(int i) const {
@@ -44,6 +45,7 @@ struct Window {
       a["ksize"] = std::vector<std::int64_t>{size[0], size[1]};
     else
       a["dilations"] = std::vector<std::int64_t>{1, dilation[0], dilation[1], 1};
+    if (groups != 1) a["groups"] = groups;
     if (!pads.empty()) a["explicit_paddings"] = pads;
     return a;
   }
@@ -55,21 +57,24 @@ void check_conv(const Window& w, std::int64_t batch, std::int64_t c, std::int64_
                 std::mt19937_64& rng) {
   INFO("batch " << batch << " in " << w.in[0] << "x" << w.in[1] << "x" << c << " filter "
                 << w.size[0] << "x" << w.size[1] << " to " << k << " stride " << w.stride[0] << ","
-                << w.stride[1] << " dilation " << w.dilation[0] << " " << w.padding);
-  Shape x_shape{batch, w.in[0], w.in[1], c}, f_shape{w.size[0], w.size[1], c, k};
+                << w.stride[1] << " dilation " << w.dilation[0] << " " << w.padding << " groups "
+                << w.groups);
+  const std::int64_t part = c / w.groups;
+  Shape x_shape{batch, w.in[0], w.in[1], c}, f_shape{w.size[0], w.size[1], part, k};
   Shape y_shape{batch, w.axis(0).first, w.axis(1).first, k};
   Tensor x = random_f64(rng, x_shape), f = random_f64(rng, f_shape), dy = random_f64(rng, y_shape);
   Tensor y = Tensor::zeros(DType::f64, y_shape).value();
   Tensor dx = Tensor::zeros(DType::f64, x_shape).value();
   Tensor df = Tensor::zeros(DType::f64, f_shape).value();
   w.taps(batch, [&](std::int64_t out, std::int64_t tap, std::int64_t in) {
-    for (std::int64_t i = 0; i < c; ++i)
+    for (std::int64_t i = 0; i < part; ++i)
       for (std::int64_t o = 0; o < k; ++o) {
-        double weight = f.data<double>()[(tap * c + i) * k + o];
-        double pixel = x.data<double>()[in * c + i], slope = dy.data<double>()[out * k + o];
+        const std::int64_t from = in * c + o / std::max<std::int64_t>(k / w.groups, 1) * part + i;
+        double weight = f.data<double>()[(tap * part + i) * k + o];
+        double pixel = x.data<double>()[from], slope = dy.data<double>()[out * k + o];
         y.mutable_data<double>()[out * k + o] += pixel * weight;
-        dx.mutable_data<double>()[in * c + i] += slope * weight;
-        df.mutable_data<double>()[(tap * c + i) * k + o] += slope * pixel;
+        dx.mutable_data<double>()[from] += slope * weight;
+        df.mutable_data<double>()[(tap * part + i) * k + o] += slope * pixel;
       }
   });
   check_op("Conv2D", {x, f}, {y}, w.attrs(false), 5e-6);
@@ -139,6 +144,39 @@ TEST_CASE("convolutions and both gradients equal a loop over every tap") {
   check_conv({{3, 3}, {5, 5}, {4, 4}}, 2, 4, 4, rng);
 }
 
+TEST_CASE("groups of channels and both gradients equal a loop over every tap") {
+  std::mt19937_64 rng(test_seed());
+  INFO("seed " << test_seed());
+  check_conv({{9, 7}, {3, 2}, {2, 3}, {1, 1}, "SAME", {}, 2}, 3, 6, 4, rng);
+  check_conv({{7, 9}, {3, 3}, {1, 1}, {1, 1}, "SAME", {}, 4}, 9, 64, 32, rng);
+  check_conv({{7, 9}, {3, 3}, {2, 1}, {1, 2}, "VALID", {}, 2}, 2, 32, 64, rng);
+  check_conv({{6, 5}, {1, 1}, {1, 1}, {1, 1}, "SAME", {}, 3}, 9, 12, 6, rng);
+  check_conv({{2, 2}, {3, 3}, {1, 1}, {1, 1}, "SAME", {}, 2}, 2, 512, 520, rng);
+  check_conv({{4, 4}, {2, 2}, {1, 1}, {1, 1}, "EXPLICIT", {5, 3, 0, 4}, 8}, 2, 16, 8, rng);
+  check_conv({{4, 4}, {3, 3}, {1, 1}, {1, 1}, "SAME", {}, 2}, 0, 4, 2, rng);
+  check_conv({{4, 4}, {3, 3}, {1, 1}, {1, 1}, "SAME", {}, 2}, 2, 4, 0, rng);
+}
+
+TEST_CASE("depthwise convolutions and both gradients equal a loop over every tap") {
+  std::mt19937_64 rng(test_seed());
+  INFO("seed " << test_seed());
+  for (const std::int64_t channels : {2, 16, 37}) {
+    const auto depthwise = [&](Window w, std::int64_t batch, std::int64_t filters = 1) {
+      w.groups = channels;
+      check_conv(w, batch, channels, channels * filters, rng);
+    };
+    depthwise({{12, 11}, {3, 3}, {1, 1}}, 3);
+    depthwise({{12, 11}, {3, 3}, {2, 2}}, 19);
+    depthwise({{12, 11}, {5, 3}, {1, 3}, {2, 1}, "VALID"}, 2);
+    depthwise({{12, 11}, {3, 3}, {2, 1}, {1, 2}, "EXPLICIT", {0, 3, 4, 0}}, 2, 3);
+    depthwise({{3, 3}, {5, 5}, {4, 4}}, 2, 2);
+    depthwise({{6, 5}, {1, 1}, {2, 2}}, 2);
+    depthwise({{4, 4}, {3, 3}, {1, 1}}, 0);
+    depthwise({{4, 4}, {3, 3}, {1, 1}}, 2, 0);
+  }
+  check_conv({{40, 70}, {3, 3}, {1, 1}, {1, 1}, "SAME", {}, 33}, 2, 33, 33, rng);
+}
+
 TEST_CASE("batches beyond one chunk, with a shorter last one") {
   std::mt19937_64 rng(test_seed());
   INFO("seed " << test_seed());
@@ -195,7 +233,8 @@ TEST_CASE("hostile window attributes are refused") {
         AttrMap{{"strides", Ints{1}}}, AttrMap{{"strides", Ints{2, 1, 1, 1}}},
         AttrMap{{"strides", Ints{}}}, AttrMap{{"dilations", Ints{huge, 1}}},
         AttrMap{{"dilations", Ints{0, 0}}}, AttrMap{{"dilations", Ints{2147483647, 1}}},
-        AttrMap{{"padding", "EXPLICIT"}},
+        AttrMap{{"padding", "EXPLICIT"}}, AttrMap{{"groups", 0}}, AttrMap{{"groups", huge}},
+        AttrMap{{"groups", -2}}, AttrMap{{"groups", 2}}, AttrMap{{"groups", 3}},
         AttrMap{{"padding", "EXPLICIT"}, {"explicit_paddings", Ints{-1, 0, 0, 0}}},
         AttrMap{{"padding", "EXPLICIT"}, {"explicit_paddings", Ints{0, huge, 0, 0}}}}) {
     auto s = try_run("Conv2D", {x, f}, attrs).status();
