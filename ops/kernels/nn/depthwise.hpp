@@ -27,16 +27,20 @@ using Unaligned =
                        typename VectorType<T, sizeof(V) == sizeof(T) ? 16 : sizeof(V)>::unaligned>;
 
 // Which places are read for each place that is made, on one axis: see above.
+// Places and taps are offsets in elements: so many of these lie between two neighbours.
+struct AxisSteps {
+  std::int64_t place, tap;
+};
 class AxisTaps {
  public:
   struct Tap {
-    std::int32_t place, tap;
+    std::int64_t place, tap;
   };
   // Forward: of `made` places of the output, each reading a window.
   static Expected<AxisTaps> forward(const KernelContext& c, std::int64_t made, std::int64_t read,
                                     std::int64_t size, std::int64_t stride, std::int64_t dilation,
-                                    std::int64_t pad) {
-    return make(c, made, size, [=](std::int64_t at, std::int64_t tap) {
+                                    std::int64_t pad, AxisSteps steps) {
+    return make(c, made, size, steps, [=](std::int64_t at, std::int64_t tap) {
       const std::int64_t place = at * stride + tap * dilation - pad;
       return place >= 0 && place < read ? place : -1;
     });
@@ -44,16 +48,16 @@ class AxisTaps {
   // Backward: of `made` places of the input, each read by the outputs whose windows hold it.
   static Expected<AxisTaps> backward(const KernelContext& c, std::int64_t made, std::int64_t read,
                                      std::int64_t size, std::int64_t stride, std::int64_t dilation,
-                                     std::int64_t pad) {
-    return make(c, made, size, [=](std::int64_t at, std::int64_t tap) {
+                                     std::int64_t pad, AxisSteps steps) {
+    return make(c, made, size, steps, [=](std::int64_t at, std::int64_t tap) {
       const std::int64_t place = at + pad - tap * dilation;
       return place >= 0 && place % stride == 0 && place / stride < read ? place / stride : -1;
     });
   }
 
-  std::int64_t count(std::int64_t at) const { return table_.data<std::int32_t>()[at * row_]; }
+  std::int64_t count(std::int64_t at) const { return data_[at * row_]; }
   Tap tap(std::int64_t at, std::int64_t i) const {
-    const std::int32_t* pair = table_.data<std::int32_t>() + at * row_ + 1 + 2 * i;
+    const std::int64_t* pair = data_ + at * row_ + 1 + 2 * i;
     return {pair[0], pair[1]};
   }
   // Whether places [at, at + n) have the same taps.
@@ -69,19 +73,20 @@ class AxisTaps {
  private:
   template <class F>
   static Expected<AxisTaps> make(const KernelContext& c, std::int64_t made, std::int64_t size,
-                                 F&& place_of) {
+                                 AxisSteps steps, F&& place_of) {
     AxisTaps taps;
     taps.row_ = 1 + 2 * size;
     TROUPE_TRY(Shape shape, Shape::make(std::array{made, taps.row_}));
-    TROUPE_TRY(taps.table_, c.allocate(DType::i32, shape));
-    std::int32_t* row = taps.table_.template mutable_data<std::int32_t>();
+    TROUPE_TRY(taps.table_, c.allocate(DType::i64, shape));
+    std::int64_t* row = taps.table_.template mutable_data<std::int64_t>();
+    taps.data_ = row;
     for (std::int64_t at = 0; at < made; ++at, row += taps.row_) {
-      std::int32_t n = 0;
+      std::int64_t n = 0;
       for (std::int64_t tap = 0; tap < size; ++tap) {
         const std::int64_t place = place_of(at, tap);
         if (place < 0) continue;
-        row[1 + 2 * n] = std::int32_t(place);
-        row[2 + 2 * n] = std::int32_t(tap);
+        row[1 + 2 * n] = place * steps.place;
+        row[2 + 2 * n] = tap * steps.tap;
         ++n;
       }
       row[0] = n;
@@ -90,34 +95,47 @@ class AxisTaps {
   }
 
   Tensor table_;
+  const std::int64_t* data_ = nullptr;
   std::int64_t row_ = 0;
 };
 
 // Sizes and tables of one such loop.
 struct DepthwiseLoop {
-  std::int64_t batch, made_h, made_w, read_h, read_w, channels, filter_w;
+  std::int64_t batch, made_h, made_w, read_h, read_w, channels;
   AxisTaps rows, columns;
+
+  AxisSteps row_steps(std::int64_t filter_w) const {
+    return {read_w * channels, filter_w * channels};
+  }
+  AxisSteps column_steps() const { return {channels, channels}; }
 };
 
-// Channels [c, c + width of V) of `kPixels` pixels from column `j` on; `read` begins at the image.
-template <int kPixels, class V, class T>
+// `kVectors` vectors of channels from `c` on, of `kPixels` pixels from column `j` on; `read` begins
+// at the image.
+template <int kPixels, int kVectors, class V, class T>
 void depthwise_tile(const DepthwiseLoop& l, std::int64_t i, std::int64_t j, std::int64_t c,
                     const T* read, const T* filter, T* made) {
   using Stored = Unaligned<V, T>;
+  constexpr std::int64_t kWidth = sizeof(V) / sizeof(T);
   const auto load = [](const T* p) { return V(*reinterpret_cast<const Stored*>(p)); };
-  V sum[kPixels] = {};
+  V sum[kPixels][kVectors] = {};
   for (std::int64_t a = 0; a < l.rows.count(i); ++a) {
     const AxisTaps::Tap row = l.rows.tap(i, a);
-    const T* line = read + row.place * l.read_w * l.channels + c;
-    const T* weights = filter + row.tap * l.filter_w * l.channels + c;
+    const T* line = read + row.place + c;
+    const T* weights = filter + row.tap + c;
     for (std::int64_t b = 0; b < l.columns.count(j); ++b) {
-      const V weight = load(weights + l.columns.tap(j, b).tap * l.channels);
-      for (int p = 0; p < kPixels; ++p)
-        sum[p] += load(line + l.columns.tap(j + p, b).place * l.channels) * weight;
+      const T* weight = weights + l.columns.tap(j, b).tap;
+      for (int p = 0; p < kPixels; ++p) {
+        const T* from = line + l.columns.tap(j + p, b).place;
+        for (int v = 0; v < kVectors; ++v)
+          sum[p][v] += load(from + v * kWidth) * load(weight + v * kWidth);
+      }
     }
   }
+  T* to = made + (i * l.made_w + j) * l.channels + c;
   for (int p = 0; p < kPixels; ++p)
-    *reinterpret_cast<Stored*>(made + (i * l.made_w + j + p) * l.channels + c) = sum[p];
+    for (int v = 0; v < kVectors; ++v)
+      *reinterpret_cast<Stored*>(to + p * l.channels + v * kWidth) = sum[p][v];
 }
 
 template <int kPixels, class T>
@@ -125,12 +143,14 @@ void depthwise_pixels(const DepthwiseLoop& l, std::int64_t i, std::int64_t j, co
                       const T* filter, T* made) {
   constexpr std::int64_t kWidth = kVectorBytes / sizeof(T), kQuarter = 16 / sizeof(T);
   std::int64_t c = 0;
+  for (; c + 2 * kWidth <= l.channels; c += 2 * kWidth)
+    depthwise_tile<kPixels, 2, Vector<T>>(l, i, j, c, read, filter, made);
   for (; c + kWidth <= l.channels; c += kWidth)
-    depthwise_tile<kPixels, Vector<T>>(l, i, j, c, read, filter, made);
+    depthwise_tile<kPixels, 1, Vector<T>>(l, i, j, c, read, filter, made);
   if constexpr (kQuarter < kWidth)
     for (; c + kQuarter <= l.channels; c += kQuarter)
-      depthwise_tile<kPixels, typename VectorType<T, 16>::type>(l, i, j, c, read, filter, made);
-  for (; c < l.channels; ++c) depthwise_tile<kPixels, T>(l, i, j, c, read, filter, made);
+      depthwise_tile<kPixels, 1, typename VectorType<T, 16>::type>(l, i, j, c, read, filter, made);
+  for (; c < l.channels; ++c) depthwise_tile<kPixels, 1, T>(l, i, j, c, read, filter, made);
 }
 
 template <class T>
@@ -147,6 +167,9 @@ void depthwise_loop(const KernelContext& c, const DepthwiseLoop& l, const T* rea
         if (j + 4 <= l.made_w && l.columns.alike(j, 4)) {
           depthwise_pixels<4>(l, i, j, image, filter, out);
           j += 4;
+        } else if (j + 2 <= l.made_w && l.columns.alike(j, 2)) {
+          depthwise_pixels<2>(l, i, j, image, filter, out);
+          j += 2;
         } else {
           depthwise_pixels<1>(l, i, j++, image, filter, out);
         }
@@ -176,13 +199,12 @@ Expected<Tensor> repeat_channels(const KernelContext& c, const ConvShape& s, con
 template <class T>
 Status depthwise_forward(KernelContext& c, const ConvShape& s, const Tensor& x,
                          const Tensor& filter, T* y) {
-  TROUPE_TRY(AxisTaps rows, AxisTaps::forward(c, s.out_h, s.in_h, s.filter_h, s.stride_h,
-                                              s.dilation_h, s.pad_top));
-  TROUPE_TRY(AxisTaps columns, AxisTaps::forward(c, s.out_w, s.in_w, s.filter_w, s.stride_w,
-                                                 s.dilation_w, s.pad_left));
   TROUPE_TRY(Tensor read, repeat_channels<T>(c, s, x));
-  const DepthwiseLoop loop{s.batch,    s.out_h,         s.out_w,           s.in_h, s.in_w, s.out_c,
-                           s.filter_w, std::move(rows), std::move(columns)};
+  DepthwiseLoop loop{s.batch, s.out_h, s.out_w, s.in_h, s.in_w, s.out_c, {}, {}};
+  TROUPE_TRY(loop.rows, AxisTaps::forward(c, s.out_h, s.in_h, s.filter_h, s.stride_h, s.dilation_h,
+                                          s.pad_top, loop.row_steps(s.filter_w)));
+  TROUPE_TRY(loop.columns, AxisTaps::forward(c, s.out_w, s.in_w, s.filter_w, s.stride_w,
+                                             s.dilation_w, s.pad_left, loop.column_steps()));
   depthwise_loop<T>(c, loop, read.data<T>(), filter.data<T>(), y);
   return ok_status();
 }
@@ -195,12 +217,11 @@ Status depthwise_backward_data(KernelContext& c, const ConvShape& s, const Tenso
     std::fill_n(dx, elements, T(0));
     return ok_status();
   }
-  TROUPE_TRY(AxisTaps rows, AxisTaps::backward(c, s.in_h, s.out_h, s.filter_h, s.stride_h,
-                                               s.dilation_h, s.pad_top));
-  TROUPE_TRY(AxisTaps columns, AxisTaps::backward(c, s.in_w, s.out_w, s.filter_w, s.stride_w,
-                                                  s.dilation_w, s.pad_left));
-  const DepthwiseLoop loop{s.batch, s.in_h,     s.in_w,          s.out_h,           s.out_w,
-                           s.out_c, s.filter_w, std::move(rows), std::move(columns)};
+  DepthwiseLoop loop{s.batch, s.in_h, s.in_w, s.out_h, s.out_w, s.out_c, {}, {}};
+  TROUPE_TRY(loop.rows, AxisTaps::backward(c, s.in_h, s.out_h, s.filter_h, s.stride_h, s.dilation_h,
+                                           s.pad_top, loop.row_steps(s.filter_w)));
+  TROUPE_TRY(loop.columns, AxisTaps::backward(c, s.in_w, s.out_w, s.filter_w, s.stride_w,
+                                              s.dilation_w, s.pad_left, loop.column_steps()));
   if (times == 1) {
     depthwise_loop<T>(c, loop, dy.data<T>(), filter.data<T>(), dx);
     return ok_status();
