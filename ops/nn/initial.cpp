@@ -2,17 +2,44 @@
 
 #include <cmath>
 
+#include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
 
 namespace troupe::nn {
 
 Output initial_weights(GraphBuilder& g, Init init, const Shape& shape, std::int64_t fan_in,
                        std::int64_t fan_out, DType dtype, Site site) {
-  if (init == Init::he)
-    return truncated_normal(g, shape, {.dtype = dtype, .stddev = std::sqrt(2.0 / double(fan_in))},
+  using Kind = Init::Kind;
+  const Kind kind = init.kind_;
+  double value = init.value_;
+  if (!std::isfinite(value) || (value < 0 && kind != Kind::constant))
+    throw Error(invalid_argument("an initialiser of " + std::to_string(value) +
+                                 ": a deviation or reach is a number, and not negative")
+                    .at(site));
+  // From a variance to a deviation, and from that to the reach of uniform numbers.
+  if (kind == Kind::by_fan_in || kind == Kind::by_fan_in_uniform)
+    value = std::sqrt(value / double(fan_in));
+  if (kind == Kind::by_fans || kind == Kind::by_fans_uniform)
+    value = std::sqrt(value / double(fan_in + fan_out));
+  if (kind == Kind::by_fan_in_uniform || kind == Kind::by_fans_uniform) value *= std::sqrt(3.0);
+  switch (kind) {
+    case Kind::constant:
+      return fill(
+          constant(g, std::vector<std::int64_t>(shape.dims().begin(), shape.dims().end()), site),
+          constant(g, value_or_throw(scalar_of(dtype, value)), site), site);
+    case Kind::uniform:
+    case Kind::by_fan_in_uniform:
+    case Kind::by_fans_uniform:
+      return random_uniform(g, shape, {.dtype = dtype, .low = -value, .high = value},
                             std::move(site));
-  const double reach = std::sqrt(6.0 / double(fan_in + fan_out));
-  return random_uniform(g, shape, {.dtype = dtype, .low = -reach, .high = reach}, std::move(site));
+    case Kind::normal:
+      return random_standard_normal(g, shape, {.dtype = dtype, .stddev = value}, std::move(site));
+    case Kind::truncated:
+    case Kind::by_fan_in:
+    case Kind::by_fans:
+      break;
+  }
+  return truncated_normal(g, shape, {.dtype = dtype, .stddev = value}, std::move(site));
 }
 
 Tensor zeros(DType dtype, const Shape& shape, const Site& site) {
@@ -28,6 +55,15 @@ void check_sizes(std::string_view layer, std::initializer_list<std::int64_t> siz
       throw Error(
           invalid_argument(std::string(layer) + ": sizes are positive, not " + std::to_string(size))
               .at(site));
+}
+
+void check_groups(std::string_view layer, std::int64_t in, std::int64_t out, std::int64_t groups,
+                  const Site& site) {
+  if (in % groups == 0 && out % groups == 0) return;
+  throw Error(invalid_argument(std::string(layer) + ": " + std::to_string(groups) +
+                               " groups do not divide " + std::to_string(in) + " and " +
+                               std::to_string(out) + " channels")
+                  .at(site));
 }
 
 }  // namespace troupe::nn

@@ -55,21 +55,28 @@ Output Linear::operator()(Output x, Site site) const {
 Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
                std::int64_t kernel, const Options& options, Site site)
     : Module(parent, name), options_(options) {
-  check_sizes("Conv2d", {in, out, kernel, options.stride}, site);
+  check_sizes("Conv2d", {in, out, kernel, options.stride, options.dilation, options.groups}, site);
+  check_groups("Conv2d", in, out, options.groups, site);
   auto inside = scope().enter();
-  const std::int64_t window = kernel * kernel;
-  w_ = parameter("W",
-                 initial_weights(graph(), options.init, {kernel, kernel, in, out}, window * in,
-                                 window * out, options.dtype, site),
-                 site);
+  const std::int64_t window = kernel * kernel, groups = options.groups;
+  w_ = parameter(
+      "W",
+      initial_weights(graph(), options.init, {kernel, kernel, in / groups, out},
+                      window * (in / groups), window * (out / groups), options.dtype, site),
+      site);
   if (options.bias) b_ = parameter("b", zeros(options.dtype, {out}, site), site);
 }
 
 Output Conv2d::operator()(Output x, Site site) const {
   check_given("Conv2d: x", x, site);
   auto inside = scope().enter();
-  const Output y = conv2d(
-      x, w_, {.strides = {options_.stride, options_.stride}, .padding = options_.padding}, site);
+  const Output y = conv2d(x, w_,
+                          {.strides = {options_.stride, options_.stride},
+                           .padding = options_.padding,
+                           .explicit_paddings = options_.explicit_paddings,
+                           .dilations = {options_.dilation, options_.dilation},
+                           .groups = options_.groups},
+                          site);
   return options_.bias ? bias_add(y, b_, site) : y;
 }
 

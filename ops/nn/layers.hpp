@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ops/nn/initial.hpp"
 #include "ops/nn/module.hpp"
@@ -41,7 +42,9 @@ class Conv2d : public Module {
  public:
   struct Options {
     std::int64_t stride = 1;
-    std::string padding = "SAME";  // or VALID
+    std::string padding = "SAME";                      // SAME, VALID, EXPLICIT
+    std::vector<std::int64_t> explicit_paddings = {};  // top, bottom, left, right
+    std::int64_t dilation = 1, groups = 1;             // groups divide `in` and `out`
     bool bias = true;
     Init init = Init::he;
     DType dtype = DType::f32;

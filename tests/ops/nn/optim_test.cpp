@@ -63,7 +63,7 @@ Tensor f64(std::initializer_list<double> values) {
   return Tensor::of<double>(Shape{std::int64_t(values.size())}, values);
 }
 
-void check_near(const Tensor& got, const std::vector<double>& want) {
+void check_f64(const Tensor& got, const std::vector<double>& want) {
   REQUIRE(got.elements() == std::int64_t(want.size()));
   for (std::size_t i = 0; i < want.size(); ++i)
     CHECK(got.span<double>()[i] == doctest::Approx(want[i]).epsilon(1e-14));
@@ -150,9 +150,9 @@ TEST_CASE("clip_by_value bounds every element") {
 TEST_CASE("clip_by_norm shrinks each gradient that is too long, by itself") {
   Slopes s({f64({3, -4}), f64({0.3, 0.4}), f64({0, 0})});
   auto got = values(s.g, optim::clip_by_norm(optim::gradients(s.loss), 2));
-  check_near(got[0], {3 * 2.0 / 5, -4 * 2.0 / 5});
-  check_near(got[1], {0.3, 0.4});
-  check_near(got[2], {0, 0});
+  check_f64(got[0], {3 * 2.0 / 5, -4 * 2.0 / 5});
+  check_f64(got[1], {0.3, 0.4});
+  check_f64(got[2], {0, 0});
   CHECK_THROWS_AS(optim::clip_by_norm(optim::gradients(s.loss), 0), Error);
 }
 
@@ -163,9 +163,9 @@ TEST_CASE("clip_by_global_norm shrinks all gradients by one factor") {
   run.init();
   CHECK(run.run({optim::global_norm(gradients)})[0].item<double>() == doctest::Approx(5));
   auto got = values(s.g, optim::clip_by_global_norm(gradients, 0.5));
-  check_near(got[0], {0.1, -0.2});
-  check_near(got[1], {0.4});
-  check_near(got[2], {0.2});
+  check_f64(got[0], {0.1, -0.2});
+  check_f64(got[1], {0.4});
+  check_f64(got[2], {0.2});
   auto kept = values(s.g, optim::clip_by_global_norm(gradients, 6));
   for (std::size_t i = 0; i < kept.size(); ++i) CHECK(Tensor::same(kept[i], s.slopes[i]));
 }

@@ -1,0 +1,33 @@
+// Normalisation beside layer_norm() and fused_batch_norm() (generated.hpp), made of other ops.
+// f16 and bf16 are computed in f32.
+#pragma once
+
+#include "ops/api/generated.hpp"
+
+namespace troupe {
+
+struct NormOptions {
+  double epsilon = 1e-5;  // added to the variance, or to the mean square
+};
+// Group normalisation (Wu and He, 2018) of x [n, ..., c]: the channels of each example, in `groups`
+// equal groups, to mean 0 and variance 1 over the group and all positions, then times scale [c]
+// plus offset [c]. The number of channels must be known.
+Output group_norm(Output x, Output scale, Output offset, std::int64_t groups,
+                  const NormOptions& options = {}, Site site = Site::here());
+// Instance normalisation (Ulyanov et al., 2016): every channel is a group.
+Output instance_norm(Output x, Output scale, Output offset, const NormOptions& options = {},
+                     Site site = Site::here());
+// x / sqrt(mean of x^2 over the last dimension + epsilon) * scale (Zhang and Sennrich, 2019).
+Output rms_norm(Output x, Output scale, const NormOptions& options = {}, Site site = Site::here());
+
+struct LocalResponseOptions {
+  std::int64_t radius = 5;  // 2 * radius + 1 channels
+  double bias = 1, alpha = 1, beta = 0.5;
+};
+// x / (bias + alpha * sum of x^2 over the channels within `radius`)^beta for x [..., c], as
+// TensorFlow's; PyTorch's, of `size` channels, is radius = size / 2 and alpha / size (Krizhevsky et
+// al., 2012). The number of channels must be known.
+Output local_response_norm(Output x, const LocalResponseOptions& options = {},
+                           Site site = Site::here());
+
+}  // namespace troupe

@@ -1,0 +1,126 @@
+#include "ops/nn/convolutions.hpp"
+
+#include "ops/api/convolution.hpp"
+#include "ops/api/node.hpp"
+
+namespace troupe::nn {
+
+void Filtering::make(Output filter, std::int64_t out, bool bias, DType dtype, const Site& site) {
+  w_ = parameter("W", filter, site);
+  has_bias_ = bias;
+  if (bias) b_ = parameter("b", zeros(dtype, {out}, site), site);
+}
+
+Output Filtering::with_bias(Output y, const Site& site) const {
+  return has_bias_ ? bias_add(y, b_, site) : y;
+}
+
+Conv1d::Conv1d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
+               std::int64_t kernel, const Options& options, Site site)
+    : Filtering(parent, name), options_(options) {
+  check_sizes("Conv1d", {in, out, kernel, options.stride, options.dilation, options.groups}, site);
+  check_groups("Conv1d", in, out, options.groups, site);
+  if (options.padding == "CAUSAL") {
+    options_.padding = "EXPLICIT";
+    options_.explicit_paddings = {(kernel - 1) * options.dilation, 0};
+  }
+  auto inside = scope().enter();
+  const std::int64_t part = in / options.groups;
+  make(initial_weights(graph(), options.init, {kernel, part, out}, kernel * part,
+                       kernel * (out / options.groups), options.dtype, site),
+       out, options.bias, options.dtype, site);
+}
+
+Output Conv1d::operator()(Output x, Site site) const {
+  check_given("Conv1d: x", x, site);
+  auto inside = scope().enter();
+  return with_bias(conv1d(x, w_,
+                          {.stride = options_.stride,
+                           .padding = options_.padding,
+                           .explicit_paddings = options_.explicit_paddings,
+                           .dilation = options_.dilation,
+                           .groups = options_.groups},
+                          site),
+                   site);
+}
+
+Conv3d::Conv3d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
+               std::int64_t kernel, const Options& options, Site site)
+    : Filtering(parent, name), options_(options) {
+  check_sizes("Conv3d", {in, out, kernel, options.stride, options.dilation, options.groups}, site);
+  check_groups("Conv3d", in, out, options.groups, site);
+  auto inside = scope().enter();
+  const std::int64_t part = in / options.groups, window = kernel * kernel * kernel;
+  make(initial_weights(graph(), options.init, {kernel, kernel, kernel, part, out}, window * part,
+                       window * (out / options.groups), options.dtype, site),
+       out, options.bias, options.dtype, site);
+}
+
+Output Conv3d::operator()(Output x, Site site) const {
+  check_given("Conv3d: x", x, site);
+  auto inside = scope().enter();
+  const Options& o = options_;
+  return with_bias(conv3d(x, w_,
+                          {.strides = {o.stride, o.stride, o.stride},
+                           .padding = o.padding,
+                           .explicit_paddings = o.explicit_paddings,
+                           .dilations = {o.dilation, o.dilation, o.dilation},
+                           .groups = o.groups},
+                          site),
+                   site);
+}
+
+ConvTranspose2d::ConvTranspose2d(Module& parent, std::string_view name, std::int64_t in,
+                                 std::int64_t out, std::int64_t kernel, const Options& options,
+                                 Site site)
+    : Filtering(parent, name), options_(options) {
+  check_sizes("ConvTranspose2d",
+              {in, out, kernel, options.stride, options.dilation, options.groups}, site);
+  check_groups("ConvTranspose2d", in, out, options.groups, site);
+  auto inside = scope().enter();
+  const std::int64_t part = out / options.groups, window = kernel * kernel;
+  make(initial_weights(graph(), options.init, {kernel, kernel, part, in},
+                       window * (in / options.groups), window * part, options.dtype, site),
+       out, options.bias, options.dtype, site);
+}
+
+Output ConvTranspose2d::operator()(Output x, Site site) const {
+  check_given("ConvTranspose2d: x", x, site);
+  auto inside = scope().enter();
+  const Options& o = options_;
+  return with_bias(conv2d_transpose(x, w_,
+                                    {.strides = {o.stride, o.stride},
+                                     .padding = o.padding,
+                                     .explicit_paddings = o.explicit_paddings,
+                                     .dilations = {o.dilation, o.dilation},
+                                     .groups = o.groups,
+                                     .output_padding = {o.output_padding, o.output_padding}},
+                                    site),
+                   site);
+}
+
+DepthwiseConv2d::DepthwiseConv2d(Module& parent, std::string_view name, std::int64_t channels,
+                                 std::int64_t kernel, const Options& options, Site site)
+    : Filtering(parent, name), options_(options) {
+  check_sizes("DepthwiseConv2d",
+              {channels, kernel, options.filters, options.stride, options.dilation}, site);
+  auto inside = scope().enter();
+  const std::int64_t window = kernel * kernel;
+  make(initial_weights(graph(), options.init, {kernel, kernel, channels, options.filters}, window,
+                       window * options.filters, options.dtype, site),
+       channels * options.filters, options.bias, options.dtype, site);
+}
+
+Output DepthwiseConv2d::operator()(Output x, Site site) const {
+  check_given("DepthwiseConv2d: x", x, site);
+  auto inside = scope().enter();
+  return with_bias(depthwise_conv2d(x, w_,
+                                    {.strides = {options_.stride, options_.stride},
+                                     .padding = options_.padding,
+                                     .explicit_paddings = options_.explicit_paddings,
+                                     .dilations = {options_.dilation, options_.dilation}},
+                                    site),
+                   site);
+}
+
+}  // namespace troupe::nn
