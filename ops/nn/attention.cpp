@@ -26,6 +26,13 @@ Output not_later(Output q, Output k, const Site& site) {
   return greater_equal(query, positions(k, site), site);
 }
 
+// True where the key is in the cache before the next positions, or not behind the query among them:
+// [queries, limit].
+Output not_later(Output q, const KeyValueCache& before, const Site& site) {
+  const Output query = add(expand_dims(positions(q, site), 1, site), before.length, site);
+  return greater_equal(query, positions(before.keys, site), site);
+}
+
 Output masked(Output x, Output mask, double elsewhere, const Site& site) {
   return select(mask, x, Operand(elsewhere, site).beside(x), site);
 }
@@ -42,20 +49,26 @@ Output merge_heads(Output x, std::int64_t size, const Site& site) {
 
 }  // namespace
 
-Output scaled_dot_product_attention(Output q, Output k, Output v, const AttentionOptions& options,
-                                    Site site) {
+namespace {
+
+void check_three(Output q, Output k, Output v, const Site& site) {
   const std::string what = "scaled_dot_product_attention: ";
   check_given(what + "q", q, site);
   check_given(what + "k", k, site);
   check_given(what + "v", v, site);
+}
+
+// `behind`, where it is given, is a mask of its own.
+Output attend(Output q, Output k, Output v, Output behind, const AttentionOptions& options,
+              const Site& site) {
+  if (!std::isfinite(options.scale))
+    throw Error(invalid_argument("scaled_dot_product_attention: the scale is no number").at(site));
   const std::int64_t size = known_dimension(q, -1, "the size of the queries", site);
-  const Output scale = Operand(1 / std::sqrt(double(size)), site).beside(q);
+  const double factor = options.scale != 0 ? options.scale : 1 / std::sqrt(double(size));
+  const Output scale = Operand(factor, site).beside(q);
   Output scores = mul(batch_mat_mul(q, k, {.transpose_b = true}, site), scale, site);
   Output open = options.mask;
-  if (options.causal) {
-    const Output behind = not_later(q, k, site);
-    open = open.empty() ? behind : logical_and(behind, open, site);
-  }
+  if (!behind.empty()) open = open.empty() ? behind : logical_and(behind, open, site);
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   if (!open.empty()) scores = masked(scores, open, kNever, site);
   Output weights = softmax(scores, site);
@@ -63,6 +76,66 @@ Output scaled_dot_product_attention(Output q, Output k, Output v, const Attentio
   if (!options.mask.empty()) weights = masked(weights, open, 0, site);
   if (options.dropout != 0) weights = dropout(weights, options.dropout, site);
   return batch_mat_mul(weights, v, {}, site);
+}
+
+// x with `part` added from position `at` of the last but one dimension on.
+Output added_at(Output x, Output part, Output at, const Site& site) {
+  if (!x.shape().known_rank() || x.shape().rank() < 2)
+    throw Error(
+        invalid_argument("a cache is [..., limit, size], not " + x.shape().text()).at(site));
+  std::vector<Output> begin(std::size_t(x.shape().rank()),
+                            constant<std::int64_t>(x.graph(), 0, site));
+  begin[begin.size() - 2] = at;
+  return slice_add(x, part, pack(begin, {}, site), shape(x, {}, site), site);
+}
+
+}  // namespace
+
+Output scaled_dot_product_attention(Output q, Output k, Output v, const AttentionOptions& options,
+                                    Site site) {
+  check_three(q, k, v, site);
+  const Output behind = options.causal ? not_later(q, k, site) : Output();
+  return attend(q, k, v, behind, options, site);
+}
+
+KeyValueCache KeyValueCache::empty(GraphBuilder& g, const std::vector<Output>& leading,
+                                   std::int64_t limit, std::int64_t size, std::int64_t out,
+                                   DType dtype, Site site) {
+  check_sizes("KeyValueCache", {limit, size, out}, site);
+  const Output zero = constant(g, value_or_throw(scalar_of(dtype, std::int64_t{0})), site);
+  const auto of = [&](std::int64_t last) {
+    std::vector<Output> dims = leading;
+    for (const Output& dim : dims) check_given("KeyValueCache: a leading dimension", dim, site);
+    dims.push_back(constant<std::int64_t>(g, limit, site));
+    dims.push_back(constant<std::int64_t>(g, last, site));
+    return fill(pack(dims, {}, site), zero, site);
+  };
+  return {of(size), of(out), constant<std::int64_t>(g, 0, site)};
+}
+
+KeyValueCache KeyValueCache::append(Output k, Output v, Site site) const {
+  check_given("KeyValueCache: the keys", keys, site);
+  check_given("KeyValueCache: the values", values, site);
+  check_given("KeyValueCache: the length", length, site);
+  check_given("KeyValueCache: k", k, site);
+  check_given("KeyValueCache: v", v, site);
+  const PartialShape &memory = keys.shape(), &more = k.shape();
+  if (memory.known_rank() && memory.rank() >= 2 && more.known_rank() &&
+      more.rank() == memory.rank() && memory.known(memory.rank() - 2) &&
+      more.known(more.rank() - 2) && more[more.rank() - 2] - memory[memory.rank() - 2] > 0)
+    throw Error(invalid_argument("KeyValueCache: keys " + more.text() + " for a cache of keys " +
+                                 memory.text() + ", beyond its limit")
+                    .at(site));
+  return {added_at(keys, k, length, site), added_at(values, v, length, site),
+          add(length, dimension(k, -2, site), site)};
+}
+
+CachedAttention scaled_dot_product_attention(Output q, Output k, Output v,
+                                             const KeyValueCache& cache,
+                                             const AttentionOptions& options, Site site) {
+  check_three(q, k, v, site);
+  const KeyValueCache next = cache.append(k, v, site);
+  return {attend(q, next.keys, next.values, not_later(q, cache, site), options, site), next};
 }
 
 MultiHeadAttention::MultiHeadAttention(Module& parent, std::string_view name, std::int64_t size,
@@ -97,20 +170,41 @@ Output MultiHeadAttention::project(const Projection& by, Output x, const Site& s
   return affine(x, by.w, bias_ ? by.b.value() : Output(), site);
 }
 
+Output MultiHeadAttention::head(const Projection& by, Output x, const Site& site) const {
+  return split_heads(project(by, x, site), heads_, size_, site);
+}
+
 Output MultiHeadAttention::operator()(Output queries, Output keys, Output values,
                                       const AttentionOptions& options, Site site) const {
   check_given("MultiHeadAttention: `queries`", queries, site);
   check_given("MultiHeadAttention: `keys`", keys, site);
   check_given("MultiHeadAttention: `values`", values, site);
   auto inside = scope().enter();
-  const auto head = [&](const Projection& by, Output x) {
-    return split_heads(project(by, x, site), heads_, size_, site);
-  };
   AttentionOptions now = options;
   if (!training()) now.dropout = 0;
-  const Output seen = scaled_dot_product_attention(head(query_, queries), head(key_, keys),
-                                                   head(value_, values), now, site);
+  const Output seen = scaled_dot_product_attention(
+      head(query_, queries, site), head(key_, keys, site), head(value_, values, site), now, site);
   return project(out_, merge_heads(seen, size_, site), site);
+}
+
+CachedAttention MultiHeadAttention::operator()(Output x, const KeyValueCache& cache,
+                                               const AttentionOptions& options, Site site) const {
+  check_given("MultiHeadAttention: x", x, site);
+  auto inside = scope().enter();
+  AttentionOptions now = options;
+  if (!training()) now.dropout = 0;
+  const CachedAttention seen = scaled_dot_product_attention(
+      head(query_, x, site), head(key_, x, site), head(value_, x, site), cache, now, site);
+  return {project(out_, merge_heads(seen.y, size_, site), site), seen.cache};
+}
+
+KeyValueCache MultiHeadAttention::empty_cache(Output x, std::int64_t limit, Site site) const {
+  check_given("MultiHeadAttention: x", x, site);
+  auto inside = scope().enter();
+  const std::vector<Output> leading{dimension(x, 0, site),
+                                    constant<std::int64_t>(graph(), heads_, site)};
+  return KeyValueCache::empty(graph(), leading, limit, size_ / heads_, size_ / heads_,
+                              query_.w.dtype(), site);
 }
 
 }  // namespace troupe::nn
