@@ -264,7 +264,164 @@ typename Recurrent<Cell>::Steps Recurrent<Cell>::operator()(const std::vector<Ou
   return (*this)(x, cell_.zero_state(x.front(), site), site);
 }
 
+namespace {
+
+void check_lengths(Output x, Output lengths, const Site& site) {
+  check_given("a sequence", x, site);
+  check_given("the lengths of sequences", lengths, site);
+  const bool ints = lengths.dtype() == DType::i32 || lengths.dtype() == DType::i64;
+  if (ints && x.shape().known_rank() && x.shape().rank() >= 2 &&
+      PartialShape::merge(lengths.shape(), PartialShape{x.shape()[1]}).ok())
+    return;
+  throw Error(invalid_argument("lengths are i32 or i64 [batch] beside a sequence " +
+                               x.shape().text() + ", not " +
+                               typed(lengths.dtype(), lengths.shape()))
+                  .at(site));
+}
+
+Output steps_of(Output size, const Site& site) {
+  GraphBuilder& g = size.graph();
+  return range(constant<std::int64_t>(g, 0, site), size, constant<std::int64_t>(g, 1, site), site);
+}
+
+// [.., batch] of pairs: a step, and the number of its sequence.
+Output places(Output steps, Output x, const Site& site) {
+  const Output sequence = steps_of(dimension(x, 1, site), site);
+  return pack(
+      {steps, add(sequence, mul(steps, constant<std::int64_t>(x.graph(), 0, site), site), site)},
+      {.axis = -1}, site);
+}
+
+// A state whose h is another.
+LstmCell::State with_h(const LstmCell::State& state, Output h) { return {h, state.c}; }
+GruCell::State with_h(const GruCell::State&, Output h) { return {h}; }
+
+// A row of `gates` numbers for each of `hidden` units, gate by gate.
+Output gate_constants(GraphBuilder& g, std::initializer_list<double> gates, std::int64_t hidden,
+                      DType dtype, const Site& site) {
+  std::vector<Output> parts;
+  for (double gate : gates)
+    parts.push_back(fill(constant(g, std::vector<std::int64_t>{hidden}, site),
+                         constant(g, value_or_throw(scalar_of(dtype, gate)), site), site));
+  return concat(parts, {.axis = 0}, site);
+}
+// Of which the sigmoid is 1, and that of its negative 0, whatever the state adds.
+constexpr double kWideOpen = 1e9;
+
+}  // namespace
+
+Output LstmCell::idle_part(const Site& site) const {
+  return gate_constants(graph(), {-kWideOpen, kWideOpen, 0, 0}, hidden_, w_.dtype(), site);
+}
+Output GruCell::idle_part(const Site& site) const {
+  return gate_constants(graph(), {0, kWideOpen, 0}, hidden_, w_.dtype(), site);
+}
+
+Output reverse_sequences(Output x, Output lengths, Site site) {
+  check_lengths(x, lengths, site);
+  const Output length = cast(lengths, DType::i64, site);
+  const Output step = expand_dims(steps_of(dimension(x, 0, site), site), 1, site);
+  const Output turned =
+      sub(sub(length, step, site), constant<std::int64_t>(x.graph(), 1, site), site);
+  const Output from = select(less(step, length, site), turned, step, site);
+  return gather_nd(x, places(from, x, site), site);
+}
+
+template <class Cell>
+typename Recurrent<Cell>::Sequence Recurrent<Cell>::with_lengths(Output x, Output lengths,
+                                                                 const State& first,
+                                                                 Site site) const {
+  check_sequence(x, site);
+  check_lengths(x, lengths, site);
+  auto inside = scope().enter();
+  const Output length = cast(lengths, DType::i64, site);
+  const Output step = expand_dims(steps_of(dimension(x, 0, site), site), 1, site);
+  const Output within = expand_dims(less(step, length, site), 2, site);  // [time, batch, 1]
+  // Behind its end a sequence idles: then the last c is that of its last step. The last h is looked
+  // up among the steps.
+  const Output parts = select(within, cell_.input_part(x, site), cell_.idle_part(site), site);
+  const Sequence all = cell_.steps(parts, first, site);
+  const Output from_first = concat({expand_dims(first.h, 0, site), all.h}, {.axis = 0}, site);
+  const Output last = gather_nd(from_first, places(length, x, site), site);
+  const Output h = select(within, all.h, Operand(0.0, site).beside(all.h), site);
+  return {h, with_h(all.last, last)};
+}
+
+template <class Cell>
+typename Recurrent<Cell>::Sequence Recurrent<Cell>::with_lengths(Output x, Output lengths,
+                                                                 Site site) const {
+  return with_lengths(x, lengths, cell_.zero_state(x, site), site);
+}
+
+template <class Layer>
+Bidirectional<Layer>::Bidirectional(Module& parent, std::string_view name, std::int64_t in,
+                                    std::int64_t hidden, const RecurrentOptions& options, Site site)
+    : Module(parent, name),
+      forward_(*this, "forward", in, hidden, options, site),
+      backward_(*this, "backward", in, hidden, options, site) {}
+
+template <class Layer>
+typename Bidirectional<Layer>::Sequence Bidirectional<Layer>::operator()(Output x,
+                                                                         Site site) const {
+  check_sequence(x, site);
+  auto inside = scope().enter();
+  const auto there = forward_(x, site), back = backward_(reverse(x, {.axes = {0}}, site), site);
+  return {concat({there.h, reverse(back.h, {.axes = {0}}, site)}, {.axis = 2}, site), there.last,
+          back.last};
+}
+
+template <class Layer>
+typename Bidirectional<Layer>::Sequence Bidirectional<Layer>::with_lengths(Output x, Output lengths,
+                                                                           Site site) const {
+  check_sequence(x, site);
+  auto inside = scope().enter();
+  const auto there = forward_.with_lengths(x, lengths, site),
+             back = backward_.with_lengths(reverse_sequences(x, lengths, site), lengths, site);
+  return {concat({there.h, reverse_sequences(back.h, lengths, site)}, {.axis = 2}, site),
+          there.last, back.last};
+}
+
+template <class Layer>
+Stacked<Layer>::Stacked(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+                        std::int64_t layers, const RecurrentOptions& options, Site site)
+    : Module(parent, name) {
+  check_sizes("Stacked", {in, hidden, layers}, site);
+  for (std::int64_t i = 0; i < layers; ++i)
+    layers_.push_back(std::make_unique<Layer>(*this, std::to_string(i),
+                                              i == 0 ? in : Layer::kDirections * hidden, hidden,
+                                              options, site));
+}
+
+template <class Layer>
+typename Stacked<Layer>::Sequences Stacked<Layer>::operator()(Output x, Site site) const {
+  auto inside = scope().enter();
+  Sequences made{x, {}};
+  for (const auto& layer : layers_) {
+    made.layers.push_back((*layer)(made.h, site));
+    made.h = made.layers.back().h;
+  }
+  return made;
+}
+
+template <class Layer>
+typename Stacked<Layer>::Sequences Stacked<Layer>::with_lengths(Output x, Output lengths,
+                                                                Site site) const {
+  auto inside = scope().enter();
+  Sequences made{x, {}};
+  for (const auto& layer : layers_) {
+    made.layers.push_back(layer->with_lengths(made.h, lengths, site));
+    made.h = made.layers.back().h;
+  }
+  return made;
+}
+
 template class Recurrent<LstmCell>;
 template class Recurrent<GruCell>;
+template class Bidirectional<Lstm>;
+template class Bidirectional<Gru>;
+template class Stacked<Lstm>;
+template class Stacked<Gru>;
+template class Stacked<Bidirectional<Lstm>>;
+template class Stacked<Bidirectional<Gru>>;
 
 }  // namespace troupe::nn

@@ -6,6 +6,7 @@
 // until the run, and may be 0.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "ops/nn/module.hpp"
@@ -51,6 +52,8 @@ class LstmCell : public Module {
   Output input_part(Output x, const Site& site) const;
   State step(Output input_part, const State& state, const Site& site) const;
   Sequence steps(Output input_parts, const State& first, const Site& site) const;
+  // An input part [4 hidden] with which a step leaves c as it is.
+  Output idle_part(const Site& site) const;
 
  private:
   std::int64_t hidden_;
@@ -80,6 +83,8 @@ class GruCell : public Module {
   Output input_part(Output x, const Site& site) const;
   State step(Output input_part, const State& state, const Site& site) const;
   Sequence steps(Output input_parts, const State& first, const Site& site) const;
+  // An input part [3 hidden] with which a step leaves the state as it is, up to rounding.
+  Output idle_part(const Site& site) const;
 
  private:
   std::int64_t hidden_;
@@ -92,6 +97,7 @@ template <class Cell>
 class Recurrent : public Module {
  public:
   using State = typename Cell::State;
+  static constexpr std::int64_t kDirections = 1;
   struct Steps {
     std::vector<Output> h;  // [batch, hidden] after each step
     State last;
@@ -104,6 +110,12 @@ class Recurrent : public Module {
   // from `first`. For an empty sequence the last state is the first.
   Sequence operator()(Output x, Site site = Site::here()) const;
   Sequence operator()(Output x, const State& first, Site site = Site::here()) const;
+  // Sequences of different lengths [batch] (i32 or i64) in one tensor: those of a length below
+  // `time` end there. h is 0 from there on, the last state is that of the last step, and what
+  // stands behind it has no gradient. A length outside [0, time] fails the run.
+  Sequence with_lengths(Output x, Output lengths, Site site = Site::here()) const;
+  Sequence with_lengths(Output x, Output lengths, const State& first,
+                        Site site = Site::here()) const;
   // The same for a vector of steps, each [batch, in].
   Steps operator()(const std::vector<Output>& x, Site site = Site::here()) const;
   Steps operator()(const std::vector<Output>& x, const State& first,
@@ -119,5 +131,60 @@ using Lstm = Recurrent<LstmCell>;
 using Gru = Recurrent<GruCell>;
 extern template class Recurrent<LstmCell>;
 extern template class Recurrent<GruCell>;
+
+// Two recurrent layers, of which the second reads the sequence from its end: h [time, batch,
+// 2 hidden] is what the first one and the second one gave at each step, side by side.
+template <class Layer>
+class Bidirectional : public Module {
+ public:
+  struct Sequence {
+    Output h;
+    typename Layer::State forward, backward;  // after the last step and after the first
+  };
+  static constexpr std::int64_t kDirections = 2 * Layer::kDirections;
+  Bidirectional(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+                const RecurrentOptions& options = {}, Site site = Site::here());
+
+  Sequence operator()(Output x, Site site = Site::here()) const;
+  // See Recurrent. The second layer begins at the last step of each sequence.
+  Sequence with_lengths(Output x, Output lengths, Site site = Site::here()) const;
+
+  const Layer& forward() const { return forward_; }
+  const Layer& backward() const { return backward_; }
+
+ private:
+  Layer forward_, backward_;
+};
+
+// Layers of which each reads what the one before it gave: "0", "1", ... inside of this module.
+template <class Layer>
+class Stacked : public Module {
+ public:
+  struct Sequences {
+    Output h;                                      // of the last layer
+    std::vector<typename Layer::Sequence> layers;  // of each one
+  };
+  Stacked(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
+          std::int64_t layers, const RecurrentOptions& options = {}, Site site = Site::here());
+
+  Sequences operator()(Output x, Site site = Site::here()) const;
+  Sequences with_lengths(Output x, Output lengths, Site site = Site::here()) const;
+
+  const Layer& layer(std::size_t i) const { return *layers_[i]; }
+
+ private:
+  std::vector<std::unique_ptr<Layer>> layers_;
+};
+
+extern template class Bidirectional<Lstm>;
+extern template class Bidirectional<Gru>;
+extern template class Stacked<Lstm>;
+extern template class Stacked<Gru>;
+extern template class Stacked<Bidirectional<Lstm>>;
+extern template class Stacked<Bidirectional<Gru>>;
+
+// Sequences x [time, batch, ...] turned around along time, each as far as its length [batch] (i32
+// or i64) goes; what stands behind that stays where it is.
+Output reverse_sequences(Output x, Output lengths, Site site = Site::here());
 
 }  // namespace troupe::nn
