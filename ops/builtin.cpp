@@ -8,6 +8,7 @@
 
 #include "core/log.hpp"
 #include "ops/detail/machine_level.hpp"
+#include "ops/detail/op_files.hpp"
 #include "ops/isa.hpp"
 #include "ops/op.hpp"
 #if TROUPE_ONEDNN
@@ -78,8 +79,11 @@ Expected<int> find_level(int limit) {
                                          missing.empty() ? " v2 is needed" : missing));
 }
 
+// Calls `visit` for each registration function, with the file that it stands in.
+using VisitOps = void (*)(void* to, const char* file, void (*add)(OpTable&));
+
 struct IsaObject {
-  void (*register_ops)(OpTable*) = nullptr;
+  void (*register_ops)(void* to, VisitOps visit) = nullptr;
   void (*set_cache_sizes)(std::int64_t, std::int64_t, std::int64_t) = nullptr;
 };
 
@@ -90,7 +94,7 @@ IsaObject open_object(int level) {
   IsaObject object;
   if (handle != nullptr) {
     object.register_ops =
-        reinterpret_cast<void (*)(OpTable*)>(dlsym(handle, "troupe_register_ops"));
+        reinterpret_cast<void (*)(void*, VisitOps)>(dlsym(handle, "troupe_register_ops"));
     object.set_cache_sizes = reinterpret_cast<void (*)(std::int64_t, std::int64_t, std::int64_t)>(
         dlsym(handle, "troupe_set_cache_sizes"));
     if (object.register_ops != nullptr && object.set_cache_sizes != nullptr) return object;
@@ -117,7 +121,8 @@ OpTable* load() {
   IsaObject object = open_object(c.level);
   object.set_cache_sizes(c.caches.l1, c.caches.l2, c.caches.l3);
   auto* table = new OpTable;  // never deleted: sessions of static lifetime may still use it
-  object.register_ops(table);
+  object.register_ops(
+      table, [](void* to, const char*, void (*add)(OpTable&)) { add(*static_cast<OpTable*>(to)); });
   for (auto* extension : c.extensions) extension(*table);
   return table;
 }
@@ -133,6 +138,24 @@ const OpTable& builtin() {
   static const OpTable* table = load();
   return *table;
 }
+
+namespace detail {
+
+std::map<std::string, std::string, std::less<>> op_files() {
+  struct Found {
+    OpTable table;
+    std::map<std::string, std::string, std::less<>> files;
+  } found;
+  open_object(isa_level())
+      .register_ops(&found, [](void* to, const char* file, void (*add)(OpTable&)) {
+        auto& f = *static_cast<Found*>(to);
+        add(f.table);
+        for (const OpInfo* op : f.table.ops.all()) f.files.try_emplace(op->def.name, file);
+      });
+  return std::move(found.files);
+}
+
+}  // namespace detail
 
 Status ready() {
   std::lock_guard lock(choice().mutex);

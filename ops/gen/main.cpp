@@ -1,5 +1,8 @@
-// troupe-gen DIR           writes generated.hpp and generated.cpp, a typed wrapper for each op
-// troupe-gen --check DIR   fails, naming the file, when what is there is not what it would write
+// troupe-gen DIR [OPS.md]           writes generated.hpp and generated.cpp, a typed wrapper for
+// each
+//                                   op, and the table of all ops
+// troupe-gen --check DIR [OPS.md]   fails, naming the file, when what is there is not what it would
+//                                   write
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -8,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/catalogue.hpp"
 #include "ops/gen/wrapper.hpp"
 #include "ops/isa.hpp"
 #include "ops/op.hpp"
@@ -44,12 +48,12 @@ namespace troupe {
 constexpr std::string_view kEnd = "}  // namespace troupe\n";
 
 struct File {
-  std::string name, content;
+  std::string path, content;
 };
 
-std::vector<File> generate(const troupe::OpRegistry& ops) {
-  std::vector<File> files = {{"generated.hpp", std::string(kHeader)},
-                             {"generated.cpp", std::string(kSource)}};
+std::vector<File> wrappers(const troupe::OpRegistry& ops, const std::string& folder) {
+  std::vector<File> files = {{folder + "/generated.hpp", std::string(kHeader)},
+                             {folder + "/generated.cpp", std::string(kSource)}};
   for (const troupe::OpInfo* op : ops.all()) {
     if (!troupe::gen::has_wrapper(*op)) continue;
     auto wrapper = troupe::gen::write_wrapper(*op);
@@ -74,25 +78,29 @@ bool write(const std::string& path, const std::string& content) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool check = argc == 3 && std::string_view(argv[1]) == "--check";
-  if (argc != (check ? 3 : 2)) {
-    fmt::print(stderr, "usage: troupe-gen [--check] DIR\n");
+  const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
+  const int first = check ? 2 : 1;
+  if (argc != first + 1 && argc != first + 2) {
+    fmt::print(stderr, "usage: troupe-gen [--check] DIR [OPS.md]\n");
     return 2;
   }
   if (troupe::Status s = troupe::ops::ready(); !s.ok()) {
     fmt::print(stderr, "{}\n", s.text());
     return 1;
   }
-  const std::string folder = argv[argc - 1];
-  for (const File& file : generate(troupe::ops::builtin().ops)) {
-    const std::string path = folder + "/" + file.name;
-    if (read(path) == file.content) continue;
+  const troupe::OpTable& table = troupe::ops::builtin();
+  std::vector<File> files = wrappers(table.ops, argv[first]);
+  if (argc == first + 2)
+    files.push_back(
+        {argv[first + 1], troupe::ops::catalogue_markdown(troupe::ops::catalogue(table))});
+  for (const File& file : files) {
+    if (read(file.path) == file.content) continue;
     if (check) {
-      fmt::print(stderr, "{} is stale: run ./dev gen\n", path);
+      fmt::print(stderr, "{} is stale: run ./dev gen\n", file.path);
       return 1;
     }
-    if (!write(path, file.content)) {
-      fmt::print(stderr, "cannot write {}\n", path);
+    if (!write(file.path, file.content)) {
+      fmt::print(stderr, "cannot write {}\n", file.path);
       return 1;
     }
   }

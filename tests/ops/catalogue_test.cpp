@@ -1,0 +1,138 @@
+// What is said of each op, and that nothing is missing. The definitions are checked as `troupe ops
+// --check` checks them; what an op has in the tables of tests, which only this program knows, is
+// checked beside that.
+#include "ops/catalogue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/contains.hpp"
+#include "tests/ops/kernels/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using ops::CatalogueEntry;
+using ops::CatalogueFinding;
+using ops::Flow;
+
+const std::vector<CatalogueEntry>& all_ops() {
+  static const auto entries = ops::catalogue(ops::builtin());
+  return entries;
+}
+
+const CatalogueEntry& entry(std::string_view name) {
+  auto found = ops::find_op(all_ops(), name);
+  REQUIRE_MESSAGE(found.ok(), found.status().text());
+  return **found;
+}
+
+struct Rows {
+  bool good = false, hostile = false, differentiated = false;
+};
+std::map<std::string, Rows> rows_by_op() {
+  std::map<std::string, Rows> by_op;
+  for (auto make : AddCases::all())
+    for (const OpCase& row : make()) {
+      Rows& rows = by_op[row.op];
+      (row.error.empty() ? rows.good : rows.hostile) = true;
+      rows.differentiated |= !row.differentiate.empty();
+    }
+  return by_op;
+}
+
+// Ops that cannot be asked for anything that they would refuse.
+const std::map<std::string, std::string> kNothingHostile = {};
+
+// Rows are of nodes that a kernel computes from tensors. Programs of nodes stand for the others:
+// lists (lists_test.cpp), resources, calls and functions (tests of actors/ and graph/control/).
+bool has_rows(const CatalogueEntry& entry) {
+  const OpInfo& op = *entry.op;
+  const auto is_list = [](const ArgSpec& arg) { return arg.dtype == DType::list; };
+  return !entry.internal && op.def.role == Role::kernel && op.def.composite == nullptr &&
+         std::none_of(op.in.begin(), op.in.end(), is_list) &&
+         std::none_of(op.out.begin(), op.out.end(), is_list);
+}
+
+std::vector<CatalogueFinding> check_rows() {
+  std::vector<CatalogueFinding> findings;
+  const auto rows = rows_by_op();
+  for (const CatalogueEntry& e : all_ops()) {
+    if (!has_rows(e)) continue;
+    const std::string& name = e.op->def.name;
+    const auto at = rows.find(name);
+    const Rows found = at == rows.end() ? Rows() : at->second;
+    if (!found.good) findings.push_back({name, "a row of the conformance test"});
+    if (!found.hostile && !kNothingHostile.contains(name))
+      findings.push_back({name, "a hostile row"});
+    if (e.gradient == Flow::yes && !found.differentiated)
+      findings.push_back({name, "a row that differentiates it"});
+  }
+  return findings;
+}
+
+}  // namespace
+
+TEST_CASE("no public op lacks documentation, shapes, kernels, gradients or rows of tests") {
+  std::vector<CatalogueFinding> findings = ops::check_catalogue(all_ops());
+  for (CatalogueFinding& finding : check_rows()) findings.push_back(std::move(finding));
+  for (const CatalogueFinding& f : findings) FAIL_CHECK(f.op << " lacks " << f.missing);
+}
+
+TEST_CASE("an op is found by its name, by that of TensorFlow and by that of the paper") {
+  CHECK(entry("Conv2D").op->def.name == "Conv2D");
+  CHECK(entry("Convolution2D").op->def.name == "Conv2D");
+  CHECK(entry("ConcatV2").op->def.name == "Concat");
+  CHECK(entry("SplitV").op->def.name == "Split");
+  CHECK(entry("Exit").op->def.name == "Exit");
+  auto missing = ops::find_op(all_ops(), "MatMull");
+  CHECK(missing.status().code() == Code::not_found);
+  CHECK(contains(missing.status().message(), "did you mean MatMul"));
+  CHECK(!ops::find_op(all_ops(), "").ok());
+}
+
+TEST_CASE("gradients that the table promises are those that a program gets") {
+  CHECK(entry("MatMul").gradient == Flow::yes);
+  CHECK(entry("MatMul").second == Flow::yes);
+  CHECK(entry("ReadVariable").gradient == Flow::yes);
+  CHECK(entry("While").second == Flow::yes);
+  CHECK(entry("ListStack").second == Flow::yes);
+  CHECK(entry("ArgMax").gradient == Flow::none);
+  CHECK(entry("ArgMax").reason == "an index");
+  // Has a gradient function, which refuses.
+  CHECK(entry("Enter").gradient == Flow::none);
+  CHECK(contains(entry("Enter").reason, "while_loop"));
+}
+
+TEST_CASE("internal ops are those of gradients, rules and branches") {
+  CHECK(ops::is_internal_op("_Send"));
+  CHECK(ops::is_internal_op("ReluGrad"));
+  CHECK(ops::is_internal_op("AssignAddWhen"));
+  CHECK(!ops::is_internal_op("Where"));
+  CHECK(!ops::is_internal_op("Relu"));
+  CHECK(entry("ReluGrad").internal);
+}
+
+TEST_CASE("an op's file and its kernels are told") {
+  CHECK(entry("MatMul").file == "ops/kernels/math/matmul.cpp");
+  CHECK(entry("MatMul").group == "math");
+  CHECK(entry("MatMul").devices == std::vector<std::string>{"CPU", "FAKE"});
+  CHECK(entry("If").devices.empty());
+  CHECK(entry("ArgMax").dtypes().starts_with("f32"));
+  for (const CatalogueEntry& e : all_ops()) CHECK_MESSAGE(!e.file.empty(), e.op->def.name);
+}
+
+TEST_CASE("an op that lacks everything is found out") {
+  OpTable table;
+  table.add({.name = "Bare", .in = {"x"}, .out = {"y"}, .types = "f32"});
+  const auto entries = ops::catalogue(table);
+  std::string said;
+  for (const CatalogueFinding& f : ops::check_catalogue(entries))
+    if (f.op == "Bare") said += f.missing + "\n";
+  for (const char* missing : {"documentation", "a shape function", "a CPU kernel", "a gradient"})
+    CHECK_MESSAGE(contains(said, missing), said);
+}
+
+}  // namespace troupe::test
