@@ -94,8 +94,8 @@ std::string code(const std::string& text) { return text.empty() ? "" : "`" + tex
 // The first sentence of the documentation. Three dots end none.
 std::string summary(const std::string& doc) {
   for (std::size_t at = 1; at + 1 < doc.size(); ++at) {
-    const bool end = doc[at] == ';' || (doc[at] == '.' && doc[at - 1] != '.');
-    if (end && doc[at + 1] == ' ') return doc.substr(0, at) + ".";
+    const bool end = doc[at] == '.' && doc[at - 1] != '.' && doc[at + 1] == ' ';
+    if (end) return doc.substr(0, at + 1);
   }
   return doc;
 }

@@ -6,10 +6,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 
 #include "tests/contains.hpp"
 #include "tests/ops/kernels/conformance.hpp"
+#include "tests/paths.hpp"
 
 namespace troupe::test {
 namespace {
@@ -43,10 +47,7 @@ std::map<std::string, Rows> rows_by_op() {
   return by_op;
 }
 
-// Ops that cannot be asked for anything that they would refuse.
-const std::map<std::string, std::string> kNothingHostile = {};
-
-// Rows are of nodes that a kernel computes from tensors. Programs of nodes stand for the others:
+// Rows are of nodes that a kernel computes from tensors. Of the others there are programs:
 // lists (lists_test.cpp), resources, calls and functions (tests of actors/ and graph/control/).
 bool has_rows(const CatalogueEntry& entry) {
   const OpInfo& op = *entry.op;
@@ -65,19 +66,75 @@ std::vector<CatalogueFinding> check_rows() {
     const auto at = rows.find(name);
     const Rows found = at == rows.end() ? Rows() : at->second;
     if (!found.good) findings.push_back({name, "a row of the conformance test"});
-    if (!found.hostile && !kNothingHostile.contains(name))
-      findings.push_back({name, "a hostile row"});
+    if (!found.hostile) findings.push_back({name, "a hostile row"});
     if (e.gradient == Flow::yes && !found.differentiated)
       findings.push_back({name, "a row that differentiates it"});
   }
   return findings;
 }
 
+// What tests say instead of the name of an op that a program gets by another word.
+const std::map<std::string, std::string> kUsedThrough = {
+    {"ApplyAdadelta", "Adadelta{"},
+    {"ApplyAdagrad", "Adagrad{"},
+    {"ApplyAdamW", "AdamW{"},
+    {"ApplyCenteredRMSProp", ".centered = true"},
+    {"ApplyFtrl", "Ftrl{"},
+    {"ApplyLamb", "Lamb{"},
+    {"ApplyMovingAverage", "move_average("},
+    {"ApplyProximalAdagrad", "ProximalAdagrad{"},
+    {"ApplyProximalGradientDescent", "ProximalSgd{"},
+    {"ApplyRMSProp", "RmsProp{"},
+    {"LoadResource", "restore_job("},
+    {"SaveResource", "save_job("},
+    {"SavedTrips", "gradients of what a loop repeats, twice"},
+    {"SwitchN", "switch_case("}};
+
+// All that the other tests say.
+std::string texts_of_tests() {
+  std::string all;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(source_dir() + "/tests")) {
+    const std::string name = file.path().filename();
+    if ((!name.ends_with(".cpp") && !name.ends_with(".hpp")) || name == "catalogue_test.cpp")
+      continue;
+    std::ifstream in(file.path(), std::ios::binary);
+    all.append(std::istreambuf_iterator<char>(in), {});
+  }
+  return all;
+}
+
+// "ListStack" -> "list_stack(", which its wrapper is called by.
+std::string call_of(std::string_view name) {
+  std::string out;
+  for (char c : name) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper && !out.empty()) out += '_';
+    out += upper ? char(c - 'A' + 'a') : c;
+  }
+  return out + "(";
+}
+
+std::vector<CatalogueFinding> check_programs() {
+  std::vector<CatalogueFinding> findings;
+  const std::string said = texts_of_tests();
+  for (const CatalogueEntry& e : all_ops()) {
+    if (e.internal || has_rows(e)) continue;
+    const std::string& name = e.op->def.name;
+    const auto other = kUsedThrough.find(name);
+    if (other != kUsedThrough.end()
+            ? !contains(said, other->second)
+            : !contains(said, "\"" + name + "\"") && !contains(said, call_of(name)))
+      findings.push_back({name, "a test with a program that has it"});
+  }
+  return findings;
+}
+
 }  // namespace
 
-TEST_CASE("no public op lacks documentation, shapes, kernels, gradients or rows of tests") {
+TEST_CASE("no public op lacks documentation, shapes, kernels, gradients or tests") {
   std::vector<CatalogueFinding> findings = ops::check_catalogue(all_ops());
   for (CatalogueFinding& finding : check_rows()) findings.push_back(std::move(finding));
+  for (CatalogueFinding& finding : check_programs()) findings.push_back(std::move(finding));
   for (const CatalogueFinding& f : findings) FAIL_CHECK(f.op << " lacks " << f.missing);
 }
 

@@ -59,7 +59,7 @@ std::vector<OpDef> loop_ops() {
   ops.push_back(loop_op("Leave", Role::exit,
                         "Hands x, which a Switch passes once the loop's LoopCond is false, to what "
                         "is around the loop."));
-  ops.push_back(loop_op("Exit", Role::exit, "What TensorFlow calls Leave."));
+  ops.push_back(loop_op("Exit", Role::exit, "Leave, by the name that TensorFlow gives it."));
   ops.push_back(loop_op("NextIteration", Role::next_iteration,
                         "Hands x to the next iteration, through the Merge that it is an input of: "
                         "the only edge of a graph that may point backwards."));
