@@ -181,6 +181,51 @@ TEST_CASE("an op's file and its kernels are told") {
   for (const CatalogueEntry& e : all_ops()) CHECK_MESSAGE(!e.file.empty(), e.op->def.name);
 }
 
+TEST_CASE("a gradient that leads to an op without one is of first order only") {
+  OpTable table;
+  table.add(
+      {.name = "Placeholder",
+       .out = {"y"},
+       .types = "f32",
+       .attrs = {"shape: shape = ?"},
+       .shape = [](InferenceContext& c) { return c.set(0, c.shape_attr("shape")), ok_status(); },
+       .no_gradient = "no inputs",
+       .role = Role::placeholder});
+  table.add({.name = "Stops",
+             .in = {"x"},
+             .out = {"y"},
+             .types = "f32",
+             .shape = same_shape,
+             .no_gradient = "for this test"});
+  table.add(
+      {.name = "Once",
+       .in = {"x"},
+       .out = {"y"},
+       .types = "f32",
+       .shape = same_shape,
+       .grad = [](GradContext& c) { return std::vector<Output>{c.g.add("Stops", {c.dy[0]})}; }});
+  table.add(
+      {.name = "Twice",
+       .in = {"x"},
+       .out = {"y"},
+       .types = "f32",
+       .shape = same_shape,
+       .grad = [](GradContext& c) { return std::vector<Output>{c.g.add("Twice", {c.dy[0]})}; }});
+  const auto entries = ops::catalogue(table);
+  const auto flows = [&](std::string_view name) {
+    const CatalogueEntry& e = **ops::find_op(entries, name);
+    return std::pair(e.gradient, e.second);
+  };
+  CHECK((flows("Once") == std::pair(Flow::yes, Flow::no)));
+  CHECK((flows("Twice") == std::pair(Flow::yes, Flow::yes)));
+  CHECK((flows("Stops") == std::pair(Flow::none, Flow::none)));
+  std::string said;
+  for (const CatalogueFinding& f : ops::check_catalogue(entries))
+    said += f.op + " lacks " + f.missing + "\n";
+  CHECK_MESSAGE(contains(said, "Once lacks a gradient of second order\n"), said);
+  CHECK_MESSAGE(!contains(said, "Twice lacks a gradient"), said);
+}
+
 TEST_CASE("an op that lacks everything is found out") {
   OpTable table;
   table.add({.name = "Bare", .in = {"x"}, .out = {"y"}, .types = "f32"});
