@@ -305,6 +305,63 @@ Op apply_rms_prop_when(Output var, Output square, Output velocity, Output lr, Ou
   return add_node(std::move(node));
 }
 
+Op apply_sparse_adagrad(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output indices, Output rows, const ApplySparseAdagradOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseAdagrad"};
+  node.inputs = {var, accum, lr, initial, epsilon, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_adagrad_when(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output indices, Output rows, Output when, const ApplySparseAdagradWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplySparseAdagradWhen"};
+  node.inputs = {var, accum, lr, initial, epsilon, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output indices, Output rows,
+    const ApplySparseAdamOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseAdam"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_adam_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output indices, Output rows, Output when,
+    const ApplySparseAdamWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseAdamWhen"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_gradient_descent(Output var, Output lr, Output indices, Output rows,
+    const ApplySparseGradientDescentOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseGradientDescent"};
+  node.inputs = {var, lr, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_gradient_descent_when(Output var, Output lr, Output indices, Output rows,
+    Output when, const ApplySparseGradientDescentWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseGradientDescentWhen"};
+  node.inputs = {var, lr, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Output arg_max(Output x, const ArgMaxOptions& options, Site site) {
   NodeSpec node{.op = "ArgMax"};
   node.inputs = {x};

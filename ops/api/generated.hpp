@@ -280,6 +280,60 @@ Op apply_rms_prop_when(Output var, Output square, Output velocity, Output lr, Ou
     Output momentum, Output epsilon, Output grad, Output when,
     const ApplyRMSPropWhenOptions& options = {}, Site site = Site::here());
 
+struct ApplySparseAdagradOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdagrad: ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of
+// one place are added up. An index outside is an error.
+Op apply_sparse_adagrad(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output indices, Output rows, const ApplySparseAdagradOptions& options = {},
+    Site site = Site::here());
+
+struct ApplySparseAdagradWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdagradWhen: As ApplySparseAdagrad, in a run in which `when` is true; nothing changes
+// in others.
+Op apply_sparse_adagrad_when(Output var, Output accum, Output lr, Output initial, Output epsilon,
+    Output indices, Output rows, Output when, const ApplySparseAdagradWhenOptions& options = {},
+    Site site = Site::here());
+
+struct ApplySparseAdamOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdam: ApplyAdam for the places that `rows` are for alone, by their `indices`: m, v and
+// var of all others keep their values, although step = t counts for them, too. Rows of one place
+// are added up. An index outside is an error.
+Op apply_sparse_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output indices, Output rows,
+    const ApplySparseAdamOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseAdamWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdamWhen: As ApplySparseAdam, in a run in which `when` is true; nothing changes in
+// others.
+Op apply_sparse_adam_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output indices, Output rows, Output when,
+    const ApplySparseAdamWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseGradientDescentOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseGradientDescent: ApplyGradientDescent with a gradient that is 0 but for `rows` at
+// `indices`; those of one place are added up. An index outside is an error.
+Op apply_sparse_gradient_descent(Output var, Output lr, Output indices, Output rows,
+    const ApplySparseGradientDescentOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseGradientDescentWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseGradientDescentWhen: As ApplySparseGradientDescent, in a run in which `when` is true;
+// nothing changes in others.
+Op apply_sparse_gradient_descent_when(Output var, Output lr, Output indices, Output rows,
+    Output when, const ApplySparseGradientDescentWhenOptions& options = {},
+    Site site = Site::here());
+
 struct ArgMaxOptions {
   std::int64_t axis = -1;
 };
