@@ -79,6 +79,34 @@ Expected<Shape> resized_shape(const Shape& x, const std::vector<std::int64_t>& s
   return Shape::make(std::array{x[0], size[0], size[1], x[3]});
 }
 
+// Column j of a line; one or two parts, as most have, need no sums in memory.
+template <class T, class C>
+void resize_pixel(const ResizeAxis& columns, std::size_t j, const C* line, std::int64_t channels,
+                  C* sum, T* to) {
+  const ResizeAxis::Part* part = columns.parts.data() + columns.begin[j];
+  const std::size_t count = columns.begin[j + 1] - columns.begin[j];
+  const auto from = [&](std::size_t k) { return line + part[k].place * channels; };
+  if (count == 1) {
+    const C* only = from(0);
+    const C weight = C(part[0].weight);
+    for (std::int64_t c = 0; c < channels; ++c) to[c] = T(only[c] * weight);
+    return;
+  }
+  if (count == 2) {
+    const C *low = from(0), *high = from(1);
+    const C of_low = C(part[0].weight), of_high = C(part[1].weight);
+    for (std::int64_t c = 0; c < channels; ++c) to[c] = T(low[c] * of_low + high[c] * of_high);
+    return;
+  }
+  std::fill_n(sum, channels, C(0));
+  for (std::size_t k = 0; k < count; ++k) {
+    const C* one = from(k);
+    const C weight = C(part[k].weight);
+    for (std::int64_t c = 0; c < channels; ++c) sum[c] += one[c] * weight;
+  }
+  for (std::int64_t c = 0; c < channels; ++c) to[c] = T(sum[c]);
+}
+
 // made[n, i, j, c] = sum of the parts of i and of j, of read[n, .., .., c]. First the rows of one i
 // are added up to one line, then the columns of that.
 template <class T>
@@ -95,27 +123,23 @@ void resize_images(const KernelContext& c, const ResizeAxis& rows, const ResizeA
         sum(static_cast<std::size_t>(channels));
     for (std::int64_t row = chunks[chunk].begin; row < chunks[chunk].end; ++row) {
       const std::int64_t n = row / height, i = row % height;
-      std::fill(line.begin(), line.end(), C(0));
-      for (std::size_t k = rows.begin[std::size_t(i)]; k < rows.begin[std::size_t(i) + 1]; ++k) {
+      const std::size_t first = rows.begin[std::size_t(i)], end = rows.begin[std::size_t(i) + 1];
+      if (first == end) std::fill(line.begin(), line.end(), C(0));
+      for (std::size_t k = first; k < end; ++k) {
         const T* from = in + (n * from_height + rows.parts[k].place) * line_size;
         const C weight = C(rows.parts[k].weight);
         C* to = line.data();
+        if (k == first) {
 #pragma omp simd
-        for (std::int64_t j = 0; j < line_size; ++j) to[j] += C(from[j]) * weight;
+          for (std::int64_t j = 0; j < line_size; ++j) to[j] = C(from[j]) * weight;
+        } else {
+#pragma omp simd
+          for (std::int64_t j = 0; j < line_size; ++j) to[j] += C(from[j]) * weight;
+        }
       }
       T* to = out + row * width * channels;
-      for (std::int64_t j = 0; j < width; ++j, to += channels) {
-        std::fill(sum.begin(), sum.end(), C(0));
-        C* total = sum.data();
-        for (std::size_t k = columns.begin[std::size_t(j)]; k < columns.begin[std::size_t(j) + 1];
-             ++k) {
-          const C* from = line.data() + columns.parts[k].place * channels;
-          const C weight = C(columns.parts[k].weight);
-#pragma omp simd
-          for (std::int64_t ch = 0; ch < channels; ++ch) total[ch] += from[ch] * weight;
-        }
-        for (std::int64_t ch = 0; ch < channels; ++ch) to[ch] = T(total[ch]);
-      }
+      for (std::int64_t j = 0; j < width; ++j, to += channels)
+        resize_pixel(columns, std::size_t(j), line.data(), channels, sum.data(), to);
     }
   });
 }
