@@ -1,5 +1,7 @@
 #include "ops/nn/convolutions.hpp"
 
+#include <span>
+
 #include "ops/api/convolution.hpp"
 #include "ops/api/node.hpp"
 
@@ -15,19 +17,38 @@ Output Filtering::with_bias(Output y, const Site& site) const {
   return has_bias_ ? bias_add(y, b_, site) : y;
 }
 
+namespace {
+
+// Also vouches for the products of some of these sizes: the fans.
+Shape filter_shape_of(std::initializer_list<std::int64_t> sizes, const Site& site) {
+  auto shape = Shape::make(std::span(sizes.begin(), sizes.size()));
+  if (!shape.ok()) throw Error(shape.status().at(site));
+  return *shape;
+}
+
+// How far a filter reaches back from where it stands.
+std::int64_t reach_back(std::int64_t kernel, std::int64_t dilation, const Site& site) {
+  std::int64_t reach = 0;
+  if (!__builtin_mul_overflow(kernel - 1, dilation, &reach)) return reach;
+  throw Error(invalid_argument("Conv1d: the dilated filter is too long").at(site));
+}
+
+}  // namespace
+
 Conv1d::Conv1d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
                std::int64_t kernel, const Options& options, Site site)
     : Filtering(parent, name), options_(options) {
   check_sizes("Conv1d", {in, out, kernel, options.stride, options.dilation, options.groups}, site);
   check_groups("Conv1d", in, out, options.groups, site);
+  const std::int64_t part = in / options.groups;
+  const Shape shape = filter_shape_of({kernel, part, out}, site);
   if (options.padding == "CAUSAL") {
     options_.padding = "EXPLICIT";
-    options_.explicit_paddings = {(kernel - 1) * options.dilation, 0};
+    options_.explicit_paddings = {reach_back(kernel, options.dilation, site), 0};
   }
   auto inside = scope().enter();
-  const std::int64_t part = in / options.groups;
-  make(initial_weights(graph(), options.init, {kernel, part, out}, kernel * part,
-                       kernel * (out / options.groups), options.dtype, site),
+  make(initial_weights(graph(), options.init, shape, kernel * part, kernel * (out / options.groups),
+                       options.dtype, site),
        out, options.bias, options.dtype, site);
 }
 
@@ -50,9 +71,11 @@ Conv3d::Conv3d(Module& parent, std::string_view name, std::int64_t in, std::int6
   check_sizes("Conv3d", {in, out, kernel, options.stride, options.dilation, options.groups}, site);
   check_groups("Conv3d", in, out, options.groups, site);
   auto inside = scope().enter();
-  const std::int64_t part = in / options.groups, window = kernel * kernel * kernel;
-  make(initial_weights(graph(), options.init, {kernel, kernel, kernel, part, out}, window * part,
-                       window * (out / options.groups), options.dtype, site),
+  const std::int64_t part = in / options.groups;
+  const Shape shape = filter_shape_of({kernel, kernel, kernel, part, out}, site);
+  const std::int64_t window = kernel * kernel * kernel;
+  make(initial_weights(graph(), options.init, shape, window * part, window * (out / options.groups),
+                       options.dtype, site),
        out, options.bias, options.dtype, site);
 }
 
@@ -78,9 +101,11 @@ ConvTranspose2d::ConvTranspose2d(Module& parent, std::string_view name, std::int
               {in, out, kernel, options.stride, options.dilation, options.groups}, site);
   check_groups("ConvTranspose2d", in, out, options.groups, site);
   auto inside = scope().enter();
-  const std::int64_t part = out / options.groups, window = kernel * kernel;
-  make(initial_weights(graph(), options.init, {kernel, kernel, part, in},
-                       window * (in / options.groups), window * part, options.dtype, site),
+  const std::int64_t part = out / options.groups;
+  const Shape shape = filter_shape_of({kernel, kernel, part, in}, site);
+  const std::int64_t window = kernel * kernel;
+  make(initial_weights(graph(), options.init, shape, window * (in / options.groups), window * part,
+                       options.dtype, site),
        out, options.bias, options.dtype, site);
 }
 
@@ -105,9 +130,10 @@ DepthwiseConv2d::DepthwiseConv2d(Module& parent, std::string_view name, std::int
   check_sizes("DepthwiseConv2d",
               {channels, kernel, options.filters, options.stride, options.dilation}, site);
   auto inside = scope().enter();
+  const Shape shape = filter_shape_of({kernel, kernel, channels, options.filters}, site);
   const std::int64_t window = kernel * kernel;
-  make(initial_weights(graph(), options.init, {kernel, kernel, channels, options.filters}, window,
-                       window * options.filters, options.dtype, site),
+  make(initial_weights(graph(), options.init, shape, window, window * options.filters,
+                       options.dtype, site),
        channels * options.filters, options.bias, options.dtype, site);
 }
 

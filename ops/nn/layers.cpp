@@ -1,5 +1,7 @@
 #include "ops/nn/layers.hpp"
 
+#include <array>
+
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/nn/initial.hpp"
@@ -58,12 +60,15 @@ Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int6
   check_sizes("Conv2d", {in, out, kernel, options.stride, options.dilation, options.groups}, site);
   check_groups("Conv2d", in, out, options.groups, site);
   auto inside = scope().enter();
-  const std::int64_t window = kernel * kernel, groups = options.groups;
-  w_ = parameter(
-      "W",
-      initial_weights(graph(), options.init, {kernel, kernel, in / groups, out},
-                      window * (in / groups), window * (out / groups), options.dtype, site),
-      site);
+  const std::int64_t groups = options.groups;
+  // Checked before products of some of its sizes, the fans, are computed.
+  const auto shape = Shape::make(std::array{kernel, kernel, in / groups, out});
+  if (!shape.ok()) throw Error(shape.status().at(site));
+  const std::int64_t window = kernel * kernel;
+  w_ = parameter("W",
+                 initial_weights(graph(), options.init, *shape, window * (in / groups),
+                                 window * (out / groups), options.dtype, site),
+                 site);
   if (options.bias) b_ = parameter("b", zeros(options.dtype, {out}, site), site);
 }
 

@@ -392,6 +392,15 @@ TEST_CASE("convolutions that cannot be are refused where they are written") {
        [&] { nn::Conv1d{root, "a", 3, 4, 3, nn::Conv1d::Options{.groups = 2}}; });
   said("not negative",
        [&] { nn::Conv3d{root, "b", 3, 4, 3, nn::Conv3d::Options{.init = nn::Init::normal(-1)}}; });
+  const std::int64_t huge = std::int64_t{1} << 32;
+  said("elements", [&] { nn::Conv2d{root, "d", 3, 4, huge}; });
+  said("elements", [&] { nn::Conv3d{root, "e", 3, 4, huge}; });
+  said("elements", [&] { nn::ConvTranspose2d{root, "f", 3, 4, huge}; });
+  said("too long", [&] {
+    nn::Conv1d{root, "g",
+               3,    4,
+               3,    nn::Conv1d::Options{.padding = "CAUSAL", .dilation = std::int64_t{1} << 62}};
+  });
   said("sizes are positive", [&] { nn::DepthwiseConv2d{root, "c", 3, 0}; });
 }
 
