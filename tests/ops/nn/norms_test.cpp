@@ -142,6 +142,43 @@ TEST_CASE("norms that cannot be are refused where they are written") {
   CHECK_THROWS_AS((nn::RmsNorm{root, "b", 0}), Error);
 }
 
+TEST_CASE("boxes of pictures are cut out and resized, with gradients for pictures and boxes") {
+  Graph g;
+  constexpr std::int64_t kHeight = 3, kWidth = 4, kRows = 3, kColumns = 2;
+  const std::vector<std::int64_t> of{1, 0, 1};
+  Output x = placeholder<double>(g, {-1, -1, -1, 2}), boxes = placeholder<double>(g, {3, 4});
+  Output y = crop_and_resize(x, boxes, constant(g, of), kRows, kColumns, {.outside = 7});
+  CHECK(y.shape() == PartialShape{3, kRows, kColumns, 2});
+  const auto model = [&](const std::vector<Numbers>& in) {
+    Numbers out;
+    for (std::size_t b = 0; b < 3; ++b)
+      for (std::int64_t i = 0; i < kRows; ++i)
+        for (std::int64_t j = 0; j < kColumns; ++j)
+          for (std::int64_t c = 0; c < 2; ++c) {
+            const double* box = in[1].data() + 4 * b;
+            const double v = (box[0] + (box[2] - box[0]) * double(i) / (kRows - 1)) * (kHeight - 1);
+            const double u =
+                (box[1] + (box[3] - box[1]) * double(j) / (kColumns - 1)) * (kWidth - 1);
+            double sum = 0;
+            for (std::int64_t r = 0; r < kHeight; ++r)
+              for (std::int64_t s = 0; s < kWidth; ++s)
+                sum += std::max(0.0, 1 - std::abs(v - double(r))) *
+                       std::max(0.0, 1 - std::abs(u - double(s))) *
+                       in[0][std::size_t(((of[b] * kHeight + r) * kWidth + s) * 2 + c)];
+            const bool inside = v >= 0 && v <= kHeight - 1 && u >= 0 && u <= kWidth - 1;
+            out.push_back(inside ? sum : 7);
+          }
+    return out;
+  };
+  const Numbers xs = draw(1, 48), bs{0.1, 0.2, 0.8, 0.7, 0.8, 0.3, 0.1, 0.05, -0.3, 0.4, 0.6, 1.2};
+  Interpreter run(g);
+  Compared{g, y, {x, boxes}, {xs, bs}, model}.check(
+      run, {{x.node(), tensor({2, kHeight, kWidth, 2}, xs)}, {boxes.node(), tensor({3, 4}, bs)}});
+  CHECK_THROWS_AS(crop_and_resize(x, boxes, constant<std::int64_t>(g, {1, 0}), 2, 2), Error);
+  CHECK_THROWS_AS(crop_and_resize(x, boxes, constant(g, of), 0, 2), Error);
+  CHECK_THROWS_AS(crop_and_resize(x, constant(g, of), constant(g, of), 2, 2), Error);
+}
+
 TEST_CASE("pictures are cropped and resized by numbers") {
   Graph g;
   Output x = constant(g, Shape{1, 2, 4, 1}, {1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f});
