@@ -122,7 +122,7 @@ TEST_CASE("an optimizer takes the mean of the rows of all replicas") {
   Op put = enqueue(queue, {fed});
   Output id = reshape(cast<std::int64_t>(take_from(queue)), {1});
   // Large enough to be worth it.
-  Variable v = variable(g, "v", value_or_throw(Tensor::make(DType::f64, Shape{1 << 15, 2})));
+  Variable v = variable(g, "v", table_of(Rows(std::size_t{1} << 16, 0.0)));
   Op train = optim::Sgd{.lr = 1}.minimize(sum(gather(v, id) * constant(g, table_of({1, 4}))));
   Session s(g, one_thread());
   s.init();
@@ -139,7 +139,7 @@ TEST_CASE("an optimizer takes the mean of the rows of all replicas") {
 
 TEST_CASE("an optimizer in a loop changes rows") {
   Graph g;
-  Variable v = variable(g, "v", value_or_throw(Tensor::make(DType::f64, Shape{1 << 15, 2})));
+  Variable v = variable(g, "v", table_of(Rows(std::size_t{1} << 16, 0.0)));
   Output every = repeat(g, 5, [&](Output i) {
     Output at = reshape(mod(cast<std::int64_t>(i), constant(g, std::int64_t{3})), {1});
     optim::Sgd{.lr = 1}.minimize(sum(gather(v, at) * constant(g, table_of({1, 4}))));
