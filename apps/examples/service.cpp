@@ -19,7 +19,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
@@ -27,6 +26,8 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <troupe/actors/client/session_actor.hpp>
 #include <troupe/actors/supervision/supervisor_actor.hpp>
@@ -313,14 +314,27 @@ int main(int argc, char** argv) {
             .command = {std::filesystem::read_symlink("/proc/self/exe").string(), "--learn", file},
             // It is not the program that `troupe run` keeps running.
             .environment = {{"TROUPE_JOB", ""}}})}));
-  // Whoever supervises the supervisor: a service without a door is started again as a whole.
-  std::atomic<bool> given_up{false};
-  caf::actor_cast<caf::abstract_actor*>(top)->attach_functor([&](const caf::error&) {
-    given_up = true;
-    job.stop();
+  // Whoever supervises the supervisor: a service without a door is started again as a whole. CAF
+  // may tell of an actor's end after it has counted it as done, when the job is gone.
+  struct Watch {
+    std::mutex mutex;
+    Job* job;
+    bool given_up = false;
+  };
+  const auto watch = std::make_shared<Watch>();
+  watch->job = &job;
+  caf::actor_cast<caf::abstract_actor*>(top)->attach_functor([watch](const caf::error&) {
+    std::lock_guard lock(watch->mutex);
+    watch->given_up = true;
+    if (watch->job) watch->job->stop();
   });
   job.serve();  // until SIGTERM; an Error of it ends the process, and troupe run starts it again
-  const bool failed = given_up;
+  bool failed = false;
+  {
+    std::lock_guard lock(watch->mutex);
+    failed = watch->given_up;
+    watch->job = nullptr;
+  }
   caf::anon_send_exit(top, caf::exit_reason::user_shutdown);
   system.await_all_actors_done();
   top = runs = desk = nullptr;  // which nobody starts any more
