@@ -83,11 +83,6 @@ Expected<Shape> shape_of_rows(const WriteReduction& reduction, std::size_t o) {
   return Shape::make(dims);
 }
 
-template <class T>
-void divide_all(Tensor& tensor, std::int64_t n) {
-  divide(tensor.mutable_data<T>(), n, 0, tensor.elements());
-}
-
 // One operand list: the contributions behind each other, in replica order.
 Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device& device) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
@@ -107,8 +102,8 @@ Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device
       each[o] = Tensor();
     }
     const auto n = std::int64_t(reduction.contributions.size());
-    if (all.dtype() == DType::f32) divide_all<float>(all, n);
-    if (all.dtype() == DType::f64) divide_all<double>(all, n);
+    if (all.dtype() == DType::f32) divide(all.mutable_data<float>(), n, 0, all.elements());
+    if (all.dtype() == DType::f64) divide(all.mutable_data<double>(), n, 0, all.elements());
     operands[o] = std::move(all);
   }
   return operands;

@@ -19,8 +19,6 @@
 namespace troupe {
 namespace {
 
-constexpr int kAnswerWithin = 3000;  // ms
-
 std::string text_of(const nlohmann::ordered_json& job) {
   std::string text = fmt::format("job       {}: {}", job["folder"].get<std::string>(),
                                  job["state"].get<std::string>());
@@ -110,8 +108,9 @@ std::string blocked_text(const nlohmann::ordered_json& job) {
 int run_why_blocked(const std::string& folder, const Printing& printing) {
   if (const auto lives = read_lives(folder); !lives.ok())
     return report_error(lives.status(), printing);
-  nlohmann::ordered_json job = {
-      {"folder", folder}, {"programs", ask_programs(folder, ControlSocket::kWaits, kAnswerWithin)}};
+  nlohmann::ordered_json job = {{"folder", folder},
+                                {"programs", ask_programs(folder, ControlSocket::kWaits,
+                                                          JobStatusOptions{}.answer_within_ms)}};
   if (printing.json)
     print_json(job);
   else

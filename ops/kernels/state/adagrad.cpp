@@ -7,8 +7,8 @@ using namespace troupe;
 
 namespace {
 
-// Inputs: var, accum, lr, initial, epsilon, grad.
-template <class T>
+// Inputs: var, accum, lr, initial, epsilon, and grad or indices and rows.
+template <class T, bool kRows>
 Status adagrad(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
@@ -18,24 +18,7 @@ Status adagrad(KernelContext& c) {
     sum += g * g;
     x -= lr * g / (std::sqrt(sum + initial) + epsilon);
   };
-  update_elements(c, c.input(5).data<T>(), step, var, accum);
-  c.set_output(0, var.take());
-  c.set_output(1, accum.take());
-  return ok_status();
-}
-
-// Inputs: var, accum, lr, initial, epsilon, indices, rows.
-template <class T>
-Status adagrad_rows(KernelContext& c) {
-  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
-  TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
-  const T lr = scalar_operand<T>(c, 2), initial = scalar_operand<T>(c, 3),
-          epsilon = scalar_operand<T>(c, 4);
-  auto step = [=](T& x, T& sum, T g) {
-    sum += g * g;
-    x -= lr * g / (std::sqrt(sum + initial) + epsilon);
-  };
-  TROUPE_TRY(update_rows<T>(c, c.input(5), c.input(6), step, var, accum));
+  TROUPE_TRY((update_by<T, kRows>(c, 5, step, var, accum)));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
   return ok_status();
@@ -59,29 +42,26 @@ Status proximal_adagrad(KernelContext& c) {
   return ok_status();
 }
 
+template <bool kRows>
 Status adagrad_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adagrad<float>(c) : adagrad<double>(c);
+  return c.input(0).dtype() == DType::f32 ? adagrad<float, kRows>(c) : adagrad<double, kRows>(c);
 }
 Status proximal_adagrad_any(KernelContext& c) {
   return c.input(0).dtype() == DType::f32 ? proximal_adagrad<float>(c)
                                           : proximal_adagrad<double>(c);
 }
 
-Status adagrad_rows_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adagrad_rows<float>(c) : adagrad_rows<double>(c);
-}
-
 }  // namespace
 
 TROUPE_OPS(adagrad) {
-  add_update<kernel<adagrad_any>>(
+  add_update<kernel<adagrad_any<false>>>(
       r, {.name = "ApplyAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon", "grad"},
           .types = "f32 f64",
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = "accum += grad^2; var -= lr * grad / (sqrt(accum + initial) + epsilon)."});
-  add_rows_update<kernel<adagrad_rows_any>>(
+  add_rows_update<kernel<adagrad_any<true>>>(
       r, {.name = "ApplySparseAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon"},
           .doc = "ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of one "

@@ -8,10 +8,10 @@ using namespace troupe;
 
 namespace {
 
-// Inputs: var, m, v, step, lr, beta1, beta2, epsilon, grad, and the decay of AdamW. The step count
-// is a variable of the parameter's own, so that the rule needs nothing besides its operands: no
-// other write can come between a power of beta and its use.
-template <class T, bool Decays>
+// Inputs: var, m, v, step, lr, beta1, beta2, epsilon, grad (or indices and rows), and the decay of
+// AdamW. The step count is a variable of the parameter's own, so that the rule needs nothing besides
+// its operands: no other write can come between a power of beta and its use.
+template <class T, bool Decays, bool kRows>
 Status adapt(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto m, NewValue<T>::of(c, 1));
@@ -32,7 +32,7 @@ Status adapt(KernelContext& c) {
     if constexpr (Decays) x -= decay * x;
     x -= rate * m_i / (std::sqrt(v_i) + epsilon);
   };
-  update_elements(c, c.input(8).data<T>(), step, var, m, v);
+  TROUPE_TRY((update_by<T, kRows>(c, 8, step, var, m, v)));
   c.set_output(0, var.take());
   c.set_output(1, m.take());
   c.set_output(2, v.take());
@@ -40,38 +40,10 @@ Status adapt(KernelContext& c) {
   return ok_status();
 }
 
-// Of rows: var, m, v, step, lr, beta1, beta2, epsilon, indices, rows.
-template <class T>
-Status adapt_rows(KernelContext& c) {
-  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
-  TROUPE_TRY(auto m, NewValue<T>::of(c, 1));
-  TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
-  TROUPE_TRY(auto count, NewValue<std::int64_t>::of(c, 3));
-  const std::int64_t t = *count.bring(0, 1) += 1;
-  const T lr = scalar_operand<T>(c, 4), beta1 = scalar_operand<T>(c, 5),
-          beta2 = scalar_operand<T>(c, 6), epsilon = scalar_operand<T>(c, 7);
-  const double root = std::sqrt(1 - std::pow(double(beta2), double(t)));
-  const T rate = T(double(lr) * root / (1 - std::pow(double(beta1), double(t))));
-  auto step = [=](T& x, T& m_i, T& v_i, T g) {
-    m_i += (g - m_i) * (1 - beta1);
-    v_i += (g * g - v_i) * (1 - beta2);
-    x -= rate * m_i / (std::sqrt(v_i) + epsilon);
-  };
-  TROUPE_TRY(update_rows<T>(c, c.input(8), c.input(9), step, var, m, v));
-  c.set_output(0, var.take());
-  c.set_output(1, m.take());
-  c.set_output(2, v.take());
-  c.set_output(3, count.take());
-  return ok_status();
-}
-
-Status adapt_rows_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adapt_rows<float>(c) : adapt_rows<double>(c);
-}
-
-template <bool Decays>
+template <bool Decays, bool kRows = false>
 Status adapt_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adapt<float, Decays>(c) : adapt<double, Decays>(c);
+  return c.input(0).dtype() == DType::f32 ? adapt<float, Decays, kRows>(c)
+                                          : adapt<double, Decays, kRows>(c);
 }
 
 OpDef adam(std::string name, std::string doc) {
@@ -102,7 +74,7 @@ TROUPE_OPS(adam) {
       "square overflows (in f32 above 1.8e19) makes v infinite, and later steps 0.");
   decaying.in.push_back("decay");
   add_update<kernel<adapt_any<true>>>(r, std::move(decaying));
-  add_rows_update<kernel<adapt_rows_any>>(
+  add_rows_update<kernel<adapt_any<false, true>>>(
       r, {.name = "ApplySparseAdam",
           .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
                  "beta1", "beta2", "epsilon"},

@@ -5,46 +5,33 @@ using namespace troupe;
 
 namespace {
 
-template <class T>
+// Inputs: var, lr, and grad or indices and rows.
+template <class T, bool kRows>
 Status descend(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   const T lr = scalar_operand<T>(c, 1);
   auto step = [=](T& x, T gradient) { x -= lr * gradient; };
-  update_elements(c, c.input(2).data<T>(), step, var);
+  TROUPE_TRY((update_by<T, kRows>(c, 2, step, var)));
   c.set_output(0, var.take());
   return ok_status();
 }
 
+template <bool kRows>
 Status descend_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? descend<float>(c) : descend<double>(c);
-}
-
-// Inputs: var, lr, indices, rows.
-template <class T>
-Status descend_rows(KernelContext& c) {
-  TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
-  const T lr = scalar_operand<T>(c, 1);
-  auto step = [=](T& x, T gradient) { x -= lr * gradient; };
-  TROUPE_TRY(update_rows<T>(c, c.input(2), c.input(3), step, var));
-  c.set_output(0, var.take());
-  return ok_status();
-}
-
-Status descend_rows_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? descend_rows<float>(c) : descend_rows<double>(c);
+  return c.input(0).dtype() == DType::f32 ? descend<float, kRows>(c) : descend<double, kRows>(c);
 }
 
 }  // namespace
 
 TROUPE_OPS(sgd) {
-  add_update<kernel<descend_any>>(
+  add_update<kernel<descend_any<false>>>(
       r, {.name = "ApplyGradientDescent",
           .in = {"var: resource", "lr", "grad"},
           .types = "f32 f64",
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = "var -= lr * grad, with the mean of the replicas' gradients."});
-  add_rows_update<kernel<descend_rows_any>>(
+  add_rows_update<kernel<descend_any<true>>>(
       r,
       {.name = "ApplySparseGradientDescent",
        .in = {"var: resource", "lr"},

@@ -122,4 +122,14 @@ Status update_rows(const KernelContext& c, const Tensor& indices, const Tensor& 
   return ok_status();
 }
 
+// The update of a rule that is for whole gradients and for rows: by operand `first`, or by the two
+// from there on.
+template <class T, bool kRows, class F>
+Status update_by(const KernelContext& c, int first, F f,
+                 const std::same_as<NewValue<T>> auto&... values) {
+  if constexpr (kRows) return update_rows<T>(c, c.input(first), c.input(first + 1), f, values...);
+  update_elements(c, c.input(first).data<T>(), f, values...);
+  return ok_status();
+}
+
 }  // namespace troupe
