@@ -1,4 +1,5 @@
 // Exp, Log, Tanh, Sigmoid and their gradients.
+#include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packets.hpp"
 
@@ -60,18 +61,8 @@ std::vector<Output> sigmoid_grad_grad(GradContext& c) {
           c.g.add("Mul", {c.dy[0], c.g.add("Mul", {c.x[0], slope})})};
 }
 
-OpDef function(std::string name, GradFn grad, std::string doc) {
-  return {.name = std::move(name),
-          .in = {"x"},
-          .out = {"y"},
-          .types = kFloats,
-          .shape = same_shape,
-          .grad = grad,
-          .elementwise = true,
-          .doc = std::move(doc)};
-}
 OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
-  OpDef def = function(std::move(name), grad, std::move(doc));
+  OpDef def = float_function(std::move(name), grad, std::move(doc));
   def.in = {"dy", "y"};
   def.out = {"dx"};
   return def;
@@ -80,13 +71,14 @@ OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
 }  // namespace
 
 TROUPE_OPS(exponential) {
-  r.add(function("Exp", exp_grad, "y = e^x.")).cpu(elementwise<Exp>);
-  r.add(function("Log", log_grad, "y = natural logarithm of x; -inf at 0, NaN below."))
+  r.add(float_function("Exp", exp_grad, "y = e^x.")).cpu(elementwise<Exp>);
+  r.add(float_function("Log", log_grad, "y = natural logarithm of x; -inf at 0, NaN below."))
       .cpu(elementwise<Log>);
-  r.add(function("Tanh", tanh_grad, "y = tanh(x).")).cpu(elementwise<Tanh>);
+  r.add(float_function("Tanh", tanh_grad, "y = tanh(x).")).cpu(elementwise<Tanh>);
   r.add(gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh."))
       .cpu(elementwise<TanhGrad>);
-  r.add(function("Sigmoid", sigmoid_grad, "y = 1 / (1 + exp(-x)).")).cpu(elementwise<Sigmoid>);
+  r.add(float_function("Sigmoid", sigmoid_grad, "y = 1 / (1 + exp(-x))."))
+      .cpu(elementwise<Sigmoid>);
   r.add(gradient_of("SigmoidGrad", sigmoid_grad_grad,
                     "dx = dy * y * (1 - y): the gradient of Sigmoid."))
       .cpu(elementwise<SigmoidGrad>);

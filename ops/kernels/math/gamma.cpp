@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ops/kernels/support/elementwise.hpp"
+#include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 
 using namespace troupe;
@@ -124,32 +125,21 @@ std::vector<Output> polygamma_grad(GradContext& c) {
   return {multiply(c.dy[0], polygamma_node(c.x[0], c.int_attr("n") + 1))};
 }
 
-OpDef of_gamma(std::string name, GradFn grad, std::string doc) {
-  return {.name = std::move(name),
-          .in = {"x"},
-          .out = {"y"},
-          .types = kFloats,
-          .shape = same_shape,
-          .grad = grad,
-          .elementwise = true,
-          .doc = std::move(doc)};
-}
-
 }  // namespace
 
 TROUPE_OPS(gamma_functions) {
-  r.add(of_gamma("Lgamma", lgamma_grad,
-                 "The logarithm of the absolute value of the gamma function; inf at 0 and at "
-                 "negative integers."))
+  r.add(float_function("Lgamma", lgamma_grad,
+                       "The logarithm of the absolute value of the gamma function; inf at 0 and at "
+                       "negative integers."))
       .cpu(elementwise<Lgamma>);
-  r.add(of_gamma("Digamma", digamma_grad,
-                 "The derivative of Lgamma. At 0 it is an infinity of the other sign; NaN at "
-                 "negative integers."))
+  r.add(float_function("Digamma", digamma_grad,
+                       "The derivative of Lgamma. At 0 it is an infinity of the other sign; NaN at "
+                       "negative integers."))
       .cpu(elementwise<Digamma>);
   OpDef polygamma =
-      of_gamma("Polygamma", polygamma_grad,
-               "The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative "
-               "integers inf for an odd n, else NaN.");
+      float_function("Polygamma", polygamma_grad,
+                     "The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative "
+                     "integers inf for an odd n, else NaN.");
   polygamma.attrs = {"n: int"};
   polygamma.shape = polygamma_shape;
   r.add(std::move(polygamma)).cpu(elementwise<Polygamma>);

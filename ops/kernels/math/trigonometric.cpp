@@ -2,6 +2,7 @@
 // exponential.cpp.
 #include <cmath>
 
+#include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packets.hpp"
 
@@ -83,30 +84,21 @@ std::vector<Output> atan2_grad(GradContext& c) {
   return {unbroadcast(multiply(slope, x), y, x), unbroadcast(negate(multiply(slope, y)), x, y)};
 }
 
-OpDef function(std::string name, GradFn grad, std::string doc) {
-  return {.name = std::move(name),
-          .in = {"x"},
-          .out = {"y"},
-          .types = kFloats,
-          .shape = same_shape,
-          .grad = grad,
-          .elementwise = true,
-          .doc = std::move(doc)};
-}
-
 }  // namespace
 
 TROUPE_OPS(trigonometric) {
-  r.add(function("Tan", tan_grad, "y = tan(x), x in radians.")).cpu(elementwise<Tan>);
-  r.add(function("Asin", asin_grad,
-                 "The angle in [-pi/2, pi/2] whose sine is x; NaN beyond [-1, 1]. The gradient at "
-                 "1 and -1 is inf."))
+  r.add(float_function("Tan", tan_grad, "y = tan(x), x in radians.")).cpu(elementwise<Tan>);
+  r.add(float_function(
+            "Asin", asin_grad,
+            "The angle in [-pi/2, pi/2] whose sine is x; NaN beyond [-1, 1]. The gradient at "
+            "1 and -1 is inf."))
       .cpu(elementwise<Asin>);
-  r.add(function("Acos", acos_grad,
-                 "The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1]. The gradient at 1 "
-                 "and -1 is -inf."))
+  r.add(float_function(
+            "Acos", acos_grad,
+            "The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1]. The gradient at 1 "
+            "and -1 is -inf."))
       .cpu(elementwise<Acos>);
-  r.add(function("Atan", atan_grad, "The angle in [-pi/2, pi/2] whose tangent is x."))
+  r.add(float_function("Atan", atan_grad, "The angle in [-pi/2, pi/2] whose tangent is x."))
       .cpu(elementwise<Atan>);
   r.add({.name = "Atan2",
          .in = {"y", "x"},
@@ -121,14 +113,15 @@ TROUPE_OPS(trigonometric) {
 }
 
 TROUPE_OPS(hyperbolic) {
-  r.add(function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2.")).cpu(elementwise<Sinh>);
-  r.add(function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2.")).cpu(elementwise<Cosh>);
-  r.add(function("Asinh", asinh_grad, "The inverse of Sinh.")).cpu(elementwise<Asinh>);
-  r.add(function("Acosh", acosh_grad,
-                 "The inverse of Cosh, not negative; NaN below 1. The gradient at 1 is inf."))
+  r.add(float_function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2.")).cpu(elementwise<Sinh>);
+  r.add(float_function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2.")).cpu(elementwise<Cosh>);
+  r.add(float_function("Asinh", asinh_grad, "The inverse of Sinh.")).cpu(elementwise<Asinh>);
+  r.add(float_function("Acosh", acosh_grad,
+                       "The inverse of Cosh, not negative; NaN below 1. The gradient at 1 is inf."))
       .cpu(elementwise<Acosh>);
-  r.add(function("Atanh", atanh_grad,
-                 "The inverse of Tanh; inf at 1, -inf at -1, NaN beyond. The gradient at 1 and -1 "
-                 "is inf."))
+  r.add(float_function(
+            "Atanh", atanh_grad,
+            "The inverse of Tanh; inf at 1, -inf at -1, NaN beyond. The gradient at 1 and -1 "
+            "is inf."))
       .cpu(elementwise<Atanh>);
 }
