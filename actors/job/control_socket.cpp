@@ -21,7 +21,7 @@
 
 #include "actors/job/job_folder.hpp"
 #include "actors/processes/answer_server.hpp"
-#include "actors/processes/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include "core/log.hpp"
 
 namespace troupe {
@@ -34,12 +34,12 @@ constexpr std::size_t kMostAnswer = 16 << 20;
 constexpr std::size_t kMostFigures = 1000;  // names may be made of what changes
 
 // The address of a file in a folder whose path may be longer than an address can be.
-class Address {
+class SocketFile {
  public:
-  static Expected<Address> of(const std::string& path) {
+  static Expected<SocketFile> of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
-    Address address;
+    SocketFile address;
     address.folder_ = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (address.folder_ < 0)
       return not_found(fmt::format("cannot open '{}': {}", folder, std::strerror(errno)));
@@ -51,9 +51,9 @@ class Address {
     std::memcpy(address.address_.sun_path, text.c_str(), text.size() + 1);
     return address;
   }
-  Address(Address&& other) noexcept
+  SocketFile(SocketFile&& other) noexcept
       : folder_(std::exchange(other.folder_, -1)), address_(other.address_) {}
-  ~Address() {
+  ~SocketFile() {
     if (folder_ >= 0) close(folder_);
   }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
@@ -61,7 +61,7 @@ class Address {
   static constexpr socklen_t kSize = sizeof(sockaddr_un);
 
  private:
-  Address() = default;
+  SocketFile() = default;
   int folder_ = -1;
   sockaddr_un address_{};
 };
@@ -90,20 +90,20 @@ struct ControlSocket::State {
 
 Status ControlSocket::State::listen(const std::string& folder) {
   const std::string name = fmt::format("{}/{}{}", folder, kPrefix, getpid());
-  TROUPE_TRY(const Address address, Address::of(name));
+  TROUPE_TRY(const SocketFile address, SocketFile::of(name));
   Descriptor listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto failed = [&] {
     return failed_precondition(fmt::format("cannot serve '{}': {}", name, std::strerror(errno)));
   };
-  if (listening.get() < 0) return failed();
+  if (!listening) return failed();
   unlink(name.c_str());  // of an earlier process with this number
-  if (bind(listening.get(), address.get(), Address::kSize) != 0) return failed();
+  if (bind(listening.get(), address.get(), SocketFile::kSize) != 0) return failed();
   path = name;
   if (chmod(name.c_str(), 0600) != 0 || ::listen(listening.get(), 64) != 0) return failed();
   AnswerServer::Options options;
   options.whole = [](std::string_view bytes) { return bytes.find('\n'); };
   options.answer = [this](std::string_view question) { return document(question); };
-  TROUPE_TRY(server, AnswerServer::start(listening.release(), std::move(options)));
+  TROUPE_TRY(server, AnswerServer::start(std::move(listening), std::move(options)));
   return ok_status();
 }
 
@@ -184,7 +184,7 @@ void ControlSocket::figure(const std::string& name, double value) {
 
 Expected<Json> ask_control_socket(const std::string& path, std::string_view question,
                                   int timeout_ms) {
-  TROUPE_TRY(const Address address, Address::of(path));
+  TROUPE_TRY(const SocketFile address, SocketFile::of(path));
   struct Socket {
     int n = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     ~Socket() {
@@ -200,7 +200,7 @@ Expected<Json> ask_control_socket(const std::string& path, std::string_view ques
   const Status late = deadline_exceeded(
       fmt::format("it does not answer within {:.1f} s", double(timeout_ms) / 1e3));
   if (socket.n < 0) return resource_exhausted(std::strerror(errno));
-  while (connect(socket.n, address.get(), Address::kSize) != 0) {
+  while (connect(socket.n, address.get(), SocketFile::kSize) != 0) {
     if (errno != EAGAIN && errno != EINTR)
       return unavailable(fmt::format("nobody serves '{}': {}", path, std::strerror(errno)));
     // Its queue is full of others.

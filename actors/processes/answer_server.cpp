@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "actors/net/socket.hpp"
+
 namespace troupe {
 namespace {
 
@@ -37,16 +39,14 @@ struct Client {
 }  // namespace
 
 struct AnswerServer::State {
-  State(int socket, Options all) : listening(socket), options(std::move(all)) {}
+  State(Descriptor socket, Options all) : listening(std::move(socket)), options(std::move(all)) {}
   ~State() {
     if (thread.joinable()) {
       const std::uint64_t one = 1;
-      (void)!::write(woken, &one, sizeof one);
+      (void)!::write(woken.get(), &one, sizeof one);
       thread.join();
     }
     for (const Client& each : clients) close(each.socket);
-    close(listening);
-    if (woken >= 0) close(woken);
   }
 
   void serve();
@@ -54,15 +54,15 @@ struct AnswerServer::State {
   bool move(Client& client, short events);  // false: it is over
   void answer_all();
 
-  const int listening;
+  const Descriptor listening;
   const Options options;
-  const int woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const Descriptor woken{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::list<Client> clients;  // the oldest first
   std::thread thread;
 };
 
 void AnswerServer::State::accept_one() {
-  const int socket = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int socket = accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket < 0) return;
   if (clients.size() >= kMostClients) {
     const auto silent = std::find_if(clients.begin(), clients.end(),
@@ -112,7 +112,7 @@ void AnswerServer::State::answer_all() {
 
 void AnswerServer::State::serve() {
   for (;;) {
-    std::vector<pollfd> wanted = {{woken, POLLIN, 0}, {listening, POLLIN, 0}};
+    std::vector<pollfd> wanted = {{woken.get(), POLLIN, 0}, {listening.get(), POLLIN, 0}};
     Clock::time_point until = Clock::now() + std::chrono::hours(1);
     for (const Client& each : clients) {
       wanted.push_back({each.socket, short(each.asked ? POLLOUT : POLLIN), 0});
@@ -141,10 +141,9 @@ void AnswerServer::State::serve() {
 AnswerServer::AnswerServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 AnswerServer::~AnswerServer() = default;
 
-Expected<std::unique_ptr<AnswerServer>> AnswerServer::start(int listening, Options options) {
-  auto state = std::make_unique<State>(listening, std::move(options));
-  if (state->woken < 0)
-    return resource_exhausted(fmt::format("no eventfd: {}", std::strerror(errno)));
+Expected<std::unique_ptr<AnswerServer>> AnswerServer::start(Descriptor listening, Options options) {
+  auto state = std::make_unique<State>(std::move(listening), std::move(options));
+  if (!state->woken) return resource_exhausted(fmt::format("no eventfd: {}", std::strerror(errno)));
   // Signals are for the program's own threads.
   sigset_t all, before;
   sigfillset(&all);
@@ -158,6 +157,14 @@ Expected<std::unique_ptr<AnswerServer>> AnswerServer::start(int listening, Optio
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   TROUPE_TRY(started);
   return std::unique_ptr<AnswerServer>(new AnswerServer(std::move(state)));
+}
+
+Expected<std::unique_ptr<AnswerServer>> AnswerServer::start(Endpoint& at, Options options) {
+  const auto found = resolve(at);
+  if (!found.ok()) return unavailable(found.status().message());
+  TROUPE_TRY(Descriptor listening, listen_on(found->front()));
+  at.port = local_address(listening.get()).port();
+  return start(std::move(listening), std::move(options));
 }
 
 }  // namespace troupe

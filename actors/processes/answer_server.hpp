@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "actors/net/transport.hpp"
+#include "core/descriptor.hpp"
 #include "core/status.hpp"
 
 namespace troupe {
@@ -23,9 +25,12 @@ class AnswerServer {
     std::function<std::string(std::string_view question)> answer;
     std::size_t most_question = 64;  // bytes that a client may send before it is whole
   };
-  // Serves connections to that listening socket, which it owns from now on, also after an error:
-  // resource_exhausted, there is no thread or no descriptor.
-  static Expected<std::unique_ptr<AnswerServer>> start(int listening, Options options);
+  // Serves connections to that listening socket. resource_exhausted: there is no thread or no
+  // descriptor.
+  static Expected<std::unique_ptr<AnswerServer>> start(Descriptor listening, Options options);
+  // At an address, of which `at` gets the port if it has none. unavailable: others listen there, or
+  // it is none of this machine.
+  static Expected<std::unique_ptr<AnswerServer>> start(Endpoint& at, Options options);
   // Ends the thread and all connections.
   ~AnswerServer();
 

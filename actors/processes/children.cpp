@@ -15,11 +15,11 @@
 #include <cstring>
 #include <utility>
 
-#include "actors/processes/descriptor.hpp"
 #include "actors/processes/farewell.hpp"
 #include "actors/processes/proc.hpp"
 #include "actors/processes/stopped.hpp"
 #include "core/accumulating_clock.hpp"
+#include "core/descriptor.hpp"
 
 extern "C" {  // which the header forgets in glibc 2.36
 #include <sys/pidfd.h>

@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "actors/cluster.hpp"
+#include "actors/net/socket.hpp"
 #include "actors/processes/orphan_wait.hpp"
 #include "actors/runtime/worker_shell.hpp"
 #include "core/log.hpp"
@@ -178,28 +179,18 @@ Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptio
 }
 
 Expected<Endpoint> listen_towards(const Endpoint& to) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_DGRAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  const std::string port = std::to_string(to.port);
-  if (const int e = getaddrinfo(to.host.c_str(), port.c_str(), &hints, &found); e != 0)
-    return not_found(fmt::format("address of {}: {}", to.host, gai_strerror(e)));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
+  TROUPE_TRY(const std::vector<Address> all, resolve(to));
   int error = ENOENT;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    sockaddr_storage own{};
-    socklen_t size = sizeof own;
+  for (const Address& each : all) {
+    const Descriptor probe(::socket(each.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    // To connect decides the route, and sends nothing. The host is with the zone of a link-local
+    // address, which Address::host() leaves out.
     char host[NI_MAXHOST];
-    const int probe = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (probe < 0) continue;
-    // Decides the route, and sends nothing.
-    const bool known = ::connect(probe, each->ai_addr, each->ai_addrlen) == 0 &&
-                       getsockname(probe, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-                       getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host,
-                                   nullptr, 0, NI_NUMERICHOST) == 0;
+    if (probe && ::connect(probe.get(), each.get(), each.size) == 0)
+      if (const Address own = local_address(probe.get());
+          getnameinfo(own.get(), own.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0)
+        return Endpoint{host, 0};
     error = errno;
-    ::close(probe);
-    if (known) return Endpoint{host, 0};
   }
   return unavailable(fmt::format("no way to {}: {}", to.text(), std::strerror(error)));
 }

@@ -15,7 +15,7 @@
 #include <map>
 #include <optional>
 
-#include "actors/processes/descriptor.hpp"
+#include "core/descriptor.hpp"
 #include "core/number.hpp"
 
 // Of Linux 5.3 and 5.6; glibc of Debian 12 has no functions for them.

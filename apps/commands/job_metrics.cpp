@@ -1,21 +1,15 @@
 #include "apps/commands/job_metrics.hpp"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "actors/job/job_folder.hpp"
-#include "actors/processes/descriptor.hpp"
 #include "apps/commands/job_look.hpp"
 #include "apps/commands/job_status.hpp"
-#include "core/number.hpp"
 
 namespace troupe {
 namespace {
@@ -154,31 +148,6 @@ HttpPage ready_page(const std::string& folder) {
   return unavailable_page("the program has not begun its job in this life");
 }
 
-Expected<Descriptor> listen_at(const Endpoint& at, Endpoint& address) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
-  const std::string port = std::to_string(at.port);
-  if (const int e = getaddrinfo(at.host.c_str(), port.c_str(), &hints, &found); e != 0)
-    return unavailable(fmt::format("address of {}: {}", at.host, gai_strerror(e)));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
-  Descriptor listening(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int yes = 1;
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  char number[NI_MAXSERV];
-  if (listening.get() < 0 ||
-      setsockopt(listening.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      bind(listening.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(listening.get(), 64) != 0 ||
-      getsockname(listening.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
-      getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, nullptr, 0, number, sizeof number,
-                  NI_NUMERICSERV) != 0)
-    return unavailable(fmt::format("cannot listen at {}: {}", at.text(), std::strerror(errno)));
-  address = {at.host, parse_number<std::uint16_t>(number).value_or(0)};
-  return listening;
-}
-
 }  // namespace
 
 std::string metrics_text(const Json& status) {
@@ -232,7 +201,7 @@ Expected<std::unique_ptr<JobMetrics>> JobMetrics::start(const Endpoint& at,
                                                         const std::string& folder,
                                                         std::function<Seconds()> looked) {
   std::unique_ptr<JobMetrics> made(new JobMetrics);
-  TROUPE_TRY(Descriptor listening, listen_at(at, made->address_));
+  made->address_ = at;
   AnswerServer::Options options;
   options.whole = http_header_size;
   options.most_question = kMostHeader;
@@ -243,7 +212,7 @@ Expected<std::unique_ptr<JobMetrics>> JobMetrics::start(const Endpoint& at,
     return {404, "there are /metrics, /healthz and /readyz\n"};
   };
   options.answer = [page](std::string_view request) { return http_answer(request, page); };
-  TROUPE_TRY(made->server_, AnswerServer::start(listening.release(), std::move(options)));
+  TROUPE_TRY(made->server_, AnswerServer::start(made->address_, std::move(options)));
   return made;
 }
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "actors/job/job_folder.hpp"
-#include "actors/processes/descriptor.hpp"
+#include "core/descriptor.hpp"
 
 using namespace troupe;
 

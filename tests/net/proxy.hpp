@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "actors/net/detail/socket.hpp"
+#include "actors/net/socket.hpp"
 #include "actors/net/tcp.hpp"
 
 namespace troupe::testing {
@@ -38,7 +38,7 @@ class Proxy {
 
  private:
   struct Wire {
-    Fd ends[2];
+    Descriptor ends[2];
     std::string under_way[2];  // read from that end, for the other one
     bool over = false;
   };
@@ -65,8 +65,8 @@ class Proxy {
             pass(*wires[i], side);
       if (waits[1].revents != 0) {
         auto wire = std::make_unique<Wire>();
-        wire->ends[0] = Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        wire->ends[1] = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        wire->ends[0] = Descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        wire->ends[1] = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         Address at = value_or_throw(resolve(to_)).front();
         if (::connect(wire->ends[1].get(), at.get(), at.size) == 0)
           wires.push_back(std::move(wire));
@@ -90,11 +90,11 @@ class Proxy {
     }
     if (!gone && (n > 0 || (n < 0 && errno == EAGAIN))) return;
     wire.over = true;
-    for (Fd& end : wire.ends) ::shutdown(end.get(), SHUT_RDWR);
+    for (Descriptor& end : wire.ends) ::shutdown(end.get(), SHUT_RDWR);
   }
 
   Endpoint to_;
-  Fd listener_, wake_;
+  Descriptor listener_, wake_;
   std::atomic<unsigned> stopped_{0};
   std::atomic<bool> over_{false};
   std::thread thread_;

@@ -13,7 +13,7 @@
 #include <optional>
 #include <thread>
 
-#include "actors/net/detail/socket.hpp"
+#include "actors/net/socket.hpp"
 #include "actors/net/tcp.hpp"
 #include "tests/net/peers.hpp"
 #include "tests/net/raw_client.hpp"
@@ -241,7 +241,7 @@ TEST_CASE("a connector waits for its listener and gives up at its deadline") {
 
 TEST_CASE("a handshake that breaks is tried again, a refusal is not") {
   Address any = resolve({"127.0.0.1", 0}).value().front();
-  Fd listener = listen_on(any).value();
+  Descriptor listener = listen_on(any).value();
   RecordingHandler at;
   auto t = make_tcp_transport(Security::plaintext(), {}, at).value();
   PeerId id = t->connect({"127.0.0.1", local_address(listener.get()).port()}, "", 20s).value();
@@ -414,7 +414,7 @@ struct SilentListener {
     control.reset();
     data.reset();
   }
-  Fd socket;
+  Descriptor socket;
   std::optional<RawClient> control, data;
 };
 
@@ -595,7 +595,7 @@ TEST_CASE("the death of a process is noticed at once, its standstill after the l
 TEST_CASE("a socket that connects to itself is refused, and leaves the port to others") {
   Address at = value_or_throw(resolve({"127.0.0.1", 0})).front();
   {
-    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     REQUIRE(::bind(fd.get(), at.get(), at.size) == 0);
     at = local_address(fd.get());
     REQUIRE(::connect(fd.get(), at.get(), at.size) == 0);

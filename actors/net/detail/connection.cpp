@@ -19,7 +19,7 @@ constexpr unsigned char kTlsHandshakeRecord = 0x16;
 
 }  // namespace
 
-Connection::Connection(Fd fd, Owner& owner, Setup setup)
+Connection::Connection(Descriptor fd, Owner& owner, Setup setup)
     : fd_(std::move(fd)),
       owner_(owner),
       setup_(setup),

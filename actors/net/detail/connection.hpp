@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "actors/net/detail/io_shard.hpp"
-#include "actors/net/detail/socket.hpp"
 #include "actors/net/detail/tls.hpp"
 #include "actors/net/rx.hpp"
+#include "actors/net/socket.hpp"
 #include "actors/net/transport.hpp"
 #include "actors/net/tx.hpp"
 
@@ -57,7 +57,7 @@ class Connection : public IoShard::Source,
     std::uint64_t queue_mark = 0;
   };
 
-  Connection(Fd fd, Owner& owner, Setup setup);
+  Connection(Descriptor fd, Owner& owner, Setup setup);
   ~Connection() override;
 
   // Enters the shard's loop and begins: connects, shakes hands, reads. On the shard's thread.
@@ -133,7 +133,7 @@ class Connection : public IoShard::Source,
   void account(std::uint64_t done);
   void apply_mask();
 
-  Fd fd_;
+  Descriptor fd_;
   Owner& owner_;
   Setup setup_;
   IoShard* shard_ = nullptr;

@@ -57,9 +57,9 @@ Expected<std::unique_ptr<IoShard>> IoShard::start_shared() {
 }
 
 Expected<std::unique_ptr<IoShard>> IoShard::make(Ticker ticker, bool shared) {
-  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
+  Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return errno_status("epoll", errno);
-  Fd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  Descriptor wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake) return errno_status("eventfd", errno);
   epoll_event e{};
   e.events = EPOLLIN;

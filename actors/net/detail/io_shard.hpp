@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/net/detail/socket.hpp"
+#include "actors/net/socket.hpp"
 
 namespace troupe {
 
@@ -63,7 +63,7 @@ class IoShard {
   static constexpr std::size_t kStaging = 128u << 10;
 
  private:
-  IoShard(Fd epoll, Fd wake, Ticker ticker, bool shared)
+  IoShard(Descriptor epoll, Descriptor wake, Ticker ticker, bool shared)
       : epoll_(std::move(epoll)),
         wake_(std::move(wake)),
         ticker_(std::move(ticker)),
@@ -77,7 +77,7 @@ class IoShard {
   int patience(Clock::time_point next_tick) const;
   std::shared_ptr<Source> find(std::uint64_t id);
 
-  Fd epoll_, wake_;
+  Descriptor epoll_, wake_;
   Ticker ticker_;
   const bool shared_;
 

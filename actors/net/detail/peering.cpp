@@ -40,8 +40,8 @@ void TcpTransport::accept_all(Listener& listener) {
   for (int i = 0; i < kAcceptsPerEvent; ++i) {
     Address from;
     from.size = sizeof from.storage;
-    Fd fd(::accept4(listener.fd.get(), reinterpret_cast<sockaddr*>(&from.storage), &from.size,
-                    SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Descriptor fd(::accept4(listener.fd.get(), reinterpret_cast<sockaddr*>(&from.storage),
+                            &from.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
       welcome_stranger(listener, std::move(fd), from);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -56,7 +56,7 @@ void TcpTransport::accept_all(Listener& listener) {
   }
 }
 
-void TcpTransport::welcome_stranger(Listener& listener, Fd fd, const Address& from) {
+void TcpTransport::welcome_stranger(Listener& listener, Descriptor fd, const Address& from) {
   std::uint64_t id = ++last_connection_;
   tune(fd.get());
   Connection::Setup setup;

@@ -110,7 +110,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   struct Listener : IoShard::Source {
     void on_ready(std::uint32_t) override { owner->accept_all(*this); }
     TcpTransport* owner = nullptr;
-    Fd fd;
+    Descriptor fd;
     std::uint64_t id = 0;
     Hello hello;
     bool paused = false;  // out of descriptors
@@ -132,7 +132,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
 
   // On the control thread, in peering.cpp.
   void accept_all(Listener& listener);
-  void welcome_stranger(Listener& listener, Fd fd, const Address& from);
+  void welcome_stranger(Listener& listener, Descriptor fd, const Address& from);
   void forget_stranger(std::uint64_t id);
   void send_away(std::optional<std::uint64_t> stranger);
   Status stranger_frame(Connection& c, FrameType type, ByteView payload);

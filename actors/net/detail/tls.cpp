@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "actors/net/detail/socket.hpp"
+#include "actors/net/socket.hpp"
 
 namespace troupe {
 namespace {

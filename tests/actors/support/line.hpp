@@ -16,8 +16,8 @@
 #include <string>
 
 #include "actors/net/detail/handshake.hpp"
-#include "actors/net/detail/socket.hpp"
 #include "actors/net/detail/tls.hpp"
+#include "actors/net/socket.hpp"
 #include "actors/net/tx.hpp"
 
 namespace troupe::testing {
@@ -48,7 +48,7 @@ class Line {
     set_up(tls, false);
   }
   // Takes over an accepted socket.
-  Line(Fd fd, const TlsContext* tls) : fd_(std::move(fd)) {
+  Line(Descriptor fd, const TlsContext* tls) : fd_(std::move(fd)) {
     linger reset{1, 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     set_up(tls, true);
@@ -186,7 +186,7 @@ class Line {
     return f;
   }
 
-  Fd fd_;
+  Descriptor fd_;
   std::unique_ptr<TlsStream> tls_;
   bool open_ = true;
   Status why_;

@@ -667,7 +667,8 @@ TEST_CASE("hostile parts by hand end the connection of their master") {
 // Its part of the mesh cannot come about any more: the master has to hear of it.
 TEST_CASE("a worker that another one refuses says so to its master") {
   test::Quiet quiet;
-  Fd listener = value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
+  Descriptor listener =
+      value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
   HostileJob job;
   Welcome welcome = HostileJob::welcome();
   welcome.process = 2;
@@ -680,7 +681,7 @@ TEST_CASE("a worker that another one refuses says so to its master") {
   REQUIRE(job.send(members));
   pollfd p{listener.get(), POLLIN, 0};
   REQUIRE(::poll(&p, 1, 20'000) == 1);
-  Line other(Fd(::accept4(p.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)),
+  Line other(Descriptor(::accept4(p.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)),
              &secret_context());
   REQUIRE(other.frame());
   other.send(FrameType::bye, encode_bye(already_exists("process 2 is connected already")));

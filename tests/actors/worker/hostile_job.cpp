@@ -15,7 +15,7 @@ constexpr std::uint64_t kMemberIncarnation = 1;
 
 // Where workers find the master that the test plays: one socket for all lives.
 struct MasterSocket {
-  Fd fd = value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
+  Descriptor fd = value_or_throw(listen_on(value_or_throw(resolve({"127.0.0.1", 0})).front()));
   std::uint16_t port = local_address(fd.get()).port();
 };
 MasterSocket& master_socket() {
@@ -23,10 +23,10 @@ MasterSocket& master_socket() {
   return socket;
 }
 
-Fd accept_one() {
+Descriptor accept_one() {
   pollfd p{master_socket().fd.get(), POLLIN, 0};
   REQUIRE_MESSAGE(::poll(&p, 1, 20'000) == 1, "the worker does not connect");
-  Fd fd(::accept4(p.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  Descriptor fd(::accept4(p.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   REQUIRE(fd);
   return fd;
 }

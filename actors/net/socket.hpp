@@ -1,33 +1,15 @@
-// The few socket calls that the TCP transport makes, as values and Status.
+// The few socket calls that processes make, as values and Status.
 #pragma once
 
 #include <sys/socket.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "actors/net/transport.hpp"
+#include "core/descriptor.hpp"
 
 namespace troupe {
-
-// Owns a file descriptor.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 struct Address {
   sockaddr_storage storage{};
@@ -43,8 +25,9 @@ struct Address {
 Expected<std::vector<Address>> resolve(const Endpoint& endpoint);
 
 // Non-blocking, close-on-exec, without Nagle's delay.
-Expected<Fd> listen_on(const Address& at);
-Expected<Fd> start_connect(const Address& to);  // ends with writability; then connect_result
+Expected<Descriptor> listen_on(const Address& at);
+Expected<Descriptor> start_connect(
+    const Address& to);  // ends with writability; then connect_result
 Status connect_result(int fd);
 void tune(int fd);
 // The addresses of both ends of a connected socket are loopback.

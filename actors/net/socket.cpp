@@ -1,4 +1,4 @@
-#include "actors/net/detail/socket.hpp"
+#include "actors/net/socket.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -43,10 +43,6 @@ Expected<Endpoint> parse_endpoint(std::string_view text) {
   auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), e.port);
   if (error != std::errc{} || end != port.data() + port.size()) return bad();
   return e;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 bool Address::loopback() const {
@@ -101,8 +97,8 @@ Expected<std::vector<Address>> resolve(const Endpoint& endpoint) {
   return all;
 }
 
-Expected<Fd> listen_on(const Address& at) {
-  Fd fd(::socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Expected<Descriptor> listen_on(const Address& at) {
+  Descriptor fd(::socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return errno_status("socket", errno);
   int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -112,8 +108,8 @@ Expected<Fd> listen_on(const Address& at) {
   return fd;
 }
 
-Expected<Fd> start_connect(const Address& to) {
-  Fd fd(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Expected<Descriptor> start_connect(const Address& to) {
+  Descriptor fd(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return errno_status("socket", errno);
   tune(fd.get());
   if (::connect(fd.get(), to.get(), to.size) != 0 && errno != EINPROGRESS)

@@ -18,6 +18,7 @@ class Descriptor {
   }
   ~Descriptor() { reset(); }
   int get() const { return number_; }  // negative: none
+  explicit operator bool() const { return number_ >= 0; }
   int release() { return std::exchange(number_, -1); }
   void reset() {
     if (number_ >= 0) ::close(number_);
