@@ -40,21 +40,16 @@ class SocketFile {
     const std::size_t slash = path.rfind('/');
     const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
     SocketFile address;
-    address.folder_ = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (address.folder_ < 0)
+    address.folder_ = Descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!address.folder_)
       return not_found(fmt::format("cannot open '{}': {}", folder, std::strerror(errno)));
     const std::string text =
-        fmt::format("/proc/self/fd/{}/{}", address.folder_, path.substr(slash + 1));
+        fmt::format("/proc/self/fd/{}/{}", address.folder_.get(), path.substr(slash + 1));
     if (text.size() >= sizeof address.address_.sun_path)
       return invalid_argument("'" + path + "' is too long a name for a socket");
     address.address_.sun_family = AF_UNIX;
     std::memcpy(address.address_.sun_path, text.c_str(), text.size() + 1);
     return address;
-  }
-  SocketFile(SocketFile&& other) noexcept
-      : folder_(std::exchange(other.folder_, -1)), address_(other.address_) {}
-  ~SocketFile() {
-    if (folder_ >= 0) close(folder_);
   }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
   const char* path() const { return address_.sun_path; }
@@ -62,7 +57,7 @@ class SocketFile {
 
  private:
   SocketFile() = default;
-  int folder_ = -1;
+  Descriptor folder_;
   sockaddr_un address_{};
 };
 
@@ -185,22 +180,17 @@ void ControlSocket::figure(const std::string& name, double value) {
 Expected<Json> ask_control_socket(const std::string& path, std::string_view question,
                                   int timeout_ms) {
   TROUPE_TRY(const SocketFile address, SocketFile::of(path));
-  struct Socket {
-    int n = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    ~Socket() {
-      if (n >= 0) close(n);
-    }
-  } socket;
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto until = Clock::now() + std::chrono::milliseconds(timeout_ms);
   const auto in_time = [&](short events) {
-    pollfd wanted{socket.n, events, 0};
+    pollfd wanted{socket.get(), events, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
     return left > 0 && (poll(&wanted, 1, int(left)) > 0 || errno == EINTR);
   };
   const Status late = deadline_exceeded(
       fmt::format("it does not answer within {:.1f} s", double(timeout_ms) / 1e3));
-  if (socket.n < 0) return resource_exhausted(std::strerror(errno));
-  while (connect(socket.n, address.get(), SocketFile::kSize) != 0) {
+  if (!socket) return resource_exhausted(std::strerror(errno));
+  while (connect(socket.get(), address.get(), SocketFile::kSize) != 0) {
     if (errno != EAGAIN && errno != EINTR)
       return unavailable(fmt::format("nobody serves '{}': {}", path, std::strerror(errno)));
     // Its queue is full of others.
@@ -208,13 +198,13 @@ Expected<Json> ask_control_socket(const std::string& path, std::string_view ques
     if (Clock::now() >= until) return late;
   }
   const std::string line = std::string(question) + "\n";
-  if (send(socket.n, line.data(), line.size(), MSG_NOSIGNAL) != ssize_t(line.size()))
+  if (send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) != ssize_t(line.size()))
     return unavailable(fmt::format("'{}' takes no question: {}", path, std::strerror(errno)));
   std::string text;
   for (;;) {
     if (!in_time(POLLIN)) return late;
     char bytes[1 << 16];
-    const ssize_t n = recv(socket.n, bytes, sizeof bytes, 0);
+    const ssize_t n = recv(socket.get(), bytes, sizeof bytes, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (n <= 0) break;
     text.append(bytes, std::size_t(n));

@@ -56,31 +56,16 @@ Expected<ServiceManager> ServiceManager::make(const Variable& variable, long sel
     constexpr std::int64_t kDay = 86'400'000'000;
     manager.alive_every_ = std::chrono::microseconds(std::min(*microseconds, kDay)) / 2;
   }
-  manager.socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  manager.socket_ = Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   return manager;
 }
 
-ServiceManager::ServiceManager(ServiceManager&& other) noexcept { *this = std::move(other); }
-
-ServiceManager& ServiceManager::operator=(ServiceManager&& other) noexcept {
-  std::swap(socket_, other.socket_);
-  address_ = std::move(other.address_);
-  alive_every_ = other.alive_every_;
-  alive_at_ = other.alive_at_;
-  status_ = std::move(other.status_);
-  return *this;
-}
-
-ServiceManager::~ServiceManager() {
-  if (socket_ >= 0) close(socket_);
-}
-
 void ServiceManager::tell(std::string_view state) const {
-  if (socket_ < 0) return;
+  if (!socket_) return;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
-  (void)sendto(socket_, state.data(), state.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+  (void)sendto(socket_.get(), state.data(), state.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                reinterpret_cast<const sockaddr*>(&to),
                socklen_t(offsetof(sockaddr_un, sun_path) + address_.size()));
 }

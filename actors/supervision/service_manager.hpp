@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/descriptor.hpp"
 #include "core/status.hpp"
 #include "core/transaction.hpp"
 
@@ -24,12 +25,7 @@ class ServiceManager {
   // WATCHDOG_USEC no number.
   static Expected<ServiceManager> make(const Variable& variable, long self);
 
-  ServiceManager() = default;
-  ServiceManager(ServiceManager&& other) noexcept;
-  ServiceManager& operator=(ServiceManager&& other) noexcept;
-  ~ServiceManager();
-
-  bool is_there() const { return socket_ >= 0; }
+  bool is_there() const { return bool(socket_); }
   // How often it wants to hear that this process is alive: half of the time after which it would
   // end it. kNever: it does not.
   Instant alive_every() const { return alive_every_; }
@@ -42,7 +38,7 @@ class ServiceManager {
   void tell_alive(Instant now);
 
  private:
-  int socket_ = -1;
+  Descriptor socket_;
   std::string address_;  // of a sockaddr_un: begins with '/', or with 0 for an abstract one
   Instant alive_every_ = kNever, alive_at_{0};
   std::string status_;

@@ -83,10 +83,6 @@ std::map<int, std::uint64_t> sockets_in(pid_t process) {
 
 }  // namespace
 
-BorrowedSocket::~BorrowedSocket() {
-  if (fd_ >= 0) close(fd_);
-}
-
 bool are_connected(const BorrowedSocket& one, const BorrowedSocket& other) {
   return one.here == other.there && one.there == other.here;
 }
@@ -99,20 +95,20 @@ Expected<std::vector<BorrowedSocket>> borrow_sockets(pid_t process,
     return failed_precondition(
         fmt::format("no access to the sockets of process {}: {}", process, std::strerror(errno)));
   };
-  if (handle.get() < 0) {
+  if (!handle) {
     if (errno == ESRCH) return all;
     return refused();
   }
   for (const auto& [number, inode] : sockets_in(process)) {
     if (known.contains(inode)) continue;
-    const long fd = syscall(SYS_pidfd_getfd, handle.get(), number, 0);
-    if (fd < 0) {
+    Descriptor fd(int(syscall(SYS_pidfd_getfd, handle.get(), number, 0)));
+    if (!fd) {
       if (errno == ESRCH || errno == EBADF) continue;  // it, or the descriptor, is gone
       return refused();
     }
-    std::string here = end_of(int(fd), true), there = end_of(int(fd), false);
-    BorrowedSocket socket(int(fd), inode, std::move(here), std::move(there));
-    if (!socket.here.empty() && !socket.there.empty()) all.push_back(std::move(socket));
+    std::string here = end_of(fd.get(), true), there = end_of(fd.get(), false);
+    if (!here.empty() && !there.empty())
+      all.emplace_back(std::move(fd), inode, std::move(here), std::move(there));
   }
   return all;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "core/status.hpp"
 
 namespace troupe {
@@ -18,22 +19,15 @@ namespace troupe {
 // the connection outlives the process.
 class BorrowedSocket {
  public:
-  BorrowedSocket(int fd, std::uint64_t inode, std::string here, std::string there)
-      : here(std::move(here)), there(std::move(there)), inode(inode), fd_(fd) {}
-  BorrowedSocket(BorrowedSocket&& other) noexcept
-      : here(std::move(other.here)),
-        there(std::move(other.there)),
-        inode(other.inode),
-        fd_(std::exchange(other.fd_, -1)) {}
-  BorrowedSocket& operator=(BorrowedSocket&&) = delete;
-  ~BorrowedSocket();
-  int fd() const { return fd_; }
+  BorrowedSocket(Descriptor fd, std::uint64_t inode, std::string here, std::string there)
+      : here(std::move(here)), there(std::move(there)), inode(inode), fd_(std::move(fd)) {}
+  int fd() const { return fd_.get(); }
 
   const std::string here, there;  // its ends: "127.0.0.1:4711"
   const std::uint64_t inode;      // names the socket for as long as the machine runs
 
  private:
-  int fd_;
+  Descriptor fd_;
 };
 
 // Whether they are the two ends of one connection.

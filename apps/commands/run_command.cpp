@@ -29,6 +29,7 @@
 #include "apps/commands/job_metrics.hpp"
 #include "apps/commands/print.hpp"
 #include "core/coarse_clock.hpp"
+#include "core/descriptor.hpp"
 
 namespace troupe {
 namespace {
@@ -128,14 +129,14 @@ ProcessSupervisor::Options ProgramRun::options() {
        }});
   options.told = [this](const ProcessSupervisor::Event& event) { told(event); };
   options.progressed = [this] { return progressed(); };
+  // Nobody else asks how it is.
+  if (!manager_.is_there() && words_.metrics.empty()) return options;
   options.looked = [this] {
     looked_ns_ = coarse_now_ns();
     if (manager_.is_there()) tell_manager();
   };
-  options.look_every = kTellManagerEvery;
-  if (manager_.is_there())
-    options.look_every = std::chrono::floor<std::chrono::milliseconds>(std::clamp<Instant>(
-        manager_.alive_every() / 2, std::chrono::milliseconds(1), kTellManagerEvery));
+  options.look_every = std::chrono::floor<std::chrono::milliseconds>(std::clamp<Instant>(
+      manager_.alive_every() / 2, std::chrono::milliseconds(1), kTellManagerEvery));
   return options;
 }
 
@@ -265,14 +266,13 @@ Expected<std::string> own_secret(const JobFolder& folder) {
 
 // One that nobody has at this moment. Whoever takes it later costs a life of the program.
 Expected<std::string> free_address() {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Descriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
-  const bool found = bind(probe, reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
-                     getsockname(probe, reinterpret_cast<sockaddr*>(&at), &size) == 0;
-  if (probe >= 0) close(probe);
+  const bool found = bind(probe.get(), reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
+                     getsockname(probe.get(), reinterpret_cast<sockaddr*>(&at), &size) == 0;
   if (!found) return unavailable("this machine has no free port");
   return fmt::format("127.0.0.1:{}", ntohs(at.sin_port));
 }
