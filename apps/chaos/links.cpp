@@ -5,8 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -15,16 +13,12 @@
 #include <map>
 #include <optional>
 
+extern "C" {  // which the header forgets in glibc 2.36
+#include <sys/pidfd.h>
+}
+
 #include "core/descriptor.hpp"
 #include "core/number.hpp"
-
-// Of Linux 5.3 and 5.6; glibc of Debian 12 has no functions for them.
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438
-#endif
 
 namespace troupe {
 namespace {
@@ -90,7 +84,7 @@ bool are_connected(const BorrowedSocket& one, const BorrowedSocket& other) {
 Expected<std::vector<BorrowedSocket>> borrow_sockets(pid_t process,
                                                      const std::set<std::uint64_t>& known) {
   std::vector<BorrowedSocket> all;
-  const Descriptor handle(int(syscall(SYS_pidfd_open, process, 0)));
+  const Descriptor handle(pidfd_open(process, 0));
   const auto refused = [&] {
     return failed_precondition(
         fmt::format("no access to the sockets of process {}: {}", process, std::strerror(errno)));
@@ -101,7 +95,7 @@ Expected<std::vector<BorrowedSocket>> borrow_sockets(pid_t process,
   }
   for (const auto& [number, inode] : sockets_in(process)) {
     if (known.contains(inode)) continue;
-    Descriptor fd(int(syscall(SYS_pidfd_getfd, handle.get(), number, 0)));
+    Descriptor fd(pidfd_getfd(handle.get(), number, 0));
     if (!fd) {
       if (errno == ESRCH || errno == EBADF) continue;  // it, or the descriptor, is gone
       return refused();

@@ -1,8 +1,6 @@
 // troupe stop: asks a job under troupe run to end in order, and waits.
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,9 +10,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+extern "C" {  // which the header forgets in glibc 2.36
+#include <sys/pidfd.h>
+}
+
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/job_look.hpp"
 #include "apps/commands/print.hpp"
+#include "core/descriptor.hpp"
 
 namespace troupe {
 namespace {
@@ -29,17 +32,10 @@ struct StopWords {
 // A process that no other one is taken for when it ends.
 class ProcessHandle {
  public:
-  explicit ProcessHandle(pid_t pid) : descriptor_(int(syscall(SYS_pidfd_open, pid, 0))) {}
-  ~ProcessHandle() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  ProcessHandle(const ProcessHandle&) = delete;
-  ProcessHandle& operator=(const ProcessHandle&) = delete;
+  explicit ProcessHandle(pid_t pid) : descriptor_(pidfd_open(pid, 0)) {}
 
   // Negative: it has ended, or may not be asked.
-  int signal(int number) const {
-    return int(syscall(SYS_pidfd_send_signal, descriptor_, number, nullptr, 0));
-  }
+  int signal(int number) const { return pidfd_send_signal(descriptor_.get(), number, nullptr, 0); }
   // Whether it ends within `seconds`; 0: for ever.
   bool ends_within(double seconds) const {
     using Clock = std::chrono::steady_clock;
@@ -47,7 +43,7 @@ class ProcessHandle {
                                           std::chrono::duration<double>(seconds));
     for (;;) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-      pollfd end{descriptor_, POLLIN, 0};
+      pollfd end{descriptor_.get(), POLLIN, 0};
       const int n =
           ::poll(&end, 1, seconds == 0 ? -1 : int(std::clamp<std::int64_t>(left, 0, 1 << 30)));
       if (n > 0) return true;
@@ -56,7 +52,7 @@ class ProcessHandle {
   }
 
  private:
-  const int descriptor_;
+  const Descriptor descriptor_;
 };
 
 int stop_job(const StopWords& words, const Printing& printing) {
