@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
+#include <random>
+#include <set>
+#include <utility>
 
 #include "core/log.hpp"
 #include "serialization/detail/manifest.hpp"
@@ -21,8 +25,8 @@ using detail::ManifestResource;
 
 constexpr std::string_view kPrefix = "ckpt-", kTemporary = ".ckpt-", kSuffix = ".tmp";
 constexpr std::string_view kManifest = "manifest.json", kOther = "other.tensors",
-                           kProgram = "program.state", kShardSuffix = ".safetensors",
-                           kStateSuffix = ".state";
+                           kOtherSuffix = ".tensors", kProgram = "program.state",
+                           kShardSuffix = ".safetensors", kStateSuffix = ".state", kToken = "draft";
 constexpr std::uint64_t kMaxManifest = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxProgram = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxOther = std::uint64_t{16} << 30;  // a file that is read as a whole
@@ -42,19 +46,14 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
   return step;
 }
 
-std::string params_of(const std::map<std::string, Tensor>& tensors) {
-  return params_sha256({tensors.begin(), tensors.end()});
-}
-
-Status write_recorded(FileSystem& files, const std::string& dir, std::string name,
-                      Manifest& manifest, FunctionRef<Status(WritableFile&)> write) {
+Expected<ManifestFile> write_recorded(FileSystem& files, const std::string& dir, std::string name,
+                                      FunctionRef<Status(WritableFile&)> write) {
   TROUPE_TRY(auto file, files.create(join(dir, name)));
-  ManifestFile record{std::move(name), 0, {}};
+  ManifestFile record{std::move(name), 0, {}, {}};
   detail::ChunkedWriter chunked(*file, record);
   TROUPE_TRY(write(chunked));
   TROUPE_TRY(chunked.sync());
-  manifest.files.push_back(std::move(record));
-  return ok_status();
+  return record;
 }
 
 // "shard-00012"
@@ -75,34 +74,8 @@ Status write_other(WritableFile& file, const std::map<std::string, Tensor>& tens
   }));
 }
 
-Status write_tensors(FileSystem& files, const std::string& dir, const CheckpointData& data,
-                     std::uint64_t shard_bytes, Manifest& manifest) {
-  Safetensors shard;
-  std::map<std::string, Tensor> other;
-  std::uint64_t bytes = 0;
-  std::size_t shards = 0;
-  auto flush = [&] {
-    const std::string name = numbered("shard-", shards++) + std::string(kShardSuffix);
-    Status done = write_recorded(files, dir, name, manifest,
-                                 [&](WritableFile& f) { return write_safetensors(f, shard); });
-    shard.tensors.clear();
-    bytes = 0;
-    return done;
-  };
-  for (const auto& [name, tensor] : data.tensors) {
-    if (!safetensors_holds(tensor.dtype())) {
-      other.emplace(name, tensor);
-      continue;
-    }
-    if (!shard.tensors.empty() && bytes + tensor.bytes() > shard_bytes) TROUPE_TRY(flush());
-    shard.tensors.emplace(name, tensor);
-    bytes += tensor.bytes();
-  }
-  if (!shard.tensors.empty()) TROUPE_TRY(flush());
-  if (!other.empty())
-    TROUPE_TRY(write_recorded(files, dir, std::string(kOther), manifest,
-                              [&](WritableFile& f) { return write_other(f, other); }));
-  return ok_status();
+StoredTensor stored_of(const std::string& name, const Tensor& tensor) {
+  return {name, tensor.dtype(), tensor.shape(), tensor_sha256(tensor)};
 }
 
 Status write_resources(FileSystem& files, const std::string& dir, const CheckpointData& data,
@@ -110,9 +83,11 @@ Status write_resources(FileSystem& files, const std::string& dir, const Checkpoi
   for (const SavedResource& saved : data.resources) {
     const std::string name =
         numbered("resource-", manifest.resources.size()) + std::string(kStateSuffix);
-    TROUPE_TRY(write_recorded(files, dir, name, manifest, [&](WritableFile& f) {
-      return f.append({static_cast<const std::byte*>(saved.state.raw()), saved.state.bytes()});
-    }));
+    TROUPE_TRY(
+        ManifestFile file, write_recorded(files, dir, name, [&](WritableFile& f) {
+          return f.append({static_cast<const std::byte*>(saved.state.raw()), saved.state.bytes()});
+        }));
+    manifest.files.push_back(std::move(file));
     manifest.resources.push_back({saved.resource, name});
   }
   return ok_status();
@@ -143,8 +118,10 @@ Status write_program(FileSystem& files, const std::string& dir, const Checkpoint
       data.draws == 0)
     return ok_status();
   TROUPE_TRY(const std::vector<std::byte> program, encode_program(data));
-  return write_recorded(files, dir, std::string(kProgram), manifest,
-                        [&](WritableFile& f) { return f.append(program); });
+  TROUPE_TRY(ManifestFile file, write_recorded(files, dir, std::string(kProgram),
+                                               [&](WritableFile& f) { return f.append(program); }));
+  manifest.files.push_back(std::move(file));
+  return ok_status();
 }
 
 Status decode_program(std::span<const std::byte> bytes, CheckpointData& data) {
@@ -164,28 +141,6 @@ Status decode_program(std::span<const std::byte> bytes, CheckpointData& data) {
     for (std::uint64_t* each : {&mark.nodes, &mark.functions, &mark.hash}) *each = in.number();
   }
   return in.end();
-}
-
-// All of a checkpoint, durable, in a directory that does not count yet.
-Status write_into(FileSystem& files, const std::string& dir, const CheckpointData& data,
-                  std::uint64_t shard_bytes) {
-  Manifest manifest{data};
-  manifest.params_sha256 = params_of(data.tensors);
-  TROUPE_TRY(write_tensors(files, dir, data, shard_bytes, manifest));
-  TROUPE_TRY(write_resources(files, dir, data, manifest));
-  TROUPE_TRY(write_program(files, dir, data, manifest));
-  TROUPE_TRY(std::string text, detail::format_manifest(manifest));
-  if (text.size() > kMaxManifest) return invalid_argument("the manifest would be above 64 MiB");
-  TROUPE_TRY(auto file, files.create(join(dir, kManifest)));
-  TROUPE_TRY(file->append(std::as_bytes(std::span(text))));
-  TROUPE_TRY(file->sync());
-  return files.sync_dir(dir);
-}
-
-Status move_into_place(FileSystem& files, const std::string& temporary, const std::string& path,
-                       const std::string& dir, bool replace) {
-  TROUPE_TRY(replace ? files.exchange(temporary, path) : files.rename(temporary, path));
-  return files.sync_dir(dir);
 }
 
 // Under a name that does not count first, so that no half of it is ever found.
@@ -257,9 +212,26 @@ Expected<Tensor> read_state(FileSystem& files, const std::string& path) {
   return state;
 }
 
-Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
+// Of a format that does not say where each tensor is.
+Status read_all_tensors(FileSystem& files, const std::string& path, const Manifest& manifest,
+                        CheckpointData& data) {
+  for (const ManifestFile& record : manifest.files) {
+    if (record.name == kOther) TROUPE_TRY(read_other(files, join(path, kOther), data.tensors));
+    if (!record.name.ends_with(kShardSuffix)) continue;
+    TROUPE_TRY(Safetensors shard, read_safetensors(join(path, record.name), files));
+    for (auto& [name, tensor] : shard.tensors)
+      if (!data.tensors.emplace(name, std::move(tensor)).second)
+        return data_loss("'" + name + "' stands in two shards");
+  }
+  if (params_sha256({data.tensors.begin(), data.tensors.end()}) != manifest.params_sha256)
+    return data_loss("its tensors do not have the hash that its manifest states");
+  return ok_status();
+}
+
+Expected<StoredCheckpoint> open_verified(FileSystem& files, const std::string& path) {
   TROUPE_TRY(Manifest manifest, verified(files, path));
-  CheckpointData data{manifest};
+  StoredCheckpoint all{{manifest}, path, {}};
+  CheckpointData& data = all.data;
   std::map<std::string, ResourceName> resources;
   for (const ManifestResource& each : manifest.resources) resources[each.file] = each.resource;
   for (const ManifestFile& record : manifest.files) {
@@ -268,55 +240,233 @@ Expected<CheckpointData> read_verified(FileSystem& files, const std::string& pat
       data.resources.push_back({resource->second, std::move(state)});
       continue;
     }
-    if (record.name == kProgram) {
-      TROUPE_TRY(const auto bytes, read_file(files, join(path, record.name), kMaxProgram));
-      if (Status read = decode_program(bytes, data); !read.ok())
-        return data_loss(record.name + " cannot be read: " + read.message());
-      continue;
-    }
-    if (record.name == kOther) {
-      TROUPE_TRY(read_other(files, join(path, record.name), data.tensors));
-      continue;
-    }
-    TROUPE_TRY(Safetensors shard, read_safetensors(join(path, record.name), files));
-    for (auto& [name, tensor] : shard.tensors)
-      if (!data.tensors.emplace(name, std::move(tensor)).second)
-        return data_loss("'" + name + "' stands in two shards");
+    if (record.name != kProgram) continue;
+    TROUPE_TRY(const auto bytes, read_file(files, join(path, record.name), kMaxProgram));
+    if (Status read = decode_program(bytes, data); !read.ok())
+      return data_loss(record.name + " cannot be read: " + read.message());
   }
-  if (params_of(data.tensors) != manifest.params_sha256)
-    return data_loss("its tensors do not have the hash that its manifest states");
-  return data;
+  if (manifest.tensors_sha256.empty()) {
+    TROUPE_TRY(read_all_tensors(files, path, manifest, data));
+  } else {
+    std::erase_if(manifest.files, [](const ManifestFile& file) { return file.tensors.empty(); });
+    all.files = std::move(manifest.files);
+  }
+  return all;
+}
+
+Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
+  TROUPE_TRY(StoredCheckpoint all, open_verified(files, path));
+  for (const CheckpointFile& file : all.files)
+    for (const StoredTensor& each : file.tensors) {
+      TROUPE_TRY(Tensor tensor, read_stored(files, join(path, file.name), each));
+      all.data.tensors.emplace(each.name, std::move(tensor));
+    }
+  return std::move(all.data);
 }
 
 std::string in_checkpoint(const std::string& path) { return "in the checkpoint '" + path + "'"; }
 
 }  // namespace
 
-Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const CheckpointData& data,
-                                          const CheckpointOptions& options, FileSystem& files) {
-  for (const auto& [name, tensor] : data.tensors)
-    if (!tensor.defined()) return invalid_argument("'" + name + "' has no value to write");
-  for (const SavedResource& saved : data.resources)
-    if (saved.state.dtype() != DType::u8)
-      return invalid_argument(saved.resource.text() + " has no state to write");
-  std::string name = std::string(kPrefix) + std::to_string(data.step);
-  std::string path = join(dir, name), temporary = join(dir, "." + name + std::string(kSuffix));
+std::uint64_t StoredTensor::bytes() const {
+  return dtype == DType::string ? 0 : std::uint64_t(shape.elements()) * dtype_size(dtype);
+}
+
+// ------------------------------------------------------------------ shards
+
+Expected<std::vector<CheckpointFile>> write_shards(FileSystem& files, const std::string& folder,
+                                                   const std::string& name,
+                                                   const std::map<std::string, Tensor>& tensors,
+                                                   std::uint64_t shard_bytes) {
+  std::vector<CheckpointFile> written;
+  Safetensors shard;
+  std::map<std::string, Tensor> other;
+  std::uint64_t bytes = 0;
+  auto flush = [&]() -> Status {
+    const std::string file = numbered(name + "-", written.size()) + std::string(kShardSuffix);
+    TROUPE_TRY(CheckpointFile record, write_recorded(files, folder, file, [&](WritableFile& f) {
+                 return write_safetensors(f, shard);
+               }));
+    for (const auto& [each, tensor] : shard.tensors)
+      record.tensors.push_back(stored_of(each, tensor));
+    written.push_back(std::move(record));
+    shard.tensors.clear();
+    bytes = 0;
+    return ok_status();
+  };
+  for (const auto& [each, tensor] : tensors) {
+    if (!safetensors_holds(tensor.dtype())) {
+      other.emplace(each, tensor);
+      continue;
+    }
+    if (!shard.tensors.empty() && bytes + tensor.bytes() > shard_bytes) TROUPE_TRY(flush());
+    shard.tensors.emplace(each, tensor);
+    bytes += tensor.bytes();
+  }
+  if (!shard.tensors.empty()) TROUPE_TRY(flush());
+  if (other.empty()) return written;
+  TROUPE_TRY(CheckpointFile record,
+             write_recorded(files, folder, name + std::string(kOtherSuffix),
+                            [&](WritableFile& f) { return write_other(f, other); }));
+  for (const auto& [each, tensor] : other) record.tensors.push_back(stored_of(each, tensor));
+  written.push_back(std::move(record));
+  return written;
+}
+
+std::string text_of(const std::vector<CheckpointFile>& shards) {
+  return detail::format_files(shards);
+}
+
+Expected<std::vector<CheckpointFile>> parse_shards(std::string_view text) {
+  auto shards = detail::parse_files(text);
+  if (!shards.ok()) return shards.status().in("in the answer of who wrote a shard");
+  return shards;
+}
+
+Expected<Tensor> read_stored(FileSystem& files, const std::string& file,
+                             const StoredTensor& stored) {
+  const auto read = [&]() -> Expected<Tensor> {
+    if (file.ends_with(kOtherSuffix)) {
+      std::map<std::string, Tensor> tensors;
+      TROUPE_TRY(read_other(files, file, tensors));
+      if (!tensors.contains(stored.name)) return not_found("it has no '" + stored.name + "'");
+      return tensors.at(stored.name);
+    }
+    TROUPE_TRY(auto opened, files.open(file));
+    return read_safetensor(*opened, stored.name);
+  };
+  auto tensor = read();
+  if (tensor.status().code() == Code::not_found)
+    return data_loss(tensor.status().message()).in("in '" + file + "'");
+  if (!tensor.ok()) return tensor.status().in("in '" + file + "'");
+  if (tensor->dtype() != stored.dtype || tensor->shape() != stored.shape ||
+      tensor_sha256(*tensor) != stored.sha256)
+    return data_loss("'" + stored.name + "' in '" + file + "' is not what the manifest states");
+  return tensor;
+}
+
+// ------------------------------------------------------------------ writing
+
+CheckpointDraft::CheckpointDraft(FileSystem& files, std::string dir)
+    : files_(&files),
+      dir_(std::move(dir)),
+      temporary_(join(dir_, std::string(kTemporary) + "next" + std::string(kSuffix))) {}
+
+CheckpointDraft::CheckpointDraft(CheckpointDraft&& other) noexcept
+    : files_(other.files_),
+      dir_(std::move(other.dir_)),
+      temporary_(std::move(other.temporary_)),
+      token_(std::move(other.token_)),
+      over_(std::exchange(other.over_, true)) {}
+
+CheckpointDraft::~CheckpointDraft() {
+  if (!over_) (void)files_->remove_dir(temporary_);
+}
+
+Expected<CheckpointDraft> CheckpointDraft::begin(const std::string& dir, FileSystem& files) {
+  CheckpointDraft draft(files, dir);
   TROUPE_TRY(files.make_dirs(dir));
   TROUPE_TRY(remove_temporaries(files, dir));
-  TROUPE_TRY(auto names, files.list(dir));
-  bool replace = std::find(names.begin(), names.end(), name) != names.end();
-  if (replace) TROUPE_TRY(files.list(path).status());  // what is no directory is no checkpoint
-  Status written = files.make_dir(temporary);
-  if (written.ok()) written = write_into(files, temporary, data, options.shard_bytes);
-  if (written.ok()) written = move_into_place(files, temporary, path, dir, replace);
+  const auto begun = [&]() -> Status {
+    TROUPE_TRY(files.make_dir(draft.temporary_));
+    draft.over_ = false;
+    std::random_device random;
+    draft.token_ = std::to_string((std::uint64_t(random()) << 32) | random());
+    TROUPE_TRY(auto file, files.create(join(draft.temporary_, kToken)));
+    return file->append(std::as_bytes(std::span(draft.token_)));
+  };
+  if (Status status = begun(); !status.ok())
+    return status.in("while beginning a checkpoint in '" + dir + "'");
+  return draft;
+}
+
+Status check_draft(FileSystem& files, const std::string& folder, const std::string& token) {
+  const auto there = read_file(files, join(folder, kToken), 64);
+  if (there.ok() &&
+      std::string_view(reinterpret_cast<const char*>(there->data()), there->size()) == token)
+    return ok_status();
+  if (!there.ok() && there.status().code() != Code::not_found) return there.status();
+  return failed_precondition(
+      "'" + folder +
+      "' is not the folder into which the program writes its checkpoint: the folder "
+      "of checkpoints has to be shared by all machines of the job");
+}
+
+// Beside the shards, durable, in a directory that does not count yet.
+Status CheckpointDraft::finish_folder(const CheckpointData& data,
+                                      std::vector<CheckpointFile> shards,
+                                      const CheckpointOptions& options) {
+  Manifest manifest{data};
+  manifest.files = std::move(shards);
+  if (!data.tensors.empty()) {
+    TROUPE_TRY(auto own,
+               write_shards(*files_, temporary_, "shard", data.tensors, options.shard_bytes));
+    manifest.files.insert(manifest.files.end(), std::make_move_iterator(own.begin()),
+                          std::make_move_iterator(own.end()));
+  }
+  TROUPE_TRY(write_resources(*files_, temporary_, data, manifest));
+  TROUPE_TRY(write_program(*files_, temporary_, data, manifest));
+  std::set<std::string> named;
+  for (const ManifestFile& file : manifest.files) named.insert(file.name);
+  TROUPE_TRY(const auto there, files_->list(temporary_));
+  for (const std::string& name : there)
+    if (named.erase(name) == 0) TROUPE_TRY(files_->remove(join(temporary_, name)));
+  if (!named.empty())
+    return failed_precondition("'" + *named.begin() +
+                               "' is not in its folder, which has to be shared by all machines of "
+                               "the job");
+  TROUPE_TRY(std::string text, detail::format_manifest(manifest));
+  if (text.size() > kMaxManifest) return invalid_argument("the manifest would be above 64 MiB");
+  TROUPE_TRY(auto file, files_->create(join(temporary_, kManifest)));
+  TROUPE_TRY(file->append(std::as_bytes(std::span(text))));
+  TROUPE_TRY(file->sync());
+  return files_->sync_dir(temporary_);
+}
+
+Status CheckpointDraft::move_into_place(const std::string& path) {
+  TROUPE_TRY(const auto names, files_->list(dir_));
+  const bool replace =
+      std::find(names.begin(), names.end(), path.substr(dir_.size() + 1)) != names.end();
+  if (replace) TROUPE_TRY(files_->list(path).status());  // what is no directory is no checkpoint
+  TROUPE_TRY(replace ? files_->exchange(temporary_, path) : files_->rename(temporary_, path));
+  return files_->sync_dir(dir_);
+}
+
+Expected<CheckpointInfo> CheckpointDraft::finish(const CheckpointData& data,
+                                                 std::vector<CheckpointFile> shards,
+                                                 const CheckpointOptions& options) {
+  const auto writable = [&]() -> Status {
+    for (const auto& [name, tensor] : data.tensors)
+      if (!tensor.defined()) return invalid_argument("'" + name + "' has no value to write");
+    for (const SavedResource& saved : data.resources)
+      if (saved.state.dtype() != DType::u8)
+        return invalid_argument(saved.resource.text() + " has no state to write");
+    return ok_status();
+  };
+  const std::string path = join(dir_, std::string(kPrefix) + std::to_string(data.step));
+  Status written = writable();
+  if (written.ok()) {
+    written = finish_folder(data, std::move(shards), options);
+    if (written.ok()) written = move_into_place(path);
+    if (!written.ok()) written = written.in("while writing the checkpoint '" + path + "'");
+  }
+  over_ = true;
   // After a success, what a replaced one left.
-  Status cleaned = remove_temporaries(files, dir);
-  if (!written.ok()) return written.in("while writing the checkpoint '" + path + "'");
-  if (cleaned.ok()) cleaned = prune(files, dir, data.step, options.keep);
+  Status cleaned = remove_temporaries(*files_, dir_);
+  TROUPE_TRY(written);
+  if (cleaned.ok()) cleaned = prune(*files_, dir_, data.step, options.keep);
   if (!cleaned.ok())
     TROUPE_LOG(warning, "serialization/checkpoint", "old ones stay: " + cleaned.text());
   return CheckpointInfo{data.step, path};
 }
+
+Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const CheckpointData& data,
+                                          const CheckpointOptions& options, FileSystem& files) {
+  TROUPE_TRY(CheckpointDraft draft, CheckpointDraft::begin(dir, files));
+  return draft.finish(data, {}, options);
+}
+
+// ------------------------------------------------------------------ reading
 
 Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir, FileSystem& files) {
   TROUPE_TRY(auto names, files.list(dir));
@@ -342,6 +492,12 @@ Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& f
     reasons += "; " + status.text();
   }
   return not_found("no checkpoint that is whole in '" + dir + "'" + reasons);
+}
+
+Expected<StoredCheckpoint> open_checkpoint(const std::string& path, FileSystem& files) {
+  auto stored = open_verified(files, path);
+  if (!stored.ok()) return stored.status().in(in_checkpoint(path));
+  return stored;
 }
 
 Expected<CheckpointData> read_checkpoint(const std::string& path, FileSystem& files) {

@@ -26,6 +26,14 @@ void add(Sha256& sha, const Tensor& t) {
 
 }  // namespace
 
+std::string tensor_sha256(const Tensor& tensor) {
+  TROUPE_CHECK(tensor.defined() && tensor.space() == MemorySpace::host,
+               "tensor_sha256: a tensor is defined and in host memory");
+  Sha256 sha;
+  add(sha, tensor);
+  return sha.hex();
+}
+
 std::string params_sha256(std::vector<std::pair<std::string, Tensor>> parameters) {
   std::sort(parameters.begin(), parameters.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });

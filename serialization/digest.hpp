@@ -19,4 +19,8 @@ namespace troupe {
 // REQUIRES: names differ, tensors are defined and in host memory.
 std::string params_sha256(std::vector<std::pair<std::string, Tensor>> parameters);
 
+// SHA-256, in lower-case hexadecimal, of one of them: name of the dtype, shape and elements as
+// above. REQUIRES: it is defined and in host memory.
+std::string tensor_sha256(const Tensor& tensor);
+
 }  // namespace troupe

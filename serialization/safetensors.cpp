@@ -72,7 +72,10 @@ Status write_safetensors(const std::string& path, const Safetensors& content, Fi
                     [&](WritableFile& file) { return write_safetensors(file, content); });
 }
 
-Expected<Safetensors> read_safetensors(ReadableFile& file) try {
+namespace {
+
+// The header, and where the data begins.
+Expected<std::pair<detail::SafetensorsHeader, std::uint64_t>> read_header(ReadableFile& file) {
   std::uint64_t size = 0;
   if (file.size() < sizeof size) return data_loss("it is shorter than 8 bytes");
   TROUPE_TRY(file.read_at(0, std::as_writable_bytes(std::span(&size, 1))));
@@ -82,13 +85,29 @@ Expected<Safetensors> read_safetensors(ReadableFile& file) try {
   TROUPE_TRY(file.read_at(sizeof size, std::as_writable_bytes(std::span(json))));
   std::uint64_t data = sizeof size + size;
   TROUPE_TRY(auto header, detail::parse_header(json, file.size() - data));
+  return std::pair(std::move(header), data);
+}
+
+}  // namespace
+
+Expected<Safetensors> read_safetensors(ReadableFile& file) try {
+  TROUPE_TRY(auto header, read_header(file));
   Safetensors out;
-  out.metadata = std::move(header.metadata);
-  for (const auto& entry : header.entries) {
-    TROUPE_TRY(Tensor t, read_tensor(file, entry, data));
+  out.metadata = std::move(header.first.metadata);
+  for (const auto& entry : header.first.entries) {
+    TROUPE_TRY(Tensor t, read_tensor(file, entry, header.second));
     out.tensors.emplace(entry.name, std::move(t));
   }
   return out;
+} catch (const std::bad_alloc&) {
+  return resource_exhausted("no memory for its header");
+}
+
+Expected<Tensor> read_safetensor(ReadableFile& file, const std::string& name) try {
+  TROUPE_TRY(const auto header, read_header(file));
+  for (const auto& entry : header.first.entries)
+    if (entry.name == name) return read_tensor(file, entry, header.second);
+  return not_found("it has no tensor '" + name + "'");
 } catch (const std::bad_alloc&) {
   return resource_exhausted("no memory for its header");
 }

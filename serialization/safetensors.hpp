@@ -30,6 +30,8 @@ Status write_safetensors(const std::string& path, const Safetensors& content,
 // data_loss for anything that is no such file, with the reason; nothing larger than the file is
 // allocated. Zero tensors are fine.
 Expected<Safetensors> read_safetensors(ReadableFile& file);
+// One tensor of it; not_found for a name that it does not have.
+Expected<Tensor> read_safetensor(ReadableFile& file, const std::string& name);
 Expected<Safetensors> read_safetensors(const std::string& path, FileSystem& files = disk());
 
 }  // namespace troupe

@@ -86,11 +86,11 @@ std::int64_t ChaosJob::lives() const {
   return look.ok() ? look->lives : 0;
 }
 
-std::string ChaosJob::params_sha256() const {
+std::string ChaosJob::tensors_sha256() const {
   std::ifstream manifest(JobFolder::position(job()).checkpoint + "/manifest.json");
   const auto json = nlohmann::json::parse(manifest, nullptr, false);
-  return json.is_object() && json.contains("params_sha256") && json["params_sha256"].is_string()
-             ? json["params_sha256"].get<std::string>()
+  return json.is_object() && json.contains("tensors_sha256") && json["tensors_sha256"].is_string()
+             ? json["tensors_sha256"].get<std::string>()
              : std::string();
 }
 

@@ -53,7 +53,7 @@ class ChaosJob {
   bool has_checkpoint() const { return !JobFolder::position(job()).checkpoint.empty(); }
   std::int64_t lives() const;
   // Of the variables in its last checkpoint; empty: there is none.
-  std::string params_sha256() const;
+  std::string tensors_sha256() const;
   // The last that it printed on stderr.
   std::string said() const;
 

@@ -108,7 +108,7 @@ SoakReport run_soak(const std::vector<Fault>& faults, const ChaosOptions& option
   if (code != 0) return report;
   const auto whole = run_undisturbed(options);
   if (whole.ok())
-    report.same = job.params_sha256() == whole->params_sha256;
+    report.same = job.tensors_sha256() == whole->tensors_sha256;
   else
     add_trouble(report, whole.status().message());
   if (report.same == false) add_trouble(report, "the result is another one");

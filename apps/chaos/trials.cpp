@@ -18,7 +18,7 @@ std::string run_trial(const Fault& fault, ChaosJob& job, const Undisturbed& whol
   const Disturbance what = disturb(job, fault, random);
   if (!what.injected.ok()) return "not done: " + what.injected.message();
   row.figures.add(what);
-  const TrialEnd end{job.wait(), job.params_sha256() == whole.params_sha256, job.said()};
+  const TrialEnd end{job.wait(), job.tensors_sha256() == whole.tensors_sha256, job.said()};
   row.went_on += end.code == 0;
   row.restarts += std::max<std::int64_t>(0, job.lives() - 1);
   row.same += end.same;
@@ -30,11 +30,11 @@ std::string run_trial(const Fault& fault, ChaosJob& job, const Undisturbed& whol
 Expected<Undisturbed> run_undisturbed(const ChaosOptions& options) {
   ChaosJob job(options.folder + "/whole", options.program);
   const int code = job.wait(std::chrono::hours(24 * 365));
-  Undisturbed whole{job.params_sha256(), job.step()};
-  if (code == 0 && !whole.params_sha256.empty()) return whole;
+  Undisturbed whole{job.tensors_sha256(), job.step()};
+  if (code == 0 && !whole.tensors_sha256.empty()) return whole;
   return failed_precondition(fmt::format(
       "undisturbed, the program ends with code {} and {}:\n{}", code,
-      whole.params_sha256.empty() ? "leaves no checkpoint" : "its checkpoint", job.said()));
+      whole.tensors_sha256.empty() ? "leaves no checkpoint" : "its checkpoint", job.said()));
 }
 
 std::string judge(const Fault& fault, const TrialEnd& end) {

@@ -18,7 +18,7 @@ struct ChaosOptions {
 
 // What a program comes to when nobody disturbs it.
 struct Undisturbed {
-  std::string params_sha256;
+  std::string tensors_sha256;
   std::uint64_t steps = 0;
 };
 // failed_precondition: it fails, or leaves no checkpoint.

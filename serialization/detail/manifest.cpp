@@ -8,10 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "serialization/detail/sha256.hpp"
+
 namespace troupe::detail {
 namespace {
 
-constexpr std::string_view kFormat = "troupe checkpoint 5";
+constexpr std::string_view kFormat = "troupe checkpoint 6";
+constexpr std::string_view kFormat5 = "troupe checkpoint 5";  // says not where each tensor is
 constexpr std::string_view kFormat4 = "troupe checkpoint 4";  // had nothing of the program's
 constexpr std::string_view kFormat3 = "troupe checkpoint 3";  // had no resources
 // Its "step" is the commit; training began with commit 1, the initial values.
@@ -44,6 +47,11 @@ Status check(const Manifest& manifest) {
     if (file.chunks.size() != chunks_of(file.size))
       return data_loss("its manifest has too few or too many checksums for " + file.name);
   }
+  std::set<std::string> tensors;
+  for (const ManifestFile& file : manifest.files)
+    for (const StoredTensor& tensor : file.tensors)
+      if (!tensors.insert(tensor.name).second)
+        return data_loss("'" + tensor.name + "' stands in two places");
   std::set<ResourceName> resources;
   for (const ManifestResource& each : manifest.resources)
     if (!resources.insert(each.resource).second || names.erase(each.file) == 0)
@@ -77,6 +85,38 @@ nlohmann::ordered_json to_json(const ManifestResource& each) {
           {"file", each.file}};
 }
 
+nlohmann::ordered_json to_json(const ManifestFile& file) {
+  nlohmann::ordered_json json = {
+      {"name", file.name}, {"size", file.size}, {"crc32c_per_mib", file.chunks}};
+  for (const StoredTensor& each : file.tensors)
+    json["tensors"].push_back({{"name", each.name},
+                               {"dtype", dtype_name(each.dtype)},
+                               {"shape", each.shape.dims()},
+                               {"sha256", each.sha256}});
+  return json;
+}
+
+StoredTensor tensor_of(const nlohmann::json& json) {
+  StoredTensor tensor;
+  tensor.name = json.at("name").get<std::string>();
+  const auto dtype = parse_dtype(json.at("dtype").get<std::string>());
+  if (!dtype) throw Error(data_loss("'" + tensor.name + "' has an unknown dtype"));
+  tensor.dtype = *dtype;
+  tensor.shape = value_or_throw(Shape::make(json.at("shape").get<std::vector<std::int64_t>>()));
+  tensor.sha256 = json.at("sha256").get<std::string>();
+  return tensor;
+}
+
+ManifestFile file_of(const nlohmann::json& json) {
+  ManifestFile file{json.at("name").get<std::string>(),
+                    json.at("size").get<std::uint64_t>(),
+                    json.at("crc32c_per_mib").get<std::vector<std::uint32_t>>(),
+                    {}};
+  if (const auto tensors = json.find("tensors"); tensors != json.end())
+    for (const auto& each : *tensors) file.tensors.push_back(tensor_of(each));
+  return file;
+}
+
 ManifestResource resource_of(const nlohmann::json& json) {
   return {{json.at("kind").get<std::string>(), json.at("container").get<std::string>(),
            json.at("name").get<std::string>()},
@@ -93,8 +133,7 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
 
 Expected<std::string> format_manifest(const Manifest& m) try {
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
-  for (const ManifestFile& file : m.files)
-    files.push_back({{"name", file.name}, {"size", file.size}, {"crc32c_per_mib", file.chunks}});
+  for (const ManifestFile& file : m.files) files.push_back(to_json(file));
   nlohmann::ordered_json datasets = nlohmann::ordered_json::array();
   for (const DatasetPlace& place : m.datasets) datasets.push_back(to_json(place));
   nlohmann::ordered_json resources = nlohmann::ordered_json::array();
@@ -105,7 +144,7 @@ Expected<std::string> format_manifest(const Manifest& m) try {
                                  {"seed", m.seed},
                                  {"graph_sha256", m.graph_hash},
                                  {"numeric_profile", m.numeric_profile},
-                                 {"params_sha256", m.params_sha256},
+                                 {"tensors_sha256", tensors_sha256(m.files)},
                                  {"metadata", m.metadata},
                                  {"datasets", datasets},
                                  {"resources", resources},
@@ -123,7 +162,9 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   if (text.substr(body.size()) != tail_of(body)) return data_loss("its manifest is damaged");
   auto json = nlohmann::json::parse(std::string(body) + "}");
   const std::string format = json.at("format").get<std::string>();
-  if (format != kFormat && format != kFormat4 && format != kFormat3 && format != kFormat2)
+  const bool known = format == kFormat || format == kFormat5 || format == kFormat4 ||
+                     format == kFormat3 || format == kFormat2;
+  if (!known)
     return failed_precondition("the checkpoint's format is " + json.at("format").dump() +
                                ", not '" + std::string(kFormat) + "'");
   Manifest m;
@@ -133,18 +174,48 @@ Expected<Manifest> parse_manifest(std::string_view text) try {
   m.seed = json.at("seed").get<std::uint64_t>();
   m.graph_hash = json.at("graph_sha256").get<std::string>();
   m.numeric_profile = json.at("numeric_profile").get<std::string>();
-  m.params_sha256 = json.at("params_sha256").get<std::string>();
+  const bool stored = format == kFormat;
+  (stored ? m.tensors_sha256 : m.params_sha256) =
+      json.at(stored ? "tensors_sha256" : "params_sha256").get<std::string>();
   m.metadata = json.at("metadata").get<std::map<std::string, std::string>>();
   for (const auto& place : json.at("datasets")) m.datasets.push_back(place_of(place));
-  if (format == kFormat || format == kFormat4)
+  if (format != kFormat3 && format != kFormat2)
     for (const auto& each : json.at("resources")) m.resources.push_back(resource_of(each));
-  for (const auto& file : json.at("files"))
-    m.files.push_back({file.at("name").get<std::string>(), file.at("size").get<std::uint64_t>(),
-                       file.at("crc32c_per_mib").get<std::vector<std::uint32_t>>()});
+  for (const auto& file : json.at("files")) m.files.push_back(file_of(file));
   TROUPE_TRY(check(m));
+  if (stored && m.tensors_sha256 != tensors_sha256(m.files))
+    return data_loss("its manifest's tensors do not have the hash that it states");
   return m;
 } catch (const nlohmann::json::exception& e) {
   return data_loss(std::string("its manifest cannot be read: ") + e.what());
+} catch (const Error& e) {
+  return data_loss("its manifest cannot be read: " + e.status().message());
+}
+
+std::string tensors_sha256(const std::vector<ManifestFile>& files) {
+  std::map<std::string_view, std::string_view> hashes;
+  for (const ManifestFile& file : files)
+    for (const StoredTensor& tensor : file.tensors) hashes.emplace(tensor.name, tensor.sha256);
+  Sha256 sha;
+  for (const auto& [name, hash] : hashes) sha.text(name), sha.text(hash);
+  return sha.hex();
+}
+
+std::string format_files(const std::vector<ManifestFile>& files) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const ManifestFile& file : files) json.push_back(to_json(file));
+  return json.dump();
+}
+
+Expected<std::vector<ManifestFile>> parse_files(std::string_view text) try {
+  Manifest m;
+  for (const auto& file : nlohmann::json::parse(text)) m.files.push_back(file_of(file));
+  TROUPE_TRY(check(m));
+  return std::move(m.files);
+} catch (const nlohmann::json::exception& e) {
+  return data_loss(e.what());
+} catch (const Error& e) {
+  return e.status();
 }
 
 Status ChunkedWriter::append(std::span<const std::byte> bytes) {

@@ -19,11 +19,7 @@ inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
 std::uint32_t crc32c(std::span<const std::byte> bytes);  // of at most 2^31 - 1 bytes
 
-struct ManifestFile {
-  std::string name;
-  std::uint64_t size = 0;
-  std::vector<std::uint32_t> chunks;  // CRC32C per chunk, the last one shorter
-};
+using ManifestFile = CheckpointFile;
 
 struct ManifestResource {
   ResourceName resource;
@@ -31,8 +27,9 @@ struct ManifestResource {
 };
 
 struct Manifest : CheckpointHeader {
-  std::uint64_t folder = 0;  // the number in the folder's name: the step, in format 2 the commit
-  std::string params_sha256;
+  std::uint64_t folder = 0;    // the number in the folder's name: the step, in format 2 the commit
+  std::string tensors_sha256;  // of the names and hashes of all tensors; empty in older formats
+  std::string params_sha256;   // of all tensors, in formats before 6
   std::vector<ManifestResource> resources;
   std::vector<ManifestFile> files;
 };
@@ -43,6 +40,13 @@ Expected<std::string> format_manifest(const Manifest& manifest);
 // data_loss for anything else. File names are plain names, each once, counts of chunks right,
 // datasets at places that can be, and each resource once with a file of its own.
 Expected<Manifest> parse_manifest(std::string_view text);
+
+// Files alone, as in a manifest; nlohmann::json::exception for text that is not UTF-8.
+std::string format_files(const std::vector<ManifestFile>& files);
+Expected<std::vector<ManifestFile>> parse_files(std::string_view text);
+
+// Of a manifest's tensors: what `tensors_sha256` is to be.
+std::string tensors_sha256(const std::vector<ManifestFile>& files);
 
 // Appends in whole chunks and notes their checksums.
 class ChunkedWriter : public WritableFile {

@@ -41,7 +41,7 @@ supervised() {
   expect "$name: memory of the supervisor stays" at_most "${after% *}" $((${before% *} + 1024))
   expect "$name leaves no process" test -z "$(pgrep -f -- "$scratch/$name" || true)"
 }
-newest() { jq -r .params_sha256 "$1"/"$(ls "$1" | grep '^ckpt-' | sort -V | tail -n 1)"/manifest.json; }
+newest() { jq -r .tensors_sha256 "$1"/"$(ls "$1" | grep '^ckpt-' | sort -V | tail -n 1)"/manifest.json; }
 
 train=(train mnist-conv --cluster local:3 --replicas 3 --threads 1 --steps "${STEPS:-400}" --output json)
 "$TROUPE" "${train[@]}" >"$scratch/whole"

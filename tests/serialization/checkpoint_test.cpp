@@ -3,12 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "core/log.hpp"
 #include "serialization/detail/manifest.hpp"
+#include "serialization/digest.hpp"
 #include "tests/serialization/faulty_files.hpp"
 #include "tests/serialization/random_values.hpp"
 #include "tests/serialization/temporary.hpp"
@@ -100,25 +104,41 @@ namespace {
 
 // Changes the manifest of ckpt-6 and its checksum.
 void change_manifest(const TemporaryDir& dir,
-                     const std::vector<std::pair<std::string, std::string>>& changes) {
+                     const std::function<void(nlohmann::ordered_json&)>& change) {
   const std::string path = dir.path("ckpt-6/manifest.json");
-  std::string text;
-  {
-    std::ifstream in(path);
-    text.assign(std::istreambuf_iterator<char>(in), {});
-  }
-  for (const auto& [from, to] : changes) {
-    const std::size_t at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    text.replace(at, from.size(), to);
-  }
-  const std::size_t tail = text.rfind(",\"crc32c\":");
-  REQUIRE(tail != std::string::npos);
-  text.resize(tail);
+  std::ifstream in(path);
+  auto json = nlohmann::ordered_json::parse(in);
+  json.erase("crc32c");
+  change(json);
+  std::string text = json.dump();
+  text.pop_back();
   char sum[16];
   std::snprintf(sum, sizeof sum, "%08x", detail::crc32c(std::as_bytes(std::span(text))));
   text += std::string(",\"crc32c\":\"") + sum + "\"}\n";
   std::ofstream(path) << text;
+}
+
+void change_manifest(const TemporaryDir& dir, const std::string& from, const std::string& to) {
+  change_manifest(dir, [&](auto& json) {
+    std::string text = json.dump();
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    json = nlohmann::ordered_json::parse(text.replace(at, from.size(), to));
+  });
+}
+
+// ckpt-6 as an older format had it: one hash of all tensors, and not where each is.
+void make_older(const TemporaryDir& dir, const std::string& format, const CheckpointData& data) {
+  change_manifest(dir, [&](auto& json) {
+    json["format"] = "troupe checkpoint " + format;
+    json.erase("tensors_sha256");
+    json["params_sha256"] = params_sha256({data.tensors.begin(), data.tensors.end()});
+    for (auto& file : json["files"]) {
+      file.erase("tensors");
+      if (file["name"] == "shard.tensors") file["name"] = "other.tensors";
+    }
+  });
+  std::filesystem::rename(dir.path("ckpt-6/shard.tensors"), dir.path("ckpt-6/other.tensors"));
 }
 
 }  // namespace
@@ -129,9 +149,8 @@ TEST_CASE("a checkpoint of format 2 is read: its number is the commit, one more 
   CheckpointData data = without_program(data_of(6));
   data.resources.clear();
   REQUIRE(write_checkpoint(dir.path(), data).ok());
-  change_manifest(dir, {{"troupe checkpoint 5", "troupe checkpoint 2"},
-                        {"\"commit\":13,", ""},
-                        {"\"resources\":[],", ""}});
+  make_older(dir, "2", data);
+  change_manifest(dir, [](auto& json) { json.erase("commit"), json.erase("resources"); });
 
   CHECK(latest_checkpoint(dir.path())->path == dir.path("ckpt-6"));
   auto back = read_checkpoint(dir.path("ckpt-6"));
@@ -150,10 +169,123 @@ TEST_CASE("a checkpoint of format 4 is read: in it a program had written nothing
   TemporaryDir dir;
   const CheckpointData data = without_program(data_of(6));
   REQUIRE(write_checkpoint(dir.path(), data).ok());
-  change_manifest(dir, {{"troupe checkpoint 5", "troupe checkpoint 4"}});
+  make_older(dir, "4", data);
   auto back = read_checkpoint(dir.path("ckpt-6"));
   REQUIRE_MESSAGE(back.ok(), back.status().text());
   CHECK(same_data(*back, data));
+}
+
+TEST_CASE("a checkpoint of format 5 is read: it did not say where each tensor is") {
+  TemporaryDir dir;
+  const CheckpointData data = data_of(6);
+  REQUIRE(write_checkpoint(dir.path(), data).ok());
+  make_older(dir, "5", data);
+  auto back = read_checkpoint(dir.path("ckpt-6"));
+  REQUIRE_MESSAGE(back.ok(), back.status().text());
+  CHECK(same_data(*back, data));
+  auto stored = open_checkpoint(dir.path("ckpt-6"));
+  REQUIRE(stored.ok());
+  CHECK(stored->files.empty());
+  CHECK(same_data(stored->data, data));
+  change_manifest(dir, [](auto& json) { json["params_sha256"] = std::string(64, '0'); });
+  CHECK(read_checkpoint(dir.path("ckpt-6")).status().code() == Code::data_loss);
+}
+
+TEST_CASE("shards of several writers become one checkpoint, whose tensors are read one by one") {
+  TemporaryDir dir;
+  const CheckpointData data = data_of(6);
+  CheckpointData rest = data;
+  rest.tensors.clear();
+  // Each tensor by a writer of its own, and one that stays with whoever finishes.
+  rest.tensors.insert(*data.tensors.begin());
+  auto draft = CheckpointDraft::begin(dir.path());
+  REQUIRE(draft.ok());
+  CHECK(check_draft(disk(), draft->folder(), draft->token()).ok());
+  std::vector<CheckpointFile> shards;
+  for (auto each = std::next(data.tensors.begin()); each != data.tensors.end(); ++each) {
+    auto written =
+        write_shards(disk(), draft->folder(), "part" + std::to_string(shards.size()), {*each});
+    REQUIRE_MESSAGE(written.ok(), written.status().text());
+    // As it comes from another process.
+    auto told = parse_shards(text_of(*written));
+    REQUIRE_MESSAGE(told.ok(), told.status().text());
+    shards.insert(shards.end(), told->begin(), told->end());
+  }
+  // Of a writer whose answer never came.
+  REQUIRE(write_shards(disk(), draft->folder(), "nobody", data.tensors).ok());
+  auto info = draft->finish(rest, shards);
+  REQUIRE_MESSAGE(info.ok(), info.status().text());
+  CHECK(same_data(value_or_throw(read_checkpoint(info->path)), data));
+  for (const std::string& name : dir.names("ckpt-6"))
+    CHECK_MESSAGE((name.find("nobody") == std::string::npos && name != "draft"), name);
+
+  auto stored = open_checkpoint(info->path);
+  REQUIRE(stored.ok());
+  CHECK(stored->data.tensors.empty());
+  std::size_t found = 0;
+  for (const CheckpointFile& file : stored->files)
+    for (const StoredTensor& each : file.tensors) {
+      const std::string path = info->path + "/" + file.name;
+      auto tensor = read_stored(disk(), path, each);
+      REQUIRE_MESSAGE(tensor.ok(), tensor.status().text());
+      CHECK(tensor_sha256(*tensor) == tensor_sha256(data.tensors.at(each.name)));
+      ++found;
+      StoredTensor other = each;
+      other.sha256[3] ^= 1;
+      CHECK(read_stored(disk(), path, other).status().code() == Code::data_loss);
+      other = each;
+      other.name += "x";
+      CHECK(read_stored(disk(), path, other).status().code() == Code::data_loss);
+    }
+  CHECK(found == data.tensors.size());
+}
+
+TEST_CASE("a folder that is not that of the draft, and a shard that is not there, are refused") {
+  TemporaryDir dir, other;
+  auto draft = CheckpointDraft::begin(dir.path());
+  REQUIRE(draft.ok());
+  auto elsewhere = CheckpointDraft::begin(other.path());
+  REQUIRE(elsewhere.ok());
+  CHECK(check_draft(disk(), draft->folder(), draft->token()).ok());
+  for (const std::string& folder : {elsewhere->folder(), dir.path(), dir.path("none")}) {
+    const Status status = check_draft(disk(), folder, draft->token());
+    CHECK(status.code() == Code::failed_precondition);
+    CHECK(status.message().find("shared by all machines") != std::string::npos);
+  }
+  auto shards = write_shards(disk(), elsewhere->folder(), "part", data_of(6).tensors);
+  REQUIRE(shards.ok());
+  const Status status = draft->finish(without_program(data_of(6)), *shards).status();
+  CHECK(status.code() == Code::failed_precondition);
+  CHECK(status.message().find("'part") != std::string::npos);
+  CHECK(dir.names().empty());
+  { auto given_up = CheckpointDraft::begin(dir.path()); }
+  CHECK(dir.names().empty());
+}
+
+TEST_CASE("what a writer of shards cannot have answered is refused") {
+  TemporaryDir dir;
+  const auto written = value_or_throw(write_shards(disk(), dir.path(), "part", data_of(6).tensors));
+  const std::string good = text_of(written);
+  REQUIRE(parse_shards(good).ok());
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"part-00000.safetensors", "../part.safetensors"},
+      {"part-00000.safetensors", ""},
+      {"\"size\":", "\"size\":9999999"},
+      {"\"dtype\":\"", "\"dtype\":\"x"},
+      {"\"shape\":[", "\"shape\":[-1,"},
+      {"\"sha256\":\"", "\"sha\":\""},
+      {"\"name\":", "\"name\":1,\"n\":"},
+      {"[{", "[[{"},
+      {"}]", "}"}};
+  for (const auto& [from, to] : kWrong) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, std::string(from).size(), to);
+    CHECK_MESSAGE(!parse_shards(text).ok(), text);
+  }
+  for (std::size_t size = 0; size < good.size(); ++size)
+    CHECK(!parse_shards(good.substr(0, size)).ok());
 }
 
 TEST_CASE("a checkpoint of format 3 is read: it knew of no resources") {
@@ -161,14 +293,15 @@ TEST_CASE("a checkpoint of format 3 is read: it knew of no resources") {
   CheckpointData data = without_program(data_of(6));
   data.resources.clear();
   REQUIRE(write_checkpoint(dir.path(), data).ok());
-  change_manifest(dir, {{"troupe checkpoint 5", "troupe checkpoint 3"}, {"\"resources\":[],", ""}});
+  make_older(dir, "3", data);
+  change_manifest(dir, [](auto& json) { json.erase("resources"); });
   auto back = read_checkpoint(dir.path("ckpt-6"));
   REQUIRE_MESSAGE(back.ok(), back.status().text());
   CHECK(same_data(*back, data));
-  change_manifest(dir, {{"troupe checkpoint 3", "troupe checkpoint 6"}});
+  change_manifest(dir, "troupe checkpoint 3", "troupe checkpoint 7");
   const Status newer = read_checkpoint(dir.path("ckpt-6")).status();
   CHECK(newer.code() == Code::failed_precondition);
-  CHECK(newer.message().find("troupe checkpoint 6") != std::string::npos);
+  CHECK(newer.message().find("troupe checkpoint 7") != std::string::npos);
 }
 
 TEST_CASE("a manifest whose resources are not its files is refused") {
@@ -179,7 +312,7 @@ TEST_CASE("a manifest whose resources are not its files is refused") {
            {"\"kind\":\"stack\"", "\"kind\":7"}}) {
     TemporaryDir dir;
     REQUIRE(write_checkpoint(dir.path(), data_of(6)).ok());
-    change_manifest(dir, {{from, to}});
+    change_manifest(dir, from, to);
     CHECK(read_checkpoint(dir.path("ckpt-6")).status().code() == Code::data_loss);
   }
 }

@@ -108,7 +108,7 @@ struct ManifestInput {
 const std::vector<ManifestInput>& manifests() {
   static const std::vector<ManifestInput> all = {
       {"another version", [](auto& m) { m["format"] = "troupe checkpoint 1"; },
-       "not 'troupe checkpoint 5'"},
+       "not 'troupe checkpoint 6'"},
       {"no version", [](auto& m) { m.erase("format"); }, "format"},
       {"a number as version", [](auto& m) { m["format"] = 1; }, "string"},
       {"no step", [](auto& m) { m.erase("step"); }, "step"},
@@ -120,7 +120,21 @@ const std::vector<ManifestInput>& manifests() {
        },
        "number"},
       {"no hash of the graph", [](auto& m) { m.erase("graph_sha256"); }, "graph_sha256"},
-      {"no hash of the tensors", [](auto& m) { m.erase("params_sha256"); }, "params_sha256"},
+      {"no hash of the tensors", [](auto& m) { m.erase("tensors_sha256"); }, "tensors_sha256"},
+      {"another hash of the tensors", [](auto& m) { m["tensors_sha256"] = std::string(64, '0'); },
+       "the hash that it states"},
+      {"a tensor of another shape", [](auto& m) { m["files"][0]["tensors"][0]["shape"] = {-1}; },
+       ""},
+      {"a tensor of 2^64 elements",
+       [](auto& m) {
+         m["files"][0]["tensors"][0]["shape"] = {4294967296, 4294967296};
+       },
+       ""},
+      {"a tensor of a dtype that nobody knows",
+       [](auto& m) { m["files"][0]["tensors"][0]["dtype"] = "f33"; }, "unknown dtype"},
+      {"a tensor in two places",
+       [](auto& m) { m["files"][0]["tensors"].push_back(m["files"][0]["tensors"][0]); },
+       "'w' stands in two places"},
       {"null as profile", [](auto& m) { m["numeric_profile"] = nullptr; }, "string"},
       {"metadata of numbers",
        [](auto& m) {
@@ -176,7 +190,8 @@ const std::vector<ManifestInput>& manifests() {
 detail::Manifest good_manifest() {
   detail::Manifest manifest;
   manifest.step = 7;
-  manifest.files = {{"a.safetensors", 10, {1}}};
+  manifest.files = {
+      {"a.safetensors", 10, {1}, {{"w", DType::f32, Shape{2}, std::string(64, 'a')}}}};
   manifest.datasets = {{{"", "data"}, 9, {2, 3}}};
   return manifest;
 }

@@ -1,0 +1,29 @@
+// What is in the files of a checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/shape.hpp"
+
+namespace troupe {
+
+// A tensor in a file.
+struct StoredTensor {
+  std::string name;
+  DType dtype = DType::invalid;
+  Shape shape;
+  std::string sha256;           // tensor_sha256()
+  std::uint64_t bytes() const;  // 0 for strings, of which no shape tells
+};
+
+struct CheckpointFile {
+  std::string name;
+  std::uint64_t size = 0;
+  std::vector<std::uint32_t> chunks;  // CRC32C per chunk, the last one shorter
+  std::vector<StoredTensor> tensors = {};
+};
+
+}  // namespace troupe
