@@ -55,10 +55,19 @@ void StepState::abort(Status status) {
 
 bool StepState::has_arrivals() const { return !state_->inbox.empty(); }
 
-std::optional<StepState::Running> StepState::running() const {
-  const std::uint32_t node = state_->at_node.load(std::memory_order_relaxed);
+std::optional<StepState::Running> StepState::look() {
+  State& s = *state_;
+  const std::uint32_t node = s.at_node.load(std::memory_order_relaxed);
+  const std::int64_t burst = s.burst_since.load(std::memory_order_relaxed);
+  // It may have left and come back between two looks, as in a loop: all that is known is that it
+  // began after a look that saw another one.
+  const bool as_before = node == s.looked_node && burst == s.looked_burst;
+  if (!as_before) s.looked_since = burst == s.looked_burst ? s.looked_at : burst;
+  s.looked_node = node;
+  s.looked_burst = burst;
+  s.looked_at = coarse_now_ns();
   if (node == kNoNode) return std::nullopt;
-  return Running{node, state_->at_since.load(std::memory_order_relaxed)};
+  return Running{node, s.looked_since};
 }
 
 std::vector<std::uint32_t> StepState::awaited() const {
@@ -110,7 +119,7 @@ BurstResult StepState::State::run(Lanes& burst_lanes, TraceTrack* burst_trace, b
   turn.begin();
   const std::size_t done_before = progress.nodes_done();
   const std::int64_t begin_ns = trace ? Trace::now_ns() : 0;
-  at_since.store(coarse_now_ns(), std::memory_order_relaxed);
+  burst_since.store(coarse_now_ns(), std::memory_order_relaxed);
   if (!std::exchange(started, true)) {
     place_feeds();
     requests.read_first();

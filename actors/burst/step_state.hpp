@@ -142,13 +142,15 @@ class StepState {
   void abort(Status status);
   bool has_arrivals() const;
 
-  // From any thread: the node that the burst in flight is at, or was at before cheap ones. None
-  // between bursts, and before one has its lane.
+  // The node that the burst in flight is at, or was at before cheap ones. None between bursts, and
+  // before one has its lane. Any thread, one at a time.
   struct Running {
     std::uint32_t node = 0;
-    std::int64_t since_ns = 0;  // coarse_now_ns()
+    // coarse_now_ns(), not after it began: when the burst did, or at the last look that saw another
+    // node.
+    std::int64_t since_ns = 0;
   };
-  std::optional<Running> running() const;
+  std::optional<Running> look();
   // The _Recv nodes whose tensor is not here. REQUIRES: no burst is in flight.
   std::vector<std::uint32_t> awaited() const;
 

@@ -406,7 +406,7 @@ void PartitionRuns::waits_of(const AttemptId& id, const Attempt& attempt,
       wait.site = shortened(site.text());
   };
   if (attempt.bursting) {
-    const auto at = attempt.step->running();
+    const auto at = attempt.step->look();
     return at ? put(Wait::On::node, at->node, at->since_ns, "")
               : put(Wait::On::lane, kNoNode, attempt.since_ns, "a compute thread of the device");
   }

@@ -65,17 +65,14 @@ struct StepState::State {
   StepInput input;
   bool started = false, over = true;
 
-  // Where the burst in flight is, for who asks: a node that is not cheap, or kNoNode. The time is
-  // taken once in kNodesPerTime of them, and when the burst begins.
-  static constexpr std::uint32_t kNodesPerTime = 16;
+  // Where the burst in flight is, for who asks: a node that is not cheap, or kNoNode; and since
+  // when it is in flight. The loop takes no time: who looks twice knows more (StepState::running).
   std::atomic<std::uint32_t> at_node{kNoNode};
-  std::atomic<std::int64_t> at_since{0};
-  std::uint32_t nodes_noted = 0;
-  void note_at(std::uint32_t node) {
-    at_node.store(node, std::memory_order_relaxed);
-    if (++nodes_noted % kNodesPerTime == 0)
-      at_since.store(coarse_now_ns(), std::memory_order_relaxed);
-  }
+  std::atomic<std::int64_t> burst_since{0};
+  void note_at(std::uint32_t node) { at_node.store(node, std::memory_order_relaxed); }
+  // Of who looks: what the look before saw, when that was, and since when the node may be there.
+  std::uint32_t looked_node = kNoNode;
+  std::int64_t looked_burst = 0, looked_since = 0, looked_at = 0;
 
   // Of the burst in flight.
   TraceTrack* trace = nullptr;
