@@ -79,7 +79,7 @@ TEST_CASE("on a terminal the result stands below the progress, which stays on it
     CAPTURE(said);
     REQUIRE(said.find("params_sha256") != std::string::npos);
     CHECK(said.find("\nmnist-softmax: 8 steps") != std::string::npos);
-    CHECK(said.find("0.0 steps/s") == std::string::npos);
+    CHECK(said.find(" 0.0 steps/s") == std::string::npos);
     // No line that is renewed is as long as the terminal is wide.
     for (std::size_t from = said.find('\r'); from != std::string::npos;) {
       const std::size_t to = said.find_first_of("\r\n", from + 1);
