@@ -118,9 +118,10 @@ using MasterActor = CoordinatorActor::extend<
     caf::reacts_to<RunStep>, caf::reacts_to<CancelRun>, caf::reacts_to<CloseSession>,
     caf::reacts_to<ResetContainers>, caf::reacts_to<RewindStep>, caf::reacts_to<DescribeJob>,
     caf::reacts_to<AskJobWaits>, caf::reacts_to<WaitsDue>, caf::reacts_to<WatchRuns>,
-    caf::reacts_to<AskPlace>, caf::reacts_to<DoneOnce>, caf::reacts_to<MarkPlace>,
-    caf::reacts_to<TaskUp>, caf::reacts_to<TaskLost>, caf::reacts_to<ExecutorsMade>,
-    caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>, caf::reacts_to<Tick>>;
+    caf::reacts_to<AskPlace>, caf::reacts_to<AskHomes>, caf::reacts_to<DoneOnce>,
+    caf::reacts_to<MarkPlace>, caf::reacts_to<TaskUp>, caf::reacts_to<TaskLost>,
+    caf::reacts_to<ExecutorsMade>, caf::reacts_to<GraphExtended>, caf::reacts_to<StepCompiled>,
+    caf::reacts_to<Tick>>;
 
 }  // namespace troupe
 
@@ -148,6 +149,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WaitsDue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WatchRuns)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TellWaits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AskPlace)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AskHomes)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DoneOnce)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::MarkPlace)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GraphExtended)

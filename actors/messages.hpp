@@ -158,6 +158,12 @@ struct AskPlace {
   std::uint64_t session = 0;
   std::shared_ptr<Call> call;
 };
+// The devices that have these variables: CallResult::text, in order, "" for one that nobody has
+// placed yet.
+struct AskHomes {
+  std::vector<std::pair<std::string, std::string>> variables;  // container and name
+  std::shared_ptr<Call> call;
+};
 // The program has come so far without a commit: the note of its place from now on.
 struct MarkPlace {
   std::uint64_t session = 0;

@@ -1,5 +1,6 @@
 #include "actors/client/job_state.hpp"
 
+#include <filesystem>
 #include <utility>
 
 #include "actors/runtime/worker_process.hpp"
@@ -32,7 +33,24 @@ JobState state_of(CheckpointData data) {
           std::move(data.fetches),
           data.draws,
           std::move(data.graph),
-          data.seed};
+          data.seed,
+          {}};
+}
+
+JobState state_of(StoredCheckpoint checkpoint) {
+  std::vector<StoredVariable> stored = stored_variables(checkpoint);
+  JobState state = state_of(std::move(checkpoint.data));
+  state.stored = std::move(stored);
+  return state;
+}
+
+std::vector<StoredVariable> stored_variables(const StoredCheckpoint& checkpoint) {
+  const std::filesystem::path folder = std::filesystem::absolute(checkpoint.path);
+  std::vector<StoredVariable> all;
+  for (const CheckpointFile& file : checkpoint.files)
+    for (const StoredTensor& tensor : file.tensors)
+      all.push_back({(folder / file.name).string(), tensor});
+  return all;
 }
 
 }  // namespace troupe

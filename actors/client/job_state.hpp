@@ -10,5 +10,8 @@ namespace troupe {
 // profile of this process.
 CheckpointData checkpoint_of(JobState state);
 JobState state_of(CheckpointData data);
+// With what stays in files: `stored`.
+JobState state_of(StoredCheckpoint checkpoint);
+std::vector<StoredVariable> stored_variables(const StoredCheckpoint& checkpoint);
 
 }  // namespace troupe

@@ -49,14 +49,14 @@ void RunLog::set_order_matters(bool matters) {
 std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again) {
   std::lock_guard lock(mutex_);
   bytes += kOfAnEntry;
-  if (broken_.empty() && (entries_.size() >= kMostEntries || bytes_ + bytes > kMostBytes))
+  if (writes_down() && (entries_.size() >= kMostEntries || bytes_ + bytes > kMostBytes))
     forget(fmt::format("since the state was kept there were {} runs, which were given {} MiB",
                        entries_.size(), bytes_ >> 20));
-  if (broken_.empty() && order_matters_ && open_ > 0) {
+  if (writes_down() && order_matters_ && open_ > 0) {
     settle();  // some may be over whose clients have not asked
     if (open_ > 0) forget("several runs were under way at once since the state was kept");
   }
-  if (!broken_.empty()) {  // only to know when it is over
+  if (!writes_down()) {  // only to know when it is over
     again = nullptr;
     bytes = 0;
   }
@@ -76,7 +76,7 @@ void RunLog::answered(std::uint64_t number, const CallResult& result) {
 
 void RunLog::enter_done(Again again) {
   std::lock_guard lock(mutex_);
-  if (!broken_.empty()) return;
+  if (!writes_down()) return;
   bytes_ += kOfAnEntry;
   entries_.push_back({next_++, {}, false, {}, kOfAnEntry, std::move(again)});
 }
@@ -96,7 +96,26 @@ void RunLog::kept() {
   std::lock_guard lock(mutex_);
   entries_.clear();
   bytes_ = 0;
+  taken_ = 0;
   broken_.clear();
+}
+
+void RunLog::taken() {
+  std::lock_guard lock(mutex_);
+  taken_ = next_;
+}
+
+bool RunLog::taken_is_kept() {
+  std::lock_guard lock(mutex_);
+  if (taken_ == 0) return false;
+  while (!entries_.empty() && entries_.front().number < taken_) {
+    bytes_ -= entries_.front().bytes;
+    open_ -= entries_.front().open;
+    entries_.pop_front();
+  }
+  taken_ = 0;
+  broken_.clear();
+  return true;
 }
 
 Status RunLog::whole() const {
@@ -144,16 +163,17 @@ void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) 
   entry->outcome = outcome_of(result);
   const Code code = entry->outcome.code;
   // What was lost left nothing, and what never began neither.
-  if (!broken_.empty() || code == Code::unavailable || result.unloaded) {
+  if (!writes_down() || code == Code::unavailable || result.unloaded) {
     bytes_ -= entry->bytes;
     entries_.erase(entry);
   }
-  if (broken_.empty() && by_chance(code))
+  if (writes_down() && by_chance(code))
     forget(fmt::format("a run ended with {} since the state was kept", code_name(code)));
 }
 
 void RunLog::forget(const std::string& why) {
   broken_ = why;
+  taken_ = 0;
   std::erase_if(entries_, [](const Entry& entry) { return !entry.open; });
   for (Entry& entry : entries_) {
     entry.again = nullptr;

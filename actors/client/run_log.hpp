@@ -56,6 +56,11 @@ class RunLog {
   // the state has them; all stays as it was. To be asked before, too.
   bool quiet();
   void kept();
+  // The same for a state that takes long to be kept, while runs go on: taken now; and once it is
+  // kept, or is not. What was done before it was taken counts until then. A second one takes the
+  // place of the first. False: it is of no use, since something broke the log meanwhile.
+  void taken();
+  bool taken_is_kept();
 
   // failed_precondition: why what was done cannot be done again.
   Status whole() const;
@@ -78,6 +83,7 @@ class RunLog {
   };
   void settle();
   void close(std::deque<Entry>::iterator entry, const CallResult& result);
+  bool writes_down() const { return broken_.empty() || taken_ != 0; }
   void forget(const std::string& why);
 
   mutable std::mutex mutex_;
@@ -86,6 +92,7 @@ class RunLog {
   std::size_t bytes_ = 0, open_ = 0;
   bool order_matters_ = true;
   std::string broken_ = "its state was not kept";
+  std::uint64_t taken_ = 0;  // the first run that the taken state does not have; 0: none is taken
 };
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <caf/send.hpp>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include <set>
 #include <shared_mutex>
 #include <thread>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "actors/client/durable_runs.hpp"
@@ -1217,6 +1219,15 @@ Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph) {
   return reads;
 }
 
+void take_place(JobPlace place, JobState& state) {
+  state.committed = place.committed;
+  state.datasets = std::move(place.datasets);
+  state.note = std::move(place.note);
+  state.once = std::move(place.once);
+  state.fetches = std::move(place.fetches);
+  state.draws = place.draws;
+}
+
 // These variables and resources in one run. Nothing at all when there are none.
 Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
                               const std::vector<VariableRead>& variables,
@@ -1237,12 +1248,7 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
   if (request.fetches.empty()) return state;
   TROUPE_TRY(CallResult result,
              run_single(core, std::move(request), {}, RunFor::session, /*only_reads=*/true));
-  state.committed = result.place.committed;
-  state.datasets = std::move(result.place.datasets);
-  state.note = std::move(result.place.note);
-  state.once = std::move(result.place.once);
-  state.fetches = std::move(result.place.fetches);
-  state.draws = result.place.draws;
+  take_place(std::move(result.place), state);
   for (std::size_t i = 0; i < names.size(); ++i)
     state.variables.emplace_back(names[i], std::move(result.fetches[i]));
   for (std::size_t i = 0; i < resources.size(); ++i)
@@ -1315,6 +1321,105 @@ Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   return std::move(state.variables);
 }
 
+namespace {
+
+// Where variables are: by name, the CPU of the task that has each; "" while nobody has it.
+Expected<std::vector<std::string>> hosts_of(SessionCore& core,
+                                            const std::vector<const NodeDef*>& variables) {
+  AskHomes message;
+  for (const NodeDef* each : variables)
+    message.variables.emplace_back(resource_container(*each), resource_name(*each));
+  CallResult result = ask(core, std::move(message));
+  TROUPE_TRY(result.status);
+  if (result.text.size() != variables.size())
+    return internal_error("the master does not know where the variables are");
+  for (std::string& home : result.text) {
+    if (home.empty()) continue;
+    TROUPE_TRY(DeviceName device, DeviceName::parse(home));
+    device.type = "CPU";
+    device.index = 0;
+    home = device.text();
+  }
+  return std::move(result.text);
+}
+
+}  // namespace
+
+struct PendingState::State {
+  Step step;
+  Run run;
+  std::set<std::string> variables;  // that are to be written
+  WrittenState written;             // what is known
+  bool whole = false;               // all of it
+};
+
+Expected<WrittenState> PendingState::try_get() {
+  State& s = *state_;
+  if (s.whole) return std::move(s.written);
+  CallResult& result = s.run.wait(/*spin=*/false);
+  TROUPE_TRY(result.status);
+  for (const Tensor& answer : result.fetches) {
+    if (answer.dtype() != DType::string || answer.rank() != 0)
+      return internal_error("who wrote a shard did not say what it wrote");
+    TROUPE_TRY(const auto shards, parse_shards(answer.item<std::string>()));
+    for (const CheckpointFile& shard : shards) {
+      for (const StoredTensor& each : shard.tensors)
+        if (s.variables.erase(each.name) == 0)
+          return internal_error("a shard has '" + each.name + "', which it was not asked for");
+      s.written.shards.push_back(shard);
+    }
+  }
+  if (!s.variables.empty()) return internal_error("no shard has '" + *s.variables.begin() + "'");
+  take_place(std::move(result.place), s.written.state);
+  s.whole = true;
+  return std::move(s.written);
+}
+
+Expected<PendingState> Session::start_state(const std::string& folder, const std::string& token,
+                                            bool refuse_nan) {
+  TROUPE_TRY(may_ask_graph(*core_, "Session::start_state"));
+  std::lock_guard not_amid_once(core_->doing_once);
+  PendingState pending;
+  pending.state_ = std::make_shared<PendingState::State>();
+  PendingState::State& s = *pending.state_;
+  if (!other_resources(core_->graph).empty()) {
+    TROUPE_TRY(s.written.state, try_state());
+    s.whole = true;
+    return pending;
+  }
+  const GraphDef& graph = core_->graph.def();
+  TROUPE_TRY(const auto reads, state_reads(graph));
+  if (reads.empty())
+    return failed_precondition("the graph reads no variable: there is no state to save");
+  std::vector<const NodeDef*> variables;
+  for (const VariableRead& each : reads) variables.push_back(each.variable);
+  TROUPE_TRY(const std::vector<std::string> hosts, hosts_of(*core_, variables));
+  std::map<std::string, ShippedGraph::ShardSave> saves;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    ShippedGraph::ShardSave& save = saves[hosts[i]];
+    save.device = hosts[i];
+    save.names.push_back(state_name(*variables[i]));
+    save.reads.push_back(NodeId(reads[i].read - graph.nodes.data()));
+    s.variables.insert(save.names.back());
+  }
+  std::vector<ShippedGraph::ShardSave> all;
+  for (auto& [_, save] : saves) all.push_back(std::move(save));
+  {
+    std::lock_guard lock(core_->mutex);
+    TROUPE_TRY(s.step.request, core_->shipping.add_shard_saves(all, refuse_nan));
+    s.written.state.graph = core_->marks.of(graph);
+    s.written.state.seed = graph.seed;
+  }
+  s.step.request.replicas = 1;
+  s.step.core = core_;
+  s.step.with_place = s.step.only_reads = true;
+  for (const PortName& feed : s.step.request.feeds)
+    s.step.feeds.push_back({feed.text(), DType::string, PartialShape{}});
+  TROUPE_TRY(compile_first(s.step, compile_request));
+  troupe::start(s.step, {Tensor::scalar(folder), Tensor::scalar(token)}, {}, s.run);
+  return pending;
+}
+
 Expected<JobState> Session::try_state(const StateOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
   std::lock_guard not_amid_once(core_->doing_once);
@@ -1363,12 +1468,16 @@ Status Session::check_state_within(std::size_t nodes) const {
 
 Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJobOptions& options) {
   TROUPE_TRY(may_wait(*core_, "Session::save_job"));
-  TROUPE_TRY(JobState state, try_state());
-  if (state.committed == 0)
+  TROUPE_TRY(CheckpointDraft draft, CheckpointDraft::begin(dir));
+  TROUPE_TRY(PendingState pending,
+             start_state(std::filesystem::absolute(draft.folder()), draft.token(), false));
+  TROUPE_TRY(WrittenState written, pending.try_get());
+  if (written.state.committed == 0)
     return failed_precondition("nothing was committed yet: there is no state to save");
-  const CheckpointData data = checkpoint_of(std::move(state));
-  TROUPE_TRY(const CheckpointInfo written, write_checkpoint(dir, data, options.keep));
-  return written.path;
+  CheckpointData data = checkpoint_of(std::move(written.state));
+  TROUPE_TRY(const CheckpointInfo info,
+             draft.finish(data, std::move(written.shards), {.keep = options.keep}));
+  return info.path;
 }
 
 namespace {
@@ -1393,8 +1502,8 @@ void await_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
 Status Session::try_restore_job(const std::string& dir, const RestoreJobOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::restore_job"));
   TROUPE_TRY(const CheckpointInfo newest, latest_checkpoint(dir));
-  TROUPE_TRY(CheckpointData data, read_checkpoint(newest.path));
-  return try_restore(state_of(std::move(data)), options).in("restoring '" + newest.path + "'");
+  TROUPE_TRY(StoredCheckpoint stored, open_checkpoint(newest.path));
+  return try_restore(state_of(std::move(stored)), options).in("restoring '" + newest.path + "'");
 }
 
 Status Session::try_restore(const std::vector<std::pair<std::string, Tensor>>& values,
@@ -1419,15 +1528,58 @@ Status Session::try_restore(const JobState& state, const RestoreJobOptions& opti
 
 namespace {
 
+// Nodes that assign these, each read by the process that has the variable; the targets. A variable
+// that no step has placed yet is placed first, as by a step that assigns all of them.
+Expected<CompileRequest> restores_of(const std::shared_ptr<SessionCore>& core,
+                                     const std::vector<StoredVariable>& stored) {
+  std::vector<ShippedGraph::Assigned> assigned;
+  for (const StoredVariable& each : stored)
+    assigned.push_back({each.tensor.name, each.tensor.dtype, each.tensor.shape});
+  Step placing;
+  placing.core = core;
+  {
+    std::lock_guard lock(core->mutex);
+    TROUPE_TRY(placing.request, core->shipping.add_assignments(assigned));
+  }
+  placing.request.replicas = 1;
+  TROUPE_TRY(compile_first(placing, compile_request));
+
+  std::unordered_map<std::string, const NodeDef*> known;
+  const auto& nodes = core->graph.def().nodes;
+  for (const NodeDef& node : nodes)
+    if (node.op == "Variable") known.emplace(state_name(node), &node);
+  for (const NodeDef& node : nodes)
+    if (node.op == "Variable") known.emplace(node.name, &node);
+  std::vector<const NodeDef*> variables;
+  for (const StoredVariable& each : stored) variables.push_back(known.at(each.tensor.name));
+  TROUPE_TRY(const std::vector<std::string> hosts, hosts_of(*core, variables));
+  std::map<std::pair<std::string, std::string>, ShippedGraph::ShardRestore> restores;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    ShippedGraph::ShardRestore& each = restores[{hosts[i], stored[i].file}];
+    each.device = hosts[i];
+    each.file = stored[i].file;
+    each.tensors.push_back(stored[i].tensor);
+  }
+  std::vector<ShippedGraph::ShardRestore> all;
+  for (auto& [_, each] : restores) all.push_back(std::move(each));
+  std::lock_guard lock(core->mutex);
+  return core->shipping.add_shard_restores(all);
+}
+
 Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state) {
   TROUPE_TRY(check_datasets(core->graph, state.datasets));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : state.variables) feeds.push_back(value);
   TROUPE_TRY(const std::vector<NodeId> handles, handles_of(core->graph, state.resources));
   for (const SavedResource& each : state.resources) feeds.push_back(each.state);
+  CompileRequest restores;
+  if (!state.stored.empty()) {
+    TROUPE_TRY(restores, restores_of(core, state.stored));
+  }
   std::unique_lock lock(core->mutex);
   TROUPE_TRY(CompileRequest request, core->shipping.add_assignments(state.variables));
   TROUPE_TRY(core->shipping.add_loads(handles, request));
+  request.targets.insert(request.targets.end(), restores.targets.begin(), restores.targets.end());
   lock.unlock();
   auto place = std::make_shared<const JobPlace>(JobPlace{
       state.committed, state.datasets, state.note, state.once, state.fetches, state.draws});
@@ -1568,6 +1720,27 @@ bool order_matters(SessionCore& core) {
   return core.order_matters;
 }
 
+// What `take` takes while nobody starts a run, and is told whether none is under way; once more as
+// often as the session goes on after a loss.
+template <class T>
+Expected<T> taken_alone(const std::shared_ptr<SessionCore>& shared,
+                        const std::function<Expected<T>(bool quiet)>& take) {
+  SessionCore& core = *shared;
+  for (;;) {
+    std::uint64_t generation = 0;
+    const auto alone = [&]() -> Expected<T> {
+      std::lock_guard not_amid_once(core.doing_once);  // which starts runs
+      const Alone nobody_else(core);
+      if (!core.failed.ok()) return core.failed;
+      generation = core.generation;
+      return take(core.log.quiet());
+    };
+    auto taken = alone();
+    if (taken.ok() || taken.status().code() != Code::unavailable || !core.keeps) return taken;
+    TROUPE_TRY(recover(shared, generation, taken.status()));
+  }
+}
+
 }  // namespace
 
 Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
@@ -1581,29 +1754,60 @@ Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
     return try_state();
   };
   if (!core.logs) return take();
-  for (;;) {
-    std::uint64_t generation = 0;
-    const auto alone = [&]() -> Expected<JobState> {
-      std::lock_guard not_amid_once(core.doing_once);  // which starts runs
-      const Alone nobody_else(core);
-      if (!core.failed.ok()) return core.failed;
-      generation = core.generation;
-      const bool quiet = core.log.quiet();
-      TROUPE_TRY(JobState state, take());
-      core.keeps = true;
-      // Runs under way may be in it or not.
-      if (!quiet || (state.committed == 0 && core.any_run)) return state;
-      core.kept.reset();
-      if (state.committed != 0) core.kept = state;
-      core.log.set_order_matters(order_matters(core));
-      core.log.kept();
-      core.recoveries.progressed();
-      return state;
-    };
-    auto state = alone();
-    if (state.ok() || state.status().code() != Code::unavailable || !core.keeps) return state;
-    TROUPE_TRY(recover(core_, generation, state.status()));
+  return taken_alone<JobState>(core_, [&](bool quiet) -> Expected<JobState> {
+    TROUPE_TRY(JobState state, take());
+    core.keeps = true;
+    // Runs under way may be in it or not.
+    if (!quiet || (state.committed == 0 && core.any_run)) return state;
+    core.kept.reset();
+    if (state.committed != 0) core.kept = state;
+    core.log.set_order_matters(order_matters(core));
+    core.log.kept();
+    core.recoveries.progressed();
+    return state;
+  });
+}
+
+Expected<PendingState> Session::start_kept_state(const std::string& note, const std::string& folder,
+                                                 const std::string& token, bool refuse_nan) {
+  TROUPE_TRY(may_ask_graph(*core_, "Session::start_kept_state"));
+  TROUPE_TRY(check_note(note));
+  SessionCore& core = *core_;
+  return taken_alone<PendingState>(core_, [&](bool quiet) -> Expected<PendingState> {
+    TROUPE_TRY(move_place(core_, note));
+    TROUPE_TRY(PendingState pending, start_state(folder, token, refuse_nan));
+    core.keeps = true;
+    core.log.set_order_matters(order_matters(core));
+    if (quiet) core.log.taken();
+    return pending;
+  });
+}
+
+void Session::keep_written(JobState state) {
+  const Alone nobody_else(*core_);
+  if (!core_->log.taken_is_kept()) return;
+  core_->kept = std::move(state);
+  core_->recoveries.progressed();
+}
+
+void Session::keep_restored(JobState state) {
+  const Alone nobody_else(*core_);
+  core_->keeps = true;
+  core_->log.set_order_matters(order_matters(*core_));
+  core_->log.kept();
+  core_->kept = std::move(state);
+}
+
+std::uint64_t Session::bytes_in_shards() const {
+  if (!graph_there(*core_).ok() || !other_resources(core_->graph).empty()) return 0;
+  std::uint64_t bytes = 0;
+  for (const VariableRead& each : variable_reads(core_->graph.def())) {
+    const PartialShape& shape = each.read->out_shapes.at(0);
+    const DType dtype = each.read->out_types.at(0);
+    if (shape.fully_known() && dtype != DType::string)
+      bytes += std::uint64_t(shape.shape().elements()) * dtype_size(dtype);
   }
+  return bytes;
 }
 
 namespace {
@@ -1747,6 +1951,13 @@ Status Session::try_assign(const std::vector<std::pair<std::string, Tensor>>& va
   }
   TROUPE_TRY(CompileRequest request, assignments_of(*core_, values));
   return run_single(core_, std::move(request), std::move(feeds), RunFor::program).status();
+}
+
+Status Session::try_assign_stored(const std::vector<StoredVariable>& values) {
+  TROUPE_TRY(may_ask_graph(*core_, "Session::assign"));
+  if (values.empty()) return ok_status();
+  TROUPE_TRY(CompileRequest request, restores_of(core_, values));
+  return run_single(core_, std::move(request), {}, RunFor::program).status();
 }
 
 Status Session::try_reset(const std::vector<std::string>& containers) {

@@ -26,6 +26,7 @@
 #include "graph/builder.hpp"
 #include "graph/graph_marks.hpp"
 #include "ops/api/variable.hpp"
+#include "serialization/stored_tensor.hpp"
 
 namespace caf {
 class actor_system;
@@ -254,6 +255,12 @@ struct RestoreJobOptions {
   bool same_graph = false;
 };
 
+// A variable of a JobState in the file of a checkpoint.
+struct StoredVariable {
+  std::string file;  // absolute, and the same on all machines of the job
+  StoredTensor tensor;
+};
+
 // The state of a job: the contents of a checkpoint.
 struct JobState {
   CommitNumber committed = 0;
@@ -270,6 +277,24 @@ struct JobState {
   std::uint64_t draws = 0;
   std::vector<GraphMark> graph = {};       // of the graph that the session had
   std::optional<std::uint64_t> seed = {};  // of that graph; none: not compared
+  // Variables that are read by the processes that will have them, and by nobody else.
+  std::vector<StoredVariable> stored = {};
+};
+
+// Of Session::start_state().
+struct WrittenState {
+  JobState state;
+  std::vector<CheckpointFile> shards;  // that have the variables that `state` has not
+};
+class PendingState {
+ public:
+  // Waits for the files to be written. Any thread.
+  Expected<WrittenState> try_get();
+
+ private:
+  friend class Session;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 struct StateOptions {
@@ -515,6 +540,26 @@ class Session {
  private:
   friend class Job;  // actors/job/job.hpp
   DurableRuns& durable_runs();
+  // Begins to take the state as of now for a checkpoint. Each process writes the variables that it
+  // has into `folder`, the absolute path of a CheckpointDraft's, while runs go on. In a graph with
+  // queues or resources of the program's own, which nobody may change meanwhile, the state is taken
+  // at once, with all variables. `refuse_nan`: a NaN in what is written is out_of_range. Errors:
+  // those of try_state(), of the run, failed_precondition where the folder is not shared.
+  Expected<PendingState> start_state(const std::string& folder, const std::string& token,
+                                     bool refuse_nan);
+  // The same of a state to which the session will go back, as by keep(), once keep_written() says
+  // that it is in files which stay. Moves the place.
+  Expected<PendingState> start_kept_state(const std::string& note, const std::string& folder,
+                                          const std::string& token, bool refuse_nan);
+  void keep_written(JobState state);
+  // Keeps a state that was just restored.
+  void keep_restored(JobState state);
+  // How much of the state start_state() has written by others: the bytes of variables whose shapes
+  // the graph says; 0 if it takes all itself.
+  std::uint64_t bytes_in_shards() const;
+  // Assigns variables in one run, each read by the process that has it. Errors as of assign(), and
+  // data_loss.
+  Status try_assign_stored(const std::vector<StoredVariable>& values);
   // How many nodes the graph has; 0 if it is gone.
   std::size_t graph_size() const;
   // Whether a Job that was made when the graph had `nodes` nodes can be resumed.

@@ -8,10 +8,11 @@ namespace troupe {
 namespace {
 
 // In a graph beside the client's: an assignment of a fed value to a variable like this one.
-Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable, const Tensor& value) {
+Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable,
+                        const ShippedGraph::Assigned& value) {
   TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
   TROUPE_TRY(Op fed, beside.try_add({.op = "Placeholder",
-                                     .attrs = {{"T", value.dtype()}, {"shape", value.shape()}}}));
+                                     .attrs = {{"T", value.dtype}, {"shape", value.shape}}}));
   return beside.try_add({.op = "Assign", .inputs = {handle.output(), fed.output()}});
 }
 
@@ -72,28 +73,40 @@ std::vector<Port> ShippedGraph::shipped(std::vector<Port> inputs) const {
   return inputs;
 }
 
-Expected<CompileRequest> ShippedGraph::add_assignments(
-    const std::vector<std::pair<std::string, Tensor>>& values) {
-  std::unordered_map<std::string, NodeId> variables;
+std::unordered_map<std::string, NodeId> ShippedGraph::variables() const {
+  std::unordered_map<std::string, NodeId> all;
   const auto& nodes = graph_.def().nodes;
   for (NodeId id = 0; id < nodes.size(); ++id)
-    if (nodes[id].op == "Variable") variables.emplace(state_name(nodes[id]), id);
+    if (nodes[id].op == "Variable") all.emplace(state_name(nodes[id]), id);
   for (NodeId id = 0; id < nodes.size(); ++id)
-    if (nodes[id].op == "Variable") variables.emplace(nodes[id].name, id);
+    if (nodes[id].op == "Variable") all.emplace(nodes[id].name, id);
+  return all;
+}
+
+Expected<CompileRequest> ShippedGraph::add_assignments(
+    const std::vector<std::pair<std::string, Tensor>>& values) {
+  std::vector<Assigned> assigned;
+  for (const auto& [name, value] : values) assigned.push_back({name, value.dtype(), value.shape()});
+  return add_assignments(assigned);
+}
+
+Expected<CompileRequest> ShippedGraph::add_assignments(const std::vector<Assigned>& values) {
+  std::unordered_map<std::string, NodeId> known = variables();
+  const auto& nodes = graph_.def().nodes;
 
   // Checked and completed beside the client's graph, then moved in among its nodes. Whatever is
   // wrong must show here: what was added is shipped from now on.
   GraphBuilder beside(graph_.registry(), graph_.def().seed);
   CompileRequest request;
   Own own{NodeId(nodes.size()), {}};
-  for (const auto& [name, value] : values) {
-    auto found = variables.find(name);
-    if (found == variables.end()) return not_found("the graph has no variable '" + name + "'");
+  for (const Assigned& value : values) {
+    auto found = known.find(value.name);
+    if (found == known.end()) return not_found("the graph has no variable '" + value.name + "'");
     const NodeId handle = found->second;
     const NodeDef& variable = nodes[handle];
-    variables.erase(found);  // each once
+    known.erase(found);  // each once
     auto assign = try_assign(beside, variable, value);
-    if (!assign.ok()) return assign.status().in("restoring '" + name + "'");
+    if (!assign.ok()) return assign.status().in("restoring '" + value.name + "'");
     NodeDef write = beside.node(assign->node());
     NodeDef feed = beside.node(write.inputs[1].node);
     // A name that begins with a dot is none that a program chooses.
@@ -191,6 +204,108 @@ Status ShippedGraph::add_loads(const std::vector<NodeId>& handles, CompileReques
   request.feeds.insert(request.feeds.end(), loads.feeds.begin(), loads.feeds.end());
   request.targets.insert(request.targets.end(), loads.targets.begin(), loads.targets.end());
   return ok_status();
+}
+
+Expected<CompileRequest> ShippedGraph::add_shard_saves(const std::vector<ShardSave>& saves,
+                                                       bool refuse_nan) {
+  const auto key = std::pair(saves, refuse_nan);
+  if (const auto known = shard_saves_.find(key); known != shard_saves_.end()) return known->second;
+  GraphBuilder beside(graph_.registry(), graph_.def().seed);
+  CompileRequest request;
+  Own own{NodeId(graph_.def().nodes.size()), {}};
+  const std::string name = ".save_shards" + std::to_string(insertions_.size());
+  std::vector<Output> folder_and_token;
+  std::vector<Port> fed;
+  for (const char* what : {"/folder", "/token"}) {
+    TROUPE_TRY(Op input,
+               beside.try_add({.op = "Placeholder",
+                               .attrs = {{"T", DType::string}, {"shape", PartialShape{}}}}));
+    folder_and_token.push_back(input.output());
+    NodeDef node = beside.node(input.node());
+    node.name = name + what;
+    request.feeds.push_back({node.name, 0, false});
+    fed.push_back({NodeId(size() + own.nodes.size()), 0});
+    own.nodes.push_back(std::move(node));
+  }
+  for (std::size_t i = 0; i < saves.size(); ++i) {
+    std::vector<Output> inputs = folder_and_token;
+    std::vector<Port> shipped_inputs = fed;
+    std::vector<DType> types;
+    for (const NodeId id : saves[i].reads) {
+      const NodeDef& read = graph_.node(id);
+      types.push_back(read.out_types[0]);
+      TROUPE_TRY(
+          Op value,
+          beside.try_add({.op = "Placeholder",
+                          .attrs = {{"T", read.out_types[0]}, {"shape", read.out_shapes[0]}}}));
+      inputs.push_back(value.output());
+      shipped_inputs.push_back({shipped(id), 0});
+    }
+    const std::string file = "shard-" + std::to_string(i);
+    TROUPE_TRY(Op save, beside.try_add({.op = "SaveShard",
+                                        .inputs = inputs,
+                                        .attrs = {{"names", saves[i].names},
+                                                  {"types", types},
+                                                  {"file", file},
+                                                  {"refuse_nan", refuse_nan}}}));
+    NodeDef node = beside.node(save.node());
+    node.name = name + "/" + file;
+    node.inputs = std::move(shipped_inputs);
+    node.device = saves[i].device;
+    request.fetches.push_back({node.name, 0, false});
+    own.nodes.push_back(std::move(node));
+  }
+  insert(std::move(own));
+  return shard_saves_[key] = request;
+}
+
+Expected<CompileRequest> ShippedGraph::add_shard_restores(
+    const std::vector<ShardRestore>& restores) {
+  std::unordered_map<std::string, NodeId> known = variables();
+  GraphBuilder beside(graph_.registry(), graph_.def().seed);
+  CompileRequest request;
+  Own own{NodeId(graph_.def().nodes.size()), {}};
+  const std::string name = ".restore_shards" + std::to_string(insertions_.size());
+  for (std::size_t i = 0; i < restores.size(); ++i) {
+    std::vector<std::string> names, hashes;
+    std::vector<DType> types;
+    std::vector<PartialShape> shapes;
+    for (const StoredTensor& each : restores[i].tensors) {
+      names.push_back(each.name);
+      hashes.push_back(each.sha256);
+      types.push_back(each.dtype);
+      shapes.push_back(each.shape);
+    }
+    TROUPE_TRY(Op restore, beside.try_add({.op = "RestoreShard",
+                                           .attrs = {{"file", restores[i].file},
+                                                     {"names", names},
+                                                     {"sha256", hashes},
+                                                     {"types", types},
+                                                     {"shapes", shapes}}}));
+    NodeDef reads = beside.node(restore.node());
+    reads.name = name + "/" + std::to_string(i);
+    reads.device = restores[i].device;
+    const NodeId number = NodeId(size() + own.nodes.size());
+    own.nodes.push_back(std::move(reads));
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const auto found = known.find(names[k]);
+      if (found == known.end()) return not_found("the graph has no variable '" + names[k] + "'");
+      const NodeId id = found->second;
+      const NodeDef& variable = graph_.node(id);
+      known.erase(found);  // each once
+      auto assign =
+          try_assign(beside, variable, {names[k], types[k], restores[i].tensors[k].shape});
+      if (!assign.ok()) return assign.status().in("restoring '" + names[k] + "'");
+      NodeDef write = beside.node(assign->node());
+      write.name = name + "/" + std::to_string(i) + "_" + std::to_string(k);
+      write.inputs = {{shipped(id), 0}, {number, std::uint32_t(k)}};
+      write.site = variable.site;
+      request.targets.push_back(write.name);
+      own.nodes.push_back(std::move(write));
+    }
+  }
+  insert(std::move(own));
+  return request;
 }
 
 void ShippedGraph::insert(Own own) {

@@ -4,12 +4,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/status.hpp"
 #include "graph/builder.hpp"
 #include "graph/request.hpp"
+#include "serialization/stored_tensor.hpp"
 
 namespace troupe {
 
@@ -35,6 +37,33 @@ class ShippedGraph {
   // for a name that is no variable of the graph, or comes twice. Nothing is added after an error.
   Expected<CompileRequest> add_assignments(
       const std::vector<std::pair<std::string, Tensor>>& values);
+  // The same for values that nobody has yet.
+  struct Assigned {
+    std::string name;
+    DType dtype = DType::invalid;
+    Shape shape;
+  };
+  Expected<CompileRequest> add_assignments(const std::vector<Assigned>& values);
+
+  // Variables that one device writes into the folder of a checkpoint.
+  struct ShardSave {
+    std::string device;              // in host memory; "" is anywhere
+    std::vector<std::string> names;  // as the checkpoint calls them
+    std::vector<NodeId> reads;       // what reads them, in the client's graph
+    friend auto operator<=>(const ShardSave&, const ShardSave&) = default;
+  };
+  // Adds nodes that do so: a fetch each, in order, of what they wrote; the feeds are the folder and
+  // its token. Of those that were asked for before the nodes are there.
+  Expected<CompileRequest> add_shard_saves(const std::vector<ShardSave>& saves, bool refuse_nan);
+
+  // Variables that one device reads from a file of a checkpoint.
+  struct ShardRestore {
+    std::string device;
+    std::string file;
+    std::vector<StoredTensor> tensors;  // the names are those of the variables, see state_name()
+  };
+  // Adds nodes that do so, and assign what was read: the targets. Errors as of add_assignments().
+  Expected<CompileRequest> add_shard_restores(const std::vector<ShardRestore>& restores);
 
   // Adds nodes that say what these resources hold, handles of the client's graph: further fetches
   // of the request, in order. Of those that were asked for before the nodes are there.
@@ -52,6 +81,7 @@ class ShippedGraph {
     NodeId after;                // of the client's nodes
     std::vector<NodeDef> nodes;  // inputs in shipped numbers
   };
+  std::unordered_map<std::string, NodeId> variables() const;
   NodeId shipped(NodeId of_client) const;
   void insert(Own own);
   std::vector<Port> shipped(std::vector<Port> inputs) const;
@@ -61,6 +91,7 @@ class ShippedGraph {
   std::size_t own_ = 0;
   std::map<NodeId, std::string> checks_;  // by the variable's handle
   std::map<NodeId, std::string> saves_;   // by the resource's handle
+  std::map<std::pair<std::vector<ShardSave>, bool>, CompileRequest> shard_saves_;
   GraphDef merged_;  // once there are nodes of its own: both, as far as they were shipped
   std::size_t merged_client_ = 0, merged_insertions_ = 0;
   std::vector<NodeId> merges_;  // of the client's nodes in it

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <new>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -36,21 +38,28 @@ void Checkpoints::begin_try(std::int64_t step, Instant now, Instant::duration to
   took_ = took;
 }
 
-std::function<Checkpoints::Written()> Checkpoints::writing(CheckpointData data) const {
-  return [policy = policy_, &files = files_, data = std::move(data)]() -> Written {
+std::function<Checkpoints::Written()> Checkpoints::writing(
+    CheckpointDraft draft, std::function<Expected<Contents>()> contents) const {
+  const auto shared = std::make_shared<CheckpointDraft>(std::move(draft));
+  return [policy = policy_, shared, contents = std::move(contents)]() -> Written {
     const Instant began = std::chrono::steady_clock::now();
-    const auto took = [&] { return std::chrono::steady_clock::now() - began; };
-    if (!policy.nan)
-      for (const auto& [name, tensor] : data.tensors)
-        if (tensor.has_nan())
-          return {out_of_range(fmt::format("variable '{}' has a NaN", name)), took()};
+    CommitNumber commit = 0;
+    const auto write = [&]() -> Expected<CheckpointInfo> {
+      TROUPE_TRY(Contents all, contents());
+      commit = all.data.commit;
+      if (!policy.nan)
+        for (const auto& [name, tensor] : all.data.tensors)
+          if (tensor.has_nan()) return out_of_range(fmt::format("variable '{}' has a NaN", name));
+      return shared->finish(all.data, std::move(all.shards), {.keep = std::size_t(policy.keep)});
+    };
+    Written written{resource_exhausted("no memory to write a checkpoint")};
     try {
-      auto info =
-          write_checkpoint(policy.directory, data, {.keep = std::size_t(policy.keep)}, files);
-      return {std::move(info), took()};
+      written.info = write();
     } catch (const std::bad_alloc&) {
-      return {resource_exhausted("no memory to write a checkpoint"), took()};
     }
+    if (written.info.ok()) written.commit = commit;
+    written.took = std::chrono::steady_clock::now() - began;
+    return written;
   };
 }
 
@@ -68,7 +77,10 @@ Status Checkpoints::end_try(std::int64_t step, const Written& written) {
 
 Status Checkpoints::write(std::int64_t step, const CheckpointData& data, Instant now) {
   begin_try(step, now);
-  return end_try(step, writing(data)());
+  auto begun = draft();
+  if (!begun.ok()) return end_try(step, {begun.status()});
+  return end_try(
+      step, writing(*std::move(begun), [&]() -> Expected<Contents> { return Contents{data}; })());
 }
 
 }  // namespace troupe

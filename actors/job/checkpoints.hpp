@@ -30,6 +30,12 @@ class Checkpoints {
   struct Written {
     Expected<CheckpointInfo> info;
     Instant::duration took{};
+    CommitNumber commit = 0;  // that it has; 0: it was not written
+  };
+  // What goes into one beside the shards that others wrote into its draft.
+  struct Contents {
+    CheckpointData data;
+    std::vector<CheckpointFile> shards = {};
   };
 
   explicit Checkpoints(Policy policy, FileSystem& files = disk());
@@ -43,11 +49,16 @@ class Checkpoints {
   bool have(std::int64_t step) const { return !newest_.empty() && good_step_ == step; }
   // One try. After an error (that of write_checkpoint) newest() is what it was.
   Status write(std::int64_t step, const CheckpointData& data, Instant now);
-  // Its parts, of which the second may be done by any thread: begun (what to write took so long),
-  // written, over.
+  // Its parts, of which the third may be done by any thread: begun (what to write took so long),
+  // a draft for who has something to write into it, written, over.
   void begin_try(std::int64_t step, Instant now, Instant::duration took = {});
-  std::function<Written()> writing(CheckpointData data) const;
+  Expected<CheckpointDraft> draft() const {
+    return CheckpointDraft::begin(policy_.directory, files_);
+  }
+  std::function<Written()> writing(CheckpointDraft draft,
+                                   std::function<Expected<Contents>()> contents) const;
   Status end_try(std::int64_t step, const Written& written);
+  bool refuses_nan() const { return !policy_.nan; }
 
   // The newest that is whole and durable, written or resumed; empty without one.
   const std::string& newest() const { return newest_; }

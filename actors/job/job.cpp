@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +14,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -58,12 +61,16 @@ void on_stop(int signal) {
     _exit(code_of(signal));
 }
 
-Checkpoints::Policy policy_of(const JobOptions& options) {
+// A state above this is kept in the files of checkpoints, and not in the memory of this process.
+constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
+
+Checkpoints::Policy policy_of(const JobOptions& options, bool kept_in_files) {
   return {.directory = options.dir,
           .steps = options.checkpoint_steps,
           .seconds = options.checkpoint_seconds,
           .share = kShare,
-          .keep = options.keep,
+          // While one is removed the session may have to go back to it.
+          .keep = kept_in_files && options.keep == 1 ? 2 : options.keep,
           .nan = options.on_nan == JobOptions::NanPolicy::ignore};
 }
 
@@ -178,14 +185,18 @@ class Writing {
 struct Job::State {
   Session& session;
   const JobOptions options;
+  // It goes on after a lost worker from a checkpoint, not from this process's memory.
+  const bool kept_in_files;
   JobPosition position;
   Checkpoints checkpoints;
   std::unique_ptr<ProgressPage> page;  // for whoever looks; null: nobody asked
   std::unique_ptr<Lock> lock;          // of options.dir
   Writing writing;
   std::int64_t writing_step = 0;
-  std::uint64_t keeper = 0;         // of durable runs; 0: it is not
-  CommitNumber writing_commit = 0;  // all up to it are in that checkpoint
+  CommitNumber writing_commit = 0;              // all up to it are in that checkpoint
+  bool write_again = false;                     // a lost worker took it with it
+  std::shared_ptr<WrittenState> written_state;  // of the one under way; set when it is written
+  std::uint64_t keeper = 0;                     // of durable runs; 0: it is not
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   const std::shared_ptr<std::atomic<std::int64_t>> dropped =
       std::make_shared<std::atomic<std::int64_t>>(0);
@@ -205,7 +216,11 @@ struct Job::State {
   void (*old_int)(int) = SIG_DFL;
 
   State(Session& s, JobOptions o)
-      : session(s), options(std::move(o)), checkpoints(policy_of(options)) {}
+      : session(s),
+        options(std::move(o)),
+        kept_in_files(recovers() && !options.dir.empty() && writes_often() &&
+                      session.bytes_in_shards() > kMostInMemory),
+        checkpoints(policy_of(options, kept_in_files)) {}
   ~State() { close_durable("its Job has ended"); }
 
   DurableRuns& durable() { return session.durable_runs(); }
@@ -225,11 +240,13 @@ struct Job::State {
   void write_behind();
   void take(const Checkpoints::Written& written);
   void wait();
-  CheckpointData contents();
+  Expected<std::function<Checkpoints::Written()>> begin_writing();
   bool recovers() const { return options.recover && session.replaces_workers(); }
-  Expected<JobState> try_take_state();
+  bool writes_often() const {
+    return options.checkpoint_steps > 0 || options.checkpoint_seconds != JobOptions::kNever;
+  }
   bool keeping_is_due() const {
-    return recovers() &&
+    return recovers() && !kept_in_files &&
            Clock::now() - kept_at >= std::max<Clock::duration>(kKeepEvery, keeping_took * kKeepAt);
   }
   void keep();
@@ -255,15 +272,18 @@ void Job::State::begin() {
   if (!path.empty()) {
     const std::string where = "going on from '" + path + "'";
     const auto checked = [&](const Status& status) { throw_if_error(status.in(where)); };
-    auto data = read_checkpoint(path);
-    checked(data.status());
-    if (options.accept) checked(options.accept(*data));
-    warn_of_profile(*data);
-    const std::string note = data->note;
-    const bool older = note.empty() && data->graph.empty();  // of a version without positions
-    position.step = std::int64_t(data->step);
-    const CommitNumber committed = data->commit;
-    checked(session.try_restore(state_of(*std::move(data)), {.same_graph = !options.other_graph}));
+    auto stored = open_checkpoint(path);
+    checked(stored.status());
+    const CheckpointData& data = stored->data;
+    if (options.accept) checked(options.accept(data));
+    warn_of_profile(data);
+    const std::string note = data.note;
+    const bool older = note.empty() && data.graph.empty();  // of a version without positions
+    position.step = std::int64_t(data.step);
+    const CommitNumber committed = data.commit;
+    const JobState state = state_of(*stored);
+    checked(session.try_restore(state, {.same_graph = !options.other_graph}));
+    if (kept_in_files) session.keep_restored(state);
     durable().restored(committed);
     if (!older) {
       auto was = JobPosition::parse(note);
@@ -273,11 +293,13 @@ void Job::State::begin() {
     throw_if_error(session.try_place().status());  // asked
     resumed = true;
   }
+  // Before the first run there is nothing to keep: the session would do all again.
+  if (kept_in_files && !resumed && session.committed() == 0) keep();
   session.init();
   graph_began = graph_known = session.graph_size();
   checkpoints.begin(position.step, path, Clock::now());
   keep_durable();
-  if (recovers()) keep();
+  if (recovers() && !kept_in_files) keep();
   if (const std::string folder = JobFolder::of_this_process(); !folder.empty())
     page = ProgressPage::write(folder);
   if (page) show();
@@ -372,7 +394,8 @@ void Job::step_over() {
   if (s.writing.done()) s.take(s.writing.get());
   if (nan) return;
   (void)s.durable().expire(Clock::now());
-  if (!s.checkpoints.due(s.position.step, Clock::now()) && !s.durable().wanted()) {
+  if (!s.checkpoints.due(s.position.step, Clock::now()) && !s.durable().wanted() &&
+      !s.write_again) {
     if (s.keeping_is_due()) s.keep();
     return;
   }
@@ -407,7 +430,7 @@ void Job::State::serve_once() {
   const Clock::time_point now = Clock::now();
   const bool due =
       position.step > 0 && !checkpoints.have(position.step) && checkpoints.due(position.step, now);
-  if ((due || durable().wanted()) && !writing.under_way())
+  if ((due || durable().wanted() || write_again) && !writing.under_way())
     write_behind();
   else if (keeping_is_due() && position.step > kept_step)
     keep();
@@ -417,29 +440,47 @@ void Job::State::serve_once() {
 
 // ------------------------------------------------------------------ checkpoints
 
-// As of the end of the step, with all that it did. If workers may be lost the session goes on from
-// here.
-Expected<JobState> Job::State::try_take_state() {
-  if (!recovers()) {
-    TROUPE_TRY(session.try_mark_place(position.text()));
-    return session.try_state();
-  }
+// As of the end of the step, with all that it did. Each process writes what it has, meanwhile the
+// job goes on.
+Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
+  TROUPE_TRY(CheckpointDraft draft, checkpoints.draft());
+  const std::string folder = std::filesystem::absolute(draft.folder());
+  const bool no_nan = checkpoints.refuses_nan();
+  if (!kept_in_files) TROUPE_TRY(session.try_mark_place(position.text()));
+  durable().begin_state();
+  writing_commit = session.committed();
+  TROUPE_TRY(PendingState pending,
+             kept_in_files
+                 ? session.start_kept_state(position.text(), folder, draft.token(), no_nan)
+                 : session.start_state(folder, draft.token(), no_nan));
+  written_state = std::make_shared<WrittenState>();
+  CheckpointHeader header;
+  header.step = std::uint64_t(position.step);
+  if (options.describe) options.describe(header);
+  return checkpoints.writing(
+      std::move(draft),
+      [pending, header, note = position.text(),
+       known = written_state]() mutable -> Expected<Checkpoints::Contents> {
+        TROUPE_TRY(WrittenState written, pending.try_get());
+        // Nothing runs between the two, unless the program has threads that do.
+        if (written.state.note != note)
+          return aborted("another run moved the job on while its state was taken");
+        if (written.state.variables.empty()) *known = written;
+        Checkpoints::Contents all{checkpoint_of(std::move(written.state)),
+                                  std::move(written.shards)};
+        all.data.step = header.step;
+        all.data.graph_hash = header.graph_hash;
+        all.data.metadata = header.metadata;
+        return all;
+      });
+}
+
+// The session goes on from here if a worker is lost.
+void Job::State::keep() {
   kept_at = Clock::now();
   kept_step = position.step;
-  auto state = session.try_keep(position.text());
+  const auto state = session.try_keep(position.text());
   keeping_took = Clock::now() - kept_at;
-  return state;
-}
-
-CheckpointData Job::State::contents() {
-  CheckpointData data = checkpoint_of(value_or_throw(try_take_state()));
-  data.step = std::uint64_t(position.step);
-  if (options.describe) options.describe(data);
-  return data;
-}
-
-void Job::State::keep() {
-  const auto state = try_take_state();
   if (state.status().code() == Code::unavailable) throw Error(state.status());
   if (!state.ok() && !std::exchange(told_of_keeping, true))
     TROUPE_LOG(
@@ -449,33 +490,37 @@ void Job::State::keep() {
 
 void Job::State::write_behind() {
   writing_step = position.step;
+  writing_commit = kAnyCommit;
+  write_again = false;
   const Clock::time_point began = Clock::now();
-  const auto failed = [&](Status why) {
-    checkpoints.begin_try(position.step, began);
-    writing_commit = kAnyCommit;
-    take({std::move(why), Clock::now() - began});
-  };
-  try {
-    durable().begin_state();
-    CheckpointData data = contents();
-    const Clock::time_point now = Clock::now();
-    checkpoints.begin_try(position.step, now, now - began);
-    writing_commit = data.commit;
-    durable().taking(writing_commit);
-    writing.begin(checkpoints.writing(std::move(data)), bell);
-  } catch (const Error& error) {
-    // A session that lost a part cannot go on; whatever else has no state may have one later.
-    if (error.status().code() == Code::unavailable) throw;
-    failed(error.status().in("while the state was taken for a checkpoint"));
-  } catch (const std::system_error& error) {  // no thread
-    failed(resource_exhausted(error.what()));
-  }
+  if (keeping_is_due()) keep();
+  auto write = begin_writing();
+  const Clock::time_point now = Clock::now();
+  checkpoints.begin_try(position.step, now, now - began);
+  Status status = write.status();
+  // A session that lost a part cannot go on; whatever else has no state may have one later.
+  if (status.code() == Code::unavailable) throw Error(status);
+  if (status.ok()) try {
+      durable().taking(writing_commit);
+      return writing.begin(*std::move(write), bell);
+    } catch (const std::system_error& error) {  // no thread
+      status = resource_exhausted(error.what());
+    }
+  take({status.in("while the state was taken for a checkpoint")});
 }
 
 void Job::State::take(const Checkpoints::Written& written) {
+  // A part was lost meanwhile, and the session goes on: so does whoever waits for a checkpoint.
+  write_again = written.info.status().code() == Code::unavailable && recovers();
+  if (write_again) return;
   const Status tried = checkpoints.end_try(writing_step, written);
-  durable().written(writing_commit, tried);
+  durable().written(tried.ok() ? written.commit : writing_commit, tried);
   if (tried.ok()) JobFolder::tell_position({std::uint64_t(writing_step), checkpoints.newest()});
+  if (tried.ok() && kept_in_files && !written_state->shards.empty()) {
+    JobState& state = written_state->state;
+    state.stored = stored_variables({{}, checkpoints.newest(), written_state->shards});
+    session.keep_written(std::move(state));
+  }
   if (ControlSocket* socket = ControlSocket::of_this_process())
     socket->note("checkpoint", tried.ok() ? ""
                                           : fmt::format("the checkpoint after step {} failed: {}",
@@ -498,8 +543,10 @@ void Job::State::finish() {
   wait();
   if (!checkpoints.wanted() || session.committed() == 0) return;
   if (checkpoints.have(position.step) && !durable().wanted()) return;
-  write_behind();
-  wait();
+  do {
+    write_behind();
+    wait();
+  } while (write_again);
 }
 
 // ------------------------------------------------------------------ NaN
@@ -547,9 +594,11 @@ void Job::State::after_nan_in(const Status& tried) {
 void Job::State::go_back(const std::string& what) {
   if (checkpoints.newest().empty())
     throw Error(out_of_range(what + ", and there is no checkpoint to go back to"));
-  const CheckpointData data = value_or_throw(read_checkpoint(checkpoints.newest()));
-  session.assign({data.tensors.begin(), data.tensors.end()});
-  durable().undone(data.commit, session.committed());
+  const StoredCheckpoint checkpoint = value_or_throw(open_checkpoint(checkpoints.newest()));
+  const auto& older = checkpoint.data.tensors;
+  session.assign({older.begin(), older.end()});
+  throw_if_error(session.try_assign_stored(stored_variables(checkpoint)));
+  durable().undone(checkpoint.data.commit, session.committed());
   TROUPE_LOG(warning, "job",
              fmt::format("{}: the variables are those of {} again", what, checkpoints.newest()));
 }

@@ -459,6 +459,12 @@ void ask_place(MasterSelf self, const AskPlace& message) {
   message.call->finish(std::move(result));
 }
 
+void ask_homes(MasterSelf self, const AskHomes& message) {
+  CallResult result;
+  result.text = self->state.sessions->homes_of(message.variables);
+  message.call->finish(std::move(result));
+}
+
 void mark_place(MasterSelf self, const MarkPlace& message) {
   CallResult result;
   result.status = self->state.coordinator->mark_place(message.session, message.note);
@@ -524,6 +530,7 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       },
       [self](const WatchRuns&) { watch_runs(self); },
       [self](const AskPlace& message) { ask_place(self, message); },
+      [self](const AskHomes& message) { ask_homes(self, message); },
       [self](const MarkPlace& message) { mark_place(self, message); },
       [self](const DoneOnce& message) { done_once(self, message); },
       [self](const TaskUp& message) { task_up(self, message); },

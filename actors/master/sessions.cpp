@@ -429,6 +429,16 @@ std::vector<std::string> Sessions::text() const {
   return lines;
 }
 
+std::vector<std::string> Sessions::homes_of(
+    const std::vector<std::pair<std::string, std::string>>& variables) const {
+  std::vector<std::string> homes;
+  for (const auto& variable : variables) {
+    const auto known = variables_.find(variable);
+    homes.push_back(known == variables_.end() ? "" : known->second.device);
+  }
+  return homes;
+}
+
 Sessions::Tables Sessions::tables() const {
   Tables t;
   t.sessions = sessions_.size();

@@ -149,6 +149,10 @@ class Sessions {
   // "1 at 127.0.0.1:4711"; empty when nobody hosts it.
   std::string name_of(TaskId task) const;
   std::vector<std::string> text() const;  // a line for each task
+  // Of variables, by container and name: the devices that have them; "" for one that no step has
+  // placed yet.
+  std::vector<std::string> homes_of(
+      const std::vector<std::pair<std::string, std::string>>& variables) const;
   // Tasks, and what is being compiled and loaded: for what runs wait for.
   void look(JobLook& look) const;
   std::size_t steps() const { return steps_.size(); }

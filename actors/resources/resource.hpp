@@ -84,6 +84,8 @@ struct ResourceKind {
   // other one of the kind is given.
   std::function<std::unique_ptr<Resource>(FileSystem& files, std::uint64_t unique)>
       make_with_files = {};
+  // Its calls take as long as a disk does, and nobody else's may wait for them meanwhile.
+  bool own_thread = false;
 };
 
 // Queues and files, and what add_resource_kind() added.

@@ -68,9 +68,13 @@ ResourceActor::behavior_type resource_behavior(ResourceSelf self,
 }  // namespace
 
 ResourceActor spawn_resource(caf::actor_system& system, std::unique_ptr<Resource> resource,
-                             ResourceId id, WorkerActor worker) {
-  return spawn_actor<ResourceActor>(system, "resource", resource_behavior,
-                                    std::shared_ptr<Resource>(std::move(resource)), id,
+                             ResourceId id, WorkerActor worker, bool own_thread) {
+  constexpr char kName[] = "resource";
+  std::shared_ptr<Resource> shared = std::move(resource);
+  if (own_thread)
+    return spawn_actor<ResourceActor, caf::detached>(system, kName, resource_behavior,
+                                                     std::move(shared), id, std::move(worker));
+  return spawn_actor<ResourceActor>(system, kName, resource_behavior, std::move(shared), id,
                                     std::move(worker));
 }
 

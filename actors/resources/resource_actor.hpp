@@ -10,8 +10,8 @@
 namespace troupe {
 
 // Carries what the machine says: replies to the executors that asked, the rest to the worker's
-// shard.
+// shard. `own_thread`: its calls may take long.
 ResourceActor spawn_resource(caf::actor_system& system, std::unique_ptr<Resource> resource,
-                             ResourceId id, WorkerActor worker);
+                             ResourceId id, WorkerActor worker, bool own_thread = false);
 
 }  // namespace troupe

@@ -116,7 +116,8 @@ Expected<ResourceTable::Found> ResourceTable::made(const ResourceRef& ref, const
   }
   TROUPE_TRY(const ResourceId id, ids_.take(place.name, {ref.kind, ref.container, ref.name}));
   Made made{id, ref, {}, kind->outside};
-  made.actor = spawn_resource(system, std::move(resource), made.id, worker);
+  made.actor = spawn_resource(system, std::move(resource), made.id, worker,
+                              kind->own_thread && options_.own_threads);
   participants_[made.id.hash] = made.actor;
   Found found{made.id, made.actor, made.outside};
   made_.emplace(key, std::move(made));

@@ -40,7 +40,7 @@ class ResourceTable {
   struct Options {  // see WorkerOptions
     TaskId task{};
     std::shared_ptr<void> alive;
-    bool own_threads = true;        // for datasets, which read files
+    bool own_threads = true;        // for what reads and writes files
     std::uint64_t step_memory = 0;  // of what their functions hold
     FileSystem* files = nullptr;
     std::function<std::uint64_t()> random;

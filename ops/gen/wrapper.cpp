@@ -333,7 +333,8 @@ bool has_wrapper(const OpInfo& op) {
   // control.hpp.
   for (const char* by_hand : {"Const", "Placeholder", "Variable"})
     if (op.def.name == by_hand) return false;
-  if (op.def.external.resource == "*") return false;  // a session makes these, and what they carry
+  // A session makes these, and what they carry.
+  if (op.def.external.resource == "*" || op.def.external.resource == "shards") return false;
   const Role role = op.def.role;
   if (role == Role::call || role == Role::argument || role == Role::saved ||
       role == Role::switch_ || role == Role::merge || role == Role::control_trigger ||

@@ -86,7 +86,9 @@ const std::map<std::string, std::string> kUsedThrough = {
     {"ApplyProximalGradientDescent", "ProximalSgd{"},
     {"ApplyRMSProp", "RmsProp{"},
     {"LoadResource", "restore_job("},
+    {"RestoreShard", "\"restore\","},
     {"SaveResource", "save_job("},
+    {"SaveShard", "\"save\","},
     {"SavedTrips", "gradients of what a loop repeats, twice"},
     {"SwitchN", "switch_case("}};
 

@@ -1,13 +1,17 @@
-// What the variables of a job take, for tests/accept/ground_4.sh:
+// What the variables of a job take, for tests/accept/ground_4.sh and jobs_4.sh:
 //   state spread init|step|restore    on which tasks 8 variables of 1 MiB are, by what is first
 //   state waiting                     200 commits while a run waits that may read the first value
 //   state blind                       200 commits that nobody reads
 //   state fresh                       3,000 requests, each on nodes of its own
+//   state checkpoints MIB STEPS       a Job with variables of that size, all of which each step
+//   changes
 // Each prints lines "NAME VALUE". Cluster options come last.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string_view>
 
@@ -117,6 +121,55 @@ int fresh(const Cluster& cluster) {
   return 0;
 }
 
+// Of this process, now.
+std::uint64_t resident() {
+  std::ifstream statm("/proc/self/statm");
+  unsigned long long size = 0, pages = 0;
+  statm >> size >> pages;
+  return pages * std::uint64_t(sysconf(_SC_PAGESIZE));
+}
+
+int checkpoints(std::int64_t mebibytes, std::int64_t steps, const Cluster& cluster,
+                const JobOptions& options) {
+  const std::int64_t pieces = std::max<std::int64_t>(8, mebibytes / 16);
+  const std::int64_t elements = (mebibytes << 18) / pieces;
+  Graph g;
+  std::vector<Op> adds;
+  std::vector<Output> sums;
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    Variable v = variable(g, "v" + std::to_string(i), filled(g, elements, float(i)));
+    adds.push_back(assign_add(v, filled(g, elements, 1)));
+    sums.push_back(mean(v.value()));
+  }
+  Output sum = sums[0];
+  for (std::size_t i = 1; i < sums.size(); ++i) sum = sum + sums[i];
+  Session session{g, cluster};
+  Job job{session, options};
+  auto step = session.compile({}, adds);
+  const bool resumed = job.resumed();
+  const std::int64_t from = job.step();
+  std::uint64_t before = 0;
+  std::chrono::steady_clock::time_point began;
+  for (const JobStep& each : job.steps(steps)) {
+    if (before == 0) {
+      (void)take_peak("self");
+      before = resident();
+      began = std::chrono::steady_clock::now();
+    }
+    step.run({}, each);
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  print("resumed {}\n", resumed ? from : 0);
+  print("before {}\n", before);
+  print("peak {}\n", take_peak("self"));
+  print("ms_per_step {:.3f}\n",
+        1e3 * took.count() / double(std::max<std::int64_t>(1, steps - from)));
+  for (const std::string& line : session.describe())
+    if (line.starts_with("variables")) print("{}\n", line);
+  print("sum {}\n", session.run({sum})[0].item<float>());
+  return job.exit_code();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -127,5 +180,9 @@ int main(int argc, char** argv) {
   if (what == "waiting") return waiting(cluster);
   if (what == "blind") return blind(cluster);
   if (what == "fresh") return fresh(cluster);
+  if (what == "checkpoints" && argc > 3) {
+    const std::int64_t mebibytes = std::atoll(argv[2]), steps = std::atoll(argv[3]);
+    return checkpoints(mebibytes, steps, cluster, JobOptions::from_args(argc, argv));
+  }
   return 2;
 }

@@ -135,3 +135,60 @@ TEST_CASE("a run that was cut short, too many runs, and a reset break a log unti
   reset.log.broke("containers were reset");
   CHECK(contains(reset.broken(), "containers were reset"));
 }
+
+TEST_CASE("a state that takes long to be kept keeps what was run since it was taken") {
+  Notebook n;
+  n.done(1, 1);
+  REQUIRE(n.log.quiet());
+  n.log.taken();
+  n.done(2, 2);
+  CHECK(n.repeat() == std::vector<int>{1, 2});  // until then it goes back to the one before
+  CHECK(n.log.taken_is_kept());
+  CHECK(n.repeat() == std::vector<int>{2});
+  CHECK_FALSE(n.log.taken_is_kept());  // once
+  n.log.taken();
+  n.done(3, 3);
+  n.log.taken();
+  n.done(4, 4);
+  CHECK(n.log.taken_is_kept());  // the second one
+  CHECK(n.repeat() == std::vector<int>{4});
+}
+
+TEST_CASE("a log that was broken is whole again with a state that was taken after that") {
+  Notebook n;
+  n.done(1, 1);
+  n.log.broke("a reset");
+  n.done(2, 2);
+  REQUIRE(n.log.quiet());
+  n.log.taken();
+  n.done(3, 3);
+  CHECK(contains(n.broken(), "a reset"));
+  CHECK(n.log.taken_is_kept());
+  CHECK(n.repeat() == std::vector<int>{3});
+  // What breaks it meanwhile breaks that state, too.
+  n.log.taken();
+  n.done(4, 4);
+  n.log.broke("another reset");
+  n.done(5, 5);
+  CHECK_FALSE(n.log.taken_is_kept());
+  CHECK(contains(n.broken(), "another reset"));
+  n.log.taken();
+  n.done(6, 0, deadline_exceeded("late"));
+  CHECK_FALSE(n.log.taken_is_kept());
+  // A whole keep() needs no taken one.
+  n.log.taken();
+  n.log.kept();
+  CHECK_FALSE(n.log.taken_is_kept());
+  n.done(7, 7);
+  CHECK(n.repeat() == std::vector<int>{7});
+}
+
+TEST_CASE("runs that are too much since a state was taken break that, too") {
+  Notebook n;
+  n.log.taken();
+  n.log.set_order_matters(false);
+  for (int i = 0; i < 3; ++i)
+    n.log.answered(n.log.enter({}, RunLog::kMostBytes / 2, n.run(i)), result_of(1));
+  CHECK_FALSE(n.log.taken_is_kept());
+  CHECK(contains(n.broken(), "MiB"));
+}

@@ -1,0 +1,52 @@
+// The files of checkpoints that a process writes and reads for the variables that it has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "actors/resources/prompt_resource.hpp"
+#include "serialization/file.hpp"
+
+namespace troupe {
+
+struct NoWrites {};  // a run leaves nothing here
+
+// The machine of the checkpoint files of one device's partitions.
+//
+// A run that saves writes nothing that it could take back: what is in a checkpoint's folder counts
+// when the manifest names it, and only an answer that arrived is named. So a run that is done again
+// writes files of other names.
+//
+// Calls block as long as the file system does.
+class Shards final : public PromptResource<NoWrites, NoWrites> {
+ public:
+  // `unique`: nobody else who saves there has it.
+  Shards(FileSystem& files, std::uint64_t unique) : files_(files), unique_(unique) {}
+
+ private:
+  using Item = ResourceRequest::Item;
+  // Save: failed_precondition in another folder than the token's, resource_exhausted on a full
+  // disk, out_of_range for a NaN that is refused. Restore: data_loss for what is not as stated.
+  Expected<std::vector<Tensor>> perform(ResourceRequest& request) override;
+  Expected<Tensor> save(const Item& item);
+  Expected<std::vector<Tensor>> restore(const Item& item) const;
+
+  std::string name() const override { return "shards"; }
+  std::uint32_t keys_of(const NoWrites&) const override { return 0; }
+  Expected<std::pair<std::uint64_t, NoWrites>> record_of(CommitNumber, const AttemptId&,
+                                                         NoWrites) override {
+    return std::pair{std::uint64_t{0}, NoWrites{}};
+  }
+  Status commit(CommitNumber, const AttemptId&, NoWrites, Outputs&) override { return ok_status(); }
+  Expected<NoWrites> whole() const override { return NoWrites{}; }
+  Status write_record(const NoWrites&, StateWriter&) const override { return ok_status(); }
+  Expected<NoWrites> read_record(StateReader&) const override { return NoWrites{}; }
+
+  FileSystem& files_;
+  const std::uint64_t unique_;
+  std::uint64_t written_ = 0;
+};
+
+ResourceKind shards_kind();
+
+}  // namespace troupe
