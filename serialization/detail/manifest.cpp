@@ -1,7 +1,6 @@
 #include "serialization/detail/manifest.hpp"
 
 #include <fmt/format.h>
-#include <isa-l/crc.h>
 
 #include <algorithm>
 #include <functional>
@@ -124,12 +123,6 @@ ManifestResource resource_of(const nlohmann::json& json) {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::span<const std::byte> bytes) {
-  // The library only reads, although it asks for a mutable pointer.
-  auto* data = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
-  return ~crc32_iscsi(data, int(bytes.size()), ~0u);
-}
 
 Expected<std::string> format_manifest(const Manifest& m) try {
   nlohmann::ordered_json files = nlohmann::ordered_json::array();

@@ -11,13 +11,12 @@
 #include "core/status.hpp"
 #include "core/transaction.hpp"
 #include "serialization/checkpoint.hpp"
+#include "serialization/detail/crc32c.hpp"
 #include "serialization/file.hpp"
 
 namespace troupe::detail {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-
-std::uint32_t crc32c(std::span<const std::byte> bytes);  // of at most 2^31 - 1 bytes
 
 using ManifestFile = CheckpointFile;
 

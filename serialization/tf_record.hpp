@@ -1,0 +1,73 @@
+// TFRecord: the frames around the records of TensorFlow's data files and event files.
+//
+//   u64  length of the record
+//   u32  masked CRC32C of these 8 bytes
+//        the record
+//   u32  masked CRC32C of the record
+//
+// Numbers are little-endian. A file is nothing but frames; an empty file has no records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "serialization/file.hpp"
+
+namespace troupe {
+
+// The CRC32C of bytes that may themselves contain checksums: rotated, and a constant added.
+std::uint32_t masked_crc32c(std::span<const std::byte> bytes);
+
+// Appends the frame of one record to `out`.
+void append_tf_record(std::vector<std::byte>& out, std::span<const std::byte> record);
+
+// Writes records to the end of a file, each with one append(): a file whose writer was killed is
+// torn inside its last frame at most. Borrows the file. One thread.
+class TfRecordWriter {
+ public:
+  explicit TfRecordWriter(WritableFile& file) : file_(file) {}
+  // The errors of the file, and resource_exhausted when there is no memory for the frame. After an
+  // error of the file its last frame may be incomplete: nothing more can be read behind it.
+  Status write(std::span<const std::byte> record);
+
+ private:
+  WritableFile& file_;
+  std::vector<std::byte> frame_;
+};
+
+// Reads the records of a file in their order. Borrows the file. One thread.
+class TfRecordReader {
+ public:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 31;
+
+  // `path` is what errors call the file; a record longer than `most` is refused before memory is
+  // taken for it.
+  explicit TfRecordReader(ReadableFile& file, std::string path, std::uint64_t most = kMostBytes)
+      : file_(file), path_(std::move(path)), most_(most) {}
+
+  // The next record, valid until the next call; nothing at the end of the file. data_loss names the
+  // file and the offset of a frame that is cut off or whose checksum differs; resource_exhausted a
+  // record that is too long. An error stays: all later calls return it, as nobody knows where the
+  // next frame would begin.
+  Expected<std::optional<std::span<const std::byte>>> next();
+
+  // Where the frame begins that next() reads next, or where it failed.
+  std::uint64_t offset() const { return at_; }
+
+ private:
+  Status read();
+
+  ReadableFile& file_;
+  std::string path_;
+  std::uint64_t most_;
+  std::uint64_t at_ = 0;
+  std::vector<std::byte> record_;
+  Status failed_;
+};
+
+}  // namespace troupe
