@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "core/log_writer.hpp"
+#include "core/utf8.hpp"
 
 namespace troupe {
 namespace {
@@ -17,26 +18,10 @@ std::atomic<LogLevel> threshold{LogLevel::warning};
 
 std::atomic<int> chosen_format{-1};  // -1: as the environment says
 
-// The bytes of one character at the beginning of a text; 0: they are no UTF-8.
-std::size_t character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? (unsigned char)text[i] : 0u; };
-  const unsigned first = byte(0);
-  const std::size_t size = first < 0x80                    ? 1
-                           : first >= 0xC2 && first < 0xE0 ? 2
-                           : first >= 0xE0 && first < 0xF0 ? 3
-                           : first >= 0xF0 && first < 0xF5 ? 4
-                                                           : 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  const bool too_long = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool beyond = (first == 0xED && byte(1) >= 0xA0) || (first == 0xF4 && byte(1) >= 0x90);
-  return too_long || beyond ? 0 : size;
-}
-
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
-    const std::size_t size = character(text);
+    const std::size_t size = utf8_character(text);
     if (size == 0)
       out += "\xEF\xBF\xBD";  // U+FFFD
     else if (text[0] == '"' || text[0] == '\\')
