@@ -26,3 +26,4 @@
 #include "ops/metrics/metrics.hpp"
 #include "ops/nn/nn.hpp"
 #include "ops/optim/optim.hpp"
+#include "ops/summary/summary.hpp"

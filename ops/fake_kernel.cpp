@@ -136,6 +136,8 @@ class FakeKernel final : public Kernel {
 }  // namespace
 
 bool runs_on_fake(const OpInfo& op) {
+  for (const ArgSpec& out : op.out)
+    if (out.kind == ArgSpec::Kind::fixed && out.dtype == DType::string) return false;
   return op.def.shape != nullptr && (op.def.shape != &unknown_shape || takes_lists(op));
 }
 

@@ -12,8 +12,8 @@ namespace troupe {
 struct KernelSpec;  // ops/op.hpp
 
 // False where the shapes of the outputs depend on more than shapes, attributes and host arguments:
-// then memory cannot be had when the work is issued. Such ops have no FAKE kernel. Those on lists
-// do: fake_list_kernel.hpp.
+// then memory cannot be had when the work is issued; and where an output is a string, which lives
+// in host memory only. Such ops have no FAKE kernel. Those on lists do: fake_list_kernel.hpp.
 bool runs_on_fake(const OpInfo& op);
 
 // Wraps a CPU kernel. compute() infers the output shapes with the op's shape function, allocates

@@ -472,6 +472,17 @@ Output atanh(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output audio_summary(Output x, std::string tag, double sample_rate,
+    const AudioSummaryOptions& options, Site site) {
+  NodeSpec node{.op = "AudioSummary"};
+  node.inputs = {x};
+  node.attrs.emplace("tag", std::move(tag));
+  node.attrs.emplace("sample_rate", sample_rate);
+  node.attrs.emplace("max_outputs", options.max_outputs);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const AvgPoolOptions& options, Site site) {
   NodeSpec node{.op = "AvgPool"};
@@ -935,9 +946,27 @@ Output greater_equal(const Operand& a, const Operand& b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output histogram_summary(Output x, std::string tag, Site site) {
+  NodeSpec node{.op = "HistogramSummary"};
+  node.inputs = {x};
+  node.attrs.emplace("tag", std::move(tag));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output identity(Output x, Site site) {
   NodeSpec node{.op = "Identity"};
   node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output image_summary(Output x, std::string tag, const ImageSummaryOptions& options, Site site) {
+  NodeSpec node{.op = "ImageSummary"};
+  node.inputs = {x};
+  node.attrs.emplace("tag", std::move(tag));
+  node.attrs.emplace("max_outputs", options.max_outputs);
+  node.attrs.emplace("bad_color", options.bad_color);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1399,6 +1428,13 @@ Output mean(Output x, const MeanOptions& options, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output merge_summary(const std::vector<Output>& summaries, Site site) {
+  NodeSpec node{.op = "MergeSummary"};
+  node.inputs = flat_inputs({summaries});
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output min(Output x, const MinOptions& options, Site site) {
   NodeSpec node{.op = "Min"};
   node.inputs = {x};
@@ -1831,6 +1867,14 @@ Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::stri
   return add_node(std::move(node));
 }
 
+Output scalar_summary(Output x, std::vector<std::string> tags, Site site) {
+  NodeSpec node{.op = "ScalarSummary"};
+  node.inputs = {x};
+  node.attrs.emplace("tags", std::move(tags));
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output scale_rows(Output x, Output scale, Site site) {
   NodeSpec node{.op = "ScaleRows"};
   node.inputs = {x, scale};
@@ -2256,6 +2300,14 @@ Output tanh(Output x, Site site) {
 Output tanh_grad(Output dy, Output y, Site site) {
   NodeSpec node{.op = "TanhGrad"};
   node.inputs = {dy, y};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output text_summary(Output x, std::string tag, Site site) {
+  NodeSpec node{.op = "TextSummary"};
+  node.inputs = {x};
+  node.attrs.emplace("tag", std::move(tag));
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

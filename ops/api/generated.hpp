@@ -427,6 +427,16 @@ Output atan2(const Operand& y, const Operand& x, Site site = Site::here());
 // Atanh: The inverse of Tanh; inf at 1, -inf at -1, NaN beyond. The gradient at 1 and -1 is inf.
 Output atanh(Output x, Site site = Site::here());
 
+struct AudioSummaryOptions {
+  std::int64_t max_outputs = 3;
+};
+// AudioSummary: A serialized Summary protocol buffer with the first `max_outputs` sounds of x,
+// [batch,frames] or [batch,frames,channels] in [-1,1], as WAV of 16 bits a sample. `sample_rate` is
+// in hertz. Their tags are tag/audio/0, tag/audio/1..., or tag/audio where max_outputs is 1.
+// Samples beyond the range are clipped, NaN is silence.
+Output audio_summary(Output x, std::string tag, double sample_rate,
+    const AudioSummaryOptions& options = {}, Site site = Site::here());
+
 struct AvgPoolOptions {
   std::string padding = "VALID";  // SAME, VALID
 };
@@ -795,8 +805,26 @@ Output greater(const Operand& a, const Operand& b, Site site = Site::here());
 // GreaterEqual: y = a >= b; false where one is NaN. The inputs broadcast.
 Output greater_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
+// HistogramSummary: A serialized Summary protocol buffer with the distribution of all elements of
+// x: least, largest, number, sum, sum of squares, and TensorFlow's buckets, each a tenth wider than
+// the one before. Fails the run for NaN and infinities, and names the tag and the first such
+// element. No elements are an empty histogram.
+Output histogram_summary(Output x, std::string tag, Site site = Site::here());
+
 // Identity: y = x.
 Output identity(Output x, Site site = Site::here());
+
+struct ImageSummaryOptions {
+  std::int64_t max_outputs = 3;
+  std::vector<std::int64_t> bad_color = {255, 0, 0, 255};
+};
+// ImageSummary: A serialized Summary protocol buffer with the first `max_outputs` images of x,
+// [batch,height,width,channels], as PNG: gray, RGB or RGBA. Their tags are tag/image/0,
+// tag/image/1..., or tag/image where max_outputs is 1. u8 are taken as they are. Floats are scaled
+// for each image: from [0,max] to [0,255], or, with a negative one, so that 0 is 128 and the
+// largest absolute value 255 or 1. Pixels with a NaN or an infinity have `bad_color`.
+Output image_summary(Output x, std::string tag, const ImageSummaryOptions& options = {},
+    Site site = Site::here());
 
 // InTopK: y[i]: fewer than k of predictions[i] are above predictions[i, targets[i]], so classes on
 // the boundary are all in. False for a row that has an infinity or a NaN, as in TensorFlow; a
@@ -1151,6 +1179,10 @@ Output mean(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here(
   return mean(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
 
+// MergeSummary: One serialized Summary protocol buffer with the values of all of them, which may
+// have any shape. Fails the run for bytes that are no Summary, and for a tag that is there twice.
+Output merge_summary(const std::vector<Output>& summaries, Site site = Site::here());
+
 struct MinOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
@@ -1470,6 +1502,11 @@ Output rsqrt_grad(Output dy, Output y, Site site = Site::here());
 // a run that fails leaves an older file as it was.
 Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::string> names,
     Site site = Site::here());
+
+// ScalarSummary: A serialized Summary protocol buffer with the elements of x as numbers (f32),
+// which event files keep and TensorBoard draws as curves. `tags` are their names, one for each
+// element, all different. NaN and infinities are kept.
+Output scalar_summary(Output x, std::vector<std::string> tags, Site site = Site::here());
 
 // ScaleRows: y[i, ...] = x[i, ...] * scale[i], where scale has the first dimensions of x, one or
 // more or none: the gradient of a loss per row. Of a row that is scaled by 0 everything is 0, what
@@ -1805,6 +1842,11 @@ Output tanh(Output x, Site site = Site::here());
 
 // TanhGrad: dx = dy * (1 - y^2): the gradient of Tanh.
 Output tanh_grad(Output dy, Output y, Site site = Site::here());
+
+// TextSummary: A serialized Summary protocol buffer with the strings of x, of any shape, which
+// TensorBoard shows as Markdown: a vector as a column, a matrix as a table. Bytes that are no UTF-8
+// become U+FFFD.
+Output text_summary(Output x, std::string tag, Site site = Site::here());
 
 // Tile: x repeated multiples[i] times along each dimension i.
 Output tile(Output x, std::vector<std::int64_t> multiples, Site site = Site::here());
