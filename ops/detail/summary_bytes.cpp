@@ -111,10 +111,8 @@ Status SummaryBytes::add_all(std::string_view summary) try {
       else
         fields.skip();
     TROUPE_TRY(check_tag(tag));
-    const auto at = std::lower_bound(tags_.begin(), tags_.end(), tag);
-    if (at != tags_.end() && *at == tag)
+    if (!tags_.insert(tag).second)
       return invalid_argument(fmt::format("two values have the tag '{}'", tag));
-    tags_.insert(at, tag);
     out.add_message(kSummaryValue, value.data(), value.size());
   }
   return ok_status();

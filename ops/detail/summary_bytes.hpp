@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +44,7 @@ class SummaryBytes {
 
  private:
   std::string bytes_;
-  std::vector<std::string> tags_;  // sorted, of what add_all brought
+  std::set<std::string> tags_;  // of what add_all brought
 };
 
 // "tag/image" of one, "tag/image/0" of several, as TensorFlow says.

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <limits>
+#include <set>
+#include <string_view>
 
 #include "ops/kernels/summary/summary.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -30,10 +32,11 @@ Status check_tag_count(std::size_t tags, const std::string& shape, std::int64_t 
 
 Status scalar_summary_shape(InferenceContext& c) {
   const auto& tags = tags_of(c.attrs());
-  for (const std::string& tag : tags) TROUPE_TRY(detail::check_tag(tag));
-  for (std::size_t i = 0; i < tags.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (tags[i] == tags[j]) return invalid_argument("two tags are '" + tags[i] + "'");
+  std::set<std::string_view> known;
+  for (const std::string& tag : tags) {
+    TROUPE_TRY(detail::check_tag(tag));
+    if (!known.insert(tag).second) return invalid_argument("two tags are '" + tag + "'");
+  }
   if (c.shape(0).fully_known())
     TROUPE_TRY(check_tag_count(tags.size(), c.shape(0).text(), counted(c.shape(0))));
   return scalar_shape(c);
