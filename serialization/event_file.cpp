@@ -126,8 +126,9 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string& dir, FileSystem& files,
-                                                       Clock now) {
+Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string& dir,
+                                                       std::optional<std::int64_t> next_step,
+                                                       FileSystem& files, Clock now) {
   static std::atomic<std::uint64_t> number{0};  // of this process
   TROUPE_TRY(files.make_dirs(dir));
   TROUPE_TRY(const auto names, files.list(dir));
@@ -138,15 +139,18 @@ Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string& dir, F
                                        getpid(), number.fetch_add(1));
   TROUPE_TRY(auto opened, files.create(path));
   std::unique_ptr<EventFile> file(new EventFile(std::move(opened), path, std::move(now)));
-  std::string bytes;
-  pbf_writer event(bytes);
-  event.add_double(1, file->now_());
-  event.add_string(3, kFileVersion.data(), kFileVersion.size());
-  TROUPE_TRY(file->write(std::move(bytes)));
+  if (Status begun = file->begin(next_step); !begun.ok()) {
+    (void)files.remove(path);  // the first error is the one to tell
+    return begun;
+  }
   return file;
 }
 
 Status EventFile::write(std::string event) {
+  constexpr std::size_t kMost = (std::size_t{1} << 31) - 1;
+  if (event.size() > kMost)
+    return invalid_argument(
+        fmt::format("an event has {} bytes, and may have {}", event.size(), kMost));
   return records_.write(std::as_bytes(std::span(event.data(), event.size())));
 }
 
@@ -163,13 +167,22 @@ std::string begun(double wall, std::int64_t step) {
 
 }  // namespace
 
-Status EventFile::start(std::int64_t step) {
-  std::string bytes = begun(now_(), step);
-  pbf_writer event(bytes);
-  pbf_writer log(event, 7);
-  log.add_enum(1, 1);  // SessionLog.START
-  log.commit();
-  return write(std::move(bytes));
+Status EventFile::begin(std::optional<std::int64_t> next_step) {
+  std::string version;
+  {
+    pbf_writer event(version);
+    event.add_double(1, now_());
+    event.add_string(3, kFileVersion.data(), kFileVersion.size());
+  }
+  TROUPE_TRY(write(std::move(version)));
+  if (!next_step) return ok_status();
+  std::string start = begun(now_(), *next_step);
+  {
+    pbf_writer event(start);
+    pbf_writer log(event, 7);
+    log.add_enum(1, 1);  // SessionLog.START
+  }
+  return write(std::move(start));
 }
 
 Status EventFile::add_scalars(std::int64_t step, const Scalars& values) {

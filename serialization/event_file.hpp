@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,17 +36,20 @@ class EventFile {
   using Clock = std::function<double()>;
 
   // A new file in `dir`, which is made if it is not there. Its name sorts behind those of all event
-  // files that are there, whatever the clock says. Errors: those of FileSystem.
+  // files that are there, whatever the clock says. With `next_step`, readers forget all that they
+  // have read of that step and later ones: a job goes on here. Errors: those of FileSystem; no file
+  // is left behind.
   static Expected<std::unique_ptr<EventFile>> create(const std::string& dir,
+                                                     std::optional<std::int64_t> next_step = {},
                                                      FileSystem& files = disk(),
                                                      Clock now = wall_seconds);
 
-  // Readers forget all that they have read of this and later steps: a job goes on here.
-  Status start(std::int64_t step);
-  // One event with these numbers (f32), under tags, which must be UTF-8 and not empty.
+  // What follows is invalid_argument, and nothing is written, for what readers would not take: tags
+  // that are empty or no UTF-8, bytes that check_summary refuses, events of more than 2 GiB.
+  //
+  // One event with these numbers (f32), under their tags.
   using Scalars = std::vector<std::pair<std::string, double>>;
   Status add_scalars(std::int64_t step, const Scalars& values);
-  // invalid_argument: see check_summary; nothing is written.
   Status add_summary(std::int64_t step, std::string_view summary);
   Status add_graph(std::string_view graph);
   // What a run did, under a name that no other has in this folder: "step 100".
@@ -58,6 +62,7 @@ class EventFile {
  private:
   EventFile(std::unique_ptr<WritableFile> file, std::string path, Clock now)
       : file_(std::move(file)), path_(std::move(path)), now_(std::move(now)), records_(*file_) {}
+  Status begin(std::optional<std::int64_t> next_step);
   Status write(std::string event);
 
   std::unique_ptr<WritableFile> file_;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
+#include <set>
 
 #include "core/utf8.hpp"
 
@@ -236,15 +237,27 @@ std::optional<NodeSpan> placed(const Span& span, std::int64_t moved_ns, std::uin
   return out;
 }
 
+// What the program calls a node of which each replica has a copy, "NAME/replica_1".
+std::string_view name_in_program(std::string_view name) {
+  constexpr std::string_view kReplica = "/replica_";
+  const std::size_t at = name.rfind(kReplica);
+  if (at == name.npos || at == 0) return name;
+  const std::string_view number = name.substr(at + kReplica.size());
+  return !number.empty() && number.find_first_not_of("0123456789") == number.npos
+             ? name.substr(0, at)
+             : name;
+}
+
 void write_node_span(pbf_writer& device, const NodeSpan& node) {
   // In whole microseconds, and more than none: a reader takes 0 for a node that did not run.
   const std::int64_t end_us = std::max<std::int64_t>(1, (node.length_ns + 500) / 1000);
   pbf_writer out(device, 2);
-  out.add_string(1, as_utf8(node.span->name));
+  out.add_string(1, as_utf8(name_in_program(node.span->name)));
   out.add_int64(2, node.begin_ns / 1000);
   out.add_int64(3, 0);
   out.add_int64(4, end_us);
   out.add_int64(5, end_us);
+  out.add_string(8, as_utf8(node.span->name));
   out.add_int64(9, node.begin_ns / 1000);
   out.add_uint32(10, node.thread);
   out.add_int64(13, node.begin_ns);
@@ -270,8 +283,10 @@ std::string metadata_of(const SpansByDevice& devices) {
 
 }  // namespace
 
-std::vector<RunStats> tensorboard_runs(const Timeline& timeline, std::int64_t wall_offset_ns) {
+std::vector<RunStats> tensorboard_runs(const Timeline& timeline, std::int64_t wall_offset_ns,
+                                       std::string_view wanted) {
   std::map<std::uint64_t, SpansByDevice> runs;
+  std::set<std::uint64_t> with_wanted;
   for (const ProcessTimeline& process : timeline.processes) {
     const std::string device = device_of(process);
     std::int64_t moved_ns = 0;
@@ -280,15 +295,18 @@ std::vector<RunStats> tensorboard_runs(const Timeline& timeline, std::int64_t wa
       continue;
     std::uint32_t thread = 0;
     for (const Track& track : process.tracks) {
-      for (const Span& span : track.spans)
-        if (span.kind == Span::Kind::node && span.run != 0)
-          if (const auto node = placed(span, moved_ns, thread))
-            runs[span.run][device].push_back(*node);
+      for (const Span& span : track.spans) {
+        if (span.kind != Span::Kind::node || span.run == 0) continue;
+        if (span.name == wanted) with_wanted.insert(span.run);
+        if (const auto node = placed(span, moved_ns, thread))
+          runs[span.run][device].push_back(*node);
+      }
       ++thread;
     }
   }
   std::vector<RunStats> out;
   for (auto& [run, devices] : runs) {
+    if (!wanted.empty() && !with_wanted.contains(run)) continue;
     for (auto& [_, spans] : devices)
       std::stable_sort(spans.begin(), spans.end(), [](const NodeSpan& a, const NodeSpan& b) {
         return a.begin_ns < b.begin_ns;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/timeline.hpp"
@@ -26,8 +27,11 @@ struct RunStats {
 
 // One for each run of the timeline that has nodes, in the order of their numbers: for each device
 // the nodes, when they began and ended, and the thread. Times of all processes are of the master's
-// clock, moved by `wall_offset_ns` to be since 1970. Of a process with several devices the nodes
-// stand under the name of the process. Spans whose times cannot be are left out.
-std::vector<RunStats> tensorboard_runs(const Timeline& timeline, std::int64_t wall_offset_ns);
+// clock, moved by `wall_offset_ns` to be since 1970. The copies that replicas have of a node stand
+// under its name, with their own as label. Of a process with several devices the nodes
+// stand under the name of the process. Spans whose times cannot be are left out. With `node`, only
+// runs in which a node of that name ran.
+std::vector<RunStats> tensorboard_runs(const Timeline& timeline, std::int64_t wall_offset_ns,
+                                       std::string_view node = {});
 
 }  // namespace troupe

@@ -15,9 +15,19 @@ Expected<SummaryWriter> SummaryWriter::open(std::string dir, std::int64_t next_s
                                             FileSystem& files, EventFile::Clock now) {
   while (dir.size() > 1 && dir.ends_with('/')) dir.pop_back();
   SummaryWriter writer(std::move(dir), files, std::move(now));
-  TROUPE_TRY(writer.file_, EventFile::create(writer.dir_, files, writer.now_));
-  TROUPE_TRY(writer.file_->start(next_step));
+  writer.start_ = next_step;
+  const Status begun = writer.begin_file();
+  if (begun.ok()) return writer;
+  if (begun.code() != Code::resource_exhausted && begun.code() != Code::internal)
+    return begun.in("while making an event file");
+  writer.failed(begun);
   return writer;
+}
+
+Status SummaryWriter::begin_file() {
+  TROUPE_TRY(file_, EventFile::create(dir_, start_, *files_, now_));
+  start_.reset();
+  return ok_status();
 }
 
 // What the program gets wrong is its error; what the folder does is not.
@@ -54,12 +64,10 @@ void SummaryWriter::failed(const Status& why) {
 bool SummaryWriter::ready() {
   if (file_) return true;
   if (std::abs(now_() - failed_at_) < kRetrySeconds) return false;
-  auto opened = EventFile::create(dir_, *files_, now_);
-  if (!opened.ok()) {
-    failed(opened.status());
+  if (const Status begun = begin_file(); !begun.ok()) {
+    failed(begun);
     return false;
   }
-  file_ = *std::move(opened);
   failure_ = {};
   TROUPE_LOG(warning, "summaries",
              fmt::format("summaries are written to '{}' again; {} were lost", dir_, lost_));
@@ -80,16 +88,21 @@ Status SummaryWriter::add_summary(std::int64_t step, std::string_view summary) {
 
 void SummaryWriter::add_graph(const GraphDef& graph,
                               const std::map<std::string, std::string, std::less<>>& devices) {
-  (void)write([&](EventFile& file) { return file.add_graph(tensorboard_graph(graph, devices)); });
+  has_graph_ = true;
+  const Status added =
+      write([&](EventFile& file) { return file.add_graph(tensorboard_graph(graph, devices)); });
+  lost_ += !added.ok();
 }
 
-void SummaryWriter::add_timeline(const Timeline& timeline, std::int64_t first_step) {
+void SummaryWriter::add_timeline(const Timeline& timeline, std::int64_t first_step,
+                                 std::string_view node) {
   const auto offset_ns = std::int64_t(now_() * 1e9) - Trace::now_ns();
   std::int64_t step = first_step;
-  for (const RunStats& run : tensorboard_runs(timeline, offset_ns)) {
-    (void)write([&](EventFile& file) {
+  for (const RunStats& run : tensorboard_runs(timeline, offset_ns, node)) {
+    const Status added = write([&](EventFile& file) {
       return file.add_run(step, fmt::format("step {}", step), run.metadata);
     });
+    lost_ += !added.ok();
     ++step;
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,7 +35,8 @@ class SummaryWriter {
 
   // Makes the folder and an event file in it. `next_step` is the first step that is to come:
   // readers drop what earlier programs wrote there of it and of later ones, so that a program that
-  // goes on from a checkpoint shows each step once. Errors: those of FileSystem.
+  // goes on from a checkpoint shows each step once. Errors: those of FileSystem for a path that no
+  // time would mend. A disk that is full or fails is none: it is as if the first write had failed.
   static Expected<SummaryWriter> open(std::string dir, std::int64_t next_step = 0,
                                       FileSystem& files = disk(),
                                       EventFile::Clock now = wall_seconds);
@@ -49,8 +51,8 @@ class SummaryWriter {
   void add_graph(const GraphDef& graph,
                  const std::map<std::string, std::string, std::less<>>& devices = {});
   // What nodes did in each run of the timeline, as run metadata "step N": the first run was that of
-  // `first_step`.
-  void add_timeline(const Timeline& timeline, std::int64_t first_step);
+  // `first_step`. With `node`, only runs in which that node ran are steps.
+  void add_timeline(const Timeline& timeline, std::int64_t first_step, std::string_view node = {});
   // All that was added outlasts a crash of the machine. Called by ~Job, too.
   void flush();
 
@@ -58,6 +60,7 @@ class SummaryWriter {
   // not, ok if the file is in order again.
   std::int64_t lost() const { return lost_; }
   const Status& failure() const { return failure_; }
+  bool has_graph() const { return has_graph_; }  // add_graph was called
   const std::string& dir() const { return dir_; }
 
  private:
@@ -65,13 +68,16 @@ class SummaryWriter {
       : dir_(std::move(dir)), files_(&files), now_(std::move(now)) {}
   template <class F>
   Status write(F&& add);
+  Status begin_file();
   bool ready();
   void failed(const Status& why);
 
   std::string dir_;
   FileSystem* files_;
   EventFile::Clock now_;
-  std::unique_ptr<EventFile> file_;  // null: it failed
+  std::unique_ptr<EventFile> file_;    // null: it failed
+  std::optional<std::int64_t> start_;  // what no file says yet
+  bool has_graph_ = false;
   double failed_at_ = 0;
   std::int64_t lost_ = 0;
   Status failure_;

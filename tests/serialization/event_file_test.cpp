@@ -28,9 +28,8 @@ std::string summary_value(const std::string& fields) { return field(1, field(1, 
 TEST_CASE("an event file begins with its version, and has each event under its step") {
   TemporaryDir dir;
   double now = 1'700'000'000.5;
-  auto file = EventFile::create(dir.path("logs/run"), disk(), [&] { return now; });
+  auto file = EventFile::create(dir.path("logs/run"), 3, disk(), [&] { return now; });
   REQUIRE_MESSAGE(file.ok(), file.status().text());
-  REQUIRE((*file)->start(3).ok());
   now += 1;
   REQUIRE((*file)->add_scalars(7, {{"loss", 0.25}, {"rate", 1e-3}}).ok());
   REQUIRE((*file)->add_summary(8, summary_value("")).ok());
@@ -62,7 +61,7 @@ TEST_CASE("a later event file sorts behind all earlier ones, whatever the clock 
   dir.write("events.out.tfevents.99999999999999999999.far", "");
   dir.write("notes.txt", "");
   for (const double now : {1.7e9, 1.7e9, 1.6e9, -5.0}) {
-    auto file = EventFile::create(dir.path(), disk(), [&] { return now; });
+    auto file = EventFile::create(dir.path(), {}, disk(), [&] { return now; });
     REQUIRE(file.ok());
     made.push_back((*file)->path());
   }
@@ -120,9 +119,12 @@ TEST_CASE("a folder that cannot be made, and a full disk, are errors with the pa
   CHECK(contains(refused.status().message(), "file"));
   FaultyFiles files(1);
   REQUIRE(files.make_dirs("d").ok());
-  for (int call = 0; call < 4; ++call) {
+  for (int call = 0; call < 5; ++call) {
     files.fail_at(files.calls() + call);
-    const auto full = EventFile::create("d", files);
-    CHECK(full.ok() == !files.failed());
+    const auto full = EventFile::create("d", 1, files);
+    CHECK(files.failed());
+    CHECK(full.status().code() == Code::resource_exhausted);
+    CHECK(read_events("d", files).empty());
+    CHECK(files.list("d")->empty());
   }
 }

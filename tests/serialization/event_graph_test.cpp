@@ -213,7 +213,7 @@ TEST_CASE("run metadata has for each device the nodes of a run, by the master's 
   ProcessTimeline two{.process = 2, .name = "worker 1"};
   two.tracks = {{"steps on /job:worker/task:1/cpu:0", {}},
                 {"steps on /job:worker/task:1/fake:0", {}}};
-  two.tracks[0].spans = {{.name = "c", .run = 4, .begin_ns = 0, .end_ns = 1}};
+  two.tracks[0].spans = {{.name = "c/replica_1", .run = 4, .begin_ns = 0, .end_ns = 1}};
   timeline.processes = {master, worker, two};
   const auto runs = tensorboard_runs(timeline, 1'000'000);
   REQUIRE(runs.size() == 2);
@@ -232,4 +232,7 @@ TEST_CASE("run metadata has for each device the nodes of a run, by the master's 
   CHECK(first.at("worker 1").at(0).name == "c");
   CHECK(parse_run(runs[1].metadata).begin()->second.at(0).name == "\xEF\xBF\xBD");
   CHECK(tensorboard_runs({}, most).empty());
+  REQUIRE(tensorboard_runs(timeline, 0, "b").size() == 1);
+  CHECK(tensorboard_runs(timeline, 0, "b")[0].run == 4);
+  CHECK(tensorboard_runs(timeline, 0, "none").empty());
 }

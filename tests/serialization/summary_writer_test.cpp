@@ -81,6 +81,26 @@ TEST_CASE("a full disk costs summaries, is told once, and later ones go into ano
   }
 }
 
+TEST_CASE("a disk that is full from the beginning costs summaries, and no start") {
+  FaultyFiles files(1);
+  REQUIRE(files.make_dirs("d").ok());
+  SummaryLog log;
+  double now = 1'700'000'000;
+  files.fail_at(files.calls() + 4);  // the record of the start
+  auto writer = SummaryWriter::open("d", 7, files, [&] { return now; });
+  REQUIRE(writer.ok());
+  CHECK(files.failed());
+  CHECK(writer->add_scalar(7, "loss", 1).ok());
+  now += SummaryWriter::kRetrySeconds;
+  CHECK(writer->add_scalar(8, "loss", 1).ok());
+  CHECK(writer->lost() == 1);
+  const auto events = read_events("d", files);
+  REQUIRE(events.size() == 3);
+  CHECK(events[1].start);
+  CHECK(events[1].step == 7);
+  CHECK(events[2].step == 8);
+}
+
 TEST_CASE("what the program gets wrong is an error, and loses nothing else") {
   TemporaryDir dir;
   auto writer = SummaryWriter::open(dir.path());
