@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -32,16 +33,39 @@ const std::vector<double>& histogram_limits() {
   return limits;
 }
 
+// Where the search for a number's bucket begins: its first 15 bits, of sign, exponent and mantissa,
+// name a range that is narrower than a bucket, so that it ends at once.
+constexpr int kRangeShift = 64 - 15;
+std::size_t range_of(double value) { return std::bit_cast<std::uint64_t>(value) >> kRangeShift; }
+
+// The bucket of the least number of each range.
+const std::vector<std::uint16_t>& first_buckets() {
+  static const std::vector<std::uint16_t> first = [] {
+    const auto& limits = histogram_limits();
+    std::vector<std::uint16_t> all(std::size_t{1} << 15);
+    for (std::uint64_t range = 0; range < all.size(); ++range) {
+      const bool negative = range >= all.size() / 2;
+      const std::uint64_t rest = negative ? (std::uint64_t{1} << kRangeShift) - 1 : 0;
+      const auto least = std::bit_cast<double>(range << kRangeShift | rest);
+      if (std::isfinite(least))
+        all[range] = std::uint16_t(std::upper_bound(limits.begin(), limits.end() - 1, least) -
+                                   limits.begin());
+    }
+    return all;
+  }();
+  return first;
+}
+
 // Of some of the elements; those of several parts are added in their order.
 struct Distribution {
   double min = kMostDouble, max = -kMostDouble, count = 0, sum = 0, sum_squares = 0;
   std::vector<double> buckets = std::vector<double>(histogram_limits().size());
   std::optional<std::int64_t> odd;  // the first element that is no finite number
 
-  void add(double value) {
-    const auto& limits = histogram_limits();
-    const auto at = std::upper_bound(limits.begin(), limits.end() - 1, value) - limits.begin();
-    buckets[std::size_t(at)] += 1;
+  void add(double value, const double* limits, const std::uint16_t* first) {
+    std::size_t at = first[range_of(value)];
+    while (at + 1 < buckets.size() && value >= limits[at]) ++at;
+    buckets[at] += 1;
     min = std::min(min, value);
     max = std::max(max, value);
     count += 1;
@@ -84,6 +108,8 @@ struct HistogramSummary final : Kernel {
     const std::int64_t chunks = std::max<std::int64_t>(1, (n + size - 1) / size);
     std::vector<Distribution> parts;
     parts.resize(std::size_t(chunks));
+    const double* limits = histogram_limits().data();
+    const std::uint16_t* first = first_buckets().data();
     ctx.parallel(chunks, [&](std::int64_t chunk) {
       Distribution& part = parts[std::size_t(chunk)];
       for (std::int64_t i = chunk * size; i < std::min(n, (chunk + 1) * size); ++i) {
@@ -92,7 +118,7 @@ struct HistogramSummary final : Kernel {
           part.odd = i;
           return;
         }
-        part.add(value);
+        part.add(value, limits, first);
       }
     });
     for (const Distribution& part : parts)

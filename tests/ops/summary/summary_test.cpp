@@ -187,6 +187,11 @@ TEST_CASE("a histogram has TensorFlow's buckets") {
   auto& some = all.emplace_back();
   for (int i = 0; i < 300; ++i)
     some.push_back(std::exp2(random.uniform() * 40 - 20) * (random.below(2) == 0 ? -1 : 1));
+  auto& ends = all.emplace_back();  // of buckets, and what is next to them
+  for (double v = 1e-12; v < 1e20; v *= 1.1)
+    for (const double end : {v, std::nextafter(v, 0.0), std::nextafter(v, kMost)})
+      ends.insert(ends.end(), {end, -end});
+  ends.insert(ends.end(), {0.0, -0.0, 5e-324, -5e-324, 1e20, std::nextafter(1e20, kMost), -1e300});
   for (const auto& values : all) {
     Graph g;
     const auto parsed = summary_of(summary::histogram("h", constant(g, values)));
