@@ -19,6 +19,7 @@
 #include "actors/client/durable_runs.hpp"
 #include "actors/client/job_state.hpp"
 #include "actors/client/run_log.hpp"
+#include "actors/client/session_graph.hpp"
 #include "actors/client/shipped_graph.hpp"
 #include "actors/inline_send.hpp"
 #include "actors/job/control_socket.hpp"
@@ -1441,6 +1442,11 @@ DurableRuns& Session::durable_runs() { return core_->durable; }
 
 std::size_t Session::graph_size() const {
   return graph_there(*core_).ok() ? core_->graph.def().nodes.size() : 0;
+}
+
+std::shared_ptr<const GraphDef> detail::graph_of(SessionCore& core) {
+  std::lock_guard lock(core.mutex);
+  return graph_there(core).ok() ? core.graph.snapshot() : std::make_shared<const GraphDef>();
 }
 
 Status Session::check_state_within(std::size_t nodes) const {

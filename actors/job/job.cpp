@@ -25,6 +25,7 @@
 
 #include "actors/client/durable_runs.hpp"
 #include "actors/client/job_state.hpp"
+#include "actors/client/session_graph.hpp"
 #include "actors/job/checkpoints.hpp"
 #include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
@@ -32,7 +33,9 @@
 #include "actors/runtime/worker_process.hpp"
 #include "core/coarse_clock.hpp"
 #include "core/log.hpp"
+#include "core/utf8.hpp"
 #include "serialization/checkpoint.hpp"
+#include "serialization/summary_writer.hpp"
 
 namespace troupe {
 namespace {
@@ -189,8 +192,11 @@ struct Job::State {
   const bool kept_in_files;
   JobPosition position;
   Checkpoints checkpoints;
-  std::unique_ptr<ProgressPage> page;  // for whoever looks; null: nobody asked
-  std::unique_ptr<Lock> lock;          // of options.dir
+  std::unique_ptr<ProgressPage> page;      // for whoever looks; null: nobody asked
+  std::unique_ptr<Lock> lock;              // of options.dir
+  std::optional<SummaryWriter> summaries;  // with options.logdir
+  Status told_of_summaries;
+  std::int64_t told_speed = 0;  // the last step with a speed among the summaries
   Writing writing;
   std::int64_t writing_step = 0;
   CommitNumber writing_commit = 0;              // all up to it are in that checkpoint
@@ -235,6 +241,12 @@ struct Job::State {
   void serve_once();
 
   void begin();
+  void begin_summaries();
+  void show_graph();
+  void tell_of_summaries();
+  // The step that what the program says belongs to.
+  std::int64_t said_in() const { return std::max(step.number_, position.step); }
+  double steps_per_second() const;
   void check_graph();
   void show();
   void write_behind();
@@ -306,11 +318,31 @@ void Job::State::begin() {
   if (resumed) JobFolder::tell_position({std::uint64_t(position.step), path});
 }
 
+// Of what earlier lives wrote, readers keep what this one will not do again.
+void Job::State::begin_summaries() {
+  if (options.logdir.empty()) return;
+  summaries = value_or_throw(SummaryWriter::open(options.logdir, resumed ? position.step + 1 : 0));
+}
+
+// As late as it can be, as programs add nodes until they train.
+void Job::State::show_graph() {
+  if (summaries && !summaries->has_graph()) summaries->add_graph(*detail::graph_of(*session.core_));
+}
+
+// For `troupe status`; the log has a line already.
+void Job::State::tell_of_summaries() {
+  if (told_of_summaries == summaries->failure()) return;
+  told_of_summaries = summaries->failure();
+  if (ControlSocket* socket = ControlSocket::of_this_process())
+    socket->note("summaries", told_of_summaries.ok() ? "" : told_of_summaries.text());
+}
+
 Job::Job(Session& session, JobOptions options) {
   throw_if_error(options.check());
   if (options.dir.empty()) options.dir = JobOptions::supervised_dir();
   state_ = std::make_unique<State>(session, std::move(options));
   state_->begin();
+  state_->begin_summaries();
   if (state_->resumed && !state_->options.quiet)
     TROUPE_LOG(info, "job", fmt::format("goes on after step {}, from '{}'", step(), checkpoint()));
   if (!state_->options.signals) return;
@@ -352,6 +384,7 @@ Job::Steps Job::steps(std::int64_t until) {
   State& s = *state_;
   s.check_graph();
   s.keep_durable();
+  s.show_graph();
   s.until = until;
   s.over = false;
   s.began = Clock::now();
@@ -410,6 +443,7 @@ void Job::serve() {
     throw Error(failed_precondition("Job::serve needs a folder: JobOptions::dir, --job-dir"));
   s.check_graph();
   s.keep_durable();
+  s.show_graph();
   s.over = false;
   // Also when it throws.
   const auto close = [](State* state) { state->close_durable("Job::serve() is over"); };
@@ -541,6 +575,7 @@ void Job::State::wait() {
 
 void Job::State::finish() {
   wait();
+  if (summaries) summaries->flush();
   if (!checkpoints.wanted() || session.committed() == 0) return;
   if (checkpoints.have(position.step) && !durable().wanted()) return;
   do {
@@ -643,14 +678,27 @@ void Job::set_note(std::string note) {
   state_->position.note = std::move(note);
 }
 
+double Job::State::steps_per_second() const {
+  const std::int64_t here = step.number_ - first - 1;  // without the first step
+  const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return here > 0 && seconds > 0 ? double(here) / seconds : 0;
+}
+
 void Job::report(std::initializer_list<std::pair<std::string_view, double>> values) const {
-  const State& s = *state_;
+  State& s = *state_;
   if (ControlSocket* socket = ControlSocket::of_this_process())
     for (const auto& [name, value] : values) socket->figure(std::string(name), value);
+  const double speed = s.steps_per_second();
+  if (s.summaries) {
+    EventFile::Scalars scalars;
+    for (const auto& [name, value] : values)
+      if (!name.empty()) scalars.emplace_back(as_utf8(name), value);
+    const bool new_step = std::exchange(s.told_speed, s.said_in()) != s.said_in();
+    if (speed > 0 && new_step) scalars.emplace_back("steps_per_second", speed);
+    throw_if_error(s.summaries->add_scalars(s.said_in(), scalars));
+    s.tell_of_summaries();
+  }
   if (s.options.quiet) return;
-  const std::int64_t here = s.step.number_ - s.first - 1;  // without the first step
-  const double seconds = std::chrono::duration<double>(Clock::now() - s.began).count();
-  const double speed = here > 0 && seconds > 0 ? double(here) / seconds : 0;
   std::string line;
   if (s.options.json) {
     nlohmann::ordered_json json = {{"step", s.step.number_}, {"steps", s.until}};
@@ -666,6 +714,15 @@ void Job::report(std::initializer_list<std::pair<std::string_view, double>> valu
   (void)std::fwrite(line.data(), 1, line.size(), stdout);
   (void)std::fflush(stdout);
 }
+
+void Job::summarize(std::string_view summary) const {
+  State& s = *state_;
+  if (!s.summaries) return;
+  throw_if_error(s.summaries->add_summary(s.said_in(), summary));
+  s.tell_of_summaries();
+}
+
+SummaryWriter* Job::summaries() const { return state_->summaries ? &*state_->summaries : nullptr; }
 
 int Job::exit_code() const {
   if (!state_->checkpoints.last().ok()) return 1;

@@ -17,6 +17,7 @@
 namespace troupe {
 
 struct CheckpointHeader;  // serialization/checkpoint.hpp
+class SummaryWriter;      // serialization/summary_writer.hpp
 
 struct JobOptions {
   // What becomes of a step in which a run fetches a NaN. But for `ignore` the run commits nothing,
@@ -48,6 +49,8 @@ struct JobOptions {
   // five times a second at most, and for at most a thirtieth of the time. false: the loss ends the
   // program, with exit code 75.
   bool recover = true;
+  // For TensorBoard: what report() and summarize() are given, and the graph. Empty: none of it.
+  std::string logdir = {};
   bool json = false;   // report() prints JSON objects, one a line
   bool quiet = false;  // report() prints nothing
   // SIGINT and SIGTERM end the job after the current step, a second SIGINT at once.
@@ -64,7 +67,8 @@ struct JobOptions {
   // invalid_argument names the field and its range.
   Status check() const;
   // Reads --job-dir DIR, --checkpoint-every N or Ns, --keep N, --allow-other-graph, --patience N,
-  // --on-nan fail|skip|back|ignore, --nan-limit N, --no-recovery, --output text|json and --quiet.
+  // --on-nan fail|skip|back|ignore, --nan-limit N, --no-recovery, --logdir DIR,
+  // --output text|json and --quiet.
   // Other arguments are ignored as by Cluster::try_from_args.
   static Expected<JobOptions> try_from_args(int argc, char** argv);
   // The same; --help prints these options and those of a cluster, and exits.
@@ -111,7 +115,8 @@ class JobStep {
 // next step throws failed_precondition with the line of one that is made later.
 //
 // A checkpoint that cannot be written is warned about and tried again after the next interval;
-// training goes on. So it does without best.safetensors. One thread. The session outlives it. A run
+// training goes on. So it does without best.safetensors, and without summaries. A job that goes on
+// shows each step once in TensorBoard. One thread. The session outlives it. A run
 // that was started with the options of a step has to be over before the step is.
 class Job {
  public:
@@ -149,8 +154,14 @@ class Job {
   // Bytes that the program wants to find again when it goes on, at most 60 KiB.
   const std::string& note() const;
   void set_note(std::string note);
-  // "step 100/10000  loss 0.1234  10.5 steps/s", or a JSON object, as a line on stdout.
+  // "step 100/10000  loss 0.1234  10.5 steps/s", or a JSON object, as a line on stdout. With a
+  // logdir these numbers, and steps_per_second, become curves of TensorBoard.
   void report(std::initializer_list<std::pair<std::string_view, double>> values) const;
+  // A serialized Summary, as the summary ops give it (ops/summary/summary.hpp), for this step. Does
+  // nothing without a logdir. Throws Error (invalid_argument) for bytes that are none.
+  void summarize(std::string_view summary) const;
+  // Where the summaries go, for what else TensorBoard shows; null without a logdir.
+  SummaryWriter* summaries() const;
   // Ends the loop after the current step, or serve(). Any thread.
   void stop();
   // It is to end, or has ended, before its last step: by stop() or a signal, not by patience.

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr int kMostKept = 1000;
 
-constexpr std::array<ProgramOption, 10> kJobOptions = {
+constexpr std::array<ProgramOption, 11> kJobOptions = {
     {{"--job-dir", "DIR", "folder for checkpoints; a job that is there goes on"},
      {"--checkpoint-every", "N|Ns",
       "a checkpoint every N steps, or seconds (default: as cheap as 3 %)"},
@@ -23,6 +23,7 @@ constexpr std::array<ProgramOption, 10> kJobOptions = {
      {"--on-nan", "WHAT", "fail, skip the step, go back to the newest checkpoint, or ignore"},
      {"--nan-limit", "N", "how often in a row (default 3)"},
      {"--no-recovery", "", "end with exit code 75 when a worker is lost"},
+     {"--logdir", "DIR", "folder for TensorBoard: curves, pictures, the graph"},
      {"--output", "FORMAT", "of reports: text or json"},
      {"--quiet", "", "print no reports"}}};
 
@@ -62,6 +63,9 @@ Status set(std::string_view option, const std::string& text, JobOptions& options
   if (option == "--job-dir") {
     if (text.empty()) return invalid_argument("--job-dir wants a folder, not ''");
     options.dir = text;
+  } else if (option == "--logdir") {
+    if (text.empty()) return invalid_argument("--logdir wants a folder, not ''");
+    options.logdir = text;
   } else if (option == "--checkpoint-every") {
     return parse_every(text, options);
   } else if (option == "--keep") {
