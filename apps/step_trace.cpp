@@ -51,22 +51,24 @@ class NoBrokenPipe {
 Status StepTrace::open() {
   if (path_.empty()) return ok_status();
   file_.reset(std::fopen(path_.c_str(), "we"));
+  wanted_ = true;
   return file_ ? ok_status() : cannot_write(path_, errno);
 }
 
 void StepTrace::before_step(Session& session, std::int64_t made, std::int64_t all) {
-  if (!file_) return;
+  if (!wanted_) return;
   if (!recording_ && made >= std::clamp<std::int64_t>(all - steps_, 0, kWarmSteps)) {
+    made_before_ = made;
     written_ = session.try_start_trace();
-    recording_ = written_.ok();
-    if (!recording_) return file_.reset();
+    recording_ = wanted_ = written_.ok();
+    if (!recording_) file_.reset();
   } else if (recording_ && ++recorded_ == steps_) {
     stop(session);
   }
 }
 
 void StepTrace::finish(Session& session) {
-  if (!file_) return;
+  if (!wanted_) return;
   if (recording_) ++recorded_;
   stop(session);
 }
@@ -77,10 +79,11 @@ void StepTrace::stop(Session& session) {
     auto recorded = session.try_stop_trace();
     written_ = recorded.status();
     if (recorded.ok()) timeline = std::move(recorded).value();
+    if (recorded.ok() && tell_) tell_(timeline, made_before_);
   }
-  recording_ = false;
+  recording_ = wanted_ = false;
   try {
-    if (written_.ok()) written_ = write(timeline);
+    if (written_.ok() && file_) written_ = write(timeline);
   } catch (const std::bad_alloc&) {
     written_ = resource_exhausted("no memory for the trace '" + path_ + "'");
   }

@@ -1,8 +1,9 @@
-// Some steps of a training loop as a trace file: `troupe train --trace`.
+// What all processes do in some steps of a training loop: `troupe train --trace`, `--logdir`.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,8 +20,11 @@ class StepTrace {
   // recorded they are a part all the same.
   static constexpr std::int64_t kWarmSteps = 3;
 
-  // Without a path nothing is recorded.
-  StepTrace(std::string path, std::int64_t steps) : path_(std::move(path)), steps_(steps) {}
+  // Without a path there is no file. `recorded` is called with what was recorded, and the number of
+  // steps that the loop had made before; with neither of them nothing is recorded.
+  using Recorded = std::function<void(const Timeline& timeline, std::int64_t made)>;
+  StepTrace(std::string path, std::int64_t steps, Recorded recorded = {})
+      : path_(std::move(path)), steps_(steps), tell_(std::move(recorded)), wanted_(bool(tell_)) {}
 
   // Before training: makes the file, or empties it. not_found, failed_precondition or
   // resource_exhausted with the path when it cannot be written.
@@ -43,9 +47,11 @@ class StepTrace {
 
   std::string path_;
   std::int64_t steps_;
+  Recorded tell_;
+  bool wanted_;  // and not recorded yet
   std::unique_ptr<std::FILE, Close> file_;
   bool recording_ = false;
-  std::int64_t recorded_ = 0;
+  std::int64_t recorded_ = 0, made_before_ = 0;
   Status written_;
 };
 

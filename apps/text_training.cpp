@@ -116,10 +116,10 @@ Expected<TextTraining> build_text_training(Graph& graph, const TrainOptions& opt
   out.its_loss = sum(losses(*out.model, held_out, follows));
   const double rate = options.learning_rate > 0 ? options.learning_rate : 2e-3;
   const optim::Gradients gradients = optim::clip_by_global_norm(optim::gradients(out.loss), 1);
-  out.train = optim::Adam{.lr = optim::cosine({.rate = rate,
-                                               .steps = std::max<std::int64_t>(steps, 1),
-                                               .least = rate / 50})}
-                  .apply(gradients);
+  const optim::Schedule wave =
+      optim::cosine({.rate = rate, .steps = std::max<std::int64_t>(steps, 1), .least = rate / 50});
+  const optim::Schedule noted([&](Output step) { return out.rate = wave(step); });
+  out.train = optim::Adam{.lr = noted}.apply(gradients);
   out.writer = std::make_unique<Writer>(graph, *out.model, text.vocabulary);
   return out;
 }

@@ -30,6 +30,7 @@ struct TextTraining {
   // of their losses.
   Output held_out, its_loss;
   Op train;
+  Output rate;  // the learning rate of a step: f64
   std::unique_ptr<Writer> writer;
 };
 

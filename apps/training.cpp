@@ -16,9 +16,11 @@
 #include "actors/job/job_folder.hpp"
 #include "apps/step_trace.hpp"
 #include "apps/training_graph.hpp"
+#include "apps/training_summaries.hpp"
 #include "core/number.hpp"
 #include "serialization/checkpoint.hpp"
 #include "serialization/digest.hpp"
+#include "serialization/summary_writer.hpp"
 
 namespace troupe {
 namespace {
@@ -33,16 +35,18 @@ double seconds_since(Clock::time_point t) {
 class Training {
  public:
   explicit Training(const TrainOptions& options)
-      : options_(options), graph_(options.seed), trace_(options.trace, options.trace_steps) {}
+      : options_(options), graph_(options.seed), trace_(trace_of(options)) {}
 
   Expected<TrainResult> run();
 
  private:
+  StepTrace trace_of(const TrainOptions& options);
   Status build();
   Status begin();
   Status accept(const CheckpointHeader& header) const;
   JobOptions job_options();
   Status loop();
+  void report_score(std::string_view name, double score);
   Expected<double> test();
   Status validate();
   Status finish();
@@ -58,12 +62,25 @@ class Training {
   std::int64_t steps_ = 0;
   std::string graph_hash_;
   StepTrace trace_;
+  std::optional<TrainingSummaries> summaries_;
+  std::int64_t first_ = 0;  // the last step before this process
   TrainResult result_;
 };
 
+// With a logdir alone one step is recorded, as run metadata.
+StepTrace Training::trace_of(const TrainOptions& options) {
+  const std::int64_t steps = options.trace.empty() ? 1 : options.trace_steps;
+  if (options.logdir.empty()) return StepTrace(options.trace, steps);
+  return StepTrace(options.trace, steps, [this](const Timeline& timeline, std::int64_t made) {
+    job_->summaries()->add_timeline(timeline, first_ + made + 1, step_.train.name());
+  });
+}
+
+// Summaries are no part of the program that a checkpoint is of.
 Status Training::build() {
   TROUPE_TRY(step_, build_training(graph_, options_));
   graph_hash_ = training_sha256(graph_);
+  summaries_.emplace(graph_, step_, options_);
   return ok_status();
 }
 
@@ -104,6 +121,8 @@ JobOptions Training::job_options() {
   job.on_nan = JobOptions::NanPolicy::ignore;
   job.recover = options_.recover;
   job.signals = false;  // the command's business
+  job.logdir = options_.logdir;
+  job.quiet = true;
   job.stop = options_.stop;
   // Data in another folder, or fetched further ahead, is no other graph here.
   job.other_graph = true;
@@ -135,15 +154,19 @@ Status Training::accept(const CheckpointHeader& header) const {
 
 Status Training::loop() {
   TROUPE_TRY(CompiledStep step, session_->try_compile({step_.loss}, {step_.train}));
-  const std::int64_t first = job_->step();
+  first_ = job_->step();
+  summaries_->begin(*session_, *job_);
   Clock::time_point begin = Clock::now(), shown = begin;
   for (const JobStep& s : job_->steps(steps_)) {
-    trace_.before_step(*session_, result_.steps_here, steps_ - first);
-    TROUPE_TRY(std::vector<Tensor> fetched, step.try_run({}, s));
+    trace_.before_step(*session_, result_.steps_here, steps_ - first_);
+    const bool showing = summaries_->wants(s, result_.steps_here == 0);
+    TROUPE_TRY(std::vector<Tensor> fetched,
+               showing ? summaries_->step(step, s) : step.try_run({}, s));
     result_.loss = fetched[0].item<float>();
     if (++result_.steps_here == 1) begin = Clock::now();
     if (result_.steps_here > 1)
       result_.steps_per_second = double(result_.steps_here - 1) / seconds_since(begin);
+    if (showing) TROUPE_TRY(summaries_->show(fetched));
     if (options_.progress && (s.last() || seconds_since(shown) > 0.25)) {
       shown = Clock::now();
       if (ControlSocket* socket = ControlSocket::of_this_process())
@@ -178,6 +201,7 @@ Expected<double> Training::test() {
 Status Training::validate() {
   TROUPE_TRY(result_.last_validation_loss, test());
   job_->judge(result_.last_validation_loss);
+  report_score("validation_loss", result_.last_validation_loss);
   job_->set_note(fmt::format("{}", result_.last_validation_loss));
   return ok_status();
 }
@@ -186,10 +210,16 @@ Status Training::validate() {
 Status Training::finish() {
   if (learns_text(options_)) {
     TROUPE_TRY(result_.sample, step_.text.writer->write(*session_, options_.sample, options_.seed));
-    return ok_status();
+    return result_.steps_here > 0 ? summaries_->show_sample(result_.sample) : ok_status();
   }
   TROUPE_TRY(result_.test_accuracy, test());
+  report_score("test_accuracy", result_.test_accuracy);
   return ok_status();
+}
+
+// Of this process's steps: what an earlier one had to say is there.
+void Training::report_score(std::string_view name, double score) {
+  if (job_->summaries() && result_.steps_here > 0) job_->report({{name, score}});
 }
 
 std::vector<std::pair<std::string, Tensor>> Training::trainable(
@@ -218,6 +248,11 @@ Expected<TrainResult> Training::run() {
         parse_number<double>(job_->note()).value_or(TrainResult::kUntested);
   }
   if (!result_.stopped) TROUPE_TRY(finish());
+  if (SummaryWriter* summaries = job_->summaries()) {
+    summaries->flush();
+    result_.lost_summaries = summaries->lost() + summaries_->lost();
+    result_.summaries = summaries->failure();
+  }
   TROUPE_TRY(auto variables, session_->try_variables());
   result_.params_sha256 = params_sha256(trainable(variables));
   TROUPE_TRY(session_->try_close());
@@ -272,6 +307,7 @@ Status check(const TrainOptions& options) {
                    std::numeric_limits<std::int64_t>::max()));
   TROUPE_TRY(count("the number of checkpoints to keep", options.keep, 1, 1000));
   TROUPE_TRY(count("the number of traced steps", options.trace_steps, 1, 1'000'000));
+  TROUPE_TRY(count("the number of steps between summaries", options.summary_steps, 1, kMany));
   if (options.steps > 0 && options.epochs > 0)
     return invalid_argument("steps and epochs both say how long to train: give one of them");
   return options.cluster.check();

@@ -39,6 +39,9 @@ struct TrainOptions {
   bool other_graph = false;  // resume although the checkpoint is of another graph
   std::string trace;         // a file for what all processes do in some steps (step_trace.hpp)
   std::int64_t trace_steps = 10;
+  // A folder for TensorBoard (training_summaries.hpp); empty: nothing of it.
+  std::string logdir;
+  std::int64_t summary_steps = 100;  // what changes, after the first step and then every so many
   // Called at most a few times a second, and after the last step.
   struct Progress {
     std::int64_t step = 0, steps = 0;
@@ -82,6 +85,8 @@ struct TrainResult {
   Status last_checkpoint;  // why that of the last step could not be written
   std::int64_t traced_steps = 0;
   Status trace;  // why it could not be written
+  std::int64_t lost_summaries = 0;
+  Status summaries;  // why the last that was lost could not be written; ok if later ones could
 };
 
 // What train() refuses of the options' own values, whatever the data: invalid_argument names the
@@ -90,8 +95,8 @@ Status check(const TrainOptions& options);
 
 // Builds, trains, tests. Errors: those of check(), those of the session, not_found for data that is
 // not there, and failed_precondition for a checkpoint of another program; for a trace file that
-// cannot be written those of StepTrace::open. A checkpoint that cannot be written is none: the
-// older ones stay, the next interval tries again.
+// cannot be written those of StepTrace::open, and for a logdir those of SummaryWriter::open. A
+// checkpoint that cannot be written is none: the older ones stay, the next interval tries again.
 Expected<TrainResult> train(const TrainOptions& options);
 
 }  // namespace troupe

@@ -116,6 +116,7 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
   if (learns_text(options)) return build_of_text(graph, options);
   TrainingGraph out;
   auto [images, labels] = batches(graph, options);
+  out.images = images;
   TROUPE_TRY(out.model, make_model(options.example, graph));
   {
     auto training = out.model->train();
@@ -127,10 +128,10 @@ Expected<TrainingGraph> build_training(Graph& graph, const TrainOptions& options
   Output answers = argmax((*out.model)(test_images), 1);
   out.score = sum(cast<float>(answers == out.test_labels));
   const Rule rule = rule_of(options.example);
-  out.train = optim::Momentum{.lr = options.learning_rate > 0 ? options.learning_rate : rule.rate,
-                              .momentum = 0.9,
-                              .weight_decay = rule.weight_decay}
-                  .minimize(out.loss);
+  out.rate = options.learning_rate > 0 ? options.learning_rate : rule.rate;
+  out.train =
+      optim::Momentum{.lr = out.rate, .momentum = 0.9, .weight_decay = rule.weight_decay}.minimize(
+          out.loss);
   return out;
 }
 

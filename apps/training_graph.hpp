@@ -16,8 +16,10 @@ struct TrainingGraph {
   TextTraining text;                  // else
   Output loss;                        // mean over the batch
   Output test_labels;                 // the next batch of what it is tested on: i64
-  Output score;  // of those, how many are recognised; of text, the sum of their losses
-  Op train;      // one update of all parameters
+  Output score;     // of those, how many are recognised; of text, the sum of their losses
+  Op train;         // one update of all parameters
+  Output images;    // of pictures: the batch that is trained on, f32
+  double rate = 0;  // of pictures: the learning rate
 };
 
 // How many steps the options make, --epochs or --steps. Errors of the data, which is opened.

@@ -78,6 +78,11 @@ nlohmann::json as_json(const TrainOptions& options, const TrainResult& result) {
     out["traced_steps"] = result.traced_steps;
     if (!result.trace.ok()) out["trace_error"] = result.trace.text();
   }
+  if (!options.logdir.empty()) {
+    out["logdir"] = options.logdir;
+    out["lost_summaries"] = result.lost_summaries;
+    if (!result.summaries.ok()) out["summaries_error"] = result.summaries.text();
+  }
   return out;
 }
 
@@ -106,6 +111,10 @@ void print_text(const TrainOptions& options, const TrainResult& result) {
   if (!result.checkpoint.empty()) print_out("checkpoint {}\n", result.checkpoint);
   if (!options.trace.empty() && result.trace.ok())
     print_out("trace {}: {} steps, for ui.perfetto.dev\n", options.trace, result.traced_steps);
+  if (!options.logdir.empty())
+    print_out("summaries {}{}: tensorboard --logdir {}\n", options.logdir,
+              result.lost_summaries > 0 ? fmt::format(" ({} lost)", result.lost_summaries) : "",
+              options.logdir);
   print_out("params_sha256 {}\n", result.params_sha256);
 }
 
@@ -307,6 +316,13 @@ void add_train(CommandLine& line) {
            "number of steps to trace, after the first 3 (default: 10)")
       .within(1, 1'000'000)
       .only_with(trace);
+  Option logdir =
+      c.option("--logdir", words->train.logdir,
+               "folder for TensorBoard: curves, parameters, pictures, the graph, a step");
+  c.option("--summary-every", words->train.summary_steps,
+           "number of steps between summaries (default: 100)")
+      .within(1, 1'000'000'000)
+      .only_with(logdir);
   c.runs([words, &line] {
     if (Status odd = understand(*words); !odd.ok()) return report_usage(odd, line.printing());
     return run_train(words->train, line.printing());
