@@ -1,7 +1,9 @@
 # check_events.py LOGS RESULT CHECKPOINTS PRINTED: what tests/accept/programs_6.sh wrote, as TensorBoard's own reader
 # and its server see it. Prints figures; ends with 1 at the first thing that is not so.
 import glob
+import io
 import json
+import logging
 import math
 import os
 import re
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import wave
 
 import numpy as np
 from tensorboard.backend.event_processing import plugin_event_accumulator
@@ -40,6 +43,7 @@ def near(a, b, what):
     need(math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-9), "%s: %r, not %r" % (what, a, b))
 
 
+logging.getLogger("tensorboard").setLevel(logging.ERROR)  # a graph for each life of the run
 everything = {"scalars": 0, "histograms": 0, "images": 0, "tensors": 0, "compressedHistograms": 0}
 conv = EventAccumulator(logs + "/conv", size_guidance=everything)
 conv.Reload()
@@ -155,6 +159,42 @@ for tag, column in (("loss", 1), ("accuracy", 2)):
          [(int(l[0]), l[column]) for l in lines], tag + " of the README's program")
 need(len(example.Scalars("steps_per_second")) >= 4, "its speed")
 figure("points of the README's program", len(lines))
+
+# A program with known values.
+known = EventAccumulator(logs + "/shown", size_guidance={**everything, "audio": 0})
+known.Reload()
+five = [1, 2, 3, 4, 5]
+for tag, value in (("known/step", lambda i: i), ("plain", lambda i: i / 4), ("power", lambda i: 256),
+                   ("chosen", lambda i: 256), ("known/infinity", lambda i: math.inf)):
+    same([(e.step, e.value) for e in known.Scalars(tag)], [(i, value(i)) for i in five], tag)
+need(all(math.isnan(e.value) for e in known.Scalars("known/nan")), "NaN")
+h = known.Histograms("known/histogram")[0].histogram_value
+same((h.min, h.max, h.num, h.sum), (-0.5, 3e20, 5, 3e20), "a histogram")
+edges = [-math.inf] + list(h.bucket_limit)
+full = [(low, high, n) for low, high, n in zip(edges, edges[1:], h.bucket) if n]
+same([n for _, _, n in full], [1, 1, 2, 1], "its buckets")
+for (low, high, _), value in zip(full, (-0.5, 0, 0.25, 3e20)):
+    need(low <= value < high, "the bucket of %g: [%g, %g)" % (value, low, high))
+same(known.Histograms("known/empty")[0].histogram_value.num, 0, "an empty histogram")
+sound = known.Audio("known/tone/audio")[0]
+same((sound.sample_rate, sound.length_frames, sound.content_type), (8000, 8000, "audio/wav"), "sound")
+with wave.open(io.BytesIO(sound.encoded_audio_string)) as wav:
+    same(wav.getparams()[:4], (2, 2, 8000, 8000), "WAV")
+    samples = np.frombuffer(wav.readframes(8000), "<i2").reshape(-1, 2)
+need(np.abs(samples[:, 0] - 32768 * np.sin(np.arange(8000) * 0.3)).max() <= 1, "its samples")
+need(not samples[:, 1].any(), "its silence")
+picture = known.Images("known/ramp/image")[0]
+same((picture.width, picture.height), (4, 4), "a picture")
+need(picture.encoded_image_string.startswith(b"\x89PNG"), "a picture is PNG")
+texts = plugin_event_accumulator.EventAccumulator(logs + "/shown", size_guidance={"tensors": 0})
+texts.Reload()
+table = tensor_util.make_ndarray(texts.Tensors("known/table")[0].tensor_proto)
+same([s.decode() for s in table.flatten()], ["a", "b", "gr\u00fc\u00df", "\ufffd"], "a table")
+library = {f.signature.name: {n.op for n in f.node_def} for f in known.Graph().library.function}
+need("square" in library and "Mul" in library["square"] and len(library) >= 5,
+     "functions: %r" % library)
+same(known.Tags()["run_metadata"], ["step 5"], "its run metadata")
+figure("functions of a graph", len(library))
 
 # The server that people look at.
 server = subprocess.Popen([sys.executable, "-m", "tensorboard.main", "--logdir", logs, "--port", "0",

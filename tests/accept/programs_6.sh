@@ -37,6 +37,9 @@ expect "no summary is lost" same 0 "$(field lost_summaries <"$scratch/result")"
 "${BUILD:-build}/bin/examples/mnist" --logdir "$scratch/logs/example" >"$scratch/example" ||
   expect "the README's program ends well" false
 
+# A program that writes all there is, with values that are known.
+expect "a program with known values ends well" "${BUILD:-build}/bin/shown" "$scratch/logs/shown"
+
 expect "TensorBoard reads it all" "$python" tests/accept/check_events.py \
   "$scratch/logs" "$scratch/result" "$scratch/ckpt" "$scratch/example"
 conclude
