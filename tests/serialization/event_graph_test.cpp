@@ -39,8 +39,10 @@ std::pair<std::string, ReadNode> parse_node(pbf_reader in) {
         break;
       default: {
         std::string key, value;
-        for (pbf_reader entry = in.get_message(); entry.next();)
-          (entry.tag() == 1 ? key : value) = entry.get_bytes();
+        for (pbf_reader entry = in.get_message(); entry.next();) {
+          std::string& part = entry.tag() == 1 ? key : value;
+          part = entry.get_bytes();
+        }
         node.attrs[key] = value;
       }
     }

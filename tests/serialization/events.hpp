@@ -73,8 +73,10 @@ inline ReadEvent parse_event(std::span<const std::byte> bytes) {
         break;
       }
       case 8:
-        for (protozero::pbf_reader run = in.get_message(); run.next();)
-          (run.tag() == 1 ? out.run_tag : out.run) = run.get_bytes();
+        for (protozero::pbf_reader run = in.get_message(); run.next();) {
+          std::string& field = run.tag() == 1 ? out.run_tag : out.run;
+          field = run.get_bytes();
+        }
         break;
       default:
         FAIL("field " << in.tag());

@@ -73,13 +73,14 @@ ParsedHistogram parse_histogram(const std::string& bytes) {
   ParsedHistogram h;
   protozero::pbf_reader in(bytes);
   while (in.next()) {
-    if (in.tag() >= 6) {
+    const auto field = in.tag();
+    if (field >= 6) {
       auto range = in.get_packed_double();
-      (in.tag() == 6 ? h.limits : h.counts).assign(range.begin(), range.end());
+      (field == 6 ? h.limits : h.counts).assign(range.begin(), range.end());
       continue;
     }
     double* fields[] = {&h.min, &h.max, &h.count, &h.sum, &h.sum_squares};
-    *fields[in.tag() - 1] = in.get_double();
+    *fields[field - 1] = in.get_double();
   }
   return h;
 }
@@ -94,12 +95,13 @@ ParsedImage parse_image(const std::string& bytes) {
   std::string png;
   protozero::pbf_reader in(bytes);
   while (in.next()) {
-    if (in.tag() == 4) {
+    const auto field = in.tag();
+    if (field == 4) {
       png = in.get_bytes();
       continue;
     }
     std::int64_t* fields[] = {&out.height, &out.width, &out.channels};
-    *fields[in.tag() - 1] = in.get_int32();
+    *fields[field - 1] = in.get_int32();
   }
   png_image image;
   std::memset(&image, 0, sizeof image);
