@@ -16,6 +16,7 @@
 #include "ops/api/moving_average.hpp"
 #include "ops/api/norms.hpp"
 #include "ops/api/operators.hpp"
+#include "ops/api/queues.hpp"
 #include "ops/api/rearrange.hpp"
 #include "ops/api/scan.hpp"
 #include "ops/api/tensor_array.hpp"

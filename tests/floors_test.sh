@@ -27,9 +27,9 @@ check() {  # check ROOT: prints one line per violation
       # belongs to a job, and supervisors of processes.
       function floor(path) {
         if (path ~ /^actors\/burst\// || path ~ /^actors\/wake_up\./ ||
-            path ~ /^actors\/master\/(blocked_reports|coordinator|coordinator_rules|dataset_places|journal|kept_answers|last_writes|live_schedule|run_look|run_numbers|run_table|stage_round|step_shape|wait_lines)\./ ||
+            path ~ /^actors\/master\/(blocked_reports|coordinator|coordinator_rules|dataset_places|journal|kept_answers|last_writes|live_schedule|mutex_turns|run_look|run_numbers|run_table|stage_round|step_shape|wait_lines)\./ ||
             path ~ /^actors\/worker\/(dataset_reads|partition_runs|resource_ids|shard)\./ ||
-            path ~ /^actors\/resources\/(request|resource|participant|prompt_resource|rule_values|variable_(store|reads|joins|moves)|queue_(state|operations|moves))\./)
+            path ~ /^actors\/resources\/(request|resource|participant|prompt_resource|rule_values|variable_(store|reads|joins|moves)|queue_(spec|state|operations|moves)|mutex_state)\./)
           return "machines"
         if (path ~ /^actors\/master\/(session_graphs|sessions|step_table)\./ ||
             path ~ /^actors\/(call|messages)\./)

@@ -24,6 +24,7 @@
 #include "actors/inline_send.hpp"
 #include "actors/job/control_socket.hpp"
 #include "actors/master/run_numbers.hpp"
+#include "actors/resources/request.hpp"
 #include "actors/runtime/platform.hpp"
 #include "actors/runtime/residents.hpp"
 #include "actors/runtime/runtime.hpp"
@@ -1145,7 +1146,7 @@ std::vector<NamedHandle> other_resources(const GraphBuilder& graph) {
     const OpInfo* op = graph.registry().find(nodes[id].op);
     if (!op || op->def.role != Role::handle) continue;
     const std::string& kind = op->def.external.resource;
-    if (kind == "variable" || kind == "dataset") continue;
+    if (kind == "variable" || kind == "dataset" || kind == kMutexKind) continue;
     ResourceName name{kind, resource_container(nodes[id]), resource_name(nodes[id])};
     if (known.insert(name).second) all.push_back({id, std::move(name)});
   }
@@ -1460,6 +1461,7 @@ Status Session::check_state_within(std::size_t nodes) const {
     const OpInfo* op = core_->graph.registry().find(node.op);
     if (!op || op->def.role != Role::handle) continue;
     const std::string& kind = op->def.external.resource;
+    if (kind == kMutexKind) continue;  // it has no contents
     const ResourceName name{kind, resource_container(node), resource_name(node)};
     if (id < nodes) known.insert(name);
     if (known.contains(name) || (kind == "variable" && !read.contains(state_name(node)))) continue;

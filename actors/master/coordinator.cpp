@@ -171,11 +171,15 @@ void Coordinator::cancel(RunId id, Status cause, Instant now, Outputs& out) {
 void Coordinator::admit(Instant now, Outputs& out) {
   std::size_t computing = runs_.computing();
   if (computing >= options_.max_active) return;
+  MutexTurns::Line line(mutexes_);
   for (const RunId& id : runs_.in(Phase::queued)) {
     if (computing >= options_.max_active) return;
     Run& run = *runs_.find(id);
     if (!run.resume && runs_.restoring()) return;  // it goes on from what is restored
-    if (!places_.free(run.step->datasets)) continue;
+    if (!places_.free(run.step->datasets) || line.obstacle(run.step->mutexes)) {
+      line.waits(id, run.step->mutexes);
+      continue;
+    }
     ++computing;
     start(run, false, now, out);
   }
@@ -227,6 +231,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   if (!again || run.may_commit()) run.random_index = random_index(run);
   if (run.with_place) run.place = place(run.id.session);
   if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
+  mutexes_.take(run.id, run.step->mutexes);
   run.grant = may_grant(run) ? number_of(run) : 0;
   if (run.grant != 0) granted_ = &run;
   run.revoking = false;
@@ -563,6 +568,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   if (run.phase == Phase::preparing || run.phase == Phase::applying)
     if (!round_.open(StageOrder::withdraw)) round_.end();
   if (granted_ == &run) granted_ = nullptr;
+  mutexes_.end(run.id, run.step->mutexes);
   runs_.erase(run.id);
   last_progress_ = now;
   if (!last_writes_.empty()) last_writes_.forget_up_to(min_live());
@@ -711,11 +717,32 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
     if (run.deadline != kNever) look.left = run.explained ? Instant{} : run.deadline - now;
     look.computes = run.phase == Phase::running || run.phase == Phase::aborting;
     look.turn = turn_of(run);
+    if (const MutexUse* use = mutex_turn(run).use) {
+      look.node = use->node;
+      look.op = use->op;
+      look.site = use->site;
+    }
     if (!look.computes) continue;
     for (std::uint32_t p = 0; p < run.step->partitions.size(); ++p)
       if (!run.done.contains(p)) look.parts.push_back(part_look(p, run.step->partitions[p]));
   }
   return all;
+}
+
+// Who keeps it from its mutexes, and the node that wants that one.
+Coordinator::MutexTurn Coordinator::mutex_turn(const Run& run) const {
+  if (run.phase != Phase::queued || run.step->mutexes.empty()) return {};
+  MutexTurns::Line line(mutexes_);
+  for (const RunId& id : runs_.in(Phase::queued)) {
+    if (id == run.id) break;
+    line.waits(id, runs_.at(id).step->mutexes);
+  }
+  const MutexUse* use = line.obstacle(run.step->mutexes);
+  if (!use) return {};
+  const std::string other = step_name(*line.before(use->mutex));
+  return {use, use->mutex.text() + (mutexes_.holder(use->mutex)
+                                        ? ", which " + other + " holds"
+                                        : ", for which " + other + " waits before it")};
 }
 
 // What it waits for of others at the master; empty while it computes.
@@ -727,6 +754,7 @@ std::string Coordinator::turn_of(const Run& run) const {
     case Phase::queued:
       if (!places_.free(run.step->datasets))
         return "the run whose loops take elements of its dataset";
+      if (MutexTurn mutex = mutex_turn(run); mutex.use) return std::move(mutex.text);
       if (!run.resume && runs_.restoring()) return "the run that restores the job";
       return "one of the " + std::to_string(runs_.computing()) +
              " runs that compute to end: no more do at one time";
@@ -785,6 +813,7 @@ Coordinator::Tables Coordinator::tables() const {
   t.answers = sessions_.size();
   t.blocked = blocked_.count();
   t.elements = places_.held();
+  t.mutexes = mutexes_.held();
   return t;
 }
 

@@ -15,6 +15,7 @@
 #include "actors/master/kept_answers.hpp"
 #include "actors/master/last_writes.hpp"
 #include "actors/master/live_schedule.hpp"
+#include "actors/master/mutex_turns.hpp"
 #include "actors/master/run_look.hpp"
 #include "actors/master/run_table.hpp"
 #include "actors/master/stage_round.hpp"
@@ -64,6 +65,10 @@ struct RunRequest {
 //
 // A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces),
 // and waits for that while another one holds such a dataset as a whole.
+//
+// A run of a step that acquires mutexes first starts when it holds all of them (MutexTurns), and
+// holds them until it is answered. Its snapshot is that of its start, after what the holders before
+// it have committed.
 //
 // What it knows stands in tables of their own: the runs (RunTable), the round of PREPARE that is
 // under way (StageRound), who waits at resources (BlockedReports), who wrote what last
@@ -217,9 +222,10 @@ class Coordinator {
   // One line for each run that is not answered: why it is not (for reports and failing tests).
   std::string text() const;
   struct Tables {
-    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0, elements = 0, undecided = 0;
+    std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0, elements = 0, undecided = 0,
+                mutexes = 0;
     bool empty() const {
-      return runs + answers + last_writers + blocked + elements + undecided == 0;
+      return runs + answers + last_writers + blocked + elements + undecided + mutexes == 0;
     }
   };
   Tables tables() const;
@@ -271,6 +277,11 @@ class Coordinator {
   void end_closed_sessions(Outputs& out);
   void deadline_passed(Run& run, Instant now, Outputs& out);
   std::string turn_of(const Run& run) const;
+  struct MutexTurn {
+    const MutexUse* use = nullptr;  // null: it waits for no mutex
+    std::string text;
+  };
+  MutexTurn mutex_turn(const Run& run) const;
   // Runs that wait for each other, and what goes on by itself.
   void note_waiting();
   void break_deadlock(Instant now, Outputs& out);
@@ -285,6 +296,7 @@ class Coordinator {
   KeptAnswers sessions_;
   RunTable runs_;
   DatasetPlaces places_;
+  MutexTurns mutexes_;
   Journal journal_;
   std::map<std::uint64_t, std::uint64_t> drawn_;  // by session: read-only draws since a commit
   std::uint64_t dropped_ = 0;  // since a commit: no random index below it is drawn by again

@@ -19,11 +19,12 @@ struct RunLook {
   };
   RunId run;
   AttemptId attempt;
-  Instant age{}, attempt_age{};  // since the request; since the newest attempt began
-  std::optional<Instant> left;   // until its deadline
-  bool computes = false;         // an attempt is under way: see `parts`
-  std::vector<Part> parts;       // those that have not ended
-  std::string turn;              // else: what it waits for of others, in words
+  Instant age{}, attempt_age{};               // since the request; since the newest attempt began
+  std::optional<Instant> left;                // until its deadline
+  bool computes = false;                      // an attempt is under way: see `parts`
+  std::vector<Part> parts;                    // those that have not ended
+  std::string turn;                           // else: what it waits for of others, in words
+  std::string node = {}, op = {}, site = {};  // and for whose sake, if it is one node's
 };
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/master/dataset_places.hpp"
+#include "actors/master/mutex_turns.hpp"
 #include "core/transaction.hpp"
 
 namespace troupe {
@@ -27,6 +28,7 @@ struct StepShape {
   };
   std::vector<Partition> partitions;
   std::vector<DatasetPlaces::Share> datasets;
+  MutexUses mutexes;      // that a run holds from its beginning to its end
   bool may_write = true;  // the plan has write nodes
   bool draws = false;     // and nodes that draw random numbers
   // And nodes that see what is committed when they ask, which the snapshot may not know of.

@@ -61,6 +61,22 @@ std::uint32_t share(StepShape& shape, const ResourceRef& resource, const Dataset
   return std::uint32_t(at - shape.datasets.begin());
 }
 
+// The mutexes that nodes of the plan acquire, whatever branches they are in.
+void add_mutexes(StepShape& shape, const Plan& plan) {
+  for (const PlanInfo& info : plan.info) {
+    if (!info.external || info.external->resource != kMutexKind ||
+        info.external->verb != kAcquireVerb)
+      continue;
+    const ResourceRef& resource = plan.resources[info.resource];
+    const MutexName mutex{resource.container, resource.name};
+    const bool known = std::any_of(shape.mutexes.begin(), shape.mutexes.end(),
+                                   [&](const MutexUse& use) { return use.mutex == mutex; });
+    if (known) continue;
+    shape.mutexes.push_back({mutex, info.name, info.def.op,
+                             info.def.site.known() ? info.def.site.text() : std::string()});
+  }
+}
+
 // What node of the root frame makes the value of each slot.
 std::vector<std::uint32_t> makers(const Plan& plan) {
   std::vector<std::uint32_t> of_slot(plan.slots.size(), kNoNode);
@@ -106,6 +122,7 @@ std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph) {
     shape->draws |= graph.plans[p].draws;
     for (const PlanInfo& info : graph.plans[p].info)
       shape->current |= info.external && info.external->verb == kSaveStateVerb;
+    add_mutexes(*shape, graph.plans[p]);
     for (const DatasetRead& read : dataset_reads(graph.plans[p]))
       partition.datasets.push_back(share(*shape, graph.plans[p].resources[read.resource], read));
   }

@@ -120,6 +120,9 @@ std::vector<Wait> waits_of(const JobLook& look) {
       Wait& wait = all.emplace_back(of_run(run, Wait::On::turn));
       wait.seconds = seconds_of(run.attempt_age);
       wait.what = run.turn;
+      wait.node = run.node;
+      wait.op = run.op;
+      wait.site = run.site;
     }
     for (const RunLook::Part& part : run.parts) add_part(look, run, part, all);
   }

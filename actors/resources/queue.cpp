@@ -10,8 +10,30 @@ using Item = ResourceRequest::Item;
 void enqueue(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
   queue.enqueue(std::move(request), std::move(item.operands), out);
 }
+void enqueue_many(QueueState& queue, QueueState::Request request, Item& item,
+                  QueueState::Outputs& out) {
+  queue.enqueue_many(std::move(request), item.operands, out);
+}
 void dequeue(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
   queue.dequeue(std::move(request), out);
+}
+// Of what was computed any shape may come.
+void dequeue_batch(QueueState& queue, QueueState::Request request, const Item& item, bool up_to,
+                   QueueState::Outputs& out) {
+  const Tensor& n = item.operands.at(0);
+  if (n.dtype() == DType::i64 && n.rank() == 0)
+    return queue.dequeue_many(std::move(request), n.item<std::int64_t>(), up_to, out);
+  out.push_back(ResourceReply{
+      request.id, invalid_argument("n must be an i64 scalar, not " +
+                                   std::string(dtype_name(n.dtype())) + n.shape().text())});
+}
+void dequeue_many(QueueState& queue, QueueState::Request request, Item& item,
+                  QueueState::Outputs& out) {
+  dequeue_batch(queue, std::move(request), item, false, out);
+}
+void dequeue_up_to(QueueState& queue, QueueState::Request request, Item& item,
+                   QueueState::Outputs& out) {
+  dequeue_batch(queue, std::move(request), item, true, out);
 }
 void close(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
   const Attr& cancel_pending = item.node->def.attrs.find("cancel_pending")->second;
@@ -34,7 +56,10 @@ struct Verb {
   void (*ask)(QueueState&, QueueState::Request, Item&, QueueState::Outputs&);
 };
 constexpr Verb kVerbs[] = {{"enqueue", enqueue},
+                           {"enqueue_many", enqueue_many},
                            {"dequeue", dequeue},
+                           {"dequeue_many", dequeue_many},
+                           {"dequeue_up_to", dequeue_up_to},
                            {"close", close},
                            {kSaveStateVerb, save},
                            {kLoadStateVerb, load}};
@@ -84,6 +109,16 @@ Expected<QueueSpec> queue_spec(const ResourceRef& resource) {
     auto it = resource.def.attrs.find(name);
     return it == resource.def.attrs.end() ? nullptr : &it->second;
   };
+  auto number = [&](const char* name) {
+    const Attr* found = attr(name);
+    const auto* value = found ? found->get<std::int64_t>() : nullptr;
+    return value ? *value : 0;
+  };
+  if (resource.def.op == "RandomShuffleQueue") spec.order = QueueSpec::Order::shuffle;
+  if (resource.def.op == "PriorityQueue") spec.order = QueueSpec::Order::priority;
+  spec.padded = resource.def.op == "PaddingFIFOQueue";
+  spec.min_after_dequeue = number("min_after_dequeue");
+  spec.seed = std::uint64_t(number("seed"));
   const Attr* capacity = attr("capacity");
   const Attr* types = attr("types");
   const Attr* shapes = attr("shapes");
@@ -93,8 +128,7 @@ Expected<QueueSpec> queue_spec(const ResourceRef& resource) {
   spec.dtypes = *types->get<std::vector<DType>>();
   if (shapes && shapes->get<std::vector<PartialShape>>())
     spec.shapes = *shapes->get<std::vector<PartialShape>>();
-  TROUPE_TRY(
-      QueueState::check(spec).at(resource.def.site).in("in node '" + resource.def.name + "'"));
+  TROUPE_TRY(spec.check().at(resource.def.site).in("in node '" + resource.def.name + "'"));
   return spec;
 }
 

@@ -39,7 +39,7 @@ Expected<QueueState::Contents> QueueState::read_contents(StateReader& in) const 
     if (id <= last || id >= all.next_element) in.refuse("elements that are out of order");
     last = id;
     all.elements.emplace_back(id, in.tensors());
-    if (in.ok()) TROUPE_TRY(check_element(all.elements.back().second));
+    if (in.ok()) TROUPE_TRY(check_element(spec_, all.elements.back().second));
   }
   if (all.next_element == 0) in.refuse("elements that are counted from 0");
   if (std::int64_t(all.elements.size()) > spec_.capacity)
@@ -80,15 +80,19 @@ Expected<ResourceState> QueueState::record() const {
   out.staged({staged_->s, staged_->attempt, staged_->hash});
   out.run(log.run);
   out.number(log.enqueues.size());
-  for (const auto& [key, e] : log.enqueues) {
+  for (const auto& [key, entered] : log.enqueues) {
     out.key(key);
-    out.number(e.consumed);
-    out.tensors(e.value);
+    out.number(entered.size());
+    for (const Enqueued& e : entered) {
+      out.number(e.consumed);
+      out.tensors(e.value);
+    }
   }
   out.number(log.dequeues.size());
   for (const auto& [key, taken] : log.dequeues) {
     out.key(key);
-    out.number(taken.element);
+    out.number(taken.elements.size());
+    for (ElementId id : taken.elements) out.number(id);
   }
   out.number(log.close.has_value());
   if (log.close) out.key(*log.close);
@@ -102,15 +106,20 @@ Expected<QueueState::AttemptLog> QueueState::read_log(StateReader& in) const {
   AttemptLog log;
   log.run = in.run();
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
-    WriteKey key = in.key();
-    const bool consumed = in.flag();
-    Enqueued e{in.tensors(), consumed};
-    if (in.ok()) TROUPE_TRY(check_element(e.value));
-    log.enqueues.emplace_back(std::move(key), std::move(e));
+    log.enqueues.emplace_back(in.key(), std::vector<Enqueued>());
+    for (std::uint64_t each = in.count(); each > 0 && in.ok(); --each) {
+      const bool consumed = in.flag();
+      Enqueued e{in.tensors(), consumed};
+      if (in.ok()) TROUPE_TRY(check_element(spec_, e.value));
+      log.enqueues.back().second.push_back(std::move(e));
+    }
   }
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
     WriteKey key = in.key();
-    if (!log.dequeues.emplace(std::move(key), Dequeued{in.number(), {}}).second)
+    Dequeued taken;
+    for (std::uint64_t each = in.count(); each > 0 && in.ok(); --each)
+      taken.elements.push_back(in.number());
+    if (!log.dequeues.emplace(std::move(key), std::move(taken)).second)
       in.refuse("a key that is there twice");
   }
   if (in.flag()) log.close = in.key();
@@ -124,24 +133,26 @@ Expected<QueueState::AttemptLog> QueueState::read_log(StateReader& in) const {
 
 // Against what is here: it takes what there is, and leaves no more than there is room for.
 Status QueueState::fits(const AttemptLog& log) const {
-  std::int64_t own = 0, entering = 0;
-  for (const auto& [key, e] : log.enqueues) (e.consumed ? own : entering) += 1;
+  std::int64_t own = 0;
+  for (const auto& [key, entered] : log.enqueues)
+    own += std::count_if(entered.begin(), entered.end(), [](const auto& e) { return e.consumed; });
   std::set<ElementId> taken;
-  for (const auto& [key, dequeued] : log.dequeues) {
-    if (dequeued.element == 0) {
-      --own;
-      continue;
+  for (const auto& [key, dequeued] : log.dequeues)
+    for (ElementId id : dequeued.elements) {
+      if (id == 0) {
+        --own;
+        continue;
+      }
+      const bool here = std::any_of(elements_.begin(), elements_.end(),
+                                    [&](const Element& e) { return e.id == id; });
+      if (!here || !taken.insert(id).second)
+        return invalid_argument("a record takes element " + std::to_string(id) + ", which queue '" +
+                                spec_.name + "' does not have");
     }
-    const bool here = std::any_of(elements_.begin(), elements_.end(),
-                                  [&](const Element& e) { return e.id == dequeued.element; });
-    if (!here || !taken.insert(dequeued.element).second)
-      return invalid_argument("a record takes element " + std::to_string(dequeued.element) +
-                              ", which queue '" + spec_.name + "' does not have");
-  }
   if (own != 0)
     return invalid_argument("a record does not take as many elements of its own as it says");
   if (log.contents ? !log.enqueues.empty() || !log.dequeues.empty() || !untouched().ok()
-                   : std::int64_t(elements_.size()) + entering > spec_.capacity)
+                   : std::int64_t(elements_.size()) + log.entering() > spec_.capacity)
     return invalid_argument("a record leaves more than queue '" + spec_.name + "' can hold");
   return ok_status();
 }

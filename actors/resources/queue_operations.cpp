@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "actors/resources/queue_state.hpp"
+#include "core/hash.hpp"
 
 namespace troupe {
 
@@ -17,41 +18,55 @@ bool QueueState::marked_by(const Element& element, const AttemptInfo& attempt) c
 std::int64_t QueueState::own_marks(const AttemptInfo& attempt) const {
   std::int64_t n = 0;
   for (const Element& e : elements_) n += marked_by(e, attempt);
-  if (const AttemptLog* log = log_of(attempt))
-    for (const auto& [key, mine] : log->enqueues) n += !mine.consumed;
+  if (const AttemptLog* log = log_of(attempt)) n += log->entering();
   return n;
 }
 
 std::int64_t QueueState::reserved() const {
   std::int64_t n = 0;
-  for (const auto& [attempt, log] : logs_)
-    for (const auto& [key, e] : log.enqueues) n += !e.consumed;
-  if (staged_)
-    for (const auto& [key, e] : staged_->record.enqueues) n += !e.consumed;
+  for (const auto& [attempt, log] : logs_) n += log.entering();
+  if (staged_) n += staged_->record.entering();
   return n;
 }
 
+// The elements of others that its dequeues have taken.
+std::set<QueueState::ElementId> QueueState::used_by(const AttemptLog& log) const {
+  std::set<ElementId> used;
+  for (const auto& [key, taken] : log.dequeues)
+    for (ElementId id : taken.elements)
+      if (id != 0) used.insert(id);
+  return used;
+}
+
 // Answered before, or owed what no other run can have: a mark of an earlier attempt, an element of
-// its own. Waiting behind others for that would be waiting for nothing.
+// its own. Waiting behind others for that would be waiting for nothing. Nor does what asks for no
+// elements wait.
 bool QueueState::needs_no_turn(Side side, const Waiter& request) const {
   const AttemptLog* log = log_of(request.attempt);
   if (side == Side::enqueue)
-    return log && std::any_of(log->enqueues.begin(), log->enqueues.end(),
-                              [&](const auto& e) { return e.first == request.key; });
+    return request.elements.empty() ||
+           (log && std::any_of(log->enqueues.begin(), log->enqueues.end(),
+                               [&](const auto& e) { return e.first == request.key; }));
+  if (request.wanted.n == 0) return true;
   std::int64_t unused = 0;
   for (const Element& e : elements_) unused += marked_by(e, request.attempt);
   if (!log) return unused > 0;
-  if (log->dequeues.count(request.key) != 0) return true;
-  for (const auto& [key, e] : log->enqueues)
-    if (!e.consumed) return true;
-  for (const auto& [key, taken] : log->dequeues) unused -= taken.element != 0;
-  return unused > 0;
+  return log->dequeues.count(request.key) != 0 || log->entering() > 0 || unused > log->leased();
 }
 
-// Its own leases and reservations fill the queue: nobody can free it but this run's commit.
+// Its own leases and reservations fill the queue: nobody can free it but this run's commit. Of a
+// closed one the rest is taken, however little.
 std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& request) const {
-  if (needs_no_turn(side, request) || own_marks(request.attempt) < spec_.capacity)
-    return std::nullopt;
+  const AttemptLog* log = log_of(request.attempt);
+  if (side == Side::enqueue) {
+    if (needs_no_turn(side, request) ||
+        own_marks(request.attempt) + std::int64_t(request.elements.size()) <= spec_.capacity)
+      return std::nullopt;
+  } else {
+    if (closed_ || !log || log->dequeues.count(request.key) != 0 ||
+        log->leased() + request.wanted.n <= spec_.capacity)
+      return std::nullopt;
+  }
   return Reply{0,
                failed_precondition("this run alone fills queue '" + spec_.name + "' of capacity " +
                                    std::to_string(spec_.capacity) + " and asks for more"),
@@ -64,10 +79,7 @@ bool QueueState::nothing_can_come(const AttemptInfo& attempt) const {
   if (!closed_ && !(mine && mine->close && enqueuers_.empty())) return false;
   for (const Element& e : elements_)
     if (e.leased && !marked_by(e, attempt)) return false;  // may come back
-  std::int64_t own = 0;
-  if (mine)
-    for (const auto& [key, e] : mine->enqueues) own += !e.consumed;
-  return reserved() == own;
+  return reserved() == (mine ? mine->entering() : 0);
 }
 
 std::optional<QueueState::Reply> QueueState::try_op(Side side, const Waiter& request) {
@@ -75,11 +87,16 @@ std::optional<QueueState::Reply> QueueState::try_op(Side side, const Waiter& req
 }
 
 std::optional<QueueState::Reply> QueueState::try_enqueue(const Waiter& request) {
-  if (needs_no_turn(Side::enqueue, request)) return Reply{};
-  if (std::int64_t(elements_.size()) + reserved() >= spec_.capacity) return std::nullopt;
   AttemptLog& log = logs_[request.attempt.id];
   log.run = request.attempt.run;
-  log.enqueues.push_back({request.key, {request.element, false}});
+  for (const auto& [key, entered] : log.enqueues)
+    if (key == request.key) return Reply{};
+  const auto n = std::int64_t(request.elements.size());
+  if (n > 0 && std::int64_t(elements_.size()) + reserved() + n > spec_.capacity)
+    return std::nullopt;
+  std::vector<Enqueued> entered;
+  for (const QueueElement& element : request.elements) entered.push_back({element, false});
+  log.enqueues.emplace_back(request.key, std::move(entered));
   return Reply{};
 }
 
@@ -87,35 +104,101 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
   AttemptLog& log = logs_[request.attempt.id];
   log.run = request.attempt.run;
   if (auto known = log.dequeues.find(request.key); known != log.dequeues.end())
-    return Reply{0, {}, known->second.value, known->second.element == 0};
-  auto used = [&](const Element& e) {
-    return std::any_of(log.dequeues.begin(), log.dequeues.end(),
-                       [&](const auto& taken) { return taken.second.element == e.id; });
-  };
-  auto take = [&](Element& e) {
+    return Reply{0, {}, known->second.values, known->second.own};
+  std::int64_t n = request.wanted.n;
+  if (n == 0) return take({}, request, log);
+  std::vector<Source> all = sources(request.attempt, log);
+  const auto there = std::int64_t(all.size());
+  if (there < n + kept(log)) {
+    if (!nothing_can_come(request.attempt)) return std::nullopt;
+    if (!request.wanted.up_to || there == 0)
+      return Reply{
+          0,
+          out_of_range("queue '" + spec_.name +
+                       "' is closed and has insufficient elements (requested " + std::to_string(n) +
+                       ", current size " + std::to_string(there) + ")"),
+          {},
+          false};
+    n = there;
+  }
+  put_first(all, std::size_t(n), request.attempt.snapshot);
+  return take(std::span(all).first(std::size_t(n)), request, log);
+}
+
+// So many stay in the queue, for others to draw from.
+std::int64_t QueueState::kept(const AttemptLog& log) const {
+  return closed_ || closing_ || log.close ? 0 : spec_.min_after_dequeue;
+}
+
+// First what a redo's run has marked, then what is nobody's, then its own; each oldest first.
+std::vector<QueueState::Source> QueueState::sources(const AttemptInfo& attempt, AttemptLog& log) {
+  const std::set<ElementId> used = used_by(log);
+  std::vector<Source> all;
+  for (Element& e : elements_)
+    if (marked_by(e, attempt) && !used.contains(e.id)) all.push_back({&e, nullptr, true});
+  for (Element& e : elements_)
+    if (!e.leased) all.push_back({&e, nullptr, false});
+  for (auto& [key, entered] : log.enqueues)
+    for (Enqueued& e : entered)
+      if (!e.consumed) all.push_back({nullptr, &e, false});
+  return all;
+}
+
+// The lowest goes first. `place`: among the sources as they are.
+std::array<std::uint64_t, 3> QueueState::rank(const Source& source, std::uint64_t place,
+                                              CommitNumber snapshot) const {
+  if (spec_.order == QueueSpec::Order::priority) {
+    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // so that negative ones are lower
+    return {std::uint64_t(priority_of(source.value())) ^ kSign, source.own != nullptr,
+            source.own ? place : source.committed->id};
+  }
+  if (source.own) return {2, place, 0};
+  const Element& e = *source.committed;
+  const std::uint64_t commit = source.marked ? e.drawn : snapshot;
+  const std::uint64_t draw = hash_combine(hash_combine(draws_, commit), e.id);
+  return {source.marked ? 0u : 1u, draw, e.id};
+}
+
+// Moves the `n` that are next to the front, in order.
+void QueueState::put_first(std::vector<Source>& all, std::size_t n, CommitNumber snapshot) const {
+  if (spec_.order == QueueSpec::Order::fifo) return;
+  std::vector<std::pair<std::array<std::uint64_t, 3>, Source>> ranked;
+  ranked.reserve(all.size());
+  for (const Source& source : all)
+    ranked.emplace_back(rank(source, ranked.size(), snapshot), source);
+  std::partial_sort(ranked.begin(), ranked.begin() + std::ptrdiff_t(n), ranked.end(),
+                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < n; ++i) all[i] = ranked[i].second;
+}
+
+// A batch for which there is no memory takes nothing.
+QueueState::Reply QueueState::take(std::span<const Source> sources, const Waiter& request,
+                                   AttemptLog& log) {
+  Dequeued taken;
+  if (request.wanted.batched) {
+    std::vector<const QueueElement*> values;
+    for (const Source& source : sources) values.push_back(&source.value());
+    auto batch = batch_of(spec_, values);
+    if (!batch.ok()) return Reply{0, batch.status(), {}, false};
+    taken.values = std::move(batch).value();
+  } else {
+    taken.values = sources.front().value();
+  }
+  for (const Source& source : sources) {
+    taken.elements.push_back(source.own ? 0 : source.committed->id);
+    if (source.own) {
+      source.own->consumed = taken.own = true;
+      continue;
+    }
+    Element& e = *source.committed;
+    if (!source.marked) e.drawn = request.attempt.snapshot;
     e.leased = true;
     e.run = request.attempt.run;
     e.attempt = request.attempt.id;
-    log.dequeues.emplace(request.key, Dequeued{e.id, e.value});
-    return Reply{0, {}, e.value, false};
-  };
-  for (Element& e : elements_)  // a redo gets the elements its run has marked
-    if (marked_by(e, request.attempt) && !used(e)) return take(e);
-  for (Element& e : elements_)
-    if (!e.leased) return take(e);
-  for (auto& [key, mine] : log.enqueues)
-    if (!mine.consumed) {
-      mine.consumed = true;
-      log.dequeues.emplace(request.key, Dequeued{0, mine.value});
-      return Reply{0, {}, mine.value, true};
-    }
-  if (!nothing_can_come(request.attempt)) return std::nullopt;
-  return Reply{0,
-               out_of_range("queue '" + spec_.name +
-                            "' is closed and has insufficient elements (requested 1, current "
-                            "size 0)"),
-               {},
-               false};
+  }
+  Reply reply{0, {}, taken.values, taken.own};
+  log.dequeues.emplace(request.key, std::move(taken));
+  return reply;
 }
 
 }  // namespace troupe

@@ -7,16 +7,6 @@
 namespace troupe {
 namespace {
 
-std::string describe(const QueueSpec& spec) {
-  std::string text =
-      "queue '" + spec.name + "' of capacity " + std::to_string(spec.capacity) + " (";
-  for (std::size_t i = 0; i < spec.dtypes.size(); ++i) {
-    text += (i ? ", " : "") + std::string(dtype_name(spec.dtypes[i]));
-    if (!spec.shapes.empty()) text += spec.shapes[i].text();
-  }
-  return text + ")";
-}
-
 std::uint64_t hash_key(std::uint64_t h, const WriteKey& key) {
   h = hash_combine(hash_combine(h, key.node), key.replica);
   for (std::int64_t i : key.iterations) h = hash_combine(h, std::uint64_t(i));
@@ -25,46 +15,30 @@ std::uint64_t hash_key(std::uint64_t h, const WriteKey& key) {
 
 }  // namespace
 
-Status QueueState::check(const QueueSpec& spec) {
-  if (spec.capacity < 1)
-    return invalid_argument("queue '" + spec.name + "': capacity " + std::to_string(spec.capacity) +
-                            " is below 1");
-  if (spec.dtypes.empty())
-    return invalid_argument("queue '" + spec.name + "': an element needs components");
-  if (!spec.shapes.empty() && spec.shapes.size() != spec.dtypes.size())
-    return invalid_argument("queue '" + spec.name + "': " + std::to_string(spec.shapes.size()) +
-                            " shapes for " + std::to_string(spec.dtypes.size()) + " components");
-  return ok_status();
-}
-
-QueueState::QueueState(QueueSpec spec) : spec_(std::move(spec)) {
-  TROUPE_CHECK(check(spec_).ok(), "the specification was checked");
+QueueState::QueueState(QueueSpec spec)
+    : spec_(std::move(spec)), draws_(hash_text(spec_.name, spec_.seed)) {
+  TROUPE_CHECK(spec_.check().ok(), "the specification was checked");
 }
 
 Status QueueState::compatible(const QueueSpec& other) const {
-  if (spec_.capacity == other.capacity && spec_.dtypes == other.dtypes &&
-      spec_.shapes == other.shapes)
-    return ok_status();
-  return invalid_argument(describe(spec_) + " is shared by a node that declares " +
-                          describe(other));
+  if (spec_ == other) return ok_status();
+  return invalid_argument(spec_.text() + " is shared by a node that declares " + other.text());
 }
 
-Status QueueState::check_element(const std::vector<Tensor>& element) const {
-  if (element.size() != spec_.dtypes.size())
-    return invalid_argument("queue '" + spec_.name + "' holds elements of " +
-                            std::to_string(spec_.dtypes.size()) + " components, not " +
-                            std::to_string(element.size()));
-  for (std::size_t i = 0; i < element.size(); ++i) {
-    if (element[i].dtype() != spec_.dtypes[i])
-      return invalid_argument("component " + std::to_string(i) + " of queue '" + spec_.name +
-                              "' is " + std::string(dtype_name(spec_.dtypes[i])) + ", not " +
-                              std::string(dtype_name(element[i].dtype())));
-    if (!spec_.shapes.empty() && !spec_.shapes[i].accepts(element[i].shape()))
-      return invalid_argument("component " + std::to_string(i) + " of queue '" + spec_.name +
-                              "' has shape " + spec_.shapes[i].text() + ", not " +
-                              element[i].shape().text());
-  }
-  return ok_status();
+std::int64_t QueueTypes::AttemptLog::entering() const {
+  std::int64_t n = 0;
+  for (const auto& [key, entered] : enqueues)
+    n += std::count_if(entered.begin(), entered.end(),
+                       [](const Enqueued& e) { return !e.consumed; });
+  return n;
+}
+
+std::int64_t QueueTypes::AttemptLog::leased() const {
+  std::int64_t n = 0;
+  for (const auto& [key, taken] : dequeues)
+    n += std::count_if(taken.elements.begin(), taken.elements.end(),
+                       [](ElementId id) { return id != 0; });
+  return n;
 }
 
 // ------------------------------------------------------------------ requests
@@ -109,19 +83,49 @@ void QueueState::forget_views() {
   }
 }
 
-void QueueState::enqueue(Request request, std::vector<Tensor> element, Outputs& out) {
-  if (Status s = check_element(element); !s.ok()) {
+void QueueState::enqueue(Request request, QueueElement element, Outputs& out) {
+  if (Status s = check_element(spec_, element); !s.ok()) {
     out.push_back(Reply{request.id, s, {}, false});
     return;
   }
-  submit(Side::enqueue, std::move(request), std::move(element), out);
+  Waiter waiter;
+  waiter.elements.push_back(std::move(element));
+  submit(Side::enqueue, std::move(request), std::move(waiter), out);
+}
+
+void QueueState::enqueue_many(Request request, const QueueElement& batch, Outputs& out) {
+  Waiter waiter;
+  auto take_apart = [&]() -> Status {
+    TROUPE_TRY(waiter.elements, elements_of(spec_, batch));
+    for (const QueueElement& element : waiter.elements) TROUPE_TRY(check_element(spec_, element));
+    return ok_status();
+  };
+  if (Status s = take_apart(); !s.ok()) {
+    out.push_back(Reply{request.id, s, {}, false});
+    return;
+  }
+  submit(Side::enqueue, std::move(request), std::move(waiter), out);
 }
 
 void QueueState::dequeue(Request request, Outputs& out) {
   submit(Side::dequeue, std::move(request), {}, out);
 }
 
-void QueueState::submit(Side side, Request request, std::vector<Tensor> element, Outputs& out) {
+void QueueState::dequeue_many(Request request, std::int64_t n, bool up_to, Outputs& out) {
+  Status status = check_batches(spec_);
+  if (n < 0 || n > spec_.capacity)
+    status = invalid_argument(std::to_string(n) + " elements are asked of queue '" + spec_.name +
+                              "', which has between 0 and " + std::to_string(spec_.capacity));
+  if (!status.ok()) {
+    out.push_back(Reply{request.id, status, {}, false});
+    return;
+  }
+  Waiter waiter;
+  waiter.wanted = {n, true, up_to};
+  submit(Side::dequeue, std::move(request), std::move(waiter), out);
+}
+
+void QueueState::submit(Side side, Request request, Waiter waiter, Outputs& out) {
   if (refuse(request, out)) return;
   hear(request.attempt, out);
   Waiters& waiting = waiters(side);
@@ -131,13 +135,14 @@ void QueueState::submit(Side side, Request request, std::vector<Tensor> element,
       return;
     }
   const AttemptLog* log = log_of(request.attempt);
-  Waiter waiter{{request.id}, request.attempt, request.key, std::move(element), false};
-  const bool turn = waiting.empty() || needs_no_turn(side, waiter);
+  waiter.ids = {request.id};
+  waiter.attempt = request.attempt;
+  waiter.key = std::move(request.key);
+  const bool no_turn = needs_no_turn(side, waiter);
   std::optional<Reply> reply = hopeless(side, waiter);
-  if (!reply && side == Side::enqueue && !needs_no_turn(side, waiter) &&
-      (closed_ || closing_ || (log && log->close)))
+  if (!reply && side == Side::enqueue && !no_turn && (closed_ || closing_ || (log && log->close)))
     reply = Reply{0, cancelled("queue '" + spec_.name + "' is closed"), {}, false};
-  if (!reply && turn) reply = try_op(side, waiter);
+  if (!reply && (waiting.empty() || no_turn)) reply = try_op(side, waiter);
   if (reply) {
     reply->id = request.id;
     out.push_back(std::move(*reply));
@@ -179,8 +184,7 @@ QueueView QueueState::view_of(const AttemptInfo& attempt) const {
   QueueView view = after == views_.begin() ? QueueView{} : std::prev(after)->second;
   view.capacity = spec_.capacity;
   if (const AttemptLog* log = log_of(attempt)) {
-    for (const auto& [key, taken] : log->dequeues) view.size -= taken.element != 0;
-    for (const auto& [key, mine] : log->enqueues) view.size += !mine.consumed;
+    view.size += log->entering() - log->leased();
     view.closed |= log->close.has_value();
   }
   return view;
@@ -204,9 +208,14 @@ Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of
                                                                                  const AttemptId&,
                                                                                  AttemptLog log) {
   std::uint64_t hash = 0;
-  for (const auto& [key, e] : log.enqueues) hash = hash_combine(hash_key(hash, key), e.consumed);
-  for (const auto& [key, taken] : log.dequeues)
-    hash = hash_combine(hash_key(hash, key), taken.element);
+  for (const auto& [key, entered] : log.enqueues) {
+    hash = hash_key(hash, key);
+    for (const Enqueued& e : entered) hash = hash_combine(hash, e.consumed);
+  }
+  for (const auto& [key, taken] : log.dequeues) {
+    hash = hash_key(hash, key);
+    for (ElementId id : taken.elements) hash = hash_combine(hash, id);
+  }
   if (log.close) hash = hash_key(hash, *log.close);
   return std::pair{hash, std::move(log)};
 }
@@ -214,21 +223,20 @@ Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of
 void QueueState::take_contents(Contents contents) {
   elements_.clear();
   for (auto& [id, value] : contents.elements)
-    elements_.push_back({id, std::move(value), false, {}, {}});
+    elements_.push_back({id, std::move(value), false, {}, {}, 0});
   next_element_ = contents.next_element;
   closed_ = contents.closed;
 }
 
 Status QueueState::commit(CommitNumber, const AttemptId&, AttemptLog log, Outputs& out) {
   if (log.contents) take_contents(*std::exchange(log.contents, {}));
-  std::erase_if(elements_, [&](const Element& e) {
-    return std::any_of(log.dequeues.begin(), log.dequeues.end(),
-                       [&](const auto& taken) { return taken.second.element == e.id; });
-  });
+  if (const std::set<ElementId> taken = used_by(log); !taken.empty())
+    std::erase_if(elements_, [&](const Element& e) { return taken.contains(e.id); });
   for (Element& e : elements_)
     if (e.leased && e.run == log.run) e.leased = false;  // marked, then not asked for
-  for (auto& [key, e] : log.enqueues)
-    if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}});
+  for (auto& [key, entered] : log.enqueues)
+    for (Enqueued& e : entered)
+      if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}, 0});
   if (log.close) commit_close(log.cancel_pending, out);
   remember_view();
   raise_min_live(min_live_);
@@ -248,7 +256,7 @@ void QueueState::commit_close(bool cancel_pending, Outputs& out) {
     closed_ = true;
   } else if (!closing_) {
     closing_ = true;
-    enqueuers_.push_back({{}, {}, {}, {}, true});
+    enqueuers_.emplace_back().close_marker = true;
   }
 }
 
@@ -335,9 +343,7 @@ void QueueState::report_blocked(Outputs& out) {
     for (const Element& e : elements_)
       if (e.leased) now.marked.push_back(e.run);
     for (const auto& [attempt, log] : logs_)
-      if (std::any_of(log.enqueues.begin(), log.enqueues.end(),
-                      [](const auto& e) { return !e.second.consumed; }))
-        now.marked.push_back(log.run);
+      if (log.entering() > 0) now.marked.push_back(log.run);
     std::sort(now.waiting.begin(), now.waiting.end());
     std::sort(now.marked.begin(), now.marked.end());
     now.waiting.erase(std::unique(now.waiting.begin(), now.waiting.end()), now.waiting.end());
@@ -357,20 +363,25 @@ std::string QueueState::plight() const {
   const bool all_marked =
       std::all_of(elements_.begin(), elements_.end(), [](const Element& e) { return e.leased; });
   std::string text;
-  if (waits(dequeuers_))
+  if (waits(dequeuers_)) {
     text = elements_.empty() ? "is empty"
            : all_marked      ? "has only elements that runs under way have taken"
-                             : "has elements, which others before it take first";
-  if (waits(enqueuers_))
-    text += (text.empty() ? "" : " and ") +
-            ("is full (capacity " + std::to_string(spec_.capacity) + ")");
+                             : "has fewer elements than are asked for";
+    if (!elements_.empty() && !closed_ && !closing_ && spec_.min_after_dequeue > 0)
+      text += " beside the " + std::to_string(spec_.min_after_dequeue) + " that stay";
+  }
+  if (waits(enqueuers_)) {
+    const bool full = std::int64_t(elements_.size()) + reserved() >= spec_.capacity;
+    text += (text.empty() ? "" : " and ") + std::string(full ? "is full" : "has too little room") +
+            " (capacity " + std::to_string(spec_.capacity) + ")";
+  }
   return closing_ ? text + " and is being closed" : text;
 }
 
 // ------------------------------------------------------------------ looking at it
 
-std::vector<std::vector<Tensor>> QueueState::elements() const {
-  std::vector<std::vector<Tensor>> all;
+std::vector<QueueElement> QueueState::elements() const {
+  std::vector<QueueElement> all;
   for (const Element& e : elements_) all.push_back(e.value);
   return all;
 }

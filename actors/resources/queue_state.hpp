@@ -1,27 +1,24 @@
-// A bounded FIFO of tuples as transactions see it.
+// A bounded queue of tuples as transactions see it.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "actors/resources/participant.hpp"
+#include "actors/resources/queue_spec.hpp"
 #include "actors/resources/resource.hpp"
 #include "graph/op_def.hpp"
 
 namespace troupe {
-
-struct QueueSpec {
-  std::string name;
-  std::int64_t capacity = 0;         // >= 1
-  std::vector<DType> dtypes;         // of the components of an element
-  std::vector<PartialShape> shapes;  // empty, or one a component
-};
 
 // What a queue is asked, says and keeps.
 struct QueueTypes {
@@ -30,7 +27,13 @@ struct QueueTypes {
     AttemptInfo attempt;
     WriteKey key;
   };
-  using Reply = ResourceReply;  // values: of a dequeue its element; of a size one i64 scalar
+  // How many elements a dequeue takes. `batched`: stacked, as DequeueMany gives them. `up_to`: the
+  // last ones of a closed queue may be fewer.
+  struct Wanted {
+    std::int64_t n = 1;
+    bool batched = false, up_to = false;
+  };
+  using Reply = ResourceReply;  // values: of a dequeue what it took; of a size one i64 scalar
   using Blocked = ResourceBlocked;
   using Output = Resource::Output;
   using Outputs = std::vector<Output>;
@@ -38,28 +41,30 @@ struct QueueTypes {
   using ElementId = std::uint64_t;  // 0: an element of the run's own
   struct Element {
     ElementId id = 0;
-    std::vector<Tensor> value;
+    QueueElement value;
     bool leased = false;
-    RunId run;          // of the lease
-    AttemptId attempt;  // that took or last confirmed it
+    RunId run;               // of the lease
+    AttemptId attempt;       // that took or last confirmed it
+    CommitNumber drawn = 0;  // the snapshot of the attempt that took it first
   };
   struct Enqueued {
-    std::vector<Tensor> value;
+    QueueElement value;
     bool consumed = false;  // by a dequeue of its own run
   };
   struct Dequeued {
-    ElementId element = 0;
-    std::vector<Tensor> value;
+    std::vector<ElementId> elements;
+    std::vector<Tensor> values;  // the answer
+    bool own = false;            // some are the run's own
   };
   // All that is committed.
   struct Contents {
     ElementId next_element = 1;
     bool closed = false;
-    std::vector<std::pair<ElementId, std::vector<Tensor>>> elements;  // oldest first
+    std::vector<std::pair<ElementId, QueueElement>> elements;  // oldest first
   };
   struct AttemptLog {
     RunId run;
-    std::vector<std::pair<WriteKey, Enqueued>> enqueues;  // in order of reservation
+    std::vector<std::pair<WriteKey, std::vector<Enqueued>>> enqueues;  // in order of reservation
     std::map<WriteKey, Dequeued> dequeues;
     std::optional<WriteKey> close;
     bool cancel_pending = false;
@@ -67,18 +72,30 @@ struct QueueTypes {
     std::uint32_t keys() const {
       return std::uint32_t(enqueues.size() + dequeues.size() + (close ? 1 : 0));
     }
+    std::int64_t entering() const;  // elements that no dequeue of the run has taken
+    std::int64_t leased() const;    // elements of others that its dequeues have taken
   };
 };
 
 // The machine of one queue.
 //
 // An Enqueue reserves room now and is visible to other runs when its run commits. A Dequeue marks
-// the oldest unmarked committed element for its run; the element leaves at commit and is unmarked
-// if the run ends otherwise, so nothing is lost or put back out of order. A run's own dequeues see
-// its own enqueues after the committed elements. Back-pressure is a reply not yet given: requests
-// wait in order of arrival on each side, and none overtakes another, except those that need no turn
-// (answered before, or owed an element that only their run can have). A redo of a run gets the
-// elements its earlier attempt had marked.
+// committed elements that no run has marked for its run; they leave at commit and are unmarked if
+// the run ends otherwise, so nothing is lost or put back out of order. Which ones is the queue's
+// order: the oldest, those that are drawn, or those of the lowest priority. A run's own elements
+// come after the committed ones, or where their priority puts them.
+//
+// A batch enters or leaves as a whole: nothing is reserved or marked for one that waits. So a run
+// that is called off has nothing to put back, and one that asks for more than the capacity is
+// refused at once.
+//
+// Back-pressure is a reply not yet given: requests wait in order of arrival on each side, and none
+// overtakes another, except those that need no turn (answered before, or owed an element that only
+// their run can have). A redo of a run gets the elements its earlier attempt had marked; from a
+// queue by priority those or lower ones.
+//
+// Draws are a function of the seed, the queue's name, the run's snapshot and the element, so that
+// neither the order of arrival nor a restart changes them.
 //
 // Owned by one actor; no clock, no thread. Every input appends to `out` what has to be sent.
 // Each operation carries the key that makes it idempotent; `id` is the caller's and comes back
@@ -87,9 +104,7 @@ class QueueState final
     : public QueueTypes,
       public Participant<QueueTypes::AttemptLog, QueueTypes::AttemptLog, QueueTypes::Output> {
  public:
-  // invalid_argument for a capacity below 1, no components, or shapes of another count.
-  static Status check(const QueueSpec& spec);
-  // REQUIRES: check(spec).ok().
+  // REQUIRES: spec.check().ok().
   explicit QueueState(QueueSpec spec);
   const QueueSpec& spec() const { return spec_; }
   // invalid_argument, naming both, unless `other` describes the same queue.
@@ -97,9 +112,14 @@ class QueueState final
 
   // invalid_argument for another count of components, dtype or shape; cancelled once closed.
   // failed_precondition when the run's own marks fill the queue.
-  void enqueue(Request request, std::vector<Tensor> element, Outputs& out);
+  void enqueue(Request request, QueueElement element, Outputs& out);
+  // The rows of a batch, one after the other. Of no rows it does nothing, also once closed.
+  void enqueue_many(Request request, const QueueElement& batch, Outputs& out);
   // out_of_range when closed and nothing can come any more.
   void dequeue(Request request, Outputs& out);
+  // invalid_argument for an n below 0 or above the capacity, and for elements that cannot be
+  // stacked; resource_exhausted when there is no memory for the batch.
+  void dequeue_many(Request request, std::int64_t n, bool up_to, Outputs& out);
   // Takes effect at commit: behind the enqueues that wait then, or, with `cancel_pending`, at once
   // and cancelling them. cancelled when the queue is or is being closed already.
   void close(Request request, bool cancel_pending, Outputs& out);
@@ -112,7 +132,7 @@ class QueueState final
 
   bool closed() const { return closed_; }
   // The committed elements, oldest first, marked ones included (checkpoints, tests).
-  std::vector<std::vector<Tensor>> elements() const;
+  std::vector<QueueElement> elements() const;
 
   // Resource's. A close that waits behind enqueues has happened where the state goes on: what waits
   // does not go with it.
@@ -137,10 +157,18 @@ class QueueState final
     std::vector<std::uint64_t> ids;  // a request sent again is answered once for each
     AttemptInfo attempt;
     WriteKey key;
-    std::vector<Tensor> element;
-    bool close_marker = false;  // a committed close behind pending enqueues
+    std::vector<QueueElement> elements;  // of an enqueue
+    Wanted wanted;                       // of a dequeue
+    bool close_marker = false;           // a committed close behind pending enqueues
   };
   using Waiters = std::list<Waiter>;
+  // What a dequeue may take: an element of the queue, marked for its run or nobody's, or its own.
+  struct Source {
+    Element* committed = nullptr;
+    Enqueued* own = nullptr;
+    bool marked = false;
+    const QueueElement& value() const { return committed ? committed->value : own->value; }
+  };
 
   Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
   void raise_min_live(CommitNumber min_live);
@@ -152,12 +180,19 @@ class QueueState final
   }
   void end_attempts(Outputs& out);
   void hear(const AttemptInfo& attempt, Outputs& out);
-  void submit(Side side, Request request, std::vector<Tensor> element, Outputs& out);
+  void submit(Side side, Request request, Waiter waiter, Outputs& out);
   std::optional<Reply> try_enqueue(const Waiter& request);
   std::optional<Reply> try_dequeue(const Waiter& request);
   std::optional<Reply> try_op(Side side, const Waiter& request);
   std::optional<Reply> hopeless(Side side, const Waiter& request) const;
   bool needs_no_turn(Side side, const Waiter& request) const;
+  std::set<ElementId> used_by(const AttemptLog& log) const;
+  std::vector<Source> sources(const AttemptInfo& attempt, AttemptLog& log);
+  void put_first(std::vector<Source>& all, std::size_t n, CommitNumber snapshot) const;
+  std::array<std::uint64_t, 3> rank(const Source& source, std::uint64_t place,
+                                    CommitNumber snapshot) const;
+  std::int64_t kept(const AttemptLog& log) const;
+  Reply take(std::span<const Source> sources, const Waiter& request, AttemptLog& log);
   bool marked_by(const Element& element, const AttemptInfo& attempt) const;
   bool nothing_can_come(const AttemptInfo& attempt) const;
   const AttemptLog* log_of(const AttemptInfo& attempt) const;
@@ -165,7 +200,6 @@ class QueueState final
   QueueView view_of(const AttemptInfo& attempt) const;
   std::int64_t own_marks(const AttemptInfo& attempt) const;
   std::int64_t reserved() const;
-  Status check_element(const std::vector<Tensor>& element) const;
   std::string name() const override { return "queue '" + spec_.name + "'"; }
   std::uint32_t keys_of(const AttemptLog& log) const override { return log.keys(); }
   Expected<std::pair<std::uint64_t, AttemptLog>> record_of(CommitNumber s, const AttemptId& attempt,
@@ -184,6 +218,7 @@ class QueueState final
   std::string plight() const;
 
   const QueueSpec spec_;
+  const std::uint64_t draws_;     // what is drawn by
   std::deque<Element> elements_;  // committed, oldest first
   ElementId next_element_ = 1;
   std::map<CommitNumber, QueueView> views_;  // after each commit a snapshot may still ask for

@@ -20,6 +20,11 @@ struct UpdateRule;  // variable_store.hpp
 inline constexpr const char* kSaveStateVerb = "save_state";
 inline constexpr const char* kLoadStateVerb = "load_state";
 
+// Mutexes, which the master knows of, too: it lets a run begin that acquires some.
+inline constexpr const char* kMutexKind = "mutex";
+inline constexpr const char* kAcquireVerb = "acquire";
+inline constexpr const char* kReleaseVerb = "release";
+
 // From an executor to a resource of its process. Answered once with a ResourceAnswer. Neither is
 // lost or doubled.
 struct ResourceRequest {

@@ -88,7 +88,7 @@ struct ResourceKind {
   bool own_thread = false;
 };
 
-// Queues and files, and what add_resource_kind() added.
+// Queues, mutexes and files, and what add_resource_kind() added.
 Expected<const ResourceKind*> find_resource_kind(const std::string& name);
 // For the process; call it before the first Session, in every process of a job. already_exists for
 // a name that is taken, invalid_argument without a name or `make`.

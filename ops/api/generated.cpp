@@ -744,6 +744,26 @@ std::vector<Output> dequeue(Output handle, std::vector<DType> types,
   return add_node(std::move(node)).outputs();
 }
 
+std::vector<Output> dequeue_many(Output handle, Output n, std::vector<DType> types,
+    const DequeueManyOptions& options, Site site) {
+  NodeSpec node{.op = "DequeueMany"};
+  node.inputs = {handle, n};
+  node.attrs.emplace("shapes", options.shapes);
+  node.attrs.emplace("types", std::move(types));
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+std::vector<Output> dequeue_up_to(Output handle, Output n, std::vector<DType> types,
+    const DequeueUpToOptions& options, Site site) {
+  NodeSpec node{.op = "DequeueUpTo"};
+  node.inputs = {handle, n};
+  node.attrs.emplace("shapes", options.shapes);
+  node.attrs.emplace("types", std::move(types));
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
 Output digamma(Output x, Site site) {
   NodeSpec node{.op = "Digamma"};
   node.inputs = {x};
@@ -774,6 +794,13 @@ Output elu_grad(Output dy, Output y, Site site) {
 
 Op enqueue(Output handle, const std::vector<Output>& values, Site site) {
   NodeSpec node{.op = "Enqueue"};
+  node.inputs = flat_inputs({handle, values});
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op enqueue_many(Output handle, const std::vector<Output>& values, Site site) {
+  NodeSpec node{.op = "EnqueueMany"};
   node.inputs = flat_inputs({handle, values});
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -1471,6 +1498,28 @@ Output mul(const Operand& a, const Operand& b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output mutex(GraphBuilder& g, const MutexOptions& options, Site site) {
+  NodeSpec node{.op = "Mutex"};
+  node.attrs.emplace("container", options.container);
+  node.attrs.emplace("shared_name", options.shared_name);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
+Op mutex_acquire(Output handle, Site site) {
+  NodeSpec node{.op = "MutexAcquire"};
+  node.inputs = {handle};
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op mutex_release(Output handle, Site site) {
+  NodeSpec node{.op = "MutexRelease"};
+  node.inputs = {handle};
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Output neg(Output x, Site site) {
   NodeSpec node{.op = "Neg"};
   node.inputs = {x};
@@ -1536,6 +1585,18 @@ Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& optio
   return add_node(std::move(node)).output();
 }
 
+Output padding_fifo_queue(GraphBuilder& g, std::vector<DType> types,
+    std::vector<PartialShape> shapes, const PaddingFIFOQueueOptions& options, Site site) {
+  NodeSpec node{.op = "PaddingFIFOQueue"};
+  node.attrs.emplace("types", std::move(types));
+  node.attrs.emplace("shapes", std::move(shapes));
+  node.attrs.emplace("capacity", options.capacity);
+  node.attrs.emplace("container", options.container);
+  node.attrs.emplace("shared_name", options.shared_name);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
+}
+
 Output polygamma(Output x, std::int64_t n, Site site) {
   NodeSpec node{.op = "Polygamma"};
   node.inputs = {x};
@@ -1572,6 +1633,18 @@ Output print(Output x, const PrintOptions& options, Site site) {
   node.attrs.emplace("limit", options.limit);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+Output priority_queue(GraphBuilder& g, std::vector<DType> types,
+    const PriorityQueueOptions& options, Site site) {
+  NodeSpec node{.op = "PriorityQueue"};
+  node.attrs.emplace("types", std::move(types));
+  node.attrs.emplace("shapes", options.shapes);
+  node.attrs.emplace("capacity", options.capacity);
+  node.attrs.emplace("container", options.container);
+  node.attrs.emplace("shared_name", options.shared_name);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
 }
 
 Output prod(Output x, const ProdOptions& options, Site site) {
@@ -1643,6 +1716,20 @@ Output random_poisson(Output rate, Site site) {
   node.inputs = {rate};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
+}
+
+Output random_shuffle_queue(GraphBuilder& g, std::vector<DType> types,
+    const RandomShuffleQueueOptions& options, Site site) {
+  NodeSpec node{.op = "RandomShuffleQueue"};
+  node.attrs.emplace("types", std::move(types));
+  node.attrs.emplace("shapes", options.shapes);
+  node.attrs.emplace("capacity", options.capacity);
+  node.attrs.emplace("min_after_dequeue", options.min_after_dequeue);
+  node.attrs.emplace("seed", options.seed);
+  node.attrs.emplace("container", options.container);
+  node.attrs.emplace("shared_name", options.shared_name);
+  node.site = std::move(site);
+  return g.add(std::move(node)).output();
 }
 
 Output random_standard_normal(GraphBuilder& g, PartialShape shape,

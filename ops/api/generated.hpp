@@ -661,10 +661,30 @@ Output dataset(GraphBuilder& g, std::string source, std::vector<DType> types,
 struct DequeueOptions {
   std::vector<PartialShape> shapes = {};
 };
-// Dequeue: The oldest tuple, which leaves the queue when this run commits. Waits while the queue is
-// empty; out_of_range when it is closed and nothing can come any more.
+// Dequeue: The tuple whose turn it is, the oldest of a FIFOQueue, which leaves the queue when this
+// run commits. Waits while the queue is empty; out_of_range when it is closed and nothing can come
+// any more.
 std::vector<Output> dequeue(Output handle, std::vector<DType> types,
     const DequeueOptions& options = {}, Site site = Site::here());
+
+struct DequeueManyOptions {
+  std::vector<PartialShape> shapes = {};
+};
+// DequeueMany: `n` elements, stacked along a new dimension 0 (a PaddingFIFOQueue pads them), which
+// leave the queue when this run commits. All at once: waits until there are so many, and holds up
+// those behind it; out_of_range when the queue is closed and has fewer, which then stay.
+// invalid_argument for more than the capacity, and for a queue whose shapes are not known; of 0 it
+// gives an empty batch.
+std::vector<Output> dequeue_many(Output handle, Output n, std::vector<DType> types,
+    const DequeueManyOptions& options = {}, Site site = Site::here());
+
+struct DequeueUpToOptions {
+  std::vector<PartialShape> shapes = {};
+};
+// DequeueUpTo: Like DequeueMany; but of a queue that is closed and has fewer elements it gives
+// these, and out_of_range only when there are none.
+std::vector<Output> dequeue_up_to(Output handle, Output n, std::vector<DType> types,
+    const DequeueUpToOptions& options = {}, Site site = Site::here());
 
 // Digamma: The derivative of Lgamma. At 0 it is an infinity of the other sign; NaN at negative
 // integers.
@@ -683,6 +703,11 @@ Output elu_grad(Output dy, Output y, Site site = Site::here());
 // Enqueue: Appends one tuple, visible to other runs when this run commits. Waits while the queue is
 // full; cancelled once it is closed.
 Op enqueue(Output handle, const std::vector<Output>& values, Site site = Site::here());
+
+// EnqueueMany: Appends the rows of `values`, dimension 0, as elements, in order and all at once:
+// waits until there is room for all of them. invalid_argument for more than the queue's capacity,
+// which no run could put into it; of no rows it does nothing. Else like Enqueue.
+Op enqueue_many(Output handle, const std::vector<Output>& values, Site site = Site::here());
 
 // EnsureSameShape: y = x; fails the run where x and like differ in shape, also where one could be
 // broadcast to the other. When the graph is built, y is known to have the shape of like. No
@@ -1211,6 +1236,27 @@ Op move_averages(GraphBuilder& g, Site site = Site::here());
 // Mul: y = a * b. Integers wrap around. The inputs broadcast.
 Output mul(const Operand& a, const Operand& b, Site site = Site::here());
 
+struct MutexOptions {
+  std::string container = "";
+  std::string shared_name = "";
+};
+// Mutex: A handle on a mutex, which one run at a time holds. Named like a Variable. It has no
+// contents: checkpoints leave it out.
+Output mutex(GraphBuilder& g, const MutexOptions& options = {}, Site site = Site::here());
+
+// MutexAcquire: Holds the mutex for this run. A run takes all mutexes that its nodes may acquire,
+// those in branches included, before it begins: it waits for them in the order in which runs came,
+// up to its deadline, and reads variables as of after that. So runs do not deadlock over mutexes,
+// and runs that hold one do not have to be done again for each other. The mutex is free when the
+// run ends, however it does. failed_precondition when the run has acquired it before and not
+// released it.
+Op mutex_acquire(Output handle, Site site = Site::here());
+
+// MutexRelease: Ends what MutexAcquire began, so that the run may acquire the mutex again. Other
+// runs get it when this run ends: not before then do they see what it wrote. failed_precondition
+// when the run has not acquired the mutex.
+Op mutex_release(Output handle, Site site = Site::here());
+
 // Neg: y = -x. Integers wrap around.
 Output neg(Output x, Site site = Site::here());
 
@@ -1257,6 +1303,18 @@ struct PadOptions {
 Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& options = {},
     Site site = Site::here());
 
+struct PaddingFIFOQueueOptions {
+  std::int64_t capacity = 32;
+  std::string container = "";
+  std::string shared_name = "";
+};
+// PaddingFIFOQueue: A FIFOQueue of elements that may differ in the dimensions that `shapes` leaves
+// unknown; their ranks are known. DequeueMany and DequeueUpTo pad each component at the end, to the
+// longest of the batch in each dimension, with zeros or empty strings.
+Output padding_fifo_queue(GraphBuilder& g, std::vector<DType> types,
+    std::vector<PartialShape> shapes, const PaddingFIFOQueueOptions& options = {},
+    Site site = Site::here());
+
 // Polygamma: The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative integers inf for
 // an odd n, else NaN.
 Output polygamma(Output x, std::int64_t n, Site site = Site::here());
@@ -1277,6 +1335,19 @@ struct PrintOptions {
 };
 // Print: y = x; writes the message and at most `limit` elements to stderr on the way.
 Output print(Output x, const PrintOptions& options = {}, Site site = Site::here());
+
+struct PriorityQueueOptions {
+  std::vector<PartialShape> shapes = {};
+  std::int64_t capacity = 32;
+  std::string container = "";
+  std::string shared_name = "";
+};
+// PriorityQueue: A handle on a bounded queue that gives the element with the lowest priority first,
+// and of equal ones the oldest; else like FIFOQueue. Component 0 of an element is its priority, an
+// i64 scalar: `types` begins with i64. A run gets the lowest of the elements that are committed, or
+// its own, and that no other run has taken when it is answered.
+Output priority_queue(GraphBuilder& g, std::vector<DType> types,
+    const PriorityQueueOptions& options = {}, Site site = Site::here());
 
 struct ProdOptions {
   std::vector<std::int64_t> axes = {};
@@ -1344,6 +1415,23 @@ Output random_order(Output like, Site site = Site::here());
 // more. A rate that is negative or not finite is an error. New values in each run, the same for the
 // same seed, node name and run.
 Output random_poisson(Output rate, Site site = Site::here());
+
+struct RandomShuffleQueueOptions {
+  std::vector<PartialShape> shapes = {};
+  std::int64_t capacity = 32;
+  std::int64_t min_after_dequeue = 0;
+  std::int64_t seed = 0;
+  std::string container = "";
+  std::string shared_name = "";
+};
+// RandomShuffleQueue: A handle on a bounded queue that gives its elements in a random order; else
+// like FIFOQueue. While it is open, a run that takes elements leaves `min_after_dequeue` others.
+// Which ones it gets depends on `seed`, the queue's name, the commit before the run and what the
+// queue holds: a run that is done again, also after a restart, gets the same. Where several
+// elements are put or taken at once, the capacity must be at least `min_after_dequeue` and both
+// numbers together, or those who put and those who take may wait for each other.
+Output random_shuffle_queue(GraphBuilder& g, std::vector<DType> types,
+    const RandomShuffleQueueOptions& options = {}, Site site = Site::here());
 
 struct RandomStandardNormalOptions {
   DType dtype = DType::f32;

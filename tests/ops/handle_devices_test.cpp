@@ -32,6 +32,8 @@ Output make_handle(Graph& g, const OpInfo& op, const ArgSpec& arg, std::size_t i
     spec.op = "FIFOQueue";
     spec.attrs = {{"types", std::vector<DType>{DType::f32}},
                   {"shapes", std::vector<PartialShape>{PartialShape{4}}}};
+  } else if (kind == "mutex") {
+    spec.op = "Mutex";
   } else {
     REQUIRE(kind == "dataset");
     data::digits().batch(2).outputs(g);

@@ -16,6 +16,7 @@ using namespace troupe;
 namespace {
 
 std::string moved_text(const Tensor& t) {
+  if (t.rank() > 0) return t.text(100);
   return t.dtype() == DType::string ? t.item<std::string>()
                                     : std::to_string(t.item<std::int64_t>());
 }
@@ -52,6 +53,13 @@ std::vector<std::byte> queue_bytes(const Expected<ResourceState>& state) {
 constexpr QueueState::Request queue_request(std::uint64_t id, const AttemptInfo& attempt,
                                             std::uint32_t node) {
   return {id, attempt, {node, 0, {}}};
+}
+
+QueueElement moved_batch(std::int64_t n, std::int64_t x) {
+  std::vector<std::int64_t> numbers(std::size_t(n), x);
+  std::vector<std::string> texts(std::size_t(n), std::to_string(x));
+  return {Tensor::of<std::int64_t>({n}, numbers),
+          Tensor::of<std::string>({n}, std::span<const std::string>(texts))};
 }
 
 // A life of queues that are told the same. Of what they say only the first counts.
@@ -111,13 +119,18 @@ class QueueLife : public testing::MovingAttempts {
     const std::uint64_t dice = random_.below(100);
     const auto x = std::int64_t(random_.below(1000));
     const bool cancel = random_.below(2) == 0;
+    const auto n = std::int64_t(random_.below(3));
     if (dice < 91) asked_[request.id] = a.id;
     each(queues, [&](QueueState& queue, auto& out) {
-      if (dice < 50)
+      if (dice < 35)
         queue.enqueue(request, {Tensor::scalar<std::int64_t>(x), Tensor::scalar(std::to_string(x))},
                       out);
-      else if (dice < 90)
+      else if (dice < 50)
+        queue.enqueue_many(request, moved_batch(n, x), out);
+      else if (dice < 75)
         queue.dequeue(request, out);
+      else if (dice < 90)
+        queue.dequeue_many(request, n, cancel, out);
       else if (dice < 91)
         queue.close(request, cancel, out);
       else
@@ -142,8 +155,13 @@ class QueueLife : public testing::MovingAttempts {
   std::vector<std::string> said_;
 };
 
-QueueSpec moving_spec(std::int64_t capacity) {
-  return {"q", capacity, {DType::i64, DType::string}, {}};
+// 0: of elements of any shape; 1 to 3: of batches, too.
+QueueSpec moving_spec(std::int64_t capacity, std::uint64_t kind = 0) {
+  QueueSpec spec{"q", capacity, {DType::i64, DType::string}, {}};
+  if (kind > 0) spec.shapes = {PartialShape::scalar(), PartialShape::scalar()};
+  spec.order = QueueSpec::Order(kind % 3);
+  if (kind % 3 == 1) spec.min_after_dequeue = capacity / 2;
+  return spec;
 }
 
 // At a random point of a random life: the queue as bytes, with what is staged, and one made of
@@ -151,14 +169,15 @@ QueueSpec moving_spec(std::int64_t capacity) {
 struct MovedQueue {
   std::unique_ptr<QueueState> first, second;
   QueueLife life;
+  const std::uint64_t kind;
   bool had_staged = false;
 
-  MovedQueue(std::uint64_t seed, std::int64_t capacity, int steps) : life(seed) {
-    first = std::make_unique<QueueState>(moving_spec(capacity));
+  MovedQueue(std::uint64_t seed, std::int64_t capacity, int steps) : life(seed), kind(seed % 4) {
+    first = std::make_unique<QueueState>(moving_spec(capacity, kind));
     for (int i = 0; i < steps; ++i) life.step({first.get()});
   }
   void move(std::int64_t capacity) {
-    second = std::make_unique<QueueState>(moving_spec(capacity));
+    second = std::make_unique<QueueState>(moving_spec(capacity, kind));
     throw_if_error(second->load(value_or_throw(decode_state(queue_bytes(first->save())))));
     had_staged = life.anything_staged();
     CHECK(first->record().ok() == had_staged);
@@ -218,7 +237,7 @@ TEST_CASE("hostile bytes of a queue are refused, or make one that could be") {
         state.words.resize(random.below(state.words.size() / 8 + 1) * 8);
       else
         state.words[random.below(state.words.size())] ^= std::byte(1 + random.below(255));
-      QueueState other(moving_spec(4));
+      QueueState other(moving_spec(4, m.kind));
       QueueState::Outputs out;
       if (record) throw_if_error(other.load(value_or_throw(m.first->save())));
       const auto before = queue_bytes(other.save());
@@ -237,7 +256,7 @@ TEST_CASE("hostile bytes of a queue are refused, or make one that could be") {
       other.live({9, 1, ~std::uint64_t{0} >> 1, 0, ~std::uint64_t{0}, {}}, out);
       CHECK(other.tables().empty());
       CHECK(std::int64_t(other.elements().size()) <= 4);
-      QueueState again(moving_spec(4));
+      QueueState again(moving_spec(4, m.kind));
       CHECK(again.load(value_or_throw(other.save())).ok());
     }
   }

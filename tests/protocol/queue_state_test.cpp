@@ -329,9 +329,9 @@ TEST_CASE_FIXTURE(QueueFixture,
 }
 
 TEST_CASE("elements and sharers must fit the queue's description") {
-  CHECK(QueueState::check({"q", 0, {DType::f32}, {}}).code() == Code::invalid_argument);
-  CHECK(QueueState::check({"q", 1, {}, {}}).code() == Code::invalid_argument);
-  CHECK(QueueState::check({"q", 1, {DType::f32}, {PartialShape{1}, PartialShape{2}}}).code() ==
+  CHECK(QueueSpec{"q", 0, {DType::f32}, {}}.check().code() == Code::invalid_argument);
+  CHECK(QueueSpec{"q", 1, {}, {}}.check().code() == Code::invalid_argument);
+  CHECK(QueueSpec{"q", 1, {DType::f32}, {PartialShape{1}, PartialShape{2}}}.check().code() ==
         Code::invalid_argument);
   QueueState queue({"q", 1, {DType::f32, DType::i64}, {PartialShape{2}, PartialShape{}}});
   CHECK(queue.compatible(queue.spec()).ok());

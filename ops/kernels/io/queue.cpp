@@ -1,5 +1,5 @@
-// FIFOQueue and its operations. None has a kernel: a handle is resolved when a step is loaded,
-// and the operations are answered by the queue's actor (actors/resources/queue_state.hpp).
+// Queues of four kinds and their operations. None has a kernel: a handle is resolved when a step is
+// loaded, and the operations are answered by the queue's actor (actors/resources/queue_state.hpp).
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -33,6 +33,82 @@ Status queue_shape(InferenceContext& c) {
     return invalid_argument("`capacity` must be at least 1, not " +
                             std::to_string(c.int_attr("capacity")));
   c.set(0, PartialShape::scalar());
+  return ok_status();
+}
+
+Status shuffle_shape(InferenceContext& c) {
+  TROUPE_TRY(queue_shape(c));
+  const std::int64_t kept = c.int_attr("min_after_dequeue"), capacity = c.int_attr("capacity");
+  if (kept < 0 || kept >= capacity)
+    return invalid_argument("`min_after_dequeue` must be at least 0 and below the capacity of " +
+                            std::to_string(capacity) + ", not " + std::to_string(kept));
+  return ok_status();
+}
+
+Status padding_shape(InferenceContext& c) {
+  TROUPE_TRY(queue_shape(c));
+  const auto& shapes = list_attr<PartialShape>(c, "shapes");
+  if (shapes.empty()) return invalid_argument("`shapes` must give a shape for each component");
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    if (!shapes[i].known_rank())
+      return invalid_argument("the rank of component " + std::to_string(i) +
+                              " must be known: shorter elements are padded in each dimension");
+  return ok_status();
+}
+
+Status priority_shape(InferenceContext& c) {
+  TROUPE_TRY(queue_shape(c));
+  const auto& shapes = list_attr<PartialShape>(c, "shapes");
+  if (list_attr<DType>(c, "types").front() != DType::i64 ||
+      (!shapes.empty() && !shapes.front().accepts(Shape{})))
+    return invalid_argument("component 0 is the priority: it must be an i64 scalar");
+  return ok_status();
+}
+
+// Batches of what `shapes` declares.
+Status batch_shape(InferenceContext& c) {
+  TROUPE_TRY(check_components(c));
+  TROUPE_TRY(c.want_rank(1, 0));
+  std::int64_t n = PartialShape::kUnknown;
+  if (const auto known = c.ints(1); known && known->size() == 1) {
+    n = known->front();
+    if (n < 0) return invalid_argument("n must be at least 0, not " + std::to_string(n));
+  }
+  const auto& shapes = list_attr<PartialShape>(c, "shapes");
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (!shapes[i].known_rank()) continue;
+    std::vector<std::int64_t> dims{n};
+    dims.insert(dims.end(), shapes[i].dims().begin(), shapes[i].dims().end());
+    TROUPE_TRY(PartialShape batch, PartialShape::make(dims));
+    c.set(int(i), std::move(batch));
+  }
+  return ok_status();
+}
+
+// DequeueUpTo may give fewer.
+Status remainder_shape(InferenceContext& c) {
+  TROUPE_TRY(batch_shape(c));
+  for (int i = 0; i < c.outputs(); ++i)
+    if (c.result()[std::size_t(i)].known_rank()) {
+      std::vector<std::int64_t> dims = c.result()[std::size_t(i)].dims();
+      dims[0] = PartialShape::kUnknown;
+      TROUPE_TRY(PartialShape batch, PartialShape::make(dims));
+      c.set(i, std::move(batch));
+    }
+  return ok_status();
+}
+
+// Every component is a batch of as many elements.
+Status batches_alike(InferenceContext& c) {
+  std::int64_t n = PartialShape::kUnknown;
+  for (int i = 1; i < c.inputs(); ++i) {
+    TROUPE_TRY(c.want_rank_at_least(i, 1));
+    if (!c.shape(i).known_rank() || !c.shape(i).known(0)) continue;
+    if (n != PartialShape::kUnknown && n != c.shape(i).dim(0))
+      return invalid_argument("the components have " + std::to_string(n) + " and " +
+                              std::to_string(c.shape(i).dim(0)) + " elements");
+    n = c.shape(i).dim(0);
+  }
   return ok_status();
 }
 
@@ -82,21 +158,106 @@ void add_saving(OpTable& r) {
                 "it cannot have."});
 }
 
+OpDef queue_handle(std::string name, std::string shapes, std::vector<std::string> own_attrs,
+                   ShapeFn shape, std::string doc) {
+  std::vector<std::string> attrs{"types: list(type)", std::move(shapes), "capacity: int = 32"};
+  attrs.insert(attrs.end(), own_attrs.begin(), own_attrs.end());
+  attrs.insert(attrs.end(), {"container: string = ", "shared_name: string = "});
+  return {.name = std::move(name),
+          .out = {"handle: resource"},
+          .attrs = std::move(attrs),
+          .shape = shape,
+          .no_gradient = "a handle",
+          .stateful = true,
+          .role = Role::handle,
+          .external = {.resource = "queue"},
+          .doc = std::move(doc)};
+}
+
+void add_handles(OpTable& r) {
+  r.add(queue_handle("FIFOQueue", "shapes: list(shape) = []", {}, queue_shape,
+                     "A handle on a bounded first-in-first-out queue of tuples with the dtypes "
+                     "`types` and, when given, the `shapes`. Named like a Variable."));
+  r.add(queue_handle(
+      "RandomShuffleQueue", "shapes: list(shape) = []",
+      {"min_after_dequeue: int = 0", "seed: int = 0"}, shuffle_shape,
+      "A handle on a bounded queue that gives its elements in a random order; else like FIFOQueue. "
+      "While it is open, a run that takes elements leaves `min_after_dequeue` others. Which ones "
+      "it "
+      "gets depends on `seed`, the queue's name, the commit before the run and what the queue "
+      "holds: a run that is done again, also after a restart, gets the same. Where several "
+      "elements "
+      "are put or taken at once, the capacity must be at least `min_after_dequeue` and both "
+      "numbers "
+      "together, or those who put and those who take may wait for each other."));
+  r.add(queue_handle(
+      "PaddingFIFOQueue", "shapes: list(shape)", {}, padding_shape,
+      "A FIFOQueue of elements that may differ in the dimensions that `shapes` leaves unknown; "
+      "their ranks are known. DequeueMany and DequeueUpTo pad each component at the end, to the "
+      "longest of the batch in each dimension, with zeros or empty strings."));
+  r.add(queue_handle(
+      "PriorityQueue", "shapes: list(shape) = []", {}, priority_shape,
+      "A handle on a bounded queue that gives the element with the lowest priority first, and of "
+      "equal ones the oldest; else like FIFOQueue. Component 0 of an element is its priority, an "
+      "i64 scalar: `types` begins with i64. A run gets the lowest of the elements that are "
+      "committed, or its own, and that no other run has taken when it is answered."));
+}
+
+OpDef dequeue_batch(std::string name, std::string verb, ShapeFn shape, std::string doc) {
+  return {.name = std::move(name),
+          .in = {"handle: resource", "n: i64"},
+          .out = {"values: types..."},
+          .attrs = {"shapes: list(shape) = []"},
+          .shape = shape,
+          .no_gradient = "the elements come from outside of the run",
+          .host = {"n", "values"},
+          .stateful = true,
+          .role = Role::external,
+          .external = {.resource = "queue",
+                       .verb = std::move(verb),
+                       .per_replica = true,
+                       .commits = true,
+                       .changes = true},
+          .doc = std::move(doc)};
+}
+
+void add_batches(OpTable& r) {
+  r.add({.name = "EnqueueMany",
+         .in = {"handle: resource", "values: types..."},
+         .shape = batches_alike,
+         .no_gradient = "no outputs",
+         .host = {"values"},
+         .stateful = true,
+         .role = Role::external,
+         .external = {.resource = "queue",
+                      .verb = "enqueue_many",
+                      .commits = true,
+                      .changes = true,
+                      .fills = true},
+         .doc =
+             "Appends the rows of `values`, dimension 0, as elements, in order and all at once: "
+             "waits until there is room for all of them. invalid_argument for more than the "
+             "queue's capacity, which no run could put into it; of no rows it does nothing. Else "
+             "like Enqueue."});
+  r.add(dequeue_batch(
+      "DequeueMany", "dequeue_many", batch_shape,
+      "`n` elements, stacked along a new dimension 0 (a PaddingFIFOQueue pads them), which leave "
+      "the queue when this run commits. All at once: waits until there are so many, and holds up "
+      "those behind it; out_of_range when the queue is closed and has fewer, which then stay. "
+      "invalid_argument for more than the capacity, and for a queue whose shapes are not known; of "
+      "0 it gives an empty batch."));
+  r.add(dequeue_batch(
+      "DequeueUpTo", "dequeue_up_to", remainder_shape,
+      "Like DequeueMany; but of a queue that is closed and has fewer elements it gives these, and "
+      "out_of_range only when there are none."));
+}
+
 }  // namespace
 
 TROUPE_OPS(queue) {
   add_saving(r);
-  r.add({.name = "FIFOQueue",
-         .out = {"handle: resource"},
-         .attrs = {"types: list(type)", "shapes: list(shape) = []", "capacity: int = 32",
-                   "container: string = ", "shared_name: string = "},
-         .shape = queue_shape,
-         .no_gradient = "a handle",
-         .stateful = true,
-         .role = Role::handle,
-         .external = {.resource = "queue"},
-         .doc = "A handle on a bounded first-in-first-out queue of tuples with the dtypes `types` "
-                "and, when given, the `shapes`. Named like a Variable."});
+  add_handles(r);
+  add_batches(r);
   r.add({.name = "Enqueue",
          .in = {"handle: resource", "values: types..."},
          .shape = no_outputs,
@@ -125,8 +286,10 @@ TROUPE_OPS(queue) {
                       .per_replica = true,
                       .commits = true,
                       .changes = true},
-         .doc = "The oldest tuple, which leaves the queue when this run commits. Waits while the "
-                "queue is empty; out_of_range when it is closed and nothing can come any more."});
+         .doc =
+             "The tuple whose turn it is, the oldest of a FIFOQueue, which leaves the queue when "
+             "this run commits. Waits while the queue is empty; out_of_range when it is closed "
+             "and nothing can come any more."});
   r.add(
       {.name = "QueueClose",
        .in = {"handle: resource"},

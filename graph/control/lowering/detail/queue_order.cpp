@@ -8,11 +8,16 @@ namespace {
 // Loops around what asks a queue: their numbers go into a key.
 constexpr std::size_t kDeepestAsking = 8;
 
+// Mutexes are asked in order, as queues are.
+bool in_order(const OpDef& op) {
+  return op.external.resource == "queue" || op.external.resource == "mutex";
+}
+
 }  // namespace
 
 Status QueueOrder::check(const NodeDef& node, const Place& place) const {
   if (node.op == kElementAtOp) return ok_status();
-  if (op_of(node, out_.ops()).def.external.resource != "queue")
+  if (!in_order(op_of(node, out_.ops()).def))
     return in_node(unimplemented(node.op + " in a loop: what asks for files stands outside of "
                                            "loops"),
                    node);
@@ -30,7 +35,7 @@ std::vector<NodeId> QueueOrder::queues_of(const NodeDef& call, const std::vector
   for (const Value& value : inputs) {
     if (value.run != kNoRun) continue;
     const OpDef& op = op_of(out_.node(value.port.node), out_.ops()).def;
-    if (is_handle(op.role) && op.external.resource == "queue") queues.push_back(value.port.node);
+    if (is_handle(op.role) && in_order(op)) queues.push_back(value.port.node);
   }
   return queues;
 }
