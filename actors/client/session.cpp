@@ -1716,6 +1716,8 @@ bool order_matters(SessionCore& core) {
   const auto& nodes = core.graph.def().nodes;
   const auto look = [&](const NodeDef& node) {
     const OpInfo* op = core.graph.registry().find(node.op);
+    // What these give depends on what else is committed when they are asked.
+    if (node.op == "RandomShuffleQueue" || node.op == "PriorityQueue") return true;
     return op && (op->def.random || op->def.external.resource == "dataset");
   };
   for (; core.looked_at < nodes.size(); ++core.looked_at)

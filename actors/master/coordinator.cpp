@@ -797,6 +797,7 @@ std::string Coordinator::text() const {
     text += run.text();
     if (run.phase == Phase::queued && !places_.free(run.step->datasets))
       text += ", waits for the run whose loops take elements of its dataset";
+    if (MutexTurn mutex = mutex_turn(run); mutex.use) text += ", waits for " + mutex.text;
     text += "\n";
   }
   if (round_.open(StageOrder::withdraw))

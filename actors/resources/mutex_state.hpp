@@ -25,7 +25,6 @@ class MutexState final : public PromptResource<MutexTypes::Log, MutexTypes::Reco
  public:
   explicit MutexState(std::string name) : name_(std::move(name)) {}
 
-  void live(const LiveList& list, Outputs& out) override { note(list, out); }
   // Attempts that it knows of: none when nothing runs.
   std::size_t attempts() const { return logs_.size(); }
 

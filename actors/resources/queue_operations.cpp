@@ -64,7 +64,7 @@ std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& r
       return std::nullopt;
   } else {
     if (closed_ || !log || log->dequeues.count(request.key) != 0 ||
-        log->leased() + request.wanted.n <= spec_.capacity)
+        request.wanted.n <= spec_.capacity - log->leased())
       return std::nullopt;
   }
   return Reply{0,
@@ -109,7 +109,7 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
   if (n == 0) return take({}, request, log);
   std::vector<Source> all = sources(request.attempt, log);
   const auto there = std::int64_t(all.size());
-  if (there < n + kept(log)) {
+  if (there - kept(log) < n) {
     if (!nothing_can_come(request.attempt)) return std::nullopt;
     if (!request.wanted.up_to || there == 0)
       return Reply{

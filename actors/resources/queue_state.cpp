@@ -113,9 +113,10 @@ void QueueState::dequeue(Request request, Outputs& out) {
 
 void QueueState::dequeue_many(Request request, std::int64_t n, bool up_to, Outputs& out) {
   Status status = check_batches(spec_);
-  if (n < 0 || n > spec_.capacity)
+  if (n < 0) status = invalid_argument("n must be at least 0, not " + std::to_string(n));
+  if (n > spec_.capacity)
     status = invalid_argument(std::to_string(n) + " elements are asked of queue '" + spec_.name +
-                              "', which has between 0 and " + std::to_string(spec_.capacity));
+                              "' of capacity " + std::to_string(spec_.capacity));
   if (!status.ok()) {
     out.push_back(Reply{request.id, status, {}, false});
     return;

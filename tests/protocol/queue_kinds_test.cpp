@@ -508,8 +508,7 @@ TEST_CASE("a shuffled queue keeps some elements to draw from until it is closed"
 TEST_CASE("batches that no queue can hold or give are refused at once, by name") {
   ShortRuns runs(kind_spec(Order::fifo, 4));
   const AttemptInfo a = runs.attempt();
-  CHECK(runs.refused(a, 5).message() ==
-        "5 elements are asked of queue 'q', which has between 0 and 4");
+  CHECK(runs.refused(a, 5).message() == "5 elements are asked of queue 'q' of capacity 4");
   CHECK(runs.refused(a, -1).code() == Code::invalid_argument);
   CHECK(runs.refused(a, std::int64_t{1} << 40, true).code() == Code::invalid_argument);
   const auto many = [&](std::int64_t n, std::int64_t other) {

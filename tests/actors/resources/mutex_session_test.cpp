@@ -230,6 +230,30 @@ TEST_CASE("mutexes stand in branches, loops and functions") {
   CHECK(second.try_get().ok());
 }
 
+TEST_CASE("a loop over two devices acquires and releases in each iteration") {
+  Cluster cluster = one_thread();
+  cluster.devices = {"CPU", "CPU"};
+  for (const char* where : {"/cpu:0", "/cpu:1"}) {
+    Graph g;
+    const Output m = mutex_on(g, where);
+    auto leader = g.with_device("/cpu:0");
+    const Output x = while_loop(
+        constant(g, 0.0f), [](Output x) { return x < 12.0f; },
+        [&](Output x) {
+          Output next;
+          {
+            auto there = g.with_device("/cpu:1");
+            next = x + 1.0f;
+          }
+          mutex_acquire(m);
+          mutex_release(m);
+          return next;
+        });
+    Session s(g, cluster);
+    CHECK(s.run({x})[0].item<float>() == 12);
+  }
+}
+
 TEST_CASE("a job is saved while a run holds a mutex, which the saved one leaves out") {
   const troupe::testing::TemporaryDir dir;
   const auto build = [](Graph& g) {

@@ -277,7 +277,8 @@ TEST_CASE("what no queue can hold or give is refused, with node and line") {
        Code::invalid_argument, "2 elements in component 0 and 3 in component 1");
   for (std::int64_t n : {std::int64_t{5}, std::int64_t{-1}, std::int64_t{1} << 40}) {
     const Status status = q.try_up_to(s, n).status();
-    says(status, Code::invalid_argument, "elements are asked of queue 'q'");
+    says(status, Code::invalid_argument,
+         n < 0 ? "n must be at least 0, not -1" : " elements are asked of queue 'q' of capacity 4");
     says(status, Code::invalid_argument, "(DequeueUpTo");
   }
   says(s.try_run({batch}).status(), Code::invalid_argument, "cannot be stacked");
