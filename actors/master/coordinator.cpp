@@ -739,7 +739,9 @@ Coordinator::MutexTurn Coordinator::mutex_turn(const Run& run) const {
   }
   const MutexUse* use = line.obstacle(run.step->mutexes);
   if (!use) return {};
-  const std::string other = step_name(*line.before(use->mutex));
+  const RunId before = *line.before(use->mutex);
+  const std::string other =
+      before.session == run.id.session ? "step " + std::to_string(before.n) : step_name(before);
   return {use, use->mutex.text() + (mutexes_.holder(use->mutex)
                                         ? ", which " + other + " holds"
                                         : ", for which " + other + " waits before it")};

@@ -40,6 +40,7 @@ planted full "for queue 'letters', which is full \(capacity 1\), in node '[^']+'
 planted lane "computes node '[^']+' \([A-Za-z_]+\) $line"
 planted tensor "for tensor '[^']+' from /job:worker/task:1/cpu:0, which computes node '[^']+' \([A-Za-z_]+\) at [^ ]*waits\.cpp" --cluster local:2
 planted dataset "for element 0 of dataset '[^']*', in node '[^']+' \([A-Za-z]+\) $line"
+planted mutex "for mutex 'pen', which step [0-9]+ holds, in node '[^']+' \(MutexAcquire\) at [^ ]*waits\.cpp:[0-9]+"
 planted branch "computes node '[^']+' \([A-Za-z_]+\) $line"
 
 # A worker that is stopped, while somebody asks.

@@ -45,6 +45,11 @@ int main(int argc, char** argv) {
     auto rows = data::tensors({Tensor::zeros(DType::f32, {4}).value()});
     auto [row] = rows.map(g, [](Output each) { return endless(each); }).outputs<1>(g);
     fetches = {row};
+  } else if (what == "mutex") {
+    // The run waits for one that holds the mutex and waits for an element.
+    const Op acquire = mutex_acquire(mutex(g, {.shared_name = "pen"}));
+    auto locked = g.with_control({acquire});
+    fetches = {x * 2.0f, dequeue(queue, {DType::f32}, {.shapes = {PartialShape::scalar()}})[0]};
   } else if (what == "branch") {
     fetches = {cond(
         x > 0.0f, [&] { return endless(x); }, [&] { return x; })};
@@ -52,12 +57,14 @@ int main(int argc, char** argv) {
     mat_mul(constant(g, Tensor::zeros(DType::f32, {2, 3}).value()),
             constant(g, Tensor::zeros(DType::f32, {2, 3}).value()));
   } else {
-    print(stderr, "waits empty|full|lane|tensor|dataset|branch [--cluster local:2]\n");
+    print(stderr, "waits empty|full|lane|tensor|dataset|branch|mutex [--cluster local:2]\n");
     return 2;
   }
   Session session(g, cluster);
   if (what == "full") session.run({}, {put});
-  const bool fed = what == "lane" || what == "tensor" || what == "branch";
+  const bool fed = what == "lane" || what == "tensor" || what == "branch" || what == "mutex";
+  PendingRun holder;
+  if (what == "mutex") holder = session.compile(fetches, {}, {x}).start({Tensor::scalar(1.0f)});
   session.run(fetches, targets,
               fed ? std::vector<Feed>{{x, Tensor::scalar(1.0f)}} : std::vector<Feed>{});
 }

@@ -127,15 +127,14 @@ TEST_CASE("a wait for a mutex names who holds it, the node and its line") {
   const RunId second = job.run(1, uses_of({"n", "m"})), third = job.run(2, uses_of({"n"}));
   job.tick(2s);
   CHECK(job.waits_for(second) ==
-        "step 1 of session 7 waits 2.0 s for mutex 'm', which step 0 of session 7 holds, in node "
+        "step 1 of session 7 waits 2.0 s for mutex 'm', which step 0 holds, in node "
         "'lock_m' (MutexAcquire) at prog.cpp:7");
   CHECK(job.waits_for(third) ==
-        "step 2 of session 7 waits 2.0 s for mutex 'n', for which step 1 of session 7 waits before "
+        "step 2 of session 7 waits 2.0 s for mutex 'n', for which step 1 waits before "
         "it, in node 'lock_n' (MutexAcquire) at prog.cpp:7");
   job.cancel(first);
   CHECK(job.running.contains(second));
-  CHECK(job.waits_for(third).find("mutex 'n', which step 1 of session 7 holds") !=
-        std::string::npos);
+  CHECK(job.waits_for(third).find("mutex 'n', which step 1 holds") != std::string::npos);
 }
 
 TEST_CASE("a wait for a mutex ends at the run's deadline, and with its session") {
