@@ -40,9 +40,9 @@ class QueueAccount {
     const std::uint64_t dice = random_.below(100);
     if (dice < 15 || attempts_.empty()) return begin();
     Attempt& a = attempts_[random_.below(attempts_.size())];
-    if (dice < 75)
+    if (dice < 70)
       ask(a);
-    else if (dice < 80)
+    else if (dice < 82)
       again(a);
     else if (dice < 92)
       commit(a);
@@ -252,7 +252,7 @@ class QueueAccount {
         CHECK((closing_ || a.closes));
         break;
       case Code::out_of_range:
-        CHECK((closing_ || a.closes));
+        CHECK(nothing_else_comes(a));
         CHECK(asked.n > std::int64_t(choices(a).size()));
         break;
       case Code::failed_precondition:
@@ -305,7 +305,7 @@ class QueueAccount {
       ++seen.batches;
       seen.remainders += n < asked.n;
     }
-    CHECK((n == asked.n || (asked.up_to && n < asked.n && (closing_ || a.closes) && n == there)));
+    if (n != asked.n) CHECK((asked.up_to && n < asked.n && n == there && nothing_else_comes(a)));
     if (!closing_ && !a.closes) CHECK(there - n >= spec_.min_after_dequeue);
     REQUIRE(there >= n);
     const std::int64_t width = asked.batched && spec_.padded ? reply.values[1].dim(1) : 1;
@@ -325,6 +325,17 @@ class QueueAccount {
     }
     CHECK(reply.own == own);
     seen.own += own;
+  }
+  // To a closed queue: no run has marked an element, or put one in, that has not ended.
+  bool nothing_else_comes(const Attempt& a) const {
+    return (closing_ || a.closes) &&
+           std::none_of(items_.begin(), items_.end(),
+                        [&](const Item& item) { return item.run != 0 && item.run != a.run(); }) &&
+           std::none_of(attempts_.begin(), attempts_.end(), [&](const Attempt& other) {
+             return other.run() != a.run() &&
+                    std::any_of(other.own.begin(), other.own.end(),
+                                [](const Own& own) { return !own.taken; });
+           });
   }
   void check_padding(const Tensor& batch, std::int64_t row) {
     const std::int64_t width = batch.dim(1);
@@ -441,7 +452,7 @@ TEST_CASE("queues of every kind give runs what an obvious account says, under an
   CHECK(seen.batches > 2000);
   CHECK(seen.marked > 500);
   CHECK(seen.own > 500);
-  CHECK(seen.closed > 500);
+  CHECK(seen.closed > 100);
   CHECK(seen.remainders > 50);
   CHECK(seen.waited > 20000);
 }
