@@ -52,7 +52,7 @@ class CallableFunction final : public ExampleFunction {
     for (BurstResult burst; !(burst = step_->run(lanes)).finished;)
       if (!burst.more && !step_->has_arrivals())
         step_->abort(internal_error("a function of a dataset waits for what never comes"));
-    stop_->end();
+    stop_->end(*step_);
     StepResult result = step_->result();
     TROUPE_TRY(std::move(result.status));
     std::vector<Tensor> results(function_->results.size());
@@ -61,9 +61,12 @@ class CallableFunction final : public ExampleFunction {
     return internal_error("a function of a dataset returned other values than it says");
   } catch (...) {
     // No memory, say: the step is not over, and is of no use.
-    stop_->end();
+    if (step_) stop_->end(*step_);
     step_.reset();
     throw;
+  }
+  ExampleFunctionPtr another() const override {
+    return std::make_shared<CallableFunction>(function_, stop_, step_memory_);
   }
 
  private:
@@ -209,18 +212,18 @@ Expected<LoadedFunctions> FunctionLoader::load(const GraphDef& graph, const Node
 void FunctionStop::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  if (running_) running_->abort(no_longer_read());
+  for (StepState* step : running_) step->abort(no_longer_read());
 }
 
 bool FunctionStop::begin(StepState& step) {
   const std::lock_guard lock(mutex_);
-  if (!stopped_) running_ = &step;
+  if (!stopped_) running_.push_back(&step);
   return !stopped_;
 }
 
-void FunctionStop::end() {
+void FunctionStop::end(StepState& step) {
   const std::lock_guard lock(mutex_);
-  running_ = nullptr;
+  std::erase(running_, &step);
 }
 
 std::vector<ExampleFunctionPtr> callable(const LoadedFunctions& functions,

@@ -58,11 +58,11 @@ class FunctionStop {
   void stop();  // once and for all
   // Around each step, for its thread. False: it is not to begin.
   bool begin(StepState& step);
-  void end();
+  void end(StepState& step);
 
  private:
   std::mutex mutex_;
-  StepState* running_ = nullptr;
+  std::vector<StepState*> running_;
   bool stopped_ = false;
 };
 

@@ -631,8 +631,8 @@ struct DataPipelineOptions {
 };
 // DataPipeline: A handle on an input pipeline: `stages` over sources, in words, each over those
 // before it that none has taken (ops/data/examples.hpp); sources take `files` and `tensors`, as
-// bytes, in their order, and each `map` one of `functions`, which are the graph's. `prefetch`
-// elements are made ahead.
+// bytes, in their order, and each stage that calls a function one of `functions`, which are the
+// graph's. `prefetch` elements are made ahead.
 Output data_pipeline(GraphBuilder& g, std::vector<std::string> stages, Tensor tensors,
     const DataPipelineOptions& options = {}, Site site = Site::here());
 

@@ -11,9 +11,11 @@ constexpr std::size_t kBuffer = std::size_t{64} << 10;
 // Packed content of a file on its way through zlib.
 class Inflater {
  public:
-  Inflater() { usable_ = inflateInit2(&stream_, 15 + 16) == Z_OK; }
+  explicit Inflater(Wrapping wrapping) : name_(wrapping == Wrapping::gzip ? "gzip" : "zlib") {
+    usable_ = inflateInit2(&stream_, wrapping == Wrapping::gzip ? 15 + 16 : 15) == Z_OK;
+  }
   Inflater(const Inflater& other)
-      : input_(other.input_), offset_(other.offset_), ended_(other.ended_) {
+      : name_(other.name_), input_(other.input_), offset_(other.offset_), ended_(other.ended_) {
     // zlib copies its own state; what it has not yet read is in our buffer.
     usable_ = other.usable_ && inflateCopy(&stream_, const_cast<z_stream*>(&other.stream_)) == Z_OK;
     const std::size_t left = other.stream_.avail_in;
@@ -42,7 +44,7 @@ class Inflater {
       // Z_BUF_ERROR with input left, or none to be had, is content that stops in the middle.
       if (result != Z_OK ||
           (stream_.avail_in == 0 && offset_ == file.size() && stream_.avail_out == out.size()))
-        return data_loss("damaged or truncated gzip content");
+        return data_loss("damaged or truncated " + std::string(name_) + " content");
     }
     return out.size() - stream_.avail_out;
   }
@@ -60,9 +62,11 @@ class Inflater {
   Status check_end(const DataFile& file) const {
     const std::uint64_t left = stream_.avail_in + (file.size() - offset_);
     if (left == 0) return ok_status();
-    return data_loss(std::to_string(left) + " bytes stand after the end of the gzip content");
+    return data_loss(std::to_string(left) + " bytes stand after the end of the " + name_ +
+                     " content");
   }
 
+  const char* name_;
   z_stream stream_{};
   std::string input_;
   std::uint64_t offset_ = 0;  // of the file
@@ -76,15 +80,20 @@ ByteStream::ByteStream(const ByteStream& other)
       buffer_(other.buffer_),
       begin_(other.begin_),
       end_(other.end_),
-      offset_(other.offset_) {}
+      offset_(other.offset_),
+      read_(other.read_) {}
 ByteStream::ByteStream(ByteStream&&) noexcept = default;
 ByteStream& ByteStream::operator=(ByteStream&&) noexcept = default;
 ByteStream::~ByteStream() = default;
 
 Expected<ByteStream> ByteStream::open(DataFilePtr file) {
   TROUPE_TRY(const bool packed, is_gzip(*file));
+  return open_as(std::move(file), packed ? Wrapping::gzip : Wrapping::none);
+}
+
+ByteStream ByteStream::open_as(DataFilePtr file, Wrapping wrapping) {
   ByteStream stream(std::move(file));
-  if (packed) stream.inflater_ = std::make_unique<Inflater>();
+  if (wrapping != Wrapping::none) stream.inflater_ = std::make_unique<Inflater>(wrapping);
   return stream;
 }
 
@@ -101,11 +110,41 @@ Status ByteStream::refill() {
     end_ = *read;
     return ok_status();
   }
-  const std::size_t part = std::min<std::uint64_t>(buffer_.size(), file_->size() - offset_);
-  TROUPE_TRY(file_->read_at(offset_, std::span(buffer_).first(part)));
-  offset_ += part;
+  const std::size_t part = std::min<std::uint64_t>(buffer_.size(), file_->size() - read_);
+  TROUPE_TRY(file_->read_at(read_, std::span(buffer_).first(part)));
+  read_ += part;
   end_ = part;
   return ok_status();
+}
+
+Expected<std::uint64_t> ByteStream::read(std::uint64_t bytes, std::string& out) {
+  for (std::uint64_t left = bytes; left > 0;) {
+    TROUPE_TRY(const std::string_view all, chunk());
+    if (all.empty()) return bytes - left;
+    const std::size_t part = std::min<std::uint64_t>(all.size(), left);
+    out.append(all.substr(0, part));
+    consume(part);
+    left -= part;
+  }
+  return bytes;
+}
+
+Expected<std::uint64_t> ByteStream::skip(std::uint64_t bytes) {
+  std::uint64_t left = bytes;
+  while (left > 0) {
+    if (begin_ == end_ && !inflater_) {
+      const std::uint64_t part = std::min(left, file_->size() - read_);
+      read_ += part;
+      offset_ += part;
+      return bytes - (left - part);
+    }
+    TROUPE_TRY(const std::string_view all, chunk());
+    if (all.empty()) break;
+    const std::size_t part = std::min<std::uint64_t>(all.size(), left);
+    consume(part);
+    left -= part;
+  }
+  return bytes - left;
 }
 
 std::uint64_t ByteStream::bytes_held() const {

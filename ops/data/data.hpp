@@ -1,4 +1,4 @@
-// Sources of labelled pictures; other sources are in ops/data/examples.hpp.
+// Sources of labelled pictures; other sources are in ops/data/examples.hpp and ops/data/files.hpp.
 //
 //   auto [x, y] =
 //   data::idx("data/mnist").shuffle(60'000).batch(128).repeat().prefetch(2).outputs(g);
@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "ops/data/examples.hpp"
+#include "ops/data/files.hpp"
+#include "ops/data/record_writer.hpp"
 
 namespace troupe::data {
 

@@ -1,11 +1,16 @@
 #include "ops/data/data_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+
+#include "core/descriptor.hpp"
 
 namespace troupe {
 
@@ -13,41 +18,84 @@ namespace {
 
 Status file_error(const std::string& name, const char* what, int error) {
   const std::string text = std::string("cannot ") + what + " '" + name + "': " + strerror(error);
-  if (error == ENOENT || error == ENOTDIR) return not_found(text);
-  return error == EACCES || error == EPERM ? failed_precondition(text) : data_loss(text);
+  // No data_loss: it may go well another time, so nobody may take the file for damaged.
+  return error == ENOENT || error == ENOTDIR ? not_found(text) : failed_precondition(text);
 }
 
-Status ends_early(const std::string& name, std::uint64_t offset, std::size_t wanted) {
-  return data_loss("file '" + name + "' ends before byte " + std::to_string(offset + wanted));
+std::string shorter(const std::string& name, std::uint64_t end) {
+  return "file '" + name + "' ends before byte " + std::to_string(end);
+}
+
+// What tells a file from the one that takes its place, and from itself once it was written.
+struct Identity {
+  dev_t device;
+  ino_t number;
+  off_t size;
+  std::int64_t seconds, nanoseconds;
+  explicit Identity(const struct stat& s)
+      : device(s.st_dev),
+        number(s.st_ino),
+        size(s.st_size),
+        seconds(s.st_mtim.tv_sec),
+        nanoseconds(s.st_mtim.tv_nsec) {}
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+// The descriptor of a regular file, and what it is.
+Expected<std::pair<Descriptor, Identity>> open_regular(const std::string& path) {
+  // Opening a pipe without a writer would wait for one.
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor) return file_error(path, "open", errno);
+  struct stat known {};
+  if (::fstat(descriptor.get(), &known) != 0 || !S_ISREG(known.st_mode))
+    return invalid_argument("'" + path + "' is no regular file");
+  return std::pair(std::move(descriptor), Identity(known));
 }
 
 class LocalFile final : public DataFile {
  public:
-  LocalFile(std::string name, int descriptor, std::uint64_t size)
-      : name_(std::move(name)), descriptor_(descriptor), size_(size) {}
-  LocalFile(const LocalFile&) = delete;
-  LocalFile& operator=(const LocalFile&) = delete;
-  ~LocalFile() override { ::close(descriptor_); }
-
+  LocalFile(std::string name, Descriptor descriptor, const Identity& identity)
+      : name_(std::move(name)),
+        identity_(identity),
+        descriptor_(std::make_shared<const Descriptor>(std::move(descriptor))) {}
   const std::string& name() const override { return name_; }
-  std::uint64_t size() const override { return size_; }
+  std::uint64_t size() const override { return std::uint64_t(identity_.size); }
 
   Status read_at(std::uint64_t offset, std::span<char> out) const override {
+    TROUPE_TRY(const auto descriptor, opened());
     while (!out.empty()) {
-      const ssize_t n = ::pread(descriptor_, out.data(), out.size(), off_t(offset));
+      const ssize_t n = ::pread(descriptor->get(), out.data(), out.size(), off_t(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return file_error(name_, "read", errno);
-      if (n == 0) return ends_early(name_, offset, out.size());
+      if (n == 0) return failed_precondition(shorter(name_, offset + out.size()));
       offset += std::uint64_t(n);
       out = out.subspan(std::size_t(n));
     }
     return ok_status();
   }
 
+  void rest() const override {
+    const std::lock_guard lock(mutex_);
+    descriptor_.reset();
+  }
+
  private:
+  // Held by who reads while another thread lets it rest.
+  using Shared = std::shared_ptr<const Descriptor>;
+  Expected<Shared> opened() const {
+    const std::lock_guard lock(mutex_);
+    if (descriptor_) return descriptor_;
+    TROUPE_TRY(auto again, open_regular(name_));
+    if (again.second != identity_)
+      return failed_precondition("file '" + name_ + "' has changed since it was opened");
+    descriptor_ = std::make_shared<const Descriptor>(std::move(again.first));
+    return descriptor_;
+  }
+
   std::string name_;
-  int descriptor_;
-  std::uint64_t size_;
+  Identity identity_;
+  mutable std::mutex mutex_;
+  mutable Shared descriptor_;  // none: at rest
 };
 
 class MemoryFile final : public DataFile {
@@ -58,7 +106,7 @@ class MemoryFile final : public DataFile {
   std::uint64_t size() const override { return content_.size(); }
   Status read_at(std::uint64_t offset, std::span<char> out) const override {
     if (offset > content_.size() || out.size() > content_.size() - offset)
-      return ends_early(name_, offset, out.size());
+      return data_loss(shorter(name_, offset + out.size()));
     if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
     return ok_status();
   }
@@ -70,15 +118,31 @@ class MemoryFile final : public DataFile {
 }  // namespace
 
 Expected<DataFilePtr> open_local_file(const std::string& path) {
-  // Opening a pipe without a writer would wait for one.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return file_error(path, "open", errno);
-  struct stat known {};
-  if (::fstat(descriptor, &known) != 0 || !S_ISREG(known.st_mode)) {
-    ::close(descriptor);
-    return invalid_argument("'" + path + "' is no regular file");
+  TROUPE_TRY(auto opened, open_regular(path));
+  return DataFilePtr(std::make_shared<LocalFile>(path, std::move(opened.first), opened.second));
+}
+
+Expected<std::vector<FolderEntry>> list_local_folder(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (!folder) return file_error(path, "open folder", errno);
+  std::vector<FolderEntry> entries;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) return file_error(path, "read folder", errno);
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    bool is_folder = entry->d_type == DT_DIR;
+    if (entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) {
+      struct stat known {};
+      is_folder = ::stat((path + "/" + name).c_str(), &known) == 0 && S_ISDIR(known.st_mode);
+    }
+    entries.push_back({name, is_folder});
   }
-  return DataFilePtr(std::make_shared<LocalFile>(path, descriptor, std::uint64_t(known.st_size)));
+  std::sort(entries.begin(), entries.end(),
+            [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
+  return entries;
 }
 
 DataFilePtr memory_file(std::string name, std::string content) {

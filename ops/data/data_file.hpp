@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/function_ref.hpp"
 #include "core/status.hpp"
@@ -18,9 +19,12 @@ class DataFile {
   virtual ~DataFile() = default;
   virtual const std::string& name() const = 0;
   virtual std::uint64_t size() const = 0;
-  // Fills `out` with the bytes at `offset`; data_loss if the file ends earlier. Errors name the
-  // file.
+  // Fills `out` with the bytes at `offset`. An error if the file ends earlier, which names the
+  // file; failed_precondition if it has become shorter.
   virtual Status read_at(std::uint64_t offset, std::span<char> out) const = 0;
+  // Nobody reads it for a while: it need not stay open. failed_precondition if it is read again and
+  // has been replaced or changed in between.
+  virtual void rest() const {}
 };
 using DataFilePtr = std::shared_ptr<const DataFile>;
 
@@ -32,6 +36,13 @@ using OpenDataFile = FunctionRef<Expected<DataFilePtr>(const std::string& path)>
 Expected<DataFilePtr> open_local_file(const std::string& path);
 // Bytes in memory, under a name for errors.
 DataFilePtr memory_file(std::string name, std::string content);
+
+// The names in a folder of this machine, in ascending order of their bytes.
+struct FolderEntry {
+  std::string name;
+  bool folder = false;  // else a file; symbolic links are followed
+};
+Expected<std::vector<FolderEntry>> list_local_folder(const std::string& path);
 
 // Opens the file at `path`, or at `path` + ".gz" if there is none.
 Expected<DataFilePtr> open_plain_or_packed(const std::string& path, OpenDataFile open);

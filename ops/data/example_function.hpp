@@ -19,6 +19,8 @@ class ExampleFunction {
   virtual const Signature& results() const = 0;
   // REQUIRES: values that fit the arguments. Results fit results(); errors name the node.
   virtual Expected<std::vector<Tensor>> call(std::vector<Tensor> values, std::uint64_t draw) = 0;
+  // The same function for another user at the same time; null: there can be none.
+  virtual std::shared_ptr<ExampleFunction> another() const { return nullptr; }
 };
 using ExampleFunctionPtr = std::shared_ptr<ExampleFunction>;
 using ExampleFunctions = std::span<const ExampleFunctionPtr>;

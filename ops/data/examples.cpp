@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "ops/data/images/picture.hpp"
 #include "ops/data/sources/tensors.hpp"
 #include "ops/data/stage_kind.hpp"
 #include "ops/data/stage_text.hpp"
@@ -89,29 +90,32 @@ Examples Examples::batch(std::int64_t size, std::optional<Remainder> remainder) 
 
 namespace {
 
-Status bad_function(const std::string& name, const std::string& why) {
-  return invalid_argument("map: function '" + name + "' " + why);
+Status bad_function(const std::string& stage, const std::string& name, const std::string& why) {
+  return invalid_argument(stage + ": function '" + name + "' " + why);
 }
 
 // It is called where there is no graph.
-Status check_alone(const BodyState& body, std::size_t results) {
-  if (results == 0) return bad_function(body.function, "returns nothing");
+Status check_alone(const std::string& stage, const BodyState& body, std::size_t results) {
+  if (results == 0) return bad_function(stage, body.function, "returns nothing");
   if (!body.captured.empty())
-    return bad_function(body.function, "uses '" + Op(body.captured[0]).name() +
-                                           "' of the graph around it, and is given elements alone");
+    return bad_function(stage, body.function,
+                        "uses '" + Op(body.captured[0]).name() +
+                            "' of the graph around it, and is given elements alone");
   if (!body.waits.empty())
-    return bad_function(body.function,
+    return bad_function(stage, body.function,
                         "comes after '" + body.waits[0].name() + "' of the graph around it");
   return ok_status();
 }
 
 }  // namespace
 
-Examples Examples::map(const Function& f, Site site) const {
+// The stage, whose first word is its name, on what the function is to be called with.
+Examples Examples::calling(const Function& f, std::string stage, const Site& site) const {
+  const std::string name = stage.substr(0, stage.find(' '));
   const FunctionRecord* record = f.graph().function(f.name());
   if (!record || !record->body->body()->finished)
-    throw Error(bad_function(f.name(), "is not made yet").at(site));
-  if (Status s = check_alone(*record->body->body(), record->results.size()); !s.ok())
+    throw Error(bad_function(name, f.name(), "is not made yet").at(site));
+  if (Status s = check_alone(name, *record->body->body(), record->results.size()); !s.ok())
     throw Error(s.at(site));
   const FunctionDef& def = f.graph().root().def().functions[record->position];
   const auto given = signature();
@@ -120,19 +124,46 @@ Examples Examples::map(const Function& f, Site site) const {
   for (NodeId id : def.arguments)
     takes.push_back({def.nodes[id].out_types[0], def.nodes[id].out_shapes[0]});
   if (!may_fit(takes, *given))
-    throw Error(bad_function(f.name(), "takes " + signature_text(takes) + ", and examples are " +
-                                           signature_text(*given))
+    throw Error(bad_function(name, f.name(),
+                             "takes " + signature_text(takes) + ", and examples are " +
+                                 signature_text(*given))
                     .at(site));
-  std::vector<std::string> results;
+  Examples called = with(std::move(stage));
+  called.functions_.push_back({f.name(), &f.graph().root()});
+  // Told by the line that adds the stage, rather than by that which asks for outputs.
+  if (const auto made = called.signature(); !made.ok()) throw Error(made.status().at(site));
+  return called;
+}
+
+namespace {
+
+// The dtypes and shapes of what a function returns, as words; none of one that is not made yet.
+std::vector<std::string> result_words(const Function& f) {
+  std::vector<std::string> words;
+  const FunctionRecord* record = f.graph().function(f.name());
+  if (!record || !record->body->body()->finished) return words;
+  const FunctionDef& def = f.graph().root().def().functions[record->position];
   for (std::size_t i = 0; i < def.results.size(); ++i) {
-    results.emplace_back(dtype_name(def.result_types[i]));
-    results.push_back(shape_word(def.result_shapes[i]));
+    words.emplace_back(dtype_name(def.result_types[i]));
+    words.push_back(shape_word(def.result_shapes[i]));
   }
-  Examples mapped = with(stage("map", std::move(results)));
-  mapped.functions_.push_back({f.name(), &f.graph().root()});
-  // Told by the line that maps, rather than by that which asks for outputs.
-  if (const auto made = mapped.signature(); !made.ok()) throw Error(made.status().at(site));
-  return mapped;
+  return words;
+}
+
+}  // namespace
+
+Examples Examples::map(const Function& f, const MapOptions& options, Site site) const {
+  std::vector<std::string> words = result_words(f);
+  if (options.parallel != 1) words.insert(words.begin(), {"parallel", number(options.parallel)});
+  return calling(f, stage("map", std::move(words)), site);
+}
+
+Examples Examples::filter(const Function& f, Site site) const {
+  const std::vector<std::string> words = result_words(f);
+  if (!words.empty() &&
+      (words.size() != 2 || words[0] != "bool" || (words[1] != "[]" && words[1] != "?")))
+    throw Error(bad_function("filter", f.name(), "returns no bool []").at(site));
+  return calling(f, "filter", site);
 }
 
 Output Examples::one_of(const std::vector<Output>& values, std::size_t wanted, std::size_t i,
@@ -144,20 +175,73 @@ Output Examples::one_of(const std::vector<Output>& values, std::size_t wanted, s
           .at(site));
 }
 
-Examples Examples::map_by(GraphBuilder& g,
-                          const std::function<std::vector<Output>(const std::vector<Output>&)>& f,
-                          Site site) const {
-  const auto elements = signature();
+namespace {
+
+// A function of the graph whose arguments are the components of an example.
+template <class F>
+Function function_of_elements(GraphBuilder& g, const char* stage,
+                              const Expected<Signature>& elements, F f, const Site& site) {
   if (!elements.ok()) throw Error(elements.status().in("describing a dataset").at(site));
-  Body body(g, "map", site);
+  Body body(g, stage, site);
   std::vector<Output> values;
   for (const Component& component : *elements)
     values.push_back(value_or_throw(body.argument({component.dtype, component.shape}, "element")));
   throw_if_error(body.returns(f(values)));
-  if (Status s = check_alone(*body.graph().body(), body.results().size()); !s.ok())
+  if (Status s = check_alone(stage, *body.graph().body(), body.results().size()); !s.ok())
     throw Error(s.at(site));
   value_or_throw(body.finish());
-  return map(Function(g.root(), body.name()), std::move(site));
+  return Function(g.root(), body.name());
+}
+
+}  // namespace
+
+Examples Examples::map_by(GraphBuilder& g,
+                          const std::function<std::vector<Output>(const std::vector<Output>&)>& f,
+                          const MapOptions& options, Site site) const {
+  const Function made = function_of_elements(g, "map", signature(), f, site);
+  return map(made, options, std::move(site));
+}
+
+Examples Examples::filter_by(GraphBuilder& g,
+                             const std::function<Output(const std::vector<Output>&)>& f,
+                             Site site) const {
+  const Function made = function_of_elements(
+      g, "filter", signature(),
+      [&](const std::vector<Output>& values) { return std::vector{f(values)}; }, site);
+  return filter(made, std::move(site));
+}
+
+Examples Examples::unbatch() const { return with("unbatch"); }
+Examples Examples::cache(std::int64_t most_bytes) const {
+  return with(stage("cache", {number(most_bytes)}));
+}
+Examples Examples::skip_errors(std::int64_t most) const {
+  return with(stage("skip_errors", {number(most)}));
+}
+
+Examples Examples::parse_example(const std::vector<Feature>& features,
+                                 std::int64_t component) const {
+  std::vector<std::string> arguments = {number(component)};
+  for (const Feature& feature : features) {
+    const Tensor& missing = feature.missing;
+    arguments.push_back(feature.name);
+    arguments.emplace_back(feature.dtype == DType::invalid ? "invalid" : dtype_name(feature.dtype));
+    arguments.push_back(shape_word(feature.shape));
+    arguments.emplace_back(feature.raw ? "raw" : "list");
+    arguments.emplace_back(missing.defined() ? dtype_name(missing.dtype()) : "-");
+    arguments.emplace_back(missing.defined() ? missing.shape().text() : "-");
+  }
+  Examples parsed = with(stage("parse_example", std::move(arguments)));
+  for (const Feature& feature : features)
+    if (feature.missing.defined()) parsed.tensors_.push_back(feature.missing);
+  return parsed;
+}
+
+Examples Examples::decode_image(const ImageOptions& options, std::int64_t component,
+                                const MapOptions& map) const {
+  std::vector<std::string> arguments = image_words(options);
+  arguments.insert(arguments.begin(), {number(component), number(map.parallel)});
+  return with(stage("decode_image", std::move(arguments)));
 }
 
 namespace {
@@ -224,7 +308,7 @@ ComponentList<Output> Examples::outputs(GraphBuilder& g, std::string_view name, 
   std::vector<std::string> functions;
   for (const Mapped& f : functions_) {
     if (f.graph != &g.root() || !g.function(f.function))
-      throw Error(invalid_argument("function '" + f.function + "' of a map is of another graph")
+      throw Error(invalid_argument("function '" + f.function + "' of a stage is of another graph")
                       .in("describing a dataset")
                       .at(site));
     functions.push_back(f.function);
@@ -263,7 +347,7 @@ std::vector<Output> Examples::checked_outputs(std::size_t n, GraphBuilder& g, st
   return outputs(g, name, site);
 }
 
-Examples interleave(const std::vector<Examples>& inputs) {
+Examples Examples::over(const std::vector<Examples>& inputs, std::string stage) {
   Examples all;
   for (const Examples& input : inputs) {
     std::vector<std::string> stages = input.stages_;
@@ -273,7 +357,22 @@ Examples interleave(const std::vector<Examples>& inputs) {
     all.tensors_.insert(all.tensors_.end(), input.tensors_.begin(), input.tensors_.end());
     all.functions_.insert(all.functions_.end(), input.functions_.begin(), input.functions_.end());
   }
-  return all.with(stage("interleave", {std::to_string(inputs.size())}));
+  return all.with(std::move(stage));
+}
+
+Examples interleave(const std::vector<Examples>& inputs, const InterleaveOptions& options) {
+  std::vector<std::string> words = {std::to_string(inputs.size())};
+  if (options.at_once != 0 || options.block != 1)
+    words.insert(words.end(), {number(options.at_once), number(options.block)});
+  return Examples::over(inputs, stage("interleave", std::move(words)));
+}
+
+Examples concatenate(const std::vector<Examples>& inputs) {
+  return interleave(inputs, {.at_once = 1});
+}
+
+Examples zip(const std::vector<Examples>& inputs) {
+  return Examples::over(inputs, stage("zip", {std::to_string(inputs.size())}));
 }
 
 Examples tensors(const std::vector<Tensor>& tensors) {

@@ -18,6 +18,7 @@
 
 #include "graph/builder.hpp"
 #include "ops/api/control.hpp"
+#include "ops/data/decoding.hpp"
 #include "ops/data/source.hpp"
 #include "ops/data/stack.hpp"
 #include "ops/data/vocabulary.hpp"
@@ -31,6 +32,12 @@ enum class Remainder { keep, drop };
 // value, to a shape; an unknown dimension of that shape becomes as long as the longest of the
 // batch. Components without an entry are padded with 0.
 using Paddings = std::vector<Padding>;
+
+// Examples that a map computes at once, each in a thread. Their order and values are the same with
+// any number.
+struct MapOptions {
+  std::int64_t parallel = 1;
+};
 
 namespace detail {
 // f of as many values as it takes, `one(how many, which)` each; of all where it takes a vector.
@@ -97,7 +104,7 @@ class Examples {
   // Every `shards`-th example, starting with example `index`: the share of one of several jobs.
   Examples shard(std::int64_t shards, std::int64_t index) const;
   // A new random order in each pass, drawn from a sliding window of `window` examples, which are
-  // kept in memory: 40 bytes each for a source with random access, otherwise the whole example.
+  // kept in memory: 72 bytes each for a source with random access, otherwise the whole example.
   // Default seed: the graph's.
   Examples shuffle(std::int64_t window, std::optional<std::uint64_t> seed = {}) const;
   // That many passes; -1: endless.
@@ -112,23 +119,62 @@ class Examples {
   //
   // Throws Error if the function takes other components, or uses anything but its arguments:
   // outside values, variables, queues. The dataset can then be used in the function's graph only.
-  Examples map(const Function& f, Site site = Site::here()) const;
+  Examples map(const Function& f, Site site = Site::here()) const {
+    return map(f, MapOptions{}, std::move(site));
+  }
+  Examples map(const Function& f, const MapOptions& options, Site site = Site::here()) const;
   //   .map(g, [](Output picture, Output label) { return std::pair{picture / 255.f, label}; })
   // If the lambda's return type has a fixed number of components, so has the result.
   template <class F>
   auto map(GraphBuilder& g, F&& f, Site site = Site::here()) const {
+    return map(g, std::forward<F>(f), MapOptions{}, std::move(site));
+  }
+  template <class F>
+  auto map(GraphBuilder& g, F&& f, const MapOptions& options, Site site = Site::here()) const {
     constexpr std::size_t kComponents = detail::components_of<F>();
     Examples mapped = map_by(
         g,
         [&](const std::vector<Output>& values) {
           return troupe::detail::results_of(called_with(f, values, site));
         },
-        site);
+        options, site);
     if constexpr (kComponents == 0)
       return mapped;
     else
       return FixedExamples<kComponents>(std::move(mapped));
   }
+  // The examples for which a graph function of the components returns true, bool []. What is said
+  // of the function of a map holds for it, too.
+  Examples filter(const Function& f, Site site = Site::here()) const;
+  //   .filter(g, [](Output picture, Output label) { return label < 5; })
+  template <class F>
+  Examples filter(GraphBuilder& g, F&& f, Site site = Site::here()) const {
+    return filter_by(
+        g, [&](const std::vector<Output>& values) { return called_with(f, values, site); }, site);
+  }
+  // The rows of each example, one after the other: all components have as many. With map() before
+  // it an example becomes any number of them, which is flat_map().
+  Examples unbatch() const;
+  template <class F>
+  Examples flat_map(GraphBuilder& g, F&& f, Site site = Site::here()) const {
+    return Examples(map(g, std::forward<F>(f), std::move(site))).unbatch();
+  }
+  // Keeps the examples of the first pass in memory: later passes are the same again, and read
+  // nothing. More than `most_bytes` of them fail the run with resource_exhausted.
+  Examples cache(std::int64_t most_bytes = std::int64_t{1} << 30) const;
+  // Leaves out examples that cannot be read, parsed or computed (data_loss, invalid_argument), up
+  // to `most` in each pass; each is told in a warning. One more fails the run. Not of batches: put
+  // it before them.
+  Examples skip_errors(std::int64_t most) const;
+  // Component `component`, a string, is a tf.Example record; the features are put in its place. A
+  // record that is malformed, or lacks a feature without a default, fails the run with data_loss,
+  // as does one with a feature of another kind or length; the error names the feature, and the
+  // record's file, number and byte.
+  Examples parse_example(const std::vector<Feature>& features, std::int64_t component = 0) const;
+  // Component `component`, a string, is a PNG or JPEG file; the picture is put in its place. One
+  // that is damaged fails the run with data_loss.
+  Examples decode_image(const ImageOptions& options = {}, std::int64_t component = 0,
+                        const MapOptions& map = {}) const;
   // Batches [size, ...]. Examples of different shapes fail the run with invalid_argument. By
   // default a short last batch is kept; if an endless repeat() follows, it is dropped, so that all
   // batches have one shape.
@@ -163,9 +209,10 @@ class Examples {
   // A source as its file in ops/data/sources describes it; what it takes files from.
   static Examples of(std::string stage, std::vector<std::string> files,
                      std::vector<Tensor> tensors = {});
+  // A stage of several inputs over them.
+  static Examples over(const std::vector<Examples>& inputs, std::string stage);
 
  private:
-  friend Examples interleave(const std::vector<Examples>& inputs);
   // As many of the values as it takes; a vector: all of them.
   template <class F>
   static auto called_with(F& f, const std::vector<Output>& v, const Site& site) {
@@ -176,7 +223,10 @@ class Examples {
                        const Site& site);
   Examples map_by(GraphBuilder& g,
                   const std::function<std::vector<Output>(const std::vector<Output>&)>& f,
-                  Site site) const;
+                  const MapOptions& options, Site site) const;
+  Examples filter_by(GraphBuilder& g, const std::function<Output(const std::vector<Output>&)>& f,
+                     Site site) const;
+  Examples calling(const Function& f, std::string stage, const Site& site) const;
   Examples with(std::string stage) const;
   std::vector<Output> checked_outputs(std::size_t n, GraphBuilder& g, std::string_view name,
                                       Site site) const;
@@ -221,6 +271,22 @@ class FixedExamples : public Examples {
     return same(Examples::bucket_by_length(std::move(boundaries), std::move(sizes), paddings,
                                            remainder, component));
   }
+  template <class F>
+  FixedExamples filter(GraphBuilder& g, F&& f, Site site = Site::here()) const {
+    return same(Examples::filter(g, std::forward<F>(f), std::move(site)));
+  }
+  FixedExamples filter(const Function& f, Site site = Site::here()) const {
+    return same(Examples::filter(f, std::move(site)));
+  }
+  FixedExamples unbatch() const { return same(Examples::unbatch()); }
+  FixedExamples cache(std::int64_t most_bytes = std::int64_t{1} << 30) const {
+    return same(Examples::cache(most_bytes));
+  }
+  FixedExamples skip_errors(std::int64_t most) const { return same(Examples::skip_errors(most)); }
+  FixedExamples decode_image(const ImageOptions& options = {}, std::int64_t component = 0,
+                             const MapOptions& map = {}) const {
+    return same(Examples::decode_image(options, component, map));
+  }
   FixedExamples prefetch(std::int64_t elements) const { return same(Examples::prefetch(elements)); }
 
   template <std::size_t M = N>
@@ -234,9 +300,19 @@ class FixedExamples : public Examples {
   static FixedExamples same(Examples examples) { return FixedExamples(std::move(examples)); }
 };
 
+struct InterleaveOptions {
+  // Datasets that are read in turn; where one has ended, the next of the list takes its place. 0:
+  // all of them.
+  std::int64_t at_once = 0;
+  std::int64_t block = 1;  // examples of each, until it is the next one's turn
+};
 // One example of each dataset in turn; a dataset that has ended is skipped. For reading files in
 // parallel, or mixing sources.
-Examples interleave(const std::vector<Examples>& inputs);
+Examples interleave(const std::vector<Examples>& inputs, const InterleaveOptions& options = {});
+// One dataset after the other.
+Examples concatenate(const std::vector<Examples>& inputs);
+// An example of each dataset side by side: the components of all. As long as the shortest.
+Examples zip(const std::vector<Examples>& inputs);
 
 // Rows of tensors: component c of example i is tensors[c][i].
 Examples tensors(const std::vector<Tensor>& tensors);

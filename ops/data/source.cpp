@@ -33,6 +33,20 @@ bool fits(const Signature& signature, const std::vector<Tensor>& values) {
   return true;
 }
 
+std::string Origin::text() const {
+  if (file == nullptr) return source == nullptr ? "" : source->where(record);
+  return "record " + std::to_string(record) + " at byte " + std::to_string(offset) + " of file '" +
+         file->name() + "'";
+}
+
+Expected<std::uint64_t> Cursor::skip(std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) {
+    TROUPE_TRY(const auto passed, next());
+    if (!passed) return i;
+  }
+  return n;
+}
+
 Status Source::read(std::uint64_t, std::int64_t, std::span<Tensor>, std::int64_t) const {
   return internal_error("this source is read through cursors");
 }

@@ -10,6 +10,7 @@
 
 #include "core/status.hpp"
 #include "core/tensor.hpp"
+#include "ops/data/data_file.hpp"
 
 namespace troupe {
 
@@ -27,12 +28,33 @@ bool may_fit(const Signature& a, const Signature& b);
 // Whether the tensors match the signature.
 bool fits(const Signature& signature, const std::vector<Tensor>& values);
 
+class Source;
+
+// Where an example was read, for errors.
+struct Origin {
+  const DataFile* file = nullptr;  // the source's
+  std::uint64_t record = 0;        // of the file, from 0
+  std::uint64_t offset = 0;        // its first byte, in the unpacked content
+  // Where there is no file, the source, whose example `record` it is; none: unknown.
+  const Source* source = nullptr;
+  bool known() const { return file != nullptr || source != nullptr; }
+  std::string text() const;  // "record 5 at byte 120 of file 'x'"; "" when unknown
+};
+
 // A position in a source that is read sequentially. Not thread-safe.
 class Cursor {
  public:
   virtual ~Cursor() = default;
-  // The next example; nullopt at the end. Unusable after an error.
+  // The next example; nullopt at the end. Unusable after an error, unless it goes on.
   virtual Expected<std::optional<std::vector<Tensor>>> next() = 0;
+  // Passes over the next `n` examples, or all that are left; returns how many. What is passed over
+  // need not be looked at.
+  virtual Expected<std::uint64_t> skip(std::uint64_t n);
+  // After an error: whether only one example is lost, or the rest of one file, and next() gives
+  // what comes behind.
+  virtual bool goes_on() const { return false; }
+  // Of what next() gave last, or failed to give.
+  virtual Origin origin() const { return {}; }
   // An independent cursor at the same position.
   virtual std::unique_ptr<Cursor> clone() const = 0;
   virtual std::size_t bytes_held() const = 0;  // approximate memory of a clone
@@ -57,6 +79,9 @@ class Source {
   // component, with examples along dimension 0. REQUIRES: count(), and both ranges are valid.
   virtual Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
                       std::int64_t row) const;
+  // Where that example is, and in words where that is no record of a file. REQUIRES: count().
+  virtual Origin origin(std::uint64_t) const { return {}; }
+  virtual std::string where(std::uint64_t) const { return ""; }
   // A cursor at the first example. REQUIRES: no count().
   virtual Expected<std::unique_ptr<Cursor>> start() const;
 

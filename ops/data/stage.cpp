@@ -12,6 +12,15 @@ std::size_t bytes_of(const Example& example) {
   return bytes;
 }
 
+Origin origin_of(const Example& example) {
+  return example.source != nullptr ? example.source->origin(example.index) : example.origin;
+}
+
+Status in_example(const Status& status, const Example& example) {
+  const Origin origin = origin_of(example);
+  return !origin.known() ? status : status.in("in " + origin.text());
+}
+
 Expected<std::uint64_t> Pass::skip(std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) {
     TROUPE_TRY(const auto passed, next());

@@ -9,19 +9,51 @@
 namespace troupe {
 
 // One of each file in sources/ and stages/.
-StageKind cifar10_source(), csv_source(), digits_source(), idx_source(), lines_source(),
-    shapes_source(), tales_source(), tensors_source(), text_source();
-StageKind batch_stage(), bucket_stage(), interleave_stage(), map_stage(), padded_batch_stage(),
-    repeat_stage(), shard_stage(), shuffle_stage(), skip_stage(), take_stage();
+StageKind cifar10_source(), csv_source(), digits_source(), fixed_records_source(), idx_source(),
+    image_folder_source(), labelled_files_source(), lines_source(), npy_source(), npz_source(),
+    range_source(), shapes_source(), tales_source(), tensors_source(), text_source(),
+    tf_records_source();
+StageKind batch_stage(), bucket_stage(), cache_stage(), decode_image_stage(), filter_stage(),
+    interleave_stage(), map_stage(), padded_batch_stage(), parse_example_stage(), repeat_stage(),
+    shard_stage(), shuffle_stage(), skip_errors_stage(), skip_stage(), take_stage(),
+    unbatch_stage(), zip_stage();
 
 namespace {
 
 const std::vector<StageKind>& kinds() {
-  static const std::vector<StageKind> all = {
-      cifar10_source(), csv_source(),       digits_source(),  idx_source(),         lines_source(),
-      shapes_source(),  tales_source(),     tensors_source(), text_source(),        batch_stage(),
-      bucket_stage(),   interleave_stage(), map_stage(),      padded_batch_stage(), repeat_stage(),
-      shard_stage(),    shuffle_stage(),    skip_stage(),     take_stage()};
+  static const std::vector<StageKind> all = {cifar10_source(),
+                                             csv_source(),
+                                             digits_source(),
+                                             fixed_records_source(),
+                                             idx_source(),
+                                             image_folder_source(),
+                                             labelled_files_source(),
+                                             lines_source(),
+                                             npy_source(),
+                                             npz_source(),
+                                             range_source(),
+                                             shapes_source(),
+                                             tales_source(),
+                                             tensors_source(),
+                                             text_source(),
+                                             tf_records_source(),
+                                             batch_stage(),
+                                             bucket_stage(),
+                                             cache_stage(),
+                                             decode_image_stage(),
+                                             filter_stage(),
+                                             interleave_stage(),
+                                             map_stage(),
+                                             padded_batch_stage(),
+                                             parse_example_stage(),
+                                             repeat_stage(),
+                                             shard_stage(),
+                                             shuffle_stage(),
+                                             skip_errors_stage(),
+                                             skip_stage(),
+                                             take_stage(),
+                                             unbatch_stage(),
+                                             zip_stage()};
   return all;
 }
 
@@ -64,7 +96,7 @@ class PlacesPass final : public Pass {
   explicit PlacesPass(const Source& source) : source_(source) {}
   Expected<std::optional<Example>> next() override {
     if (next_ == *source_.count()) return std::optional<Example>();
-    return std::optional(Example{&source_, next_++, {}});
+    return std::optional(Example{&source_, next_++, {}, {}});
   }
   Expected<std::uint64_t> skip(std::uint64_t n) override {
     const std::uint64_t passed = std::min(n, *source_.count() - next_);
@@ -88,8 +120,15 @@ class CursorPass final : public Pass {
     }
     TROUPE_TRY(auto values, cursor_->next());
     if (!values) return std::optional<Example>();
-    return std::optional(Example{nullptr, 0, std::move(*values)});
+    return std::optional(Example{nullptr, 0, std::move(*values), cursor_->origin()});
   }
+  Expected<std::uint64_t> skip(std::uint64_t n) override {
+    if (!cursor_) {
+      TROUPE_TRY(cursor_, source_.start());
+    }
+    return cursor_->skip(n);
+  }
+  bool goes_on() const override { return cursor_ && cursor_->goes_on(); }
   std::unique_ptr<Pass> clone() const override {
     auto copy = std::make_unique<CursorPass>(source_);
     if (cursor_) copy->cursor_ = cursor_->clone();
@@ -121,6 +160,16 @@ class SourceStage final : public Stage {
 };
 
 }  // namespace
+
+std::size_t functions_wanted(const std::vector<std::string>& stages) {
+  std::size_t functions = 0;
+  for (const std::string& text : stages) {
+    const std::string_view name = std::string_view(text).substr(0, text.find(' '));
+    for (const StageKind& kind : kinds())
+      if (kind.name == name) functions += std::size_t(kind.functions);
+  }
+  return functions;
+}
 
 StagePtr source_stage(std::unique_ptr<const Source> source) {
   return std::make_unique<SourceStage>(std::move(source));

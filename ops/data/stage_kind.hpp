@@ -54,7 +54,10 @@ struct StageKind {
   Expected<Signature> (*signature)(const StageText& stage, const std::vector<Signature>& inputs);
   Expected<StagePtr> (*open)(const StageText& stage, Signature signature, Stages inputs,
                              StageOpening& opening);
+  int functions = 0;  // of the node, that it calls
 };
+// How many functions the stages call, together.
+std::size_t functions_wanted(const std::vector<std::string>& stages);
 
 // A stage over a source.
 StagePtr source_stage(std::unique_ptr<const Source> source);

@@ -28,6 +28,8 @@ Status wrong_size(DType dtype, const Shape& shape, std::size_t bytes) {
                           std::to_string(bytes) + " bytes");
 }
 
+}  // namespace
+
 Expected<Tensor> tensor_of(DType dtype, const Shape& shape, std::string_view bytes) {
   // Before memory is taken for what is only claimed.
   const std::uint64_t each = dtype == DType::string ? sizeof(std::uint64_t) : dtype_size(dtype);
@@ -52,6 +54,8 @@ Expected<Tensor> tensor_of(DType dtype, const Shape& shape, std::string_view byt
   if (!left.empty()) return wrong_size(dtype, shape, bytes.size());
   return tensor;
 }
+
+namespace {
 
 Signature signature_of_rows(const std::vector<Tensor>& tensors) {
   Signature signature;

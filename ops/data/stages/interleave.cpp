@@ -1,4 +1,6 @@
 // `interleave N`: an example of each of N inputs in turn. One that has ended loses its turn.
+// `interleave N CYCLE BLOCK`: CYCLE of them in turn (0: all), BLOCK examples of each; the next
+// input takes the place of one that has ended.
 #include <algorithm>
 
 #include "ops/data/stage_kind.hpp"
@@ -18,8 +20,9 @@ class InterleavePass final : public Pass {
 
   Expected<std::optional<Example>> next() override {
     while (!turns_.empty()) {
-      TROUPE_TRY(auto example, turns_[at_].pass->next());
-      if (!example) {
+      auto example = turns_[at_].pass->next();
+      goes_on_ = turns_[at_].pass->goes_on();
+      if (example.ok() && !*example) {
         drop();
         continue;
       }
@@ -32,6 +35,7 @@ class InterleavePass final : public Pass {
 
   Expected<std::uint64_t> skip(std::uint64_t n) override {
     std::uint64_t passed = 0;
+    goes_on_ = false;
     while (passed < n && !turns_.empty()) {
       TROUPE_TRY(const std::uint64_t rounds, skip_rounds(n - passed));
       passed += rounds * turns_.size();
@@ -48,6 +52,7 @@ class InterleavePass final : public Pass {
     return passed;
   }
 
+  bool goes_on() const override { return goes_on_; }
   std::unique_ptr<Pass> clone() const override {
     std::vector<Turn> turns;
     for (const Turn& turn : turns_) turns.push_back({turn.pass->clone(), turn.left});
@@ -82,12 +87,109 @@ class InterleavePass final : public Pass {
 
   std::vector<Turn> turns_;
   std::size_t at_;
+  bool goes_on_ = false;
+};
+
+struct Cycle {
+  std::size_t at_once = 1;
+  std::uint64_t block = 1;
+};
+
+// An input is begun when its turn comes.
+class CyclePass final : public Pass {
+ public:
+  CyclePass(const Stages& inputs, const Cycle& cycle, std::uint64_t number)
+      : inputs_(inputs), cycle_(cycle), number_(number) {
+    places_.resize(std::min(cycle.at_once, inputs.size()));
+  }
+  CyclePass(const CyclePass& other)
+      : inputs_(other.inputs_),
+        cycle_(other.cycle_),
+        number_(other.number_),
+        at_(other.at_),
+        begun_(other.begun_),
+        taken_(other.taken_),
+        goes_on_(other.goes_on_) {
+    for (const auto& place : other.places_) places_.push_back(place ? place->clone() : nullptr);
+  }
+
+  Expected<std::optional<Example>> next() override {
+    while (begin()) {
+      auto example = places_[at_]->next();
+      goes_on_ = places_[at_]->goes_on();
+      if (example.ok() && !*example) {
+        end_of_input();
+        continue;
+      }
+      took(1);
+      return example;
+    }
+    return std::optional<Example>();
+  }
+  Expected<std::uint64_t> skip(std::uint64_t n) override {
+    std::uint64_t passed = 0;
+    while (passed < n && begin()) {
+      // With one place there are no turns.
+      const std::uint64_t turn = places_.size() == 1 ? n : cycle_.block - taken_;
+      const std::uint64_t wanted = std::min(n - passed, turn);
+      const auto here = places_[at_]->skip(wanted);
+      goes_on_ = places_[at_]->goes_on();
+      if (!here.ok()) return here.status();
+      passed += *here;
+      if (*here < wanted)
+        end_of_input();
+      else
+        took(wanted);
+    }
+    return passed;
+  }
+  bool goes_on() const override { return goes_on_; }
+  std::unique_ptr<Pass> clone() const override { return std::make_unique<CyclePass>(*this); }
+  std::size_t bytes_held() const override {
+    std::size_t bytes = sizeof *this;
+    for (const auto& place : places_) bytes += place ? place->bytes_held() : 0;
+    return bytes;
+  }
+
+ private:
+  // Whether there is an input whose turn it is; places without one are left when none is to come.
+  bool begin() {
+    while (!places_.empty()) {
+      if (places_[at_]) return true;
+      if (begun_ < inputs_.size()) {
+        places_[at_] = inputs_[begun_++]->pass(number_);
+        return true;
+      }
+      places_.erase(places_.begin() + std::ptrdiff_t(at_));
+      if (at_ == places_.size()) at_ = 0;
+    }
+    return false;
+  }
+  void end_of_input() {
+    places_[at_].reset();
+    taken_ = 0;
+  }
+  void took(std::uint64_t n) {
+    taken_ += n;
+    if (places_.size() > 1 && taken_ < cycle_.block) return;
+    taken_ = 0;
+    at_ = (at_ + 1) % places_.size();
+  }
+
+  const Stages& inputs_;  // the stage's
+  Cycle cycle_;
+  std::uint64_t number_;
+  std::vector<std::unique_ptr<Pass>> places_;
+  std::size_t at_ = 0, begun_ = 0;
+  std::uint64_t taken_ = 0;  // in this turn
+  bool goes_on_ = false;
 };
 
 class InterleaveStage final : public Stage {
  public:
-  InterleaveStage(Signature signature, Stages inputs)
-      : Stage(std::move(signature)), inputs_(std::move(inputs)) {}
+  // No cycle: all inputs in turn, an example of each.
+  InterleaveStage(Signature signature, Stages inputs, std::optional<Cycle> cycle)
+      : Stage(std::move(signature)), inputs_(std::move(inputs)), cycle_(cycle) {}
   std::optional<std::uint64_t> count() const override {
     std::uint64_t sum = 0;
     for (const StagePtr& input : inputs_) {
@@ -97,9 +199,12 @@ class InterleaveStage final : public Stage {
     }
     return sum;
   }
-  bool direct() const override { return all(&Stage::direct) && count().has_value(); }
+  bool direct() const override {
+    return all(&Stage::direct) && count().has_value() && (!cycle_ || cycle_->at_once == 1);
+  }
   bool steady() const override { return all(&Stage::steady); }
   std::unique_ptr<Pass> pass(std::uint64_t number) const override {
+    if (cycle_) return std::make_unique<CyclePass>(inputs_, *cycle_, number);
     std::vector<Turn> turns;
     for (const StagePtr& input : inputs_) turns.push_back({input->pass(number), input->count()});
     return std::make_unique<InterleavePass>(std::move(turns), 0);
@@ -111,11 +216,21 @@ class InterleaveStage final : public Stage {
                        [&](const StagePtr& input) { return (*input.*is)(); });
   }
   Stages inputs_;
+  std::optional<Cycle> cycle_;
 };
+
+Expected<std::optional<Cycle>> cycle_of(const StageText& stage) {
+  TROUPE_TRY(stage.takes(1, 3));
+  if (stage.arguments.size() == 1) return std::optional<Cycle>();
+  TROUPE_TRY(const std::int64_t inputs, stage.number(0, 1));
+  TROUPE_TRY(const std::int64_t at_once, stage.number(1, 0));
+  TROUPE_TRY(const std::int64_t block, stage.number(2, 1));
+  return std::optional(Cycle{std::size_t(at_once == 0 ? inputs : at_once), std::uint64_t(block)});
+}
 
 // What all inputs have in common.
 Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
-  TROUPE_TRY(stage.takes(1, 1));
+  TROUPE_TRY(cycle_of(stage));
   Signature common = inputs[0];
   for (const Signature& other : inputs) {
     bool alike = other.size() == common.size();
@@ -136,8 +251,10 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
   return common;
 }
 
-Expected<StagePtr> open(const StageText&, Signature signature, Stages inputs, StageOpening&) {
-  return StagePtr(std::make_unique<InterleaveStage>(std::move(signature), std::move(inputs)));
+Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inputs, StageOpening&) {
+  TROUPE_TRY(const auto cycle, cycle_of(stage));
+  return StagePtr(
+      std::make_unique<InterleaveStage>(std::move(signature), std::move(inputs), cycle));
 }
 
 }  // namespace

@@ -48,8 +48,10 @@ class RepeatPass final : public Pass {
 
   Expected<std::optional<Example>> next() override {
     while (begin()) {
-      TROUPE_TRY(auto example, current_->next());
-      if (example) {
+      auto example = current_->next();
+      if (!example.ok() && goes_on()) ++position_;
+      if (!example.ok()) return example.status();
+      if (*example) {
         ++position_;
         return example;
       }
@@ -70,6 +72,7 @@ class RepeatPass final : public Pass {
     return passed;
   }
 
+  bool goes_on() const override { return current_ && current_->goes_on(); }
   std::unique_ptr<Pass> clone() const override { return std::make_unique<RepeatPass>(*this); }
   std::size_t bytes_held() const override {
     return sizeof *this + (current_ ? current_->bytes_held() : 0);

@@ -24,6 +24,7 @@ class ShardPass final : public Pass {
     ahead_ = shards_ - 1;
     return passed <= before ? 0 : (passed - before - 1) / shards_ + 1;
   }
+  bool goes_on() const override { return input_->goes_on(); }
   std::unique_ptr<Pass> clone() const override {
     return std::make_unique<ShardPass>(input_->clone(), shards_, ahead_);
   }

@@ -35,6 +35,7 @@ class ShufflePass final : public Pass {
     --live_;
     return drawn;
   }
+  bool goes_on() const override { return input_->goes_on(); }
   std::unique_ptr<Pass> clone() const override { return std::make_unique<ShufflePass>(*this); }
   std::size_t bytes_held() const override {
     std::size_t bytes = sizeof *this + input_->bytes_held();

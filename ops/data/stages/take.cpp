@@ -21,6 +21,7 @@ class TakePass final : public Pass {
     left_ -= passed;
     return passed;
   }
+  bool goes_on() const override { return input_->goes_on(); }
   std::unique_ptr<Pass> clone() const override {
     return std::make_unique<TakePass>(input_->clone(), left_);
   }
@@ -62,6 +63,7 @@ class SkipPass final : public Pass {
     TROUPE_TRY(begin());
     return input_->skip(n);
   }
+  bool goes_on() const override { return input_->goes_on(); }
   std::unique_ptr<Pass> clone() const override {
     return std::make_unique<SkipPass>(input_->clone(), ahead_);
   }

@@ -1,7 +1,5 @@
 // Dataset, DataPipeline and NextElement: input pipelines. The element of a run is a function of its
 // number alone (ops/data/pipeline.hpp); reading files and handing out numbers is the runtime's.
-#include <algorithm>
-
 #include "graph/control/state/state_ops.hpp"
 #include "ops/data/stage_kind.hpp"
 #include "ops/op.hpp"
@@ -32,12 +30,10 @@ Status pipeline_shape(InferenceContext& c) {
     if (component.dtype == DType::invalid)
       return invalid_argument("the stages do not say what elements consist of");
   const auto* functions = c.attrs().find("functions")->second.get<std::vector<std::string>>();
-  const auto maps = std::count_if(stages->begin(), stages->end(), [](const std::string& stage) {
-    return stage.starts_with("map ");
-  });
-  if (std::size_t(maps) != functions->size())
+  const std::size_t wanted = functions_wanted(*stages);
+  if (wanted != functions->size())
     return invalid_argument(std::to_string(functions->size()) + " functions for " +
-                            std::to_string(maps) + " maps");
+                            std::to_string(wanted) + " stages that call one");
   const Tensor* tensors = c.attrs().find("tensors")->second.get<Tensor>();
   if (tensors->dtype() != DType::string)
     return invalid_argument("`tensors` must be strings of bytes");
@@ -92,8 +88,8 @@ TROUPE_OPS(dataset) {
          .external = {.resource = "dataset"},
          .doc = "A handle on an input pipeline: `stages` over sources, in words, each over those "
                 "before it that none has taken (ops/data/examples.hpp); sources take `files` and "
-                "`tensors`, as bytes, in their order, and each `map` one of `functions`, which are "
-                "the graph's. `prefetch` elements are made ahead."});
+                "`tensors`, as bytes, in their order, and each stage that calls a function one of "
+                "`functions`, which are the graph's. `prefetch` elements are made ahead."});
   r.add({.name = "NextElement",
          .in = {"handle: resource"},
          .out = {"values: types..."},

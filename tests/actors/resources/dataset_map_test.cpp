@@ -284,8 +284,8 @@ TEST_CASE("a function that is no map of the dataset, or none, is refused by node
   CHECK(named(refused("map i64 []", {"takes"}), "elements alone"));
   CHECK(named(refused("map i64 []", {"file"}), "outside"));
   CHECK(has(refused("map i64 []", {}), ".cpp:"));
-  CHECK(has(refused("map i64 []", {}), "DataPipeline: 0 functions for 1 maps"));
-  CHECK(has(refused("take 1", {"two"}), "DataPipeline: 1 functions for 0 maps"));
+  CHECK(has(refused("map i64 []", {}), "DataPipeline: 0 functions for 1 stages that call one"));
+  CHECK(has(refused("take 1", {"two"}), "DataPipeline: 1 functions for 0 stages that call one"));
   // What a function takes and returns shows when the dataset is opened.
   CHECK(has(refused("map i64 []", {"two"}), "a map takes i64[], i64[], and examples are i64[]"));
   CHECK(has(refused("map i64 []", {"half"}), "a map returns f32[], not i64[]"));

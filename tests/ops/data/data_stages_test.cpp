@@ -1,5 +1,6 @@
 // Stages of input pipelines, against an eager version of each that keeps all passes in memory.
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -66,9 +67,45 @@ class Mapped final : public ExampleFunction {
         out.mutable_data<std::int64_t>(), [draw](std::int64_t x) { return mapped(x, draw); });
     return std::vector{out};
   }
+  ExampleFunctionPtr another() const override { return std::make_shared<Mapped>(signature_); }
 
  private:
   Signature signature_;
+};
+
+// What `filter` does in these pipelines.
+bool stays(const std::vector<std::int64_t>& elements, std::uint64_t draw) {
+  std::uint64_t sum = draw;
+  for (std::int64_t x : elements) sum += std::uint64_t(x);
+  return sum % 3 != 0;
+}
+
+class Stays final : public ExampleFunction {
+ public:
+  explicit Stays(Signature signature) : signature_(std::move(signature)) {}
+  const Signature& arguments() const override { return signature_; }
+  const Signature& results() const override { return results_; }
+  Expected<std::vector<Tensor>> call(std::vector<Tensor> values, std::uint64_t draw) override {
+    return std::vector{Tensor::scalar<bool>(stays(array_of(values[0]).elements, draw))};
+  }
+
+ private:
+  Signature signature_, results_ = {{DType::bool_, PartialShape::scalar()}};
+};
+
+// Of two components the second.
+class Second final : public ExampleFunction {
+ public:
+  explicit Second(Signature signature)
+      : signature_(std::move(signature)), results_{signature_[1]} {}
+  const Signature& arguments() const override { return signature_; }
+  const Signature& results() const override { return results_; }
+  Expected<std::vector<Tensor>> call(std::vector<Tensor> values, std::uint64_t) override {
+    return std::vector{values[1]};
+  }
+
+ private:
+  Signature signature_, results_;
 };
 
 Arrays shuffled(Arrays all, std::uint64_t window, std::uint64_t seed, std::uint64_t pass) {
@@ -185,7 +222,7 @@ class Generator {
 
   Both stage(Both below) {
     const Passes f = below.passes;
-    switch (random_.below(9)) {
+    switch (random_.below(15)) {
       case 0: {
         const std::int64_t n = up_to(30);
         below.examples = below.examples.take(n);
@@ -244,6 +281,21 @@ class Generator {
         return batch(std::move(below));
       case 7:
         return map(std::move(below));
+      case 8:
+        return filter(std::move(below));
+      case 9:
+        return unbatch(std::move(below));
+      case 10:
+        below.examples = below.examples.cache();
+        below.passes = [=](std::uint64_t) { return f(0); };
+        return below;
+      case 11:
+        return zip(std::move(below));
+      case 12:
+        return in_turn(std::move(below));
+      case 13:
+        below.examples = below.examples.skip_errors(up_to(3));
+        return below;
       default:
         return bucket(std::move(below));
     }
@@ -283,7 +335,9 @@ class Generator {
     auto draws = std::make_shared<std::uint64_t>(0);
     below.functions.emplace_back(std::make_shared<Mapped>(below.examples.signature().value()),
                                  draws);
-    below.examples = below.examples.map(graph, [](Output x) { return 2 * x; });
+    const data::MapOptions options{.parallel = flip() ? 1 : up_to(4)};
+    below.examples = below.examples.map(
+        graph, [](Output x) { return 2 * x; }, options);
     below.passes = [=](std::uint64_t p) {
       Arrays all = f(p);
       for (std::size_t i = 0; i < all.size(); ++i)
@@ -292,6 +346,102 @@ class Generator {
       return all;
     };
     return below;
+  }
+
+  Both filter(Both below) {
+    const Passes f = below.passes;
+    auto draws = std::make_shared<std::uint64_t>(0);
+    below.functions.emplace_back(std::make_shared<Stays>(below.examples.signature().value()),
+                                 draws);
+    below.examples = below.examples.filter(graph, [](Output x) { return all(x == x); });
+    below.passes = [=](std::uint64_t p) {
+      Arrays out, all = f(p);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (stays(all[i].elements, hash_combine(hash_combine(*draws, p), i))) out.push_back(all[i]);
+      return out;
+    };
+    return below;
+  }
+
+  Both unbatch(Both below) {
+    if (below.rank < 2) return below;
+    const Passes f = below.passes;
+    below.examples = below.examples.unbatch();
+    below.passes = [=](std::uint64_t p) {
+      Arrays out;
+      for (const Array& a : f(p))
+        for (std::int64_t row = 0; row < a.dims[0]; ++row) {
+          const std::ptrdiff_t size = std::ptrdiff_t(a.elements.size()) / a.dims[0];
+          out.push_back({{a.dims.begin() + 1, a.dims.end()},
+                         {a.elements.begin() + row * size, a.elements.begin() + (row + 1) * size}});
+        }
+      return out;
+    };
+    --below.rank;
+    return below;
+  }
+
+  // Beside another one, of which nothing is left but how many it has.
+  Both zip(Both below) {
+    const Both other = flip() ? tensors() : lines();
+    const Passes f = below.passes, g = other.passes;
+    below.functions.insert(below.functions.begin(), other.functions.begin(), other.functions.end());
+    const data::Examples both = data::zip({other.examples, below.examples});
+    below.functions.emplace_back(std::make_shared<Second>(both.signature().value()),
+                                 std::make_shared<std::uint64_t>(0));
+    below.examples = both.map(graph, [](Output, Output second) { return second; });
+    below.passes = [=](std::uint64_t p) {
+      Arrays all = f(p);
+      all.resize(std::min(all.size(), g(p).size()));
+      return all;
+    };
+    return below;
+  }
+
+  Both in_turn(Both below) {
+    std::vector<Both> inputs = {below};
+    for (std::int64_t n = up_to(3); n > 0; --n) {
+      Both other = flip() ? tensors() : lines();
+      if (other.rank == below.rank) inputs.push_back(std::move(other));
+    }
+    std::vector<data::Examples> examples;
+    for (const Both& input : inputs) examples.push_back(input.examples);
+    const std::int64_t at_once = up_to(5) - 1, block = up_to(3);
+    return {data::interleave(examples, {.at_once = at_once, .block = block}),
+            [=](std::uint64_t p) {
+              std::deque<Arrays> waiting;
+              for (const Both& input : inputs) waiting.push_back(input.passes(p));
+              std::vector<std::optional<Arrays>> places(at_once == 0 ? inputs.size()
+                                                                     : std::size_t(at_once));
+              Arrays out;
+              for (std::size_t turn = 0; !places.empty();) {
+                std::int64_t taken = 0;
+                // One that ends in its turn is followed by another, with a turn of its own.
+                while (taken < block) {
+                  auto& place = places[turn];
+                  if (!place) {
+                    if (waiting.empty()) break;
+                    place = std::move(waiting.front());
+                    waiting.pop_front();
+                  }
+                  if (place->empty()) {
+                    place.reset();
+                    taken = 0;
+                    continue;
+                  }
+                  out.push_back(place->front());
+                  place->erase(place->begin());
+                  ++taken;
+                }
+                if (places[turn])
+                  ++turn;
+                else
+                  places.erase(places.begin() + std::ptrdiff_t(turn));
+                if (turn == places.size()) turn = 0;
+              }
+              return out;
+            },
+            below.rank, false, below.functions};
   }
 
   Both batch(Both below) {
@@ -375,11 +525,11 @@ TEST_CASE("random pipelines give what eager ones do, asked in order or not") {
     auto jumping = both.open(generator.graph, both.examples).value();
     const Arrays others = both.passes(0);  // drawn for another dataset
     Random random(seed);
-    for (std::size_t i = 0; i < 2 * all.size(); ++i) {
-      const std::size_t e = random.below(all.size());
+    for (std::size_t i = 0; i < 2 * others.size(); ++i) {
+      const std::size_t e = random.below(others.size());
       CHECK(element_of(jumping, e) == others[e]);
     }
-    check_end(jumping, all.size());
+    check_end(jumping, others.size());
   }
   CHECK(opened > 400);
   CHECK(elements > 4000);
@@ -551,10 +701,12 @@ TEST_CASE("a batch of examples that differ in shape is refused, and padding that
 
 TEST_CASE("stages made of random words are refused or opened, and nothing else") {
   const auto names = words_of(
-      "tensors digits text lines csv cifar10 idx take skip shard batch bucket interleave "
-      "padded_batch shuffle repeat map nothing");
+      "tensors digits text lines csv cifar10 idx tf_records fixed_records npy npz range "
+      "labelled_files image_folder take skip shard batch bucket interleave padded_batch shuffle "
+      "repeat map filter unbatch zip cache skip_errors parse_example decode_image nothing");
   const auto values = words_of(
-      "0 1 2 3 0 1 2 3 -1 1e9 0.5 keep drop header i64 f32 string skip [2] [?] ? [] \"\" \",\" "
+      "0 1 2 3 0 1 2 3 -1 detect gzip list raw - stretch crop parallel u8 1e9 0.5 keep drop header "
+      "i64 f32 string skip [2] [?] ? [] \"\" \",\" "
       "[9223372036854775807,2] 9223372036854775807 18446744073709551615");
   const Tensor bytes = Tensor::of<std::string>({1}, {std::string(16, '\0')});
   auto open = [](const std::string& path) -> Expected<DataFilePtr> {

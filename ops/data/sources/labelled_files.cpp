@@ -1,0 +1,51 @@
+// `labelled_files PATH`: the files of a folder's folders as they are, string [], and the numbers of
+// the folders, i64 []. A file is read when it is wanted.
+#include "ops/data/sources/labelled_folder.hpp"
+#include "ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+Signature files_signature() {
+  return {{DType::string, PartialShape::scalar()}, {DType::i64, PartialShape::scalar()}};
+}
+
+class LabelledFilesSource final : public Source {
+ public:
+  explicit LabelledFilesSource(LabelledFolder folder)
+      : Source(files_signature()), folder_(std::move(folder)) {}
+  std::optional<std::uint64_t> count() const override { return folder_.count(); }
+  Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
+              std::int64_t row) const override {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint64_t file = first + std::uint64_t(i);
+      TROUPE_TRY(out[0].mutable_data<std::string>()[row + i], folder_.content(file));
+      out[1].mutable_data<std::int64_t>()[row + i] = folder_.label(file);
+    }
+    return ok_status();
+  }
+  Origin origin(std::uint64_t index) const override { return {nullptr, index, 0, this}; }
+  std::string where(std::uint64_t index) const override {
+    return "file '" + folder_.path(index) + "'";
+  }
+
+ private:
+  LabelledFolder folder_;
+};
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(stage.takes(1, 1));
+  return files_signature();
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
+  TROUPE_TRY(LabelledFolder folder, LabelledFolder::list(stage.arguments[0], false));
+  return source_stage(std::make_unique<LabelledFilesSource>(std::move(folder)));
+}
+
+}  // namespace
+
+StageKind labelled_files_source() { return {"labelled_files", 0, signature, open}; }
+
+}  // namespace troupe

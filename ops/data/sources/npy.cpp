@@ -1,0 +1,33 @@
+// `npy {NAME DTYPE SHAPE}...`: rows of NPY files side by side, one a component, each with the type
+// that it is to have. NAME is for readers: the files are the node's.
+#include "ops/data/arrays/npy.hpp"
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
+  return signature_of_arrays(arrays);
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+  TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
+  std::vector<NpyRows> rows;
+  for (const data::NumpyArray& array : arrays) {
+    TROUPE_TRY(DataFilePtr found, opening.next_file());
+    TROUPE_TRY(DataFilePtr file, unpacked(std::move(found)));
+    TROUPE_TRY(NpyRows opened, NpyRows::open(std::move(file), array.dtype, array.shape));
+    rows.push_back(std::move(opened));
+  }
+  TROUPE_TRY(auto source, numpy_source(std::move(rows)));
+  return source_stage(std::move(source));
+}
+
+}  // namespace
+
+StageKind npy_source() { return {"npy", 0, signature, open}; }
+
+}  // namespace troupe

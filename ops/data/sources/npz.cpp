@@ -1,0 +1,35 @@
+// `npz {NAME DTYPE SHAPE}...`: rows of arrays of an NPZ file side by side, one a component, each
+// with the type that it is to have.
+#include "ops/data/arrays/npy.hpp"
+#include "ops/data/arrays/zip_archive.hpp"
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
+  return signature_of_arrays(arrays);
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+  TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
+  TROUPE_TRY(DataFilePtr file, opening.next_file());
+  TROUPE_TRY(const ZipArchive archive, ZipArchive::open(std::move(file)));
+  std::vector<NpyRows> rows;
+  for (const data::NumpyArray& array : arrays) {
+    TROUPE_TRY(DataFilePtr member, archive.member(array.name + ".npy", kMostUnpacked));
+    TROUPE_TRY(NpyRows opened, NpyRows::open(std::move(member), array.dtype, array.shape));
+    rows.push_back(std::move(opened));
+  }
+  TROUPE_TRY(auto source, numpy_source(std::move(rows)));
+  return source_stage(std::move(source));
+}
+
+}  // namespace
+
+StageKind npz_source() { return {"npz", 0, signature, open}; }
+
+}  // namespace troupe

@@ -1,0 +1,147 @@
+// `tf_records PACKING MOST FILES`: the records of TFRecord files
+// (ops/data/records/record_frame.hpp), string [], file after file. PACKING is detect, none, gzip or
+// zlib; a record has at most MOST bytes. Read from start to end; in plain files what is passed over
+// is not read.
+#include <algorithm>
+
+#include "ops/data/records/record_stream.hpp"
+#include "ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+// More files than this are open only while they are read.
+constexpr std::size_t kMostOpen = 32;
+
+struct RecordsSpec {
+  data::Packing packing = data::Packing::detect;
+  std::uint64_t most = 0;
+  std::int64_t files = 0;
+};
+
+Signature records_signature() { return {{DType::string, PartialShape::scalar()}}; }
+
+// Where one of the files cannot be read on, what is left of it is lost, and the next one is not.
+class RecordsCursor final : public Cursor {
+ public:
+  RecordsCursor(const std::vector<DataFilePtr>& files, const RecordsSpec& spec)
+      : files_(files), spec_(spec) {}
+  Expected<std::optional<std::vector<Tensor>>> next() override {
+    Tensor value = Tensor::scalar(std::string_view());
+    for (;;) {
+      TROUPE_TRY(const bool any, begin());
+      if (!any) return std::optional<std::vector<Tensor>>();
+      const auto found = stream_->next(*value.mutable_data<std::string>());
+      origin_ = stream_->origin();
+      if (!found.ok()) {
+        if (!stream_->goes_on()) end_of_file();
+        return found.status();
+      }
+      if (*found) return std::optional(std::vector<Tensor>{std::move(value)});
+      end_of_file();
+    }
+  }
+  Expected<std::uint64_t> skip(std::uint64_t n) override {
+    std::uint64_t passed = 0;
+    while (passed < n) {
+      TROUPE_TRY(const bool any, begin());
+      if (!any) break;
+      const auto here = stream_->skip(n - passed);
+      if (!here.ok()) {
+        origin_ = stream_->origin();
+        end_of_file();
+        return here.status();
+      }
+      passed += *here;
+      if (passed < n) end_of_file();
+    }
+    return passed;
+  }
+  bool goes_on() const override { return true; }
+  Origin origin() const override { return origin_; }
+  std::unique_ptr<Cursor> clone() const override { return std::make_unique<RecordsCursor>(*this); }
+  std::size_t bytes_held() const override {
+    return sizeof *this + (stream_ ? stream_->bytes_held() : 0);
+  }
+
+ private:
+  // Whether there is a file to read.
+  Expected<bool> begin() {
+    if (stream_) return true;
+    if (file_ == files_.size()) return false;
+    auto opened = RecordStream::open(files_[file_], spec_.packing, spec_.most);
+    origin_ = {files_[file_].get(), 0, 0};
+    if (!opened.ok()) {
+      end_of_file();
+      return opened.status();
+    }
+    stream_.emplace(std::move(*opened));
+    return true;
+  }
+  void end_of_file() {
+    stream_.reset();
+    if (files_.size() > kMostOpen) files_[file_]->rest();
+    ++file_;
+  }
+
+  const std::vector<DataFilePtr>& files_;  // the source's
+  const RecordsSpec& spec_;                // the source's
+  std::size_t file_ = 0;
+  std::optional<RecordStream> stream_;  // of that file, once it is begun
+  Origin origin_;
+};
+
+class RecordsSource final : public Source {
+ public:
+  RecordsSource(std::vector<DataFilePtr> files, const RecordsSpec& spec)
+      : Source(records_signature()), files_(std::move(files)), spec_(spec) {}
+  Expected<std::unique_ptr<Cursor>> start() const override {
+    return std::unique_ptr<Cursor>(std::make_unique<RecordsCursor>(files_, spec_));
+  }
+
+ private:
+  std::vector<DataFilePtr> files_;
+  RecordsSpec spec_;
+};
+
+Expected<RecordsSpec> records_spec(const StageText& stage) {
+  TROUPE_TRY(stage.takes(3, 3));
+  constexpr std::pair<const char*, data::Packing> kPackings[] = {{"detect", data::Packing::detect},
+                                                                 {"none", data::Packing::none},
+                                                                 {"gzip", data::Packing::gzip},
+                                                                 {"zlib", data::Packing::zlib}};
+  const auto packing =
+      std::find_if(std::begin(kPackings), std::end(kPackings),
+                   [&](const auto& named) { return stage.arguments[0] == named.first; });
+  if (packing == std::end(kPackings))
+    return invalid_argument("'" + stage.arguments[0] + "' is no packing of records");
+  RecordsSpec spec{packing->second, 0, 0};
+  TROUPE_TRY(const std::int64_t most, stage.number(1, 1));
+  spec.most = std::uint64_t(most);
+  TROUPE_TRY(spec.files, stage.number(2, 0));
+  if (spec.files == 0) return invalid_argument("tf_records: the list of files is empty");
+  return spec;
+}
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(records_spec(stage));
+  return records_signature();
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+  TROUPE_TRY(const RecordsSpec spec, records_spec(stage));
+  std::vector<DataFilePtr> files;
+  for (std::int64_t i = 0; i < spec.files; ++i) {
+    TROUPE_TRY(DataFilePtr file, opening.next_file());
+    if (std::size_t(spec.files) > kMostOpen) file->rest();
+    files.push_back(std::move(file));
+  }
+  return source_stage(std::make_unique<RecordsSource>(std::move(files), spec));
+}
+
+}  // namespace
+
+StageKind tf_records_source() { return {"tf_records", 0, signature, open}; }
+
+}  // namespace troupe

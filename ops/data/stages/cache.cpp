@@ -1,0 +1,131 @@
+// `cache BYTES`: the examples of the first pass, kept in memory: every pass gives them. They are
+// read when they are first asked for, in their order. More than BYTES of them are an error.
+#include <algorithm>
+
+#include "ops/data/stack.hpp"
+#include "ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+// What has been read of the input's first pass. It is the same whoever made it read on, and so the
+// stage is as good as immutable. For the stage's user.
+class KeptExamples {
+ public:
+  KeptExamples(const Stage& input, std::uint64_t most_bytes)
+      : input_(input), most_bytes_(most_bytes) {}
+
+  std::uint64_t size() const { return examples_.size(); }
+  bool whole() const { return whole_; }
+  const Example& operator[](std::uint64_t i) const { return examples_[i]; }
+
+  // Reads on until there are so many, or no more.
+  Status reach(std::uint64_t size) {
+    while (!whole_ && examples_.size() < size) {
+      TROUPE_TRY(auto example, advance());
+      if (!example) {
+        whole_ = true;
+        break;
+      }
+      auto values = values_of(*example);
+      if (!values.ok()) {
+        pass_.reset();
+        return in_example(values.status(), *example);
+      }
+      Example kept{nullptr, 0, std::move(*values), origin_of(*example)};
+      bytes_ += bytes_of(kept);
+      if (bytes_ > most_bytes_) {
+        bytes_ -= bytes_of(kept);
+        pass_.reset();
+        return resource_exhausted("a cache of more than " + std::to_string(most_bytes_) +
+                                  " bytes, at example " + std::to_string(examples_.size()));
+      }
+      examples_.push_back(std::move(kept));
+    }
+    if (whole_) pass_.reset();
+    return ok_status();
+  }
+
+ private:
+  // The pass is left where something goes wrong, and found again.
+  Expected<std::optional<Example>> advance() {
+    std::unique_ptr<Pass> pass = std::move(pass_);
+    if (!pass) {
+      pass = input_.pass(0);
+      TROUPE_TRY(pass->skip(examples_.size()));
+    }
+    TROUPE_TRY(auto example, pass->next());
+    pass_ = std::move(pass);
+    return example;
+  }
+
+  const Stage& input_;
+  const std::uint64_t most_bytes_;
+  std::unique_ptr<Pass> pass_;  // behind what is kept; none: at the beginning, or after an error
+  std::vector<Example> examples_;
+  std::uint64_t bytes_ = 0;
+  bool whole_ = false;
+};
+
+class CachePass final : public Pass {
+ public:
+  explicit CachePass(KeptExamples& kept) : kept_(kept) {}
+  Expected<std::optional<Example>> next() override {
+    TROUPE_TRY(kept_.reach(next_ + 1));
+    if (next_ >= kept_.size()) return std::optional<Example>();
+    return std::optional(kept_[next_++]);
+  }
+  Expected<std::uint64_t> skip(std::uint64_t n) override {
+    const std::uint64_t wanted = n > kEndless - next_ ? kEndless : next_ + n;
+    TROUPE_TRY(kept_.reach(wanted));
+    const std::uint64_t passed = std::min(n, kept_.size() - next_);
+    next_ += passed;
+    return passed;
+  }
+  std::unique_ptr<Pass> clone() const override { return std::make_unique<CachePass>(*this); }
+  std::size_t bytes_held() const override { return sizeof *this; }
+
+ private:
+  KeptExamples& kept_;  // the stage's
+  std::uint64_t next_ = 0;
+};
+
+class CacheStage final : public Stage {
+ public:
+  CacheStage(StagePtr input, std::uint64_t most_bytes)
+      : Stage(input->signature()),
+        input_(std::move(input)),
+        kept_(std::make_unique<KeptExamples>(*input_, most_bytes)) {}
+  std::optional<std::uint64_t> count() const override {
+    return kept_->whole() ? kept_->size() : input_->count();
+  }
+  bool direct() const override { return false; }
+  bool steady() const override { return true; }
+  std::unique_ptr<Pass> pass(std::uint64_t) const override {
+    return std::make_unique<CachePass>(*kept_);
+  }
+
+ private:
+  StagePtr input_;
+  std::unique_ptr<KeptExamples> kept_;
+};
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+  TROUPE_TRY(stage.takes(1, 1));
+  TROUPE_TRY(stage.number(0, 1));
+  return inputs[0];
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageOpening&) {
+  TROUPE_TRY(const std::int64_t bytes, stage.number(0, 1));
+  if (inputs[0]->count() == kEndless)
+    return invalid_argument("a cache of examples without end: repeat them behind it");
+  return StagePtr(std::make_unique<CacheStage>(std::move(inputs[0]), std::uint64_t(bytes)));
+}
+
+}  // namespace
+
+StageKind cache_stage() { return {"cache", 1, signature, open}; }
+
+}  // namespace troupe

@@ -1,0 +1,308 @@
+// TFRecord files and records of fixed length: what is read, written, and refused.
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "ops/data/records/record_frame.hpp"
+#include "tests/ops/data/gzip.hpp"
+#include "tests/ops/data/values.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+std::string record(const std::string& content) {
+  return record_head(content.size()) + content + record_tail(content);
+}
+
+std::string content_of(const Values& values) { return values[0].item<std::string>(); }
+
+std::vector<std::string> contents(const data::Examples& examples) {
+  const auto all = elements_in_order(examples);
+  REQUIRE_MESSAGE(all.ok(), all.status().text());
+  std::vector<std::string> out;
+  for (const Values& values : *all) out.push_back(content_of(values));
+  return out;
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a frame is what TensorFlow writes") {
+  // The checksum of nothing, and of "123456789", masked.
+  CHECK(record_checksum("") == 0xa282ead8u);
+  CHECK(record_checksum("123456789") == ((0xe3069283u >> 15 | 0xe3069283u << 17) + 0xa282ead8u));
+  // tf.io.TFRecordWriter of b"abc".
+  const std::string frame = record("abc");
+  CHECK(frame.size() == 12 + 3 + 4);
+  CHECK(frame.substr(0, 8) == std::string("\3\0\0\0\0\0\0\0", 8));
+  CHECK(record_length(frame.substr(0, 12)) == 3);
+  CHECK(ends_record("abc", frame.substr(15)));
+  CHECK_FALSE(ends_record("abd", frame.substr(15)));
+  CHECK_FALSE(record_length(std::string(12, '\0')));
+}
+
+TEST_CASE("records are read as they were written, packed in any way") {
+  const DataDirectory files;
+  const Texts texts = {"one", "", std::string(200'000, 'x'), std::string("\0\xff\n", 3)};
+  for (const data::Packing packing :
+       {data::Packing::none, data::Packing::gzip, data::Packing::zlib}) {
+    const std::string path = files.path("data" + std::to_string(int(packing)));
+    data::RecordWriter writer(path, packing);
+    for (const std::string& text : texts) REQUIRE(writer.write(text).ok());
+    CHECK_FALSE(std::filesystem::exists(path));  // not before it is whole
+    REQUIRE(writer.finish().ok());
+    CHECK_FALSE(std::filesystem::exists(path + ".part"));
+    CHECK(writer.write("more").code() == Code::failed_precondition);
+    CHECK(contents(data::tf_records({path})) == texts);
+    CHECK(contents(data::tf_records({path}, {.packing = packing})) == texts);
+    check_places(data::tf_records({path, path}), 3);
+  }
+  CHECK(slurp(files.path("data1")) ==
+        record("one") + record("") + record(texts[2]) + record(texts[3]));
+  CHECK(slurp(files.path("data2")).size() < 1000);
+}
+
+TEST_CASE("a writer that is not finished leaves nothing behind") {
+  const DataDirectory files;
+  const std::string path = files.path("a.tfrecord");
+  files.write("a.tfrecord", "what was there");
+  {
+    data::RecordWriter writer(path);
+    CHECK(writer.write("x").ok());
+  }
+  CHECK(slurp(path) == "what was there");
+  CHECK_FALSE(std::filesystem::exists(path + ".part"));
+  CHECK(data::RecordWriter::create(files.path("absent/a")).status().code() == Code::not_found);
+  CHECK(data::RecordWriter::create(path, data::Packing::detect).status().code() ==
+        Code::invalid_argument);
+  CHECK_THROWS_AS(data::RecordWriter(files.path("absent/a")), Error);
+}
+
+TEST_CASE("a plain file that begins as a packed one does is read as a plain one") {
+  const DataDirectory files;
+  const std::string gzipped(0x08'8b1f, 'a');  // its length is 1f 8b 08 00 ...
+  const std::string zlibbed(0x9c78, 'b');     // and 78 9c
+  files.write("a", record(gzipped));
+  files.write("b", record(zlibbed));
+  CHECK(contents(data::tf_records(files.path("[ab]"))) == Texts{gzipped, zlibbed});
+  // Said to be packed, they are not.
+  CHECK(tells(error_in_order(data::tf_records({files.path("b")}, {.packing = data::Packing::zlib})),
+              "zlib content"));
+}
+
+TEST_CASE("files of a pattern are read in the order of their names' bytes") {
+  const DataDirectory files;
+  for (const char* name : {"b-2", "b-10", "B-1", "c", "a-1"}) files.write(name, record(name));
+  CHECK(contents(data::tf_records(files.path("[bB]-*"))) == Texts{"B-1", "b-10", "b-2"});
+  CHECK(contents(data::tf_records({files.path("c"), files.path("a-1")})) == Texts{"c", "a-1"});
+  try {
+    data::tf_records(files.path("x*"));
+    FAIL("no error");
+  } catch (const Error& e) {
+    CHECK(e.status().code() == Code::not_found);
+    CHECK(tells(e.status(), "x*"));
+  }
+  CHECK(tells(data::tf_records(std::vector<std::string>()).signature().status(),
+              "the list of files is empty"));
+}
+
+TEST_CASE("several files are read in turn, and the next takes the place of one that ends") {
+  const DataDirectory files;
+  files.write("a", record("a1") + record("a2") + record("a3"));
+  files.write("b", record("b1"));
+  files.write("c", record("c1") + record("c2"));
+  const auto all = data::tf_records(files.path("[abc]"), {.at_once = 2});
+  CHECK(contents(all) == Texts{"a1", "b1", "a2", "c1", "a3", "c2"});
+  check_places(all.shuffle(3, 5).repeat(2), 11);
+}
+
+TEST_CASE("more files than may be open are read, and one that changed in between is refused") {
+  const DataDirectory files;
+  Texts names;
+  for (int i = 10; i < 60; ++i) {
+    names.push_back(std::to_string(i));
+    files.write(names.back(), record(names.back() + "a") + record(names.back() + "b"));
+  }
+  const auto all = data::tf_records(files.path("*"));
+  CHECK(contents(all).size() == 100);
+  check_places(all.repeat(2), 1);
+  Pipeline pipeline = open_examples(all).value();
+  REQUIRE(pipeline.element(0).ok());
+  files.write("30", record("other") + record("ones"));
+  const Status changed = pipeline.element(40).status();
+  CHECK_MESSAGE(changed.code() == Code::failed_precondition, changed.text());
+  CHECK(tells(changed, "has changed since it was opened"));
+}
+
+TEST_CASE("damaged records are refused by file, record and byte") {
+  const DataDirectory files;
+  const std::string good = record("first") + record("second") + record("third");
+  const std::size_t second = record("first").size(), third = second + record("second").size();
+  const auto error = [&](std::string content) {
+    return error_in_order(data::tf_records({files.write("x.tfrecord", content)}));
+  };
+  const auto with = [&](std::size_t at, char byte) {
+    std::string damaged = good;
+    damaged[at] = byte;
+    return damaged;
+  };
+  CHECK(tells(error(with(second + 14, '!')),
+              "record 1 at byte " + std::to_string(second) + " of file '"));
+  CHECK(tells(error(with(second + 14, '!')), "its content has another checksum"));
+  CHECK(tells(error(with(third, 6)), "record 2 at byte " + std::to_string(third)));
+  CHECK(tells(error(with(third, 6)), "its length has another checksum"));
+  CHECK(tells(error(good.substr(0, third + 3)), "the file ends inside of it"));
+  CHECK(tells(error(good + "x"), "record 3"));
+  CHECK(tells(error("plain text and nothing else"), "no TFRecord file"));
+  for (const Status& status : {error(with(second + 14, '!')), error(good.substr(0, third + 3))})
+    CHECK(status.code() == Code::data_loss);
+  CHECK(error("").ok());  // no records
+}
+
+TEST_CASE("every damage to a file of records is an error, or is where nobody looks") {
+  const std::string content = record("one") + record("") + record("three");
+  const Texts texts = {"one", "", "three"};
+  // Cut between two records, a file is a shorter one.
+  const auto right = [&](const std::vector<Values>& all) {
+    if (all.size() > texts.size()) return false;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (content_of(all[i]) != texts[i]) return false;
+    return true;
+  };
+  const auto all = data::tf_records({"records"});
+  CHECK(check_damages(content, all, right) == int(4 * content.size()) - 3);
+  // In gzip's header there are bytes without a meaning: a time, a system.
+  CHECK(check_damages(gzip(content), all, right) > 100);
+}
+
+TEST_CASE("a record of more bytes than allowed takes no memory") {
+  const DataDirectory files;
+  for (const std::uint64_t length : {std::uint64_t{1} << 63, ~std::uint64_t{0},
+                                     std::uint64_t{300} << 20, (std::uint64_t{1} << 63) - 1}) {
+    files.write("huge", record("a") + record_head(length) + "bcd");
+    files.write("packed", gzip(record_head(length) + "bcd"));
+    for (const char* name : {"huge", "packed"}) {
+      const Status status = error_in_order(data::tf_records({files.path(name)}));
+      CHECK(status.code() == Code::data_loss);
+      CHECK_MESSAGE(tells(status, std::to_string(length) + " bytes, and no more than 268435456"),
+                    status.text());
+    }
+  }
+  // As long as allowed, and not there.
+  files.write("short", record_head(std::uint64_t{200} << 20) + "bcd");
+  CHECK(tells(error_in_order(data::tf_records({files.path("short")})), "ends inside of it"));
+  // A bomb: 16 MiB of zeros in some kilobytes.
+  files.write("bomb", gzip(record(std::string(std::size_t{16} << 20, '\0'))));
+  CHECK(tells(error_in_order(data::tf_records({files.path("bomb")}, {.most_bytes = 1 << 20})),
+              "16777216 bytes, and no more than 1048576 are allowed"));
+}
+
+TEST_CASE("bad records are skipped, so many in a pass and no more") {
+  const QuietLog quiet;
+  const DataDirectory files;
+  std::string content;
+  Texts texts;
+  for (int i = 0; i < 20; ++i) {
+    std::string one = record("record " + std::to_string(i));
+    if (i % 5 == 2) one[14] ^= 1;  // four of them
+    if (i % 5 != 2) texts.push_back("record " + std::to_string(i));
+    content += one;
+  }
+  const auto all = data::tf_records({files.write("a", content)});
+  CHECK(contents(all.skip_errors(4)) == texts);
+  CHECK(contents(all.skip_errors(1000)) == texts);
+  check_places(all.skip_errors(4).shuffle(3, 5).repeat(3), 7);
+  CHECK(contents(all.skip_errors(4).repeat(2)).size() == 2 * texts.size());
+  const Status status = error_in_order(all.skip_errors(3));
+  CHECK_MESSAGE(tells(status, "record 17 at byte"), status.text());
+  CHECK_MESSAGE(tells(status, "after 3 examples were skipped, as many as may be"), status.text());
+  CHECK(status.code() == Code::data_loss);
+  CHECK(tells(error_in_order(all.skip_errors(0)), "record 2 at byte"));
+  // What is behind a wrong length is lost up to the end of its file.
+  std::string cut = content;
+  cut[record("record 0").size()] ^= 1;
+  files.write("a", cut);
+  files.write("b", record("b"));
+  CHECK(contents(data::tf_records(files.path("[ab]")).skip_errors(1)) == Texts{"record 0", "b"});
+  check_places(data::tf_records(files.path("[ab]")).skip_errors(1), 2);
+  // A packed file that breaks off.
+  const std::string packed = gzip(content);
+  files.write("a", packed.substr(0, packed.size() - 6));
+  CHECK(contents(data::tf_records(files.path("[ab]")).skip_errors(5)).back() == "b");
+  // A file that is not there is no damage.
+  CHECK(error_in_order(data::tf_records({files.path("absent")}).skip_errors(5)).code() ==
+        Code::not_found);
+}
+
+TEST_CASE("an element behind a bad record is there, and the bad one is an error each time") {
+  const DataDirectory files;
+  std::string bad = record("b");
+  bad[12] ^= 1;
+  Pipeline pipeline =
+      open_examples(data::tf_records({files.write("a", record("a") + bad + record("c"))})).value();
+  for (int i = 0; i < 2; ++i) {
+    CHECK(tells(pipeline.element(1).status(), "record 1 at byte 17"));
+    CHECK(content_of(pipeline.element(2).value()) == "c");
+    CHECK(content_of(pipeline.element(0).value()) == "a");
+  }
+}
+
+TEST_CASE("pipes, folders and files without permission are no files of records") {
+  const DataDirectory files;
+  REQUIRE(::mkfifo(files.path("pipe").c_str(), 0600) == 0);
+  CHECK(tells(error_in_order(data::tf_records({files.path("pipe")})), "is no regular file"));
+  CHECK(tells(error_in_order(data::tf_records({files.path("")})), "is no regular file"));
+  CHECK(tells(error_in_order(data::fixed_records({"/dev/zero"}, 4)), "is no regular file"));
+  CHECK(error_in_order(data::tf_records({files.path("a/b")})).code() == Code::not_found);
+}
+
+TEST_CASE("a file that becomes shorter while it is read is an error") {
+  const DataDirectory files;
+  std::string content;
+  for (int i = 0; i < 3000; ++i) content += record(std::string(100, 'a'));
+  const std::string path = files.write("a", content);
+  Pipeline pipeline = open_examples(data::tf_records({path})).value();
+  REQUIRE(pipeline.element(0).ok());
+  std::filesystem::resize_file(path, 1000);
+  CHECK(pipeline.element(2000).status().code() == Code::failed_precondition);
+}
+
+TEST_CASE("records of fixed length lie between a header and a footer, in any number of files") {
+  const DataDirectory files;
+  files.write("a", "HEADabcdefFT");
+  files.write("b", "HEADFT");
+  files.write("c.gz", gzip("HEADghiFT"));
+  const auto records = data::fixed_records({files.path("a"), files.path("b"), files.path("c")}, 3,
+                                           {.header = 4, .footer = 2});
+  const auto all = elements_in_order(records);
+  REQUIRE_MESSAGE(all.ok(), all.status().text());
+  REQUIRE(all->size() == 3);
+  CHECK(Tensor::same((*all)[1][0], Tensor::of<std::uint8_t>({3}, {'d', 'e', 'f'})));
+  CHECK(Tensor::same((*all)[2][0], Tensor::of<std::uint8_t>({3}, {'g', 'h', 'i'})));
+  const auto batch = elements_in_order(records.batch(3));
+  CHECK(Tensor::same((*batch)[0][0], Tensor::of<std::uint8_t>(
+                                         {3, 3}, {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'})));
+  check_places(records.shuffle(2, 1).repeat(3), 4);
+  // At once, however far: nothing is read on the way.
+  CHECK(open_examples(records.repeat()).value().element(3'000'000'000'000).ok());
+  const auto error = [&](std::int64_t bytes, const data::FixedRecordOptions& options) {
+    return error_in_order(data::fixed_records({files.path("a")}, bytes, options));
+  };
+  CHECK(tells(error(5, {}), "12 bytes of records are no multiple of 5"));
+  CHECK(tells(error(3, {.header = 10, .footer = 3}), "fewer than the header of 10"));
+  CHECK(tells(error(3, {.header = 10, .footer = 3}), "/a'"));
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  CHECK(tells(error(3, {.header = most, .footer = most}), "12 bytes, fewer than the header"));
+  for (const auto& wrong : {data::fixed_records({"a"}, 0), data::fixed_records({"a"}, most),
+                            data::fixed_records({"a"}, 1, {.header = -1}),
+                            data::fixed_records(std::vector<std::string>(), 1)})
+    CHECK(wrong.signature().status().code() == Code::invalid_argument);
+}
