@@ -179,7 +179,9 @@ Expected<DataFilePtr> StageOpening::next_file() {
   if (file_ == files_.size())
     return invalid_argument("the pipeline has more sources than its " +
                             std::to_string(files_.size()) + " files are for");
-  return open_plain_or_packed(files_[file_++], open_);
+  TROUPE_TRY(DataFilePtr file, open_plain_or_packed(files_[file_++], open_));
+  if (files_.size() > kMostOpen) file->rest();
+  return file;
 }
 
 Expected<std::string_view> StageOpening::next_tensor() {

@@ -20,7 +20,9 @@ class StageOpening {
                std::span<const std::string> tensors, ExampleFunctions functions, std::uint64_t seed)
       : open_(open), files_(files), tensors_(tensors), functions_(functions), seed_(seed) {}
 
-  // The next of the files, or the packed one beside it where that is all there is.
+  // The next of the files, or the packed one beside it where that is all there is. Where there are
+  // many, they rest until they are read: a process may not open as many as it likes.
+  static constexpr std::size_t kMostOpen = 32;
   Expected<DataFilePtr> next_file();
   // The bytes of the next tensor.
   Expected<std::string_view> next_tensor();

@@ -11,7 +11,6 @@ namespace troupe {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;
-constexpr std::size_t kMostOpen = 32;  // more files are open only while they are read
 
 struct FixedSpec {
   std::uint64_t bytes = 1, header = 0, footer = 0;
@@ -41,7 +40,7 @@ class FixedRecordsSource final : public Source {
       const std::uint64_t last = std::min(end, f + 1 < files_.size() ? begins_[f + 1] : count_);
       const std::uint64_t bytes = (last - example) * spec_.bytes;
       TROUPE_TRY(files_[f]->read_at(origin(example).offset, {to, bytes}));
-      if (files_.size() > kMostOpen) files_[f]->rest();
+      if (files_.size() > StageOpening::kMostOpen) files_[f]->rest();
       to += bytes;
       example = last;
     }
@@ -106,7 +105,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
     TROUPE_TRY(DataFilePtr found, opening.next_file());
     TROUPE_TRY(DataFilePtr file, unpacked(std::move(found)));
     TROUPE_TRY(check_size(*file, spec));
-    if (std::size_t(spec.files) > kMostOpen) file->rest();
     files.push_back(std::move(file));
   }
   return source_stage(std::make_unique<FixedRecordsSource>(std::move(files), spec));

@@ -11,9 +11,6 @@ namespace troupe {
 
 namespace {
 
-// More files than this are open only while they are read.
-constexpr std::size_t kMostOpen = 32;
-
 struct RecordsSpec {
   data::Packing packing = data::Packing::detect;
   std::uint64_t most = 0;
@@ -81,8 +78,7 @@ class RecordsCursor final : public Cursor {
   }
   void end_of_file() {
     stream_.reset();
-    if (files_.size() > kMostOpen) files_[file_]->rest();
-    ++file_;
+    files_[file_++]->rest();
   }
 
   const std::vector<DataFilePtr>& files_;  // the source's
@@ -134,7 +130,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
   std::vector<DataFilePtr> files;
   for (std::int64_t i = 0; i < spec.files; ++i) {
     TROUPE_TRY(DataFilePtr file, opening.next_file());
-    if (std::size_t(spec.files) > kMostOpen) file->rest();
     files.push_back(std::move(file));
   }
   return source_stage(std::make_unique<RecordsSource>(std::move(files), spec));

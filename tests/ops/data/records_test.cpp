@@ -1,4 +1,5 @@
 // TFRecord files and records of fixed length: what is read, written, and refused.
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -132,8 +133,15 @@ TEST_CASE("more files than may be open are read, and one that changed in between
     files.write(names.back(), record(names.back() + "a") + record(names.back() + "b"));
   }
   const auto all = data::tf_records(files.path("*"));
-  CHECK(contents(all).size() == 100);
-  check_places(all.repeat(2), 1);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit lowered{40, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &lowered) == 0);
+  for (const auto& read : {all, data::tf_records(files.path("*"), {.at_once = 4})}) {
+    CHECK(contents(read).size() == 100);
+    check_places(read.repeat(2), 1);
+  }
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   Pipeline pipeline = open_examples(all).value();
   REQUIRE(pipeline.element(0).ok());
   files.write("30", record("other") + record("ones"));
