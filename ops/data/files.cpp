@@ -75,6 +75,16 @@ FixedExamples<1> tf_records(const FileList& files, const RecordOptions& options)
   return FixedExamples<1>(interleave(each, {.at_once = options.at_once}));
 }
 
+FixedExamples<1> text_lines(const FileList& files) {
+  return FixedExamples<1>(
+      Examples::of(source_text("text_lines", {std::to_string(files.paths.size())}), files.paths));
+}
+
+FixedExamples<1> whole_files(const FileList& files) {
+  return FixedExamples<1>(
+      Examples::of(source_text("whole_files", {std::to_string(files.paths.size())}), files.paths));
+}
+
 FixedExamples<1> fixed_records(const FileList& files, std::int64_t bytes,
                                const FixedRecordOptions& options) {
   return FixedExamples<1>(Examples::of(

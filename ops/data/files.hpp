@@ -39,6 +39,12 @@ struct RecordOptions {
 // Examples::parse_example.
 FixedExamples<1> tf_records(const FileList& files, const RecordOptions& options = {});
 
+// The lines of text files, string [], without what ends them, file after file; packed by gzip or
+// not.
+FixedExamples<1> text_lines(const FileList& files);
+// Files as they are, string []; unpacked where gzip has packed them. Random access.
+FixedExamples<1> whole_files(const FileList& files);
+
 struct FixedRecordOptions {
   std::int64_t header = 0, footer = 0;  // bytes at the ends of each file that are no records
 };

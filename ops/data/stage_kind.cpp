@@ -12,7 +12,7 @@ namespace troupe {
 StageKind cifar10_source(), csv_source(), digits_source(), fixed_records_source(), idx_source(),
     image_folder_source(), labelled_files_source(), lines_source(), npy_source(), npz_source(),
     range_source(), shapes_source(), tales_source(), tensors_source(), text_source(),
-    tf_records_source();
+    text_lines_source(), tf_records_source(), whole_files_source();
 StageKind batch_stage(), bucket_stage(), cache_stage(), decode_image_stage(), filter_stage(),
     interleave_stage(), map_stage(), padded_batch_stage(), parse_example_stage(), repeat_stage(),
     shard_stage(), shuffle_stage(), skip_errors_stage(), skip_stage(), take_stage(),
@@ -37,6 +37,8 @@ const std::vector<StageKind>& kinds() {
                                              tensors_source(),
                                              text_source(),
                                              tf_records_source(),
+                                             text_lines_source(),
+                                             whole_files_source(),
                                              batch_stage(),
                                              bucket_stage(),
                                              cache_stage(),

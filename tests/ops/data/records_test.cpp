@@ -33,6 +33,7 @@ std::string slurp(const std::string& path) {
 }
 
 using Texts = std::vector<std::string>;
+using data::FileList;
 
 }  // namespace
 
@@ -281,6 +282,30 @@ TEST_CASE("a file that becomes shorter while it is read is an error") {
   REQUIRE(pipeline.element(0).ok());
   std::filesystem::resize_file(path, 1000);
   CHECK(pipeline.element(2000).status().code() == Code::failed_precondition);
+}
+
+TEST_CASE("lines of text files are read as they are, and files as a whole") {
+  const DataDirectory files;
+  files.write("a", "one\r\n\ntwo\xff");
+  files.write("b.gz", gzip("three\n"));
+  files.write("c", "");
+  const FileList paths = {files.path("a"), files.path("b"), files.path("c")};
+  const auto lines = data::text_lines(paths), whole = data::whole_files(paths);
+  CHECK(contents(lines) == Texts{"one", "", "two\xff", "three"});
+  CHECK(contents(whole) == Texts{"one\r\n\ntwo\xff", "three\n", ""});
+  check_places(lines.shuffle(2, 1).repeat(2), 3);
+  check_places(whole.shuffle(2, 1).repeat(2), 3);
+  const std::string packed = gzip("three\n");
+  files.write("b.gz", packed.substr(0, packed.size() - 3));
+  const QuietLog quiet;
+  CHECK(tells(error_in_order(lines), "b.gz"));
+  CHECK(contents(lines.skip_errors(1)) == Texts{"one", "", "two\xff", "three"});
+  CHECK(tells(error_in_order(whole), "b.gz"));
+  CHECK(contents(whole.skip_errors(1)).size() == 2);
+  files.write("a", std::string(std::size_t{65} << 20, 'x'));
+  CHECK(tells(error_in_order(lines), "record 0 at byte 0 of file '"));
+  CHECK(tells(data::text_lines(std::vector<std::string>()).signature().status(), "is empty"));
+  CHECK(tells(data::whole_files(std::vector<std::string>()).signature().status(), "is empty"));
 }
 
 TEST_CASE("records of fixed length lie between a header and a footer, in any number of files") {

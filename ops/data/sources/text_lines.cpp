@@ -1,0 +1,123 @@
+// `text_lines FILES`: the lines of text files as they are, string [], without what ends them ("\n"
+// or
+// "\r\n"), file after file. Read from start to end, packed by gzip or not.
+#include <algorithm>
+
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+
+Signature text_signature() { return {{DType::string, PartialShape::scalar()}}; }
+
+// Packed content that breaks off ends its file, and the next one follows.
+class TextLinesCursor final : public Cursor {
+ public:
+  explicit TextLinesCursor(const std::vector<DataFilePtr>& files) : files_(files) {}
+  Expected<std::optional<std::vector<Tensor>>> next() override {
+    Tensor value = Tensor::scalar(std::string_view());
+    TROUPE_TRY(const bool found, read_line(*value.mutable_data<std::string>()));
+    if (!found) return std::optional<std::vector<Tensor>>();
+    return std::optional(std::vector<Tensor>{std::move(value)});
+  }
+  bool goes_on() const override { return true; }
+  Origin origin() const override { return origin_; }
+  std::unique_ptr<Cursor> clone() const override {
+    return std::make_unique<TextLinesCursor>(*this);
+  }
+  std::size_t bytes_held() const override {
+    return sizeof *this + (stream_ ? stream_->bytes_held() : 0);
+  }
+
+ private:
+  void end_of_file() {
+    stream_.reset();
+    files_[file_++]->rest();
+    line_ = 0;
+  }
+  // False at the end of the last file.
+  Expected<bool> read_line(std::string& line) {
+    for (; file_ < files_.size(); end_of_file()) {
+      origin_ = {files_[file_].get(), line_, stream_ ? stream_->offset() : 0};
+      const auto found = read_line_of_file(line);
+      if (!found.ok()) end_of_file();
+      if (!found.ok()) return found.status();
+      if (*found) {
+        ++line_;
+        return true;
+      }
+    }
+    return false;
+  }
+  // False at the end of the file.
+  Expected<bool> read_line_of_file(std::string& line) {
+    if (!stream_) {
+      TROUPE_TRY(ByteStream opened, ByteStream::open(files_[file_]));
+      stream_.emplace(std::move(opened));
+    }
+    for (bool any = false;; any = true) {
+      TROUPE_TRY(const std::string_view chunk, stream_->chunk());
+      if (chunk.empty()) return any;
+      const std::size_t end = chunk.find('\n');
+      const std::size_t n = std::min(end, chunk.size());
+      if (line.size() + n > kLongestLine)
+        return data_loss(origin_.text() + ": a line of more than " + std::to_string(kLongestLine) +
+                         " bytes");
+      line.append(chunk.substr(0, n));
+      stream_->consume(end == std::string_view::npos ? n : n + 1);
+      if (end == std::string_view::npos) continue;
+      if (line.ends_with('\r')) line.pop_back();
+      return true;
+    }
+  }
+
+  const std::vector<DataFilePtr>& files_;  // the source's
+  std::size_t file_ = 0;
+  std::optional<ByteStream> stream_;  // of that file, once it is begun
+  std::uint64_t line_ = 0;
+  Origin origin_;
+};
+
+class TextLinesSource final : public Source {
+ public:
+  explicit TextLinesSource(std::vector<DataFilePtr> files)
+      : Source(text_signature()), files_(std::move(files)) {}
+  Expected<std::unique_ptr<Cursor>> start() const override {
+    return std::unique_ptr<Cursor>(std::make_unique<TextLinesCursor>(files_));
+  }
+
+ private:
+  std::vector<DataFilePtr> files_;
+};
+
+Expected<std::int64_t> number_of_files(const StageText& stage) {
+  TROUPE_TRY(stage.takes(1, 1));
+  TROUPE_TRY(const std::int64_t files, stage.number(0, 0));
+  if (files == 0) return invalid_argument(stage.name + ": the list of files is empty");
+  return files;
+}
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(number_of_files(stage));
+  return text_signature();
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+  TROUPE_TRY(const std::int64_t n, number_of_files(stage));
+  std::vector<DataFilePtr> files;
+  for (std::int64_t i = 0; i < n; ++i) {
+    TROUPE_TRY(DataFilePtr file, opening.next_file());
+    files.push_back(std::move(file));
+  }
+  return source_stage(std::make_unique<TextLinesSource>(std::move(files)));
+}
+
+}  // namespace
+
+StageKind text_lines_source() { return {"text_lines", 0, signature, open}; }
+
+}  // namespace troupe

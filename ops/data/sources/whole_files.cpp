@@ -1,0 +1,60 @@
+// `whole_files FILES`: files as they are, string [], unpacked where gzip has packed them. A file is
+// read when it is wanted.
+#include "ops/data/byte_stream.hpp"
+#include "ops/data/stage_kind.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::uint64_t kMostInFile = std::uint64_t{1} << 30;
+
+Signature files_signature() { return {{DType::string, PartialShape::scalar()}}; }
+
+class WholeFilesSource final : public Source {
+ public:
+  explicit WholeFilesSource(std::vector<DataFilePtr> files)
+      : Source(files_signature()), files_(std::move(files)) {}
+  std::optional<std::uint64_t> count() const override { return files_.size(); }
+  Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
+              std::int64_t row) const override {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const DataFilePtr& file = files_[first + std::uint64_t(i)];
+      TROUPE_TRY(out[0].mutable_data<std::string>()[row + i], read_content(file, kMostInFile));
+      if (files_.size() > StageOpening::kMostOpen) file->rest();
+    }
+    return ok_status();
+  }
+  Origin origin(std::uint64_t index) const override { return {files_[index].get(), 0, 0}; }
+
+ private:
+  std::vector<DataFilePtr> files_;
+};
+
+Expected<std::int64_t> number_of_files(const StageText& stage) {
+  TROUPE_TRY(stage.takes(1, 1));
+  TROUPE_TRY(const std::int64_t files, stage.number(0, 0));
+  if (files == 0) return invalid_argument(stage.name + ": the list of files is empty");
+  return files;
+}
+
+Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(number_of_files(stage));
+  return files_signature();
+}
+
+Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+  TROUPE_TRY(const std::int64_t n, number_of_files(stage));
+  std::vector<DataFilePtr> files;
+  for (std::int64_t i = 0; i < n; ++i) {
+    TROUPE_TRY(DataFilePtr file, opening.next_file());
+    files.push_back(std::move(file));
+  }
+  return source_stage(std::make_unique<WholeFilesSource>(std::move(files)));
+}
+
+}  // namespace
+
+StageKind whole_files_source() { return {"whole_files", 0, signature, open}; }
+
+}  // namespace troupe
