@@ -70,9 +70,11 @@ constexpr std::array kNames = std::to_array<OtherNames>({
     {"Softmax", "", "SoftMax"},
     {"TextSummary", "TensorSummaryV2", ""},
     {"Split", "Split / SplitV", ""},
+    {"StringHash", "StringToHashBucketFast", ""},
     {"SwitchN", "_SwitchN", ""},
     {"TopK", "TopKV2", ""},
     {"Variable", "VarHandleOp", ""},
+    {"VocabularyIndex", "LookupTableFind", ""},
 });
 
 }  // namespace

@@ -2323,6 +2323,40 @@ Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Out
   return add_node(std::move(node)).output();
 }
 
+Output string_hash(Output x, std::int64_t buckets, const StringHashOptions& options, Site site) {
+  NodeSpec node{.op = "StringHash"};
+  node.inputs = {x};
+  node.attrs.emplace("buckets", buckets);
+  node.attrs.emplace("seed", options.seed);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output string_join(const std::vector<Output>& values, const StringJoinOptions& options, Site site) {
+  NodeSpec node{.op = "StringJoin"};
+  node.inputs = flat_inputs({values});
+  node.attrs.emplace("separator", options.separator);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+StringSplitOutputs string_split(Output x, const StringSplitOptions& options, Site site) {
+  NodeSpec node{.op = "StringSplit"};
+  node.inputs = {x};
+  node.attrs.emplace("separator", options.separator);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+Output string_to_number(Output x, const StringToNumberOptions& options, Site site) {
+  NodeSpec node{.op = "StringToNumber"};
+  node.inputs = {x};
+  node.attrs.emplace("out_type", options.out_type);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output sub(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Sub"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
@@ -2491,6 +2525,15 @@ Output unsorted_segment_prod(Output data, Output segment_ids, Output num_segment
 Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments, Site site) {
   NodeSpec node{.op = "UnsortedSegmentSum"};
   node.inputs = {data, segment_ids, num_segments};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output vocabulary_index(Output x, Tensor words, const VocabularyIndexOptions& options, Site site) {
+  NodeSpec node{.op = "VocabularyIndex"};
+  node.inputs = {x};
+  node.attrs.emplace("words", std::move(words));
+  node.attrs.emplace("missing", options.missing);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -1876,6 +1876,43 @@ struct StridedSliceGradOptions {
 Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
     const StridedSliceGradOptions& options = {}, Site site = Site::here());
 
+struct StringHashOptions {
+  std::int64_t seed = 0;
+};
+// StringHash: A number in [0, buckets) for each text of x: its hash, the same in every program and
+// on every machine. Texts that differ may have one number.
+Output string_hash(Output x, std::int64_t buckets, const StringHashOptions& options = {},
+    Site site = Site::here());
+
+struct StringJoinOptions {
+  std::string separator = "";
+};
+// StringJoin: Element by element the values one after another, with `separator` between them.
+// Scalars stand beside every element of the others, which have one shape.
+Output string_join(const std::vector<Output>& values, const StringJoinOptions& options = {},
+    Site site = Site::here());
+
+struct StringSplitOptions {
+  std::string separator = "";
+};
+struct StringSplitOutputs {
+  Output parts;
+  Output lengths;
+};
+// StringSplit: The parts of each text of x between separators, one text after the other, and how
+// many each has. Two separators in a row have an empty part between them. Without a separator: the
+// words between blanks, none of them empty.
+StringSplitOutputs string_split(Output x, const StringSplitOptions& options = {},
+    Site site = Site::here());
+
+struct StringToNumberOptions {
+  DType out_type = DType::f32;
+};
+// StringToNumber: The number that each text of x says, decimal, with blanks around it or not; a
+// text that says none, or one that the type cannot hold, is an error.
+Output string_to_number(Output x, const StringToNumberOptions& options = {},
+    Site site = Site::here());
+
 // Sub: y = a - b. Integers wrap around. The inputs broadcast.
 Output sub(const Operand& a, const Operand& b, Site site = Site::here());
 
@@ -2018,6 +2055,14 @@ Output unsorted_segment_prod(Output data, Output segment_ids, Output num_segment
 // UnsortedSegmentSum: sums[s] = the sum of the slices of data whose id is s. The shape of
 // segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
 Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments,
+    Site site = Site::here());
+
+struct VocabularyIndexOptions {
+  std::int64_t missing = -1;
+};
+// VocabularyIndex: The place of each text of x among `words`, a vector of which no two are alike;
+// `missing` for one that is not among them. The other way round is Gather.
+Output vocabulary_index(Output x, Tensor words, const VocabularyIndexOptions& options = {},
     Site site = Site::here());
 
 // Where: The indices of all elements that are true, or not 0, in their order: [n, rank], with n
