@@ -13,7 +13,8 @@ namespace {
 
 struct Kinds {
   std::mutex mutex;
-  std::deque<ResourceKind> all{queue_kind(), mutex_kind(), files_kind(), shards_kind()};  // stay where they are
+  std::deque<ResourceKind> all{queue_kind(), mutex_kind(), files_kind(),
+                               shards_kind()};  // stay where they are
   const ResourceKind* find(const std::string& name) const {
     auto at = std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.name == name; });
     return at == all.end() ? nullptr : &*at;
