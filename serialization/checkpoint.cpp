@@ -335,6 +335,10 @@ Expected<Tensor> read_stored(FileSystem& files, const std::string& file,
     TROUPE_TRY(auto opened, files.open(file));
     return read_safetensor(*opened, stored.name);
   };
+  if (files.open(file).status().code() == Code::not_found)
+    return not_found("'" + file +
+                     "' is not there: the folder of checkpoints has to be shared by all machines "
+                     "of the job");
   auto tensor = read();
   if (tensor.status().code() == Code::not_found)
     return data_loss(tensor.status().message()).in("in '" + file + "'");

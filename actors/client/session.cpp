@@ -1476,16 +1476,18 @@ Status Session::check_state_within(std::size_t nodes) const {
 
 Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJobOptions& options) {
   TROUPE_TRY(may_wait(*core_, "Session::save_job"));
-  TROUPE_TRY(CheckpointDraft draft, CheckpointDraft::begin(dir));
-  TROUPE_TRY(PendingState pending,
-             start_state(std::filesystem::absolute(draft.folder()), draft.token(), false));
-  TROUPE_TRY(WrittenState written, pending.try_get());
-  if (written.state.committed == 0)
-    return failed_precondition("nothing was committed yet: there is no state to save");
-  CheckpointData data = checkpoint_of(std::move(written.state));
-  TROUPE_TRY(const CheckpointInfo info,
-             draft.finish(data, std::move(written.shards), {.keep = options.keep}));
-  return info.path;
+  return in_some_runtime(core_, [&]() -> Expected<std::string> {
+    TROUPE_TRY(CheckpointDraft draft, CheckpointDraft::begin(dir));
+    TROUPE_TRY(PendingState pending,
+               start_state(std::filesystem::absolute(draft.folder()), draft.token(), false));
+    TROUPE_TRY(WrittenState written, pending.try_get());
+    if (written.state.committed == 0)
+      return failed_precondition("nothing was committed yet: there is no state to save");
+    CheckpointData data = checkpoint_of(std::move(written.state));
+    TROUPE_TRY(const CheckpointInfo info,
+               draft.finish(data, std::move(written.shards), {.keep = options.keep}));
+    return info.path;
+  });
 }
 
 namespace {

@@ -477,16 +477,18 @@ void Job::State::serve_once() {
 // As of the end of the step, with all that it did. Each process writes what it has, meanwhile the
 // job goes on.
 Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
+  durable().begin_state();
   TROUPE_TRY(CheckpointDraft draft, checkpoints.draft());
   const std::string folder = std::filesystem::absolute(draft.folder());
   const bool no_nan = checkpoints.refuses_nan();
-  if (!kept_in_files) TROUPE_TRY(session.try_mark_place(position.text()));
-  durable().begin_state();
   writing_commit = session.committed();
-  TROUPE_TRY(PendingState pending,
-             kept_in_files
-                 ? session.start_kept_state(position.text(), folder, draft.token(), no_nan)
-                 : session.start_state(folder, draft.token(), no_nan));
+  // The first one goes on after a loss.
+  const auto start = [&]() -> Expected<PendingState> {
+    if (recovers()) return session.start_kept_state(position.text(), folder, draft.token(), no_nan);
+    TROUPE_TRY(session.try_mark_place(position.text()));
+    return session.start_state(folder, draft.token(), no_nan);
+  };
+  TROUPE_TRY(PendingState pending, start());
   written_state = std::make_shared<WrittenState>();
   CheckpointHeader header;
   header.step = std::uint64_t(position.step);
