@@ -107,7 +107,7 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
     return Reply{0, {}, known->second.values, known->second.own};
   std::int64_t n = request.wanted.n;
   if (n == 0) return take({}, request, log);
-  std::vector<Source> all = sources(request.attempt, log);
+  std::vector<Source> all = sources(request.attempt, log, n);
   const auto there = std::int64_t(all.size());
   if (there - kept(log) < n) {
     if (!nothing_can_come(request.attempt)) return std::nullopt;
@@ -130,17 +130,22 @@ std::int64_t QueueState::kept(const AttemptLog& log) const {
   return closed_ || closing_ || log.close ? 0 : spec_.min_after_dequeue;
 }
 
-// First what a redo's run has marked, then what is nobody's, then its own; each oldest first.
-std::vector<QueueState::Source> QueueState::sources(const AttemptInfo& attempt, AttemptLog& log) {
+// First what a redo's run has marked, then what is nobody's, then its own; each oldest first. All
+// of them, or the first `n` where that is the order in which they are taken.
+std::vector<QueueState::Source> QueueState::sources(const AttemptInfo& attempt, AttemptLog& log,
+                                                    std::int64_t n) {
   const std::set<ElementId> used = used_by(log);
   std::vector<Source> all;
-  for (Element& e : elements_)
-    if (marked_by(e, attempt) && !used.contains(e.id)) all.push_back({&e, nullptr, true});
-  for (Element& e : elements_)
-    if (!e.leased) all.push_back({&e, nullptr, false});
+  const auto enough = [&] {
+    return spec_.order == QueueSpec::Order::fifo && std::int64_t(all.size()) == n;
+  };
+  for (auto e = elements_.begin(); e != elements_.end() && !enough(); ++e)
+    if (marked_by(*e, attempt) && !used.contains(e->id)) all.push_back({&*e, nullptr, true});
+  for (auto e = elements_.begin(); e != elements_.end() && !enough(); ++e)
+    if (!e->leased) all.push_back({&*e, nullptr, false});
   for (auto& [key, entered] : log.enqueues)
     for (Enqueued& e : entered)
-      if (!e.consumed) all.push_back({nullptr, &e, false});
+      if (!e.consumed && !enough()) all.push_back({nullptr, &e, false});
   return all;
 }
 

@@ -187,7 +187,7 @@ class QueueState final
   std::optional<Reply> hopeless(Side side, const Waiter& request) const;
   bool needs_no_turn(Side side, const Waiter& request) const;
   std::set<ElementId> used_by(const AttemptLog& log) const;
-  std::vector<Source> sources(const AttemptInfo& attempt, AttemptLog& log);
+  std::vector<Source> sources(const AttemptInfo& attempt, AttemptLog& log, std::int64_t n);
   void put_first(std::vector<Source>& all, std::size_t n, CommitNumber snapshot) const;
   std::array<std::uint64_t, 3> rank(const Source& source, std::uint64_t place,
                                     CommitNumber snapshot) const;

@@ -482,14 +482,33 @@ TEST_CASE("a run that is done again draws the same elements; another commit draw
   CHECK(order != draws(2));
   CHECK_FALSE(std::is_sorted(order.begin(), order.end()));
   CHECK(std::set<std::int64_t>(order.begin(), order.end()).size() == 50);
+  // What an earlier attempt of the run drew is drawn again, whatever has been committed since.
+  QueueSpec spec = kind_spec(Order::shuffle, 64);
+  ShortRuns runs(spec);
+  for (std::int64_t i = 0; i < 20; ++i) runs.put(0, i);
+  const AttemptInfo attempt = runs.attempt();
+  runs.queue.dequeue({runs.next, attempt, {1, 0, {}}}, runs.out);
+  const std::int64_t drawn = runs.last().values[1].item<std::int64_t>();
+  AttemptInfo again = runs.attempt();
+  again.run = attempt.run;
+  again.marks_from = attempt.marks_from;
+  again.snapshot = runs.decided + 3;
+  runs.queue.live({1,
+                   1000,
+                   runs.decided,
+                   0,
+                   runs.next,
+                   {{again.id.a, again.run, again.marks_from, again.snapshot}}},
+                  runs.out);
+  runs.queue.dequeue({runs.next, again, {1, 0, {}}}, runs.out);
+  CHECK(runs.last().values[1].item<std::int64_t>() == drawn);
   // Of many draws each element comes first about as often as another.
   std::map<std::int64_t, int> first;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
-    QueueSpec spec = kind_spec(Order::shuffle, 8);
     spec.seed = seed;
-    ShortRuns runs(spec);
-    for (std::int64_t i = 0; i < 6; ++i) runs.put(0, i);
-    ++first[runs.take()];
+    ShortRuns few(spec);
+    for (std::int64_t i = 0; i < 6; ++i) few.put(0, i);
+    ++first[few.take()];
   }
   for (std::int64_t i = 0; i < 6; ++i) CHECK(std::abs(first[i] - 100) < 50);
 }
