@@ -12,12 +12,14 @@
 
 #include "core/descriptor.hpp"
 #include "ops/data/records/record_frame.hpp"
+#include "ops/data/stage.hpp"
 
 namespace troupe::data {
 
 namespace {
 
 constexpr std::size_t kWriteBuffer = std::size_t{256} << 10;
+constexpr std::size_t kMostInExample = std::size_t{1} << 31;  // of protocol buffers
 
 Status write_error(const std::string& path, const char* what, int error) {
   const std::string text = std::string("cannot ") + what + " '" + path + "': " + strerror(error);
@@ -44,15 +46,13 @@ struct RecordWriter::State {
     if (!done) ::unlink(part.c_str());
   }
 
-  Status flush() {
-    std::string_view left = buffer;
+  Status write_all(std::string_view left) {
     while (!left.empty()) {
       const ssize_t n = ::write(file.get(), left.data(), left.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return write_error(part, "write", errno);
       left.remove_prefix(std::size_t(n));
     }
-    buffer.clear();
     return ok_status();
   }
 
@@ -62,6 +62,13 @@ struct RecordWriter::State {
     return buffer.size() < kWriteBuffer ? ok_status() : flush();
   }
 
+  Status flush() {
+    TROUPE_TRY(write_all(buffer));
+    buffer.clear();
+    return ok_status();
+  }
+
+  // The buffer is zlib's to fill; it is written when it is full.
   Status pack(std::string_view bytes, int how) {
     // zlib counts in 32 bits.
     do {
@@ -69,15 +76,16 @@ struct RecordWriter::State {
       bytes.remove_prefix(some.size());
       packer.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(some.data()));
       packer.avail_in = uInt(some.size());
+      int result = Z_OK;
       do {
-        const std::size_t filled = buffer.size();
-        buffer.resize(filled + kWriteBuffer);
-        packer.next_out = reinterpret_cast<Bytef*>(buffer.data() + filled);
-        packer.avail_out = uInt(kWriteBuffer);
-        deflate(&packer, how);
-        buffer.resize(filled + kWriteBuffer - packer.avail_out);
-        if (buffer.size() >= kWriteBuffer) TROUPE_TRY(flush());
-      } while (packer.avail_out == 0);
+        if (packer.avail_out == 0) {
+          if (!buffer.empty()) TROUPE_TRY(write_all(buffer));
+          buffer.resize(kWriteBuffer);
+          packer.next_out = reinterpret_cast<Bytef*>(buffer.data());
+          packer.avail_out = uInt(buffer.size());
+        }
+        result = deflate(&packer, how);
+      } while (packer.avail_in > 0 || (how == Z_FINISH && result != Z_STREAM_END));
     } while (!bytes.empty());
     return ok_status();
   }
@@ -89,7 +97,10 @@ struct RecordWriter::State {
   }
 
   Status finish() {
-    if (packs) TROUPE_TRY(pack({}, Z_FINISH));
+    if (packs) {
+      TROUPE_TRY(pack({}, Z_FINISH));
+      buffer.resize(buffer.size() - packer.avail_out);
+    }
     TROUPE_TRY(flush());
     if (::fsync(file.get()) != 0) return write_error(part, "write", errno);
     file.reset();
@@ -189,6 +200,10 @@ Expected<std::string> feature_message(const std::string& name, const Tensor& ten
   std::string list, feature;
   pbf_writer values(list), kinds(feature);
   if (!tensor.defined()) return no_feature(name, "there is no tensor");
+  // A number becomes ten bytes at most.
+  if (tensor.elements() > std::int64_t(kMostInExample / 10) ||
+      bytes_of(Example{nullptr, 0, {tensor}}) > kMostInExample)
+    return no_feature(name, std::to_string(tensor.elements()) + " elements are too many");
   if (tensor.dtype() == DType::string) {
     for (const std::string& text : tensor.span<std::string>()) values.add_bytes(1, text);
     kinds.add_message(1, list);
@@ -219,6 +234,9 @@ Expected<std::string> tf_example(const std::vector<std::pair<std::string, Tensor
     fields.add_bytes(1, name);
     fields.add_message(2, feature);
     entries.add_message(1, entry);
+    if (all.size() > kMostInExample)
+      return invalid_argument("a tf.Example of more than " + std::to_string(kMostInExample) +
+                              " bytes, which is what a message may have");
   }
   pbf_writer(example).add_message(1, all);
   return example;

@@ -79,10 +79,12 @@ class CsvCursor final : public Cursor {
   CsvCursor(CsvRecords records, const CsvSpec& spec)
       : records_(std::move(records)), spec_(spec), header_(spec.header) {}
   Expected<std::optional<std::vector<Tensor>>> next() override {
+    goes_on_ = false;
     TROUPE_TRY(bool found, records_.next(cells_));
     if (std::exchange(header_, false) && found) {
       TROUPE_TRY(found, records_.next(cells_));
     }
+    goes_on_ = true;
     if (!found) return std::optional<std::vector<Tensor>>();
     if (cells_.size() != spec_.cells)
       return records_.wrong(std::to_string(cells_.size()) + " cells, not " +
@@ -100,6 +102,7 @@ class CsvCursor final : public Cursor {
     }
     return std::optional(std::move(values));
   }
+  bool goes_on() const override { return goes_on_; }
   std::unique_ptr<Cursor> clone() const override { return std::make_unique<CsvCursor>(*this); }
   std::size_t bytes_held() const override { return sizeof *this + records_.bytes_held(); }
 
@@ -114,8 +117,9 @@ class CsvCursor final : public Cursor {
   }
 
   CsvRecords records_;
-  const CsvSpec& spec_;  // the source's
-  bool header_;          // is still to come
+  const CsvSpec& spec_;   // the source's
+  bool header_;           // is still to come
+  bool goes_on_ = false;  // behind a record whose cells are wrong, not where quotes are
   std::vector<std::string> cells_;
 };
 

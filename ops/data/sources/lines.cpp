@@ -21,7 +21,9 @@ class LinesCursor final : public Cursor {
       : stream_(std::move(stream)), vocabulary_(vocabulary) {}
   Expected<std::optional<std::vector<Tensor>>> next() override {
     std::string line;
+    goes_on_ = false;
     TROUPE_TRY(const bool found, read_line(line));
+    goes_on_ = true;
     if (!found) return std::optional<std::vector<Tensor>>();
     ++number_;
     TROUPE_TRY(Tensor ids, Tensor::make(DType::i64, Shape{std::int64_t(line.size())}));
@@ -33,6 +35,7 @@ class LinesCursor final : public Cursor {
     }
     return std::optional(std::vector<Tensor>{std::move(ids)});
   }
+  bool goes_on() const override { return goes_on_; }
   std::unique_ptr<Cursor> clone() const override { return std::make_unique<LinesCursor>(*this); }
   std::size_t bytes_held() const override { return sizeof *this + stream_.bytes_held(); }
 
@@ -62,6 +65,7 @@ class LinesCursor final : public Cursor {
   ByteStream stream_;
   const data::Vocabulary& vocabulary_;  // the source's
   std::uint64_t number_ = 0;            // of the last line, from 1
+  bool goes_on_ = false;                // behind it
 };
 
 class LinesSource final : public Source {

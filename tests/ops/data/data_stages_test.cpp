@@ -701,7 +701,8 @@ TEST_CASE("a batch of examples that differ in shape is refused, and padding that
 
 TEST_CASE("stages made of random words are refused or opened, and nothing else") {
   const auto names = words_of(
-      "tensors digits text lines csv cifar10 idx tf_records fixed_records npy npz range text_lines whole_files "
+      "tensors digits text lines csv cifar10 idx tf_records fixed_records npy npz range text_lines "
+      "whole_files "
       "labelled_files image_folder take skip shard batch bucket interleave padded_batch shuffle "
       "repeat map filter unbatch zip cache skip_errors parse_example decode_image nothing");
   const auto values = words_of(

@@ -72,6 +72,21 @@ TEST_CASE("records are read as they were written, packed in any way") {
   CHECK(slurp(files.path("data2")).size() < 1000);
 }
 
+TEST_CASE("records that do not become smaller are written as they are") {
+  const DataDirectory files;
+  Random random(3);
+  Texts texts(4);
+  for (std::string& text : texts)
+    for (std::uint64_t n = 1 + random.below(400'000); n > 0; --n) text += char(random());
+  for (const data::Packing packing :
+       {data::Packing::none, data::Packing::gzip, data::Packing::zlib}) {
+    data::RecordWriter writer(files.path("a"), packing);
+    for (const std::string& text : texts) REQUIRE(writer.write(text).ok());
+    REQUIRE(writer.finish().ok());
+    CHECK(contents(data::tf_records({files.path("a")})) == texts);
+  }
+}
+
 TEST_CASE("a writer that is not finished leaves nothing behind") {
   const DataDirectory files;
   const std::string path = files.path("a.tfrecord");
@@ -249,6 +264,24 @@ TEST_CASE("bad records are skipped, so many in a pass and no more") {
   // A file that is not there is no damage.
   CHECK(error_in_order(data::tf_records({files.path("absent")}).skip_errors(5)).code() ==
         Code::not_found);
+}
+
+TEST_CASE("bad lines of text are skipped as bad records are") {
+  const DataDirectory files;
+  const QuietLog quiet;
+  const auto numbers = data::csv(files.write("a.csv", "1\nx\n3\n1,2\n5\n"), {{.dtype = DType::i64}},
+                                 {.header = false});
+  const auto all = elements_in_order(numbers.skip_errors(2));
+  REQUIRE_MESSAGE(all.ok(), all.status().text());
+  REQUIRE(all->size() == 3);
+  CHECK((*all)[2][0].item<std::int64_t>() == 5);
+  check_places(numbers.skip_errors(2).repeat(2), 4);
+  CHECK(tells(error_in_order(numbers.skip_errors(1)), "line 4: 2 cells, not 1"));
+  // A quote that does not close has no end that anybody knows.
+  files.write("a.csv", "1\n\"2\n3\n");
+  CHECK(tells(error_in_order(numbers.skip_errors(9)), "a quote that is not closed"));
+  const auto letters = data::lines(files.write("b", "ab\nxy\nb\n"), data::Vocabulary("ab"));
+  CHECK(elements_in_order(letters.skip_errors(1))->size() == 2);
 }
 
 TEST_CASE("an element behind a bad record is there, and the bad one is an error each time") {
