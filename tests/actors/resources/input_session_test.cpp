@@ -1,7 +1,8 @@
 // Datasets of files in sessions: their functions, their positions in a saved job, their errors.
 #include <doctest/doctest.h>
 
-#include "core/log.hpp"
+#include <fstream>
+
 #include "ops/api.hpp"
 #include "ops/data/data.hpp"
 #include "tests/actors/support/sessions.hpp"
@@ -170,6 +171,30 @@ TEST_CASE("what a function of a dataset fails on is told with the record it come
   CHECK(text.find("too large") != std::string::npos);
   CHECK(text.find("in record 2 at byte") != std::string::npos);
   CHECK(text.find(paths[0]) != std::string::npos);
+}
+
+TEST_CASE("lines of text become numbers of words and of hashes, in batches of any lengths") {
+  const TemporaryDir dir;
+  std::ofstream(dir.path("a.txt")) << "the cat sat\n\nthe dog\n";
+  Graph g;
+  const Tensor words = Tensor::of<std::string>({3}, {"the", "cat", "sat"});
+  auto [ids, hashes] =
+      data::text_lines({dir.path("a.txt")})
+          .map(g,
+               [&](Output line) {
+                 const Output parts = string_split(line).parts;
+                 return std::pair{
+                     vocabulary_index(parts, words, {.missing = 3}),
+                     string_hash(string_join({parts, constant(parts.graph(), Tensor::scalar("!"))}),
+                                 10)};
+               })
+          .padded_batch(3, {{.value = -1}, {.value = -1}})
+          .outputs(g);
+  Session s(g, one_thread());
+  const std::vector<Tensor> got = s.run({ids, hashes});
+  CHECK(Tensor::same(got[0], Tensor::of<std::int64_t>({3, 3}, {0, 1, 2, -1, -1, -1, 0, 3, -1})));
+  CHECK(got[1].shape() == Shape{3, 3});
+  CHECK(got[1].data<std::int64_t>()[0] == got[1].data<std::int64_t>()[6]);
 }
 
 TEST_CASE("a filter takes a function of the graph by its name") {

@@ -35,6 +35,22 @@ std::string slurp(const std::string& path) {
 using Texts = std::vector<std::string>;
 using data::FileList;
 
+// No more open files than that, while it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t most) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit lowered{most, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &lowered) == 0);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
 }  // namespace
 
 TEST_CASE("a frame is what TensorFlow writes") {
@@ -149,15 +165,12 @@ TEST_CASE("more files than may be open are read, and one that changed in between
     files.write(names.back(), record(names.back() + "a") + record(names.back() + "b"));
   }
   const auto all = data::tf_records(files.path("*"));
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const rlimit lowered{40, before.rlim_max};
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &lowered) == 0);
+  std::optional<FewDescriptors> few(40);
   for (const auto& read : {all, data::tf_records(files.path("*"), {.at_once = 4})}) {
     CHECK(contents(read).size() == 100);
     check_places(read.repeat(2), 1);
   }
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  few.reset();
   Pipeline pipeline = open_examples(all).value();
   REQUIRE(pipeline.element(0).ok());
   files.write("30", record("other") + record("ones"));
