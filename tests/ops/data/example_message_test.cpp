@@ -20,40 +20,41 @@ std::string message_of(const std::string& name, const std::string& value) {
 }
 constexpr int kBytes = 1, kFloats = 2, kInts = 3;
 
-std::string file_of(const DataDirectory& files, const std::vector<std::string>& messages) {
+std::string file_of_messages(const DataDirectory& files, const std::vector<std::string>& messages) {
   std::string content;
   for (const std::string& message : messages)
     content += record_head(message.size()) + message + record_tail(message);
   return files.write("examples", content);
 }
 
-data::Examples parsed(const std::string& path, const std::vector<data::Feature>& features) {
+data::Examples parsed_records(const std::string& path, const std::vector<data::Feature>& features) {
   return data::tf_records({path}).parse_example(features);
 }
 
-Values only(const data::Examples& examples) {
+Values only_element(const data::Examples& examples) {
   const auto all = elements_in_order(examples);
   REQUIRE_MESSAGE(all.ok(), all.status().text());
   REQUIRE(all->size() == 1);
   return (*all)[0];
 }
 
-std::string example(std::int64_t id) {
+std::string numbered_example(std::int64_t id) {
   return data::tf_example({{"id", Tensor::scalar(id)},
                            {"pixels", Tensor::of<float>({4}, {0.5f, float(id), -1, 2})},
                            {"name", Tensor::scalar("no. " + std::to_string(id))}})
       .value();
 }
 
-const std::vector<data::Feature> kFeatures = {{.name = "pixels", .shape = {2, 2}},
-                                              {.name = "id", .dtype = DType::i64},
-                                              {.name = "name", .dtype = DType::string}};
+const std::vector<data::Feature> kThreeFeatures = {{.name = "pixels", .shape = {2, 2}},
+                                                   {.name = "id", .dtype = DType::i64},
+                                                   {.name = "name", .dtype = DType::string}};
 
 }  // namespace
 
 TEST_CASE("features are parsed by name, with their dtypes and shapes") {
   const DataDirectory files;
-  const auto values = only(parsed(file_of(files, {example(7)}), kFeatures));
+  const auto values =
+      only_element(parsed_records(file_of_messages(files, {numbered_example(7)}), kThreeFeatures));
   REQUIRE(values.size() == 3);
   CHECK(Tensor::same(values[0], Tensor::of<float>({2, 2}, {0.5f, 7, -1, 2})));
   CHECK(Tensor::same(values[1], Tensor::scalar(std::int64_t{7})));
@@ -70,9 +71,10 @@ TEST_CASE("lists are read packed and one by one, and merged where they come in p
   CHECK(message_of("a", packed) ==
         data::tf_example({{"a", Tensor::of<std::int64_t>({2}, {1, 2})}}).value());
   for (const std::string& feature : {packed, single, parts, replaced}) {
-    const std::string path = file_of(files, {message_of("a", feature)});
+    const std::string path = file_of_messages(files, {message_of("a", feature)});
     for (const DType dtype : {DType::i64, DType::i32, DType::u8}) {
-      const auto values = only(parsed(path, {{.name = "a", .dtype = dtype, .shape = {-1}}}));
+      const auto values =
+          only_element(parsed_records(path, {{.name = "a", .dtype = dtype, .shape = {-1}}}));
       CHECK(values[0].dtype() == dtype);
       CHECK(values[0].text().find("{1, 2}") != std::string::npos);
     }
@@ -81,19 +83,21 @@ TEST_CASE("lists are read packed and one by one, and merged where they come in p
   const std::string twice = message_of("a", packed) +
                             message_of("a", length_delimited(kInts, length_delimited(1, "\5"))) +
                             length_delimited(9, "new");
-  CHECK(only(parsed(file_of(files, {twice}), {{.name = "a", .dtype = DType::i64}}))[0]
+  CHECK(only_element(parsed_records(file_of_messages(files, {twice}),
+                                    {{.name = "a", .dtype = DType::i64}}))[0]
             .item<std::int64_t>() == 5);
   const std::string floats = std::string("\x0d\0\0\x80\x3f\x0d\0\0\0\x40", 10);
-  CHECK(
-      Tensor::same(only(parsed(file_of(files, {message_of("a", length_delimited(kFloats, floats))}),
-                               {{.name = "a", .shape = {2}}}))[0],
-                   Tensor::of<float>({2}, {1, 2})));
+  CHECK(Tensor::same(
+      only_element(parsed_records(
+          file_of_messages(files, {message_of("a", length_delimited(kFloats, floats))}),
+          {{.name = "a", .shape = {2}}}))[0],
+      Tensor::of<float>({2}, {1, 2})));
 }
 
 TEST_CASE("a feature that is missing has its default") {
   const DataDirectory files;
-  const std::string path = file_of(files, {message_of("empty", "")});
-  const auto values = only(parsed(
+  const std::string path = file_of_messages(files, {message_of("empty", "")});
+  const auto values = only_element(parsed_records(
       path, {{.name = "a", .shape = {2}, .missing = Tensor::scalar(1.5f)},
              {.name = "empty", .dtype = DType::i64, .missing = Tensor::scalar<std::int64_t>(3)},
              {.name = "b", .dtype = DType::string, .shape = {-1}, .missing = Tensor::scalar("")},
@@ -115,20 +119,21 @@ TEST_CASE("raw features are the bytes of a string") {
     return data::Feature{.name = "a", .dtype = dtype, .shape = std::move(shape), .raw = true};
   };
   const std::string path =
-      file_of(files, {data::tf_example({{"a", Tensor::scalar(bytes)}}).value()});
-  CHECK(Tensor::same(only(parsed(path, {raw(DType::u16, {2, 3})}))[0], numbers));
-  CHECK(only(parsed(path, {raw(DType::u16, {-1, 2})}))[0].shape() == Shape{3, 2});
-  CHECK(tells(error_in_order(parsed(path, {raw(DType::u16, {2, 4})})),
+      file_of_messages(files, {data::tf_example({{"a", Tensor::scalar(bytes)}}).value()});
+  CHECK(Tensor::same(only_element(parsed_records(path, {raw(DType::u16, {2, 3})}))[0], numbers));
+  CHECK(only_element(parsed_records(path, {raw(DType::u16, {-1, 2})}))[0].shape() == Shape{3, 2});
+  CHECK(tells(error_in_order(parsed_records(path, {raw(DType::u16, {2, 4})})),
               "feature 'a' has 6 values, which are no [2,4]"));
-  CHECK(tells(error_in_order(parsed(path, {raw(DType::c128, {-1})})),
+  CHECK(tells(error_in_order(parsed_records(path, {raw(DType::c128, {-1})})),
               "has 12 bytes, which are no whole elements of c128"));
-  CHECK(tells(error_in_order(parsed(path, {raw(DType::bool_, {-1})})), "bytes that are no bool"));
+  CHECK(tells(error_in_order(parsed_records(path, {raw(DType::bool_, {-1})})),
+              "bytes that are no bool"));
 }
 
 TEST_CASE("features that are not as declared are refused by name, record, byte and file") {
   const QuietLog quiet;
   const DataDirectory files;
-  const std::string path = file_of(files, {example(1), example(300)});
+  const std::string path = file_of_messages(files, {numbered_example(1), numbered_example(300)});
   const std::pair<data::Feature, const char*> wrong[] = {
       {{.name = "absent"}, "feature 'absent' is missing, and has no default"},
       {{.name = "id"}, "feature 'id' holds int64s, not floats"},
@@ -140,19 +145,19 @@ TEST_CASE("features that are not as declared are refused by name, record, byte a
       {{.name = "pixels", .shape = {-1, 3}}, "feature 'pixels' has 4 values, which are no [?,3]"},
       {{.name = "pixels", .shape = {-1, 0}}, "feature 'pixels' has 4 values, which are no [?,0]"}};
   for (const auto& [feature, text] : wrong) {
-    const Status status = error_in_order(parsed(path, {feature}));
+    const Status status = error_in_order(parsed_records(path, {feature}));
     const char* says = text;
     CHECK_MESSAGE(tells(status, says), status.text());
     CHECK(status.code() == Code::data_loss);
     CHECK(tells(status, "in record 0 at byte 0 of file '" + path + "'"));
   }
-  const Status second = error_in_order(parsed(path, {{.name = "id", .dtype = DType::u8}}));
+  const Status second = error_in_order(parsed_records(path, {{.name = "id", .dtype = DType::u8}}));
   CHECK_MESSAGE(tells(second, "feature 'id' has 300, which is no u8"), second.text());
-  CHECK(tells(second, "in record 1 at byte " + std::to_string(example(1).size() + 16)));
+  CHECK(tells(second, "in record 1 at byte " + std::to_string(numbered_example(1).size() + 16)));
   // Which is an example that may be left out.
-  CHECK(only(parsed(path, {{.name = "id", .dtype = DType::u8}}).skip_errors(1))[0]
+  CHECK(only_element(parsed_records(path, {{.name = "id", .dtype = DType::u8}}).skip_errors(1))[0]
             .item<std::uint8_t>() == 1);
-  CHECK(elements_in_order(parsed(path, kFeatures).skip_errors(1))->size() == 2);
+  CHECK(elements_in_order(parsed_records(path, kThreeFeatures).skip_errors(1))->size() == 2);
 }
 
 TEST_CASE("features that no message could have are refused when they are declared") {
@@ -179,15 +184,15 @@ TEST_CASE("features that no message could have are refused when they are declare
 TEST_CASE("a saved position in parsed records goes on with the same elements") {
   const DataDirectory files;
   std::vector<std::string> messages;
-  for (int i = 0; i < 23; ++i) messages.push_back(example(i));
-  const std::string path = file_of(files, messages);
-  check_places(parsed(path, kFeatures), 1);
-  check_places(parsed(path, kFeatures).shuffle(7, 3).repeat(2).batch(5), 2);
+  for (int i = 0; i < 23; ++i) messages.push_back(numbered_example(i));
+  const std::string path = file_of_messages(files, messages);
+  check_places(parsed_records(path, kThreeFeatures), 1);
+  check_places(parsed_records(path, kThreeFeatures).shuffle(7, 3).repeat(2).batch(5), 2);
 }
 
 TEST_CASE("messages damaged in any place are parsed or refused, whatever their checksums say") {
-  const std::string good = example(5);
-  const ExampleMessages messages = ExampleMessages::make(kFeatures).value();
+  const std::string good = numbered_example(5);
+  const ExampleMessages messages = ExampleMessages::make(kThreeFeatures).value();
   int errors = 0;
   const auto check = [&](const std::string& message) {
     const auto values = messages.parse(message);
@@ -227,10 +232,10 @@ TEST_CASE("tensors that a tf.Example cannot hold are refused") {
                                                 {"b", Tensor::of<double>({1}, {0.25})},
                                                 {"c", Tensor::of<std::uint64_t>({1}, {7})}})
                                   .value();
-  const auto values =
-      only(parsed(file_of(files, {message}), {{.name = "a", .dtype = DType::bool_, .shape = {2}},
-                                              {.name = "b", .shape = {1}},
-                                              {.name = "c", .dtype = DType::i64, .shape = {1}}}));
+  const auto values = only_element(parsed_records(
+      file_of_messages(files, {message}), {{.name = "a", .dtype = DType::bool_, .shape = {2}},
+                                           {.name = "b", .shape = {1}},
+                                           {.name = "c", .dtype = DType::i64, .shape = {1}}}));
   CHECK(Tensor::same(values[0], Tensor::of<bool>({2}, {true, false})));
   CHECK(values[1].data<float>()[0] == 0.25f);
   CHECK(values[2].data<std::int64_t>()[0] == 7);

@@ -86,7 +86,7 @@ std::string jpeg_file(int width, int height, const std::string& pixels, const Jp
 }
 
 // A gradient, smooth enough for JPEG.
-std::string gradient(int width, int height, int channels = 3) {
+std::string gradient_pixels(int width, int height, int channels = 3) {
   std::string out;
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
@@ -94,12 +94,14 @@ std::string gradient(int width, int height, int channels = 3) {
   return out;
 }
 
-std::string as_text(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+std::string pixels_as_text(const std::vector<std::uint8_t>& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
 
-constexpr std::int64_t kMany = 1 << 20;
+constexpr std::int64_t kManyPixels = 1 << 20;
 
-DecodedImage decode(const std::string& content) {
-  auto image = decode_picture(content, kMany);
+DecodedImage decoded_image(const std::string& content) {
+  auto image = decode_picture(content, kManyPixels);
   REQUIRE_MESSAGE(image.ok(), image.status().text());
   return std::move(*image);
 }
@@ -113,7 +115,7 @@ double worst_difference(const DecodedImage& image, const std::string& pixels) {
 }
 
 // A chunk of a PNG file, with its checksum.
-std::string chunk(const std::string& kind, const std::string& content) {
+std::string png_chunk(const std::string& kind, const std::string& content) {
   const auto big = [](std::uint32_t n) {
     return std::string{char(n >> 24), char(n >> 16), char(n >> 8), char(n)};
   };
@@ -126,53 +128,59 @@ std::string chunk(const std::string& kind, const std::string& content) {
 }  // namespace
 
 TEST_CASE("PNG files of every kind are decoded") {
-  const std::string rgb = gradient(5, 3);
+  const std::string rgb = gradient_pixels(5, 3);
   for (const bool interlaced : {false, true}) {
-    const DecodedImage image = decode(png_file(5, 3, rgb, {.interlaced = interlaced}));
+    const DecodedImage image = decoded_image(png_file(5, 3, rgb, {.interlaced = interlaced}));
     CHECK(image.height == 3);
     CHECK(image.width == 5);
     CHECK(image.channels == 3);
-    CHECK(as_text(image.pixels) == rgb);
+    CHECK(pixels_as_text(image.pixels) == rgb);
   }
-  CHECK(as_text(decode(png_file(2, 2, "abcd", {.colour = PNG_COLOR_TYPE_GRAY})).pixels) == "abcd");
-  CHECK(as_text(decode(png_file(2, 1, "a1b2", {.colour = PNG_COLOR_TYPE_GRAY_ALPHA})).pixels) ==
+  CHECK(pixels_as_text(
+            decoded_image(png_file(2, 2, "abcd", {.colour = PNG_COLOR_TYPE_GRAY})).pixels) ==
+        "abcd");
+  CHECK(pixels_as_text(
+            decoded_image(png_file(2, 1, "a1b2", {.colour = PNG_COLOR_TYPE_GRAY_ALPHA})).pixels) ==
         "a1b2");
-  CHECK(as_text(decode(png_file(1, 2, "abcdefgh", {.colour = PNG_COLOR_TYPE_RGBA})).pixels) ==
+  CHECK(pixels_as_text(
+            decoded_image(png_file(1, 2, "abcdefgh", {.colour = PNG_COLOR_TYPE_RGBA})).pixels) ==
         "abcdefgh");
   // One bit a pixel, from the left.
-  CHECK(
-      as_text(decode(png_file(3, 1, "\xa0", {.colour = PNG_COLOR_TYPE_GRAY, .bits = 1})).pixels) ==
-      std::string("\xff\0\xff", 3));
+  CHECK(pixels_as_text(
+            decoded_image(png_file(3, 1, "\xa0", {.colour = PNG_COLOR_TYPE_GRAY, .bits = 1}))
+                .pixels) == std::string("\xff\0\xff", 3));
   // 16 bits, of which the nearest 8 are left.
-  CHECK(as_text(decode(png_file(2, 1, std::string("\x80\x80\xff\xff", 4),
-                                {.colour = PNG_COLOR_TYPE_GRAY, .bits = 16}))
-                    .pixels) == "\x80\xff");
+  CHECK(pixels_as_text(decoded_image(png_file(2, 1, std::string("\x80\x80\xff\xff", 4),
+                                              {.colour = PNG_COLOR_TYPE_GRAY, .bits = 16}))
+                           .pixels) == "\x80\xff");
   const PngKind palette = {.colour = PNG_COLOR_TYPE_PALETTE};
-  CHECK(as_text(decode(png_file(2, 1, std::string("\2\3", 2), palette)).pixels) ==
+  CHECK(pixels_as_text(decoded_image(png_file(2, 1, std::string("\2\3", 2), palette)).pixels) ==
         std::string("\0\0\xff\x0a\x14\x1e", 6));
-  const DecodedImage clear = decode(png_file(
+  const DecodedImage clear = decoded_image(png_file(
       2, 1, std::string("\0\1", 2), {.colour = PNG_COLOR_TYPE_PALETTE, .transparent = true}));
   CHECK(clear.channels == 4);
-  CHECK(as_text(clear.pixels) == std::string("\xff\0\0\xff\0\xff\0\7", 8));
+  CHECK(pixels_as_text(clear.pixels) == std::string("\xff\0\0\xff\0\xff\0\7", 8));
 }
 
 TEST_CASE("JPEG files of every kind are decoded") {
-  const std::string rgb = gradient(40, 24);
+  const std::string rgb = gradient_pixels(40, 24);
   for (const bool progressive : {false, true}) {
-    const DecodedImage image = decode(jpeg_file(40, 24, rgb, {.progressive = progressive}));
+    const DecodedImage image = decoded_image(jpeg_file(40, 24, rgb, {.progressive = progressive}));
     CHECK(image.channels == 3);
     CHECK(worst_difference(image, rgb) < 12);
   }
-  const std::string grey = gradient(16, 16, 1);
-  CHECK(worst_difference(decode(jpeg_file(16, 16, grey, {.space = JCS_GRAYSCALE, .components = 1})),
-                         grey) < 6);
+  const std::string grey = gradient_pixels(16, 16, 1);
+  CHECK(worst_difference(
+            decoded_image(jpeg_file(16, 16, grey, {.space = JCS_GRAYSCALE, .components = 1})),
+            grey) < 6);
   // Inks, inverted as Adobe's programs do, which libjpeg says of itself.
   std::string inks, lights;
   for (int i = 0; i < 64; ++i) {
     inks += std::string("\xff\x80\x40\x80", 4);
     lights += std::string("\x80\x40\x20", 3);
   }
-  const DecodedImage image = decode(jpeg_file(8, 8, inks, {.space = JCS_CMYK, .components = 4}));
+  const DecodedImage image =
+      decoded_image(jpeg_file(8, 8, inks, {.space = JCS_CMYK, .components = 4}));
   CHECK(image.channels == 3);
   CHECK(worst_difference(image, lights) < 4);
 }
@@ -317,20 +325,20 @@ TEST_CASE("a picture that is larger than allowed takes no memory") {
   for (const std::string& side :
        {std::string("\x7f\xff\xff\xff", 4), std::string("\0\0\xc3\x50", 4)}) {
     const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +
-                            chunk("IHDR", side + side + std::string("\x08\2\0\0\0", 5)) +
-                            chunk("IDAT", "x") + chunk("IEND", "");
+                            png_chunk("IHDR", side + side + std::string("\x08\2\0\0\0", 5)) +
+                            png_chunk("IDAT", "x") + png_chunk("IEND", "");
     const Status status = decode_picture(png, data::ImageOptions{}.most_pixels).status();
     CHECK_MESSAGE(status.code() == Code::data_loss, status.text());
   }
-  std::string jpeg = jpeg_file(8, 8, gradient(8, 8), {.progressive = true});
+  std::string jpeg = jpeg_file(8, 8, gradient_pixels(8, 8), {.progressive = true});
   const std::size_t frame = jpeg.find("\xff\xc2");
   REQUIRE(frame != jpeg.npos);
   jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
   const Status status = decode_picture(jpeg, data::ImageOptions{}.most_pixels).status();
   CHECK_MESSAGE(tells(status, "65500 x 65500 pixels, and no more than 67108864 are allowed"),
                 status.text());
-  CHECK(tells(decode_picture(png_file(5, 3, gradient(5, 3)), 14).status(), "3 x 5 pixels"));
-  CHECK(decode_picture(png_file(5, 3, gradient(5, 3)), 15).ok());
+  CHECK(tells(decode_picture(png_file(5, 3, gradient_pixels(5, 3)), 14).status(), "3 x 5 pixels"));
+  CHECK(decode_picture(png_file(5, 3, gradient_pixels(5, 3)), 15).ok());
 }
 
 TEST_CASE("every damage to a picture gives pixels or an error, and never more") {
@@ -339,7 +347,7 @@ TEST_CASE("every damage to a picture gives pixels or an error, and never more") 
     std::string content;
     std::size_t least_errors;
   };
-  const std::string rgb = gradient(12, 9);
+  const std::string rgb = gradient_pixels(12, 9);
   const Kind kinds[] = {
       {"PNG", png_file(12, 9, rgb), 400},
       {"interlaced PNG", png_file(12, 9, rgb, {.interlaced = true}), 400},
@@ -387,13 +395,13 @@ TEST_CASE("every damage to a picture gives pixels or an error, and never more") 
 }
 
 TEST_CASE("a progressive picture of endless scans is refused") {
-  const std::string whole = jpeg_file(8, 8, gradient(8, 8), {.progressive = true});
+  const std::string whole = jpeg_file(8, 8, gradient_pixels(8, 8), {.progressive = true});
   const std::size_t first = whole.find("\xff\xda");
   std::size_t second = whole.find("\xff\xc4", first);  // tables of the next scan, or
   second = std::min(second, whole.find("\xff\xda", first + 2));
   const std::string scan = whole.substr(first, second - first);
   std::string many = whole.substr(0, first);
   for (int i = 0; i < 5000; ++i) many += scan;
-  const Status status = decode_picture(many + "\xff\xd9", kMany).status();
+  const Status status = decode_picture(many + "\xff\xd9", kManyPixels).status();
   CHECK_MESSAGE(status.code() == Code::data_loss, status.text());
 }

@@ -7,7 +7,7 @@ using namespace troupe::test;
 
 namespace {
 
-data::Examples rows(std::initializer_list<std::int64_t> values) {
+data::Examples rows_of_numbers(std::initializer_list<std::int64_t> values) {
   return data::tensors({Tensor::of<std::int64_t>(Shape{std::int64_t(values.size())}, values)});
 }
 
@@ -20,12 +20,12 @@ std::vector<std::int64_t> first_components(const data::Examples& examples) {
   return out;
 }
 
-using Numbers = std::vector<std::int64_t>;
+using RowNumbers = std::vector<std::int64_t>;
 
 }  // namespace
 
 TEST_CASE("a range gives numbers, with an end or without") {
-  CHECK(first_components(data::range(4)) == Numbers{0, 1, 2, 3});
+  CHECK(first_components(data::range(4)) == RowNumbers{0, 1, 2, 3});
   CHECK(first_components(data::range(0)).empty());
   auto endless = open_examples(data::range().skip(1'000'000'000'000).batch(2)).value();
   CHECK(endless.element(5).value()[0].data<std::int64_t>()[1] == 1'000'000'000'011);
@@ -34,7 +34,7 @@ TEST_CASE("a range gives numbers, with an end or without") {
 }
 
 TEST_CASE("zipped datasets stand side by side, as long as the shortest") {
-  const auto both = data::zip({rows({1, 2, 3}), data::range(5).batch(2)});
+  const auto both = data::zip({rows_of_numbers({1, 2, 3}), data::range(5).batch(2)});
   const auto all = elements_in_order(both);
   REQUIRE_MESSAGE(all.ok(), all.status().text());
   REQUIRE(all->size() == 3);
@@ -42,14 +42,15 @@ TEST_CASE("zipped datasets stand side by side, as long as the shortest") {
   CHECK((*all)[1][0].item<std::int64_t>() == 2);
   CHECK(Tensor::same((*all)[2][1], Tensor::of<std::int64_t>({1}, {4})));
   check_places(both.shuffle(2, 1).repeat(3), 3);
-  auto far = open_examples(data::zip({rows({1, 2, 3}).repeat(), data::range()}).repeat()).value();
+  auto far = open_examples(data::zip({rows_of_numbers({1, 2, 3}).repeat(), data::range()}).repeat())
+                 .value();
   CHECK(far.element(3'000'000'000'001).value()[0].item<std::int64_t>() == 2);
   CHECK(tells(data::zip({}).signature().status(), "the list of datasets is empty"));
 }
 
 TEST_CASE("examples are parted in their rows, and rows of different lengths follow each other") {
   const auto whole = data::range(7);
-  CHECK(first_components(whole.batch(3).unbatch()) == Numbers{0, 1, 2, 3, 4, 5, 6});
+  CHECK(first_components(whole.batch(3).unbatch()) == RowNumbers{0, 1, 2, 3, 4, 5, 6});
   check_places(whole.batch(3).unbatch().repeat(2), 4);
   // At once where all have as many rows.
   auto far = open_examples(data::range().batch(4, data::Remainder::drop).unbatch()).value();
@@ -61,7 +62,7 @@ TEST_CASE("examples are parted in their rows, and rows of different lengths foll
   const DataDirectory files;
   const std::string lines = files.write("lines", "ab\n\nabc\n");
   CHECK(first_components(data::lines(lines, data::Vocabulary("abc")).unbatch()) ==
-        Numbers{0, 1, 0, 1, 2});
+        RowNumbers{0, 1, 0, 1, 2});
   const std::string empty = files.write("empty", "\n\n");
   CHECK(first_components(data::lines(empty).unbatch()).empty());
   CHECK(first_components(data::lines(empty).unbatch().repeat()).empty());
@@ -93,12 +94,13 @@ TEST_CASE("a cache gives the first pass again, and reads nothing twice") {
 }
 
 TEST_CASE("datasets follow each other, or take turns in blocks") {
-  const auto a = rows({1, 2, 3}), b = rows({10, 20}), c = rows({100});
-  CHECK(first_components(data::concatenate({a, b, c})) == Numbers{1, 2, 3, 10, 20, 100});
+  const auto a = rows_of_numbers({1, 2, 3}), b = rows_of_numbers({10, 20}),
+             c = rows_of_numbers({100});
+  CHECK(first_components(data::concatenate({a, b, c})) == RowNumbers{1, 2, 3, 10, 20, 100});
   CHECK(first_components(data::interleave({a, b, c}, {.block = 2})) ==
-        Numbers{1, 2, 10, 20, 100, 3});
+        RowNumbers{1, 2, 10, 20, 100, 3});
   CHECK(first_components(data::interleave({a, b, c}, {.at_once = 2})) ==
-        Numbers{1, 10, 2, 20, 3, 100});
+        RowNumbers{1, 10, 2, 20, 3, 100});
   auto far = open_examples(data::concatenate({a, b, c}).repeat()).value();
   CHECK(far.element(6'000'000'000'004).value()[0].item<std::int64_t>() == 20);
   CHECK(data::interleave({a}, {.at_once = -1}).signature().status().code() ==

@@ -13,17 +13,17 @@ using namespace troupe::test;
 
 namespace {
 
-std::string record(const std::string& content) {
+std::string framed(const std::string& content) {
   return record_head(content.size()) + content + record_tail(content);
 }
 
-std::string content_of(const Values& values) { return values[0].item<std::string>(); }
+std::string record_content(const Values& values) { return values[0].item<std::string>(); }
 
-std::vector<std::string> contents(const data::Examples& examples) {
+std::vector<std::string> record_contents(const data::Examples& examples) {
   const auto all = elements_in_order(examples);
   REQUIRE_MESSAGE(all.ok(), all.status().text());
   std::vector<std::string> out;
-  for (const Values& values : *all) out.push_back(content_of(values));
+  for (const Values& values : *all) out.push_back(record_content(values));
   return out;
 }
 
@@ -32,7 +32,7 @@ std::string slurp(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-using Texts = std::vector<std::string>;
+using RecordTexts = std::vector<std::string>;
 using data::FileList;
 
 // No more open files than that, while it lives.
@@ -58,7 +58,7 @@ TEST_CASE("a frame is what TensorFlow writes") {
   CHECK(record_checksum("") == 0xa282ead8u);
   CHECK(record_checksum("123456789") == ((0xe3069283u >> 15 | 0xe3069283u << 17) + 0xa282ead8u));
   // tf.io.TFRecordWriter of b"abc".
-  const std::string frame = record("abc");
+  const std::string frame = framed("abc");
   CHECK(frame.size() == 12 + 3 + 4);
   CHECK(frame.substr(0, 8) == std::string("\3\0\0\0\0\0\0\0", 8));
   CHECK(record_length(frame.substr(0, 12)) == 3);
@@ -69,7 +69,7 @@ TEST_CASE("a frame is what TensorFlow writes") {
 
 TEST_CASE("records are read as they were written, packed in any way") {
   const DataDirectory files;
-  const Texts texts = {"one", "", std::string(200'000, 'x'), std::string("\0\xff\n", 3)};
+  const RecordTexts texts = {"one", "", std::string(200'000, 'x'), std::string("\0\xff\n", 3)};
   for (const data::Packing packing :
        {data::Packing::none, data::Packing::gzip, data::Packing::zlib}) {
     const std::string path = files.path("data" + std::to_string(int(packing)));
@@ -79,19 +79,19 @@ TEST_CASE("records are read as they were written, packed in any way") {
     REQUIRE(writer.finish().ok());
     CHECK_FALSE(std::filesystem::exists(path + ".part"));
     CHECK(writer.write("more").code() == Code::failed_precondition);
-    CHECK(contents(data::tf_records({path})) == texts);
-    CHECK(contents(data::tf_records({path}, {.packing = packing})) == texts);
+    CHECK(record_contents(data::tf_records({path})) == texts);
+    CHECK(record_contents(data::tf_records({path}, {.packing = packing})) == texts);
     check_places(data::tf_records({path, path}), 3);
   }
   CHECK(slurp(files.path("data1")) ==
-        record("one") + record("") + record(texts[2]) + record(texts[3]));
+        framed("one") + framed("") + framed(texts[2]) + framed(texts[3]));
   CHECK(slurp(files.path("data2")).size() < 1000);
 }
 
 TEST_CASE("records that do not become smaller are written as they are") {
   const DataDirectory files;
   Random random(3);
-  Texts texts(4);
+  RecordTexts texts(4);
   for (std::string& text : texts)
     for (std::uint64_t n = 1 + random.below(400'000); n > 0; --n) text += char(random());
   for (const data::Packing packing :
@@ -99,7 +99,7 @@ TEST_CASE("records that do not become smaller are written as they are") {
     data::RecordWriter writer(files.path("a"), packing);
     for (const std::string& text : texts) REQUIRE(writer.write(text).ok());
     REQUIRE(writer.finish().ok());
-    CHECK(contents(data::tf_records({files.path("a")})) == texts);
+    CHECK(record_contents(data::tf_records({files.path("a")})) == texts);
   }
 }
 
@@ -123,9 +123,9 @@ TEST_CASE("a plain file that begins as a packed one does is read as a plain one"
   const DataDirectory files;
   const std::string gzipped(0x08'8b1f, 'a');  // its length is 1f 8b 08 00 ...
   const std::string zlibbed(0x9c78, 'b');     // and 78 9c
-  files.write("a", record(gzipped));
-  files.write("b", record(zlibbed));
-  CHECK(contents(data::tf_records(files.path("[ab]"))) == Texts{gzipped, zlibbed});
+  files.write("a", framed(gzipped));
+  files.write("b", framed(zlibbed));
+  CHECK(record_contents(data::tf_records(files.path("[ab]"))) == RecordTexts{gzipped, zlibbed});
   // Said to be packed, they are not.
   CHECK(tells(error_in_order(data::tf_records({files.path("b")}, {.packing = data::Packing::zlib})),
               "zlib content"));
@@ -133,9 +133,11 @@ TEST_CASE("a plain file that begins as a packed one does is read as a plain one"
 
 TEST_CASE("files of a pattern are read in the order of their names' bytes") {
   const DataDirectory files;
-  for (const char* name : {"b-2", "b-10", "B-1", "c", "a-1"}) files.write(name, record(name));
-  CHECK(contents(data::tf_records(files.path("[bB]-*"))) == Texts{"B-1", "b-10", "b-2"});
-  CHECK(contents(data::tf_records({files.path("c"), files.path("a-1")})) == Texts{"c", "a-1"});
+  for (const char* name : {"b-2", "b-10", "B-1", "c", "a-1"}) files.write(name, framed(name));
+  CHECK(record_contents(data::tf_records(files.path("[bB]-*"))) ==
+        RecordTexts{"B-1", "b-10", "b-2"});
+  CHECK(record_contents(data::tf_records({files.path("c"), files.path("a-1")})) ==
+        RecordTexts{"c", "a-1"});
   try {
     data::tf_records(files.path("x*"));
     FAIL("no error");
@@ -149,31 +151,31 @@ TEST_CASE("files of a pattern are read in the order of their names' bytes") {
 
 TEST_CASE("several files are read in turn, and the next takes the place of one that ends") {
   const DataDirectory files;
-  files.write("a", record("a1") + record("a2") + record("a3"));
-  files.write("b", record("b1"));
-  files.write("c", record("c1") + record("c2"));
+  files.write("a", framed("a1") + framed("a2") + framed("a3"));
+  files.write("b", framed("b1"));
+  files.write("c", framed("c1") + framed("c2"));
   const auto all = data::tf_records(files.path("[abc]"), {.at_once = 2});
-  CHECK(contents(all) == Texts{"a1", "b1", "a2", "c1", "a3", "c2"});
+  CHECK(record_contents(all) == RecordTexts{"a1", "b1", "a2", "c1", "a3", "c2"});
   check_places(all.shuffle(3, 5).repeat(2), 11);
 }
 
 TEST_CASE("more files than may be open are read, and one that changed in between is refused") {
   const DataDirectory files;
-  Texts names;
+  RecordTexts names;
   for (int i = 10; i < 60; ++i) {
     names.push_back(std::to_string(i));
-    files.write(names.back(), record(names.back() + "a") + record(names.back() + "b"));
+    files.write(names.back(), framed(names.back() + "a") + framed(names.back() + "b"));
   }
   const auto all = data::tf_records(files.path("*"));
   std::optional<FewDescriptors> few(40);
   for (const auto& read : {all, data::tf_records(files.path("*"), {.at_once = 4})}) {
-    CHECK(contents(read).size() == 100);
+    CHECK(record_contents(read).size() == 100);
     check_places(read.repeat(2), 1);
   }
   few.reset();
   Pipeline pipeline = open_examples(all).value();
   REQUIRE(pipeline.element(0).ok());
-  files.write("30", record("other") + record("ones"));
+  files.write("30", framed("other") + framed("ones"));
   const Status changed = pipeline.element(40).status();
   CHECK_MESSAGE(changed.code() == Code::failed_precondition, changed.text());
   CHECK(tells(changed, "has changed since it was opened"));
@@ -181,8 +183,8 @@ TEST_CASE("more files than may be open are read, and one that changed in between
 
 TEST_CASE("damaged records are refused by file, record and byte") {
   const DataDirectory files;
-  const std::string good = record("first") + record("second") + record("third");
-  const std::size_t second = record("first").size(), third = second + record("second").size();
+  const std::string good = framed("first") + framed("second") + framed("third");
+  const std::size_t second = framed("first").size(), third = second + framed("second").size();
   const auto error = [&](std::string content) {
     return error_in_order(data::tf_records({files.write("x.tfrecord", content)}));
   };
@@ -205,13 +207,13 @@ TEST_CASE("damaged records are refused by file, record and byte") {
 }
 
 TEST_CASE("every damage to a file of records is an error, or is where nobody looks") {
-  const std::string content = record("one") + record("") + record("three");
-  const Texts texts = {"one", "", "three"};
+  const std::string content = framed("one") + framed("") + framed("three");
+  const RecordTexts texts = {"one", "", "three"};
   // Cut between two records, a file is a shorter one.
   const auto right = [&](const std::vector<Values>& all) {
     if (all.size() > texts.size()) return false;
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (content_of(all[i]) != texts[i]) return false;
+      if (record_content(all[i]) != texts[i]) return false;
     return true;
   };
   const auto all = data::tf_records({"records"});
@@ -224,7 +226,7 @@ TEST_CASE("a record of more bytes than allowed takes no memory") {
   const DataDirectory files;
   for (const std::uint64_t length : {std::uint64_t{1} << 63, ~std::uint64_t{0},
                                      std::uint64_t{300} << 20, (std::uint64_t{1} << 63) - 1}) {
-    files.write("huge", record("a") + record_head(length) + "bcd");
+    files.write("huge", framed("a") + record_head(length) + "bcd");
     files.write("packed", gzip(record_head(length) + "bcd"));
     for (const char* name : {"huge", "packed"}) {
       const Status status = error_in_order(data::tf_records({files.path(name)}));
@@ -237,7 +239,7 @@ TEST_CASE("a record of more bytes than allowed takes no memory") {
   files.write("short", record_head(std::uint64_t{200} << 20) + "bcd");
   CHECK(tells(error_in_order(data::tf_records({files.path("short")})), "ends inside of it"));
   // A bomb: 16 MiB of zeros in some kilobytes.
-  files.write("bomb", gzip(record(std::string(std::size_t{16} << 20, '\0'))));
+  files.write("bomb", gzip(framed(std::string(std::size_t{16} << 20, '\0'))));
   CHECK(tells(error_in_order(data::tf_records({files.path("bomb")}, {.most_bytes = 1 << 20})),
               "16777216 bytes, and no more than 1048576 are allowed"));
 }
@@ -246,18 +248,18 @@ TEST_CASE("bad records are skipped, so many in a pass and no more") {
   const QuietLog quiet;
   const DataDirectory files;
   std::string content;
-  Texts texts;
+  RecordTexts texts;
   for (int i = 0; i < 20; ++i) {
-    std::string one = record("record " + std::to_string(i));
+    std::string one = framed("record " + std::to_string(i));
     if (i % 5 == 2) one[14] ^= 1;  // four of them
     if (i % 5 != 2) texts.push_back("record " + std::to_string(i));
     content += one;
   }
   const auto all = data::tf_records({files.write("a", content)});
-  CHECK(contents(all.skip_errors(4)) == texts);
-  CHECK(contents(all.skip_errors(1000)) == texts);
+  CHECK(record_contents(all.skip_errors(4)) == texts);
+  CHECK(record_contents(all.skip_errors(1000)) == texts);
   check_places(all.skip_errors(4).shuffle(3, 5).repeat(3), 7);
-  CHECK(contents(all.skip_errors(4).repeat(2)).size() == 2 * texts.size());
+  CHECK(record_contents(all.skip_errors(4).repeat(2)).size() == 2 * texts.size());
   const Status status = error_in_order(all.skip_errors(3));
   CHECK_MESSAGE(tells(status, "record 17 at byte"), status.text());
   CHECK_MESSAGE(tells(status, "after 3 examples were skipped, as many as may be"), status.text());
@@ -265,15 +267,16 @@ TEST_CASE("bad records are skipped, so many in a pass and no more") {
   CHECK(tells(error_in_order(all.skip_errors(0)), "record 2 at byte"));
   // What is behind a wrong length is lost up to the end of its file.
   std::string cut = content;
-  cut[record("record 0").size()] ^= 1;
+  cut[framed("record 0").size()] ^= 1;
   files.write("a", cut);
-  files.write("b", record("b"));
-  CHECK(contents(data::tf_records(files.path("[ab]")).skip_errors(1)) == Texts{"record 0", "b"});
+  files.write("b", framed("b"));
+  CHECK(record_contents(data::tf_records(files.path("[ab]")).skip_errors(1)) ==
+        RecordTexts{"record 0", "b"});
   check_places(data::tf_records(files.path("[ab]")).skip_errors(1), 2);
   // A packed file that breaks off.
   const std::string packed = gzip(content);
   files.write("a", packed.substr(0, packed.size() - 6));
-  CHECK(contents(data::tf_records(files.path("[ab]")).skip_errors(5)).back() == "b");
+  CHECK(record_contents(data::tf_records(files.path("[ab]")).skip_errors(5)).back() == "b");
   // A file that is not there is no damage.
   CHECK(error_in_order(data::tf_records({files.path("absent")}).skip_errors(5)).code() ==
         Code::not_found);
@@ -299,14 +302,14 @@ TEST_CASE("bad lines of text are skipped as bad records are") {
 
 TEST_CASE("an element behind a bad record is there, and the bad one is an error each time") {
   const DataDirectory files;
-  std::string bad = record("b");
+  std::string bad = framed("b");
   bad[12] ^= 1;
   Pipeline pipeline =
-      open_examples(data::tf_records({files.write("a", record("a") + bad + record("c"))})).value();
+      open_examples(data::tf_records({files.write("a", framed("a") + bad + framed("c"))})).value();
   for (int i = 0; i < 2; ++i) {
     CHECK(tells(pipeline.element(1).status(), "record 1 at byte 17"));
-    CHECK(content_of(pipeline.element(2).value()) == "c");
-    CHECK(content_of(pipeline.element(0).value()) == "a");
+    CHECK(record_content(pipeline.element(2).value()) == "c");
+    CHECK(record_content(pipeline.element(0).value()) == "a");
   }
 }
 
@@ -322,7 +325,7 @@ TEST_CASE("pipes, folders and files without permission are no files of records")
 TEST_CASE("a file that becomes shorter while it is read is an error") {
   const DataDirectory files;
   std::string content;
-  for (int i = 0; i < 3000; ++i) content += record(std::string(100, 'a'));
+  for (int i = 0; i < 3000; ++i) content += framed(std::string(100, 'a'));
   const std::string path = files.write("a", content);
   Pipeline pipeline = open_examples(data::tf_records({path})).value();
   REQUIRE(pipeline.element(0).ok());
@@ -337,17 +340,17 @@ TEST_CASE("lines of text files are read as they are, and files as a whole") {
   files.write("c", "");
   const FileList paths = {files.path("a"), files.path("b"), files.path("c")};
   const auto lines = data::text_lines(paths), whole = data::whole_files(paths);
-  CHECK(contents(lines) == Texts{"one", "", "two\xff", "three"});
-  CHECK(contents(whole) == Texts{"one\r\n\ntwo\xff", "three\n", ""});
+  CHECK(record_contents(lines) == RecordTexts{"one", "", "two\xff", "three"});
+  CHECK(record_contents(whole) == RecordTexts{"one\r\n\ntwo\xff", "three\n", ""});
   check_places(lines.shuffle(2, 1).repeat(2), 3);
   check_places(whole.shuffle(2, 1).repeat(2), 3);
   const std::string packed = gzip("three\n");
   files.write("b.gz", packed.substr(0, packed.size() - 3));
   const QuietLog quiet;
   CHECK(tells(error_in_order(lines), "b.gz"));
-  CHECK(contents(lines.skip_errors(1)) == Texts{"one", "", "two\xff", "three"});
+  CHECK(record_contents(lines.skip_errors(1)) == RecordTexts{"one", "", "two\xff", "three"});
   CHECK(tells(error_in_order(whole), "b.gz"));
-  CHECK(contents(whole.skip_errors(1)).size() == 2);
+  CHECK(record_contents(whole.skip_errors(1)).size() == 2);
   files.write("a", std::string(std::size_t{65} << 20, 'x'));
   CHECK(tells(error_in_order(lines), "record 0 at byte 0 of file '"));
   CHECK(tells(data::text_lines(std::vector<std::string>()).signature().status(), "is empty"));
