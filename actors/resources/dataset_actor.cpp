@@ -112,7 +112,7 @@ DatasetActor::behavior_type dataset_behavior(DatasetSelf self, NodeDef def,
 
 DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset,
                            std::vector<ExampleFunctionPtr> functions, bool own_thread) {
-  constexpr char kName[] = "dataset";
+  static constexpr char kName[] = "dataset";
   return own_thread ? spawn_actor<DatasetActor, caf::detached>(
                           system, kName, dataset_behavior, std::move(dataset), std::move(functions))
                     : spawn_actor<DatasetActor>(system, kName, dataset_behavior, std::move(dataset),

@@ -69,7 +69,7 @@ ResourceActor::behavior_type resource_behavior(ResourceSelf self,
 
 ResourceActor spawn_resource(caf::actor_system& system, std::unique_ptr<Resource> resource,
                              ResourceId id, WorkerActor worker, bool own_thread) {
-  constexpr char kName[] = "resource";
+  static constexpr char kName[] = "resource";
   std::shared_ptr<Resource> shared = std::move(resource);
   if (own_thread)
     return spawn_actor<ResourceActor, caf::detached>(system, kName, resource_behavior,
