@@ -93,6 +93,11 @@ TEST_CASE("a disk that has room again takes the next checkpoint") {
   REQUIRE_MESSAGE(troupe.wait_for("warning: "), troupe.output());
   CHECK(contains(troupe.output(), "there is no checkpoint yet"));
   REQUIRE(prlimit(troupe.pid(), RLIMIT_FSIZE, &before, nullptr) == 0);
+  // The worker writes the variables.
+  const std::string pid = std::to_string(troupe.pid());
+  std::ifstream children("/proc/" + pid + "/task/" + pid + "/children");
+  for (pid_t worker; children >> worker;)
+    REQUIRE(prlimit(worker, RLIMIT_FSIZE, &before, nullptr) == 0);
   troupe.signal(SIGTERM);
   CHECK(troupe.end() == 128 + SIGTERM);
   CHECK_MESSAGE(contains(troupe.output(), "checkpoint " + folder.path), troupe.output());
