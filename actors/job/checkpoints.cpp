@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -40,7 +41,7 @@ void Checkpoints::begin_try(std::int64_t step, Instant now, Instant::duration to
 
 std::function<Checkpoints::Written()> Checkpoints::writing(
     CheckpointDraft draft, std::function<Expected<Contents>()> contents) const {
-  const auto shared = std::make_shared<CheckpointDraft>(std::move(draft));
+  const auto shared = std::make_shared<std::optional<CheckpointDraft>>(std::move(draft));
   return [policy = policy_, shared, contents = std::move(contents)]() -> Written {
     const Instant began = std::chrono::steady_clock::now();
     CommitNumber commit = 0;
@@ -50,13 +51,15 @@ std::function<Checkpoints::Written()> Checkpoints::writing(
       if (!policy.nan)
         for (const auto& [name, tensor] : all.data.tensors)
           if (tensor.has_nan()) return out_of_range(fmt::format("variable '{}' has a NaN", name));
-      return shared->finish(all.data, std::move(all.shards), {.keep = std::size_t(policy.keep)});
+      return (*shared)->finish(all.data, std::move(all.shards), {.keep = std::size_t(policy.keep)});
     };
     Written written{resource_exhausted("no memory to write a checkpoint")};
     try {
       written.info = write();
     } catch (const std::bad_alloc&) {
     }
+    // What is left of it is gone before anybody hears of it, and begins the next one.
+    shared->reset();
     if (written.info.ok()) written.commit = commit;
     written.took = std::chrono::steady_clock::now() - began;
     return written;

@@ -86,6 +86,21 @@ TEST_CASE("a checkpoint is due an interval after the last try, good or not") {
   CHECK_FALSE(last.due(1'000, at(1'000)));
 }
 
+TEST_CASE("what is left of a try that failed is gone when it is over") {
+  Quiet quiet;
+  FaultyFiles files(1);
+  Checkpoints checkpoints({.directory = "d", .steps = 1}, files);
+  checkpoints.begin(0, "", at(0));
+  const auto write = checkpoints.writing(
+      value_or_throw(checkpoints.draft()),
+      []() -> Expected<Checkpoints::Contents> { return unavailable("a worker was lost"); });
+  CHECK(write().info.status().code() == Code::unavailable);
+  CHECK(files.list("d")->empty());
+  // The thread that wrote it may hold it for a while: that does the next one no harm.
+  auto next = value_or_throw(checkpoints.draft());
+  CHECK(files.list(next.folder()).ok());
+}
+
 TEST_CASE("a full disk at any call keeps the old checkpoint, and the next interval tries again") {
   Quiet quiet;
   for (int call = 0;; ++call) {
