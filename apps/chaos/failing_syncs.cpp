@@ -84,7 +84,7 @@ void FailingSyncs::answer(int listener) {
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;  // it is gone
     seccomp_notif_resp reply{};
     reply.id = call.id;
-    if (const pid_t process = failing_; process != 0 && has_thread(process, call.pid)) {
+    if (is_to_fail(pid_t(call.pid))) {
       ++failed_;
       reply.error = -EIO;
     } else {
@@ -92,6 +92,12 @@ void FailingSyncs::answer(int listener) {
     }
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
   }
+}
+
+bool FailingSyncs::is_to_fail(pid_t thread) const {
+  const pid_t process = failing_;
+  if (process == kBelow) return !has_thread(pid_, thread);
+  return process != 0 && has_thread(process, thread);
 }
 
 }  // namespace troupe

@@ -29,7 +29,8 @@ class FailingSyncs {
   FailingSyncs& operator=(const FailingSyncs&) = delete;
 
   pid_t pid() const { return pid_; }
-  // From now on those of `process` fail. 0: of none.
+  // From now on those of `process` fail. 0: of none. kBelow: of all processes but pid().
+  static constexpr pid_t kBelow = -1;
   void fail(pid_t process) { failing_ = process; }
   // How many have.
   std::uint64_t failed() const { return failed_; }
@@ -37,6 +38,7 @@ class FailingSyncs {
  private:
   FailingSyncs() = default;
   void answer(int listener);
+  bool is_to_fail(pid_t thread) const;
 
   pid_t pid_ = -1;
   int wake_ = -1;

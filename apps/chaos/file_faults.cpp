@@ -18,7 +18,7 @@ constexpr milliseconds kFullFor{1500}, kBrokenFor{1500}, kLookAtSyncs{20};
 constexpr std::chrono::seconds kSyncWithin{20};
 constexpr std::uint64_t kSyncsThatFail = 3;
 
-// No file of the process grows for a while.
+// No file of the program and its workers, who write what they have, grows for a while.
 Status fill_disk(ChaosJob& job, Random&) {
   const pid_t program = job.program();
   rlimit before{};
@@ -28,6 +28,7 @@ Status fill_disk(ChaosJob& job, Random&) {
   none.rlim_cur = 0;
   if (prlimit(program, RLIMIT_FSIZE, &none, nullptr) != 0)
     return failed_precondition("its limit of a file's size cannot be set");
+  for (const pid_t worker : job.workers()) (void)prlimit(worker, RLIMIT_FSIZE, &none, nullptr);
   job.meanwhile([program, before](const std::stop_token& stop) {
     pause_for(stop, kFullFor);
     (void)prlimit(program, RLIMIT_FSIZE, &before, nullptr);
@@ -37,20 +38,20 @@ Status fill_disk(ChaosJob& job, Random&) {
   return ok_status();
 }
 
-// What the program writes does not get to the disk a few times, in a while and once at least. No
-// longer: a last checkpoint that cannot be written ends a job.
+// What the program and its workers write does not get to the disk a few times, in a while and once
+// at least. No longer: a last checkpoint that cannot be written ends a job.
 Status break_disk(ChaosJob& job, Random&) {
   FailingSyncs* syncs = job.syncs();
   if (syncs == nullptr) return failed_precondition("its fsync cannot be made to fail");
   const std::uint64_t before = syncs->failed();
-  syncs->fail(job.program());
+  syncs->fail(FailingSyncs::kBelow);
   const auto begin = ChaosJob::Clock::now();
   if (!job.wait_until([&] {
         return syncs->failed() > before || ChaosJob::Clock::now() > begin + kSyncWithin;
       }) ||
       syncs->failed() == before) {
     syncs->fail(0);
-    return failed_precondition("the program made no fsync");
+    return failed_precondition("the job made no fsync");
   }
   job.meanwhile([syncs, before](const std::stop_token& stop) {
     const auto until = ChaosJob::Clock::now() + kBrokenFor;
@@ -98,9 +99,10 @@ Status corrupt_checkpoint(ChaosJob& job, Random&) {
 
 std::vector<Fault> file_faults() {
   return {
-      {"disk-full", "the program can write no file for 1.5 s", fill_disk},
+      {"disk-full", "the program and its workers can write no file for 1.5 s", fill_disk},
       {.name = "io-error",
-       .about = "three fsyncs of the program fail with an I/O error, or all within 1.5 s",
+       .about = "three fsyncs of the program and its workers fail with an I/O error, or all within "
+                "1.5 s",
        .inject = break_disk,
        .hold_syncs = true},
       {"corrupt-checkpoint", "the newest checkpoint is damaged and the program is killed",

@@ -38,6 +38,19 @@ TEST_CASE("fsync fails for the process that is to fail, and for no other one") {
   CHECK_MESSAGE(said.find("Input/output error") != said.npos, said);
 }
 
+TEST_CASE("fsync fails for all processes below, and not for the one above them") {
+  const Folder folder;
+  REQUIRE(mkfifo((folder.path + "/go").c_str(), 0600) == 0);
+  auto syncs = value_or_throw(FailingSyncs::start(
+      {"sh", "-c",
+       "cd $0; echo text > file; read word < go; sync file 2> said && exit 9; exec sync file",
+       folder.path}));
+  syncs->fail(FailingSyncs::kBelow);
+  std::ofstream(folder.path + "/go") << "go\n";
+  CHECK(code_of(syncs->pid()) == 0);
+  CHECK(syncs->failed() == 1);
+}
+
 TEST_CASE("a process with failing syncs that cannot be started says why") {
   const auto none = FailingSyncs::start({"/no/such/program"});
   CHECK(none.status().code() == Code::not_found);
