@@ -120,6 +120,7 @@ JobOptions Training::job_options() {
   job.keep_best = false;
   job.on_nan = JobOptions::NanPolicy::ignore;
   job.recover = options_.recover;
+  job.gather = options_.gather;
   job.signals = false;  // the command's business
   job.logdir = options_.logdir;
   job.quiet = true;

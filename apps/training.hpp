@@ -52,6 +52,7 @@ struct TrainOptions {
   // Asked at each step boundary; true: checkpoint and stop. (Cluster::stop is asked before.)
   std::function<bool()> stop;
   bool recover = true;  // see JobOptions
+  bool gather = false;
   // After each try to write a checkpoint: the newest good one (empty without any), and why the try
   // failed. Training goes on either way.
   std::function<void(const std::string& newest, const Status& tried)> checkpointed;

@@ -393,7 +393,8 @@ Status check_draft(FileSystem& files, const std::string& folder, const std::stri
   return failed_precondition(
       "'" + folder +
       "' is not the folder into which the program writes its checkpoint: the folder "
-      "of checkpoints has to be shared by all machines of the job");
+      "of checkpoints has to be shared by all machines of the job (a Job with --gather needs "
+      "none)");
 }
 
 // Beside the shards, durable, in a directory that does not count yet.

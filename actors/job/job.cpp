@@ -224,7 +224,7 @@ struct Job::State {
   State(Session& s, JobOptions o)
       : session(s),
         options(std::move(o)),
-        kept_in_files(recovers() && !options.dir.empty() && writes_often() &&
+        kept_in_files(recovers() && !options.gather && !options.dir.empty() && writes_often() &&
                       session.bytes_in_shards() > kMostInMemory),
         checkpoints(policy_of(options, kept_in_files)) {}
   ~State() { close_durable("its Job has ended"); }
@@ -253,6 +253,14 @@ struct Job::State {
   void take(const Checkpoints::Written& written);
   void wait();
   Expected<std::function<Checkpoints::Written()>> begin_writing();
+  Expected<Checkpoints::Contents> gathered();
+  CheckpointHeader described() const;
+  // With what the processes read that will have it, or with all of it.
+  Expected<StoredCheckpoint> opened(const std::string& path) const {
+    if (!options.gather) return open_checkpoint(path);
+    TROUPE_TRY(CheckpointData data, read_checkpoint(path));
+    return StoredCheckpoint{std::move(data), path, {}};
+  }
   bool recovers() const { return options.recover && session.replaces_workers(); }
   bool writes_often() const {
     return options.checkpoint_steps > 0 || options.checkpoint_seconds != JobOptions::kNever;
@@ -284,7 +292,7 @@ void Job::State::begin() {
   if (!path.empty()) {
     const std::string where = "going on from '" + path + "'";
     const auto checked = [&](const Status& status) { throw_if_error(status.in(where)); };
-    auto stored = open_checkpoint(path);
+    auto stored = opened(path);
     checked(stored.status());
     const CheckpointData& data = stored->data;
     if (options.accept) checked(options.accept(data));
@@ -479,6 +487,11 @@ void Job::State::serve_once() {
 Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
   durable().begin_state();
   TROUPE_TRY(CheckpointDraft draft, checkpoints.draft());
+  if (options.gather) {
+    TROUPE_TRY(Checkpoints::Contents all, gathered());
+    return checkpoints.writing(std::move(draft),
+                               [all]() -> Expected<Checkpoints::Contents> { return all; });
+  }
   const std::string folder = std::filesystem::absolute(draft.folder());
   const bool no_nan = checkpoints.refuses_nan();
   writing_commit = session.committed();
@@ -490,9 +503,7 @@ Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
   };
   TROUPE_TRY(PendingState pending, start());
   written_state = std::make_shared<WrittenState>();
-  CheckpointHeader header;
-  header.step = std::uint64_t(position.step);
-  if (options.describe) options.describe(header);
+  const CheckpointHeader header = described();
   return checkpoints.writing(
       std::move(draft),
       [pending, header, note = position.text(),
@@ -509,6 +520,32 @@ Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
         all.data.metadata = header.metadata;
         return all;
       });
+}
+
+CheckpointHeader Job::State::described() const {
+  CheckpointHeader header;
+  header.step = std::uint64_t(position.step);
+  if (options.describe) options.describe(header);
+  return header;
+}
+
+// The same with all variables.
+Expected<Checkpoints::Contents> Job::State::gathered() {
+  writing_commit = session.committed();
+  JobState state;
+  if (recovers()) {
+    TROUPE_TRY(state, session.try_keep(position.text()));
+  } else {
+    TROUPE_TRY(session.try_mark_place(position.text()));
+    TROUPE_TRY(state, session.try_state());
+  }
+  const CheckpointHeader header = described();
+  Checkpoints::Contents all{checkpoint_of(std::move(state))};
+  all.data.step = header.step;
+  all.data.graph_hash = header.graph_hash;
+  all.data.metadata = header.metadata;
+  written_state = std::make_shared<WrittenState>();
+  return all;
 }
 
 // The session goes on from here if a worker is lost.
@@ -631,7 +668,7 @@ void Job::State::after_nan_in(const Status& tried) {
 void Job::State::go_back(const std::string& what) {
   if (checkpoints.newest().empty())
     throw Error(out_of_range(what + ", and there is no checkpoint to go back to"));
-  const StoredCheckpoint checkpoint = value_or_throw(open_checkpoint(checkpoints.newest()));
+  const StoredCheckpoint checkpoint = value_or_throw(opened(checkpoints.newest()));
   const auto& older = checkpoint.data.tensors;
   session.assign({older.begin(), older.end()});
   throw_if_error(session.try_assign_stored(stored_variables(checkpoint)));

@@ -39,7 +39,10 @@ struct JobOptions {
   // Or so many seconds; kNever: the last one only. Both 0: as often as takes a thirtieth of the
   // time at most, and four times a second at most.
   double checkpoint_seconds = 0;
-  int keep = 3;              // checkpoints in `dir`, 1 to 1000
+  int keep = 3;  // checkpoints in `dir`, 1 to 1000
+  // All variables pass through this process, which alone writes and reads them: for a `dir` that
+  // the machines of the job do not share. Else each process has its own in there.
+  bool gather = false;
   bool other_graph = false;  // go on from a checkpoint although it is of another graph
   bool keep_best = true;     // judge() writes DIR/best.safetensors
   int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
@@ -66,7 +69,8 @@ struct JobOptions {
 
   // invalid_argument names the field and its range.
   Status check() const;
-  // Reads --job-dir DIR, --checkpoint-every N or Ns, --keep N, --allow-other-graph, --patience N,
+  // Reads --job-dir DIR, --checkpoint-every N or Ns, --keep N, --gather, --allow-other-graph,
+  // --patience N,
   // --on-nan fail|skip|back|ignore, --nan-limit N, --no-recovery, --logdir DIR,
   // --output text|json and --quiet.
   // Other arguments are ignored as by Cluster::try_from_args.

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr int kMostKept = 1000;
 
-constexpr std::array<ProgramOption, 11> kJobOptions = {
+constexpr std::array<ProgramOption, 12> kJobOptions = {
     {{"--job-dir", "DIR", "folder for checkpoints; a job that is there goes on"},
      {"--checkpoint-every", "N|Ns",
       "a checkpoint every N steps, or seconds (default: as cheap as 3 %)"},
@@ -22,6 +22,8 @@ constexpr std::array<ProgramOption, 11> kJobOptions = {
      {"--patience", "N", "end after N judgements without improvement (default 0: never)"},
      {"--on-nan", "WHAT", "fail, skip the step, go back to the newest checkpoint, or ignore"},
      {"--nan-limit", "N", "how often in a row (default 3)"},
+     {"--gather", "",
+      "checkpoints pass through this process: for a folder that machines do not share"},
      {"--no-recovery", "", "end with exit code 75 when a worker is lost"},
      {"--logdir", "DIR", "folder for TensorBoard: curves, pictures, the graph"},
      {"--output", "FORMAT", "of reports: text or json"},
@@ -74,6 +76,8 @@ Status set(std::string_view option, const std::string& text, JobOptions& options
     options.other_graph = true;
   } else if (option == "--patience") {
     return count(options.patience, 0, kMany);
+  } else if (option == "--gather") {
+    options.gather = true;
   } else if (option == "--no-recovery") {
     options.recover = false;
   } else if (option == "--on-nan") {

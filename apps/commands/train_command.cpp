@@ -309,6 +309,8 @@ void add_train(CommandLine& line) {
   c.flag("--resume", words->train.resume, "continue from the newest checkpoint");
   c.flag("--allow-other-graph", words->train.other_graph,
          "resume even if batch size, learning rate or network differ from the checkpoint's");
+  c.flag("--gather", words->train.gather,
+         "checkpoints pass through this process: for a folder that machines do not share");
   c.flag("--no-recovery", words->no_recovery, "end with exit code 75 when a worker is lost");
   Option trace = c.option("--trace", words->train.trace,
                           "write a trace of all processes to this file, for ui.perfetto.dev");

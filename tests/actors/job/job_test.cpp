@@ -258,6 +258,30 @@ TEST_CASE("a job goes on with other devices") {
   }
 }
 
+TEST_CASE("a job that gathers its checkpoints writes and reads them alone, and is the same job") {
+  const TemporaryDir dir;
+  std::string values;
+  for (const bool gather : {true, false})
+    for (const std::int64_t steps : {3, 5}) {
+      Graph g;
+      Variable first = variable_on(g, kTask0, "first", Tensor::of<float>({2}, {1, 2}));
+      Variable second = variable_on(g, kTask1, "second", Tensor::scalar(5.f));
+      const Op add = group(g, {assign_add(first, ones(g, {2})), assign_add(second, ones(g, {}))});
+      const std::vector<Output> now = {first.value(), second.value()};
+      TcpWorkers workers(2);
+      Session session(g, workers.cluster());
+      const std::string folder = dir.path(gather ? "gathered" : "shared");
+      Job job(session, {.dir = folder, .gather = gather, .quiet = true, .signals = false});
+      CHECK(job.resumed() == (steps == 5));
+      const auto step = session.compile({}, {add});
+      for (const JobStep& each : job.steps(steps)) step.run({}, each);
+      CHECK(session.run(now)[0].data<float>()[1] == float(2 + steps));
+      CHECK(session.run(now)[1].item<float>() == float(5 + steps));
+      const auto stored = value_or_throw(open_checkpoint(job.checkpoint()));
+      CHECK(stored.files.size() == (gather ? 1u : 2u));
+    }
+}
+
 TEST_CASE("a job that was over goes on, and one that is stopped keeps what it has") {
   const TemporaryDir dir;
   {
