@@ -91,4 +91,41 @@ expect "no room: training goes on to its end" same "$(value sum full.out)" "$(aw
 expect "no room: it is said" grep -qE "checkpoint|resource_exhausted" "$scratch/full.err"
 expect "no room: the exit code is 1 (was $code)" same "$code" 1
 expect "no room: nothing half-written is left" test -z "$(ls -A "$scratch/full" | grep -v '^\.lock' || true)"
+
+# A worker that does not share the folder, as on another machine: refused by name, unless the job gathers.
+if unshare -m true 2>/dev/null; then
+  head -c 32 /dev/urandom | base64 >"$scratch/secret"
+  chmod 600 "$scratch/secret"
+  mkdir "$scratch/apart"
+  apart() {  # apart PORT OPTIONS...: trains on two workers, of which the second has another folder there
+    local port=$1 code=0 trainer
+    shift
+    "$TROUPE" train mnist-softmax --examples 512 --steps 30 --checkpoint-every 10 --replicas 2 --quiet \
+      --listen "127.0.0.1:$port" --wait-for 2 --secret-file "$scratch/secret" \
+      --checkpoint-dir "$scratch/apart/ckpt" "$@" >"$scratch/apart.out" 2>"$scratch/apart.err" &
+    trainer=$!
+    until grep -q ":$(printf '%04X' "$port") 00000000:0000 0A" /proc/net/tcp || ! kill -0 $trainer; do sleep 0.1; done
+    "$TROUPE" worker --master "127.0.0.1:$port" --secret-file "$scratch/secret" >"$scratch/apart.1" 2>&1 &
+    unshare -m bash -c 'mount -t tmpfs none "$0" && exec "$@"' "$scratch/apart" \
+      "$TROUPE" worker --master "127.0.0.1:$port" --secret-file "$scratch/secret" >"$scratch/apart.2" 2>&1 &
+    wait $trainer || code=$?
+    return $code
+  }
+  port=$((20000 + RANDOM % 20000))
+  code=0
+  apart $port || code=$?
+  expect "another folder: no checkpoint, exit code 1 (was $code)" same "$code" 1
+  expect "another folder: it is refused by name" \
+    grep -q "apart/ckpt.*shared by all machines.*task:1" "$scratch/apart.err"
+  want=$(sed -n 's/^params_sha256 //p' "$scratch/apart.out")
+  code=0
+  apart $((port + 1)) --gather || code=$?
+  expect "another folder, gathered: exit code 0 (was $code)" same "$code" 0
+  expect "another folder, gathered: the same bits" \
+    same "$(sed -n 's/^params_sha256 //p' "$scratch/apart.out")" "$want"
+  expect "another folder, gathered: it is whole" \
+    "$TROUPE" ckpt verify "$scratch/apart/ckpt/$(newest "$scratch/apart/ckpt")"
+else
+  figure "another folder" "skipped: unshare -m is not allowed"
+fi
 conclude
