@@ -256,21 +256,18 @@ Expected<StoredCheckpoint> open_verified(FileSystem& files, const std::string& p
 
 Expected<CheckpointData> read_verified(FileSystem& files, const std::string& path) {
   TROUPE_TRY(StoredCheckpoint all, open_verified(files, path));
-  for (const CheckpointFile& file : all.files)
-    for (const StoredTensor& each : file.tensors) {
-      TROUPE_TRY(Tensor tensor, read_stored(files, join(path, file.name), each));
-      all.data.tensors.emplace(each.name, std::move(tensor));
-    }
+  for (const CheckpointFile& file : all.files) {
+    TROUPE_TRY(const std::vector<Tensor> read,
+               read_stored(files, join(path, file.name), file.tensors));
+    for (std::size_t i = 0; i < read.size(); ++i)
+      all.data.tensors.emplace(file.tensors[i].name, read[i]);
+  }
   return std::move(all.data);
 }
 
 std::string in_checkpoint(const std::string& path) { return "in the checkpoint '" + path + "'"; }
 
 }  // namespace
-
-std::uint64_t StoredTensor::bytes() const {
-  return dtype == DType::string ? 0 : std::uint64_t(shape.elements()) * dtype_size(dtype);
-}
 
 // ------------------------------------------------------------------ shards
 
@@ -323,30 +320,38 @@ Expected<std::vector<CheckpointFile>> parse_shards(std::string_view text) {
   return shards;
 }
 
-Expected<Tensor> read_stored(FileSystem& files, const std::string& file,
-                             const StoredTensor& stored) {
-  const auto read = [&]() -> Expected<Tensor> {
-    if (file.ends_with(kOtherSuffix)) {
-      std::map<std::string, Tensor> tensors;
-      TROUPE_TRY(read_other(files, file, tensors));
-      if (!tensors.contains(stored.name)) return not_found("it has no '" + stored.name + "'");
-      return tensors.at(stored.name);
-    }
-    TROUPE_TRY(auto opened, files.open(file));
-    return read_safetensor(*opened, stored.name);
-  };
-  if (files.open(file).status().code() == Code::not_found)
+Expected<std::vector<Tensor>> read_stored(FileSystem& files, const std::string& file,
+                                          const std::vector<StoredTensor>& stored) {
+  auto opened = files.open(file);
+  if (opened.status().code() == Code::not_found)
     return not_found("'" + file +
                      "' is not there: the folder of checkpoints has to be shared by all machines "
                      "of the job");
-  auto tensor = read();
-  if (tensor.status().code() == Code::not_found)
-    return data_loss(tensor.status().message()).in("in '" + file + "'");
-  if (!tensor.ok()) return tensor.status().in("in '" + file + "'");
-  if (tensor->dtype() != stored.dtype || tensor->shape() != stored.shape ||
-      tensor_sha256(*tensor) != stored.sha256)
-    return data_loss("'" + stored.name + "' in '" + file + "' is not what the manifest states");
-  return tensor;
+  std::vector<std::string> names;
+  for (const StoredTensor& each : stored) names.push_back(each.name);
+  const auto read = [&]() -> Expected<std::vector<Tensor>> {
+    TROUPE_TRY(opened.status());
+    if (!file.ends_with(kOtherSuffix)) return read_safetensors(**opened, names);
+    std::map<std::string, Tensor> tensors;
+    TROUPE_TRY(read_other(files, file, tensors));
+    std::vector<Tensor> found;
+    for (const std::string& name : names) {
+      if (!tensors.contains(name)) return not_found("it has no tensor '" + name + "'");
+      found.push_back(tensors.at(name));
+    }
+    return found;
+  };
+  auto tensors = read();
+  if (tensors.status().code() == Code::not_found)
+    return data_loss(tensors.status().message()).in("in '" + file + "'");
+  if (!tensors.ok()) return tensors.status().in("in '" + file + "'");
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const Tensor& tensor = (*tensors)[i];
+    if (tensor.dtype() != stored[i].dtype || tensor.shape() != stored[i].shape ||
+        tensor_sha256(tensor) != stored[i].sha256)
+      return data_loss("'" + names[i] + "' in '" + file + "' is not what the manifest states");
+  }
+  return tensors;
 }
 
 // ------------------------------------------------------------------ writing

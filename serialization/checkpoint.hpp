@@ -134,9 +134,10 @@ Expected<std::vector<CheckpointFile>> write_shards(
 std::string text_of(const std::vector<CheckpointFile>& shards);
 Expected<std::vector<CheckpointFile>> parse_shards(std::string_view text);
 
-// One tensor of a checkpoint's file. data_loss when it is not what the manifest says.
-Expected<Tensor> read_stored(FileSystem& files, const std::string& file,
-                             const StoredTensor& tensor);
+// Tensors of a checkpoint's file, in this order. data_loss when one is not what the manifest says;
+// not_found when the file is not there.
+Expected<std::vector<Tensor>> read_stored(FileSystem& files, const std::string& file,
+                                          const std::vector<StoredTensor>& tensors);
 
 // What is called ckpt-STEP in `dir`, by step; unread. not_found when there is no such directory.
 Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir,

@@ -103,11 +103,19 @@ Expected<Safetensors> read_safetensors(ReadableFile& file) try {
   return resource_exhausted("no memory for its header");
 }
 
-Expected<Tensor> read_safetensor(ReadableFile& file, const std::string& name) try {
+Expected<std::vector<Tensor>> read_safetensors(ReadableFile& file,
+                                               const std::vector<std::string>& names) try {
   TROUPE_TRY(const auto header, read_header(file));
-  for (const auto& entry : header.first.entries)
-    if (entry.name == name) return read_tensor(file, entry, header.second);
-  return not_found("it has no tensor '" + name + "'");
+  std::map<std::string_view, const detail::SafetensorsEntry*> entries;
+  for (const auto& entry : header.first.entries) entries.emplace(entry.name, &entry);
+  std::vector<Tensor> out;
+  for (const std::string& name : names) {
+    const auto entry = entries.find(name);
+    if (entry == entries.end()) return not_found("it has no tensor '" + name + "'");
+    TROUPE_TRY(Tensor t, read_tensor(file, *entry->second, header.second));
+    out.push_back(std::move(t));
+  }
+  return out;
 } catch (const std::bad_alloc&) {
   return resource_exhausted("no memory for its header");
 }

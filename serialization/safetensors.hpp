@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/status.hpp"
 #include "core/tensor.hpp"
@@ -30,8 +31,9 @@ Status write_safetensors(const std::string& path, const Safetensors& content,
 // data_loss for anything that is no such file, with the reason; nothing larger than the file is
 // allocated. Zero tensors are fine.
 Expected<Safetensors> read_safetensors(ReadableFile& file);
-// One tensor of it; not_found for a name that it does not have.
-Expected<Tensor> read_safetensor(ReadableFile& file, const std::string& name);
+// Some of its tensors, in this order; not_found for a name that it does not have.
+Expected<std::vector<Tensor>> read_safetensors(ReadableFile& file,
+                                               const std::vector<std::string>& names);
 Expected<Safetensors> read_safetensors(const std::string& path, FileSystem& files = disk());
 
 }  // namespace troupe

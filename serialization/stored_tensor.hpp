@@ -15,8 +15,7 @@ struct StoredTensor {
   std::string name;
   DType dtype = DType::invalid;
   Shape shape;
-  std::string sha256;           // tensor_sha256()
-  std::uint64_t bytes() const;  // 0 for strings, of which no shape tells
+  std::string sha256;  // tensor_sha256()
 };
 
 struct CheckpointFile {

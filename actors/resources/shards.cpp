@@ -78,16 +78,13 @@ Expected<std::vector<Tensor>> Shards::restore(const Item& item) const {
   if (hashes.size() != names.size() || node.out_types.size() != names.size() ||
       node.out_shapes.size() != names.size())
     return invalid_argument(fmt::format("node '{}' has lists of different lengths", node.name));
-  std::vector<Tensor> values;
+  std::vector<StoredTensor> wanted;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!node.out_shapes[i].fully_known())
       return invalid_argument(fmt::format("node '{}' has an unknown shape", node.name));
-    TROUPE_TRY(Tensor value,
-               read_stored(files_, file,
-                           {names[i], node.out_types[i], node.out_shapes[i].shape(), hashes[i]}));
-    values.push_back(std::move(value));
+    wanted.push_back({names[i], node.out_types[i], node.out_shapes[i].shape(), hashes[i]});
   }
-  return values;
+  return read_stored(files_, file, wanted);
 }
 
 ResourceKind shards_kind() {
