@@ -1554,14 +1554,10 @@ Expected<CompileRequest> restores_of(const std::shared_ptr<SessionCore>& core,
   placing.request.replicas = 1;
   TROUPE_TRY(compile_first(placing, compile_request));
 
-  std::unordered_map<std::string, const NodeDef*> known;
-  const auto& nodes = core->graph.def().nodes;
-  for (const NodeDef& node : nodes)
-    if (node.op == "Variable") known.emplace(state_name(node), &node);
-  for (const NodeDef& node : nodes)
-    if (node.op == "Variable") known.emplace(node.name, &node);
+  const std::unordered_map<std::string, NodeId> known = core->shipping.variables();
   std::vector<const NodeDef*> variables;
-  for (const StoredVariable& each : stored) variables.push_back(known.at(each.tensor.name));
+  for (const StoredVariable& each : stored)
+    variables.push_back(&core->graph.node(known.at(each.tensor.name)));
   TROUPE_TRY(const std::vector<std::string> hosts, hosts_of(*core, variables));
   std::map<std::pair<std::string, std::string>, ShippedGraph::ShardRestore> restores;
   for (std::size_t i = 0; i < stored.size(); ++i) {

@@ -32,6 +32,9 @@ class ShippedGraph {
   // what was added since the last one, and what may have changed: Merges.
   const GraphDef& whole();
 
+  // The client's variables as a restore names them: by state_name(), else by their nodes.
+  std::unordered_map<std::string, NodeId> variables() const;
+
   // Adds nodes that assign fed values to these variables, one for each in order: the feeds and
   // targets of the request. They are named as by state_name(), else by their nodes. not_found
   // for a name that is no variable of the graph, or comes twice. Nothing is added after an error.
@@ -81,7 +84,6 @@ class ShippedGraph {
     NodeId after;                // of the client's nodes
     std::vector<NodeDef> nodes;  // inputs in shipped numbers
   };
-  std::unordered_map<std::string, NodeId> variables() const;
   NodeId shipped(NodeId of_client) const;
   void insert(Own own);
   std::vector<Port> shipped(std::vector<Port> inputs) const;

@@ -482,6 +482,19 @@ void Job::State::serve_once() {
 
 // ------------------------------------------------------------------ checkpoints
 
+namespace {
+
+// With what the program says of its checkpoints.
+Checkpoints::Contents contents_of(WrittenState written, const CheckpointHeader& described) {
+  Checkpoints::Contents all{checkpoint_of(std::move(written.state)), std::move(written.shards)};
+  all.data.step = described.step;
+  all.data.graph_hash = described.graph_hash;
+  all.data.metadata = described.metadata;
+  return all;
+}
+
+}  // namespace
+
 // As of the end of the step, with all that it did. Each process writes what it has, meanwhile the
 // job goes on.
 Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
@@ -513,12 +526,7 @@ Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
         if (written.state.note != note)
           return aborted("another run moved the job on while its state was taken");
         if (written.state.variables.empty()) *known = written;
-        Checkpoints::Contents all{checkpoint_of(std::move(written.state)),
-                                  std::move(written.shards)};
-        all.data.step = header.step;
-        all.data.graph_hash = header.graph_hash;
-        all.data.metadata = header.metadata;
-        return all;
+        return contents_of(std::move(written), header);
       });
 }
 
@@ -539,13 +547,8 @@ Expected<Checkpoints::Contents> Job::State::gathered() {
     TROUPE_TRY(session.try_mark_place(position.text()));
     TROUPE_TRY(state, session.try_state());
   }
-  const CheckpointHeader header = described();
-  Checkpoints::Contents all{checkpoint_of(std::move(state))};
-  all.data.step = header.step;
-  all.data.graph_hash = header.graph_hash;
-  all.data.metadata = header.metadata;
   written_state = std::make_shared<WrittenState>();
-  return all;
+  return contents_of({std::move(state), {}}, described());
 }
 
 // The session goes on from here if a worker is lost.

@@ -66,7 +66,7 @@ struct StepState::State {
   bool started = false, over = true;
 
   // Where the burst in flight is, for who asks: a node that is not cheap, or kNoNode; and since
-  // when it is in flight. The loop takes no time: who looks twice knows more (StepState::running).
+  // when it is in flight. The loop takes no time: who looks twice knows more (StepState::look).
   std::atomic<std::uint32_t> at_node{kNoNode};
   std::atomic<std::int64_t> burst_since{0};
   void note_at(std::uint32_t node) { at_node.store(node, std::memory_order_relaxed); }
