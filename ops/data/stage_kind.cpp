@@ -186,6 +186,15 @@ Expected<DataFilePtr> StageOpening::next_file() {
   return file;
 }
 
+Expected<std::vector<DataFilePtr>> StageOpening::next_files(std::int64_t n) {
+  std::vector<DataFilePtr> files;
+  for (std::int64_t i = 0; i < n; ++i) {
+    TROUPE_TRY(DataFilePtr file, next_file());
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
 Expected<std::string_view> StageOpening::next_tensor() {
   if (tensor_ == tensors_.size())
     return invalid_argument("the pipeline has fewer tensors than its sources want");

@@ -24,6 +24,7 @@ class StageOpening {
   // many, they rest until they are read: a process may not open as many as it likes.
   static constexpr std::size_t kMostOpen = 32;
   Expected<DataFilePtr> next_file();
+  Expected<std::vector<DataFilePtr>> next_files(std::int64_t n);
   // The bytes of the next tensor.
   Expected<std::string_view> next_tensor();
   // The next of the functions, and what keys that which it draws in this stage alone.

@@ -115,6 +115,12 @@ Expected<std::int64_t> StageText::number(std::size_t i, std::int64_t least) cons
   return value;
 }
 
+Expected<std::int64_t> StageText::files(std::size_t i) const {
+  TROUPE_TRY(const std::int64_t files, number(i, 0));
+  if (files == 0) return invalid_argument(name + ": the list of files is empty");
+  return files;
+}
+
 Expected<std::uint64_t> StageText::seed(std::size_t i) const {
   return parsed<std::uint64_t>(*this, i, "a seed");
 }

@@ -24,6 +24,7 @@ struct StageText {
   // Argument `i` as such a value. invalid_argument when it is not there or another.
   Expected<std::string> word(std::size_t i) const;
   Expected<std::int64_t> number(std::size_t i, std::int64_t least) const;
+  Expected<std::int64_t> files(std::size_t i) const;  // how many there are: one at least
   Expected<std::uint64_t> seed(std::size_t i) const;
   Expected<double> real(std::size_t i) const;
   Expected<DType> dtype(std::size_t i) const;         // "f32": of tensors, so no resource or list

@@ -210,7 +210,8 @@ Expected<std::vector<data::NumpyArray>> parse_numpy_words(const StageText& stage
   return arrays;
 }
 
-Signature signature_of_arrays(const std::vector<data::NumpyArray>& arrays) {
+Expected<Signature> numpy_signature(const StageText& stage, const std::vector<Signature>&) {
+  TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
   Signature signature;
   for (const data::NumpyArray& array : arrays) signature.push_back({array.dtype, array.shape});
   return signature;

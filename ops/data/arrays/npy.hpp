@@ -59,6 +59,7 @@ Expected<std::unique_ptr<const Source>> numpy_source(std::vector<NpyRows> arrays
 std::vector<std::string> numpy_words(const std::vector<data::NumpyArray>& arrays);
 Expected<std::vector<data::NumpyArray>> parse_numpy_words(const StageText& stage,
                                                           std::size_t first);
-Signature signature_of_arrays(const std::vector<data::NumpyArray>& arrays);
+// StageKind::signature of stages whose arguments are such words.
+Expected<Signature> numpy_signature(const StageText& stage, const std::vector<Signature>&);
 
 }  // namespace troupe

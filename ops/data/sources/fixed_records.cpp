@@ -71,8 +71,7 @@ Expected<FixedSpec> fixed_spec(const StageText& stage) {
   TROUPE_TRY(const std::int64_t header, stage.number(1, 0));
   TROUPE_TRY(const std::int64_t footer, stage.number(2, 0));
   FixedSpec spec{std::uint64_t(bytes), std::uint64_t(header), std::uint64_t(footer), 0};
-  TROUPE_TRY(spec.files, stage.number(3, 0));
-  if (spec.files == 0) return invalid_argument("fixed_records: the list of files is empty");
+  TROUPE_TRY(spec.files, stage.files(3));
   if (bytes > kMostBytes)
     return invalid_argument("records of " + std::to_string(bytes) + " bytes; at most " +
                             std::to_string(kMostBytes) + " are possible");

@@ -13,32 +13,26 @@ Signature folder_signature(const data::ImageOptions& options) {
   return {{options.dtype, image_shape(options)}, {DType::i64, PartialShape::scalar()}};
 }
 
-class ImageFolderSource final : public Source {
+class ImageFolderSource final : public LabelledFolderSource {
  public:
   ImageFolderSource(LabelledFolder folder, const data::ImageOptions& options)
-      : Source(folder_signature(options)), folder_(std::move(folder)), options_(options) {}
-  std::optional<std::uint64_t> count() const override { return folder_.count(); }
+      : LabelledFolderSource(folder_signature(options), std::move(folder)), options_(options) {}
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
               std::int64_t row) const override {
     const std::int64_t size = options_.height * options_.width * options_.channels *
                               std::int64_t(dtype_size(options_.dtype));
     for (std::int64_t i = 0; i < n; ++i) {
       const std::uint64_t file = first + std::uint64_t(i);
-      TROUPE_TRY(const std::string content, folder_.content(file));
+      TROUPE_TRY(const std::string content, folder().content(file));
       const Status decoded = decode_image_into(
           content, options_, static_cast<char*>(out[0].mutable_raw()) + (row + i) * size);
       if (!decoded.ok()) return decoded.in("in " + where(file));
-      out[1].mutable_data<std::int64_t>()[row + i] = folder_.label(file);
+      out[1].mutable_data<std::int64_t>()[row + i] = folder().label(file);
     }
     return ok_status();
   }
-  Origin origin(std::uint64_t index) const override { return {nullptr, index, 0, this}; }
-  std::string where(std::uint64_t index) const override {
-    return "file '" + folder_.path(index) + "'";
-  }
 
  private:
-  LabelledFolder folder_;
   data::ImageOptions options_;
 };
 

@@ -11,27 +11,19 @@ Signature files_signature() {
   return {{DType::string, PartialShape::scalar()}, {DType::i64, PartialShape::scalar()}};
 }
 
-class LabelledFilesSource final : public Source {
+class LabelledFilesSource final : public LabelledFolderSource {
  public:
   explicit LabelledFilesSource(LabelledFolder folder)
-      : Source(files_signature()), folder_(std::move(folder)) {}
-  std::optional<std::uint64_t> count() const override { return folder_.count(); }
+      : LabelledFolderSource(files_signature(), std::move(folder)) {}
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
               std::int64_t row) const override {
     for (std::int64_t i = 0; i < n; ++i) {
       const std::uint64_t file = first + std::uint64_t(i);
-      TROUPE_TRY(out[0].mutable_data<std::string>()[row + i], folder_.content(file));
-      out[1].mutable_data<std::int64_t>()[row + i] = folder_.label(file);
+      TROUPE_TRY(out[0].mutable_data<std::string>()[row + i], folder().content(file));
+      out[1].mutable_data<std::int64_t>()[row + i] = folder().label(file);
     }
     return ok_status();
   }
-  Origin origin(std::uint64_t index) const override { return {nullptr, index, 0, this}; }
-  std::string where(std::uint64_t index) const override {
-    return "file '" + folder_.path(index) + "'";
-  }
-
- private:
-  LabelledFolder folder_;
 };
 
 Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {

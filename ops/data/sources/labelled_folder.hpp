@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "ops/data/data_file.hpp"
+#include "ops/data/source.hpp"
 
 namespace troupe {
 
@@ -27,6 +29,24 @@ class LabelledFolder {
   std::vector<std::string> classes_;   // ascending
   std::vector<std::uint64_t> begins_;  // of each class, in names_
   std::vector<std::string> names_;     // ascending in each class
+};
+
+// Its files in order; what becomes of each says the kind of source.
+class LabelledFolderSource : public Source {
+ public:
+  LabelledFolderSource(Signature signature, LabelledFolder folder)
+      : Source(std::move(signature)), folder_(std::move(folder)) {}
+  std::optional<std::uint64_t> count() const final { return folder_.count(); }
+  Origin origin(std::uint64_t index) const final { return {nullptr, index, 0, this}; }
+  std::string where(std::uint64_t index) const final {
+    return "file '" + folder_.path(index) + "'";
+  }
+
+ protected:
+  const LabelledFolder& folder() const { return folder_; }
+
+ private:
+  const LabelledFolder folder_;
 };
 
 }  // namespace troupe

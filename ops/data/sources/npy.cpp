@@ -8,11 +8,6 @@ namespace troupe {
 
 namespace {
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
-  TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
-  return signature_of_arrays(arrays);
-}
-
 Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
   std::vector<NpyRows> rows;
@@ -28,6 +23,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind npy_source() { return {"npy", 0, signature, open}; }
+StageKind npy_source() { return {"npy", 0, numpy_signature, open}; }
 
 }  // namespace troupe

@@ -9,11 +9,6 @@ namespace troupe {
 
 namespace {
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
-  TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
-  return signature_of_arrays(arrays);
-}
-
 Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
   TROUPE_TRY(DataFilePtr file, opening.next_file());
@@ -30,6 +25,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind npz_source() { return {"npz", 0, signature, open}; }
+StageKind npz_source() { return {"npz", 0, numpy_signature, open}; }
 
 }  // namespace troupe

@@ -115,8 +115,7 @@ Expected<RecordsSpec> records_spec(const StageText& stage) {
   RecordsSpec spec{packing->second, 0, 0};
   TROUPE_TRY(const std::int64_t most, stage.number(1, 1));
   spec.most = std::uint64_t(most);
-  TROUPE_TRY(spec.files, stage.number(2, 0));
-  if (spec.files == 0) return invalid_argument("tf_records: the list of files is empty");
+  TROUPE_TRY(spec.files, stage.files(2));
   return spec;
 }
 
@@ -127,11 +126,7 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
 
 Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(const RecordsSpec spec, records_spec(stage));
-  std::vector<DataFilePtr> files;
-  for (std::int64_t i = 0; i < spec.files; ++i) {
-    TROUPE_TRY(DataFilePtr file, opening.next_file());
-    files.push_back(std::move(file));
-  }
+  TROUPE_TRY(auto files, opening.next_files(spec.files));
   return source_stage(std::make_unique<RecordsSource>(std::move(files), spec));
 }
 

@@ -31,25 +31,15 @@ class WholeFilesSource final : public Source {
   std::vector<DataFilePtr> files_;
 };
 
-Expected<std::int64_t> number_of_files(const StageText& stage) {
-  TROUPE_TRY(stage.takes(1, 1));
-  TROUPE_TRY(const std::int64_t files, stage.number(0, 0));
-  if (files == 0) return invalid_argument(stage.name + ": the list of files is empty");
-  return files;
-}
-
 Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
-  TROUPE_TRY(number_of_files(stage));
+  TROUPE_TRY(stage.takes(1, 1));
+  TROUPE_TRY(stage.files(0));
   return files_signature();
 }
 
 Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
-  TROUPE_TRY(const std::int64_t n, number_of_files(stage));
-  std::vector<DataFilePtr> files;
-  for (std::int64_t i = 0; i < n; ++i) {
-    TROUPE_TRY(DataFilePtr file, opening.next_file());
-    files.push_back(std::move(file));
-  }
+  TROUPE_TRY(const std::int64_t n, stage.files(0));
+  TROUPE_TRY(auto files, opening.next_files(n));
   return source_stage(std::make_unique<WholeFilesSource>(std::move(files)));
 }
 
