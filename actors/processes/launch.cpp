@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::int64_t kMostTasks =
+constexpr std::int64_t kMostRanks =
     4097;  // a master and as many workers as Cluster::wait_for may say
 constexpr std::size_t kMostNodes = 65536;
 // Below those that systems give out by themselves (32768 and up).
@@ -80,8 +80,8 @@ struct LauncherRanks {
 Expected<LauncherRanks> read_ranks(const LauncherReader& read, const std::string& rank,
                                    const std::string& of) {
   LauncherRanks ranks;
-  TROUPE_TRY(ranks.of, read.number(of, 1, kMostTasks));
-  TROUPE_TRY(ranks.rank, read.number(rank, 0, kMostTasks - 1));
+  TROUPE_TRY(ranks.of, read.number(of, 1, kMostRanks));
+  TROUPE_TRY(ranks.rank, read.number(rank, 0, kMostRanks - 1));
   if (ranks.rank >= ranks.of)
     return read.wrong(fmt::format("{} {} is not below {} {}", rank, ranks.rank, of, ranks.of));
   return ranks;

@@ -58,13 +58,13 @@ class Cifar10Source final : public Source {
   std::uint64_t count_ = 0;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_cifar10(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.number(0, 1));
   return cifar_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_cifar10(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(const std::int64_t n, stage.number(0, 1));
   std::vector<DataFilePtr> files;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -81,6 +81,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind cifar10_source() { return {"cifar10", 0, signature, open}; }
+StageKind cifar10_source() { return {"cifar10", 0, signature_of_cifar10, open_cifar10}; }
 
 }  // namespace troupe

@@ -195,12 +195,12 @@ Expected<CsvSpec> csv_spec(const StageText& stage) {
   return spec;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_csv(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(const CsvSpec spec, csv_spec(stage));
   return signature_of(spec);
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_csv(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(CsvSpec spec, csv_spec(stage));
   TROUPE_TRY(DataFilePtr file, opening.next_file());
   return source_stage(std::make_unique<CsvSource>(std::move(file), std::move(spec)));
@@ -208,6 +208,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind csv_source() { return {"csv", 0, signature, open}; }
+StageKind csv_source() { return {"csv", 0, signature_of_csv, open_csv}; }
 
 }  // namespace troupe

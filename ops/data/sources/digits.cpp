@@ -45,12 +45,12 @@ class DigitsSource final : public Source {
   std::vector<Tensor> kept_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_digits(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(drawn_range(stage));
   return digits_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
+Expected<StagePtr> open_digits(const StageText& stage, Signature, Stages, StageOpening&) {
   TROUPE_TRY(const DrawnRange range, drawn_range(stage));
   std::vector<Tensor> kept;
   if (range.count <= kMostKept) {
@@ -61,6 +61,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind digits_source() { return {"digits", 0, signature, open}; }
+StageKind digits_source() { return {"digits", 0, signature_of_digits, open_digits}; }
 
 }  // namespace troupe

@@ -78,7 +78,8 @@ Expected<FixedSpec> fixed_spec(const StageText& stage) {
   return spec;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_fixed_records(const StageText& stage,
+                                               const std::vector<Signature>&) {
   TROUPE_TRY(const FixedSpec spec, fixed_spec(stage));
   return fixed_signature(spec);
 }
@@ -97,7 +98,8 @@ Status check_size(const DataFile& file, const FixedSpec& spec) {
                  file);
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_fixed_records(const StageText& stage, Signature, Stages,
+                                      StageOpening& opening) {
   TROUPE_TRY(const FixedSpec spec, fixed_spec(stage));
   std::vector<DataFilePtr> files;
   for (std::int64_t i = 0; i < spec.files; ++i) {
@@ -111,6 +113,8 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind fixed_records_source() { return {"fixed_records", 0, signature, open}; }
+StageKind fixed_records_source() {
+  return {"fixed_records", 0, signature_of_fixed_records, open_fixed_records};
+}
 
 }  // namespace troupe

@@ -121,7 +121,7 @@ class IdxSource final : public Source {
   std::vector<IdxFile> files_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_idx(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 64));
   Signature all;
   for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
@@ -131,7 +131,7 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
   return all;
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_idx(const StageText& stage, Signature, Stages, StageOpening& opening) {
   std::vector<IdxFile> files;
   for (std::size_t i = 0; i < stage.arguments.size(); ++i) {
     TROUPE_TRY(DataFilePtr file, opening.next_file());
@@ -148,6 +148,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind idx_source() { return {"idx", 0, signature, open}; }
+StageKind idx_source() { return {"idx", 0, signature_of_idx, open_idx}; }
 
 }  // namespace troupe

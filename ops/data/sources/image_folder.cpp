@@ -46,12 +46,13 @@ Expected<data::ImageOptions> folder_options(const StageText& stage) {
   return options;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_image_folder(const StageText& stage,
+                                              const std::vector<Signature>&) {
   TROUPE_TRY(const data::ImageOptions options, folder_options(stage));
   return folder_signature(options);
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
+Expected<StagePtr> open_image_folder(const StageText& stage, Signature, Stages, StageOpening&) {
   TROUPE_TRY(const data::ImageOptions options, folder_options(stage));
   TROUPE_TRY(LabelledFolder folder, LabelledFolder::list(stage.arguments[0], true));
   return source_stage(std::make_unique<ImageFolderSource>(std::move(folder), options));
@@ -59,6 +60,8 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind image_folder_source() { return {"image_folder", 0, signature, open}; }
+StageKind image_folder_source() {
+  return {"image_folder", 0, signature_of_image_folder, open_image_folder};
+}
 
 }  // namespace troupe

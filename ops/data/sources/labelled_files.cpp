@@ -26,18 +26,21 @@ class LabelledFilesSource final : public LabelledFolderSource {
   }
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_labelled_files(const StageText& stage,
+                                                const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 1));
   return files_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
+Expected<StagePtr> open_labelled_files(const StageText& stage, Signature, Stages, StageOpening&) {
   TROUPE_TRY(LabelledFolder folder, LabelledFolder::list(stage.arguments[0], false));
   return source_stage(std::make_unique<LabelledFilesSource>(std::move(folder)));
 }
 
 }  // namespace
 
-StageKind labelled_files_source() { return {"labelled_files", 0, signature, open}; }
+StageKind labelled_files_source() {
+  return {"labelled_files", 0, signature_of_labelled_files, open_labelled_files};
+}
 
 }  // namespace troupe

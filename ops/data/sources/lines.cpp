@@ -82,12 +82,12 @@ class LinesSource final : public Source {
   data::Vocabulary vocabulary_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_lines(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 1));
   return lines_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_lines(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(DataFilePtr file, opening.next_file());
   TROUPE_TRY(const std::string characters, stage.word(0));
   data::Vocabulary vocabulary(characters);
@@ -99,6 +99,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind lines_source() { return {"lines", 0, signature, open}; }
+StageKind lines_source() { return {"lines", 0, signature_of_lines, open_lines}; }
 
 }  // namespace troupe

@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_npy(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
   std::vector<NpyRows> rows;
   for (const data::NumpyArray& array : arrays) {
@@ -23,6 +23,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind npy_source() { return {"npy", 0, numpy_signature, open}; }
+StageKind npy_source() { return {"npy", 0, numpy_signature, open_npy}; }
 
 }  // namespace troupe

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_npz(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(const auto arrays, parse_numpy_words(stage, 0));
   TROUPE_TRY(DataFilePtr file, opening.next_file());
   TROUPE_TRY(const ZipArchive archive, ZipArchive::open(std::move(file)));
@@ -25,6 +25,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind npz_source() { return {"npz", 0, numpy_signature, open}; }
+StageKind npz_source() { return {"npz", 0, numpy_signature, open_npz}; }
 
 }  // namespace troupe

@@ -24,13 +24,13 @@ class RangeSource final : public Source {
   std::uint64_t count_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_range(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.number(0, -1));
   return range_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
+Expected<StagePtr> open_range(const StageText& stage, Signature, Stages, StageOpening&) {
   TROUPE_TRY(const std::int64_t count, stage.number(0, -1));
   return source_stage(std::make_unique<RangeSource>(
       count < 0 ? std::uint64_t(std::numeric_limits<std::int64_t>::max()) : std::uint64_t(count)));
@@ -38,6 +38,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind range_source() { return {"range", 0, signature, open}; }
+StageKind range_source() { return {"range", 0, signature_of_range, open_range}; }
 
 }  // namespace troupe

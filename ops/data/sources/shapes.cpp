@@ -11,10 +11,10 @@ namespace troupe {
 
 namespace {
 
-constexpr std::int64_t kColours = 3, kValues = kShapeSide * kShapeSide * kColours;
+constexpr std::int64_t kShapeColours = 3, kValues = kShapeSide * kShapeSide * kShapeColours;
 
 Signature shapes_signature() {
-  return {{DType::f32, {kShapeSide, kShapeSide, kColours}}, {DType::i64, PartialShape::scalar()}};
+  return {{DType::f32, {kShapeSide, kShapeSide, kShapeColours}}, {DType::i64, PartialShape::scalar()}};
 }
 
 class ShapesSource final : public Source {
@@ -38,18 +38,18 @@ class ShapesSource final : public Source {
   DrawnRange range_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_shapes(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(drawn_range(stage));
   return shapes_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&) {
+Expected<StagePtr> open_shapes(const StageText& stage, Signature, Stages, StageOpening&) {
   TROUPE_TRY(const DrawnRange range, drawn_range(stage));
   return source_stage(std::make_unique<ShapesSource>(range));
 }
 
 }  // namespace
 
-StageKind shapes_source() { return {"shapes", 0, signature, open}; }
+StageKind shapes_source() { return {"shapes", 0, signature_of_shapes, open_shapes}; }
 
 }  // namespace troupe

@@ -112,14 +112,14 @@ Expected<std::vector<std::pair<DType, Shape>>> tensor_types(const StageText& sta
   return types;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_tensors(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(const auto types, tensor_types(stage));
   Signature all;
   for (const auto& [dtype, shape] : types) all.push_back({dtype, Shape(shape.dims().subspan(1))});
   return all;
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_tensors(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(const auto types, tensor_types(stage));
   std::vector<Tensor> tensors;
   for (const auto& [dtype, shape] : types) {
@@ -132,6 +132,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind tensors_source() { return {"tensors", 0, signature, open}; }
+StageKind tensors_source() { return {"tensors", 0, signature_of_tensors, open_tensors}; }
 
 }  // namespace troupe

@@ -162,7 +162,7 @@ Expected<TextSpec> text_spec(const StageText& stage) {
   return spec;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_text(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(const TextSpec spec, text_spec(stage));
   return text_windows(spec);
 }
@@ -178,7 +178,7 @@ Expected<StagePtr> windows_of(DataFilePtr file, TextSpec spec) {
   return source_stage(std::move(source));
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_text(const StageText& stage, Signature, Stages, StageOpening& opening) {
   TROUPE_TRY(TextSpec spec, text_spec(stage));
   TROUPE_TRY(DataFilePtr file, opening.next_file());
   TROUPE_TRY(const bool packed, is_gzip(*file));
@@ -228,6 +228,6 @@ Expected<StagePtr> open_tales(const StageText& stage, Signature, Stages, StageOp
 
 StageKind tales_source() { return {"tales", 0, tales_signature, open_tales}; }
 
-StageKind text_source() { return {"text", 0, signature, open}; }
+StageKind text_source() { return {"text", 0, signature_of_text, open_text}; }
 
 }  // namespace troupe

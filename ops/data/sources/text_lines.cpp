@@ -93,13 +93,14 @@ class TextLinesSource final : public Source {
   std::vector<DataFilePtr> files_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_text_lines(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.files(0));
   return text_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_text_lines(const StageText& stage, Signature, Stages,
+                                   StageOpening& opening) {
   TROUPE_TRY(const std::int64_t n, stage.files(0));
   TROUPE_TRY(auto files, opening.next_files(n));
   return source_stage(std::make_unique<TextLinesSource>(std::move(files)));
@@ -107,6 +108,8 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind text_lines_source() { return {"text_lines", 0, signature, open}; }
+StageKind text_lines_source() {
+  return {"text_lines", 0, signature_of_text_lines, open_text_lines};
+}
 
 }  // namespace troupe

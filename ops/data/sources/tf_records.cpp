@@ -119,12 +119,13 @@ Expected<RecordsSpec> records_spec(const StageText& stage) {
   return spec;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_tf_records(const StageText& stage, const std::vector<Signature>&) {
   TROUPE_TRY(records_spec(stage));
   return records_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_tf_records(const StageText& stage, Signature, Stages,
+                                   StageOpening& opening) {
   TROUPE_TRY(const RecordsSpec spec, records_spec(stage));
   TROUPE_TRY(auto files, opening.next_files(spec.files));
   return source_stage(std::make_unique<RecordsSource>(std::move(files), spec));
@@ -132,6 +133,8 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind tf_records_source() { return {"tf_records", 0, signature, open}; }
+StageKind tf_records_source() {
+  return {"tf_records", 0, signature_of_tf_records, open_tf_records};
+}
 
 }  // namespace troupe

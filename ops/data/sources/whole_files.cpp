@@ -31,13 +31,15 @@ class WholeFilesSource final : public Source {
   std::vector<DataFilePtr> files_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_whole_files(const StageText& stage,
+                                             const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.files(0));
   return files_signature();
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening& opening) {
+Expected<StagePtr> open_whole_files(const StageText& stage, Signature, Stages,
+                                    StageOpening& opening) {
   TROUPE_TRY(const std::int64_t n, stage.files(0));
   TROUPE_TRY(auto files, opening.next_files(n));
   return source_stage(std::make_unique<WholeFilesSource>(std::move(files)));
@@ -45,6 +47,8 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages, StageOpening&
 
 }  // namespace
 
-StageKind whole_files_source() { return {"whole_files", 0, signature, open}; }
+StageKind whole_files_source() {
+  return {"whole_files", 0, signature_of_whole_files, open_whole_files};
+}
 
 }  // namespace troupe

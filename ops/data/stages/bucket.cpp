@@ -134,12 +134,14 @@ Expected<BucketSpec> bucket_spec(const StageText& stage, const Signature& input)
   return spec;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_bucket(const StageText& stage,
+                                        const std::vector<Signature>& inputs) {
   TROUPE_TRY(const BucketSpec spec, bucket_spec(stage, inputs[0]));
   return batched(padded(inputs[0], spec.padding), PartialShape::kUnknown);
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_bucket(const StageText& stage, Signature signature, Stages inputs,
+                               StageOpening&) {
   TROUPE_TRY(BucketSpec spec, bucket_spec(stage, inputs[0]->signature()));
   return StagePtr(
       std::make_unique<BucketStage>(std::move(signature), std::move(inputs[0]), std::move(spec)));
@@ -147,6 +149,6 @@ Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inpu
 
 }  // namespace
 
-StageKind bucket_stage() { return {"bucket", 1, signature, open}; }
+StageKind bucket_stage() { return {"bucket", 1, signature_of_bucket, open_bucket}; }
 
 }  // namespace troupe

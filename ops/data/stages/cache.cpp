@@ -111,13 +111,14 @@ class CacheStage final : public Stage {
   std::unique_ptr<KeptExamples> kept_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_cache(const StageText& stage,
+                                       const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.number(0, 1));
   return inputs[0];
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_cache(const StageText& stage, Signature, Stages inputs, StageOpening&) {
   TROUPE_TRY(const std::int64_t bytes, stage.number(0, 1));
   if (inputs[0]->count() == kEndless)
     return invalid_argument("a cache of examples without end: repeat them behind it");
@@ -126,6 +127,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageO
 
 }  // namespace
 
-StageKind cache_stage() { return {"cache", 1, signature, open}; }
+StageKind cache_stage() { return {"cache", 1, signature_of_cache, open_cache}; }
 
 }  // namespace troupe

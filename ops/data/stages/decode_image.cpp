@@ -61,12 +61,14 @@ class DecodeFunction final : public ExampleFunction {
   DecodeSpec spec_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_decode_image(const StageText& stage,
+                                              const std::vector<Signature>& inputs) {
   TROUPE_TRY(const DecodeSpec spec, decode_spec(stage, inputs[0]));
   return decoded_signature(inputs[0], spec);
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_decode_image(const StageText& stage, Signature signature, Stages inputs,
+                                     StageOpening&) {
   TROUPE_TRY(const DecodeSpec spec, decode_spec(stage, inputs[0]->signature()));
   auto function = std::make_shared<DecodeFunction>(inputs[0]->signature(), spec);
   return mapped_stage(std::move(inputs[0]), std::move(function), 0, std::move(signature),
@@ -75,6 +77,8 @@ Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inpu
 
 }  // namespace
 
-StageKind decode_image_stage() { return {"decode_image", 1, signature, open}; }
+StageKind decode_image_stage() {
+  return {"decode_image", 1, signature_of_decode_image, open_decode_image};
+}
 
 }  // namespace troupe

@@ -71,12 +71,13 @@ class FilterStage final : public Stage {
   StageOpening::Function function_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_filter(const StageText& stage,
+                                        const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(0, 0));
   return inputs[0];
 }
 
-Expected<StagePtr> open(const StageText&, Signature, Stages inputs, StageOpening& opening) {
+Expected<StagePtr> open_filter(const StageText&, Signature, Stages inputs, StageOpening& opening) {
   TROUPE_TRY(StageOpening::Function function, opening.next_function());
   const Signature &takes = function.call->arguments(), &returns = function.call->results();
   if (!may_fit(returns, {{DType::bool_, PartialShape::scalar()}}))
@@ -90,6 +91,6 @@ Expected<StagePtr> open(const StageText&, Signature, Stages inputs, StageOpening
 
 }  // namespace
 
-StageKind filter_stage() { return {"filter", 1, signature, open, 1}; }
+StageKind filter_stage() { return {"filter", 1, signature_of_filter, open_filter, 1}; }
 
 }  // namespace troupe

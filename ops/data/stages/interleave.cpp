@@ -229,7 +229,8 @@ Expected<std::optional<Cycle>> cycle_of(const StageText& stage) {
 }
 
 // What all inputs have in common.
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_interleave(const StageText& stage,
+                                            const std::vector<Signature>& inputs) {
   TROUPE_TRY(cycle_of(stage));
   Signature common = inputs[0];
   for (const Signature& other : inputs) {
@@ -251,7 +252,8 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
   return common;
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_interleave(const StageText& stage, Signature signature, Stages inputs,
+                                   StageOpening&) {
   TROUPE_TRY(const auto cycle, cycle_of(stage));
   return StagePtr(
       std::make_unique<InterleaveStage>(std::move(signature), std::move(inputs), cycle));
@@ -259,6 +261,8 @@ Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inpu
 
 }  // namespace
 
-StageKind interleave_stage() { return {"interleave", StageKind::kSomeInputs, signature, open}; }
+StageKind interleave_stage() {
+  return {"interleave", StageKind::kSomeInputs, signature_of_interleave, open_interleave};
+}
 
 }  // namespace troupe

@@ -19,7 +19,7 @@ Expected<std::int64_t> parallel_of(const StageText& stage) {
                           std::to_string(kMostParallel) + " are possible");
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>&) {
+Expected<Signature> signature_of_map(const StageText& stage, const std::vector<Signature>&) {
   const std::size_t first = is_parallel(stage) ? 2 : 0;
   TROUPE_TRY(stage.takes(first + 2, first + 128));
   TROUPE_TRY(parallel_of(stage));
@@ -33,8 +33,8 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
 }
 
 // The words are what the graph was built on.
-Expected<StagePtr> open(const StageText& stage, Signature results, Stages inputs,
-                        StageOpening& opening) {
+Expected<StagePtr> open_map(const StageText& stage, Signature results, Stages inputs,
+                            StageOpening& opening) {
   TROUPE_TRY(const std::int64_t parallel, parallel_of(stage));
   TROUPE_TRY(StageOpening::Function function, opening.next_function());
   const Signature &takes = function.call->arguments(), &returns = function.call->results();
@@ -51,6 +51,6 @@ Expected<StagePtr> open(const StageText& stage, Signature results, Stages inputs
 
 }  // namespace
 
-StageKind map_stage() { return {"map", 1, signature, open, 1}; }
+StageKind map_stage() { return {"map", 1, signature_of_map, open_map, 1}; }
 
 }  // namespace troupe

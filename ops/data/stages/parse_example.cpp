@@ -98,14 +98,15 @@ class ParseFunction final : public ExampleFunction {
   std::shared_ptr<const ExampleMessages> messages_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_parse_example(const StageText& stage,
+                                               const std::vector<Signature>& inputs) {
   TROUPE_TRY(ParseSpec spec, parse_spec(stage, inputs[0]));
   TROUPE_TRY(const ExampleMessages messages, ExampleMessages::make(std::move(spec.features)));
   return with_features(inputs[0], spec.component, messages.signature());
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inputs,
-                        StageOpening& opening) {
+Expected<StagePtr> open_parse_example(const StageText& stage, Signature signature, Stages inputs,
+                                      StageOpening& opening) {
   TROUPE_TRY(ParseSpec spec, parse_spec(stage, inputs[0]->signature()));
   for (std::size_t i = 0; i < spec.features.size(); ++i) {
     if (!spec.missing[i]) continue;
@@ -122,6 +123,8 @@ Expected<StagePtr> open(const StageText& stage, Signature signature, Stages inpu
 
 }  // namespace
 
-StageKind parse_example_stage() { return {"parse_example", 1, signature, open}; }
+StageKind parse_example_stage() {
+  return {"parse_example", 1, signature_of_parse_example, open_parse_example};
+}
 
 }  // namespace troupe

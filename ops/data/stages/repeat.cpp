@@ -118,13 +118,14 @@ std::unique_ptr<Pass> RepeatStage::pass(std::uint64_t number) const {
   return std::make_unique<RepeatPass>(*this, passes_ == kEndless ? number : number * passes_);
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_repeat(const StageText& stage,
+                                        const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.number(0, -1));
   return inputs[0];
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_repeat(const StageText& stage, Signature, Stages inputs, StageOpening&) {
   TROUPE_TRY(const std::int64_t passes, stage.number(0, -1));
   return StagePtr(std::make_unique<RepeatStage>(std::move(inputs[0]),
                                                 passes < 0 ? kEndless : std::uint64_t(passes)));
@@ -132,6 +133,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageO
 
 }  // namespace
 
-StageKind repeat_stage() { return {"repeat", 1, signature, open}; }
+StageKind repeat_stage() { return {"repeat", 1, signature_of_repeat, open_repeat}; }
 
 }  // namespace troupe

@@ -55,7 +55,8 @@ class ShardStage final : public Stage {
   std::uint64_t shards_, index_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_shard(const StageText& stage,
+                                       const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(2, 2));
   TROUPE_TRY(const std::int64_t shards, stage.number(0, 1));
   TROUPE_TRY(const std::int64_t index, stage.number(1, 0));
@@ -65,7 +66,7 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
   return inputs[0];
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_shard(const StageText& stage, Signature, Stages inputs, StageOpening&) {
   TROUPE_TRY(const std::int64_t shards, stage.number(0, 1));
   TROUPE_TRY(const std::int64_t index, stage.number(1, 0));
   return StagePtr(std::make_unique<ShardStage>(std::move(inputs[0]), std::uint64_t(shards),
@@ -74,6 +75,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageO
 
 }  // namespace
 
-StageKind shard_stage() { return {"shard", 1, signature, open}; }
+StageKind shard_stage() { return {"shard", 1, signature_of_shard, open_shard}; }
 
 }  // namespace troupe

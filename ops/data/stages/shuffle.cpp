@@ -84,14 +84,15 @@ class ShuffleStage final : public Stage {
   std::uint64_t window_, seed_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_shuffle(const StageText& stage,
+                                         const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(2, 2));
   TROUPE_TRY(stage.number(0, 0));
   TROUPE_TRY(stage.seed(1));
   return inputs[0];
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_shuffle(const StageText& stage, Signature, Stages inputs, StageOpening&) {
   TROUPE_TRY(const std::int64_t window, stage.number(0, 0));
   TROUPE_TRY(const std::uint64_t seed, stage.seed(1));
   const std::uint64_t held = std::min(std::uint64_t(window), inputs[0]->count().value_or(kEndless));
@@ -104,6 +105,6 @@ Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageO
 
 }  // namespace
 
-StageKind shuffle_stage() { return {"shuffle", 1, signature, open}; }
+StageKind shuffle_stage() { return {"shuffle", 1, signature_of_shuffle, open_shuffle}; }
 
 }  // namespace troupe

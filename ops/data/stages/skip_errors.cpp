@@ -99,19 +99,23 @@ class SkipErrorsStage final : public Stage {
   std::unique_ptr<ToldErrors> told_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_skip_errors(const StageText& stage,
+                                             const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.number(0, 0));
   return inputs[0];
 }
 
-Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_skip_errors(const StageText& stage, Signature, Stages inputs,
+                                    StageOpening&) {
   TROUPE_TRY(const std::int64_t most, stage.number(0, 0));
   return StagePtr(std::make_unique<SkipErrorsStage>(std::move(inputs[0]), std::uint64_t(most)));
 }
 
 }  // namespace
 
-StageKind skip_errors_stage() { return {"skip_errors", 1, signature, open}; }
+StageKind skip_errors_stage() {
+  return {"skip_errors", 1, signature_of_skip_errors, open_skip_errors};
+}
 
 }  // namespace troupe

@@ -98,21 +98,22 @@ class SkipStage final : public Stage {
   std::uint64_t count_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_take(const StageText& stage,
+                                      const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.number(0, 0));
   return inputs[0];
 }
 
 template <class S>
-Expected<StagePtr> open(const StageText& stage, Signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_take(const StageText& stage, Signature, Stages inputs, StageOpening&) {
   TROUPE_TRY(const std::int64_t count, stage.number(0, 0));
   return StagePtr(std::make_unique<S>(std::move(inputs[0]), std::uint64_t(count)));
 }
 
 }  // namespace
 
-StageKind take_stage() { return {"take", 1, signature, open<TakeStage>}; }
-StageKind skip_stage() { return {"skip", 1, signature, open<SkipStage>}; }
+StageKind take_stage() { return {"take", 1, signature_of_take, open_take<TakeStage>}; }
+StageKind skip_stage() { return {"skip", 1, signature_of_take, open_take<SkipStage>}; }
 
 }  // namespace troupe

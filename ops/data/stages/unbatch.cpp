@@ -133,7 +133,8 @@ Expected<std::optional<std::uint64_t>> rows_of_each(const Signature& input) {
   return each;
 }
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_unbatch(const StageText& stage,
+                                         const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(0, 0));
   TROUPE_TRY(rows_of_each(inputs[0]));
   Signature rows = inputs[0];
@@ -144,13 +145,14 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
   return rows;
 }
 
-Expected<StagePtr> open(const StageText&, Signature signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_unbatch(const StageText&, Signature signature, Stages inputs,
+                                StageOpening&) {
   TROUPE_TRY(const auto each, rows_of_each(inputs[0]->signature()));
   return StagePtr(std::make_unique<UnbatchStage>(std::move(signature), std::move(inputs[0]), each));
 }
 
 }  // namespace
 
-StageKind unbatch_stage() { return {"unbatch", 1, signature, open}; }
+StageKind unbatch_stage() { return {"unbatch", 1, signature_of_unbatch, open_unbatch}; }
 
 }  // namespace troupe

@@ -102,7 +102,7 @@ class ZipStage final : public Stage {
   Stages inputs_;
 };
 
-Expected<Signature> signature(const StageText& stage, const std::vector<Signature>& inputs) {
+Expected<Signature> signature_of_zip(const StageText& stage, const std::vector<Signature>& inputs) {
   TROUPE_TRY(stage.takes(1, 1));
   Signature all;
   for (const Signature& input : inputs) all.insert(all.end(), input.begin(), input.end());
@@ -111,7 +111,7 @@ Expected<Signature> signature(const StageText& stage, const std::vector<Signatur
                           std::to_string(kMostComponents) + " are possible");
 }
 
-Expected<StagePtr> open(const StageText&, Signature signature, Stages inputs, StageOpening&) {
+Expected<StagePtr> open_zip(const StageText&, Signature signature, Stages inputs, StageOpening&) {
   // An input may know more than the stages said: its shapes.
   signature.clear();
   for (const StagePtr& input : inputs)
@@ -121,6 +121,6 @@ Expected<StagePtr> open(const StageText&, Signature signature, Stages inputs, St
 
 }  // namespace
 
-StageKind zip_stage() { return {"zip", StageKind::kSomeInputs, signature, open}; }
+StageKind zip_stage() { return {"zip", StageKind::kSomeInputs, signature_of_zip, open_zip}; }
 
 }  // namespace troupe
