@@ -1253,6 +1253,20 @@ Output log_softmax_grad(Output dy, Output y, Site site) {
   return add_node(std::move(node)).output();
 }
 
+LogUniformCandidateSamplerOutputs log_uniform_candidate_sampler(Output true_classes,
+    std::int64_t n, std::int64_t range_max, const LogUniformCandidateSamplerOptions& options,
+    Site site) {
+  NodeSpec node{.op = "LogUniformCandidateSampler"};
+  node.inputs = {true_classes};
+  node.attrs.emplace("Tcount", options.tcount);
+  node.attrs.emplace("n", n);
+  node.attrs.emplace("range_max", range_max);
+  node.attrs.emplace("unique", options.unique);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
+}
+
 Output logical_and(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "LogicalAnd"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};
@@ -2475,6 +2489,19 @@ Output truncated_normal(GraphBuilder& g, PartialShape shape,
   node.attrs.emplace("stddev", options.stddev);
   node.site = std::move(site);
   return g.add(std::move(node)).output();
+}
+
+UniformCandidateSamplerOutputs uniform_candidate_sampler(Output true_classes, std::int64_t n,
+    std::int64_t range_max, const UniformCandidateSamplerOptions& options, Site site) {
+  NodeSpec node{.op = "UniformCandidateSampler"};
+  node.inputs = {true_classes};
+  node.attrs.emplace("Tcount", options.tcount);
+  node.attrs.emplace("n", n);
+  node.attrs.emplace("range_max", range_max);
+  node.attrs.emplace("unique", options.unique);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
 }
 
 UniqueOutputs unique(Output x, Site site) {

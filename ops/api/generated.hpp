@@ -1026,6 +1026,24 @@ Output log_softmax(Output logits, Site site = Site::here());
 // LogSoftmaxGrad: The gradient of LogSoftmax, given its output y.
 Output log_softmax_grad(Output dy, Output y, Site site = Site::here());
 
+struct LogUniformCandidateSamplerOptions {
+  DType tcount = DType::f32;
+  bool unique = true;
+};
+struct LogUniformCandidateSamplerOutputs {
+  Output sampled;
+  Output true_expected;
+  Output sampled_expected;
+};
+// LogUniformCandidateSampler: n classes of [0, range_max), class c with the probability log((c + 2)
+// / (c + 1)) / log(range_max + 1), which fits words in descending order of their frequency, and how
+// often each of true_classes and of those drawn is drawn on average: with `unique`, where no class
+// is drawn twice, the probability that it is among as many draws as that took. A true class outside
+// is an error. New values in each run, the same for the same seed, node name and run.
+LogUniformCandidateSamplerOutputs log_uniform_candidate_sampler(Output true_classes,
+    std::int64_t n, std::int64_t range_max,
+    const LogUniformCandidateSamplerOptions& options = {}, Site site = Site::here());
+
 // LogicalAnd: y = a and b. The inputs broadcast.
 Output logical_and(const Operand& a, const Operand& b, Site site = Site::here());
 
@@ -2008,6 +2026,23 @@ struct TruncatedNormalOptions {
 // in each run, the same for the same seed, node name and run.
 Output truncated_normal(GraphBuilder& g, PartialShape shape,
     const TruncatedNormalOptions& options = {}, Site site = Site::here());
+
+struct UniformCandidateSamplerOptions {
+  DType tcount = DType::f32;
+  bool unique = true;
+};
+struct UniformCandidateSamplerOutputs {
+  Output sampled;
+  Output true_expected;
+  Output sampled_expected;
+};
+// UniformCandidateSampler: n classes of [0, range_max), each as probable as any other, and how
+// often each of true_classes and of those drawn is drawn on average: with `unique`, where no class
+// is drawn twice, the probability that it is among as many draws as that took. A true class outside
+// is an error. New values in each run, the same for the same seed, node name and run.
+UniformCandidateSamplerOutputs uniform_candidate_sampler(Output true_classes, std::int64_t n,
+    std::int64_t range_max, const UniformCandidateSamplerOptions& options = {},
+    Site site = Site::here());
 
 struct UniqueOutputs {
   Output y;

@@ -58,6 +58,41 @@ const AddCases laws([] {
        .attrs = {{"shape", PartialShape()}},
        .error = "PartialShape::scalar()"},
   };
+  for (const char* op : {"UniformCandidateSampler", "LogUniformCandidateSampler"}) {
+    const auto sampler = [&](Tensor labels, std::int64_t n, std::int64_t range_max,
+                             std::string error, bool unique = true) {
+      rows.push_back({.op = op,
+                      .inputs = {std::move(labels)},
+                      .attrs = {{"n", n}, {"range_max", range_max}, {"unique", unique}},
+                      .error = std::move(error)});
+    };
+    const Tensor labels = i64({2, 2}, {0, 3, 99, 3});
+    rows.push_back({.op = op,
+                    .inputs = {i64({2, 1}, {0, 0})},
+                    .attrs = {{"n", 3}, {"range_max", 1}, {"unique", false}},
+                    .want = {i64({3}, {0, 0, 0}), f32({2, 1}, {3, 3}), f32({3}, {3, 3, 3})}});
+    rows.push_back({.op = op,
+                    .inputs = {i32({1}, {0})},
+                    .attrs = {{"n", 1}, {"range_max", 1}, {"Tcount", DType::f64}},
+                    .want = {i32({1}, {0}), f64({1}, {1}), f64({1}, {1})}});
+    rows.push_back({.op = op,
+                    .inputs = {i64({}, {1})},
+                    .attrs = {{"n", 0}, {"range_max", 2}},
+                    .want = {i64({0}, {}), f32({}, {0}), f32({0}, {})}});
+    sampler(labels, 64, 100, "");
+    sampler(labels, 100, 100, "");
+    sampler(i64({0, 1}, {}), 5, std::int64_t{1} << 53, "");
+    sampler(i32({1}, {INT32_MAX}), 5, std::int64_t{1} << 31, "");
+    sampler(labels, 500, 100, "", false);
+    sampler(labels, 5, 99, "indices[2] = 99 is outside [0, 99)");
+    sampler(i64({1}, {-1}), 5, 99, "indices[0] = -1");
+    sampler(labels, 101, 100, "101 different classes of 100");
+    sampler(labels, -1, 100, "n is -1");
+    sampler(labels, 0, 0, "range_max is 0");
+    sampler(labels, 1, (std::int64_t{1} << 53) + 1, "range_max is");
+    sampler(i32({1}, {0}), 1, (std::int64_t{1} << 31) + 1, "range_max is");
+    sampler(f32({1}, {0}), 1, 2, "f32");
+  }
   for (const char* op : {"Bernoulli", "RandomGamma", "RandomPoisson"}) {
     rows.push_back({.op = op, .inputs = {any({0, 2}, 0, 1)}});
     rows.push_back({.op = op, .inputs = {i32({1}, {1})}, .error = "i32"});

@@ -2,6 +2,7 @@
 // fail by bad luck.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -150,6 +151,54 @@ TEST_CASE("classes are drawn as often as their logits say, and never without pro
   for (int impossible : {0, 2, 4, 6, 9}) CHECK(seen[std::size_t(impossible)] == 0);
   CHECK(chi_square({seen[1], seen[3]}, {5'000, 45'000}) < far_tail(2));
   CHECK(chi_square({seen[5], seen[7], seen[8]}, {12'500, 12'500, 25'000}) < far_tail(3));
+}
+
+TEST_CASE("candidates are drawn as their law says, and so often as they expect") {
+  constexpr std::int64_t kClasses = 300;
+  const Tensor all = [] {
+    Tensor t = Tensor::make(DType::i64, Shape{kClasses}).value();
+    std::iota(t.mutable_data<std::int64_t>(), t.mutable_data<std::int64_t>() + kClasses, 0);
+    return t;
+  }();
+  for (const std::string op : {"UniformCandidateSampler", "LogUniformCandidateSampler"}) {
+    CAPTURE(op);
+    const auto draw_some = [&](std::uint64_t key, std::int64_t n, bool unique) {
+      auto out =
+          try_run(op, {all},
+                  {{"n", n}, {"range_max", kClasses}, {"unique", unique}, {"Tcount", DType::f64}},
+                  {.random = {.key = key, .run = 1}});
+      REQUIRE_MESSAGE(out.ok(), out.status().text());
+      return std::move(out).value();
+    };
+    std::vector<double> seen(kClasses, 0.0), expected;
+    const auto many = draw_some(30, kDrawn, false);
+    for (std::int64_t c : many[0].span<std::int64_t>()) seen[std::size_t(c)] += 1;
+    for (std::int64_t c = 0; c < kClasses; ++c)
+      expected.push_back(double(kDrawn) * (op[0] == 'U' ? 1.0 / kClasses
+                                                        : std::log(double(c + 2) / double(c + 1)) /
+                                                              std::log(double(kClasses + 1))));
+    CHECK(chi_square(seen, expected) < far_tail(kClasses));
+    for (std::size_t c = 0; c < kClasses; ++c)
+      CHECK(many[1].span<double>()[c] == doctest::Approx(expected[c]).epsilon(1e-12));
+    for (std::int64_t i = 0; i < 100; ++i)
+      CHECK(at(many[2], i) == at(many[1], many[0].data<std::int64_t>()[i]));
+
+    // Different ones: what is expected is close to how often they come.
+    constexpr int kTimes = 2'000;
+    std::fill(seen.begin(), seen.end(), 0.0);
+    std::vector<double> hoped(kClasses, 0.0);
+    for (std::uint64_t key = 0; key < kTimes; ++key) {
+      const auto some = draw_some(key, 40, true);
+      std::vector<std::int64_t> sorted(some[0].span<std::int64_t>().begin(),
+                                       some[0].span<std::int64_t>().end());
+      for (std::int64_t c : sorted) seen[std::size_t(c)] += 1;
+      std::sort(sorted.begin(), sorted.end());
+      REQUIRE(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end());
+      for (std::size_t c = 0; c < kClasses; ++c) hoped[c] += some[1].span<double>()[c];
+    }
+    for (std::size_t c = 0; c < kClasses; ++c)
+      CHECK(std::abs(seen[c] - hoped[c]) < 0.03 * hoped[c] + 5 * std::sqrt(hoped[c]));
+  }
 }
 
 TEST_CASE("what of gamma numbers is drawn for an element does not depend on the others") {
