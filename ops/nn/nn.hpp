@@ -10,4 +10,5 @@
 #include "ops/nn/layers.hpp"
 #include "ops/nn/norms.hpp"
 #include "ops/nn/recurrent.hpp"
+#include "ops/nn/sampled_losses.hpp"
 #include "ops/nn/sequential.hpp"
