@@ -1,10 +1,73 @@
 #include "ops/nn/embedding.hpp"
 
-#include "ops/api/generated.hpp"
+#include "graph/slicing.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/nn/initial.hpp"
+#include "ops/nn/shapes.hpp"
 
 namespace troupe::nn {
+
+namespace {
+
+void check_bags(const Bags& bags, const Site& site) {
+  check_given("embedding_lookup: the ids of the bags", bags.ids, site);
+  check_given("embedding_lookup: the bags of the ids", bags.bag, site);
+  check_given("embedding_lookup: the number of bags", bags.count, site);
+  if (bags.ids.shape().known_rank() && bags.ids.shape().rank() == 1) return;
+  throw Error(
+      invalid_argument("embedding_lookup: the ids of bags are [n], not " + bags.ids.shape().text())
+          .at(site));
+}
+
+}  // namespace
+
+Output embedding_lookup(Output table, Output ids, Site site) {
+  check_given("embedding_lookup: the table", table, site);
+  check_given("embedding_lookup: the ids", ids, site);
+  return gather(table, ids, {}, std::move(site));
+}
+
+Bags bags(Output ids, Output lengths, Site site) {
+  check_given("bags: the ids", ids, site);
+  check_given("bags: the lengths", lengths, site);
+  const bool fits = ids.shape().known_rank() && ids.shape().rank() == 2 &&
+                    PartialShape::merge(lengths.shape(), PartialShape{ids.shape()[0]}).ok();
+  if (!fits)
+    throw Error(invalid_argument("bags: ids are [bags, most] with lengths [bags], not " +
+                                 ids.shape().text() + " and " + lengths.shape().text())
+                    .at(site));
+  GraphBuilder& g = ids.graph();
+  const Output place = range(constant<std::int64_t>(g, 0, site), dimension(ids, 1, site),
+                             constant<std::int64_t>(g, 1, site), site);
+  const Output length = expand_dims(cast(lengths, DType::i64, site), 1, site);
+  const Output at = where(less(place, length, site), site);  // [n, 2]
+  return {gather_nd(ids, at, site), squeeze(slice(at, {0, 0}, {-1, 1}, site), {.axes = {1}}, site),
+          dimension(ids, 0, site)};
+}
+
+Output embedding_lookup(Output table, const Bags& bags, const LookupOptions& options, Site site) {
+  check_given("embedding_lookup: the table", table, site);
+  check_bags(bags, site);
+  const auto sums = [&](Output x) { return unsorted_segment_sum(x, bags.bag, bags.count, site); };
+  Output rows = gather(table, bags.ids, {}, site);
+  const Output weights = options.weights;
+  if (weights.empty() && options.combiner == Combiner::mean)
+    return unsorted_segment_mean(rows, bags.bag, bags.count, site);
+  if (!weights.empty()) rows = mul(rows, expand_dims(weights, 1, site), site);
+  const Output sum = sums(rows);
+  if (options.combiner == Combiner::sum) return sum;
+  Output each = weights.empty()
+                    ? fill(shape(bags.ids, {}, site), Operand(1.0, site).beside(table), site)
+                    : weights;
+  if (options.combiner == Combiner::sqrtn) each = square(each, site);
+  const Output by = sums(each), none = equal(by, Operand(0.0, site).beside(by), site);
+  Output divisor = select(none, Operand(1.0, site).beside(by), by, site);
+  if (options.combiner == Combiner::sqrtn) divisor = sqrt(divisor, site);
+  return select(expand_dims(none, 1, site), Operand(0.0, site).beside(sum),
+                div(sum, expand_dims(divisor, 1, site), site), site);
+}
 
 Embedding::Embedding(Module& parent, std::string_view name, std::int64_t rows, std::int64_t size,
                      const Options& options, Site site)
@@ -20,6 +83,11 @@ Output Embedding::operator()(Output ids, Site site) const {
   check_given("Embedding: `ids`", ids, site);
   auto inside = scope().enter();
   return gather(table_, ids, {}, std::move(site));
+}
+
+Output Embedding::operator()(const Bags& bags, const LookupOptions& options, Site site) const {
+  auto inside = scope().enter();
+  return embedding_lookup(table_, bags, options, std::move(site));
 }
 
 }  // namespace troupe::nn

@@ -1,9 +1,38 @@
-// Lookup table of vectors.
+// Lookup tables of vectors.
 #pragma once
+
+#include <cstdint>
 
 #include "ops/nn/module.hpp"
 
 namespace troupe::nn {
+
+// The rows of a table [rows, size] with these ids [...] (i32 or i64): [..., size]. An id outside
+// [0, rows) fails the run.
+Output embedding_lookup(Output table, Output ids, Site site = Site::here());
+
+// Lists of ids of any length, one list for each example.
+struct Bags {
+  Output ids;    // [n], those of all bags
+  Output bag;    // i64 [n]: the bag that each is in
+  Output count;  // of bags, an i64 scalar
+};
+// Of ids [bags, most] with lengths [bags] (i32 or i64): as padded_batch() gives them. What stands
+// behind the length of a bag is not looked at.
+Bags bags(Output ids, Output lengths, Site site = Site::here());
+
+// What becomes of the rows of a bag, each times its weight: their sum, divided by the sum of the
+// weights, or by the root of the sum of their squares.
+enum class Combiner : std::uint8_t { sum, mean, sqrtn };
+
+struct LookupOptions {
+  Combiner combiner = Combiner::mean;
+  Output weights = {};  // [n], of the table's dtype; default: all 1
+};
+// One row for each bag: [bags, size]. Zeros for a bag without ids, and for one to be divided by 0.
+// The gradient of the table is that of the rows that are looked up.
+Output embedding_lookup(Output table, const Bags& bags, const LookupOptions& options = {},
+                        Site site = Site::here());
 
 // Looks up rows of a table [rows, size] by ids [...] (i32 or i64): [..., size]. Gradients of a row
 // that is looked up several times are summed. An id outside [0, rows) fails the run.
@@ -20,6 +49,8 @@ class Embedding : public Module {
       : Embedding(parent, name, rows, size, Options{}, std::move(site)) {}
 
   Output operator()(Output ids, Site site = Site::here()) const;
+  Output operator()(const Bags& bags, const LookupOptions& options = {},
+                    Site site = Site::here()) const;
 
   const Variable& table() const { return table_; }
 
