@@ -364,8 +364,18 @@ template <class Layer>
 typename Bidirectional<Layer>::Sequence Bidirectional<Layer>::operator()(Output x,
                                                                          Site site) const {
   check_sequence(x, site);
+  return (*this)(x, {forward_.cell().zero_state(x, site), backward_.cell().zero_state(x, site)},
+                 site);
+}
+
+template <class Layer>
+typename Bidirectional<Layer>::Sequence Bidirectional<Layer>::operator()(Output x,
+                                                                         const State& first,
+                                                                         Site site) const {
+  check_sequence(x, site);
   auto inside = scope().enter();
-  const auto there = forward_(x, site), back = backward_(reverse(x, {.axes = {0}}, site), site);
+  const auto there = forward_(x, first.forward, site),
+             back = backward_(reverse(x, {.axes = {0}}, site), first.backward, site);
   return {concat({there.h, reverse(back.h, {.axes = {0}}, site)}, {.axis = 2}, site), there.last,
           back.last};
 }
@@ -374,9 +384,20 @@ template <class Layer>
 typename Bidirectional<Layer>::Sequence Bidirectional<Layer>::with_lengths(Output x, Output lengths,
                                                                            Site site) const {
   check_sequence(x, site);
+  return with_lengths(x, lengths,
+                      {forward_.cell().zero_state(x, site), backward_.cell().zero_state(x, site)},
+                      site);
+}
+
+template <class Layer>
+typename Bidirectional<Layer>::Sequence Bidirectional<Layer>::with_lengths(Output x, Output lengths,
+                                                                           const State& first,
+                                                                           Site site) const {
+  check_sequence(x, site);
   auto inside = scope().enter();
-  const auto there = forward_.with_lengths(x, lengths, site),
-             back = backward_.with_lengths(reverse_sequences(x, lengths, site), lengths, site);
+  const auto there = forward_.with_lengths(x, lengths, first.forward, site),
+             back = backward_.with_lengths(reverse_sequences(x, lengths, site), lengths,
+                                           first.backward, site);
   return {concat({there.h, reverse_sequences(back.h, lengths, site)}, {.axis = 2}, site),
           there.last, back.last};
 }
@@ -393,26 +414,52 @@ Stacked<Layer>::Stacked(Module& parent, std::string_view name, std::int64_t in, 
 }
 
 template <class Layer>
-typename Stacked<Layer>::Sequences Stacked<Layer>::operator()(Output x, Site site) const {
+template <class Step>
+typename Stacked<Layer>::Sequences Stacked<Layer>::through(Output x, Step step) const {
   auto inside = scope().enter();
   Sequences made{x, {}};
-  for (const auto& layer : layers_) {
-    made.layers.push_back((*layer)(made.h, site));
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    made.layers.push_back(step(i, made.h));
     made.h = made.layers.back().h;
   }
   return made;
 }
 
 template <class Layer>
+void Stacked<Layer>::check_states(const States& first, const Site& site) const {
+  if (first.size() == layers_.size()) return;
+  throw Error(invalid_argument(std::to_string(first.size()) + " states for " +
+                               std::to_string(layers_.size()) + " layers")
+                  .at(site));
+}
+
+template <class Layer>
+typename Stacked<Layer>::Sequences Stacked<Layer>::operator()(Output x, Site site) const {
+  return through(x, [&](std::size_t i, Output in) { return (*layers_[i])(in, site); });
+}
+
+template <class Layer>
+typename Stacked<Layer>::Sequences Stacked<Layer>::operator()(Output x, const States& first,
+                                                              Site site) const {
+  check_states(first, site);
+  return through(x, [&](std::size_t i, Output in) { return (*layers_[i])(in, first[i], site); });
+}
+
+template <class Layer>
 typename Stacked<Layer>::Sequences Stacked<Layer>::with_lengths(Output x, Output lengths,
                                                                 Site site) const {
-  auto inside = scope().enter();
-  Sequences made{x, {}};
-  for (const auto& layer : layers_) {
-    made.layers.push_back(layer->with_lengths(made.h, lengths, site));
-    made.h = made.layers.back().h;
-  }
-  return made;
+  return through(
+      x, [&](std::size_t i, Output in) { return layers_[i]->with_lengths(in, lengths, site); });
+}
+
+template <class Layer>
+typename Stacked<Layer>::Sequences Stacked<Layer>::with_lengths(Output x, Output lengths,
+                                                                const States& first,
+                                                                Site site) const {
+  check_states(first, site);
+  return through(x, [&](std::size_t i, Output in) {
+    return layers_[i]->with_lengths(in, lengths, first[i], site);
+  });
 }
 
 template class Recurrent<LstmCell>;

@@ -137,6 +137,9 @@ extern template class Recurrent<GruCell>;
 template <class Layer>
 class Bidirectional : public Module {
  public:
+  struct State {
+    typename Layer::State forward, backward;
+  };
   struct Sequence {
     Output h;
     typename Layer::State forward, backward;  // after the last step and after the first
@@ -146,8 +149,11 @@ class Bidirectional : public Module {
                 const RecurrentOptions& options = {}, Site site = Site::here());
 
   Sequence operator()(Output x, Site site = Site::here()) const;
+  Sequence operator()(Output x, const State& first, Site site = Site::here()) const;
   // See Recurrent. The second layer begins at the last step of each sequence.
   Sequence with_lengths(Output x, Output lengths, Site site = Site::here()) const;
+  Sequence with_lengths(Output x, Output lengths, const State& first,
+                        Site site = Site::here()) const;
 
   const Layer& forward() const { return forward_; }
   const Layer& backward() const { return backward_; }
@@ -167,12 +173,22 @@ class Stacked : public Module {
   Stacked(Module& parent, std::string_view name, std::int64_t in, std::int64_t hidden,
           std::int64_t layers, const RecurrentOptions& options = {}, Site site = Site::here());
 
+  // From zeros, or from the states that another sequence left in each layer.
+  using States = std::vector<typename Layer::State>;
   Sequences operator()(Output x, Site site = Site::here()) const;
+  Sequences operator()(Output x, const States& first, Site site = Site::here()) const;
   Sequences with_lengths(Output x, Output lengths, Site site = Site::here()) const;
+  Sequences with_lengths(Output x, Output lengths, const States& first,
+                         Site site = Site::here()) const;
 
   const Layer& layer(std::size_t i) const { return *layers_[i]; }
 
  private:
+  // `step` runs layer i over its input.
+  template <class Step>
+  Sequences through(Output x, Step step) const;
+  void check_states(const States& first, const Site& site) const;
+
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 

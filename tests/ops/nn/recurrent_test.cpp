@@ -138,3 +138,38 @@ TEST_CASE("a stack is its layers, one after the other") {
   CHECK_THROWS_AS((nn::Stacked<nn::Lstm>{root, "none", kIn, kHidden, 0}), Error);
   CHECK_THROWS_AS(stack.with_lengths(x, constant<std::int64_t>(g, {1, 2})), Error);
 }
+
+TEST_CASE("a sequence goes on from the states that the one before it left") {
+  Graph g;
+  RecurrentRoot root{g.scope("net")};
+  nn::Stacked<nn::Lstm> stack{root, "stack", kIn, kHidden, 2, {.dtype = DType::f64}};
+  Output x = placeholder<double>(g, {kTime, kBatch, kIn});
+  const auto whole = stack(x), begun = stack(x[{range(0, 1)}]);
+  const nn::Stacked<nn::Lstm>::States left{begun.layers[0].last, begun.layers[1].last};
+  const auto rest = stack(x[{range(1, kTime)}], left);
+  check_same(g, stack, x, {concat({begun.h, rest.h}, 0), rest.layers[0].last.c, rest.h[-1]},
+             {whole.h, whole.layers[0].last.c, whole.layers[1].last.h});
+  const Output lengths = constant<std::int64_t>(g, {3}, {3, 3, 3});
+  const auto cut = stack.with_lengths(x[{range(1, kTime)}], lengths, left);
+  check_same(g, stack, x, {cut.h, cut.layers[1].last.c}, {rest.h, rest.layers[1].last.c});
+  CHECK_THROWS_AS(stack(x, {begun.layers[0].last}), Error);
+}
+
+TEST_CASE("both directions of a stack begin with states of their own") {
+  Graph g;
+  RecurrentRoot root{g.scope("net")};
+  nn::Stacked<nn::Bidirectional<nn::Gru>> stack{root,    "stack", kIn,
+                                                kHidden, 1,       {.dtype = DType::f64}};
+  Output x = placeholder<double>(g, {kTime, kBatch, kIn});
+  const nn::GruCell::State one{constant(g, tensor({kBatch, kHidden}, draw(7, kBatch * kHidden)))},
+      other{constant(g, tensor({kBatch, kHidden}, draw(8, kBatch * kHidden)))};
+  const auto both = stack(x, {{one, other}});
+  const auto &forward = stack.layer(0).forward(), &backward = stack.layer(0).backward();
+  const auto there = forward(x, one), back = backward(reverse(x, 0), other);
+  check_same(g, stack, x, {both.h}, {concat({there.h, reverse(back.h, 0)}, 2)});
+  const Output lengths = constant(g, kLengths);
+  const auto cut = stack.with_lengths(x, lengths, {{one, other}});
+  check_same(g, stack, x, {cut.layers[0].forward.h, cut.layers[0].backward.h},
+             {forward.with_lengths(x, lengths, one).last.h,
+              backward.with_lengths(nn::reverse_sequences(x, lengths), lengths, other).last.h});
+}
