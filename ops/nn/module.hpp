@@ -71,9 +71,9 @@ class Module {
  protected:
   ~Module() = default;
   // Makes a variable of this module.
-  Variable parameter(std::string_view name, Output initial, Site site,
+  Variable parameter(std::string_view name, Output initial, Site site = Site::here(),
                      const VariableOptions& options = {});
-  Variable parameter(std::string_view name, Tensor initial, Site site,
+  Variable parameter(std::string_view name, Tensor initial, Site site = Site::here(),
                      const VariableOptions& options = {});
 
  private:
