@@ -61,4 +61,6 @@ table=$here/golden/programs.tsv
 for program in $(cut -f 1 "$table" | uniq); do
   "$bin/$program" --first-step | compare "$table" "$program" || failed=1
 done
+learns word2vec --steps 1000
+learns wide_and_deep --steps 400 --rows 50000
 exit $failed

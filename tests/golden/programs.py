@@ -47,6 +47,123 @@ def program(f):
     return f
 
 
+def linear(parameter, name, x_size, y_size):
+    w, b = parameter(name + "/W", x_size, y_size), parameter(name + "/b", y_size)
+    return lambda x: x @ w + b
+
+
+class Lstm:
+    """Gates in the order i, f, g, o."""
+
+    def __init__(self, parameter, name, size, hidden):
+        self.w = parameter(name + "/cell/W", size, 4 * hidden)
+        self.r = parameter(name + "/cell/R", hidden, 4 * hidden)
+        self.b = parameter(name + "/cell/b", 4 * hidden)
+
+    def __call__(self, x, state):
+        """x [time, batch, size]: all h, and the last state."""
+        h, c = state
+        all_h = []
+        for step in x:
+            i, f, g, o = (step @ self.w + h @ self.r + self.b).chunk(4, dim=-1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            all_h.append(h)
+        return torch.stack(all_h), (h, c)
+
+
+@program
+def word2vec():
+    parameter = Parameters()
+    vectors = parameter("net/vectors/W", 10, 4)
+    w, b = parameter("net/W", 10, 4), parameter("net/b", 10)
+    words, beside = torch.tensor([1, 7, 1]), torch.tensor([2, 9, 0])
+    drawn = torch.tensor([0, 3, 5, 8])
+    x = F.embedding(words, vectors)
+    true = (x * w[beside]).sum(1) + b[beside] - torch.tensor([0.5, 0.125, 0.75]).log()
+    noise = x @ w[drawn].T + b[drawn] - torch.tensor([0.75, 0.5, 0.25, 0.25]).log()
+    loss = (F.softplus(-true) + F.softplus(noise).sum(1)).mean()
+    return rows(parameter, loss)
+
+
+@program
+def vae():
+    def numbers(rows, columns, low):
+        i = torch.arange(rows * columns, dtype=torch.float64)
+        return (low + 0.5 + 0.5 * torch.sin(3 * i * i + i)).reshape(rows, columns)
+
+    parameter = Parameters()
+    seen, mean = linear(parameter, "vae/seen", 12, 8), linear(parameter, "vae/mean", 8, 3)
+    log_variance = linear(parameter, "vae/log_variance", 8, 3)
+    drawn, picture = linear(parameter, "vae/drawn", 3, 8), linear(parameter, "vae/picture", 8, 12)
+    x, noise = numbers(5, 12, 0), numbers(5, 3, -0.5)
+    hidden = F.relu(seen(x))
+    mu, log_var = mean(hidden), log_variance(hidden)
+    logits = picture(F.relu(drawn(mu + torch.exp(log_var / 2) * noise)))
+    coded = F.binary_cross_entropy_with_logits(logits, x, reduction="none").sum(1)
+    apart = 0.5 * (mu**2 + log_var.exp() - log_var - 1).sum(1)
+    return rows(parameter, (coded + apart).mean())
+
+
+@program
+def ptb_lstm():
+    parameter = Parameters()
+    meaning = parameter("model/meaning/W", 7, 4)
+    layers = [Lstm(parameter, f"model/lstm/{i}", 4, 4) for i in range(2)]
+    out = linear(parameter, "model/out", 4, 7)
+    x, y = torch.tensor([[0, 4], [6, 2], [2, 5]]), torch.tensor([[6, 2], [2, 5], [1, 3]])
+    states = [(torch.zeros(2, 4), torch.zeros(2, 4)) for _ in layers]
+    for _ in range(2):
+        states = [(h.detach(), c.detach()) for h, c in states]
+        h = F.embedding(x, meaning)
+        for i, layer in enumerate(layers):
+            h, states[i] = layer(h, states[i])
+    return rows(parameter, F.cross_entropy(out(h).reshape(-1, 7), y.reshape(-1)))
+
+
+@program
+def wide_and_deep():
+    parameter = Parameters()
+    pairs, users = parameter("net/pairs/W", 11, 1), parameter("net/users/W", 11, 3)
+    things = parameter("net/things/W", 11, 3)
+    hidden, out = linear(parameter, "net/hidden", 10, 4), linear(parameter, "net/out", 4, 1)
+    user, thing = torch.tensor([0, 10, 7, 0]), torch.tensor([3, 1, 1, 10])
+    seen = [[4, 5, 4], [], [9, 3], [1]]
+    age = torch.tensor([[0.25], [-0.5], [1], [0.125]])
+    before = torch.stack([things[torch.tensor(ids, dtype=torch.int64)].sum(0) / max(len(ids), 1) ** 0.5
+                          for ids in seen])
+    everything = torch.cat([users[user], things[thing], before, age], 1)
+    logits = pairs[(user * 1_000_003 + thing) % 11] + out(F.relu(hidden(everything)))
+    return rows(parameter, F.binary_cross_entropy_with_logits(
+        logits.squeeze(1), torch.tensor([1.0, 0, 0, 1])))
+
+
+@program
+def seq2seq():
+    parameter = Parameters()
+    source = parameter("net/source/W", 6, 3)
+    there = Lstm(parameter, "net/encoder/forward", 3, 2)
+    back = Lstm(parameter, "net/encoder/backward", 3, 2)
+    target = parameter("net/target/W", 6, 3)
+    decoder = Lstm(parameter, "net/decoder", 3, 4)
+    mixed, out = linear(parameter, "net/mixed", 8, 4), linear(parameter, "net/out", 4, 6)
+    zero = (torch.zeros(1, 2), torch.zeros(1, 2))
+    losses = []
+    for ids, given, answer in (([2, 5, 4, 3], [1, 3, 4, 5, 2], [3, 4, 5, 2, 1]),
+                               ([5, 2], [1, 2, 5], [2, 5, 1])):
+        x = F.embedding(torch.tensor(ids), source).unsqueeze(1)
+        h1, (f_h, f_c) = there(x, zero)
+        h2, (b_h, b_c) = back(x.flip(0), zero)
+        encoded = torch.cat([h1, h2.flip(0)], 2).squeeze(1)  # [time, 4]
+        y = F.embedding(torch.tensor(given), target).unsqueeze(1)
+        h, _ = decoder(y, (torch.cat([f_h, b_h], 1), torch.cat([f_c, b_c], 1)))
+        h = h.squeeze(1)
+        weights = F.softmax(h @ encoded.T / 4**0.5, dim=1)
+        logits = out(torch.tanh(mixed(torch.cat([h, weights @ encoded], 1))))
+        losses.append(F.cross_entropy(logits, torch.tensor(answer), reduction="none"))
+    return rows(parameter, torch.cat(losses).mean())
+
+
 def main():
     table = pathlib.Path(__file__).with_name("programs.tsv")
     chosen = sys.argv[1:] or list(PROGRAMS)
