@@ -111,7 +111,8 @@ void add_compared(std::vector<Case>& cases) {
                           {"log1p", "Log1p"},
                           {"sin", "Sin"},
                           {"cos", "Cos"},
-                          {"exp", "Exp"}})
+                          {"exp", "Exp"},
+                          {"softplus", "Softplus"}})
     add(name, {x}, op);
   add("exp_f64", {in_type(x, DType::f64)}, "Exp");
   add("pow", {positive, x}, "Pow");

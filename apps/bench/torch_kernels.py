@@ -17,7 +17,7 @@ def positive(torch, *shape):
 def unary(name, make=uniform, dtype="float32"):
     def prepare(torch):
         x = make(torch, MILLION).to(getattr(torch, dtype))
-        function = getattr(torch, name)
+        function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
         return lambda: function(x)
 
     return prepare
@@ -41,7 +41,7 @@ def power(torch):
 def reduction(name, shape, axes):
     def prepare(torch):
         x = uniform(torch, *shape)
-        function = getattr(torch, name)
+        function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
         return lambda: function(x, dim=axes)
 
     return prepare
@@ -113,4 +113,4 @@ KERNELS = {
     "batch_matmul_f16": matmul("float16", 8, 256, 256),
     "batch_matmul_bf16": matmul("bfloat16", 8, 256, 256),
 }
-KERNELS.update({name: unary(name) for name in ("erf", "log1p", "sin", "cos", "exp")})
+KERNELS.update({name: unary(name) for name in ("erf", "log1p", "sin", "cos", "exp", "softplus")})

@@ -5,6 +5,7 @@
 #include "devices/chunks.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/typed.hpp"
+#include "ops/kernels/support/vector_math.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -32,10 +33,17 @@ struct Relu6 {
     return y > T(0) && y < T(6) ? dy : T(0);
   }
 };
+template <class T>
+T expm1_of(T x) {
+  if constexpr (std::is_same_v<T, float>)
+    return expm1_value(x);
+  else
+    return std::expm1(x);
+}
 struct Elu {
   template <class T>
   static T value(T x) {
-    return x < T(0) ? std::expm1(x) : x;
+    return x < T(0) ? expm1_of(x) : x;
   }
   // e^x = y + 1 where x < 0.
   template <class T>
@@ -47,12 +55,12 @@ struct Softplus {
   // max(x, 0) + log(1 + e^-|x|): neither overflows nor loses the small values.
   template <class T>
   static T value(T x) {
-    return (x < T(0) ? T(0) : x) + std::log1p(std::exp(-std::abs(x)));
+    return (x < T(0) ? T(0) : x) + log1p_value(exp_value(-std::abs(x)));
   }
   // e^x = e^y - 1, so the slope 1 / (1 + e^-x) is 1 - e^-y.
   template <class T>
   static T grad(T dy, T y) {
-    return dy * -std::expm1(-y);
+    return dy * -expm1_of(-y);
   }
 };
 
