@@ -61,10 +61,10 @@ int main(int argc, char** argv) {
   const std::int64_t steps = arguments.number("--steps", 1000);
   const std::string folder = arguments.text("--data");
   const auto digits = [&](data::Split split, std::int64_t count) {
-    return folder.empty() ? data::digits(count, split) : data::idx(folder, split);
+    return folder.empty() ? data::digits(count, split).cache() : data::idx(folder, split);
   };
   Graph g;
-  auto [x, label] = digits(data::Split::train, 20'000)
+  auto [x, label] = digits(data::Split::train, 10'000)
                         .shuffle(60'000)
                         .repeat()
                         .batch(kBatch)
