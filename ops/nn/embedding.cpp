@@ -39,10 +39,12 @@ Bags bags(Output ids, Output lengths, Site site) {
                                  ids.shape().text() + " and " + lengths.shape().text())
                     .at(site));
   GraphBuilder& g = ids.graph();
-  const Output place = range(constant<std::int64_t>(g, 0, site), dimension(ids, 1, site),
-                             constant<std::int64_t>(g, 1, site), site);
-  const Output length = expand_dims(cast(lengths, DType::i64, site), 1, site);
-  const Output at = where(less(place, length, site), site);  // [n, 2]
+  const Output zero = constant<std::int64_t>(g, 0, site), one = constant<std::int64_t>(g, 1, site);
+  const Output most = dimension(ids, 1, site);
+  // A length looked up among all that there may be: another one fails the run.
+  const Output length = gather(range(zero, add(most, one, site), one, site), lengths, {}, site);
+  const Output inside = less(range(zero, most, one, site), expand_dims(length, 1, site), site);
+  const Output at = where(inside, site);  // [n, 2]
   return {gather_nd(ids, at, site), squeeze(slice(at, {0, 0}, {-1, 1}, site), {.axes = {1}}, site),
           dimension(ids, 0, site)};
 }

@@ -18,7 +18,7 @@ struct Bags {
   Output count;  // of bags, an i64 scalar
 };
 // Of ids [bags, most] with lengths [bags] (i32 or i64): as padded_batch() gives them. What stands
-// behind the length of a bag is not looked at.
+// behind the length of a bag is not looked at. A length outside [0, most] fails the run.
 Bags bags(Output ids, Output lengths, Site site = Site::here());
 
 // What becomes of the rows of a bag, each times its weight: their sum, divided by the sum of the

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/hash.hpp"
@@ -41,6 +42,18 @@ class Interpreter {
     for (NodeId id : writes_) commit(id);
     ++run_;
     return out;
+  }
+  // What the run of a node fails with; "" if none does.
+  std::string failure_of(const std::vector<Output>& fetches) {
+    may_fail_ = true;
+    std::string text;
+    try {
+      run(fetches);
+    } catch (const Error& e) {
+      text = e.status().text();
+    }
+    may_fail_ = false;
+    return text;
   }
   float scalar(const Output& fetch, const std::vector<Op>& targets = {}) {
     return run({fetch}, targets)[0].item<float>();
@@ -95,6 +108,7 @@ class Interpreter {
     EvaluateOptions options;
     options.random = {hash_combine(g_.def().seed, hash_text(node.name)), run_};
     auto result = evaluate(*table_, node, std::move(inputs), *device_, options);
+    if (may_fail_) throw_if_error(result.status());
     REQUIRE_MESSAGE(result.ok(), result.status().text());
     return std::move(result).value();
   }
@@ -132,6 +146,7 @@ class Interpreter {
   std::map<NodeId, std::vector<Tensor>> values_;
   std::vector<NodeId> writes_;
   std::uint64_t run_ = 0;
+  bool may_fail_ = false;
 };
 
 }  // namespace troupe::test

@@ -100,6 +100,26 @@ TEST_CASE("a large table changes by the rows of its bags") {
                     [](const NodeDef& n) { return n.op == "ApplySparseGradientDescent"; }));
 }
 
+TEST_CASE("a length that no row has fails the run") {
+  const auto failure = [&](std::int64_t n) {
+    Graph g;
+    const Output ids = constant(g, {{std::int64_t{1}, std::int64_t{2}}});
+    return Interpreter(g).failure_of({nn::bags(ids, constant(g, {n})).ids});
+  };
+  CHECK(failure(0).empty());
+  CHECK(failure(2).empty());
+  CHECK(contains(failure(3), "= 3 is outside [0, 3)"));
+  CHECK(contains(failure(-1), "= -1 is outside"));
+}
+
+TEST_CASE("rows are looked up by ids of any shape") {
+  Graph g;
+  const Output table = constant(g, {{1.0, 2.0}, {5.0, 7.0}});
+  const Output y = nn::embedding_lookup(table, constant<std::int64_t>(g, {2, 1}, {1, 0}));
+  CHECK(y.shape() == PartialShape{2, 1, 2});
+  check_near(Interpreter(g).run({y})[0], {5, 7, 1, 2});
+}
+
 TEST_CASE("bags refuse what does not fit, with the line") {
   Graph g;
   const Output ids = constant(g, {{std::int64_t{1}, std::int64_t{2}}});
