@@ -3,7 +3,7 @@
 // and gradients go back as far as a step begins. ptb_lstm [--data FILE] [--steps N] [--threads N]
 // [--first-step]; FILE has words, as ptb.train.txt does. Without it a text is drawn: what follows
 // a word depends on the word before it and on the mood, which a word long ago said.
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 
 #include <algorithm>
 #include <fstream>

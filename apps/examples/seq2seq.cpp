@@ -2,7 +2,7 @@
 // 2015). The task is to write a sequence backwards. Sequences of similar length form a batch, in
 // which each is read as far as its length; the answer is written symbol by symbol, in a loop.
 // seq2seq [--steps N] [--threads N] [--first-step]
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 
 #include <troupe/troupe.hpp>
 using namespace troupe;

@@ -2,7 +2,7 @@
 // there (a variational autoencoder; Kingma and Welling, 2014). The loss is a bound on the code
 // length of a picture, in nats. vae [--data FOLDER] [--steps N] [--threads N] [--first-step];
 // FOLDER has MNIST's four files.
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 
 #include <troupe/troupe.hpp>
 using namespace troupe;

@@ -5,7 +5,7 @@
 // [--threads N] [--first-step]
 //
 // Examples are drawn: users and things have hidden tastes, and frequent ones are seen often.
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 
 #include <random>
 #include <troupe/troupe.hpp>

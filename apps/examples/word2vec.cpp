@@ -4,7 +4,7 @@
 //
 // The text is drawn: a topic lasts for some words, which are of that topic. In the end a word's
 // nearest words should be of its topic. word2vec [--steps N] [--threads N] [--first-step]
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 
 #include <random>
 #include <troupe/troupe.hpp>
