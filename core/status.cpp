@@ -35,7 +35,6 @@ struct Status::Record {
   std::string message;
   Site site;
   std::vector<std::string> trail;
-  std::uint64_t cause = 0;
   mutable std::atomic<std::uint32_t> statuses{1};  // that share it
 };
 
@@ -48,17 +47,15 @@ void Status::release(const Record* record) noexcept {
 }
 
 Status::Status(Code code, std::string message, Site site)
-    : Status(from_parts(code, std::move(message), std::move(site), {}, 0)) {}
+    : Status(from_parts(code, std::move(message), std::move(site), {})) {}
 
-Status Status::from_parts(Code code, std::string message, Site site, std::vector<std::string> trail,
-                          std::uint64_t cause) {
+Status Status::from_parts(Code code, std::string message, Site site,
+                          std::vector<std::string> trail) {
   if (code == Code::ok) return {};
-  return Status(new Record{code, std::move(message), std::move(site), std::move(trail), cause});
+  return Status(new Record{code, std::move(message), std::move(site), std::move(trail)});
 }
 
 Code Status::code() const { return record_ ? record_->code : Code::ok; }
-std::uint64_t Status::cause() const { return record_ ? record_->cause : 0; }
-
 const std::string& Status::message() const {
   static const std::string none;
   return record_ ? record_->message : none;
@@ -77,16 +74,12 @@ const std::vector<std::string>& Status::trail() const {
 Status Status::in(std::string context) const& {
   std::vector<std::string> longer = trail();
   longer.push_back(std::move(context));
-  return from_parts(code(), message(), site(), std::move(longer), cause());
+  return from_parts(code(), message(), site(), std::move(longer));
 }
 
 Status Status::at(Site where) const& {
   if (ok() || site().known()) return *this;
-  return from_parts(code(), message(), std::move(where), trail(), cause());
-}
-
-Status Status::caused_by(std::uint64_t cause_id) const& {
-  return from_parts(code(), message(), site(), trail(), cause_id);
+  return from_parts(code(), message(), std::move(where), trail());
 }
 
 std::string Status::text() const {
@@ -108,8 +101,7 @@ std::string Status::report() const {
   if (ok()) return "ok";
   std::size_t cut = record_->message.find('\n');
   const bool notes = cut != std::string::npos;
-  Status first = from_parts(record_->code, record_->message.substr(0, cut), {}, record_->trail,
-                            record_->cause);
+  Status first = from_parts(record_->code, record_->message.substr(0, cut), {}, record_->trail);
   std::string out = first.text();
   if (record_->site.known()) {
     constexpr std::string_view kUsual = "invalid_argument: ";
@@ -123,9 +115,8 @@ std::string Status::report() const {
 }
 
 bool operator==(const Status& a, const Status& b) {
-  return a.record_ == b.record_ ||
-         (a.code() == b.code() && a.message() == b.message() && a.site() == b.site() &&
-          a.trail() == b.trail() && a.cause() == b.cause());
+  return a.record_ == b.record_ || (a.code() == b.code() && a.message() == b.message() &&
+                                    a.site() == b.site() && a.trail() == b.trail());
 }
 
 void detail::no_value(const Status& status) { throw Error(status); }

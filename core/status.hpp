@@ -40,8 +40,7 @@ bool valid_code(std::uint8_t value);
 
 // Success, or a code with a message, the creation site of the node that failed, and a trail of
 // what was being done, innermost first. Copying an ok status costs nothing; any other shares one
-// immutable record. `cause` is nonzero on an error that is only the consequence of another one
-// (an abort that followed a failure elsewhere): such an error never replaces its root.
+// immutable record.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -59,7 +58,7 @@ class [[nodiscard]] Status {
   }
 
   static Status from_parts(Code code, std::string message, Site site,
-                           std::vector<std::string> trail, std::uint64_t cause);
+                           std::vector<std::string> trail);
 
   bool ok() const { return record_ == nullptr; }
   explicit operator bool() const = delete;
@@ -67,15 +66,11 @@ class [[nodiscard]] Status {
   const std::string& message() const;
   const Site& site() const;
   const std::vector<std::string>& trail() const;
-  std::uint64_t cause() const;
-  bool derived() const { return cause() != 0; }
 
   // The same error, seen from one level further up: "in node 'a' on /worker:0/cpu:0".
   Status in(std::string context) const&;
   // The same error, created at `site` unless one is known already.
   Status at(Site site) const&;
-  // Marks this error as the consequence of the error `cause_id`.
-  Status caused_by(std::uint64_t cause_id) const&;
 
   // "mnist.cpp:15: invalid_argument: MatMul: inner dimensions differ (in node ...)". One line.
   std::string text() const;

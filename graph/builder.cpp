@@ -267,8 +267,7 @@ Status GraphBuilder::explain(const Status& status, const NodeSpec& spec, const S
   if (notes > kMostNotes)
     message += "\nnote: and " + std::to_string(notes - kMostNotes) + " more inputs";
   return Status::from_parts(status.code(), std::move(message),
-                            status.site().known() ? status.site() : site, status.trail(),
-                            status.cause());
+                            status.site().known() ? status.site() : site, status.trail());
 }
 
 Status GraphBuilder::close_loop(NodeId merge, int index, Output value) {

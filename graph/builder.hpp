@@ -124,7 +124,6 @@ class GraphBuilder {
   const GraphDef& def() const { return def_; }
   // A deep copy, for a session.
   std::shared_ptr<const GraphDef> snapshot() const;
-  void set_seed(std::uint64_t seed) { def_.seed = seed; }
 
   // Checks op, inputs, dtypes, attributes and shapes, fills in defaults, makes the name unique and
   // appends the node. A composite op is expanded, under a scope of its name.

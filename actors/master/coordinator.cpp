@@ -528,11 +528,9 @@ void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
       break;
   }
   send_aborts(run, cause, out);
-  // A granted number may have been used already. A consequence waits for its cause.
-  if (run.all_done() || (run.grant == 0 && !cause.derived()))
-    return answer(run, std::move(cause), 0, now, out);
+  // A granted number may have been used already.
+  if (run.all_done() || run.grant == 0) return answer(run, std::move(cause), 0, now, out);
   run.phase = Phase::aborting;
-  run.abort_until = run.grant != 0 ? kNever : now + options_.derived_wait;
   run.cause = std::move(cause);
   live_.soon(now, Instant{0});
 }
@@ -543,9 +541,7 @@ void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, In
     granted_ = nullptr;
     return decide(run, true, now, out);
   }
-  const bool root = !message.status.ok() && !message.status.derived();
-  if (root && run.cause.derived()) run.cause = message.status;
-  if (!run.cause.derived() || run.all_done()) answer(run, run.cause, 0, now, out);
+  answer(run, run.cause, 0, now, out);
 }
 
 // The run is over: it leaves the table, its answer stays until the client has it.
@@ -631,9 +627,7 @@ void Coordinator::tick(Instant now, Outputs& out) {
   for (const RunId& id : runs_.ids()) {
     Run* run = runs_.find(id);
     if (!run) continue;
-    if (run->phase == Phase::aborting && run->abort_until <= now)
-      answer(*run, run->cause, 0, now, out);
-    else if (run->deadline <= now && run->phase != Phase::aborting && run->phase != Phase::applying)
+    if (run->deadline <= now && run->phase != Phase::aborting && run->phase != Phase::applying)
       deadline_passed(*run, now, out);
     else if (run->resend_at <= now && run->phase != Phase::preparing)
       resend(*run, now, out);
@@ -683,9 +677,7 @@ Instant Coordinator::next_wakeup() const {
   if (round_.open()) at = std::min(at, round_.next_wakeup());
   bool watch = false;
   for (const auto& [id, run] : runs_) {
-    if (run.phase == Phase::aborting)
-      at = std::min(at, run.abort_until);
-    else if (run.phase != Phase::applying)
+    if (run.phase != Phase::aborting && run.phase != Phase::applying)
       at = std::min(at, run.deadline);
     if (run.phase == Phase::running || run.phase == Phase::aborting)
       at = std::min(at, run.resend_at);

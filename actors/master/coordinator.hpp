@@ -82,7 +82,6 @@ class Coordinator {
     Instant resend_first = std::chrono::milliseconds(50), resend_max = std::chrono::seconds(1);
     Instant idle_commit = std::chrono::milliseconds(10);
     Instant deadlock_after = std::chrono::milliseconds(800);
-    Instant derived_wait = std::chrono::seconds(1);  // how long a consequence waits for its cause
     // What a shard has to do is short: messages inside its process, and memory to reserve. Time in
     // which the master itself was stopped does not count.
     Instant stage_within = std::chrono::seconds(10);
@@ -106,7 +105,7 @@ class Coordinator {
     CommitNumber grant = 0;            // the fast path's number, or 0
     DatasetPlaces::Elements elements;  // parallel to StepShape::Partition::datasets
   };
-  // To the executor of one partition: stop, and answer PartitionDone with a derived error if it is
+  // To the executor of one partition: stop, and answer PartitionDone with an error if it is
   // not done yet; with a write that carries a granted number under way, once that is answered. An
   // attempt it never heard of it answers the same and remembers, so that a START that comes later
   // is ignored. What it knows of the attempt goes when a LiveList says that it is over.

@@ -53,7 +53,6 @@ class RunTable {
     bool waiting = false;                    // reported as waiting on resources only
     std::map<std::uint32_t, PartitionDone> done;
     Status cause;  // aborting: the best known; applying: what failed
-    Instant abort_until = kNever;
     Instant resend_at = kNever, resend_after{};
 
     // Its snapshot is in use, and executors may know of its attempt.

@@ -253,8 +253,7 @@ Status check_node(const OpInfo& op, NodeDef& node, Inputs inputs,
                   FunctionRef<std::string(int)> producer) {
   Status s = Check(op, node, inputs, producer).run();
   if (s.ok()) return s;
-  return Status::from_parts(s.code(), op.def.name + ": " + s.message(), s.site(), s.trail(),
-                            s.cause());
+  return Status::from_parts(s.code(), op.def.name + ": " + s.message(), s.site(), s.trail());
 }
 
 }  // namespace troupe::detail

@@ -15,7 +15,6 @@ void WordWriter::put(const Status& status) {
   put(status.site().file);
   put(status.site().line);
   put(status.trail());
-  put(status.cause());
 }
 
 void WordWriter::put(const Tensor& t) {
@@ -89,9 +88,8 @@ void WordReader::get(Status& out) {
   std::string message;
   Site site;
   std::vector<std::string> trail;
-  std::uint64_t cause = 0;
-  get_all(std::tie(message, site.file, site.line, trail, cause));
-  if (error_.ok()) out = Status::from_parts(Code(code), message, site, std::move(trail), cause);
+  get_all(std::tie(message, site.file, site.line, trail));
+  if (error_.ok()) out = Status::from_parts(Code(code), message, site, std::move(trail));
 }
 
 void WordReader::get(Tensor& out) {

@@ -49,26 +49,16 @@ TEST_CASE("a status tells code, message, site and trail in one line") {
   CHECK(aborted("two\nlines").text() == "aborted: two lines");
 }
 
-TEST_CASE("a derived status remembers its cause") {
-  Status root = unavailable("worker 2 is gone");
-  Status later = aborted("step 7 was aborted").caused_by(42);
-  CHECK_FALSE(root.derived());
-  CHECK(later.derived());
-  CHECK(later.cause() == 42);
-  CHECK(later.in("x").cause() == 42);
-}
-
 TEST_CASE("decorating an ok status leaves it ok") {
   CHECK(ok_status().in("somewhere").ok());
   CHECK(ok_status().at(Site::here()).ok());
-  CHECK(ok_status().caused_by(3).ok());
   CHECK(Status(Code::ok, "ignored").ok());
-  CHECK(Status::from_parts(Code::ok, "ignored", {}, {"x"}, 1) == ok_status());
+  CHECK(Status::from_parts(Code::ok, "ignored", {}, {"x"}) == ok_status());
 }
 
 TEST_CASE("a status takes itself apart and together again") {
-  Status s = data_loss("crc").at(Site{"a.cpp", 3}).in("reading").caused_by(9);
-  Status t = Status::from_parts(s.code(), s.message(), s.site(), s.trail(), s.cause());
+  Status s = data_loss("crc").at(Site{"a.cpp", 3}).in("reading");
+  Status t = Status::from_parts(s.code(), s.message(), s.site(), s.trail());
   CHECK(s == t);
   CHECK_FALSE(s == s.in("more"));
   CHECK_FALSE(s == ok_status());

@@ -310,19 +310,6 @@ TEST_CASE("an abort stops the step where it is and shows to running kernels") {
   CHECK(ran == 0);
 }
 
-TEST_CASE("the root cause is kept when an abort follows it") {
-  StepWorld w;
-  w.kernel(
-      "a", {},
-      [&](KernelContext&) {
-        w.step->abort(aborted("elsewhere").caused_by(7));
-        return internal_error("here");
-      },
-      0);
-  w.make();
-  CHECK(w.run_whole().status.message() == "here");
-}
-
 TEST_CASE("steps of one program run at the same time") {
   StepWorld w;
   auto x = w.role("x", Role::placeholder, {}, 1);

@@ -35,7 +35,7 @@ void Simulation::abort(int id, const Coordinator::AbortAttempt& m) {
   e.part = m.partition;
   e.stop = true;
   if (!e.done && !(e.granted_write && e.waiting != 0))
-    report(id, e, aborted("stopped").caused_by(1));
+    report(id, e, aborted("stopped"));
 }
 
 void Simulation::revoke(int id, const Coordinator::RevokeGrant& m) {
@@ -286,7 +286,7 @@ void Simulation::log_reply(int id, const VariableStore::LogReply& reply) {
   if (!reply.status.ok()) return report(id, *e, reply.status);
   ++e->pc;
   if (e->granted_write || !e->stop) return advance(id, *e);
-  report(id, *e, aborted("stopped").caused_by(1));
+  report(id, *e, aborted("stopped"));
 }
 
 void Simulation::resource_reply(int id, const ResourceReply& reply) {

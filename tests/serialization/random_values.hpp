@@ -94,7 +94,7 @@ struct Values {
   Site site() { return flag() ? Site{text(), 1 + std::uint32_t(below(1000))} : Site{}; }
   Status status() {
     if (flag()) return ok_status();
-    return Status::from_parts(Code(1 + below(13)), text(40), site(), texts(), flag() ? u64() : 0);
+    return Status::from_parts(Code(1 + below(13)), text(40), site(), texts());
   }
   AttemptId attempt() { return {u64(), u64()}; }
   RunId run() { return {u64(), u64()}; }

@@ -16,10 +16,7 @@ void Failure::reset() {
 }
 
 void Failure::add(std::uint32_t node, const Status& failure) {
-  // A consequence never takes the place of a cause.
-  const bool better = status_.ok() || (status_.derived() && !failure.derived()) ||
-                      (status_.derived() == failure.derived() && node < node_ && !aborted_);
-  if (better) {
+  if (status_.ok() || (node < node_ && !aborted_)) {
     status_ = explain_(node, failure);
     node_ = node;
   }

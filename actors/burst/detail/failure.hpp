@@ -14,8 +14,7 @@ namespace troupe::burst {
 //
 // Of several failures of nodes the one of the smallest plan index is kept, so that what is reported
 // does not depend on the order in which nodes ran: nodes before the failed one run on, nodes behind
-// it do not. A cause takes the place of a consequence (Status::derived). After abort() or
-// blame_stream() nothing runs.
+// it do not. After abort() or blame_stream() nothing runs.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Failure {

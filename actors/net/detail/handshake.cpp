@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint32_t kProtocol = 3;
+constexpr std::uint32_t kProtocol = 4;
 constexpr std::size_t kFixed = 4 + 4 + 4 + 1 + kTokenSize;
 constexpr std::size_t kHeartbeat = 4 * 8 + 1;
 constexpr std::size_t kMaxByeText = 2048;
