@@ -89,7 +89,8 @@ void MasterShell::handle(EventQueue::Event event) {
   if (event) event();
   membership_->tick(now(), out_);
   if (clock_.reading() >= gather_until_) end_gathering();
-  for (; !out_.empty(); out_.pop_front()) carry_out(out_.front());
+  for (; !out_.empty(); out_.pop_front())
+    std::visit([this](auto& output) { carry_out(output); }, out_.front());
 }
 
 Instant MasterShell::now() {
@@ -107,29 +108,31 @@ Instant MasterShell::next_wakeup() const {
 
 // ---- what Membership decides ------------------------------------------------------------------
 
-void MasterShell::carry_out(Membership::Output& output) {
-  if (auto* admit = std::get_if<Membership::Admit>(&output)) {
-    hub_.admit(admit->peer, admit->process);
-  } else if (auto* close = std::get_if<Membership::Close>(&output)) {
-    hub_.close_peer(close->peer, std::move(close->why));
-  } else if (auto* send = std::get_if<Membership::Send>(&output)) {
-    // What cannot be sent is for a process that is down, of which we hear by itself.
-    if (Status status = hub_.send(send->to, send->message); !status.ok())
-      TROUPE_LOG(debug, "master", status.text());
-  } else if (auto* up = std::get_if<Membership::Up>(&output)) {
-    announce(*up);
-  } else if (auto* lost = std::get_if<Membership::Lost>(&output)) {
-    lose(*lost);
-  } else if (auto* note = std::get_if<Membership::Note>(&output)) {
-    TROUPE_LOG(warning, "master", note->text);
-  } else if (auto* started = std::get_if<Membership::Started>(&output)) {
-    started_ = with_last_words(std::move(started->status));
-  } else {
-    over_ = true;
-  }
+void MasterShell::carry_out(const Membership::Admit& admit) {
+  hub_.admit(admit.peer, admit.process);
 }
 
-void MasterShell::announce(const Membership::Up& member) {
+void MasterShell::carry_out(Membership::Close& close) {
+  hub_.close_peer(close.peer, std::move(close.why));
+}
+
+void MasterShell::carry_out(const Membership::Send& send) {
+  // What cannot be sent is for a process that is down, of which we hear by itself.
+  if (Status status = hub_.send(send.to, send.message); !status.ok())
+    TROUPE_LOG(debug, "master", status.text());
+}
+
+void MasterShell::carry_out(const Membership::Note& note) {
+  TROUPE_LOG(warning, "master", note.text);
+}
+
+void MasterShell::carry_out(Membership::Started& started) {
+  started_ = with_last_words(std::move(started.status));
+}
+
+void MasterShell::carry_out(const Membership::Over&) { over_ = true; }
+
+void MasterShell::carry_out(const Membership::Up& member) {
   hub_.place(member.task, member.process);
   TaskUp up;
   up.task = member.task;
@@ -144,7 +147,7 @@ void MasterShell::announce(const Membership::Up& member) {
   caf::anon_send(master_, std::move(up));
 }
 
-void MasterShell::lose(const Membership::Lost& lost) {
+void MasterShell::carry_out(const Membership::Lost& lost) {
   lost_any_ = true;
   members_.erase(lost.process);
   gathering_.lost(lost.process);

@@ -102,9 +102,14 @@ class MasterShell final : public HubOwner {
   MasterOptions master_options() const;
   Status listen();
   Status start_workers();
-  void carry_out(Membership::Output& output);
-  void announce(const Membership::Up& member);
-  void lose(const Membership::Lost& lost);
+  void carry_out(const Membership::Admit& admit);
+  void carry_out(Membership::Close& close);
+  void carry_out(const Membership::Send& send);
+  void carry_out(const Membership::Up& member);
+  void carry_out(const Membership::Lost& lost);
+  void carry_out(const Membership::Note& note);
+  void carry_out(Membership::Started& started);
+  void carry_out(const Membership::Over& over);
   Status with_last_words(Status status) const;
   void begin_gathering();
   void end_gathering();

@@ -88,34 +88,39 @@ void WorkerShell::tell_recorded() {
 
 void WorkerShell::handle(EventQueue::Event event) {
   if (event) event();
-  for (; !out_.empty(); out_.pop_front()) carry_out(out_.front());
+  for (; !out_.empty(); out_.pop_front())
+    std::visit([this](auto& output) { carry_out(output); }, out_.front());
 }
 
 // ---- what Mesh decides ------------------------------------------------------------------------
 
-void WorkerShell::carry_out(Mesh::Output& output) {
-  if (auto* connect = std::get_if<Mesh::Connect>(&output)) {
-    const Member& to = connect->to;
-    mesh_->connecting(
-        to.process,
-        hub_.connect({to.host, to.port}, words(), to.process, to.incarnation, kJoinWithin), out_);
-  } else if (auto* admit = std::get_if<Mesh::Admit>(&output)) {
-    hub_.admit(admit->peer, admit->process);
-  } else if (auto* close = std::get_if<Mesh::Close>(&output)) {
-    hub_.close_peer(close->peer, std::move(close->why));
-  } else if (auto* host = std::get_if<Mesh::Host>(&output)) {
-    mesh_->hosting(this->host(host->welcome), out_);
-  } else if (auto* place = std::get_if<Mesh::Place>(&output)) {
-    hub_.place(place->task, place->process);
-  } else if (auto* report = std::get_if<Mesh::Report>(&output)) {
-    // A master that is not connected any more is lost, of which we hear by itself.
-    Status status =
-        std::visit([&](const auto& message) { return hub_.send(0, message); }, report->message);
-    if (!status.ok()) TROUPE_LOG(debug, "worker", status.text());
-  } else {
-    ended_ = std::move(std::get<Mesh::End>(output).status);
-  }
+void WorkerShell::carry_out(const Mesh::Connect& connect) {
+  const Member& to = connect.to;
+  mesh_->connecting(
+      to.process,
+      hub_.connect({to.host, to.port}, words(), to.process, to.incarnation, kJoinWithin), out_);
 }
+
+void WorkerShell::carry_out(const Mesh::Admit& admit) { hub_.admit(admit.peer, admit.process); }
+
+void WorkerShell::carry_out(Mesh::Close& close) {
+  hub_.close_peer(close.peer, std::move(close.why));
+}
+
+void WorkerShell::carry_out(const Mesh::Host& host) {
+  mesh_->hosting(this->host(host.welcome), out_);
+}
+
+void WorkerShell::carry_out(const Mesh::Place& place) { hub_.place(place.task, place.process); }
+
+void WorkerShell::carry_out(const Mesh::Report& report) {
+  // A master that is not connected any more is lost, of which we hear by itself.
+  Status status =
+      std::visit([&](const auto& message) { return hub_.send(0, message); }, report.message);
+  if (!status.ok()) TROUPE_LOG(debug, "worker", status.text());
+}
+
+void WorkerShell::carry_out(Mesh::End& end) { ended_ = std::move(end.status); }
 
 Join WorkerShell::words() const {
   Join words = words_;

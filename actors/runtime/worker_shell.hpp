@@ -59,7 +59,13 @@ class WorkerShell final : public HubOwner {
 
   void record(bool on);
   void tell_recorded();
-  void carry_out(Mesh::Output& output);
+  void carry_out(const Mesh::Connect& connect);
+  void carry_out(const Mesh::Admit& admit);
+  void carry_out(Mesh::Close& close);
+  void carry_out(const Mesh::Host& host);
+  void carry_out(const Mesh::Place& place);
+  void carry_out(const Mesh::Report& report);
+  void carry_out(Mesh::End& end);
   Expected<std::vector<std::string>> host(const Welcome& welcome);
   Join words() const;
 
