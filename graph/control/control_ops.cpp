@@ -83,12 +83,12 @@ OpDef while_op() {
       "While", "",
       {"cond: string", "body: string", "variables: int", "reverses: int = -1", "window: int = 10",
        "save: string {values variables} = values"},
-      "The first `variables` of the arguments, replaced by what body makes of all "
-      "arguments as long as cond says so of them. Argument `reverses`, if there is one, is "
-      "what a loop saved whose iterations this one goes through from the last to the "
-      "first. Over several devices up to `window` iterations are under way at once. Its gradient "
-      "needs values of the body: they are saved, or, with `save` variables, computed again from "
-      "those of the loop.");
+      "The loop variables (the first `variables` arguments) after the loop: as long as cond is "
+      "true of all arguments, body computes their next values from all arguments. Argument "
+      "`reverses`, if any, is the handle of a loop whose iterations this one goes through from the "
+      "last to the first. On several devices, up to `window` iterations run at once. The gradient "
+      "needs values of the body: they are saved, or, if `save` is \"variables\", recomputed from "
+      "the loop variables.");
   def.grad = loop_gradient;
   return def;
 }
@@ -104,8 +104,8 @@ std::vector<OpDef> primitives() {
            .shape = switch_shape,
            .grad = switch_gradient,
            .role = Role::switch_,
-           .doc = "Passes x to the output that the scalar predicate names; the other one is dead, "
-                  "and so is all that needs it, up to a Merge."},
+           .doc = "Passes x to the output that the scalar predicate selects. The other output is "
+                  "dead, and so is everything that needs it, up to a Merge."},
           {.name = "SwitchN",
            .in = {"x", "index: Tidx"},
            .out = {"cases: T..."},
@@ -114,7 +114,7 @@ std::vector<OpDef> primitives() {
            .shape = switch_shape,
            .grad = switch_gradient,
            .role = Role::switch_,
-           .doc = "Switch with N outputs. An index out of range takes the last one."},
+           .doc = "Switch with N outputs. An index out of range selects the last one."},
           {.name = "Merge",
            .in = {"values: T..."},
            .out = {"y", "index: i32"},
@@ -123,12 +123,12 @@ std::vector<OpDef> primitives() {
            .grad = merge_gradient,
            .host = {"index"},
            .role = Role::merge,
-           .doc = "The one value that is not dead, and its index; dead when all are."},
+           .doc = "The value that is not dead, and its index; dead if all values are."},
           {.name = "ControlTrigger",
            .shape = no_outputs,
            .no_gradient = "no outputs",
            .role = Role::control_trigger,
-           .doc = "Done when its control inputs are, dead ones included: it is never dead."}};
+           .doc = "Done when its control inputs are done or dead; it is never dead itself."}};
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ std::vector<OpDef> control_ops() {
   std::vector<OpDef> ops = primitives();
   ops.push_back(call_op("Call", "", {"function: string"}, "Runs a function of the graph."));
   ops.push_back(call_op("If", "predicate: bool", {"then_branch: string", "else_branch: string"},
-                        "Runs one of two functions, as the scalar predicate says."));
+                        "Runs one of two functions, selected by the scalar predicate."));
   ops.push_back(call_op("Case", "index: Tidx",
                         {"branches: list(string)", "Tidx: type {i32 i64} = i32"},
                         "Runs the function with that index; out of range, the last one."));
@@ -149,7 +149,7 @@ std::vector<OpDef> control_ops() {
                  .shape = declared_shape,
                  .no_gradient = "no inputs",
                  .role = Role::argument,
-                 .doc = "An argument of the function in whose body it stands."});
+                 .doc = "An argument of the function whose body contains this node."});
   ops.push_back({.name = std::string(kSavedOp),
                  .in = {"saved: resource"},
                  .out = {"value"},
@@ -159,7 +159,7 @@ std::vector<OpDef> control_ops() {
                  .shape = declared_shape,
                  .no_gradient = "gradients of gradients start from the function itself",
                  .role = Role::saved,
-                 .doc = "In a gradient function: a value that the function it belongs to had."});
+                 .doc = "In a gradient function: a value of the forward function."});
   ops.push_back({.name = std::string(kSavedListOp),
                  .in = {"saved: resource"},
                  .out = {"values: list"},
@@ -169,17 +169,17 @@ std::vector<OpDef> control_ops() {
                  .shape = declared_shape,
                  .grad = saved_list_gradient,
                  .role = Role::saved,
-                 .doc = "The values that an output of a node of a loop's body had, by iteration. "
-                        "Of several nodes all but the last are loops in the body of the one "
-                        "before: a list of lists, in the end of type T. A last node without a "
-                        "name stands for the number of iterations."});
+                 .doc = "The values of an output of a node in a loop's body, one for each "
+                        "iteration. Of several nodes, all but the last are loops, each in the body "
+                        "of the one before: a list of lists, with elements of type T at the end. "
+                        "An empty last name means the number of iterations."});
   ops.push_back({.name = std::string(kSavedTripsOp),
                  .in = {"saved: resource"},
                  .out = {"trips: i64"},
                  .shape = scalar_shape,
                  .no_gradient = "a number of iterations",
                  .role = Role::saved,
-                 .doc = "How many iterations a loop had."});
+                 .doc = "The number of iterations that a loop ran."});
   for (OpDef& op : loop_ops()) ops.push_back(std::move(op));
   return ops;
 }

@@ -48,29 +48,29 @@ std::vector<OpDef> loop_ops() {
   std::vector<OpDef> ops;
   OpDef enter =
       loop_op("Enter", Role::enter,
-              "Hands x to the loop that `frame_name` names: as what one of its variables is at "
-              "first, through a Merge with that variable's NextIteration; or, where `is_constant` "
-              "says so, as a value that is the same in each iteration. Over several devices up to "
-              "`parallel_iterations` iterations are under way at once.");
+              "Passes x into the loop `frame_name`: as the first value of a loop variable, through "
+              "a Merge with its NextIteration, or, if `is_constant`, as a value that is the same "
+              "in each iteration. On several devices, up to `parallel_iterations` iterations run "
+              "at once.");
   enter.attrs = {"frame_name: string", "is_constant: bool = false",
                  "parallel_iterations: int = 10"};
   enter.shape = enter_shape;
   ops.push_back(std::move(enter));
   ops.push_back(loop_op("Leave", Role::exit,
-                        "Hands x, which a Switch passes once the loop's LoopCond is false, to what "
-                        "is around the loop."));
-  ops.push_back(loop_op("Exit", Role::exit, "Leave, by the name that TensorFlow gives it."));
+                        "Passes x out of the loop, from a Switch, once the loop's LoopCond is "
+                        "false."));
+  ops.push_back(loop_op("Exit", Role::exit, "Leave, under its TensorFlow name."));
   ops.push_back(loop_op("NextIteration", Role::next_iteration,
-                        "Hands x to the next iteration, through the Merge that it is an input of: "
-                        "the only edge of a graph that may point backwards."));
+                        "Passes x to the next iteration, into a Merge: the only edge of a graph "
+                        "that may point backwards."));
   ops.push_back({.name = "LoopCond",
                  .in = {"again: bool"},
                  .out = {"y: bool"},
                  .shape = predicate_shape,
                  .no_gradient = "a truth value",
                  .role = Role::loop_cond,
-                 .doc = "Whether the loop that it is in goes round again: the predicate of the "
-                        "Switches that let its variables through."});
+                 .doc = "Whether the loop has another iteration: the predicate of the Switches of "
+                        "its variables."});
   return ops;
 }
 

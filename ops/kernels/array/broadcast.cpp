@@ -100,7 +100,7 @@ TROUPE_OPS(broadcast) {
          .shape = broadcast_to_shape,
          .grad = broadcast_to_grad,
          .host = {"shape"},
-         .doc = "x repeated to `shape`, to which it must broadcast."})
+         .doc = "x broadcast to `shape`."})
       .cpu(kernel<broadcast_to>);
   r.add({.name = "SumToShape",
          .in = {"x"},
@@ -109,8 +109,8 @@ TROUPE_OPS(broadcast) {
          .attrs = {"shape: shape"},
          .shape = sum_to_shape_shape,
          .grad = sum_to_shape_grad,
-         .doc = "x summed over the dimensions along which `shape` would be stretched to x's: the "
-                "gradient of a broadcast."})
+         .doc = "x summed over the dimensions that broadcasting `shape` to the shape of x would "
+                "repeat: the gradient of a broadcast."})
       .cpu(make_kernel<SumToShape>);
   r.add({.name = "SumToShapeOf",
          .in = {"x", "like"},
@@ -118,6 +118,6 @@ TROUPE_OPS(broadcast) {
          .types = kFloats,
          .shape = sum_to_shape_of_shape,
          .grad = sum_to_shape_of_grad,
-         .doc = "SumToShape with the shape of `like`, whose values do not matter."})
+         .doc = "SumToShape with the shape of `like`; its values are not read."})
       .cpu(kernel<sum_to_like>);
 }

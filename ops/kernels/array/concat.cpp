@@ -117,8 +117,8 @@ TROUPE_OPS(concat) {
          .value = joined_ints,
          .grad = concat_grad,
          .doc =
-             "The values one after another along `axis`, in which alone their shapes may differ; "
-             "a negative axis counts from the end."})
+             "The values concatenated along `axis`, the only dimension in which their shapes may "
+             "differ; a negative axis counts from the end."})
       .cpu(make_kernel<Concat>);
   r.add({.name = "ConcatGrad",
          .in = {"dy", "shapes: Tshape..."},
@@ -128,7 +128,7 @@ TROUPE_OPS(concat) {
          .shape = concat_grad_shape,
          .grad = concat_grad_grad,
          .host = {"shapes"},
-         .doc = "Takes dy apart into tensors of the given shapes, which must fill it along `axis`: "
-                "the gradient of Concat."})
+         .doc = "dy split along `axis` into tensors of the given shapes, which must add up to its "
+                "own: the gradient of Concat."})
       .cpu(make_kernel<ConcatGrad>);
 }

@@ -72,7 +72,7 @@ TROUPE_OPS(constant) {
          .shape = const_shape,
          .no_gradient = "no inputs",
          .cheap = true,
-         .doc = "The tensor given as attribute, of type T."})
+         .doc = "The tensor given as an attribute, of type T."})
       .cpu(make_const);
   r.add({.name = "Fill",
          .in = {"dims: Tdims", "value"},
@@ -82,7 +82,7 @@ TROUPE_OPS(constant) {
          .shape = fill_shape,
          .grad = fill_grad,
          .host = {"dims"},
-         .doc = "A tensor of shape `dims` (a vector), every element of it the scalar `value`."})
+         .doc = "A tensor of shape `dims` (a vector), filled with the scalar `value`."})
       .cpu(kernel<fill>);
   r.add({.name = "ZerosLike",
          .in = {"x"},
@@ -90,7 +90,7 @@ TROUPE_OPS(constant) {
          .types = kNumbersAndBool,
          .shape = same_shape,
          .no_gradient = "the same for any x",
-         .doc = "Zeros (false) of the shape and type of x."})
+         .doc = "Zeros (false) with the shape and type of x."})
       .cpu(elementwise<Same<0>, NumbersAndBool>);
   r.add({.name = "OnesLike",
          .in = {"x"},
@@ -98,7 +98,7 @@ TROUPE_OPS(constant) {
          .types = kNumbersAndBool,
          .shape = same_shape,
          .no_gradient = "the same for any x",
-         .doc = "Ones (true) of the shape and type of x."})
+         .doc = "Ones (true) with the shape and type of x."})
       .cpu(elementwise<Same<1>, NumbersAndBool>);
   r.add({.name = "Placeholder",
          .out = {"y"},
@@ -107,5 +107,5 @@ TROUPE_OPS(constant) {
          .shape = placeholder_shape,
          .no_gradient = "no inputs",
          .role = Role::placeholder,
-         .doc = "A value that each run must feed, of type T and of a shape that `shape` accepts."});
+         .doc = "A value that each run must feed, of type T and a shape that `shape` accepts."});
 }

@@ -63,8 +63,8 @@ TROUPE_OPS(matrix_band_part) {
          .shape = band_shape,
          .grad = band_grad,
          .doc =
-             "x, with zeros (false) outside of the diagonal, `lower` diagonals below and `upper` "
-             "ones above it; all of them when negative: (-1, 0) is the lower triangle. Of each "
-             "matrix in the last two dimensions."})
+             "Each matrix in the last two dimensions of x with zeros (false) outside a band: "
+             "`lower` diagonals below the main one and `upper` above it are kept, all of them if "
+             "negative. (-1, 0) gives the lower triangle."})
       .cpu(make_kernel<MatrixBandPart>);
 }

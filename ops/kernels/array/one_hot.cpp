@@ -51,7 +51,7 @@ TROUPE_OPS(one_hot) {
                    "off: float = 0.0"},
          .shape = one_hot_shape,
          .no_gradient = "computed of integers",
-         .doc = "A new last dimension of size `depth`: `on` at the index, `off` elsewhere; all off "
-                "for an index outside."})
+         .doc = "Adds a last dimension of size `depth`: `on` at the index, `off` elsewhere. An "
+                "index out of range gives `off` everywhere."})
       .cpu(typed_kernel<OneHot, NumbersAndBool>);
 }

@@ -61,6 +61,6 @@ TROUPE_OPS(pack) {
          .shape = pack_shape,
          .value = joined_ints,
          .grad = pack_grad,
-         .doc = "The values, all of one shape, stacked along a new dimension at `axis`."})
+         .doc = "The values, all of the same shape, stacked along a new dimension `axis`."})
       .cpu(make_kernel<Pack>);
 }

@@ -65,7 +65,7 @@ TROUPE_OPS(pad) {
          .attrs = {"paddings: list(int)", "value: float = 0.0"},
          .shape = pad_shape,
          .grad = pad_grad,
-         .doc = "x in a frame of `value`. The list gives how much goes before and after, dimension "
-                "by dimension: [before0, after0, before1, after1, ...]."})
+         .doc = "x padded with `value`. `paddings` lists the amounts before and after each "
+                "dimension: [before0, after0, before1, after1, ...]."})
       .cpu(make_kernel<Pad>);
 }

@@ -103,7 +103,7 @@ TROUPE_OPS(range) {
          .shape = range_shape,
          .grad = range_grad,
          .host = {"start", "limit", "delta"},
-         .doc = "The vector start, start + delta, ... up to but without limit. Scalars; delta may "
-                "be negative but not 0. No gradient flows to limit."})
+         .doc = "The vector start, start + delta, ... up to but excluding limit. The inputs are "
+                "scalars; delta may be negative but not 0. No gradient flows to limit."})
       .cpu(typed_kernel<RangeKernel, RangeTypes>);
 }

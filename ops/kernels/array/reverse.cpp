@@ -46,7 +46,6 @@ TROUPE_OPS(reverse) {
          .attrs = {"axes: list(int) = []"},
          .shape = reverse_shape,
          .grad = reverse_grad,
-         .doc = "x with the order along `axes` turned around; along all of them when the list is "
-                "empty."})
+         .doc = "x reversed along `axes`, or along all dimensions if the list is empty."})
       .cpu(make_kernel<Reverse>);
 }

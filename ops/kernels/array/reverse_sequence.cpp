@@ -92,7 +92,7 @@ TROUPE_OPS(reverse_sequence) {
          .attrs = {"Tidx: type {i32 i64} = i64", "axis: int = 1", "batch_axis: int = 0"},
          .shape = reverse_sequence_shape,
          .grad = reverse_sequence_grad,
-         .doc = "x with the first lengths[i] slices along `axis` of slice i along batch_axis the "
-                "other way round; those behind them stay where they are."})
+         .doc = "For each slice i of x along batch_axis, the first lengths[i] slices along `axis` "
+                "in reverse order; the rest stays in place."})
       .cpu(make_kernel<ReverseSequence>);
 }

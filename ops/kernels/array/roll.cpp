@@ -133,8 +133,8 @@ TROUPE_OPS(roll) {
          .shape = roll_shape,
          .grad = roll_grad,
          .doc =
-             "y[(i + shift) mod n] = x[i] along each of `axes`: what is moved over the end comes "
-             "in at the beginning. The shifts of an axis that is named twice add up."})
+             "y[(i + shift) mod n] = x[i] along each of `axes`: elements moved over the end return "
+             "at the beginning. If an axis occurs twice, its shifts add up."})
       .cpu(make_kernel<Roll>);
   r.add({.name = "Shift",
          .in = {"x"},
@@ -143,7 +143,7 @@ TROUPE_OPS(roll) {
          .attrs = {"by: int", "axis: int = 0"},
          .shape = shift_shape,
          .grad = shift_grad,
-         .doc = "y[i + by] = x[i] along `axis`: what is moved over the end is gone, and zeros "
-                "(false) come in."})
+         .doc = "y[i + by] = x[i] along `axis`: elements moved over the end are lost, and zeros "
+                "(false) fill the gap."})
       .cpu(make_kernel<Shift>);
 }

@@ -188,7 +188,7 @@ OpDef identity(std::string name, GradFn grad, std::string doc) {
 }  // namespace
 
 TROUPE_OPS(metadata) {
-  r.add(metadata_op("Shape", shape_ints, "The dimensions of x, a vector in host memory."))
+  r.add(metadata_op("Shape", shape_ints, "The shape of x as a vector in host memory."))
       .cpu(metadata<0>);
   r.add(metadata_op("Rank", rank_ints, "The number of dimensions of x, in host memory."))
       .cpu(metadata<1>);
@@ -207,7 +207,7 @@ TROUPE_OPS(reshape) {
          .grad = reshape_grad,
          .host = {"shape"},
          .cheap = true,
-         .doc = "The elements of x, in their order, under another shape. One dimension may be -1: "
+         .doc = "The elements of x, in the same order, in another shape. One dimension may be -1: "
                 "it follows from the number of elements."})
       .cpu(kernel<reshape>);
   r.add({.name = "ExpandDims",
@@ -219,8 +219,8 @@ TROUPE_OPS(reshape) {
          .value = reshape_ints,
          .grad = reshape_back,
          .cheap = true,
-         .doc = "x with a dimension of size 1 at position `axis` of the result; negative counts "
-                "from the end."})
+         .doc = "x with a new dimension of size 1 at position `axis` of the result; a negative "
+                "axis counts from the end."})
       .cpu(make_kernel<ExpandDims>);
   r.add({.name = "Squeeze",
          .in = {"x"},
@@ -231,8 +231,8 @@ TROUPE_OPS(reshape) {
          .value = reshape_ints,
          .grad = reshape_back,
          .cheap = true,
-         .doc = "x without the dimensions `axes`, which must be 1; without any dimension of size 1 "
-                "when the list is empty."})
+         .doc = "x without the dimensions `axes`, whose size must be 1; if the list is empty, "
+                "without all dimensions of size 1."})
       .cpu(make_kernel<Squeeze>);
 }
 
@@ -243,6 +243,6 @@ TROUPE_OPS(identity) {
          .shape = no_outputs,
          .no_gradient = "no outputs",
          .cheap = true,
-         .doc = "Nothing: a place for control edges."})
+         .doc = "Does nothing; it takes and gives control edges."})
       .cpu(kernel<nothing>);
 }

@@ -114,8 +114,8 @@ TROUPE_OPS(slice) {
          .value = slice_ints,
          .grad = slice_grad,
          .host = {"begin", "size"},
-         .doc = "The block of x that starts at `begin` and has `size` elements along each "
-                "dimension; -1 means the rest."})
+         .doc = "The block of x that starts at `begin` and has `size` elements in each dimension; "
+                "-1 means up to the end."})
       .cpu(kernel<slice>);
   r.add({.name = "SliceGrad",
          .in = {"dy", "begin: Tindex", "shape: i64"},
@@ -136,6 +136,6 @@ TROUPE_OPS(slice) {
          .shape = same_shape,
          .grad = slice_add_grad,
          .host = {"begin", "shape"},
-         .doc = "sums, of `shape`, with dy added to the block at `begin`: sums + SliceGrad(...)."})
+         .doc = "sums (of `shape`) with dy added to the block at `begin`: sums + SliceGrad(...)."})
       .cpu(kernel<slice_add>);
 }

@@ -82,6 +82,6 @@ TROUPE_OPS(split) {
          .shape = split_shape,
          .value = split_ints,
          .grad = split_grad,
-         .doc = "x cut along `axis` into N parts, equal ones or of the given sizes."})
+         .doc = "x split along `axis` into N parts, of equal size or of the given sizes."})
       .cpu(make_kernel<Split>);
 }

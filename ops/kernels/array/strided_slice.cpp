@@ -319,13 +319,13 @@ TROUPE_OPS(strided_slice) {
          .grad = strided_slice_grad,
          .host = {"begin", "end", "strides"},
          .doc =
-             "Dimension by dimension the elements begin, begin + stride, ... before end; from the "
-             "end where negative, and as far as there are any. Bit i of a mask says of entry i: "
-             "begin_mask and end_mask, that its range has no bound there; shrink_axis_mask, that "
-             "it is one index, `begin`, which must be there and whose dimension goes; "
-             "new_axis_mask, that it is a new dimension of size 1; ellipsis_mask (one bit), that "
-             "it is all dimensions that no other entry takes. Dimensions after the last entry "
-             "are taken whole. An ellipsis goes before a new dimension, that before an index."})
+             "Along each dimension, the elements begin, begin + stride, ... before end; negative "
+             "indices count from the end, and bounds are clipped. Bit i of a mask concerns entry "
+             "i: begin_mask and end_mask, its range has no bound on that side; shrink_axis_mask, "
+             "it is the single index `begin`, which must exist, and the dimension is removed; "
+             "new_axis_mask, it is a new dimension of size 1; ellipsis_mask (one bit), it is all "
+             "dimensions that no other entry takes. Dimensions after the last entry are taken "
+             "whole. Ellipsis takes precedence over a new dimension, and that over an index."})
       .cpu(make_kernel<StridedSlice>);
   r.add({.name = "StridedSliceGrad",
          .in = {"dy", "shape: i64", "begin: Tindex", "end: Tindex", "strides: Tindex"},
@@ -336,7 +336,7 @@ TROUPE_OPS(strided_slice) {
          .grad = strided_slice_grad_grad,
          .host = {"shape", "begin", "end", "strides"},
          .added = "StridedSliceAdd",
-         .doc = "Zeros of `shape` with dy where StridedSlice takes elements from: its gradient."})
+         .doc = "Zeros of `shape` with dy where StridedSlice takes elements: its gradient."})
       .cpu(make_kernel<StridedSliceGrad>);
   r.add({.name = "StridedSliceAdd",
          .in = {"sums", "dy", "shape: i64", "begin: Tindex", "end: Tindex", "strides: Tindex"},
@@ -346,7 +346,7 @@ TROUPE_OPS(strided_slice) {
          .shape = same_shape,
          .grad = strided_slice_add_grad,
          .host = {"shape", "begin", "end", "strides"},
-         .doc = "sums, of `shape`, with dy added where StridedSlice takes elements from: sums + "
+         .doc = "sums (of `shape`) with dy added where StridedSlice takes elements: sums + "
                 "StridedSliceGrad(...)."})
       .cpu(make_kernel<StridedSliceAdd>);
 }

@@ -115,7 +115,7 @@ TROUPE_OPS(tile) {
          .attrs = {"multiples: list(int)"},
          .shape = tile_shape,
          .grad = tile_grad,
-         .doc = "x repeated multiples[i] times along each dimension i."})
+         .doc = "x repeated multiples[i] times along dimension i."})
       .cpu(make_kernel<Tile>);
   r.add({.name = "TileGrad",
          .in = {"dy", "shape: i64"},
@@ -125,6 +125,6 @@ TROUPE_OPS(tile) {
          .shape = tile_grad_shape,
          .grad = tile_grad_grad,
          .host = {"shape"},
-         .doc = "The sum over the copies that Tile made of a tensor of `shape`."})
+         .doc = "The sum over the copies that Tile made of a tensor of `shape`: its gradient."})
       .cpu(typed_kernel<TileGrad, Floats>);
 }

@@ -63,8 +63,8 @@ TROUPE_OPS(where) {
          .types = kNumbersAndBool,
          .shape = places_shape,
          .no_gradient = "indices",
-         .doc = "The indices of all elements that are true, or not 0, in their order: [n, rank], "
-                "with n known when it runs. A NaN is not 0. GatherNd takes such elements."})
+         .doc = "The indices of all elements that are true or nonzero, in order: [n, rank], where "
+                "n is known only in the run. A NaN is nonzero. GatherNd takes such indices."})
       // Not on devices that want to know shapes before a kernel has run.
       .on("CPU", typed_kernel<Where, NumbersAndBool>);
 }

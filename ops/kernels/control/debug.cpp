@@ -104,8 +104,8 @@ TROUPE_OPS(debug) {
          .shape = assert_shape,
          .no_gradient = "no outputs",
          .stateful = true,
-         .doc = "Fails the run with `message` unless the scalar condition is true. What depends on "
-                "it should have it as a control input."})
+         .doc = "Fails the run with `message` if the scalar condition is false. Nodes that rely on "
+                "it need it as a control input."})
       .cpu(make_kernel<Assert>);
   r.add({.name = "Print",
          .in = {"x"},
@@ -115,7 +115,7 @@ TROUPE_OPS(debug) {
          .shape = same_shape,
          .grad = pass_gradient,
          .stateful = true,
-         .doc = "y = x; writes the message and at most `limit` elements to stderr on the way."})
+         .doc = "y = x; writes the message and at most `limit` elements to stderr."})
       .cpu(make_kernel<Print>);
   r.add({.name = "CheckNumerics",
          .in = {"x"},
@@ -124,7 +124,7 @@ TROUPE_OPS(debug) {
          .attrs = {"message: string = \"CheckNumerics\""},
          .shape = same_shape,
          .grad = check_gradient,
-         .doc = "y = x; fails the run where x holds an infinity or a NaN, and names the first."})
+         .doc = "y = x; fails the run if x has an infinity or a NaN, and names the first one."})
       .cpu(typed_kernel<CheckNumerics, Floats>);
   r.add({.name = "EnsureShape",
          .in = {"x"},
@@ -134,8 +134,8 @@ TROUPE_OPS(debug) {
          .shape = ensured_shape,
          .grad = pass_gradient,
          .cheap = true,
-         .doc = "y = x; fails the run where x has another shape than `shape`, of which dimensions "
-                "may be unknown. When the graph is built, y is known to have it."})
+         .doc = "y = x; fails the run if x does not have the shape `shape`, in which dimensions "
+                "may be unknown. Shape inference gives y this shape."})
       .cpu(make_kernel<EnsureShape>);
   r.add({.name = "EnsureSameShape",
          .in = {"x", "like: Tlike"},
@@ -145,9 +145,9 @@ TROUPE_OPS(debug) {
          .shape = same_shape_as,
          .grad = pass_first_gradient,
          .cheap = true,
-         .doc = "y = x; fails the run where x and like differ in shape, also where one could be "
-                "broadcast to the other. When the graph is built, y is known to have the shape of "
-                "like. No gradient flows to like."})
+         .doc = "y = x; fails the run if the shapes of x and like differ, even if one could be "
+                "broadcast to the other. Shape inference gives y the shape of like. No gradient "
+                "flows to like."})
       .cpu(kernel<ensure_same_shape>);
   r.add({.name = std::string(kEnsuredOp),
          .in = {"x"},
@@ -157,6 +157,6 @@ TROUPE_OPS(debug) {
          .shape = ensured_shape,
          .grad = pass_gradient,
          .cheap = true,
-         .doc = "EnsureShape of a value of a function, made by lowering: `message` says which."})
+         .doc = "EnsureShape for a value of a function, added by lowering; `message` names it."})
       .cpu(make_kernel<EnsureShape>);
 }

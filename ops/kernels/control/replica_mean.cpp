@@ -59,7 +59,7 @@ TROUPE_OPS(replica_mean) {
          .shape = one_shape,
          .no_gradient = "what all replicas made of their gradients",
          .reduce = {"parts"},
-         .doc = "The mean of a value over the replicas of a step, which is one for all of them: of "
-                "one input that value itself, with N replicas the mean of the N copies."})
+         .doc = "The mean of a value over the replicas of a step, equal in all of them: with N "
+                "inputs their mean, with one input that input."})
       .cpu(float_function<ReplicaMean>);
 }

@@ -49,10 +49,10 @@ TROUPE_OPS(checkpoint_shard) {
          .role = Role::external,
          .external = {.resource = "shards", .verb = "save", .on_host = true},
          .doc = "Writes the tensors under their `names` into the folder of a checkpoint that a "
-                "session makes, to files that begin with `file`, and returns their names, "
-                "checksums and hashes. They are part of the checkpoint once the session says so. "
-                "failed_precondition when the folder is not the one with that token, as on a "
-                "machine that does not share it; with `refuse_nan` out_of_range for a NaN."});
+                "session is writing, to files whose names begin with `file`, and returns the "
+                "files' names, checksums and hashes. They become part of the checkpoint once the "
+                "session finishes it. failed_precondition if the folder lacks that token, as on a "
+                "machine that does not share it; with `refuse_nan`, out_of_range for a NaN."});
   r.add({.name = "RestoreShard",
          .out = {"tensors: types..."},
          .attrs = {"file: string", "names: list(string)", "sha256: list(string)",
@@ -63,6 +63,6 @@ TROUPE_OPS(checkpoint_shard) {
          .stateful = true,
          .role = Role::external,
          .external = {.resource = "shards", .verb = "restore", .on_host = true},
-         .doc = "The tensors `names` of a checkpoint's file; data_loss when one does not have the "
-                "dtype, the shape or the hash that the checkpoint states."});
+         .doc = "Reads the tensors `names` from a file of a checkpoint; data_loss if one does not "
+                "have the dtype, shape or hash that the checkpoint states."});
 }

@@ -71,11 +71,11 @@ TROUPE_OPS(dataset) {
          .stateful = true,
          .role = Role::handle,
          .external = {.resource = "dataset"},
-         .doc = "A handle on an input pipeline over (image, label) pairs: from the IDX `files` "
-                "(images, labels), or digits drawn by `digits_seed`. The examples are `limit` (0: "
-                "all) from `first` on, shuffled anew in each epoch through a window of `shuffle` "
-                "examples (0: in order) by `seed` alone, `repeat`ed that many times (-1: for "
-                "ever). `prefetch` elements are made ahead."});
+         .doc = "A handle to an input pipeline of (image, label) pairs: from the IDX `files` "
+                "(images, labels), or digits generated from `digits_seed`. It uses `limit` "
+                "examples (0: all) starting at `first`, shuffled anew in each epoch through a "
+                "window of `shuffle` examples (0: in order) with `seed`, and repeats them `repeat` "
+                "times (-1: forever). `prefetch` elements are made ahead."});
   r.add({.name = "DataPipeline",
          .out = {"handle: resource"},
          .attrs = {"stages: list(string)", "files: list(string) = []", "tensors: tensor",
@@ -86,10 +86,10 @@ TROUPE_OPS(dataset) {
          .stateful = true,
          .role = Role::handle,
          .external = {.resource = "dataset"},
-         .doc = "A handle on an input pipeline: `stages` over sources, in words, each over those "
-                "before it that none has taken (ops/data/examples.hpp); sources take `files` and "
-                "`tensors`, as bytes, in their order, and each stage that calls a function one of "
-                "`functions`, which are the graph's. `prefetch` elements are made ahead."});
+         .doc = "A handle to an input pipeline. `stages` lists sources and stages in postfix "
+                "order: each stage takes the entries before it that are not taken yet "
+                "(ops/data/examples.hpp). Sources use `files` and `tensors` (bytes) in order, "
+                "stages the graph's `functions`. `prefetch` elements are made ahead."});
   r.add({.name = "NextElement",
          .in = {"handle: resource"},
          .out = {"values: types..."},
@@ -100,8 +100,8 @@ TROUPE_OPS(dataset) {
          .stateful = true,
          .role = Role::external,
          .external = {.resource = "dataset", .verb = "next", .per_replica = true},
-         .doc = "The dataset's element of this run and replica; out_of_range past the end. In a "
-                "loop the next one each time."});
+         .doc = "The dataset element assigned to this run and replica; out_of_range past the end. "
+                "In a loop, each time the next element."});
   r.add({.name = std::string(kElementAtOp),
          .in = {"handle: resource", "count: i64"},
          .out = {"values: types..."},
@@ -112,8 +112,8 @@ TROUPE_OPS(dataset) {
          .stateful = true,
          .role = Role::external,
          .external = {.resource = "dataset", .verb = "at", .per_replica = true},
-         .doc = "The dataset's element of this replica behind the first `count` of this run: "
-                "NextElement in a loop, which counts them."});
+         .doc = "The element of this replica after the first `count` ones of this run: NextElement "
+                "in a loop, which keeps the count."});
   r.add({.name = std::string(kNextCountOp),
          .in = {"count: i64"},
          .out = {"next: i64"},
@@ -121,6 +121,6 @@ TROUPE_OPS(dataset) {
          .no_gradient = "a count",
          .host = {"count", "next"},
          .cheap = true,
-         .doc = "What NextElement does to the count of the elements that a loop has taken."})
+         .doc = "The number of elements that a loop has taken, after one more NextElement."})
       .cpu(kernel<count_one_more>);
 }

@@ -34,19 +34,19 @@ TROUPE_OPS(mutex) {
          .stateful = true,
          .role = Role::handle,
          .external = {.resource = "mutex"},
-         .doc = "A handle on a mutex, which one run at a time holds. Named like a Variable. It has "
-                "no contents: checkpoints leave it out."});
+         .doc = "A handle to a mutex, which one run at a time holds. It is named like a Variable. "
+                "It has no contents: checkpoints leave it out."});
   r.add(mutex_op(
       "MutexAcquire", "acquire",
-      "Holds the mutex for this run. A run takes all mutexes that its nodes may acquire, those in "
-      "branches included, before it begins: it waits for them in the order in which runs came, up "
-      "to its deadline, and reads variables as of after that. So runs do not deadlock over "
-      "mutexes, and runs that hold one do not have to be done again for each other. The mutex is "
-      "free when the run ends, however it does. failed_precondition when the run has acquired it "
-      "before and not released it."));
+      "Acquires the mutex for this run. Before a run begins, it takes all mutexes that its nodes "
+      "may acquire, including those in branches. It waits for them in the order in which runs "
+      "arrive, until its deadline, and reads variables as they are after the wait. So mutexes "
+      "cause no deadlock, and runs that hold the same mutex are not repeated because of each "
+      "other. The mutex is released when the run ends, whatever its result. failed_precondition if "
+      "the run has already acquired it and not released it."));
   r.add(mutex_op(
       "MutexRelease", "release",
-      "Ends what MutexAcquire began, so that the run may acquire the mutex again. Other runs get "
-      "it when this run ends: not before then do they see what it wrote. failed_precondition when "
-      "the run has not acquired the mutex."));
+      "Ends MutexAcquire, so that the run may acquire the mutex again. Other runs get the mutex, "
+      "and see the writes of this run, only when this run ends. failed_precondition if the run has "
+      "not acquired the mutex."));
 }

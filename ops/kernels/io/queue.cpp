@@ -137,9 +137,9 @@ void add_saving(OpTable& r) {
          .stateful = true,
          .role = Role::external,
          .external = {.resource = "*", .verb = "save_state", .sees = true},
-         .doc = "What a queue, or a resource of a kind of the program's own, holds as of a commit. "
-                "A run that others overtake is done again. unimplemented when its kind does not "
-                "say how it is saved."});
+         .doc = "The committed contents of a queue, or of a resource of a kind that the program "
+                "defines. The run is repeated if others commit changes to it meanwhile. "
+                "unimplemented if its kind does not define how it is saved."});
   r.add({.name = "LoadResource",
          .in = {"handle: resource", "state: u8"},
          .shape = no_outputs,
@@ -153,9 +153,9 @@ void add_saving(OpTable& r) {
                       .sees = true,
                       .changes = true,
                       .fills = true},
-         .doc = "Puts such a state into a resource that no run has used yet, when this run "
-                "commits; failed_precondition for another one, invalid_argument for a state that "
-                "it cannot have."});
+         .doc = "Loads a state from SaveResource into a resource that no run has used yet, when "
+                "this run commits; failed_precondition for a used resource, invalid_argument for "
+                "an invalid state."});
 }
 
 OpDef queue_handle(std::string name, std::string shapes, std::vector<std::string> own_attrs,
@@ -176,31 +176,29 @@ OpDef queue_handle(std::string name, std::string shapes, std::vector<std::string
 
 void add_handles(OpTable& r) {
   r.add(queue_handle("FIFOQueue", "shapes: list(shape) = []", {}, queue_shape,
-                     "A handle on a bounded first-in-first-out queue of tuples with the dtypes "
-                     "`types` and, when given, the `shapes`. Named like a Variable."));
+                     "A handle to a bounded first-in-first-out queue of tuples with the dtypes "
+                     "`types` and, if given, the shapes `shapes`. It is named like a Variable."));
   r.add(queue_handle(
       "RandomShuffleQueue", "shapes: list(shape) = []",
       {"min_after_dequeue: int = 0", "seed: int = 0"}, shuffle_shape,
-      "A handle on a bounded queue that gives its elements in a random order; else like FIFOQueue. "
-      "While it is open, a run that takes elements leaves `min_after_dequeue` others. Which ones "
-      "it "
-      "gets depends on `seed`, the queue's name, the commit before the run and what the queue "
-      "holds: a run that is done again, also after a restart, gets the same. Where several "
-      "elements "
-      "are put or taken at once, the capacity must be at least `min_after_dequeue` and both "
-      "numbers "
-      "together, or those who put and those who take may wait for each other."));
+      "A handle to a bounded queue that returns its elements in random order; otherwise like "
+      "FIFOQueue. While it is open, a dequeue leaves at least `min_after_dequeue` elements. Which "
+      "ones it returns depends on `seed`, the queue's name, the commit before the run and the "
+      "contents of the queue: a repeated run gets the same ones, even after a restart. If several "
+      "elements are enqueued or dequeued at once, the capacity must be at least the sum of "
+      "`min_after_dequeue` and both numbers, or enqueues and dequeues may wait for each other."));
   r.add(queue_handle(
       "PaddingFIFOQueue", "shapes: list(shape)", {}, padding_shape,
-      "A FIFOQueue of elements that may differ in the dimensions that `shapes` leaves unknown; "
-      "their ranks are known. DequeueMany and DequeueUpTo pad each component at the end, to the "
-      "longest of the batch in each dimension, with zeros or empty strings."));
+      "A FIFOQueue whose elements may differ in the dimensions that `shapes` leaves unknown; their "
+      "ranks are known. DequeueMany and DequeueUpTo pad each component at the end of each "
+      "dimension to the largest size in the batch, with zeros or empty strings."));
   r.add(queue_handle(
       "PriorityQueue", "shapes: list(shape) = []", {}, priority_shape,
-      "A handle on a bounded queue that gives the element with the lowest priority first, and of "
-      "equal ones the oldest; else like FIFOQueue. Component 0 of an element is its priority, an "
-      "i64 scalar: `types` begins with i64. A run gets the lowest of the elements that are "
-      "committed, or its own, and that no other run has taken when it is answered."));
+      "A handle to a bounded queue that returns the element with the lowest priority value first, "
+      "and among equal ones the oldest; otherwise like FIFOQueue. Component 0 of an element is its "
+      "priority, an i64 scalar, so `types` begins with i64. A dequeue returns the lowest element "
+      "that, when it is answered, is committed or added by the same run and not taken by another "
+      "run."));
 }
 
 OpDef dequeue_batch(std::string name, std::string verb, ShapeFn shape, std::string doc) {
@@ -235,21 +233,20 @@ void add_batches(OpTable& r) {
                       .changes = true,
                       .fills = true},
          .doc =
-             "Appends the rows of `values`, dimension 0, as elements, in order and all at once: "
-             "waits until there is room for all of them. invalid_argument for more than the "
-             "queue's capacity, which no run could put into it; of no rows it does nothing. Else "
-             "like Enqueue."});
+             "Appends the rows of `values` (dimension 0) as elements, in order and all at once: "
+             "waits until there is room for all of them. invalid_argument for more rows than the "
+             "queue's capacity; zero rows do nothing. Otherwise like Enqueue."});
   r.add(dequeue_batch(
       "DequeueMany", "dequeue_many", batch_shape,
-      "`n` elements, stacked along a new dimension 0 (a PaddingFIFOQueue pads them), which leave "
-      "the queue when this run commits. All at once: waits until there are so many, and holds up "
-      "those behind it; out_of_range when the queue is closed and has fewer, which then stay. "
-      "invalid_argument for more than the capacity, and for a queue whose shapes are not known; of "
-      "0 it gives an empty batch."));
+      "Takes `n` elements, stacked along a new dimension 0 (a PaddingFIFOQueue pads them); they "
+      "leave the queue when this run commits. Waits until there are n elements, and later dequeues "
+      "wait behind it; out_of_range if the queue is closed and has fewer, which then stay. "
+      "invalid_argument if n exceeds the capacity or the queue's shapes are unknown. n = 0 gives "
+      "an empty batch."));
   r.add(dequeue_batch(
       "DequeueUpTo", "dequeue_up_to", remainder_shape,
-      "Like DequeueMany; but of a queue that is closed and has fewer elements it gives these, and "
-      "out_of_range only when there are none."));
+      "Like DequeueMany, but returns the remaining elements of a closed queue that has fewer than "
+      "`n`; out_of_range only if there are none."));
 }
 
 }  // namespace
@@ -270,7 +267,7 @@ TROUPE_OPS(queue) {
                       .commits = true,
                       .changes = true,
                       .fills = true},
-         .doc = "Appends one tuple, visible to other runs when this run commits. Waits while the "
+         .doc = "Appends one tuple, which other runs see when this run commits. Waits while the "
                 "queue is full; cancelled once it is closed."});
   r.add({.name = "Dequeue",
          .in = {"handle: resource"},
@@ -287,9 +284,9 @@ TROUPE_OPS(queue) {
                       .commits = true,
                       .changes = true},
          .doc =
-             "The tuple whose turn it is, the oldest of a FIFOQueue, which leaves the queue when "
-             "this run commits. Waits while the queue is empty; out_of_range when it is closed "
-             "and nothing can come any more."});
+             "Takes the next tuple (of a FIFOQueue the oldest), which leaves the queue when this "
+             "run commits. Waits while the queue is empty; out_of_range if it is closed and no "
+             "more elements can arrive."});
   r.add(
       {.name = "QueueClose",
        .in = {"handle: resource"},
@@ -300,8 +297,9 @@ TROUPE_OPS(queue) {
        .role = Role::external,
        .external =
            {.resource = "queue", .verb = "close", .commits = true, .changes = true, .fills = true},
-       .doc = "No element enters any more, once those that wait have, or at once and cancelling "
-              "them with `cancel_pending`. cancelled when the queue is closed already."});
+       .doc = "Closes the queue: no more elements can be added. Enqueues that already wait still "
+              "succeed, unless `cancel_pending` cancels them. cancelled if the queue is already "
+              "closed."});
   r.add({.name = "QueueSize",
          .in = {"handle: resource"},
          .out = {"size: i64"},
@@ -315,5 +313,5 @@ TROUPE_OPS(queue) {
                         return {Tensor::scalar<std::int64_t>(queue.size)};
                       },
                       .sees = true},
-         .doc = "How many elements the queue holds as of the run's snapshot."});
+         .doc = "The number of elements in the queue as of the run's snapshot."});
 }

@@ -43,8 +43,8 @@ TROUPE_OPS(save_restore) {
          .stateful = true,
          .role = Role::external,
          .external = {.resource = "files", .verb = "save", .on_host = true, .commits = true},
-         .doc = "Writes the tensors under their `names` to `prefix`.safetensors, once the run is "
-                "committed: a run that fails leaves an older file as it was."});
+         .doc = "Writes the tensors under their `names` to `prefix`.safetensors when the run "
+                "commits: a failed run leaves an older file unchanged."});
   r.add({.name = "Restore",
          .in = {"prefix: string"},
          .out = {"tensors: types..."},
@@ -55,6 +55,6 @@ TROUPE_OPS(save_restore) {
          .stateful = true,
          .role = Role::external,
          .external = {.resource = "files", .verb = "restore", .on_host = true},
-         .doc = "The tensors `names` of the files that Save wrote under `prefix`; not_found for a "
-                "name that is not there, invalid_argument for another dtype or shape."});
+         .doc = "Reads the tensors `names` from the files that Save wrote under `prefix`; "
+                "not_found for an unknown name, invalid_argument for another dtype or shape."});
 }

@@ -55,8 +55,8 @@ TROUPE_OPS(cholesky) {
          .shape = square_to_same,
          .grad = cholesky_grad,
          .contraction = true,
-         .doc = "The lower triangular L of (x + x^T) / 2 = L L^T for matrices [..., n, n]: of x "
-                "itself, which should be symmetric. One that is not positive definite is an error; "
-                "one with elements that are not finite gives NaN."})
+         .doc = "The lower triangular L with L L^T = (x + x^T) / 2, for matrices [..., n, n]; x "
+                "itself should be symmetric. A matrix that is not positive definite is an error; "
+                "one with non-finite elements gives NaN."})
       .cpu(typed_kernel<Cholesky, Reals>);
 }

@@ -168,7 +168,7 @@ TROUPE_OPS(matrix_diag) {
          .types = kAllTypes,
          .shape = matrix_transpose_shape,
          .grad = matrix_transpose_grad,
-         .doc = "The last two dimensions exchanged: [..., m, n] gives [..., n, m]. Their number "
-                "need not be known."})
+         .doc = "x with its last two dimensions exchanged: [..., m, n] gives [..., n, m]. The rank "
+                "may be unknown when the graph is built."})
       .cpu(kernel<matrix_transpose_kernel>);
 }

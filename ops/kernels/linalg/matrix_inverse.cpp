@@ -118,8 +118,8 @@ TROUPE_OPS(matrix_inverse) {
          .shape = square_to_same,
          .grad = inverse_grad,
          .contraction = true,
-         .doc = "The inverses of square matrices, [..., n, n]. A singular matrix is an error; one "
-                "with elements that are not finite gives NaN."})
+         .doc = "The inverses of square matrices [..., n, n]. A singular matrix is an error; one "
+                "with non-finite elements gives NaN."})
       .cpu(typed_kernel<MatrixInverse, Reals>);
   r.add({.name = "MatrixDeterminant",
          .in = {"x"},
@@ -129,7 +129,7 @@ TROUPE_OPS(matrix_inverse) {
          .grad = determinant_grad,
          .contraction = true,
          .doc = "The determinants of square matrices: [..., n, n] gives [...]. That of a 0 x 0 "
-                "matrix is 1. The gradient needs the inverse: that of a singular matrix is an "
+                "matrix is 1. The gradient needs the inverse, so for a singular matrix it is an "
                 "error."})
       .cpu(typed_kernel<MatrixDeterminant, Reals>);
   r.add({.name = "LogMatrixDeterminant",
@@ -140,7 +140,7 @@ TROUPE_OPS(matrix_inverse) {
          .grad = log_determinant_grad,
          .contraction = true,
          .doc = "The sign (1, 0 or -1) of the determinants of square matrices and the logarithm of "
-                "their absolute value, which neither overflows nor vanishes; of a singular matrix "
-                "0 and -inf. The gradient of log_abs is the transposed inverse."})
+                "their absolute value, which neither overflows nor underflows; 0 and -inf for a "
+                "singular matrix. The gradient of log_abs is the transposed inverse."})
       .cpu(typed_kernel<LogMatrixDeterminant, Reals>);
 }

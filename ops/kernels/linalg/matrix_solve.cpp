@@ -108,9 +108,9 @@ TROUPE_OPS(matrix_solve) {
          .shape = solve_shape,
          .grad = solve_grad,
          .contraction = true,
-         .doc = "x of a x = b, or with `adjoint` of a^T x = b, for matrices a [..., n, n] and b "
-                "[..., n, k] of one batch. A singular a is an error; one with elements that are "
-                "not finite gives NaN."})
+         .doc = "Solves a x = b, or with `adjoint` a^T x = b, for matrices a [..., n, n] and b "
+                "[..., n, k] with equal batch dimensions. A singular a is an error; one with "
+                "non-finite elements gives NaN."})
       .cpu(typed_kernel<MatrixSolve, Reals>);
   r.add({.name = "MatrixTriangularSolve",
          .in = {"a", "b"},
@@ -120,7 +120,7 @@ TROUPE_OPS(matrix_solve) {
          .shape = solve_shape,
          .grad = triangular_solve_grad,
          .contraction = true,
-         .doc = "As MatrixSolve, where a is a lower (or upper) triangle: what is on the other side "
-                "of the diagonal is not read. A 0 on the diagonal is an error."})
+         .doc = "MatrixSolve for a lower (or upper) triangular a; elements on the other side of "
+                "the diagonal are not read. A 0 on the diagonal is an error."})
       .cpu(typed_kernel<MatrixTriangularSolve, Reals>);
 }

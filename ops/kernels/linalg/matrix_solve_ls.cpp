@@ -143,10 +143,10 @@ TROUPE_OPS(matrix_solve_ls) {
          .shape = least_squares_shape,
          .grad = least_squares_grad,
          .contraction = true,
-         .doc = "The x of the least |a x - b|^2 + l2_regularizer |x|^2, column by column, for "
-                "matrices a [..., m, n] and b [..., m, k] of one batch; where a x = b has many "
-                "solutions since m < n, the shortest. Computed in f64. An a that has not full rank "
-                "is an error unless l2_regularizer is positive; one with elements that are not "
-                "finite gives NaN."})
+         .doc = "The x that minimizes |a x - b|^2 + l2_regularizer |x|^2, column by column, for "
+                "matrices a [..., m, n] and b [..., m, k] with equal batch dimensions; if a x = b "
+                "has many solutions because m < n, the shortest. Computed in f64. An a without "
+                "full rank is an error unless l2_regularizer is positive; one with non-finite "
+                "elements gives NaN."})
       .cpu(typed_kernel<MatrixSolveLs, Reals>);
 }

@@ -89,10 +89,10 @@ TROUPE_OPS(qr) {
          .shape = qr_shape,
          .grad = qr_grad,
          .contraction = true,
-         .doc = "x = q r for matrices [..., m, n]: orthonormal columns q [..., m, k] and an upper "
-                "triangle r [..., k, n] whose diagonal is not negative, k the smaller of m and n, "
-                "or m with full_matrices. Computed in f64. NaN for elements that are not finite. "
-                "The gradient takes the first k columns to be independent and needs k = n, or "
-                "m < n known before the run."})
+         .doc = "x = q r for matrices [..., m, n]: q [..., m, k] has orthonormal columns, r [..., "
+                "k, n] is upper triangular with a nonnegative diagonal; k is the smaller of m and "
+                "n, or m with full_matrices. Computed in f64. Non-finite elements give NaN. The "
+                "gradient assumes that the first k columns are independent, and needs k = n, or m "
+                "< n known before the run."})
       .cpu(typed_kernel<Qr, Reals>);
 }

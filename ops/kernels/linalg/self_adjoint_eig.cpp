@@ -62,11 +62,11 @@ TROUPE_OPS(self_adjoint_eig) {
          .shape = eig_shape,
          .grad = eig_grad,
          .contraction = true,
-         .doc = "(x + x^T) / 2 = v diag(e) v^T for matrices [..., n, n], of x itself, which should "
-                "be symmetric: eigenvalues e [..., n] in ascending order and orthonormal columns v "
-                "[..., n, n], of each of which the first element of at least half the largest "
-                "one's size is positive. Computed in f64. NaN for elements that are not finite. "
-                "Eigenvectors have no gradient where eigenvalues are equal: nothing flows through "
-                "them there."})
+         .doc = "(x + x^T) / 2 = v diag(e) v^T for matrices [..., n, n]: eigenvalues e [..., n] in "
+                "ascending order and eigenvectors as the orthonormal columns of v [..., n, n]; x "
+                "itself should be symmetric. In each column, the first element that is at least "
+                "half as large as the largest is positive. Computed in f64. Non-finite elements "
+                "give NaN. Eigenvectors of equal eigenvalues have no gradient: nothing flows "
+                "through them."})
       .cpu(typed_kernel<SelfAdjointEig, Reals>);
 }

@@ -88,10 +88,10 @@ TROUPE_OPS(svd) {
          .grad = svd_grad,
          .contraction = true,
          .doc = "x = u diag(s) v^T for matrices [..., m, n]: singular values s [..., k] in "
-                "descending order, k the smaller of m and n, and orthonormal columns u [..., m, k] "
-                "and v [..., n, k]. Of each column of u, the first element of at least half the "
-                "largest one's size is positive. Computed in f64, by Jacobi's method. NaN for "
-                "elements that are not finite. Singular vectors have no gradient where singular "
-                "values are equal, or 0: nothing flows through them there."})
+                "descending order, k being the smaller of m and n, and orthonormal columns u [..., "
+                "m, k] and v [..., n, k]. In each column of u, the first element that is at least "
+                "half as large as the largest is positive. Computed in f64 by Jacobi's method. "
+                "Non-finite elements give NaN. Singular vectors of equal or zero singular values "
+                "have no gradient: nothing flows through them."})
       .cpu(typed_kernel<Svd, Reals>);
 }

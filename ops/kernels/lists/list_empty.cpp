@@ -24,7 +24,6 @@ TROUPE_OPS(list_empty) {
          .shape = list_empty_shape,
          .no_gradient = "no inputs",
          .cheap = true,
-         .doc = "A list without elements, for elements of type T and of shapes that `shape` "
-                "accepts."})
+         .doc = "An empty list, for elements of type T with shapes that `shape` accepts."})
       .cpu(kernel<list_empty>);
 }

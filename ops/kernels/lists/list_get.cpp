@@ -71,8 +71,8 @@ TROUPE_OPS(list_get) {
          .grad = list_get_grad,
          .host = {"index"},
          .cheap = true,
-         .doc = "The element at `index`, of type T and of a shape that `shape` accepts. An index "
-                "outside of the list is an error."})
+         .doc = "The element at `index`, of type T and with a shape that `shape` accepts. An index "
+                "out of range is an error."})
       .cpu(make_kernel<ListGet>);
   r.add({.name = "ListGetGrad",
          .in = {"dy", "index: Tindex", "like: list"},
@@ -83,8 +83,8 @@ TROUPE_OPS(list_get) {
          .grad = list_get_grad_grad,
          .host = {"index"},
          .added = "ListGetAdd",
-         .doc = "Zeros in the form of the elements of `like`, but for dy at `index`: the gradient "
-                "of ListGet."})
+         .doc = "Zeros like the elements of `like`, except dy at `index`: the gradient of "
+                "ListGet."})
       .cpu(kernel<list_get_grad_kernel>);
   r.add({.name = "ListGetAdd",
          .in = {"sums: list", "dy", "index: Tindex", "like: list"},

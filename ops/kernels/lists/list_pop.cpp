@@ -40,7 +40,7 @@ TROUPE_OPS(list_pop) {
          .shape = list_pop_shape,
          .grad = list_pop_grad,
          .cheap = true,
-         .doc = "The list without its last element, and that element, which is of type T and of a "
-                "shape that `shape` accepts."})
+         .doc = "The list without its last element, and that element, which has type T and a shape "
+                "that `shape` accepts."})
       .cpu(make_kernel<ListPop>);
 }

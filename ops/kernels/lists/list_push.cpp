@@ -41,6 +41,6 @@ TROUPE_OPS(list_push) {
          .shape = list_push_shape,
          .grad = list_push_grad,
          .cheap = true,
-         .doc = "The list with `value` behind its elements. No element is copied."})
+         .doc = "The list with `value` appended. No element is copied."})
       .cpu(kernel<list_push>);
 }

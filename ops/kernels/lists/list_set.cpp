@@ -84,8 +84,8 @@ TROUPE_OPS(list_set) {
          .grad = list_set_grad,
          .host = {"index"},
          .cheap = true,
-         .doc = "The list with `value` in the place of its element at `index`, or behind all where "
-                "that is how many there are. Another index is an error."})
+         .doc = "The list with the element at `index` replaced by `value`; `value` is appended if "
+                "`index` is the length. Any other index is an error."})
       .cpu(kernel<list_set>);
   r.add({.name = "ListSetGrad",
          .in = {"dlist: list", "index: Tindex", "before: list"},

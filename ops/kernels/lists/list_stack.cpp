@@ -114,8 +114,8 @@ TROUPE_OPS(list_stack) {
          .shape = list_stack_shape,
          .grad = list_stack_grad,
          .doc = "The elements of the list, all of type T and of one shape, stacked along a new "
-                "first dimension, of which there are `length` unless that is negative. Of an empty "
-                "list the shape of elements must be known, from the list or from `shape`."})
+                "first dimension; their number must be `length` unless that is negative. For an "
+                "empty list, the list or `shape` must define the shape of elements."})
       .cpu(make_kernel<ListStack>);
   r.add({.name = "ListUnstackGrad",
          .in = {"dlist: list", "shape: i64"},
@@ -125,7 +125,7 @@ TROUPE_OPS(list_stack) {
          .shape = list_unstack_grad_shape,
          .grad = list_unstack_grad_grad,
          .host = {"shape"},
-         .doc = "The elements of the list stacked to a tensor of that shape: the gradient of "
+         .doc = "The elements of the list stacked into a tensor of that shape: the gradient of "
                 "ListUnstack."})
       .cpu(make_kernel<ListUnstackGrad>);
 }

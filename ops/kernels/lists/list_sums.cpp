@@ -44,7 +44,7 @@ TROUPE_OPS(list_sums) {
          .out = {"zeros: list"},
          .shape = same_shape,
          .no_gradient = "the same for any elements of that form",
-         .doc = "A list of zeros in the form of the elements. They take no memory."})
+         .doc = "A list of zeros like the elements. The zeros take no memory."})
       .cpu(kernel<list_zeros_like>);
   r.add({.name = "ListAddN",
          .in = {"values: T..."},
@@ -52,7 +52,7 @@ TROUPE_OPS(list_sums) {
          .types = "list",
          .shape = list_add_n_shape,
          .grad = list_add_n_grad,
-         .doc = "The sums of the elements of one or more lists of one length, added from left to "
-                "right; those of f16 and bf16 in f32, rounded once."})
+         .doc = "The elementwise sums of one or more lists of equal length, added from left to "
+                "right; f16 and bf16 are summed in f32 and rounded once."})
       .cpu(kernel<list_add_n>);
 }

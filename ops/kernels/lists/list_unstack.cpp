@@ -37,6 +37,6 @@ TROUPE_OPS(list_unstack) {
          .types = kAllTypes,
          .shape = list_unstack_shape,
          .grad = list_unstack_grad,
-         .doc = "The slices of x along its first dimension, which share its memory."})
+         .doc = "A list of the slices of x along its first dimension, which share its memory."})
       .cpu(kernel<list_unstack>);
 }

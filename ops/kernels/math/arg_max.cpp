@@ -84,8 +84,8 @@ OpDef arg(std::string name, std::string what) {
           .shape = arg_shape,
           .no_gradient = "an index",
           .doc = "The position along `axis` of the first " + what +
-                 "; of the first NaN if there "
-                 "is one. The dimension goes; it must not be empty."};
+                 ", or of the first NaN if there is one. That dimension is removed; it must not be "
+                 "empty."};
 }
 
 }  // namespace

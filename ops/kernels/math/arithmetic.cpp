@@ -366,29 +366,29 @@ TROUPE_OPS(arithmetic) {
                            binary_ints<known_product>)))
       .cpu(elementwise<Mul, Numbers>);
   r.add(binary("Div", div_grad,
-               "y = a / b; towards zero for integers, of which a zero in b is an error.",
+               "y = a / b. Integers round towards zero; an integer b with a zero is an error.",
                binary_ints<known_quotient<Div>>))
       .cpu(checked<Div, no_zeros>);
   r.add(commutative(binary("SquaredDifference", squared_difference_grad, "y = (a - b)^2.")))
       .cpu(elementwise<SquaredDifference, Numbers>);
   r.add(commutative(binary("Maximum", maximum_grad,
-                           "The larger of a and b; NaN where one is NaN. Where they are equal, the "
-                           "gradient goes to both in equal parts.",
+                           "The larger of a and b; NaN if one is NaN. If they are equal, each gets "
+                           "half of the gradient.",
                            binary_ints<known_choice<Maximum>>)))
       .cpu(elementwise<Maximum, Numbers>);
   r.add(commutative(binary("Minimum", minimum_grad,
-                           "The smaller of a and b; NaN where one is NaN. Where they are equal, "
-                           "the gradient goes to both in equal parts.",
+                           "The smaller of a and b; NaN if one is NaN. If they are equal, each "
+                           "gets half of the gradient.",
                            binary_ints<known_choice<Minimum>>)))
       .cpu(elementwise<Minimum, Numbers>);
 }
 
 TROUPE_OPS(division_and_powers) {
-  r.add(binary("FloorDiv", nullptr, "y = floor(a / b). A zero in an integer b is an error.",
+  r.add(binary("FloorDiv", nullptr, "y = floor(a / b). An integer b with a zero is an error.",
                binary_ints<known_quotient<FloorDiv>>))
       .cpu(checked<FloorDiv, no_zeros>);
   r.add(binary("Mod", mod_grad,
-               "y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an "
+               "y = a - b * floor(a / b), which has the sign of b. An integer b with a zero is an "
                "error.",
                binary_ints<known_quotient<Mod>>))
       .cpu(checked<Mod, no_zeros>);
@@ -423,6 +423,6 @@ TROUPE_OPS(add_n) {
          .types = kNumbers,
          .shape = add_n_shape,
          .grad = add_n_grad,
-         .doc = "The sum of one or more tensors of one shape, added from left to right."})
+         .doc = "The sum of one or more tensors of equal shape, added from left to right."})
       .cpu(add_n);
 }

@@ -140,7 +140,7 @@ TROUPE_OPS(batch_matmul) {
          .shape = batch_matmul_shape,
          .grad = batch_matmul_grad,
          .contraction = true,
-         .doc = "The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n], "
-                "whose leading dimensions broadcast, as numpy.matmul's do; MatMul for each."})
+         .doc = "The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n]; "
+                "leading dimensions broadcast as in numpy.matmul. Each product is MatMul's."})
       .cpu(batch_matmul_kernel);
 }

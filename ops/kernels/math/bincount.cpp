@@ -45,7 +45,7 @@ TROUPE_OPS(bincount) {
          .attrs = {"size: int"},
          .shape = bincount_shape,
          .no_gradient = "computed of integers",
-         .doc = "counts[v] = how many elements of x are v, for v in [0, size); another one is an "
-                "error. With weights, it is UnsortedSegmentSum."})
+         .doc = "counts[v] is the number of elements of x that equal v, for v in [0, size); any "
+                "other element is an error. For weights use UnsortedSegmentSum."})
       .cpu(make_kernel<Bincount>);
 }

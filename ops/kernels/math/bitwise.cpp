@@ -69,19 +69,19 @@ TROUPE_OPS(bitwise) {
     def.commutative = true;
     return def;
   };
-  r.add(commutative(of_bits("BitwiseAnd", {"a", "b"}, "The bits that are in a and in b.")))
+  r.add(commutative(of_bits("BitwiseAnd", {"a", "b"}, "The bitwise and of a and b.")))
       .cpu(elementwise<BitwiseAnd, Integers>);
-  r.add(commutative(of_bits("BitwiseOr", {"a", "b"}, "The bits that are in a or in b.")))
+  r.add(commutative(of_bits("BitwiseOr", {"a", "b"}, "The bitwise or of a and b.")))
       .cpu(elementwise<BitwiseOr, Integers>);
-  r.add(commutative(of_bits("BitwiseXor", {"a", "b"}, "The bits that are in one of a and b.")))
+  r.add(commutative(of_bits("BitwiseXor", {"a", "b"}, "The bitwise exclusive or of a and b.")))
       .cpu(elementwise<BitwiseXor, Integers>);
-  r.add(of_bits("Invert", {"x"}, "The bits that are not in x.")).cpu(elementwise<Invert, Integers>);
+  r.add(of_bits("Invert", {"x"}, "The complement of x.")).cpu(elementwise<Invert, Integers>);
   r.add(of_bits("LeftShift", {"x", "bits"},
-                "x with its bits moved up, zeros behind them. By the width of the type or more, or "
-                "by a negative number: 0."))
+                "x shifted left by `bits`, filled with zeros. 0 if `bits` is negative or at least "
+                "the width of the type."))
       .cpu(elementwise<LeftShift, Integers>);
   r.add(of_bits("RightShift", {"x", "bits"},
-                "x with its bits moved down; the sign stays. By the width of the type or more, or "
-                "by a negative number: -1 for a negative x, else 0."))
+                "x shifted right by `bits`, keeping the sign. If `bits` is negative or at least "
+                "the width of the type: -1 for a negative x, else 0."))
       .cpu(elementwise<RightShift, Integers>);
 }

@@ -104,8 +104,8 @@ TROUPE_OPS(cast) {
          .value = same_ints,
          .grad = cast_grad,
          .elementwise = true,
-         .doc = "The values of x in another type. Floats become integers towards zero, values out "
-                "of range the nearest end of it, NaN 0; integers keep their low bits; everything "
-                "but 0 becomes true. No gradient flows through integers and bool."})
+         .doc = "x converted to another type. Floats are truncated to integers; values out of "
+                "range become the nearest limit, NaN becomes 0. Integers keep their low bits; "
+                "nonzero becomes true. No gradient flows through integers and bool."})
       .cpu(make_cast);
 }

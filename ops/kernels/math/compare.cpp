@@ -117,13 +117,13 @@ Status choose(KernelContext& ctx) {
 }  // namespace
 
 TROUPE_OPS(compare) {
-  r.add(comparison("Less", "y = a < b; false where one is NaN."))
+  r.add(comparison("Less", "y = a < b; false if one is NaN."))
       .cpu(elementwise<Compare<std::less<>>, Numbers>);
-  r.add(comparison("LessEqual", "y = a <= b; false where one is NaN."))
+  r.add(comparison("LessEqual", "y = a <= b; false if one is NaN."))
       .cpu(elementwise<Compare<std::less_equal<>>, Numbers>);
-  r.add(comparison("Greater", "y = a > b; false where one is NaN."))
+  r.add(comparison("Greater", "y = a > b; false if one is NaN."))
       .cpu(elementwise<Compare<std::greater<>>, Numbers>);
-  r.add(comparison("GreaterEqual", "y = a >= b; false where one is NaN."))
+  r.add(comparison("GreaterEqual", "y = a >= b; false if one is NaN."))
       .cpu(elementwise<Compare<std::greater_equal<>>, Numbers>);
   r.add(equality("Equal", "y = a == b; a NaN equals nothing.")).cpu(equality<true>);
   r.add(equality("NotEqual", "y = a != b; a NaN differs from everything.")).cpu(equality<false>);
@@ -142,9 +142,9 @@ TROUPE_OPS(select) {
          .shape = select_shape,
          .grad = select_grad,
          .elementwise = true,
-         .doc = "a where the condition holds, else b. All three broadcast. The gradient of the "
-                "side that is not taken is 0; where that side was computed with an infinite slope, "
-                "as log(x) at 0, 0 * inf makes it NaN further back. Choose its argument first: "
-                "select(x > 0, log(select(x > 0, x, 1)), 0)."})
+         .doc = "a where the condition is true, else b. All three broadcast. The side that is not "
+                "taken gets a zero gradient. If that side was computed with an infinite slope, "
+                "such as log(x) at 0, then 0 * inf is NaN further back; to avoid that, select its "
+                "argument first: select(x > 0, log(select(x > 0, x, 1)), 0)."})
       .cpu(kernel<choose>);
 }

@@ -165,17 +165,16 @@ Status recurrence_shape(InferenceContext& c) {
 }
 
 OpDef cumulative(std::string name, GradFn grad, std::string doc) {
-  return {
-      .name = std::move(name),
-      .in = {"x"},
-      .out = {"y"},
-      .types = kNumbers,
-      .attrs = {"axis: int = 0", "exclusive: bool = false", "reverse: bool = false"},
-      .shape = along_one_axis,
-      .grad = grad,
-      .doc = std::move(doc) +
-             " With `exclusive` without element i itself; with `reverse` from the end. Integers "
-             "wrap around."};
+  return {.name = std::move(name),
+          .in = {"x"},
+          .out = {"y"},
+          .types = kNumbers,
+          .attrs = {"axis: int = 0", "exclusive: bool = false", "reverse: bool = false"},
+          .shape = along_one_axis,
+          .grad = grad,
+          .doc = std::move(doc) +
+                 " With `exclusive`, element i itself is left out; with `reverse`, from the end. "
+                 "Integers wrap around."};
 }
 
 }  // namespace
@@ -184,7 +183,7 @@ TROUPE_OPS(cumulative) {
   r.add(cumulative("Cumsum", cumsum_grad, "y[i] = x[0] + ... + x[i] along `axis`."))
       .cpu(typed_kernel<Cumulative<false>::Of, Numbers>);
   r.add(cumulative("Cumprod", cumprod_grad,
-                   "y[i] = x[0] * ... * x[i] along `axis`. The gradient is exact with zeros."))
+                   "y[i] = x[0] * ... * x[i] along `axis`. The gradient is exact even with zeros."))
       .cpu(typed_kernel<Cumulative<true>::Of, Numbers>);
   r.add({.name = "LinearRecurrence",
          .in = {"a", "b"},
@@ -193,8 +192,8 @@ TROUPE_OPS(cumulative) {
          .attrs = {"axis: int = 0", "reverse: bool = false", "behind: bool = false"},
          .shape = recurrence_shape,
          .grad = linear_recurrence_grad,
-         .doc = "y[i] = a[i] * y[i - 1] + b[i] along `axis`, from 0; with `reverse` from the end. "
-                "With `behind` the factor is a[i - 1]. Where a factor is 0 it begins anew with "
-                "b[i], whatever was before. The gradient of Cumprod is made of it."})
+         .doc = "y[i] = a[i] * y[i - 1] + b[i] along `axis`, starting from 0; with `reverse` from "
+                "the end. With `behind`, the factor is a[i - 1]. A factor of 0 restarts with b[i], "
+                "even after an infinity or NaN. Used by the gradient of Cumprod."})
       .cpu(typed_kernel<LinearRecurrence, Floats>);
 }

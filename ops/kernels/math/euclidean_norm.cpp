@@ -91,7 +91,7 @@ TROUPE_OPS(euclidean_norm) {
          .types = kFloats,
          .shape = scalar_shape,
          .grad = norm_grad,
-         .doc = "sqrt(sum(x^2)) over all elements, summed in f64 in a fixed tree, without overflow "
-                "of the squares. The gradient of a norm of 0 is 0."})
+         .doc = "sqrt(sum(x^2)) over all elements, summed in f64 in a fixed order; the squares do "
+                "not overflow. The gradient is 0 where the norm is 0."})
       .cpu(typed_kernel<EuclideanNorm, Floats>);
 }

@@ -72,7 +72,7 @@ OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
 
 TROUPE_OPS(exponential) {
   r.add(float_function("Exp", exp_grad, "y = e^x.")).cpu(elementwise<Exp>);
-  r.add(float_function("Log", log_grad, "y = natural logarithm of x; -inf at 0, NaN below."))
+  r.add(float_function("Log", log_grad, "The natural logarithm of x; -inf at 0, NaN below."))
       .cpu(elementwise<Log>);
   r.add(float_function("Tanh", tanh_grad, "y = tanh(x).")).cpu(elementwise<Tanh>);
   r.add(gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh."))

@@ -133,13 +133,13 @@ TROUPE_OPS(gamma_functions) {
                        "negative integers."))
       .cpu(elementwise<Lgamma>);
   r.add(float_function("Digamma", digamma_grad,
-                       "The derivative of Lgamma. At 0 it is an infinity of the other sign; NaN at "
-                       "negative integers."))
+                       "The derivative of Lgamma. At 0 it is an infinity of the opposite sign; at "
+                       "negative integers NaN."))
       .cpu(elementwise<Digamma>);
   OpDef polygamma =
       float_function("Polygamma", polygamma_grad,
                      "The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative "
-                     "integers inf for an odd n, else NaN.");
+                     "integers it is inf for an odd n, else NaN.");
   polygamma.attrs = {"n: int"};
   polygamma.shape = polygamma_shape;
   r.add(std::move(polygamma)).cpu(elementwise<Polygamma>);

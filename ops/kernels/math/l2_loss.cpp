@@ -44,6 +44,6 @@ TROUPE_OPS(l2_loss) {
          .types = "f32 f64",
          .shape = scalar_shape,
          .grad = l2_grad,
-         .doc = "sum(x^2) / 2 over all elements, in a fixed tree."})
+         .doc = "sum(x^2) / 2 over all elements, summed in a fixed order."})
       .cpu(float_function<L2Loss>);
 }

@@ -169,7 +169,7 @@ TROUPE_OPS(matmul) {
          .shape = matmul_shape,
          .grad = matmul_grad,
          .contraction = true,
-         .doc = "The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that "
+         .doc = "The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b state that "
                 "an operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in "
                 "f32 and rounded once; on AVX-512, subnormal elements and sums of bf16 count as 0. "
                 "Integers wrap around."})

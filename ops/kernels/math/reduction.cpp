@@ -372,29 +372,29 @@ OpDef reduction(std::string name, std::string types, GradFn grad, std::string do
       .grad = grad,
       .no_gradient = grad == nullptr ? "a truth value" : "",
       .doc = std::move(doc) +
-             " Over the dimensions `axes`, all of them when the list is empty; keep_dims leaves "
-             "them as dimensions of size 1."};
+             " Reduces the dimensions `axes`, or all if the list is empty; keep_dims keeps them "
+             "with size 1."};
 }
 
 }  // namespace
 
 TROUPE_OPS(reduction) {
   r.add(reduction("Sum", kNumbers, sum_grad, "The sum. Integers wrap around.")).cpu(sum_kernel);
-  r.add(reduction("Mean", kFloats, mean_grad, "The mean; NaN of no elements."))
+  r.add(reduction("Mean", kFloats, mean_grad, "The mean; NaN for an empty input."))
       .cpu(reducing<ReduceMean, Floats>);
   r.add(reduction("Prod", kNumbers, prod_grad, "The product. Integers wrap around."))
       .cpu(reducing<ReduceProd, Numbers>);
   r.add(reduction("Max", kNumbers, extremum_grad,
-                  "The maximum, NaN where there is one; of no elements -inf or the lowest integer. "
-                  "Equal maxima share the gradient equally."))
+                  "The maximum; NaN if any element is NaN. For an empty input it is -inf, or the "
+                  "lowest integer. Equal maxima share the gradient equally."))
       .cpu(reducing<ReduceMax, Numbers>);
   r.add(reduction("Min", kNumbers, extremum_grad,
-                  "The minimum, NaN where there is one; of no elements inf or the highest integer. "
-                  "Equal minima share the gradient equally."))
+                  "The minimum; NaN if any element is NaN. For an empty input it is inf, or the "
+                  "highest integer. Equal minima share the gradient equally."))
       .cpu(reducing<ReduceMin, Numbers>);
-  r.add(reduction("All", "bool", nullptr, "True when all elements are."))
+  r.add(reduction("All", "bool", nullptr, "True if all elements are true."))
       .cpu(reducing<ReduceAll, Types<bool>>);
-  r.add(reduction("Any", "bool", nullptr, "True when any element is."))
+  r.add(reduction("Any", "bool", nullptr, "True if any element is true."))
       .cpu(reducing<ReduceAny, Types<bool>>);
 }
 
@@ -407,7 +407,7 @@ TROUPE_OPS(reduction_gradients) {
          .shape = spread_shape,
          .grad = spread_grad,
          .host = {"shape"},
-         .doc = "dy, the result of a reduction over `axes` of a tensor of `shape` (with or without "
+         .doc = "dy, shaped like a reduction over `axes` of a tensor of `shape` (with or without "
                 "the reduced dimensions), repeated along them; divided by their size for `mean`. "
                 "The gradient of Sum and Mean."})
       .cpu(make_kernel<Spread>);
@@ -418,8 +418,8 @@ TROUPE_OPS(reduction_gradients) {
          .attrs = {"axes: list(int) = []"},
          .shape = prod_grad_shape,
          .grad = prod_grad_grad,
-         .doc = "dx = dy * the product of the other elements, exact with zeros: the gradient of "
-                "Prod."})
+         .doc = "dx = dy * the product of the other elements, exact even with zeros: the gradient "
+                "of Prod."})
       .cpu(typed_kernel<ProdGrad, Floats>);
   r.add({.name = "ProdGradAlong",
          .in = {"dy", "x", "tangents: T..."},
@@ -429,7 +429,7 @@ TROUPE_OPS(reduction_gradients) {
          .shape = prod_grad_shape,
          .grad = prod_grad_along_grad,
          .doc = "dx = dy * the derivative, along one tangent after the other, of the product of "
-                "the other elements, exact with zeros: higher derivatives of Prod. Tangents are "
-                "shaped like x; there are at most 8."})
+                "the other elements, exact even with zeros: higher derivatives of Prod. Tangents "
+                "have the shape of x; there are at most 8."})
       .cpu(typed_kernel<ProdGradAlong, Floats>);
 }

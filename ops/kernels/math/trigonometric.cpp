@@ -90,13 +90,13 @@ TROUPE_OPS(trigonometric) {
   r.add(float_function("Tan", tan_grad, "y = tan(x), x in radians.")).cpu(elementwise<Tan>);
   r.add(float_function(
             "Asin", asin_grad,
-            "The angle in [-pi/2, pi/2] whose sine is x; NaN beyond [-1, 1]. The gradient at "
-            "1 and -1 is inf."))
+            "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. The gradient at 1 "
+            "and -1 is inf."))
       .cpu(elementwise<Asin>);
   r.add(float_function(
             "Acos", acos_grad,
-            "The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1]. The gradient at 1 "
-            "and -1 is -inf."))
+            "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. The gradient at 1 and -1 "
+            "is -inf."))
       .cpu(elementwise<Acos>);
   r.add(float_function("Atan", atan_grad, "The angle in [-pi/2, pi/2] whose tangent is x."))
       .cpu(elementwise<Atan>);
@@ -117,11 +117,11 @@ TROUPE_OPS(hyperbolic) {
   r.add(float_function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2.")).cpu(elementwise<Cosh>);
   r.add(float_function("Asinh", asinh_grad, "The inverse of Sinh.")).cpu(elementwise<Asinh>);
   r.add(float_function("Acosh", acosh_grad,
-                       "The inverse of Cosh, not negative; NaN below 1. The gradient at 1 is inf."))
+                       "The nonnegative inverse of Cosh; NaN below 1. The gradient at 1 is inf."))
       .cpu(elementwise<Acosh>);
   r.add(float_function(
             "Atanh", atanh_grad,
-            "The inverse of Tanh; inf at 1, -inf at -1, NaN beyond. The gradient at 1 and -1 "
-            "is inf."))
+            "The inverse of Tanh; inf at 1, -inf at -1, NaN outside [-1, 1]. The gradient at 1 and "
+            "-1 is inf."))
       .cpu(elementwise<Atanh>);
 }

@@ -213,7 +213,7 @@ TROUPE_OPS(signs_and_roots) {
   r.add(unary("Square", kSignedNumbers, square_grad, "y = x * x. Integers wrap around."))
       .cpu(elementwise<Square, SignedNumbers>);
   r.add(unary("Sign", kSignedNumbers, nullptr,
-              "y = 1, 0 or -1 as x is positive, zero or negative; NaN stays NaN."))
+              "y = 1 if x is positive, 0 if zero, -1 if negative; NaN stays NaN."))
       .cpu(elementwise<Sign, SignedNumbers>);
   r.add(unary("Reciprocal", kFloats, reciprocal_grad, "y = 1 / x.")).cpu(elementwise<Reciprocal>);
   r.add(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
@@ -233,7 +233,7 @@ TROUPE_OPS(rounding_and_tests) {
       .cpu(elementwise<Floor>);
   r.add(unary("Ceil", kFloats, nullptr, "The smallest integer not below x."))
       .cpu(elementwise<Ceil>);
-  r.add(unary("Round", kFloats, nullptr, "The nearest integer, halves to the even one."))
+  r.add(unary("Round", kFloats, nullptr, "The nearest integer; halves round to even."))
       .cpu(elementwise<Round>);
   auto test = [](std::string name, std::string doc) {
     OpDef def = unary(std::move(name), kFloats, nullptr, std::move(doc));
@@ -250,9 +250,9 @@ TROUPE_OPS(rounding_and_tests) {
 }
 
 TROUPE_OPS(transcendental) {
-  r.add(unary("Log1p", kFloats, log1p_grad, "y = log(1 + x), exact for small x."))
+  r.add(unary("Log1p", kFloats, log1p_grad, "y = log(1 + x), accurate for small x."))
       .cpu(elementwise<Log1p>);
-  r.add(unary("Expm1", kFloats, expm1_grad, "y = exp(x) - 1, exact for small x."))
+  r.add(unary("Expm1", kFloats, expm1_grad, "y = exp(x) - 1, accurate for small x."))
       .cpu(elementwise<Expm1>);
   r.add(unary("Sin", kFloats, sin_grad, "y = sin(x), x in radians.")).cpu(elementwise<Sin>);
   r.add(unary("Cos", kFloats, cos_grad, "y = cos(x), x in radians.")).cpu(elementwise<Cos>);

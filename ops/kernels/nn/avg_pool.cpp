@@ -98,7 +98,7 @@ TROUPE_OPS(avg_pool) {
          .grad = avg_pool_grad,
          .contraction = true,
          .doc = "The mean of each window over height and width of x [n,h,w,c]; ksize and strides "
-                "are [h,w] or [1,h,w,1]. Padding is not counted."})
+                "are [h,w] or [1,h,w,1]. Padding does not count."})
       .cpu(window_kernel<true, AvgPool>);
   auto attrs = pool_attr_specs();
   attrs.push_back("Tsizes: type {i32 i64} = i64");

@@ -328,10 +328,10 @@ TROUPE_OPS(batch_norm) {
          .shape = batch_norm_shape,
          .grad = batch_norm_grad,
          .doc = "y = (x - m) / sqrt(v + epsilon) * scale + offset per channel, the last dimension "
-                "of x. In training m and v are the mean and variance of x and the inputs mean and "
-                "variance are not read; batch_variance is the unbiased one, for moving averages. "
-                "Else, and where x has no rows, they are those inputs, to which no gradient "
-                "flows."})
+                "of x. In training, m and v are the mean and variance of x, and the inputs mean "
+                "and variance are not read; batch_variance is the unbiased one, for moving "
+                "averages. Otherwise, and if x has no rows, m and v are those inputs, to which no "
+                "gradient flows."})
       .cpu(float_kernel<FusedBatchNorm>);
   r.add({.name = "FusedBatchNormGrad",
          .in = {"dy", "x", "scale", "mean", "inv_std", "dmean", "dvariance", "dinv_std"},

@@ -408,12 +408,12 @@ TROUPE_OPS(conv2d) {
          .shape = conv2d_shape,
          .grad = conv2d_grad,
          .contraction = true,
-         .doc = "Convolution of images x [n,h,w,c] with filter [h,w,c,k] to [n,h',w',k]. strides "
-                "and dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding "
-                "EXPLICIT, are [top,bottom,left,right]. SAME pads as little as keeps every pixel "
-                "in a window, one more after than before when odd. With `groups` the filter is "
-                "[h,w,c/groups,k], and each of as many equal groups of the output channels sees "
-                "its own group of input channels; groups = c is a depthwise convolution."})
+         .doc = "Convolution of images x [n,h,w,c] with filter [h,w,c,k], giving [n,h',w',k]. "
+                "strides and dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with "
+                "padding EXPLICIT, are [top,bottom,left,right]. SAME adds the least padding that "
+                "puts every pixel into a window, with an odd one at the end. With `groups` the "
+                "filter is [h,w,c/groups,k], and each group of output channels sees one group of "
+                "input channels; groups = c is a depthwise convolution."})
       .cpu(window_kernel<false, Conv2D>);
   r.add({.name = "Conv2DBackpropInput",
          .in = {"x_sizes: Tsizes", "filter", "dy"},
@@ -424,7 +424,7 @@ TROUPE_OPS(conv2d) {
          .grad = input_grad_grad,
          .host = {"x_sizes"},
          .contraction = true,
-         .doc = "The gradient of Conv2D for its images, whose shape is x_sizes; in other words a "
+         .doc = "The gradient of Conv2D for its images, whose shape is x_sizes; also known as the "
                 "transposed convolution of dy."})
       .cpu(window_kernel<false, Conv2DBackpropInput>);
   r.add({.name = "Conv2DBackpropFilter",

@@ -209,7 +209,7 @@ TROUPE_OPS(cross_entropy) {
          .types = "f32 f64",
          .shape = dense_shape,
          .grad = dense_grad,
-         .doc = "loss [...] of logits [...,C] against probabilities [...,C], one for each row; "
+         .doc = "The loss [...] of logits [...,C] against probabilities [...,C], one for each row; "
                 "backprop is d loss / d logits. No gradient flows to the labels."})
       .cpu(float_function<Dense>);
   r.add({.name = "SparseSoftmaxCrossEntropyWithLogits",
@@ -219,7 +219,7 @@ TROUPE_OPS(cross_entropy) {
          .attrs = {"Tlabels: type {i32 i64} = i64"},
          .shape = sparse_shape,
          .grad = sparse_grad,
-         .doc = "loss [...] of logits [...,C] against class numbers [...], one for each row; "
+         .doc = "The loss [...] of logits [...,C] against class numbers [...], one for each row; "
                 "backprop is d loss / d logits. A label outside [0, C) is invalid_argument."})
       .cpu(sparse_kernel);
   r.add({.name = "ScaleRows",
@@ -229,9 +229,8 @@ TROUPE_OPS(cross_entropy) {
          .shape = scale_rows_shape,
          .grad = scale_rows_grad,
          .doc =
-             "y[i, ...] = x[i, ...] * scale[i], where scale has the first dimensions of x, one or "
-             "more or none: the gradient of a loss per row. Of a row that is scaled by 0 "
-             "everything is "
-             "0, what is infinite or NaN, too."})
+             "y[i, ...] = x[i, ...] * scale[i], where the dimensions of scale are the first ones "
+             "of x: the gradient of a loss per row. A row scaled by 0 is 0 everywhere, even where "
+             "x is infinite or NaN."})
       .cpu(float_function<ScaleRows>);
 }

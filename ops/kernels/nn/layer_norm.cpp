@@ -187,7 +187,7 @@ TROUPE_OPS(layer_norm) {
          .shape = layer_norm_shape,
          .grad = layer_norm_grad,
          .doc = "y = (x - m) / sqrt(v + epsilon) * scale + offset, where m and v are the mean and "
-                "the variance of each row, the last dimension of x; scale and offset are as long."})
+                "variance of each row (the last dimension of x); scale and offset are rows, too."})
       .cpu(typed_kernel<LayerNorm, Floats>);
   r.add({.name = "LayerNormGrad",
          .in = {"dy", "x", "scale"},

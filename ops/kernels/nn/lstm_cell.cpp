@@ -186,9 +186,9 @@ TROUPE_OPS(lstm_cell) {
          .types = "f32 f64",
          .shape = cell_shape,
          .grad = cell_grad,
-         .doc = "One step of an LSTM over c [batch,hidden]. The quarters of x + r [batch,4 hidden] "
-                "make the gates i, f, g and o: tanh for g, sigmoid for the others. next = f c + "
-                "i g, h = o tanh(next)."})
+         .doc = "One step of an LSTM with state c [batch,hidden]. The quarters of x + r [batch,4 "
+                "hidden] are the inputs of the gates i, f, g and o: tanh for g, sigmoid for the "
+                "others. next = f c + i g, h = o tanh(next)."})
       .cpu(float_function<LstmCell>);
   r.add({.name = "LstmCellGrad",
          .in = {"dh", "dnext", "gates", "c", "next"},
@@ -196,7 +196,7 @@ TROUPE_OPS(lstm_cell) {
          .types = "f32 f64",
          .shape = cell_grad_shape,
          .grad = cell_grad_grad,
-         .doc = "The gradient of LstmCell, given its outputs gates and next: for x, which is that "
-                "for r, and for c."})
+         .doc = "The gradient of LstmCell, given its outputs gates and next: for x (equal to that "
+                "for r) and for c."})
       .cpu(float_function<LstmCellGrad>);
 }

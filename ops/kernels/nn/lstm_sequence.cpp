@@ -487,9 +487,9 @@ TROUPE_OPS(lstm_sequence) {
          .shape = sequence_shape,
          .grad = sequence_grad,
          .contraction = true,
-         .doc = "LstmCell over x [steps,batch,4 hidden], from the state h0 and c0 [batch,hidden]: "
-                "each step's r is the product of the h before it and r [hidden,4 hidden]. The "
-                "outputs are those of all steps. With steps = -1 as many as x has."})
+         .doc = "LstmCell over the steps of x [steps,batch,4 hidden], starting from h0 and c0 "
+                "[batch,hidden]: in each step the cell's r is the previous h times r [hidden,4 "
+                "hidden]. The outputs hold all steps. steps = -1 means all that x has."})
       .cpu(float_kernel<LstmSequence>);
   r.add({.name = "LstmSequenceGrad",
          .in = {"dh", "dnext", "gates", "h", "next", "h0", "c0", "r"},

@@ -156,7 +156,7 @@ TROUPE_OPS(max_pool) {
          .grad = max_pool_grad,
          .contraction = true,
          .doc = "The largest element of each window over height and width of x [n,h,w,c]; ksize "
-                "and strides are [h,w] or [1,h,w,1]. Padding never wins. NaN does."})
+                "and strides are [h,w] or [1,h,w,1]. Padding is ignored; a NaN is the largest."})
       .cpu(window_kernel<true, MaxPool>);
   r.add({.name = "MaxPoolGrad",
          .in = {"x", "y", "dy"},
@@ -166,8 +166,8 @@ TROUPE_OPS(max_pool) {
          .shape = max_pool_grad_shape,
          .grad = max_pool_grad_grad,
          .contraction = true,
-         .doc = "The gradient of MaxPool, given its input x and output y. Of equal maxima the "
-                "first in window order, row by row, takes all of dy."})
+         .doc = "The gradient of MaxPool, given its input x and output y. Of equal maxima, the "
+                "first in window order, row by row, gets all of dy."})
       .cpu(window_kernel<true, MaxPoolGrad>);
   r.add({.name = "MaxPoolPick",
          .in = {"x", "y", "d"},
@@ -176,7 +176,7 @@ TROUPE_OPS(max_pool) {
          .attrs = pool_attr_specs(),
          .shape = max_pool_pick_shape,
          .grad = max_pool_pick_grad,
-         .doc = "For each window of MaxPool, with its input x and output y, the element of d where "
-                "the first maximum of x stands: the gradient of MaxPoolGrad for dy."})
+         .doc = "For each window of MaxPool with input x and output y, the element of d at the "
+                "position of the first maximum of x: the gradient of MaxPoolGrad for dy."})
       .cpu(window_kernel<true, MaxPoolPick>);
 }

@@ -157,7 +157,7 @@ TROUPE_OPS(relu) {
                  "y = max(x, 0). The gradient at 0 is 0.");
   add_pair<Relu6>(r, "Relu6", through<kRelu6Grad>, step_grad<kRelu6Grad>,
                   "y = min(max(x, 0), 6). The gradient at 0 and at 6 is 0.");
-  add_pair<Elu>(r, "Elu", through<kEluGrad>, elu_grad_grad, "y = x where x >= 0, else e^x - 1.");
+  add_pair<Elu>(r, "Elu", through<kEluGrad>, elu_grad_grad, "y = x if x >= 0, else e^x - 1.");
   add_pair<Softplus>(r, "Softplus", through<kSoftplusGrad>, softplus_grad_grad,
                      "y = log(1 + e^x).");
 }

@@ -237,11 +237,11 @@ TROUPE_OPS(resize) {
          .shape = resize_shape,
          .grad = resize_grad,
          .host = {"size"},
-         .doc = "Images x [n,h,w,c] of another size, [height, width]. Pixel i of n pixels has its "
-                "centre at (i + 1/2) / n of the image: what TensorFlow 2 does, and PyTorch with "
-                "align_corners = False (nearest: its nearest-exact). bilinear takes the two pixels "
-                "around that place in each direction, without smoothing when an image shrinks; "
-                "nearest the one that it lies in."})
+         .doc = "Images x [n,h,w,c] resized to `size`, [height, width]. The centre of pixel i of n "
+                "is at (i + 1/2) / n of the image, as in TensorFlow 2 and in PyTorch with "
+                "align_corners = False (nearest: its nearest-exact). bilinear interpolates between "
+                "the two nearest pixels in each direction, without smoothing when an image "
+                "shrinks; nearest takes the pixel that contains the point."})
       .cpu(typed_kernel<Resize, Floats>);
   r.add({.name = "ResizeGrad",
          .in = {"dy", "shape: i64"},

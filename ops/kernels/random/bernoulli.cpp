@@ -19,7 +19,6 @@ struct Bernoulli final : Kernel {
 
 TROUPE_OPS(bernoulli) {
   r.add(drawn_by_input("Bernoulli", "p", "y: bool",
-                       "Truth values, each true with the probability p. A p that is not in [0, 1] "
-                       "is an error."))
+                       "Booleans, each true with probability p. A p outside [0, 1] is an error."))
       .cpu(typed_kernel<Bernoulli, Floats>);
 }

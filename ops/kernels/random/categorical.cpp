@@ -78,9 +78,9 @@ struct Categorical final : Kernel {
 TROUPE_OPS(categorical) {
   OpDef def = drawn_by_input("Categorical", "logits", "classes: i64",
                              "For each row of logits [batch, classes], n classes [batch, n], drawn "
-                             "with the probabilities softmax(logits). One of probability 0, as "
-                             "with the logit -inf, is never drawn. A logit that is NaN or inf is "
-                             "an error, as is a row without a class to draw.");
+                             "with the probabilities softmax(logits). A class of probability 0 "
+                             "(logit -inf) is never drawn. A logit of NaN or inf is an error, as "
+                             "is a row without a class to draw.");
   def.attrs = {"n: int"};
   def.shape = categorical_shape;
   r.add(std::move(def)).cpu(typed_kernel<Categorical, Floats>);

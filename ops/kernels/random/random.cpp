@@ -333,8 +333,7 @@ OpDef random_op(std::string name, std::vector<std::string> attrs, ShapeFn shape,
             .no_gradient = "drawn, not computed of inputs",
             .random = true,
             .doc = std::move(doc) +
-                   " New values in each run, the same for the same seed, node name "
-                   "and run."};
+                   " New values in each run, but the same for the same seed, node name and run."};
   def.attrs.insert(def.attrs.end(), attrs.begin(), attrs.end());
   return def;
 }
@@ -346,22 +345,21 @@ TROUPE_OPS(random) {
   r.add(random_op("RandomUniform", bounds, uniform_shape, "Uniform numbers in [low, high)."))
       .cpu(typed_kernel<Drawn<Law::uniform>::K, Floats>);
   OpDef like = random_op("RandomUniformLike", bounds, uniform_like_shape,
-                         "Uniform numbers in [low, high), as many as `like` has.");
+                         "Uniform numbers in [low, high), in the shape and type of `like`.");
   like.in = {"like"};
   like.attrs.erase(like.attrs.begin(), like.attrs.begin() + 2);  // its type and shape are like's
   r.add(std::move(like)).cpu(typed_kernel<Drawn<Law::uniform, true>::K, Floats>);
   const std::vector<std::string> moments{"mean: float = 0.0", "stddev: float = 1.0"};
-  r.add(random_op("RandomStandardNormal", moments, normal_shape,
-                  "Normal numbers, of mean 0 and standard deviation 1 unless told."))
+  r.add(random_op("RandomStandardNormal", moments, normal_shape, "Normally distributed numbers."))
       .cpu(typed_kernel<Drawn<Law::normal>::K, Floats>);
   OpDef normal_like = random_op("RandomStandardNormalLike", moments, normal_like_shape,
-                                "Normal numbers, of mean 0 and standard deviation 1 unless told, "
-                                "as many as `like` has.");
+                                "Normally distributed numbers, in the shape and type of `like`.");
   normal_like.in = {"like"};
   normal_like.attrs.erase(normal_like.attrs.begin(), normal_like.attrs.begin() + 2);
   r.add(std::move(normal_like)).cpu(typed_kernel<Drawn<Law::normal, true>::K, Floats>);
   r.add(random_op("TruncatedNormal", moments, truncated_shape,
-                  "Normal numbers; those beyond two standard deviations are drawn again."))
+                  "Normally distributed numbers; those more than two standard deviations from the "
+                  "mean are drawn again."))
       .cpu(typed_kernel<Drawn<Law::truncated>::K, Floats>);
   OpDef ints = random_op("RandomUniformInt", {"low: int = 0", "high: int"}, int_range,
                          "Uniform integers in [low, high).");

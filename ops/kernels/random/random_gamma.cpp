@@ -42,9 +42,9 @@ struct RandomGamma final : Kernel {
 
 TROUPE_OPS(random_gamma) {
   r.add(drawn_by_input("RandomGamma", "alpha", "y",
-                       "Numbers of gamma distributions of shape alpha and scale 1, one for each "
-                       "element: broadcast alpha for more, and divide by a rate. What is too small "
-                       "for the type, as much is for an alpha near 0, is 0. An alpha that is not "
-                       "positive and finite is an error."))
+                       "Numbers from gamma distributions of shape alpha and scale 1, one for each "
+                       "element of alpha: broadcast alpha for more, and divide by a rate. A result "
+                       "too small for the type is 0, which is common for alpha near 0. An alpha "
+                       "that is not positive and finite is an error."))
       .cpu(typed_kernel<RandomGamma, Floats>);
 }

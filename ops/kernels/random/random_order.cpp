@@ -39,8 +39,8 @@ Status random_order(KernelContext& ctx) {
 
 TROUPE_OPS(random_order) {
   OpDef def = drawn_by_input("RandomOrder", "like", "order: i64",
-                             "The numbers from 0 up to the first dimension of `like`, without it, "
-                             "in a random order: indices for Gather.");
+                             "A random permutation of 0, 1, ..., n - 1, where n is the first "
+                             "dimension of `like`: indices for Gather.");
   def.types = kAllTypes;
   def.shape = random_order_shape;
   r.add(std::move(def)).cpu(kernel<random_order>);

@@ -62,9 +62,9 @@ struct RandomPoisson final : Kernel {
 
 TROUPE_OPS(random_poisson) {
   r.add(drawn_by_input("RandomPoisson", "rate", "y",
-                       "Numbers of Poisson distributions with the mean `rate`, one for each "
-                       "element: broadcast rate for more. 0 for a rate of 0; the nearest normal "
-                       "distribution for one of 1e10 and more. A rate that is negative or not "
-                       "finite is an error."))
+                       "Numbers from Poisson distributions with the mean `rate`, one for each "
+                       "element of rate: broadcast rate for more. A rate of 0 gives 0; from 1e10 "
+                       "on, the nearest normal distribution is used. A rate that is negative or "
+                       "not finite is an error."))
       .cpu(typed_kernel<RandomPoisson, Floats>);
 }

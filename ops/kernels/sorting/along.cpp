@@ -118,10 +118,9 @@ TROUPE_OPS(along) {
          .attrs = {"axis: int = -1", "Tindex: type {i32 i64} = i64"},
          .shape = take_along_shape,
          .grad = take_along_grad,
-         .doc =
-             "y[.., i, ..] = x[.., indices[.., i, ..], ..]: elements by their place along `axis`, "
-             "as TopK, Sort and ArgSort tell it. The other dimensions are equal; an index outside "
-             "is an error."})
+         .doc = "y[.., i, ..] = x[.., indices[.., i, ..], ..]: elements by their position along "
+                "`axis`, as returned by TopK, Sort and ArgSort. The other dimensions are equal; an "
+                "index out of range is an error."})
       .cpu(make_kernel<TakeAlong>);
   r.add({.name = "ScatterAlong",
          .in = {"dy", "indices: Tindex", "shape: i64"},
@@ -131,7 +130,7 @@ TROUPE_OPS(along) {
          .shape = scatter_along_shape,
          .grad = scatter_along_grad,
          .host = {"shape"},
-         .doc = "The elements of dy added up, in their order, where `indices` took them from along "
-                "`axis`, in a tensor of `shape`: the gradient of TakeAlong."})
+         .doc = "The elements of dy added, in order, to zeros of `shape` where `indices` took them "
+                "from along `axis`: the gradient of TakeAlong."})
       .cpu(typed_kernel<ScatterAlong, Floats>);
 }

@@ -77,8 +77,8 @@ TROUPE_OPS(in_top_k) {
          .shape = in_top_k_shape,
          .no_gradient = "a truth value",
          .doc =
-             "y[i]: fewer than k of predictions[i] are above predictions[i, targets[i]], so "
-             "classes on the boundary are all in. False for a row that has an infinity or a NaN, "
-             "as in TensorFlow; a target outside is an error."})
+             "y[i] is true if fewer than k elements of predictions[i] exceed predictions[i, "
+             "targets[i]], so ties at the boundary are included. False for a row with an infinity "
+             "or a NaN, as in TensorFlow; a target out of range is an error."})
       .cpu(typed_kernel<InTopK, Floats>);
 }

@@ -78,9 +78,9 @@ TROUPE_OPS(search_sorted) {
          .shape = search_shape,
          .no_gradient = "an index",
          .doc =
-             "How many elements of the ascending last dimension of sequence are below each value, "
-             "with `right` how many are not above it. A vector serves all values; else the other "
-             "dimensions are equal. A NaN is above all numbers. A sequence that is not sorted is "
-             "an error."})
+             "For each value, the number of elements in the ascending last dimension of sequence "
+             "that are below it, or with `right` not above it. A vector is used for all values; "
+             "otherwise the other dimensions are equal. A NaN is above all numbers. A sequence "
+             "that is not sorted is an error."})
       .cpu(make_kernel<SearchSorted>);
 }

@@ -126,8 +126,8 @@ TROUPE_OPS(sort) {
          .attrs = {"axis: int = -1", "descending: bool = false"},
          .shape = sorted_shape,
          .grad = sort_grad,
-         .doc = std::string("The elements along `axis` in ascending or descending order, and where "
-                            "they stood.") +
+         .doc = std::string("The elements along `axis` in ascending or descending order, and their "
+                            "original positions.") +
                 kSortOrder})
       .cpu(make_kernel<Sort>);
   r.add({.name = "ArgSort",
@@ -137,8 +137,8 @@ TROUPE_OPS(sort) {
          .attrs = {"axis: int = -1", "descending: bool = false"},
          .shape = sorted_shape,
          .no_gradient = "an index",
-         .doc = std::string("Where the elements stand that are in ascending or descending order "
-                            "along `axis`.") +
+         .doc = std::string("The positions of the elements along `axis`, in ascending or "
+                            "descending order of the elements.") +
                 kSortOrder})
       .cpu(make_kernel<Sort>);
   r.add({.name = "TopK",
@@ -148,9 +148,8 @@ TROUPE_OPS(sort) {
          .attrs = {"k: int"},
          .shape = top_k_shape,
          .grad = top_k_grad,
-         .doc =
-             "The k largest elements along the last dimension, the largest first, and where they "
-             "stand; of equal ones the first ones. -0 equals 0; a NaN is above all numbers, as "
-             "in Max and ArgMax."})
+         .doc = "The k largest elements along the last dimension, the largest first, and their "
+                "positions; equal elements in order of position. -0 equals 0; a NaN is above all "
+                "numbers, as in Max and ArgMax."})
       .cpu(make_kernel<TopK>);
 }

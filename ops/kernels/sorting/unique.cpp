@@ -84,9 +84,9 @@ TROUPE_OPS(unique) {
          .shape = unique_shape,
          .no_gradient = "which elements are equal",
          .doc =
-             "The values of a vector, each once, in the order of their first appearance: x[i] = "
-             "y[index[i]], and y[j] appears counts[j] times. All NaN are one value, as in NumPy; "
-             "-0 equals 0."})
+             "The distinct values of a vector, in the order of their first occurrence: x[i] = "
+             "y[index[i]], and y[j] occurs counts[j] times. All NaN are one value, as in NumPy; -0 "
+             "equals 0."})
       // Not on devices that want to know shapes before a kernel has run.
       .on("CPU", kernel<unique>);
 }

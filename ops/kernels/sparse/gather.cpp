@@ -117,8 +117,8 @@ TROUPE_OPS(gather) {
          .value = gather_ints,
          .grad = gather_grad,
          .doc = "y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0, or along "
-                "`axis`: y[..., i, j, ...] = params[..., indices[i, j], ...]. An index outside is "
-                "an error."})
+                "`axis`: y[..., i, j, ...] = params[..., indices[i, j], ...]. An index out of "
+                "range is an error."})
       .cpu(make_kernel<Gather>);
   r.add({.name = "GatherGrad",
          .in = {"dy", "indices: Tindex", "shape: i64"},
@@ -129,9 +129,8 @@ TROUPE_OPS(gather) {
          .grad = gather_grad_grad,
          .host = {"shape"},
          .added = "GatherAdd",
-         .doc =
-             "The slices of dy added up where `indices` took them from along `axis`, in a tensor "
-             "of `shape`: the gradient of Gather."})
+         .doc = "The slices of dy added to zeros of `shape` where `indices` took them from along "
+                "`axis`: the gradient of Gather."})
       .cpu(typed_kernel<GatherGrad, Floats>);
   r.add({.name = "GatherAdd",
          .in = {"sums", "dy", "indices: Tindex", "shape: i64"},
@@ -141,7 +140,7 @@ TROUPE_OPS(gather) {
          .shape = same_shape,
          .grad = gather_add_grad,
          .host = {"shape"},
-         .doc = "sums, of `shape`, with the slices of dy added where `indices` took them from: "
+         .doc = "sums (of `shape`) with the slices of dy added where `indices` took them from: "
                 "sums + GatherGrad(...)."})
       .cpu(typed_kernel<GatherAdd, Floats>);
 }

@@ -127,9 +127,9 @@ TROUPE_OPS(gather_nd) {
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = gather_nd_shape,
          .grad = gather_nd_grad,
-         .doc = "y[i, j, ...] = params[indices[i, j, 0], indices[i, j, 1], ..., ...]: the last "
-                "dimension of indices has a part for each of the first dimensions of params. An "
-                "index outside is an error."})
+         .doc = "y[i, j, ...] = params[indices[i, j, 0], indices[i, j, 1], ..., ...]: each entry "
+                "of the last dimension of indices is an index into one of the first dimensions of "
+                "params. An index out of range is an error."})
       .cpu(kernel<gather_nd>);
   r.add({.name = "ScatterNd",
          .in = {"indices: Tindex", "updates", "shape: i64"},
@@ -139,8 +139,8 @@ TROUPE_OPS(gather_nd) {
          .shape = scatter_nd_shape,
          .grad = scatter_nd_grad,
          .host = {"shape"},
-         .doc = "Zeros of `shape` with the slices of updates added, in their order, at the indices "
-                "that GatherNd would take them from. An index outside is an error."})
+         .doc = "Zeros of `shape` with the slices of updates added, in order, at the indices that "
+                "GatherNd would take them from. An index out of range is an error."})
       .cpu(typed_kernel<ScatterNd,
                         Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>);
 }

@@ -79,16 +79,15 @@ void add_scatter(OpTable& table, std::string name, std::string doc, KernelFactor
 
 TROUPE_OPS(scatter) {
   add_scatter(r, "ScatterAdd",
-              "var[indices[i], ...] += rows[i, ...], one after the other, those of each replica "
-              "in turn. An index outside is an error.",
+              "var[indices[i], ...] += rows[i, ...], row by row and replica by replica. An index "
+              "out of range is an error.",
               typed_kernel<AddRows<1>::Of, Sums>);
   add_scatter(r, "ScatterSub",
-              "var[indices[i], ...] -= rows[i, ...], one after the other, those of each replica "
-              "in turn. An index outside is an error.",
+              "var[indices[i], ...] -= rows[i, ...], row by row and replica by replica. An index "
+              "out of range is an error.",
               typed_kernel<AddRows<-1>::Of, Sums>);
   add_scatter(r, "ScatterUpdate",
-              "var[indices[i], ...] = rows[i, ...]: of several rows for one place the last one "
-              "stays, and of several replicas that of the last one. An index outside is an "
-              "error.",
+              "var[indices[i], ...] = rows[i, ...]. If several rows have the same index, the last "
+              "one (in replica order) wins. An index out of range is an error.",
               kernel<replace_rows>);
 }

@@ -242,8 +242,8 @@ OpDef segment_op(std::string name, std::string types, GradFn grad, std::string d
           .shape = segments_shape,
           .grad = grad,
           .doc = "y[s] = " + std::move(doc) +
-                 " The ids, one for each slice data[i, ...], ascend, and the last one says how "
-                 "many segments there are; others are an error."};
+                 " The ids, one for each slice data[i, ...], must be in ascending order; the last "
+                 "one determines the number of segments."};
 }
 OpDef unsorted_segment_op(std::string name, std::string types, GradFn grad, std::string doc) {
   return {.name = std::move(name),
@@ -255,8 +255,8 @@ OpDef unsorted_segment_op(std::string name, std::string types, GradFn grad, std:
           .grad = grad,
           .host = {"num_segments"},
           .doc = "y[s] = " + std::move(doc) +
-                 " The shape of segment_ids is the beginning of data's; an id outside [0, "
-                 "num_segments) is an error."};
+                 " segment_ids has the first dimensions of data; an id outside [0, num_segments) "
+                 "is an error."};
 }
 
 constexpr const char* kSegmentTypes = "f32 f64 f16 bf16 i32 i64";
@@ -266,38 +266,38 @@ constexpr const char* kSegmentTypes = "f32 f64 f16 bf16 i32 i64";
 TROUPE_OPS(segments) {
   // The kernels of sorted ids are not for devices that want to know shapes before they have run.
   r.add(segment_op("SegmentSum", kSegmentTypes, fold_sum_grad,
-                   "the sum of the slices of data whose id is s; 0 without any."))
+                   "the sum of the slices of data whose id is s; 0 if there are none."))
       .on("CPU", folding<Fold::sum, true>);
   r.add(segment_op("SegmentMean", kFloats, fold_mean_grad,
-                   "the mean of the slices of data whose id is s; 0 without any."))
+                   "the mean of the slices of data whose id is s; 0 if there are none."))
       .on("CPU", folding<Fold::mean, true>);
   r.add(segment_op("SegmentMax", kSegmentTypes, fold_extremum_grad,
-                   "the maximum of the slices of data whose id is s, NaN where there is one; 0 "
-                   "without any. Equal maxima share the gradient equally."))
+                   "the maximum of the slices of data whose id is s, NaN if one of them is; 0 if "
+                   "there are none. Equal maxima share the gradient equally."))
       .on("CPU", folding<Fold::max, true>);
   r.add(segment_op("SegmentMin", kSegmentTypes, fold_extremum_grad,
-                   "the minimum of the slices of data whose id is s, NaN where there is one; 0 "
-                   "without any. Equal minima share the gradient equally."))
+                   "the minimum of the slices of data whose id is s, NaN if one of them is; 0 if "
+                   "there are none. Equal minima share the gradient equally."))
       .on("CPU", folding<Fold::min, true>);
   r.add(segment_op("SegmentProd", kSegmentTypes, fold_prod_grad,
-                   "the product of the slices of data whose id is s; 1 without any. The gradient "
-                   "is exact with zeros."))
+                   "the product of the slices of data whose id is s; 1 if there are none. The "
+                   "gradient is exact even with zeros."))
       .on("CPU", folding<Fold::prod, true>);
   r.add(unsorted_segment_op("UnsortedSegmentMean", kFloats, fold_mean_grad,
-                            "the mean of the slices of data whose id is s; 0 without any."))
+                            "the mean of the slices of data whose id is s; 0 if there are none."))
       .cpu(folding<Fold::mean, false>);
   r.add(unsorted_segment_op("UnsortedSegmentMax", kSegmentTypes, fold_extremum_grad,
-                            "the maximum of the slices of data whose id is s, NaN where there is "
-                            "one; without any the lowest finite value. Equal maxima share the "
+                            "the maximum of the slices of data whose id is s, NaN if one of them "
+                            "is; the lowest finite value if there are none. Equal maxima share the "
                             "gradient equally."))
       .cpu(folding<Fold::max, false>);
   r.add(unsorted_segment_op("UnsortedSegmentMin", kSegmentTypes, fold_extremum_grad,
-                            "the minimum of the slices of data whose id is s, NaN where there is "
-                            "one; without any the largest finite value. Equal minima share the "
-                            "gradient equally."))
+                            "the minimum of the slices of data whose id is s, NaN if one of them "
+                            "is; the largest finite value if there are none. Equal minima share "
+                            "the gradient equally."))
       .cpu(folding<Fold::min, false>);
   r.add(unsorted_segment_op("UnsortedSegmentProd", kSegmentTypes, fold_prod_grad,
-                            "the product of the slices of data whose id is s; 1 without any. The "
-                            "gradient is exact with zeros."))
+                            "the product of the slices of data whose id is s; 1 if there are none. "
+                            "The gradient is exact even with zeros."))
       .cpu(folding<Fold::prod, false>);
 }

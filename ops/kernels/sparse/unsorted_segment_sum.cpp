@@ -29,8 +29,8 @@ TROUPE_OPS(unsorted_segment_sum) {
          .shape = unsorted_segments_shape,
          .grad = segment_sum_grad,
          .host = {"num_segments"},
-         .doc = "sums[s] = the sum of the slices of data whose id is s. The shape of segment_ids "
-                "is the beginning of data's; an id outside [0, num_segments) is an error."})
+         .doc = "sums[s] = the sum of the slices of data whose id is s. segment_ids has the first "
+                "dimensions of data; an id outside [0, num_segments) is an error."})
       .cpu(typed_kernel<UnsortedSegmentSum,
                         Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>);
 }

@@ -64,8 +64,8 @@ TROUPE_OPS(adagrad) {
   add_rows_update<kernel<adagrad_any<true>>>(
       r, {.name = "ApplySparseAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon"},
-          .doc = "ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of one "
-                 "place are added up. An index outside is an error."});
+          .doc = "ApplyAdagrad with a gradient that is 0 except for `rows` at `indices`; rows with "
+                 "the same index are added up. An index out of range is an error."});
   add_update<kernel<proximal_adagrad_any>>(
       r, {.name = "ApplyProximalAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "l1", "l2", "grad"},

@@ -9,8 +9,8 @@ using namespace troupe;
 namespace {
 
 // Inputs: var, m, v, step, lr, beta1, beta2, epsilon, grad (or indices and rows), and the decay of
-// AdamW. The step count is a variable of the parameter's own, so that the rule needs nothing besides
-// its operands: no other write can come between a power of beta and its use.
+// AdamW. The step count is a variable of the parameter's own, so that the rule needs nothing
+// besides its operands: no other write can come between a power of beta and its use.
 template <class T, bool Decays, bool kRows>
 Status adapt(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
@@ -60,25 +60,24 @@ OpDef adam(std::string name, std::string doc) {
 
 TROUPE_OPS(adam) {
   add_update<kernel<adapt_any<false>>>(
-      r,
-      adam("ApplyAdam",
-           "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
-           "var -= lr sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. "
-           "m and v are shaped like var, step is an i64 scalar. A gradient whose square overflows "
-           "(in f32 above 1.8e19) makes v infinite, and later steps 0."));
+      r, adam("ApplyAdam",
+              "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr "
+              "sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v have "
+              "the shape of var, step is an i64 scalar. A gradient whose square overflows (in f32 "
+              "above 1.8e19) makes v infinite and all later updates 0."));
   OpDef decaying = adam(
       "ApplyAdamW",
-      "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); "
-      "var -= lr * decay * var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + "
-      "epsilon); step = t. m and v are shaped like var, step is an i64 scalar. A gradient whose "
-      "square overflows (in f32 above 1.8e19) makes v infinite, and later steps 0.");
+      "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr * decay "
+      "* var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon); step = t. m and "
+      "v have the shape of var, step is an i64 scalar. A gradient whose square overflows (in f32 "
+      "above 1.8e19) makes v infinite and all later updates 0.");
   decaying.in.push_back("decay");
   add_update<kernel<adapt_any<true>>>(r, std::move(decaying));
   add_rows_update<kernel<adapt_any<false, true>>>(
       r, {.name = "ApplySparseAdam",
           .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
                  "beta1", "beta2", "epsilon"},
-          .doc = "ApplyAdam for the places that `rows` are for alone, by their `indices`: m, v and "
-                 "var of all others keep their values, although step = t counts for them, too. "
-                 "Rows of one place are added up. An index outside is an error."});
+          .doc = "ApplyAdam for the rows at `indices` only: m, v and var of all other rows keep "
+                 "their values, although step = t counts for them, too. Rows with the same index "
+                 "are added up. An index out of range is an error."});
 }

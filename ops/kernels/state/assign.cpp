@@ -67,8 +67,8 @@ TROUPE_OPS(assign) {
              .external = {.sees = true},  // a value, not a change: two of them do not add up
              .reduce = {"value"},
              .combine = Combine::first,
-             .doc = "The variable becomes `value`; this is what gives it its first one. Of several "
-                    "replicas the first one's value counts."}))
+             .doc = "Sets the variable to `value`, which may be its first. Of several replicas, "
+                    "the value of the first one counts."}))
       .cpu(kernel<assign>);
   r.add({.name = rule_on_values("Assign"),
          .in = {"value"},
@@ -78,7 +78,7 @@ TROUPE_OPS(assign) {
          .shape = assigned_shape,
          .no_gradient = "a write, which takes effect when the run commits",
          .cheap = true,
-         .doc = "What Assign does to variables, on values."})
+         .doc = "Assign on values, for a loop that carries a variable."})
       .cpu(make_assigned);
   const auto accumulation = [](std::string name, std::string doc) {
     return OpDef{.name = std::move(name),

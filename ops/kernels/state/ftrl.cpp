@@ -46,5 +46,5 @@ TROUPE_OPS(ftrl) {
           .combine = Combine::mean,
           .doc = "before = sqrt(accum + initial); accum += grad^2; after = sqrt(accum + initial); "
                  "linear += grad - (after - before) / lr * var; var = 0 where |linear| <= l1, else "
-                 "-sign(linear) (|linear| - l1) / (after / lr + 2 l2). A rate of 0 gives NaN."});
+                 "-sign(linear) (|linear| - l1) / (after / lr + 2 l2). lr = 0 gives NaN."});
 }

@@ -79,6 +79,6 @@ TROUPE_OPS(lamb) {
           .combine = Combine::mean,
           .doc = "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); move = "
                  "m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + decay * var; var -= lr "
-                 "* |var| / |move| * move, with the Euclidean norms of the whole variable; where "
-                 "one of them is 0 their ratio is 1. step = t."});
+                 "* |var| / |move| * move, with the Euclidean norms of the whole variable; if one "
+                 "of them is 0, their ratio is 1. step = t."});
 }

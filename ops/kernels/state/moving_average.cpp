@@ -33,14 +33,13 @@ TROUPE_OPS(moving_average) {
           .reduce = {"value"},
           .combine = Combine::mean,
           .doc = "var += rate * (value - var), with the mean of the replicas' values. A training "
-                 "step does it for every average of what its loss is computed from. In a function "
-                 "one that is training_only is left out of all other steps."});
+                 "step updates every average of values that its loss is computed from. In a "
+                 "function, a training_only write is left out of all other steps."});
   r.add({.name = std::string(kMoveAveragesOp),
          .shape = no_outputs,
          .no_gradient = "no outputs",
          .cheap = true,
-         .doc =
-             "A part of training steps: writes that are training_only and come before it, or are "
-             "in functions that nodes before it run, are parts of the step, too."})
+         .doc = "A node of training steps: training_only writes that come before it, or are in "
+                "functions run by nodes before it, are part of the step, too."})
       .cpu(kernel<nothing>);
 }

@@ -35,6 +35,6 @@ TROUPE_OPS(sgd) {
       r,
       {.name = "ApplySparseGradientDescent",
        .in = {"var: resource", "lr"},
-       .doc = "ApplyGradientDescent with a gradient that is 0 but for `rows` at `indices`; those "
-              "of one place are added up. An index outside is an error."});
+       .doc = "ApplyGradientDescent with a gradient that is 0 except for `rows` at `indices`; rows "
+              "with the same index are added up. An index out of range is an error."});
 }

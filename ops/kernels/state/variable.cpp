@@ -31,11 +31,10 @@ TROUPE_OPS(variable) {
          .role = Role::handle,
          .external = {.resource = "variable"},
          .doc =
-             "A handle on a tensor that outlives runs, of dtype T and shape `shape`. It is named "
-             "by `shared_name`, or by its node's name when that is empty, in `container`; two "
-             "nodes of one name are one variable. Uninitialised until the first Assign. "
-             "`trainable` is "
-             "a mark for optimizers."});
+             "A handle to a tensor that outlives runs, of dtype T and shape `shape`. Its name "
+             "within `container` is `shared_name`, or the node's name if that is empty; two nodes "
+             "with the same name are the same variable. It has no value until the first Assign. "
+             "`trainable` is a mark for optimizers."});
   r.add({.name = "ReadVariable",
          .in = {"handle: resource"},
          .out = {"value"},
@@ -47,8 +46,9 @@ TROUPE_OPS(variable) {
          .role = Role::external,
          .external =
              {.resource = "variable", .verb = "read", .order = External::Order::read, .sees = true},
-         .doc = "The variable's value as of the run's snapshot, or, ordered after a write of its "
-                "own run, what that write leaves. failed_precondition when it is uninitialised."});
+         .doc = "The variable's value as of the run's snapshot, or, if ordered after a write of "
+                "its own run, the value that the write leaves. failed_precondition if the variable "
+                "has no value."});
   r.add({.name = "IsVariableInitialized",
          .in = {"handle: resource"},
          .out = {"initialized: bool"},

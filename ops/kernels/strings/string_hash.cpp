@@ -41,7 +41,7 @@ TROUPE_OPS(string_hash) {
          .attrs = {"buckets: int", "seed: int = 0"},
          .shape = string_hash_shape,
          .no_gradient = "text",
-         .doc = "A number in [0, buckets) for each text of x: its hash, the same in every program "
-                "and on every machine. Texts that differ may have one number."})
+         .doc = "The hash of each string in x as a number in [0, buckets), the same in every "
+                "program and on every machine. Different strings may have the same number."})
       .cpu(make_kernel<StringHash>);
 }

@@ -64,7 +64,7 @@ TROUPE_OPS(string_join) {
          .attrs = {"separator: string = "},
          .shape = string_join_shape,
          .no_gradient = "text",
-         .doc = "Element by element the values one after another, with `separator` between them. "
-                "Scalars stand beside every element of the others, which have one shape."})
+         .doc = "The values joined elementwise, with `separator` between them. Scalars are joined "
+                "to every element of the others, which all have the same shape."})
       .cpu(make_kernel<StringJoin>);
 }

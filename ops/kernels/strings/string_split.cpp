@@ -70,9 +70,9 @@ TROUPE_OPS(string_split) {
          .attrs = {"separator: string = "},
          .shape = string_split_shape,
          .no_gradient = "text",
-         .doc = "The parts of each text of x between separators, one text after the other, and how "
-                "many each has. Two separators in a row have an empty part between them. Without a "
-                "separator: the words between blanks, none of them empty."})
+         .doc = "The parts of each string in x between separators, all in one vector, and the "
+                "number of parts of each string. Two adjacent separators have an empty part "
+                "between them. Without a separator: the words between blanks, none of them empty."})
       // Not on devices that want to know shapes before a kernel has run.
       .on("CPU", make_kernel<StringSplit>);
 }

@@ -69,7 +69,7 @@ TROUPE_OPS(string_to_number) {
          .shape = string_to_number_shape,
          .no_gradient = "text",
          .doc =
-             "The number that each text of x says, decimal, with blanks around it or not; a text "
-             "that says none, or one that the type cannot hold, is an error."})
+             "The decimal number in each string of x, which blanks may surround; any other string, "
+             "and a number that the type cannot hold, is an error."})
       .cpu(make_kernel<StringToNumber>);
 }

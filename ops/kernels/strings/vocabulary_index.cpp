@@ -67,7 +67,7 @@ TROUPE_OPS(vocabulary_index) {
          .attrs = {"words: tensor", "missing: int = -1"},
          .shape = vocabulary_index_shape,
          .no_gradient = "text",
-         .doc = "The place of each text of x among `words`, a vector of which no two are alike; "
-                "`missing` for one that is not among them. The other way round is Gather."})
+         .doc = "The index of each string of x in `words`, a vector of distinct strings; `missing` "
+                "if it is not among them. Gather is the inverse."})
       .cpu(make_vocabulary_index);
 }

@@ -64,9 +64,8 @@ TROUPE_OPS(audio_summary) {
          .shape = audio_summary_shape,
          .no_gradient = kNoSummaryGradient,
          .doc = "A serialized Summary protocol buffer with the first `max_outputs` sounds of x, "
-                "[batch,frames] or [batch,frames,channels] in [-1,1], as WAV of 16 bits a sample. "
-                "`sample_rate` is in hertz. Their tags are tag/audio/0, tag/audio/1..., or "
-                "tag/audio where max_outputs is 1. Samples beyond the range are clipped, NaN is "
-                "silence."})
+                "[batch,frames] or [batch,frames,channels] in [-1,1], as 16-bit WAV. `sample_rate` "
+                "is in hertz. The tags are tag/audio/0, tag/audio/1..., or tag/audio if "
+                "max_outputs is 1. Samples out of range are clipped; NaN is silence."})
       .cpu(typed_kernel<AudioSummary, Floats>);
 }

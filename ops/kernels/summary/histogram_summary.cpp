@@ -146,8 +146,8 @@ TROUPE_OPS(histogram_summary) {
          .shape = tagged_summary_shape,
          .no_gradient = kNoSummaryGradient,
          .doc = "A serialized Summary protocol buffer with the distribution of all elements of x: "
-                "least, largest, number, sum, sum of squares, and TensorFlow's buckets, each a "
-                "tenth wider than the one before. Fails the run for NaN and infinities, and names "
-                "the tag and the first such element. No elements are an empty histogram."})
+                "minimum, maximum, number, sum, sum of squares, and TensorFlow's buckets, each 10 "
+                "% wider than the one before. Fails the run for NaN and infinities, naming the tag "
+                "and the first such element. An empty x gives an empty histogram."})
       .cpu(typed_kernel<HistogramSummary, Numbers>);
 }

@@ -111,10 +111,10 @@ TROUPE_OPS(image_summary) {
          .shape = image_summary_shape,
          .no_gradient = kNoSummaryGradient,
          .doc = "A serialized Summary protocol buffer with the first `max_outputs` images of x, "
-                "[batch,height,width,channels], as PNG: gray, RGB or RGBA. Their tags are "
-                "tag/image/0, tag/image/1..., or tag/image where max_outputs is 1. u8 are taken "
-                "as they are. Floats are scaled for each image: from [0,max] to [0,255], or, with "
-                "a negative one, so that 0 is 128 and the largest absolute value 255 or 1. Pixels "
-                "with a NaN or an infinity have `bad_color`."})
+                "[batch,height,width,channels], as PNG: gray, RGB or RGBA. The tags are "
+                "tag/image/0, tag/image/1..., or tag/image if max_outputs is 1. u8 values are used "
+                "unchanged. Floats are scaled for each image: from [0,max] to [0,255], or, if any "
+                "is negative, so that 0 becomes 128 and the largest absolute value 255 or 1. "
+                "Pixels with a NaN or an infinity get `bad_color`."})
       .cpu(typed_kernel<ImageSummary, Types<std::uint8_t, float, double, half, bfloat16>>);
 }

@@ -28,8 +28,8 @@ TROUPE_OPS(merge_summary) {
          .types = "string",
          .shape = scalar_shape,
          .no_gradient = kNoSummaryGradient,
-         .doc = "One serialized Summary protocol buffer with the values of all of them, which may "
-                "have any shape. Fails the run for bytes that are no Summary, and for a tag that "
-                "is there twice."})
+         .doc = "One serialized Summary protocol buffer with all values of the inputs, which may "
+                "have any shape. Fails the run if an element is not a valid Summary, or if two "
+                "values have the same tag."})
       .cpu(kernel<merge_summary>);
 }

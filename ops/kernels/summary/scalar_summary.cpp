@@ -67,8 +67,8 @@ TROUPE_OPS(scalar_summary) {
          .attrs = {"tags: list(string)"},
          .shape = scalar_summary_shape,
          .no_gradient = kNoSummaryGradient,
-         .doc = "A serialized Summary protocol buffer with the elements of x as numbers (f32), "
-                "which event files keep and TensorBoard draws as curves. `tags` are their names, "
-                "one for each element, all different. NaN and infinities are kept."})
+         .doc = "A serialized Summary protocol buffer with the elements of x as f32 numbers, which "
+                "TensorBoard draws as curves. `tags` are their names, one for each element, all "
+                "different. NaN and infinities are kept."})
       .cpu(typed_kernel<ScalarSummary, Numbers>);
 }

@@ -26,7 +26,7 @@ TROUPE_OPS(text_summary) {
          .shape = tagged_summary_shape,
          .no_gradient = kNoSummaryGradient,
          .doc = "A serialized Summary protocol buffer with the strings of x, of any shape, which "
-                "TensorBoard shows as Markdown: a vector as a column, a matrix as a table. Bytes "
-                "that are no UTF-8 become U+FFFD."})
+                "TensorBoard shows as Markdown: a vector as a column, a matrix as a table. Invalid "
+                "UTF-8 becomes U+FFFD."})
       .cpu(make_kernel<TextSummary>);
 }
