@@ -1,4 +1,4 @@
-// What reaches a step from outside, and the lock-free list it waits on until the burst looks.
+// What a step receives from outside, and the lock-free list that holds it until the burst looks.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-// Iteration numbers of the loops around something, outermost to innermost. Empty outside loops.
+// Iteration numbers of the enclosing loops, the outermost first. Empty outside loops.
 class Tag {
  public:
   static constexpr int kMaxDepth = 8;
@@ -57,19 +57,19 @@ struct RequestAnswer {
   Status status;
   std::vector<Tensor> outputs;
 };
-// The answer to a wait that a burst handed back: what Device::on_complete said.
+// The answer to a wait that a burst handed back: the status from Device::on_complete.
 struct WaitAnswer {
   std::uint32_t wait = 0;
   Status status;
 };
-// The step is over: of no use any more, or failed elsewhere.
+// The step is to end: its result is no longer needed, or it failed elsewhere.
 struct AbortStep {
   Status status;
 };
 using Arrival = std::variant<TensorArrival, RequestAnswer, WaitAnswer, AbortStep>;
 
-// A list that any thread may push to and one thread takes whole, oldest first. Lock-free: a push
-// is one compare-and-swap, a look one load.
+// A list to which any thread may push and which one thread takes as a whole, oldest first.
+// Lock-free: a push is one compare-and-swap, empty() one load.
 class Inbox {
  public:
   struct Node {

@@ -38,7 +38,7 @@ void LoadedPlan::lay_out() {
     counts_[edge.node] += merge && edge.control ? kMergeControl : 1;
   }
   for (std::uint32_t slot : p.input_slots) ++readers_[slot];
-  // One read more than there are, so that no last reader takes what the client wants.
+  // A fetch counts as a reader, so that no node is the last reader and moves the value out.
   for (const PlanFetch& fetch : p.fetches) ++readers_[fetch.slot];
   lay_out_frames();
   made_by_kernel_.assign(p.slots.size(), false);
@@ -68,7 +68,7 @@ void LoadedPlan::lay_out(std::uint32_t i) {
     if (readers_[node.first_slot + k] == 0) node.flags |= kUnread;
   random_keys_.push_back(plan_->info[i].random_key);
   if (node.kernel && !asynchronous_ && !(node.flags & kUnread)) node.flags |= kOrdinary;
-  // Issuing to a device is left to its lanes.
+  // Only lanes issue work to a device.
   const bool issues = asynchronous_ && (node.kernel || node.role == Role::copy);
   if (from.cheap && !issues) node.flags |= kCheap;
   const std::uint32_t* in = plan_->input_slots.data() + node.first_input;
@@ -83,7 +83,7 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   if (node.role == Role::recv) recvs_.emplace_back(plan_->info[i].channel, i);
 }
 
-// Invariants stay in their slots from one iteration to the next: no reader in the loop is the last.
+// Invariants stay in their slots for all iterations: an extra reader keeps them.
 void LoadedPlan::lay_out_frames() {
   const Plan& p = *plan_;
   in_order_.assign(p.frames.size(), true);
@@ -106,8 +106,8 @@ void LoadedPlan::lay_out_frames() {
   }
 }
 
-// What a Switch or a Recv leads to may turn out dead. Edges lead to higher numbers, so one pass
-// over the nodes reaches everything.
+// Nodes after a Switch or a Recv may be dead. Edges lead to higher numbers, so one pass over the
+// nodes is enough.
 void LoadedPlan::mark_conditional() {
   for (Node& node : nodes_) {
     if (node.role == Role::switch_ || node.role == Role::kept || node.role == Role::recv)

@@ -1,4 +1,4 @@
-// A plan with its kernels: what all steps of one partition share.
+// A plan with its kernels, shared by all steps of one partition.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@
 
 namespace troupe {
 
-// Makes the kernel of one node (Role::kernel). Machines know no ops, so the caller brings it.
+// Makes the kernel of one node (Role::kernel). The burst knows no ops, so the caller passes it in.
 using MakeKernel = FunctionRef<Expected<std::unique_ptr<Kernel>>(const PlanInfo& node)>;
 
-// A plan as the burst reads it: the part of a node that every run of it touches is 32 bytes,
-// successors are one word each, the initial counts are one block that a step copies. Immutable
-// once made; shared by all steps of the plan, which may overlap. The device outlives it.
+// A plan in the layout that the burst reads: 32 bytes of each node that every run touches, one word
+// for each successor, and the initial counts in one block that a step copies. Immutable; shared by
+// all steps of the plan, which may overlap. The device outlives it.
 class LoadedPlan {
  public:
-  // A successor: the node's index and what makes counting it down special.
+  // A successor: the node's index, and flags for a Merge, which is counted down differently.
   using Edge = std::uint32_t;
   static constexpr Edge kControl = 1u << 31;  // only set together with kMerge
   static constexpr Edge kMerge = 1u << 30;    // the successor is a Merge
   static constexpr Edge kEdgeNode = kMerge - 1;
 
-  // Counts. Of most nodes: edges still to come, and kDead once one came from a dead node. Of a
-  // Merge: data edges in the low half, control edges above, kMergeWaits until a live input came or
-  // all were dead; once it ran the upper half is 1 + the input it took.
+  // Counts. Most nodes: the remaining edges, and kDead once one came from a dead node. A Merge:
+  // data edges in the low half, control edges above, kMergeWaits until a live input came or all
+  // were dead; after it ran, the upper half is 1 + the input it took.
   static constexpr std::uint32_t kDead = 1u << 31;
   static constexpr std::uint32_t kMergeControl = 1u << 16;
   static constexpr std::uint32_t kMergeWaits = 1u << 31;
 
   enum Flag : std::uint8_t {
-    kOrdinary = 1,     // a kernel of a synchronous device with nothing below: the fast path
-    kUnread = 2,       // has an output that nobody reads
+    kOrdinary = 1,     // a kernel of a synchronous device, without kUnread: the fast path
+    kUnread = 2,       // has an output without readers
     kConditional = 4,  // may be dead
-    kFirstRead = 8,    // its value comes with the first request for reads
+    kFirstRead = 8,    // its value is read when the step begins
     kCheap = 16,       // PlanNode::cheap
-    kPushes = 32,      // of a device with memory of its own: pushes a value there onto a list
+    kPushes = 32,      // on an asynchronous device: pushes a value in its memory onto a list
   };
   struct Node {
     Kernel* kernel = nullptr;
@@ -55,16 +55,14 @@ class LoadedPlan {
     std::uint16_t frame = 0;
   };
 
-  // Checks the plan (invalid_argument: an index out of range, an edge that goes back, an input that
-  // no edge waits for, a frame that does not hang together; unimplemented: a loop that asks for
-  // what is outside of the partition), makes the kernels (their errors name the node) and lays out
-  // the flat form. Counts and readers follow from edges and inputs.
+  // Checks the plan (check_plan), makes the kernels (their errors name the node), and builds the
+  // flat layout. Counts and readers follow from edges and inputs.
   static Expected<std::shared_ptr<const LoadedPlan>> make(std::shared_ptr<const Plan> plan,
                                                           Device& device, MakeKernel make_kernel);
 
   const Plan& plan() const { return *plan_; }
   Device& device() const { return *device_; }
-  // Kernels issue work and return before it is done.
+  // Whether kernels issue work and return before it is done.
   bool asynchronous() const { return asynchronous_; }
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -77,35 +75,35 @@ class LoadedPlan {
   std::uint32_t lag(std::uint32_t recv) const { return plan_->info[recv].lag; }
   // The Recv of a channel, or kNoNode.
   std::uint32_t recv(ChannelId channel) const;
-  // Has nodes that wait for the outside, or a Merge: what needs a flag of its own per step.
+  // Whether there are nodes other than kernels: these need flags in each step.
   bool has_external() const { return has_external_; }
-  // Has frames beside the root.
+  // Whether there are frames besides the root.
   bool has_loops() const { return plan_->frames.size() > 1; }
   // The frame that a node of role loop repeats.
   std::uint32_t frame_of_loop(std::uint32_t node) const;
   // The frame that a node of role invoke calls.
   std::uint32_t frame_of_call(std::uint32_t node) const { return plan_->info[node].calls; }
-  // It makes a list of a list and one value more.
+  // Whether the node appends a value to a list.
   bool pushes(std::uint32_t node) const;
-  // Of an asynchronous device: a kernel made what is in the slot, perhaps on a branch; not what was
-  // read, received or is a variable of a loop.
+  // On an asynchronous device: whether a kernel made the slot's value, perhaps on a branch. False
+  // for values that were read or received, and for loop variables.
   bool made_by_kernel(std::uint32_t slot) const { return made_by_kernel_[slot]; }
-  // Of a function: its nodes, without those of the functions in its frame, which have calls of
-  // their own.
+  // The number of a function's nodes, without those of other functions in its frame, which have
+  // calls of their own.
   std::uint32_t nodes_of_call(std::uint32_t frame) const { return nodes_of_call_[frame]; }
-  // The node is in such a frame, or in a loop in one.
+  // Whether the node is in a function's frame, or in a loop in one.
   bool in_function(std::uint32_t node) const { return in_function_[nodes_[node].frame]; }
-  // Behind the last frame that is in this one.
+  // One past the last frame inside this one.
   std::uint32_t end_of_frames(std::uint32_t frame) const;
-  // Next values are not this iteration's variables, so that each may move on before the others.
+  // Whether no next value is another variable of this iteration, so that variables can be replaced
+  // one after the other.
   bool moves_in_order(std::uint32_t frame) const { return in_order_[frame]; }
-  // The node that a slot belongs to. Linear: for errors.
+  // The node that a slot belongs to. Takes linear time: for errors only.
   std::uint32_t producer(std::uint32_t slot) const;
-  // Reads that join the first request to their container, in plan order.
+  // The reads that are requested when a step begins, in plan order.
   const std::vector<std::uint32_t>& first_reads() const { return first_reads_; }
 
-  // What an error of a node says about itself: "in node 'x' (MatMul) on /job:.../cpu:0", and its
-  // site, added to `status`.
+  // `status` with "in node 'x' (MatMul) on /job:.../cpu:0" and the node's site added.
   Status explain(std::uint32_t node, const Status& status) const;
 
  private:

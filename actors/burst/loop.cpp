@@ -1,12 +1,12 @@
-// How a step runs its nodes: the hot loop, and which machine each role belongs to.
+// How a step runs its nodes: the hot loop, and the dispatch of roles.
 #include "actors/burst/detail/step.hpp"
 #include "devices/kernel_call.hpp"
 
 namespace troupe {
 
-// Everything an ordinary node needs is in this function. What is dead, failed, or not an ordinary
-// kernel is not let run or has no flag, and leaves the fast path there. With `cheap` it may stop
-// while nodes are ready, and says so.
+// Ordinary nodes are handled here alone. A node that is dead, behind a failure, or not an ordinary
+// kernel takes the slow path (visit). Returns true if it stopped while nodes are ready: with
+// `cheap`, or when a loop or call yields the lane.
 bool StepState::State::loop(bool cheap) {
   const LoadedPlan::Node* const all = nodes.data();
   std::size_t left = kCheapNodes;
@@ -39,8 +39,8 @@ bool StepState::State::costly(std::uint32_t entry) const {
 
 namespace {
 
-// After a failure only kernels before it run on, and loops and calls that hold some: one of them
-// may be the failure to report.
+// After a failure, only kernels before it still run, and loops and calls, which may contain such
+// kernels: one of them may be the failure to report.
 bool may_fail_first(Role role) {
   return role == Role::kernel || role == Role::loop || role == Role::loop_next ||
          role == Role::invoke || role == Role::function_return;
@@ -74,7 +74,7 @@ void StepState::State::visit_role(std::uint32_t node, bool dead) {
     case Role::loop:
       return iterations.run_loop(node, dead);
     case Role::loop_next:
-      at_node.store(node, std::memory_order_relaxed);  // of an endless loop of cheap nodes
+      at_node.store(node, std::memory_order_relaxed);  // in case all its nodes are cheap
       return iterations.run_next(node, dead);
     case Role::invoke:
       return calls.run_invoke(node, dead);

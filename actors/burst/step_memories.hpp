@@ -1,4 +1,4 @@
-// The memory of the attempts whose partitions are in this process.
+// The memory accounts of the attempts with partitions in this process.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-// Executors of one process share one: partitions of an attempt count together. Any thread.
+// Shared by the executors of a process: partitions of an attempt count together. Any thread.
 class StepMemories {
  public:
   explicit StepMemories(std::uint64_t limit) : limit_(limit) {}
@@ -32,8 +32,8 @@ class StepMemories {
   static constexpr std::size_t kFewest = 64;
   const std::uint64_t limit_;
   std::mutex mutex_;
-  std::unordered_map<AttemptId, std::weak_ptr<StepMemory>>
-      of_;  // over: while nobody has its values
+  // Entries expire when nobody holds values of the attempt.
+  std::unordered_map<AttemptId, std::weak_ptr<StepMemory>> of_;
   std::size_t sweep_at_ = kFewest;
 };
 

@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-// What is smaller is not worth a record of its own.
+// Smaller buffers are not counted.
 constexpr std::size_t kLeastAdopted = 4096;
 
 }  // namespace
@@ -37,7 +37,7 @@ void* StepAllocator::allocate(std::size_t bytes) {
 }
 
 void StepAllocator::deallocate(void* data, std::size_t bytes) noexcept {
-  Buffer adopted;  // goes behind the lock
+  Buffer adopted;  // destroyed after the lock is released
   if (adopted_.load(std::memory_order_acquire) > 0) {
     std::lock_guard lock(mutex_);
     if (auto at = whose_.find(data); at != whose_.end()) {

@@ -1,5 +1,5 @@
-// How much memory a step may hold in a process. Counted where memory is taken and given back: each
-// buffer once, whoever shares it, as long as anybody has it.
+// The memory limit of a step in a process. Each buffer counts once, from its allocation until its
+// last holder releases it.
 #pragma once
 
 #include <atomic>
@@ -13,14 +13,14 @@
 
 namespace troupe {
 
-// What one attempt at a step holds in this process, over all its partitions. Any thread.
+// The bytes that one attempt holds in this process, over all its partitions. Any thread.
 class StepMemory {
  public:
   explicit StepMemory(std::uint64_t limit) : limit_(limit) {}
 
   std::uint64_t limit() const { return limit_; }
   std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
-  // False, and nothing is taken, where that would be more than the limit.
+  // False, and nothing is taken, if that would exceed the limit.
   bool take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -29,8 +29,8 @@ class StepMemory {
   std::atomic<std::uint64_t> used_{0};
 };
 
-// Hands out memory of a device for one step, which it counts. Owned through StepAllocatorPtr: like
-// an arena it goes with the later of its owner and its last block. Any thread.
+// Allocates and counts memory of a device for one step. Owned through StepAllocatorPtr; lives until
+// both its owner and its last block are gone, like an arena. Any thread.
 class StepAllocator final : public Allocator {
  public:
   StepAllocator(Allocator& from, std::shared_ptr<StepMemory> memory)
@@ -38,19 +38,19 @@ class StepAllocator final : public Allocator {
   StepAllocator(const StepAllocator&) = delete;
   StepAllocator& operator=(const StepAllocator&) = delete;
 
-  // nullptr where the step may not have it, too: see refused().
+  // nullptr if the device has no memory or the limit refuses it: see take_refusal().
   void* allocate(std::size_t bytes) override;
   void deallocate(void* data, std::size_t bytes) noexcept override;
   MemorySpace space() const override { return from_.space(); }
 
-  // The tensor, with its memory counted like what is allocated here, unless somebody else has it,
-  // too, or the step has counted it already. resource_exhausted where the step may not have it.
+  // The tensor, with its memory counted as if allocated here. Not counted: memory that is small,
+  // shared or already counted. resource_exhausted if the limit refuses it.
   Expected<Tensor> adopt(Tensor tensor);
 
   const StepMemory& memory() const { return *memory_; }
-  // Bytes of what the step was refused last; asking forgets it. 0: nothing was.
+  // The bytes that were refused last, or 0; resets it.
   std::uint64_t take_refusal() { return refused_.exchange(0, std::memory_order_relaxed); }
-  // The step counts this buffer.
+  // Whether the step counts this buffer.
   bool counts(const Buffer& buffer) const;
   void retire() noexcept { drop(); }
 

@@ -59,8 +59,8 @@ std::optional<StepState::Running> StepState::look() {
   State& s = *state_;
   const std::uint32_t node = s.at_node.load(std::memory_order_relaxed);
   const std::int64_t burst = s.burst_since.load(std::memory_order_relaxed);
-  // It may have left and come back between two looks, as in a loop: all that is known is that it
-  // began after a look that saw another one.
+  // The burst may have left the node and returned between two looks, as in a loop: it is only known
+  // that it was elsewhere at the look that saw another node.
   const bool as_before = node == s.looked_node && burst == s.looked_burst;
   if (!as_before) s.looked_since = burst == s.looked_burst ? s.looked_at : burst;
   s.looked_node = node;
@@ -186,8 +186,8 @@ void StepState::State::collect_fetches(StepResult& out) {
   }
 }
 
-// What is said of a failure: who holds the memory that it wants, the node's name and line, and the
-// iterations and calls that it is in, from the innermost one outwards.
+// Adds to a failure: the largest holders if memory was refused, the node's name and line, and its
+// iterations and calls, from the innermost outwards.
 Status StepState::State::explain(std::uint32_t node, const Status& why) {
   Status status = memory.explain(why);
   if (node == kNoNode) return status;

@@ -1,4 +1,4 @@
-// The burst: one step of one partition, as far as it gets without waiting.
+// One step of one partition, run in bursts: each runs everything that can run without waiting.
 #pragma once
 
 #include <atomic>
@@ -18,20 +18,21 @@
 
 namespace troupe {
 
-// The run's part of the random counter: hash of (R+1, k); iterations of loops are mixed in later.
+// The run's part of the random counter, a hash of (R+1, k). Iterations of loops are mixed in later.
 std::uint64_t run_hash(CommitNumber snapshot, std::uint64_t k);
 
-// What one step is started with.
+// The input of one step.
 struct StepInput {
   std::uint64_t run = 0;        // run_hash(R, k)
   std::uint64_t trace_run = 0;  // names the run in timelines
   std::vector<Tensor> feeds;    // one per Plan::feeds, in that order; in the slot's memory space
-  // What the step may hold in this process, over all its partitions; null: as much as there is. A
-  // step that wants more is resource_exhausted, and its status names the largest holders here.
+  // The step's memory account in this process, over all its partitions; null: no limit. A step
+  // above the limit is resource_exhausted, and its status names the largest holders in this
+  // partition.
   std::shared_ptr<StepMemory> memory = nullptr;
 };
 
-// Takes the tensors that leave the partition. Called inside the burst, on its lane, the moment the
+// Takes the tensors that leave the partition. Called within the burst, on its lane, as soon as the
 // tensor is done; must not block.
 class StepOutbox {
  public:
@@ -49,12 +50,12 @@ struct RequestItem {
   std::uint32_t outputs = 0;     // tensors that the answer must hold for it
 };
 
-// What a burst cannot do itself. Answered exactly once with StepState::answer(id, ...), the outputs
-// of all items in order. An answer may come after the step failed; it is then dropped.
+// Work for a resource, which a burst cannot do itself. Answered exactly once with
+// StepState::answer(id, ...), the outputs of all items in order; ignored if the step has failed.
 //
-// One item, unless the verb has an order (External): reads of one op, container and epoch are one
-// request (after epoch 0, which sees the snapshot, of one replica too), and so are writes of one
-// container that became ready in one burst.
+// One item, unless the verb has an order (External): reads of one op, container and epoch that are
+// ready in one burst are one request (in epochs after 0, which sees the snapshot, also of one
+// replica), and so are writes of one container.
 struct StepRequest {
   std::uint32_t id = 0;
   const External* external = nullptr;  // of the first item
@@ -63,8 +64,8 @@ struct StepRequest {
   std::vector<RequestItem> items;
 };
 
-// Work of the device that somebody waits for: the caller asks device.on_complete(ticket, ...) and
-// hands its status to StepState::waited(id, ...).
+// Device work that the step waits for: the caller calls device.on_complete(ticket, ...) and passes
+// the status to StepState::waited(id, ...).
 struct StepWait {
   std::uint32_t id = 0;
   Ticket ticket;
@@ -72,27 +73,26 @@ struct StepWait {
 
 // What a burst hands back.
 struct BurstResult {
-  std::vector<StepRequest> requests;  // in the order of their first node's becoming ready
+  std::vector<StepRequest> requests;  // in the order in which their first nodes became ready
   std::vector<StepWait> waits;
-  // The step is over: every node ran, or the step failed; and no device work is left. Take
-  // StepState::result() then; no answer is needed any more.
+  // The step is over: every node ran, or the step failed, and no device work is left. Call
+  // StepState::result() then; no more answers are needed.
   bool finished = false;
-  // After run_cheap: nodes are ready, and wait for run.
+  // Nodes are ready: call run. After run_cheap, or a burst that gave up its lane.
   bool more = false;
 };
 
 // How a step ended.
 struct StepResult {
-  Status status;                    // of several failures the one with the smallest plan index
+  Status status;                    // of several failures, the one with the smallest plan index
   std::vector<Fetched> fetches;     // empty unless ok
   std::vector<std::uint32_t> keys;  // per Plan::resources: writes and queue operations answered ok
   // Requests of a failed step that have no answer yet.
   std::vector<std::uint32_t> unanswered;
 };
 
-// Of functions that call themselves: how deep calls go, and how much memory what waits for inner
-// calls takes, with the tensors that it holds and that gradients need of calls. Beyond that a step
-// is resource_exhausted.
+// Limits for recursive functions: the depth of calls, and the memory of waiting calls, including
+// the tensors that they hold and those kept for gradients. A step above one is resource_exhausted.
 struct CallLimits {
   std::size_t calls = 100'000;
   std::uint64_t bytes = std::uint64_t{2} << 30;
@@ -101,16 +101,16 @@ struct CallLimits {
 // One step of one partition.
 //
 // Owned by the partition's executor and lent to one burst at a time: start, run and result are
-// never called at once, and only while no burst is in flight. Meanwhile any thread may call
-// deliver, answer, waited and abort, which only push to the inbox; the burst polls it between
-// nodes. After a burst the executor looks at has_arrivals() before it waits: a step with arrivals
-// wants another burst.
+// called one at a time, and only while no burst is in flight. Until it is finished, any thread may
+// call deliver, answer, waited and abort, which only push to the inbox; the burst polls it between
+// nodes. After a burst the executor checks has_arrivals() before it waits: a step with arrivals
+// needs another burst.
 //
 //     start -> run -> (requests, waits) ... arrivals ... -> run -> ... -> finished -> result
 //                                                                             |-> start again
 //
-// Reusable: a finished step starts anew with two memcpy's, so that executors keep a pool. In the
-// hot loop (a ready node whose kernel runs) nothing allocates, locks or hashes.
+// Reusable: a finished step starts again with a few array copies, so executors keep a pool. The hot
+// loop itself (taking a ready node and calling its kernel) does not allocate, lock or hash.
 class StepState {
  public:
   explicit StepState(std::shared_ptr<const LoadedPlan> program, const CallLimits& limits = {});
@@ -121,16 +121,16 @@ class StepState {
   const LoadedPlan& program() const;
 
   // REQUIRES: new, or finished. The outbox lives until the step is finished.
-  // invalid_argument when the feeds do not fit the plan.
+  // invalid_argument if the number of feeds is not the plan's.
   Status start(StepInput input, StepOutbox& outbox);
-  // Runs everything that is ready and whatever becomes ready, until nothing is.
-  // `trace`: records the burst and its nodes there.
+  // Runs all ready nodes, and those that become ready, until there are none or a loop has used up
+  // its turn on the lane (BurstResult::more). Records the burst and its nodes in `trace`.
   BurstResult run(Lanes& lanes, TraceTrack* trace = nullptr);
-  // The same for a thread that must not be kept long: stops before the first node that is not
-  // cheap, and after kCheapNodes.
+  // The same for a thread that must not be blocked for long: stops before the first node that is
+  // not cheap, and after kCheapNodes.
   BurstResult run_cheap(Lanes& lanes, TraceTrack* trace = nullptr);
   static constexpr std::size_t kCheapNodes = 256;
-  // REQUIRES: the last burst said finished. Called once per step.
+  // REQUIRES: the last burst was finished. Called once per step.
   StepResult result();
 
   // From any thread, between start and finished.
@@ -142,16 +142,16 @@ class StepState {
   void abort(Status status);
   bool has_arrivals() const;
 
-  // The node that the burst in flight is at, or was at before cheap ones. None between bursts, and
-  // before one has its lane. Any thread, one at a time.
+  // The last node of the burst in flight that is not cheap. None between bursts, and before a burst
+  // has its lane. Any thread, one at a time.
   struct Running {
     std::uint32_t node = 0;
-    // coarse_now_ns(), not after it began: when the burst did, or at the last look that saw another
-    // node.
+    // A coarse_now_ns() not after the node began: when the burst began, or the last look that saw
+    // another node.
     std::int64_t since_ns = 0;
   };
   std::optional<Running> look();
-  // The _Recv nodes whose tensor is not here. REQUIRES: no burst is in flight.
+  // The _Recv nodes whose tensor has not arrived. REQUIRES: no burst is in flight.
   std::vector<std::uint32_t> awaited() const;
 
  private:

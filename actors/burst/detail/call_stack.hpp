@@ -1,4 +1,4 @@
-// What calls of functions that call themselves keep aside.
+// What calls of recursive functions save.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace troupe::burst {
 
-// One step's open calls, the innermost last; a burst alone touches it. The function runs in the
-// counts and slots of its frame; what a call interrupts there lies in three arrays, each a stack,
-// until it returns: nothing is allocated for a call once they are large enough.
+// One step's open calls, the innermost last; used only by the burst. A function runs in the counts
+// and slots of its frame. What a call interrupts there is saved in three arrays, each a stack,
+// until it returns: once they are large enough, a call allocates nothing.
 struct CallStack {
   struct Call {
     std::uint32_t node = 0;   // the call
     std::uint32_t frame = 0;  // of the function
-    std::uint32_t ready = 0;  // nodes that wait for its end
+    std::uint32_t ready = 0;  // ready nodes that wait for its end
     std::size_t first_word = 0, first_slot = 0, first_draw = 0;
   };
   std::vector<Call> calls;
-  std::vector<std::uint32_t> words;  // what is ready; of calls from inside counts, readers, flags
+  std::vector<std::uint32_t> words;  // ready nodes; for calls from inside: counts, readers, flags
   std::vector<std::pair<std::uint32_t, Slot>> slots;
   std::vector<std::uint64_t> draws;
-  static constexpr std::size_t kKeptWords = std::size_t{1} << 20;  // from one step to the next
+  static constexpr std::size_t kKeptWords = std::size_t{1} << 20;  // kept between steps
 
-  // Memory that slots aside and records of calls hold, each buffer once: weights are handed on from
-  // call to call. What is small counts as its slot.
+  // Counts the memory of saved slots and call records, each buffer once: weights are passed from
+  // call to call. Small tensors count only as their slots.
   void hold(const Tensor& tensor) {
     if (is_large(tensor) && ++held_[tensor.raw()] == 1) held_bytes_ += tensor.bytes();
   }
@@ -54,7 +54,7 @@ struct CallStack {
     return tensor.defined() && tensor.dtype() != DType::list && tensor.bytes() >= kLarge;
   }
 
-  std::unordered_map<const void*, std::uint32_t> held_;  // how often
+  std::unordered_map<const void*, std::uint32_t> held_;  // references by buffer
   std::uint64_t held_bytes_ = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace troupe::burst {
 namespace {
 
-constexpr std::uint64_t kCallKey = 0x63616c6c;  // a call is no iteration
+constexpr std::uint64_t kCallKey = 0x63616c6c;  // keeps draws of calls and iterations apart
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void Calls::run_invoke(std::uint32_t i, bool dead) {
   progress_.set_draw(f, draw);
   tickets_.forget_done_at_times();
   progress_.reset_frame(frame);
-  progress_.complete(frame.body, false);  // which drops what nobody reads
+  progress_.complete(frame.body, false);  // releases arguments without readers
 }
 
 void Calls::run_return(std::uint32_t i, bool dead) {
@@ -68,7 +68,7 @@ void Calls::run_return(std::uint32_t i, bool dead) {
   progress_.complete(caller, false);
 }
 
-// What a call takes, or gives back. The same value may stand there twice: its last reader takes it.
+// Arguments of a call, or results. A value may occur twice: it is moved for its last reader.
 void Calls::carry_inputs(std::uint32_t i) {
   carried_.clear();
   for (std::uint32_t k = 0; k < nodes_[i].inputs; ++k) {
@@ -116,8 +116,8 @@ void Calls::put_slots_aside(const PlanFrame& frame) {
   progress_.forget_dead(frame);
 }
 
-// The end of the innermost call. What became ready meanwhile, from outside, comes after what it
-// had interrupted.
+// The end of the innermost call. Nodes outside that became ready meanwhile run after the
+// interrupted ones.
 void Calls::take_up(const PlanFrame& frame) {
   const CallStack::Call call = stack_.calls.back();
   stack_.calls.pop_back();

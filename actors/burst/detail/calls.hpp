@@ -1,4 +1,4 @@
-// How a step runs functions that call themselves.
+// How a step runs recursive functions.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace troupe::burst {
 
 // The calls of one step: nodes of roles invoke and function_return.
 //
-// The frame of a function has one call at a time, that of the innermost. What a call interrupts is
-// kept aside and goes on when it returns: everything that is ready or waits for issued work, and,
-// of a call from inside the function, the counts and slots of the frame. So the depth of calls is
-// one of arrays, not of the thread's stack. A call beyond CallLimits fails: resource_exhausted.
+// The frame of a function holds one call at a time, the innermost. What a call interrupts is saved,
+// and goes on when it returns: all nodes that are ready or wait for issued work and, for a call
+// from inside the function, the counts and slots of the frame. So calls grow arrays, not the
+// thread's stack. A call beyond CallLimits fails: resource_exhausted.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Calls {
@@ -28,20 +28,20 @@ class Calls {
         Iterations& iterations, Tickets& tickets, LaneTurn& turn, Failure& failure,
         CallStack& stack);
 
-  // Role invoke. On a branch that is not taken it calls nothing, else there would be no end.
+  // Role invoke. Calls nothing on a branch that is not taken: that ends a recursion.
   void run_invoke(std::uint32_t node, bool dead);
-  // Role function_return: the innermost call ends with the inputs of the node.
+  // Role function_return: the innermost call returns the inputs of the node.
   void run_return(std::uint32_t node, bool dead);
 
   bool any() const { return !stack_.calls.empty(); }
   std::size_t depth() const { return stack_.calls.size(); }
-  // A list keeps the value, maybe for as long as the calls: it counts in their memory.
+  // A list keeps the value, possibly as long as the calls: it counts as their memory.
   void count_kept(const Tensor& value) {
     if (any()) stack_.hold(value);
   }
-  // After a failure: no call goes on, but what is outside of them may turn out to fail first.
+  // After a failure: ends all calls. Nodes outside them still run, since they may fail first.
   void leave();
-  // The step is over: gives back what calls took unusually much of.
+  // The step is over: frees the stack if it is unusually large.
   void shrink();
 
  private:

@@ -30,7 +30,7 @@ void Channels::run_send(std::uint32_t i, bool dead) {
   if (!dead && nodes_[i].inputs > 0) {
     tensor = progress_.take(progress_.input_slot(i, 0)).tensor;
   } else {
-    // A control edge, or a branch not taken: what crosses is that it happened.
+    // A control edge, or a branch that was not taken.
     static const Tensor nothing = Tensor::of<std::uint8_t>(Shape{0}, {});
     tensor = nothing;
   }
@@ -62,7 +62,7 @@ Tag Channels::tag_of(std::uint32_t send) const {
   return frame == 0 ? Tag() : Tag(std::span(&turns_[frame], 1));
 }
 
-// The turn whose tensor a Recv takes in the iteration that it is in; 0 or less: none.
+// The turn whose tensor a Recv takes in its current iteration; 0 or less: none.
 std::int64_t Channels::turn_of(std::uint32_t recv) const {
   return turns_[nodes_[recv].frame] - std::int64_t{program_.lag(recv)};
 }

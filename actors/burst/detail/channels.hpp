@@ -12,10 +12,10 @@ namespace troupe::burst {
 
 // The channels of one step: nodes of roles send and recv.
 //
-// Outside of loops a channel takes one tensor. In a loop with parts on several devices it takes one
-// for each turn, which is an iteration of the part's frame, counted from 1 over the whole step. A
-// part may be ahead of another one, by PlanFrame::window turns at most: a tensor that comes before
-// its turn is kept. A tensor that comes twice is ignored, one that cannot be meant fails the step.
+// Outside loops a channel carries one tensor. In a loop with parts on several devices it carries
+// one for each turn: an iteration of the part's frame, counted from 1 over the whole step. A part
+// may be ahead of another by at most PlanFrame::window turns; a tensor that arrives early is kept.
+// A duplicate is ignored; a tensor for a turn or channel that is not expected fails the step.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Channels {
@@ -29,11 +29,10 @@ class Channels {
   // An iteration of a frame begins.
   void begin_turn(std::uint32_t frame) { ++turns_[frame]; }
 
-  // Role send. A dead node, and one without input, sends that it happened.
+  // Role send. A dead node, and one without input, sends an empty tensor.
   void run_send(std::uint32_t node, bool dead);
-  // Role recv: all before the node is done.
+  // Role recv: the node is ready for its tensor.
   void run_recv(std::uint32_t node, bool dead);
-  // A tensor came.
   void arrived(TensorArrival& arrival);
 
  private:
@@ -50,8 +49,8 @@ class Channels {
   Holders& memory_;
   Failure& failure_;
   StepOutbox* outbox_ = nullptr;
-  std::vector<std::int64_t> turns_;   // how many this step has begun, of each frame
-  std::vector<TensorArrival> early_;  // for turns to come
+  std::vector<std::int64_t> turns_;   // turns begun in this step, by frame
+  std::vector<TensorArrival> early_;  // for later turns
 };
 
 }  // namespace troupe::burst

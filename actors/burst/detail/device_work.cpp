@@ -62,8 +62,8 @@ void DeviceWork::run_kernel(std::uint32_t i) {
   progress_.finish(i, false);
 }
 
-// Small values take little, and what others go on holding (a variable that each iteration reads)
-// would only be there once more.
+// Moving small values saves little. A value that others still hold (a variable that each iteration
+// reads) would then exist twice.
 bool DeviceWork::leaves_device(std::uint32_t slot) const {
   constexpr std::size_t kLarge = 4096;
   constexpr double kNearlyFull = 0.7;
@@ -82,8 +82,8 @@ Expected<Slot> DeviceWork::copy_on_host(std::uint32_t node, const Tensor& value)
   return out;
 }
 
-// A push of a value that leaves the device. The one before has left by then, or the device would be
-// full of what is to leave it; other readers have the value where it is.
+// Pushes a value that leaves the device. Waits for the push before: else the device would fill up
+// with values that are about to leave. Other readers use the value on the device.
 void DeviceWork::push_from_device(std::uint32_t i) {
   if (park_unless_done(i, 0, false)) return;
   const LoadedPlan::Node& node = nodes_[i];
@@ -100,7 +100,7 @@ void DeviceWork::push_from_device(std::uint32_t i) {
   progress_.finish(i, false);
 }
 
-// A kernel that issued nothing (Shape, Identity) has outputs that are done when its inputs are.
+// The outputs of a kernel that issued nothing (Shape, Identity) are done when its inputs are.
 Ticket DeviceWork::ticket_of_outputs(const LoadedPlan::Node& node, Ticket before) {
   Stream& stream = device_.stream();
   const Ticket after = stream.last();
@@ -127,7 +127,7 @@ void DeviceWork::run_copy(std::uint32_t i) {
     to = progress_.take(from);
     return progress_.finish(i, false);
   }
-  // The device reads host memory only after its own streams' work, so a host source must be there.
+  // A copy waits only for the device's own streams, so a source in host memory must be done.
   if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
   auto made = Tensor::make(source.dtype(), source.shape(), memory_.allocator(space));
   if (!made.ok()) {
@@ -139,8 +139,8 @@ void DeviceWork::run_copy(std::uint32_t i) {
   progress_.finish(i, false);
 }
 
-// A list that leaves the device: its elements are copied to host memory, where they are not there.
-// What the list has of there must have arrived, since its ticket is of whatever came last.
+// A list that leaves the device: elements that are not in host memory are copied there. The list
+// must be done first, since its new ticket is only that of the last copy.
 void DeviceWork::copy_list(std::uint32_t i) {
   if (park_unless_done(i, 0, false)) return;
   const LoadedPlan::Node& node = nodes_[i];
@@ -177,8 +177,8 @@ Expected<Tensor> DeviceWork::list_on_host(std::uint32_t node, const Tensor& list
   return list_tensor(std::move(there));
 }
 
-// A copy follows what the device's stream was given before, and fails with it: by another step,
-// too, whose work is then to be looked at.
+// A copy runs after all earlier work of the device's stream, including that of other steps, and
+// fails if that does: so this work is followed, too.
 Ticket DeviceWork::copy(std::uint32_t node, const Tensor& from, const Tensor& to) {
   const Ticket before = device_.stream().last();
   const Ticket ticket = device_.copy(from, to);

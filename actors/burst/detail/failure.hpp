@@ -10,35 +10,36 @@
 
 namespace troupe::burst {
 
-// Keeps the one failure that a step reports, and says which nodes still run after it.
+// Keeps the failure that a step reports, and decides which nodes still run after it.
 //
-// Of several failures of nodes the one of the smallest plan index is kept, so that what is reported
-// does not depend on the order in which nodes ran: nodes before the failed one run on, nodes behind
-// it do not. After abort() or blame_stream() nothing runs.
+// Of several failures, that of the node with the smallest plan index is kept, so the report does
+// not depend on the order in which nodes ran: only nodes before the failed one still run. After
+// abort() or blame_stream() nothing runs.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Failure {
  public:
-  // Called with the node, or kNoNode, at the moment of a failure that will be kept: what is said of
-  // it, such as the node's name and iteration.
+  // Called when a failure is kept, with its node or kNoNode: adds the node's name, iteration and
+  // so on.
   using Explain = std::function<Status(std::uint32_t node, const Status& failure)>;
 
   Failure(const LoadedPlan& program, Explain explain);
 
-  // A new step: no node has failed.
+  // Starts a new step: no node has failed.
   void reset();
-  // `node` failed, or with kNoNode the step itself.
+  // `node` failed; kNoNode: the step itself.
   void add(std::uint32_t node, const Status& failure);
-  // The step is ended from outside. Its status holds unless a node failed first, and then also
-  // against nodes that fail later.
+  // Ends the step from outside. `status` is kept unless a node failed before; nodes that fail later
+  // do not replace it.
   void abort(const Status& status);
-  // Nothing runs while the node to blame is looked for.
+  // Stops all nodes while the failed node is being searched for.
   void stop() { limit_ = 0; }
-  // Other work on a stream failed; unless the step was aborted that is the cause, whatever failed.
+  // Work of others on a stream failed: this replaces any failure of a node, unless the step was
+  // aborted.
   void blame_stream(Status failure);
 
   bool failing() const { return limit_ < nodes_; }
-  // False for what is behind the failed node, and for a dead node's entry.
+  // False for nodes from the failed one on, and for the entry of a dead node.
   bool lets_run(std::uint32_t entry) const { return entry < limit_; }
   // The first node that does not run. REQUIRES: failing().
   std::uint32_t first_stopped() const { return limit_; }

@@ -16,7 +16,7 @@ class FrameCheck {
   explicit FrameCheck(const Plan& plan) : p_(plan) {}
 
   Status run() {
-    if (p_.frames.empty())  // a plan by hand: all of it is the root
+    if (p_.frames.empty())  // a plan made by hand: all of it is the root
       return each_node_in(1);
     for (std::uint32_t f = 1; f < p_.frames.size(); ++f) TROUPE_TRY(check_frame(f));
     TROUPE_TRY(each_node_in(std::uint32_t(p_.frames.size())));
@@ -29,7 +29,7 @@ class FrameCheck {
     return invalid_argument("plan: node '" + p_.info[node].name + "' " + what);
   }
 
-  // Its place in the plan, and its three nodes.
+  // The frame's place in the plan, and its three nodes.
   Status check_frame(std::uint32_t f) {
     const PlanFrame& frame = p_.frames[f];
     const std::string name = "plan: frame " + std::to_string(f);
@@ -60,7 +60,7 @@ class FrameCheck {
     return ok_status();
   }
 
-  // The first of several that call each other is called from outside, the others are in its frame.
+  // Of functions that call each other, the first is called from outside and has the others inside.
   Status check_function(std::uint32_t f) {
     const PlanFrame& frame = p_.frames[f];
     const PlanNode& body = p_.nodes[frame.body];
@@ -84,7 +84,7 @@ class FrameCheck {
     return ok_status();
   }
 
-  // Of a function that is around it, or called by that one.
+  // A call may call a function around it, or one that shares its frame.
   Status check_call(std::uint32_t i) const {
     const PlanNode& node = p_.nodes[i];
     const std::uint32_t f = p_.info[i].calls;
@@ -133,7 +133,7 @@ class FrameCheck {
   Status check_inside(std::uint32_t i) const {
     switch (p_.nodes[i].role) {
       case Role::external:
-        // Queues; what has an order among the nodes of a run stands outside.
+        // Queues are allowed; reads and writes, which have an order in the run, are not.
         if (p_.info[i].external && p_.info[i].external->order == External::Order::none)
           return ok_status();
         return unimplemented("plan: node '" + p_.info[i].name +
@@ -162,7 +162,7 @@ class FrameCheck {
     return check_feed_readers();
   }
 
-  // No edge tells of a feed, so that a reader in a loop would find it once.
+  // A feed has no edge, and is released after one iteration: readers in a loop are refused.
   Status check_feed_readers() const {
     std::vector<bool> fed(p_.slots.size(), false);
     for (const PlanFeed& feed : p_.feeds) fed[feed.slot] = true;
@@ -173,7 +173,7 @@ class FrameCheck {
     return ok_status();
   }
 
-  // An iteration begins at one node and is over with another.
+  // An iteration begins at one node and ends at another.
   Status check_ends() const {
     std::vector<bool> waits(p_.nodes.size(), false);
     for (const PlanEdge& edge : p_.edges) waits[edge.node] = true;
@@ -188,7 +188,7 @@ class FrameCheck {
   }
 
   const Plan& p_;
-  std::vector<bool> loops_;  // that have a frame
+  std::vector<bool> loops_;  // by node: a loop or call that has a frame
 };
 
 }  // namespace

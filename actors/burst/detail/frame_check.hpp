@@ -1,4 +1,4 @@
-// Are the frames of a plan what PlanFrame says?
+// Checks that the frames of a plan are as PlanFrame describes.
 #pragma once
 
 #include "core/status.hpp"
@@ -6,8 +6,8 @@
 
 namespace troupe::detail {
 
-// REQUIRES: indices of nodes, slots and edges are in range, edges lead onward. invalid_argument for
-// frames that do not hang together; unimplemented for a loop with nodes that wait for the outside.
+// REQUIRES: indices of nodes, slots and edges are in range, and edges lead to later nodes.
+// invalid_argument for inconsistent frames; unimplemented for ordered External nodes in a loop.
 Status check_frames(const Plan& plan);
 
 }  // namespace troupe::detail

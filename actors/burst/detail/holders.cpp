@@ -18,7 +18,7 @@ struct Holder {
   std::uint64_t values = 0;  // of a list; 0: it is a tensor
 };
 
-// Adds up what values hold, each buffer once.
+// Adds up the memory of values, each buffer once.
 class Census {
  public:
   explicit Census(const StepAllocator& allocator) : allocator_(allocator) {}
@@ -117,7 +117,7 @@ Status Holders::explain(const Status& failure) {
       " (step_memory)" + (most.empty() ? "" : "; the most is held by " + most));
 }
 
-// Of lists first: what a loop saved stays longer than the slot that it was made in.
+// Lists come first: what a loop saved stays longer than the slot that it was made in.
 std::string Holders::largest() const {
   Census census(*memory_);
   const auto visit_all = [&](bool lists) {
@@ -143,7 +143,7 @@ std::string Holders::largest() const {
 }
 
 // The slot whose values a list holds, one for each iteration or call: found by going back from the
-// list to where somebody pushes onto it. kNoNode: nobody does.
+// list to the node that pushes onto it. kNoNode if there is none.
 std::uint32_t Holders::saved_in(std::uint32_t list) const {
   const Plan& plan = program_.plan();
   std::unordered_set<std::uint32_t> seen;
@@ -154,7 +154,7 @@ std::uint32_t Holders::saved_in(std::uint32_t list) const {
     const LoadedPlan::Node& node = nodes_[i];
     const std::uint32_t k = list - node.first_slot;
     if (node.role == Role::loop_body) {
-      // Of a loop that takes values off the list the next one leads back here.
+      // In a loop that pops values, the list's next value leads back here.
       const PlanFrame& frame = plan.frames[node.frame];
       const bool given = again || k >= frame.variables;
       list =

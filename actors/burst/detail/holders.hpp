@@ -1,4 +1,4 @@
-// The memory of a step, counted where it has a limit, and who holds it.
+// The memory of a step, counted if it has a limit, and its holders.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace troupe::burst {
 
-// Where a step takes memory from. With a limit (StepInput::memory) everything is counted: what
-// kernels and copies allocate, and by adopt() what comes from outside. A node that is refused
-// memory by the limit fails with a status that names the largest holders among the step's values.
+// The source of a step's memory. With a limit (StepInput::memory) everything is counted:
+// allocations of kernels and copies, and by adopt() what comes from outside. A node that the limit
+// refuses memory fails with a status that names the largest holders among the step's values.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Holders {
  public:
-  // `progress` and `calls` have the step's values; all arguments live as long as this.
+  // `progress` and `calls` hold the step's values; all arguments live as long as this.
   Holders(const LoadedPlan& program, Progress& progress, const CallStack& calls);
 
-  // From now on what the step takes counts in `memory`; null: there is no limit.
+  // Counts the step's memory in `memory` from now on; null: no limit.
   void count(std::shared_ptr<StepMemory> memory);
 
-  // What the step's values in a memory space are allocated from.
+  // The allocator for the step's values in a memory space.
   Allocator& allocator(MemorySpace space) const;
-  // A tensor in host memory that came from outside counts as the step's unless somebody else has
-  // it, too. resource_exhausted where the step may not have it.
+  // Counts a tensor in host memory that came from outside, unless somebody else holds it, too.
+  // resource_exhausted if the limit refuses it.
   Expected<Tensor> adopt(Tensor tensor);
   // The same for the elements of a list that another process sent.
   Expected<Tensor> adopt_elements(Tensor list);
 
-  // The failure of a node; one that the limit caused says so, and who holds the most.
+  // The failure of a node. If the limit caused it, it names the limit and the largest holders.
   Status explain(const Status& failure);
 
  private:
@@ -45,7 +45,7 @@ class Holders {
   Device& device_;
   Progress& progress_;
   const CallStack& calls_;
-  StepAllocatorPtr memory_, host_memory_;  // null without a limit; a CPU has one
+  StepAllocatorPtr memory_, host_memory_;  // null without a limit; a CPU has only memory_
 };
 
 }  // namespace troupe::burst

@@ -55,7 +55,7 @@ void Iterations::run_next(std::uint32_t i, bool dead) {
   const PlanFrame& frame = program_.plan().frames[f];
   if (work_.park_unless_done(i, 0, true)) return;
   if (turn_.is_over(frame.nodes)) {
-    if (failure_.failing()) return;  // elsewhere: it has had its chance to fail first
+    if (failure_.failing()) return;  // elsewhere: this iteration did not fail first
     progress_.make_room();
     progress_.push_ready(i);
     return turn_.yield();
@@ -67,7 +67,7 @@ void Iterations::run_next(std::uint32_t i, bool dead) {
   move_on(f, another ? nodes_[frame.body].first_slot : nodes_[frame.loop].first_slot);
   if (another) {
     ++numbers_[f];
-    // Its nodes are to be done anew; this one is not counted yet.
+    // Its nodes run again; this one is not counted yet.
     progress_.count_undone(frame.nodes - 1);
     return begin_iteration(f);
   }
@@ -85,8 +85,8 @@ void Iterations::run_condition(std::uint32_t i) {
   progress_.finish(i, false);
 }
 
-// The next values of the frame's variables to the slots from `to` on. All other readers are done,
-// so that the last of them here leaves its slot empty.
+// Moves the next values of the frame's variables to the slots from `to` on. All other readers are
+// done, so the last read here empties a slot.
 void Iterations::move_on(std::uint32_t f, std::uint32_t to) {
   const PlanFrame& frame = program_.plan().frames[f];
   const LoadedPlan::Node& next = nodes_[frame.next];
@@ -102,7 +102,7 @@ void Iterations::move_on(std::uint32_t f, std::uint32_t to) {
   }
 }
 
-// The predicate in a slot. False, and the step fails, where it is none.
+// Reads the predicate in a slot. Returns false, and the step fails, if it is not a predicate.
 bool Iterations::truth(std::uint32_t i, std::uint32_t s, bool& value) {
   const Slot& slot = progress_.slot(s);
   const Tensor& predicate = slot.tensor;
@@ -124,7 +124,7 @@ void Iterations::begin_iteration(std::uint32_t f) {
   channels_.begin_turn(f);
   progress_.set_draw(f, hash_combine(progress_.draw(frame.parent) ^ program_.random_key(frame.loop),
                                      std::uint64_t(numbers_[f])));
-  progress_.complete(frame.body, false);  // which drops what nobody reads
+  progress_.complete(frame.body, false);  // releases variables without readers
 }
 
 Tag Iterations::around(std::uint32_t frame) const {

@@ -1,4 +1,4 @@
-// How a step repeats nodes.
+// How a step runs loops.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace troupe::burst {
 
 // The loops of one step: nodes of roles loop, loop_next and loop_cond.
 //
-// A frame has one iteration at a time, whose counts and slots are those of its nodes. When all its
-// nodes are done, the next values move into the slots of the body and the frame is reset; after the
-// last iteration the values move to the loop's node, which has waited until then.
+// A frame runs one iteration at a time, in the counts and slots of its nodes. When all its nodes
+// are done, the next values move into the slots of the body and the frame is reset. After the last
+// iteration, the values move to the loop's node, which has waited until then.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Iterations {
@@ -25,19 +25,18 @@ class Iterations {
   Iterations(const LoadedPlan& program, Progress& progress, Channels& channels, DeviceWork& work,
              Tickets& tickets, LaneTurn& turn, Failure& failure);
 
-  // Role loop: the first iteration begins. A loop that is on a branch not taken, or whose predicate
-  // is false from the start, repeats nothing.
+  // Role loop: the first iteration begins. There is none on a branch that is not taken, or if the
+  // predicate is false from the start.
   void run_loop(std::uint32_t node, bool dead);
   // Role loop_next: an iteration is over. The next one begins, or the loop ends.
   void run_next(std::uint32_t node, bool dead);
-  // Role loop_cond: hands the predicate on, to all parts of a loop, once all that it comes after is
-  // over.
+  // Role loop_cond: passes the predicate to all parts of a loop, once everything before it is done.
   void run_condition(std::uint32_t node);
 
-  // The number of the iteration that a frame is in.
+  // The number of a frame's current iteration.
   std::int64_t number(std::uint32_t frame) const { return numbers_[frame]; }
   void set_number(std::uint32_t frame, std::int64_t number) { numbers_[frame] = number; }
-  // Those of a frame and of the frames around it, the outermost first.
+  // The iteration numbers of a frame and of the frames around it, the outermost first.
   Tag around(std::uint32_t frame) const;
 
  private:
@@ -54,7 +53,7 @@ class Iterations {
   LaneTurn& turn_;
   Failure& failure_;
   std::vector<std::int64_t> numbers_;  // by frame
-  std::vector<Slot> carried_;          // on the way from one iteration to the next
+  std::vector<Slot> carried_;          // moving from one iteration to the next
 };
 
 }  // namespace troupe::burst

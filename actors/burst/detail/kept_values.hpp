@@ -1,4 +1,4 @@
-// Values that a loop or call keeps for one that goes back over it.
+// Values that a loop or call keeps for its gradient.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace troupe::burst {
 
-// Nodes of roles keep and kept: one pushes a value onto a list, the other takes it off again.
+// Nodes of roles keep and kept: one pushes a value onto a list, the other pops it.
 //
-// On a branch that is not taken an entry without a value is pushed, which comes off dead: the list
-// has one entry for each iteration. A large value leaves a device that is nearly full.
+// On a branch that is not taken, an entry without a value is pushed, which is dead when popped: so
+// the list has one entry for each iteration. A large value leaves a device that is nearly full.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class KeptValues {

@@ -1,4 +1,4 @@
-// How long a burst may keep its lane.
+// Limits how long a burst keeps its lane.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace troupe::burst {
 
 // One burst's turn on its lane. A burst with loops or calls leaves the lane to others after 2 ms:
-// where an iteration or call begins it asks is_over, and yields if so. The clock is looked at once
-// for many nodes.
+// at the beginning of an iteration or call it asks is_over(), and yields if so. The clock is read
+// once for many nodes.
 class LaneTurn {
  public:
   // A burst begins.
@@ -17,7 +17,7 @@ class LaneTurn {
     yields_ = false;
     began_ns_ = 0;
   }
-  // `nodes` are to run next. The turn begins with the first look at the clock.
+  // `nodes` nodes run next. The turn begins when the clock is first read.
   bool is_over(std::uint32_t nodes) {
     nodes_ += nodes;
     if (nodes_ < kNodesPerLook) return false;
@@ -35,7 +35,7 @@ class LaneTurn {
   static constexpr std::uint32_t kNodesPerLook = 64;
 
   bool yields_ = false;
-  std::uint32_t nodes_ = 0;  // since the clock was looked at
+  std::uint32_t nodes_ = 0;  // since the clock was read
   std::int64_t began_ns_ = 0;
 };
 

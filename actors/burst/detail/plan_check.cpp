@@ -90,7 +90,7 @@ Status check_slots(const Plan& p) {
   return ok_status();
 }
 
-// An input must be waited for: its producer has an edge to the reader, unless it is fed.
+// A node must wait for its inputs: the producer has an edge to the reader, unless it is fed.
 Status check_inputs(const Plan& p) {
   constexpr std::uint32_t kFed = ~0u;
   std::vector<std::uint32_t> producer(p.slots.size(), kNoNode - 1);

@@ -1,4 +1,4 @@
-// Is a plan one that can be run without looking at it again? Plans may come from another process.
+// Checks a plan, possibly of another process, so that it can be run without further checks.
 #pragma once
 
 #include "core/status.hpp"
@@ -6,8 +6,8 @@
 
 namespace troupe::detail {
 
-// invalid_argument for an index out of range, an edge that goes back, an input that no edge waits
-// for, a count that does not fit, frames that are none; unimplemented as check_frames says.
+// invalid_argument for an index out of range, an edge to an earlier node, an input that no edge
+// waits for, a count that does not fit its word; and the errors of check_frames.
 Status check_plan(const Plan& plan);
 
 }  // namespace troupe::detail

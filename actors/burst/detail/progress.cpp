@@ -28,7 +28,7 @@ Progress::Progress(const LoadedPlan& program, const std::atomic<bool>& cancelled
   if (program.has_external()) outside_.resize(nodes_.size());
 }
 
-// What a step counts down, as one copy each. Slots were emptied by their last readers.
+// Copies the initial counts and readers. Slots were emptied by their last readers.
 void Progress::reset(std::uint64_t run) {
   draws_[0] = run;
   if (!counts_.empty())
@@ -42,7 +42,7 @@ void Progress::reset(std::uint64_t run) {
   nodes_done_ = 0;
 }
 
-// After a good step only what was fetched is left.
+// After a successful step, only fetched values are left.
 void Progress::clear(bool failed) {
   if (failed) {
     for (Slot& slot : slots_) slot = {};
@@ -54,7 +54,7 @@ void Progress::clear(bool failed) {
   spares_.clear();
 }
 
-// Until the next iteration of any loop begins each node becomes ready once at most.
+// Until the next iteration of any loop begins, each node becomes ready at most once.
 void Progress::make_room() {
   if (ready_begin_ == ready_end_) {
     ready_begin_ = ready_end_ = 0;
@@ -132,7 +132,7 @@ void Progress::count_down_merge(const LoadedPlan::Node& from, LoadedPlan::Edge e
       return;
     }
     if (!(count & LoadedPlan::kMergeWaits)) return;
-    // In a loop the next iteration must find nothing of this one under way: all branches are over.
+    // In a loop, all branches must be over before the next iteration begins.
     if ((!live || nodes_[merge].frame != 0) && (count & kMergeDataEdges) != 0) return;
     count &= ~LoadedPlan::kMergeWaits;
   }

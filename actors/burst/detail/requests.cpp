@@ -50,7 +50,7 @@ bool Requests::may_join(const StepRequest& request, const PlanInfo& info) const 
           (info.epoch == 0 || other.replica == info.replica));
 }
 
-// The request of this burst that the node joins, or a new one.
+// The request that the node joins, or a new one.
 StepRequest& Requests::join(std::uint32_t i) {
   const PlanInfo& info = program_.plan().info[i];
   if (info.external->order != External::Order::none)
@@ -69,7 +69,7 @@ StepRequest& Requests::join(std::uint32_t i) {
   return made;
 }
 
-// Else they would grow with the number of iterations.
+// Otherwise the list would grow with the number of iterations.
 void Requests::forget_answered() {
   const auto open =
       std::find_if(all_.begin(), all_.end(), [](const Open& request) { return request.open; });

@@ -1,4 +1,4 @@
-// What a step asks of its executor.
+// What a step requests from its executor.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace troupe::burst {
 
 // The requests of one step: nodes of role external, whose work the executor carries out.
 //
-// A node that becomes ready joins a request of the same burst where StepRequest allows it, else it
-// gets one of its own. The answer brings the outputs of all its nodes, which end then. What a step
-// reads first of its variables is asked for when the step begins, before these nodes are ready.
+// A node that becomes ready joins a request of the same burst if StepRequest allows it; else it
+// gets its own. The answer contains the outputs of all its nodes, which then end. The first reads
+// of variables are requested when the step begins, before these nodes are ready.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Requests {
@@ -24,20 +24,20 @@ class Requests {
   Requests(const LoadedPlan& program, Progress& progress, const Iterations& iterations,
            DeviceWork& work, Failure& failure);
 
-  // Forgets the last step. Answers to its requests are ignored from now on.
+  // Starts a new step. Answers to older requests are ignored from now on.
   void reset();
-  // Asks for LoadedPlan::first_reads.
+  // Requests LoadedPlan::first_reads.
   void read_first();
-  // Role external: the node is ready and not dead. Its inputs go along.
+  // Role external: the node is ready and not dead. The request takes its inputs.
   void run_external(std::uint32_t node);
 
-  // The requests that were made since the last call.
+  // The requests made since the last call.
   std::vector<StepRequest> take_made();
-  // Forgets them instead: nobody will answer.
+  // Discards them: they will not be answered.
   void drop_made();
-  // Its nodes end; a wrong answer, or a failed one, is the failure of a node.
+  // The request's nodes end; a wrong or failed answer is the failure of a node.
   void answered(RequestAnswer& answer);
-  // Requests that have no answer yet.
+  // The requests that have no answer yet.
   std::vector<std::uint32_t> unanswered() const;
   // Per Plan::resources: writes and queue operations answered ok. Once per step.
   std::vector<std::uint32_t> take_keys() { return std::move(keys_); }

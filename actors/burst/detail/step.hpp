@@ -1,4 +1,4 @@
-// The inside of StepState: the hot loop and the machines around it.
+// The implementation of StepState: the hot loop and the state machines around it.
 #pragma once
 
 #include <atomic>
@@ -21,17 +21,17 @@
 
 namespace troupe {
 
-// One step, as StepState promises it. All functions but the pushes to the inbox run in the one
+// One step, as StepState describes it. Everything except the pushes to the inbox is called by the
 // burst in flight, or between bursts.
 //
 //     loop ----> Progress   counts, values, ready nodes
 //       |           ^
-//       visit ----> Switches, Iterations, Calls, KeptValues    nodes that are no kernels
-//       |           Channels, Requests                     what comes from outside, or goes there
+//       visit ----> Switches, Iterations, Calls, KeptValues    nodes that are not kernels
+//       |           Channels, Requests                     what enters or leaves the partition
 //       |           DeviceWork ----> Tickets, Holders      asynchronous devices; memory
 //       `---------> Failure
 //
-// Each of these has the state of one question and knows those below it.
+// Each of these owns one part of the state and uses those below it.
 struct StepState::State {
   State(std::shared_ptr<const LoadedPlan> shared_program, const CallLimits& call_limits);
 
@@ -65,12 +65,12 @@ struct StepState::State {
   StepInput input;
   bool started = false, over = true;
 
-  // Where the burst in flight is, for who asks: a node that is not cheap, or kNoNode; and since
-  // when it is in flight. The loop takes no time: who looks twice knows more (StepState::look).
+  // For StepState::look: the node of the burst in flight, if it is not cheap, or kNoNode; and when
+  // the burst began. The hot loop does not read the clock.
   std::atomic<std::uint32_t> at_node{kNoNode};
   std::atomic<std::int64_t> burst_since{0};
   void note_at(std::uint32_t node) { at_node.store(node, std::memory_order_relaxed); }
-  // Of who looks: what the look before saw, when that was, and since when the node may be there.
+  // The last look: what it saw, when that was, and since when the node may be running.
   std::uint32_t looked_node = kNoNode;
   std::int64_t looked_burst = 0, looked_since = 0, looked_at = 0;
 

@@ -3,8 +3,8 @@
 namespace troupe::burst {
 namespace {
 
-// Which output of a Switch is live: of two 0 when the predicate is false and 1 when it is true;
-// else the one of that index, or the last.
+// The live output of a Switch: 0 if the predicate is false, 1 if it is true; of SwitchN the one
+// with that index, or the last.
 Expected<std::uint32_t> side_taken(const Tensor& selector, std::uint32_t outputs) {
   if (selector.elements() != 1) return invalid_argument("the predicate or index must be one value");
   std::int64_t index = 0;

@@ -1,4 +1,4 @@
-// How a step takes branches.
+// How a step runs branches.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace troupe::burst {
 
-// Nodes of roles switch and merge. A Switch makes all its outputs dead but the one that is taken;
-// a Merge passes on its one live input and is dead when it has none. Two live inputs are a fault of
-// the plan, and an internal error.
+// Nodes of roles switch and merge. A Switch makes all its outputs dead except the selected one. A
+// Merge passes on its one live input, and is dead if it has none. Two live inputs are a fault of
+// the plan: an internal error.
 //
 // Owned by the step; used by the burst in flight, or between bursts.
 class Switches {

@@ -102,15 +102,15 @@ bool Tickets::idle() {
     StreamView& v = streams_[s];
     if (v.complete >= v.last) continue;
     idle = false;
-    // While a failure is being traced back, the waits of that search are the ones to answer.
+    // While a failed node is being searched for, only the waits of that search count.
     if (v.failed == 0) wait_for({v.stream, v.last}, kNoNode);
   }
   return idle;
 }
 
-// Found by halving what lies between the known good and the known bad. A node is not to blame when
-// the stream had failed before the node's own work: in an earlier step, or in one that uses the
-// device at the same time.
+// A binary search between work known to be good and work known to have failed. A node is not to
+// blame if the stream had failed before the node's own work: in an earlier step, or in one that
+// uses the device at the same time.
 void Tickets::find_failure(StreamView& v, const Status& failure) {
   if (v.complete >= v.last) return;  // found already
   if (!failure.ok()) v.failure = failure;
@@ -123,7 +123,7 @@ void Tickets::find_failure(StreamView& v, const Status& failure) {
   if (suspects.size() > 1) return wait_for(suspects[(suspects.size() - 1) / 2].ticket, kNoNode);
   if (suspects.size() == 1 && suspects[0].before > v.complete)
     return wait_for({v.stream, suspects[0].before}, kNoNode);
-  v.complete = v.last;  // the rest of the stream failed with it
+  v.complete = v.last;  // everything later on the stream failed, too
   if (!suspects.empty()) return failure_.add(suspects[0].node, v.failure);
   failure_.blame_stream(v.failure.in("in other work, after which nothing runs on stream " +
                                      std::to_string(v.stream) + " of " + program_.plan().device));
