@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-// Reports of blocked attempts are repeated every 50 ms; older ones are no longer believed.
+// Shards repeat their reports every 50 ms; older ones expire.
 constexpr Instant kReportLife = std::chrono::milliseconds(200);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What shards said of the attempts that wait at their resources.
+// The shards' reports of attempts that wait at their resources.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace troupe {
 
-// The newest BlockedReport of each shard, as long as it is believed. Part of the coordinator.
+// The newest BlockedReport of each shard, until it expires. Part of the coordinator.
 class BlockedReports {
  public:
-  // False: it is not newer than what the shard said before.
+  // False if it is not newer than the shard's last report.
   bool take(const BlockedReport& message, Instant now);
   void erase(TaskId shard) { reports_.erase(shard); }
   // Shards repeat their reports; those that are not repeated are dropped.
   void expire(Instant now);
 
   std::set<AttemptId> waiting() const;
-  std::set<RunId> marked() const;  // the runs that hold what somebody waits for
+  std::set<RunId> marked() const;  // the runs that hold what others wait for
   bool anybody_waits() const;
-  std::size_t count() const;  // of those that wait
+  std::size_t count() const;  // waiting attempts
   Instant next_expiry() const;
 
  private:

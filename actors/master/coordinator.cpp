@@ -6,11 +6,11 @@
 namespace troupe {
 namespace {
 
-// Runs without writes draw from other random numbers than the writing runs of their snapshot.
+// Runs without writes use other random numbers than writing runs with the same snapshot.
 constexpr std::uint64_t kReadOnlyIndex = std::uint64_t{1} << 32;
 
-// JobPlace::draws holds both counts that draws go on from: of read-only draws, and above them the
-// random index from which runs that may write draw.
+// JobPlace::draws holds two counts: read-only draws in the low bits, and above them the first
+// random index for runs that may write.
 constexpr int kIndexBits = 32;
 constexpr std::uint64_t kReads = (std::uint64_t{1} << kIndexBits) - 1;
 
@@ -49,7 +49,7 @@ void Coordinator::task_lost(TaskId task, const Status& why, Instant now, Outputs
       }
   }
   for (auto& [id, status] : hit) {
-    Run* run = runs_.find(id);  // an answer lets others go on, or end
+    Run* run = runs_.find(id);  // an earlier answer may have ended it
     if (!run) continue;
     if (run->in_attempt()) send_aborts(*run, status, out);
     answer(*run, std::move(status), 0, now, out);
@@ -175,7 +175,7 @@ void Coordinator::admit(Instant now, Outputs& out) {
   for (const RunId& id : runs_.in(Phase::queued)) {
     if (computing >= options_.max_active) return;
     Run& run = *runs_.find(id);
-    if (!run.resume && runs_.restoring()) return;  // it goes on from what is restored
+    if (!run.resume && runs_.restoring()) return;  // it needs the restored state
     if (!places_.free(run.step->datasets) || line.obstacle(run.step->mutexes)) {
       line.waits(id, run.step->mutexes);
       continue;
@@ -187,8 +187,8 @@ void Coordinator::admit(Instant now, Outputs& out) {
 
 // ------------------------------------------------------------------ attempts
 
-// A program that writes no notes is where it is when it asks. One that does is where its note says,
-// and does again what it did since.
+// A program without notes goes on from the current place; one with notes from its last note, and
+// repeats what it did since.
 JobPlace Coordinator::place(std::uint64_t session) const {
   JobPlace place{decided_};
   journal_.write_to(place);
@@ -197,8 +197,8 @@ JobPlace Coordinator::place(std::uint64_t session) const {
   return place;
 }
 
-// Of a run that starts. What draws without writing counts from the last commit on, and so do runs
-// whose writes were dropped, so that a program that goes on from there draws the same.
+// The random index of a run that starts. Read-only draws, and runs whose writes were dropped, count
+// from the last commit, so that a program that resumes there draws the same numbers.
 std::uint64_t Coordinator::random_index(const Run& run) {
   const std::uint64_t draws = draws_of(run.id.session);
   if (run.may_commit()) return runs_.unused_random_index(run, draws >> kIndexBits);
@@ -219,7 +219,7 @@ CommitNumber Coordinator::number_of(const Run& run) const {
 }
 
 void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
-  // A run whose partitions were all done outlived its worker, but cannot be redone.
+  // A run whose partitions were all done outlives their worker, but cannot be repeated.
   if (Status s = workers_present(*run.step); !s.ok()) return answer(run, s, 0, now, out);
   ++counters_.attempts;
   begun_ |= !run.resume;
@@ -247,7 +247,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
 }
 
 bool Coordinator::may_grant(const Run& run) const {
-  // Whether it is to commit is known when it has computed.
+  // Whether it commits depends on its fetches.
   if (run.on_nan != OnNan::commit) return false;
   return run.step->fast_path && run.step->may_write && number_is_free() &&
          std::none_of(runs_.begin(), runs_.end(), [&](const auto& entry) {
@@ -296,13 +296,13 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
     run.grant = 0;
   }
   if (ended_by_nan(run, now, out)) return;
-  // What was drawn belongs to a commit, so that the next run draws anew. One that took a branch
-  // without a write would be drawn again, and take it again, for ever.
+  // Random draws need a commit, so that the next run draws other numbers. Otherwise a run that took
+  // a branch without a write would draw the same, and take that branch, forever.
   if (run.wrote() || run.note || (run.step->may_write && run.step->draws)) {
     run.phase = Phase::ready;
     return;
   }
-  // What it saw may be of a later commit than its snapshot. Overtaken too often, it has the numbers
+  // It may have seen a later commit than its snapshot. After too many conflicts it has the numbers
   // to itself, although it takes none.
   if (run.step->current && conflicts(run)) {
     ++counters_.conflicts;
@@ -327,10 +327,10 @@ bool Coordinator::ended_by_nan(Run& run, Instant now, Outputs& out) {
          now, out);
     return true;
   }
-  // What it drew is used, or the next run would draw the same, and be dropped, for ever.
+  // Its random index is used up: else the next run would draw the same and be dropped, too.
   if (run.step->draws && run.may_commit()) dropped_ = std::max(dropped_, run.random_index + 1);
   answer(run, ok_status(), 0, now, out);
-  live_.soon(now, Instant{0});  // what it has logged is over
+  live_.soon(now, Instant{0});  // its log can be dropped
   return true;
 }
 
@@ -352,8 +352,8 @@ bool Coordinator::conflicts(const Run& run) const {
   });
 }
 
-// The run that others have to wait for, if any. While it waits for a queue others have to go on, or
-// nothing it waits for can come.
+// The run that has the numbers to itself, if any. While it waits for a queue others must go on,
+// since they may enqueue what it waits for.
 const Coordinator::Run* Coordinator::alone() const {
   const Run* oldest = nullptr;
   for (const auto& [id, run] : runs_)
@@ -364,8 +364,8 @@ const Coordinator::Run* Coordinator::alone() const {
   return oldest;
 }
 
-// Conflicts are looked for here, with the number in hand: what was committed while the run waited
-// for its turn counts too.
+// Checks for conflicts when the number is available: commits made while the run waited for its turn
+// count, too.
 void Coordinator::give_numbers(Instant now, Outputs& out) {
   for (;;) {
     const std::vector<RunId> ready = runs_.in(Phase::ready);
@@ -378,7 +378,7 @@ void Coordinator::give_numbers(Instant now, Outputs& out) {
     if (conflicts(run)) {
       ++counters_.conflicts;
       ++run.conflicts;
-      start(run, true, now, out);  // the same feeds, and the elements it has marked
+      start(run, true, now, out);  // keeps its feeds and marked elements
       live_.soon(now, Instant{0});
     } else {
       prepare(run, now, out);
@@ -386,7 +386,7 @@ void Coordinator::give_numbers(Instant now, Outputs& out) {
   }
 }
 
-// One that is being aborted says what became of the number anyway.
+// A run that is being aborted reports what became of the number anyway.
 void Coordinator::revoke(Run& run, Outputs& out) const {
   if (run.phase != Phase::running) return;
   run.revoking = true;
@@ -404,8 +404,8 @@ void Coordinator::grant_returned(const GrantReturned& message, Instant now, Outp
 
 // ------------------------------------------------------------------ rounds of PREPARE
 
-// A round that concerns a number of the run. Every shard stages and withdraws; those that host what
-// it changes outside of the job apply.
+// Begins a round for the run's number. All shards stage and withdraw; shards with changes outside
+// the job apply.
 void Coordinator::begin_round(StageOrder order, const Run& run, Instant now, Outputs& out) {
   const std::map<ResourceId, std::uint32_t> outside = run.keys(true);
   StageRound::Shards shards = shards_;
@@ -434,8 +434,8 @@ void Coordinator::prepare(Run& run, Instant now, Outputs& out) {
   end_round_if_complete(now, out);
 }
 
-// Nobody has been told that it is decided, and nobody will be: the run can end as it likes. What
-// shards have staged of it must be gone before another run gets the number.
+// The run is not decided and can still fail. Shards must drop what they staged before another run
+// gets the number.
 void Coordinator::take_back(Run& run, Status cause, Instant now, Outputs& out) {
   ++counters_.taken_back;
   begin_round(StageOrder::withdraw, run, now, out);
@@ -467,8 +467,8 @@ void Coordinator::end_round_if_complete(Instant now, Outputs& out) {
   if (order == StageOrder::apply) answer(*run, run->cause, decided_, now, out);
 }
 
-// They live, but they do not do their part: the job would wait for them for ever. A job that was
-// stopped as a whole goes on: there, nobody was asked for longer than between two repetitions.
+// These shards are alive but do not answer: the job would wait forever. Their time does not run
+// while the whole job is stopped (StageRound).
 void Coordinator::expel_late_shards(Instant now, Outputs& out) {
   for (TaskId shard : round_.late(now)) {
     if (members_.count(shard) == 0) continue;
@@ -481,7 +481,7 @@ void Coordinator::expel_late_shards(Instant now, Outputs& out) {
   }
 }
 
-// The decision point. Only from here on may anybody be told of the run's results.
+// The decision point. The run's results may be released only from here on.
 void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
   decided_ = number_of(run);
   ++(fast ? counters_.fast_commits : counters_.commits);
@@ -516,7 +516,7 @@ void Coordinator::note_commit(Run& run) {
 void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
   switch (run.phase) {
     case Phase::aborting:  // the first cause wins
-    case Phase::applying:  // too late
+    case Phase::applying:  // it is decided
       return;
     case Phase::preparing:
       return take_back(run, std::move(cause), now, out);
@@ -544,11 +544,11 @@ void Coordinator::done_while_aborting(Run& run, const PartitionDone& message, In
   answer(run, run.cause, 0, now, out);
 }
 
-// The run is over: it leaves the table, its answer stays until the client has it.
+// The run leaves the table; its answer is kept until the client acknowledges it.
 void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instant now,
                          Outputs& out) {
   Answer reply{run.id, std::move(status), {}, committed, {}};
-  // Those of a run that was decided are used up since then.
+  // A decided run has no elements here: note_commit used them up.
   places_.end(run.step->datasets, run.elements, reply.status.ok(), run.used_elements());
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
@@ -576,7 +576,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
 void Coordinator::blocked(const BlockedReport& message, Instant now, Outputs& out) {
   if (message.view != options_.view || members_.count(message.shard) == 0) return;
   BlockedReport report = message;
-  std::set<AttemptId> attempts;  // of runs; what else it may name is nobody's
+  std::set<AttemptId> attempts;  // others in the report are ignored
   for (const auto& [id, run] : runs_) attempts.insert(run.attempt.id);
   std::erase_if(report.waiting, [&](const AttemptId& a) { return attempts.count(a) == 0; });
   std::erase_if(report.marked, [&](const RunId& id) { return !runs_.contains(id); });
@@ -586,16 +586,16 @@ void Coordinator::blocked(const BlockedReport& message, Instant now, Outputs& ou
   settle(now, out);
 }
 
-// A step with the fast path asks no queue for anything, whatever a worker says.
+// A step with the fast path uses no queue, whatever a worker reports.
 void Coordinator::note_waiting() {
   const std::set<AttemptId> waiting = blocked_.waiting();
   for (auto& [id, run] : runs_)
     run.waiting = !run.step->fast_path && waiting.count(run.attempt.id) != 0;
 }
 
-// Waiting runs that hold marks can wait for each other. All waiting runs but the oldest holder are
-// withdrawn and started again one by one: withdrawing the holders alone would hand their elements
-// to the next waiter, which is then stuck in their place.
+// Waiting runs that hold marked elements can wait for each other. All waiting runs except the
+// oldest holder are withdrawn and started again one by one: if only the holders were withdrawn, the
+// next waiter would get their elements and be stuck in their place.
 void Coordinator::break_deadlock(Instant now, Outputs& out) {
   if (now - last_progress_ < options_.deadlock_after || round_.open()) return;
   const std::set<RunId> marked = blocked_.marked();
@@ -656,7 +656,7 @@ void Coordinator::resend(Run& run, Instant now, Outputs& out) {
   run.resend_at = now + run.resend_after;
 }
 
-// After every input: whatever became possible happens.
+// Called after every input: does whatever has become possible.
 void Coordinator::settle(Instant now, Outputs& out) {
   end_closed_sessions(out);
   give_numbers(now, out);
@@ -721,7 +721,7 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
   return all;
 }
 
-// Who keeps it from its mutexes, and the node that wants that one.
+// The mutex that a run waits for, with the run before it and the node that acquires it.
 Coordinator::MutexTurn Coordinator::mutex_turn(const Run& run) const {
   if (run.phase != Phase::queued || run.step->mutexes.empty()) return {};
   MutexTurns::Line line(mutexes_);
@@ -739,7 +739,7 @@ Coordinator::MutexTurn Coordinator::mutex_turn(const Run& run) const {
                                         : ", for which " + other + " waits before it")};
 }
 
-// What it waits for of others at the master; empty while it computes.
+// What the run waits for at the master; empty while it computes.
 std::string Coordinator::turn_of(const Run& run) const {
   switch (run.phase) {
     case Phase::running:

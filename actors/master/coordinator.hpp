@@ -23,80 +23,77 @@
 
 namespace troupe {
 
-// From a client, by way of its session: run number `run.n`. Re-sending it is harmless.
+// A client's request for run number `run.n`, by way of its session. May be sent repeatedly.
 struct RunRequest {
   RunId run;
   std::shared_ptr<const StepShape> step;
   Instant deadline = kNever;
   Acknowledged acknowledged;  // answers that have arrived
-  // Of the session itself, as for its state: the answer says where the job stood when the run
-  // started.
+  // For the session itself: the answer contains the job's place when the run started.
   bool with_place = false;
-  std::shared_ptr<const std::string> note = {};  // what is kept with its commit; null: none
+  std::shared_ptr<const std::string> note = {};  // kept with its commit; null: none
   OnNan on_nan = OnNan::commit;
-  // The run puts the state of a job back, which goes on from this place once it commits: with the
-  // number and the rest of the place. If it fails, nothing has happened. Only before other runs,
-  // which wait for it; REQUIRES: a number of at least 1.
+  // The run restores a job's state. When it commits, the job goes on from this place, including the
+  // commit number; if it fails, nothing has changed. Only before all other runs, which wait for it.
+  // REQUIRES: a commit number of at least 1.
   std::shared_ptr<const JobPlace> resume = {};
 };
 
-// The machine that turns run requests into attempts, gives commit numbers, decides, and answers.
+// The state machine that turns run requests into attempts, assigns commit numbers, decides commits,
+// and answers.
 //
-// Owned by one actor of the master. Inputs append to `out` what has to be sent; `now` is the
-// caller's monotonic time and never goes back. The caller calls tick() at next_wakeup(). Feeds stay
-// with the caller, under the RunId, until Answer. Messages to and from other processes may be
-// lost, doubled and reordered: requests are sent again until answered.
+// Owned by one actor of the master. Inputs append the messages to send to `out`; `now` is the
+// caller's monotonic time. The caller calls tick() at next_wakeup(), and keeps the feeds under the
+// RunId until Answer. Messages to and from other processes may be lost, duplicated and reordered:
+// requests are sent again until answered.
 //
-// A run that wrote nothing and has no note takes no number. One number at a time is being prepared;
-// the fetches of a run are released when every shard has staged it, not before. Until then the run
-// can still be called off, by its client or by a shard that cannot stage: its number is taken back,
-// and given again once every shard has dropped what it staged. A shard that does not answer is
-// lost.
+// A run takes a commit number if it wrote something, has a note, or drew random numbers in a step
+// that may write. One number at a time is being prepared; a run's fetches are released only when
+// every shard has staged it. Until then the run can fail, by its client or by a shard that cannot
+// stage: its number is then reused once every shard has dropped what it staged. A shard that does
+// not answer is lost.
 //
-// What a run changes outside of the job (ResourceWrites::outside) is applied once it is decided,
-// and before it is answered: with an error, beside its number, when that fails.
+// Changes outside the job (ResourceWrites::outside) are applied after the decision and before the
+// answer. If that fails, the answer is an error with a commit number.
 //
 // A run whose step has the fast path is granted the next number at its start if no other run is
-// under way; until it says whether it used the number, no other run gets one. As soon as one wants
-// a number, the grant is asked back, so that nobody waits for the rest of the granted run.
+// under way; until it reports whether it used the number, no other run gets one. When another run
+// needs a number, the grant is revoked, so that it need not wait for the granted run.
 //
-// A run that others have overtaken `patience` times has the numbers to itself until it is over, or
-// waits for a queue: it is done once more at most for each run before it that is in that place.
+// A run with `patience` conflicts has the numbers to itself until it is over or waits for a queue:
+// it is then repeated at most once for each run that had them before.
 //
-// A run of a step that reads datasets is given its elements when it first starts (DatasetPlaces),
-// and waits for that while another one holds such a dataset as a whole.
+// A run of a step that reads datasets gets its elements when it first starts (DatasetPlaces). It
+// does not start while another run holds such a dataset as a whole.
 //
-// A run of a step that acquires mutexes first starts when it holds all of them (MutexTurns), and
-// holds them until it is answered. Its snapshot is that of its start, after what the holders before
-// it have committed.
+// A run of a step that acquires mutexes first starts when it can take all of them (MutexTurns), and
+// holds them until it is answered. Its snapshot includes the commits of earlier holders.
 //
-// What it knows stands in tables of their own: the runs (RunTable), the round of PREPARE that is
-// under way (StageRound), who waits at resources (BlockedReports), who wrote what last
-// (LastWrites), and answers that clients may ask for again (KeptAnswers).
+// The state is in tables: the runs (RunTable), the current round of PREPARE (StageRound), attempts
+// that wait at resources (BlockedReports), the last writers (LastWrites), and answers that clients
+// may request again (KeptAnswers).
 class Coordinator {
  public:
   struct Options {
     std::uint64_t view = 1;
-    std::size_t max_active =
-        16;  // runs that compute at one time; those that only wait do not count
+    std::size_t max_active = 16;  // concurrent runs, without those that only wait for resources
     Instant resend_first = std::chrono::milliseconds(50), resend_max = std::chrono::seconds(1);
     Instant idle_commit = std::chrono::milliseconds(10);
     Instant deadlock_after = std::chrono::milliseconds(800);
-    // What a shard has to do is short: messages inside its process, and memory to reserve. Time in
-    // which the master itself was stopped does not count.
+    // A shard's part in a round is short: messages inside its process, and reserving memory. Time
+    // in which the master itself was stopped does not count.
     Instant stage_within = std::chrono::seconds(10);
-    // The same of a run that changes something outside of the job: a disk may be slow, and busy
-    // with another run's file.
+    // The same for a run that changes something outside the job: a disk may be slow and busy.
     Instant outside_within = std::chrono::seconds(120);
-    // Conflicts of one run before others wait for it. Each costs it one attempt, so this bounds
-    // what a slow run loses beside fast ones; those that collide by chance seldom get as far.
+    // Conflicts of one run before others wait for it. Each costs an attempt, so this limits what a
+    // slow run loses to fast ones; runs that conflict by chance rarely reach it.
     std::uint32_t patience = 3;
-    // How long a run whose deadline has passed stays, so that its owner can find out what it waits
-    // for (ExplainDeadline). 0: it ends at once, as does a run with less time than `explain_from`.
+    // How long a run stays after its deadline, so that the owner can find out what it waits for
+    // (ExplainDeadline). 0: it ends at once, as does a run younger than `explain_from`.
     Instant explain_within{}, explain_from = std::chrono::milliseconds(10);
   };
 
-  // To the executor of one partition. Known or ended attempts ignore it.
+  // To the executor of one partition. Ignored for a known or ended attempt.
   struct StartAttempt {
     TaskId task{};
     std::uint32_t partition = 0;
@@ -105,10 +102,10 @@ class Coordinator {
     CommitNumber grant = 0;            // the fast path's number, or 0
     DatasetPlaces::Elements elements;  // parallel to StepShape::Partition::datasets
   };
-  // To the executor of one partition: stop, and answer PartitionDone with an error if it is
-  // not done yet; with a write that carries a granted number under way, once that is answered. An
-  // attempt it never heard of it answers the same and remembers, so that a START that comes later
-  // is ignored. What it knows of the attempt goes when a LiveList says that it is over.
+  // To the executor of one partition: stop, and answer PartitionDone with the cause unless it is
+  // done already. While a write with a granted number is under way, the executor waits for its
+  // answer. For an unknown attempt it answers the same and remembers it, so that a later START is
+  // ignored. It forgets the attempt when a LiveList reports it over.
   struct AbortAttempt {
     TaskId task{};
     std::uint32_t partition = 0;
@@ -120,16 +117,15 @@ class Coordinator {
     TaskId shard{};
     Prepare prepare;
   };
-  // To the executor that was granted a number: it is wanted. Unless the write that carries it is
-  // under way, or the attempt over, the executor goes on without it and says so (grant_returned).
+  // To the executor with a granted number: another run needs it. Unless the write with the number
+  // is under way, or the attempt over, the executor returns it (grant_returned).
   struct RevokeGrant {
     TaskId task{};
     std::uint32_t partition = 0;
     AttemptId attempt;
     RunId run;
   };
-  // The task lets the job wait: its process is to be taken for lost, which the coordinator has
-  // done.
+  // The task blocks the job: its process must leave. The coordinator already treats it as lost.
   struct Expel {
     TaskId task{};
     Status why;
@@ -138,17 +134,17 @@ class Coordinator {
     TaskId task{};
     LiveList list;
   };
-  // To the client. Kept and repeated on request until the session acknowledges it.
+  // To the client. Kept, and repeated on request, until the session acknowledges it.
   using Answer = RunAnswer;
-  // Every run of the session has been answered.
+  // All runs of the session are answered.
   struct SessionClosed {
     std::uint64_t session = 0;
   };
-  // A shard was lost and with it state: every run is answered with such a status from now on.
+  // A shard, and with it state, was lost: every run is answered with such a status from now on.
   struct JobStopped {
     Status status;
   };
-  // The run's deadline has passed. Unless it is cancelled meanwhile, or ends, it is failed
+  // The run's deadline has passed. Unless it ends or is cancelled before, it fails
   // Options::explain_within later.
   struct ExplainDeadline {
     RunId run;
@@ -159,26 +155,25 @@ class Coordinator {
 
   explicit Coordinator(Options options, CoordinatorRules rules = {});
 
-  // A member: it gets every LiveList; with `shard`, every PREPARE too. `name` is for errors.
+  // Adds a member: it gets every LiveList, and with `shard` every PREPARE. `name` is for errors.
   void add_task(TaskId task, std::string name, bool shard);
-  // Proof that the process which hosts it is gone, and why. A task that is a shard stops the job
-  // with `unavailable`, naming worker, cause, device and step; any other fails the running attempts
-  // that had a partition there.
+  // The task's process is gone. If the task is a shard, the job stops with `unavailable`, which
+  // names worker, cause, device and step. Otherwise runs with a partition there fail, unless all
+  // their partitions are done.
   void task_lost(TaskId task, const Status& why, Instant now, Outputs& out);
 
   void open_session(std::uint64_t session) { sessions_.open(session); }
-  // Cancels the session's runs; SessionClosed follows when all are answered (again, if asked
-  // again).
+  // Cancels the session's runs; SessionClosed follows when all are answered, also if repeated.
   void close_session(std::uint64_t session, Instant now, Outputs& out);
 
-  // The client has these answers; they are dropped.
+  // The client has received these answers; they are dropped.
   void acknowledge(std::uint64_t session, const Acknowledged& arrived) {
     sessions_.acknowledge(session, arrived);
   }
-  // failed_precondition answers a run of a session that is not open; one whose answer has arrived
-  // is ignored.
+  // A run of a session that is not open is answered failed_precondition; a run whose answer is
+  // acknowledged is ignored.
   void run(const RunRequest& request, Instant now, Outputs& out);
-  // Too late once its number is decided: it then ends as it would have.
+  // Has no effect once the run's number is decided.
   void cancel(RunId run, Status cause, Instant now, Outputs& out);
   void partition_done(PartitionDone message, Instant now, Outputs& out);
   void staged(const Staged& message, Instant now, Outputs& out);
@@ -188,23 +183,23 @@ class Coordinator {
   Instant next_wakeup() const;
 
   CommitNumber decided() const { return decided_; }
-  // As of the last commit, if it has a note; else as of now. From now on the program of that
-  // session knows it.
+  // The place as of the last commit if the program writes notes, else the current one. The program
+  // of that session has now asked for it.
   JobPlace ask_place(std::uint64_t session) {
     journal_.asked();
     return place(session);
   }
-  // failed_precondition while the program of a job that was restored has not asked for its place.
+  // failed_precondition if the job was restored and the program has not yet asked for its place.
   Status knows_place() const;
-  // The program of that session has come as far as `note` says, without a commit: the last commit's
-  // place is from now on that after all runs that are over. failed_precondition while it must ask.
+  // The program of that session notes its progress without a commit: the last commit's place now
+  // includes all runs that are over. failed_precondition as for knows_place().
   Status mark_place(std::uint64_t session, std::string note);
-  // The program of that session has done this, once in the life of the job. The place moves on,
-  // too: what was done is not done again, so neither is what it read and drew.
+  // The program of that session has done something once for the whole job. The place moves on, too:
+  // what the action read and drew is not read and drawn again.
   void done_once(std::uint64_t session, std::string name);
-  // The datasets of these containers begin anew. REQUIRES: no run that reads one is under way.
+  // Restarts the datasets of these containers. REQUIRES: no run that reads one is under way.
   void rewind_datasets(const std::set<std::string>& containers) { places_.rewind(containers); }
-  // Those that runs of the step read (DatasetPlaces::rewind).
+  // Restarts the datasets that the step reads (DatasetPlaces::rewind).
   Status rewind_datasets(const StepShape& step) { return places_.rewind(step.datasets); }
 
   struct Counters {
@@ -212,13 +207,13 @@ class Coordinator {
                   withdrawn = 0, attempts = 0, taken_back = 0, revoked = 0;
   };
   const Counters& counters() const { return counters_; }
-  // What each run that is not answered waits for, as far as is known here.
+  // What each unanswered run waits for, as far as the coordinator knows.
   std::vector<RunLook> looks(Instant now) const;
-  // An attempt of which a task knows nothing, and that was started there: a message between the
-  // processes was lost. The task's process is taken for lost, as one that lets the job wait.
+  // A task does not know an attempt that was started there: a message between the processes was
+  // lost. The task is treated as lost, and its process must leave (Expel).
   void lost_message(const RunId& run, const AttemptId& attempt, std::uint32_t partition,
                     const Status& why, Instant now, Outputs& out);
-  // One line for each run that is not answered: why it is not (for reports and failing tests).
+  // One line for each unanswered run: what it waits for (for reports and failing tests).
   std::string text() const;
   struct Tables {
     std::size_t runs = 0, answers = 0, last_writers = 0, blocked = 0, elements = 0, undecided = 0,
@@ -237,7 +232,7 @@ class Coordinator {
     bool shard = false;
   };
 
-  // A run comes in, and gets its turn.
+  // A run arrives and starts.
   Status may_run(const RunRequest& request) const;
   Status workers_present(const StepShape& step) const;
   JobPlace place(std::uint64_t session) const;
@@ -298,12 +293,12 @@ class Coordinator {
   MutexTurns mutexes_;
   Journal journal_;
   std::map<std::uint64_t, std::uint64_t> drawn_;  // by session: read-only draws since a commit
-  std::uint64_t dropped_ = 0;  // since a commit: no random index below it is drawn by again
-  bool begun_ = false;         // a run has started, and not only to restore the job
+  std::uint64_t dropped_ = 0;  // since a commit: random indices below it are used up
+  bool begun_ = false;         // a run other than a restore has started
   LastWrites last_writes_;
   BlockedReports blocked_;
   StageRound round_;
-  Run* granted_ = nullptr;  // the one that holds a granted number
+  Run* granted_ = nullptr;  // the run with a granted number
   LiveSchedule live_;
   CommitNumber decided_ = 0;
   std::uint64_t next_a_ = 1;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kPlaces = "dataset places";
 
-// The highest elements were never used: they are as if nobody had come so far.
+// Removes the highest left elements, as if no run had reached them.
 void trim(std::uint64_t& next, std::set<std::uint64_t>& left) {
   while (!left.empty() && *left.rbegin() + 1 == next) {
     left.erase(std::prev(left.end()));
@@ -61,7 +61,7 @@ void DatasetPlaces::end(const std::vector<Share>& shares, const Elements& elemen
   }
 }
 
-// Others have left some meanwhile, and taken none.
+// Meanwhile other runs may have left elements, but have taken none.
 void DatasetPlaces::use(Place& place, const std::vector<std::uint64_t>& given,
                         std::uint64_t count) {
   const std::uint64_t again = std::min<std::uint64_t>(count, given.size() - 1);

@@ -1,4 +1,4 @@
-// What a job keeps with its last commit, for a program that comes back.
+// What a job keeps with its last commit, for a program that resumes.
 #pragma once
 
 #include <memory>
@@ -12,27 +12,27 @@ namespace troupe {
 
 // The part of JobPlace that programs write. Part of the coordinator; no clock, no messages.
 //
-// A program that goes on from a restored state must ask for what it wrote down before it writes
-// anything else: one that begins at its first line again would do twice what is done.
+// A program that goes on from a restored state must ask for its notes before it writes anything: if
+// it simply started from the beginning, it would do everything twice.
 class Journal {
  public:
   // The job goes on from `place`, whose state a run has restored.
   void resume(JobPlace place);
-  // A run was decided; null: it had no note, and the one before stays.
+  // A run was decided; null: it had no note, and the last one stays.
   void commit(const std::shared_ptr<const std::string>& note, std::vector<Tensor> fetches);
-  // The program has come further since, without a commit.
+  // The program notes its progress without a commit.
   void mark(std::string note, std::uint64_t draws);
-  // This was done, and is so as of the last commit, with what was drawn since.
+  // Something was done once: recorded as of the last commit, with the draws since.
   void done(std::string name, std::uint64_t draws);
 
-  // The program says where it is. Else it is where the job is.
+  // Whether the program writes notes. If not, its place is the job's.
   bool noted() const { return note_ && !note_->empty(); }
-  // The program has asked for the place.
+  // The program asks for the place.
   void asked() { unasked_ = false; }
-  // It has come back, and has not.
+  // Whether the program was resumed and has not asked.
   bool unasked() const { return unasked_; }
   void write_to(JobPlace& place) const;
-  // Of a place that was resumed: what was drawn from its commit on before.
+  // The draws after its commit that a resumed place already includes.
   std::uint64_t resumed_draws() const { return resumed_draws_; }
 
  private:

@@ -1,4 +1,4 @@
-// Which commit changed a variable or queue last, for finding conflicts.
+// The last commit that changed each variable or queue, for finding conflicts.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-// Part of the coordinator. Only as much as a snapshot that is in use can tell apart.
+// Keeps only commits after the oldest snapshot in use. Part of the coordinator.
 class LastWrites {
  public:
-  // Commit `s` used that.
+  // Commit `s` had these uses.
   void note(const Uses& uses, CommitNumber s);
-  // Something that a run saw, or replaced, was committed after its snapshot.
+  // Whether something that a run read or replaced was committed after its snapshot.
   bool after(CommitNumber snapshot, const Uses& uses) const;
-  // Every snapshot from now on includes commit `least`: those up to it can conflict with nobody.
+  // Every snapshot from now on includes commit `least`: commits up to it cannot conflict.
   void forget_up_to(CommitNumber least);
 
   bool empty() const { return writes_.empty() && enqueues_.empty(); }

@@ -8,21 +8,21 @@
 
 namespace troupe {
 
-// The idle COMMIT has no answer: it is repeated, ever later, so that a lost one does no harm. Part
-// of the coordinator.
+// A LiveList has no answer: it is repeated a few times at growing intervals, in case one is lost.
+// Part of the coordinator.
 class LiveSchedule {
  public:
-  // `first`: how long after one the next follows.
+  // `first`: the first interval.
   explicit LiveSchedule(Instant first) : first_(first) {}
 
-  // Something has changed: one is due after `delay` at the latest.
+  // Something has changed: a list is due after at most `delay`.
   void soon(Instant now, Instant delay) {
     at_ = std::min(at_, now + delay);
     repeats_ = kRepeats;
   }
   bool due(Instant now) const { return at_ <= now; }
   Instant next() const { return at_; }
-  // One is sent now. Returns its number.
+  // A list is sent now. Returns its number.
   std::uint64_t sent(Instant now) {
     at_ = repeats_ > 0 ? now + first_ * (1 << (kRepeats - repeats_)) : kNever;
     --repeats_;

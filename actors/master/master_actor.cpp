@@ -25,25 +25,23 @@ struct MasterState {
   std::shared_ptr<Trace> trace;
   std::optional<Coordinator> coordinator;
   std::optional<Sessions> sessions;
-  Coordinator::Outputs spare;        // empty; its memory serves every input
+  Coordinator::Outputs spare;        // empty; its memory is reused
   Sessions::Outputs spare_sessions;  // likewise
   CompilerActor compiler;
-  std::shared_ptr<SessionGraphs> graphs;  // the compile thread's
+  std::shared_ptr<SessionGraphs> graphs;  // used by the compile thread only
   std::map<TaskId, ProcessActor> tasks;
-  std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // reached directly
+  std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // in this process
   WakeUp wake_up;
 
-  // One look at what runs wait for, over all tasks; those who want one while it is under way get
-  // it, too.
+  // One query of all tasks for what runs wait for; requests made while it is under way share it.
   std::uint64_t waits_round = 0;
   std::map<TaskId, TaskWaits> waits_told;
   std::vector<std::function<void(const JobLook&)>> waits_wanted;  // empty: none is under way
   WaitsWatch watch{Instant{}};
-  bool watching = false;  // a WatchRuns is to come
+  bool watching = false;  // a WatchRuns is scheduled
 };
 
-// Who has not said by then what it does is told of as one that does not answer. A deadline is late
-// by as much at most.
+// Tasks that have not answered by then are reported as such. Delays a deadline by at most as much.
 constexpr Instant kTellWithin = std::chrono::milliseconds(250);
 constexpr Instant kExplainWithin = std::chrono::milliseconds(500);
 constexpr Instant kWatchEvery = std::chrono::seconds(2);
@@ -51,7 +49,7 @@ constexpr std::size_t kMostLines = 5;  // in an error
 
 using MasterSelf = MasterActor::stateful_pointer<MasterState>;
 
-// One input of a machine, and what follows from it. The clock is read once.
+// Passes one input to a state machine and carries out its outputs. The clock is read once.
 template <class Input>
 void feed(MasterSelf self, Input input);
 template <class Input>
@@ -70,7 +68,7 @@ void send_to_tasks(MasterSelf self, const Message& message) {
   for (auto& [_, host] : self->state.tasks) self->send(host, message);
 }
 
-// To the executor of a partition, which runs a step of a run that is not answered.
+// To the executor of a partition. REQUIRES: the run is not answered.
 template <class Message>
 void send_to_partition(MasterSelf self, TaskId task, Message message) {
   auto& s = self->state;
@@ -124,7 +122,7 @@ void carry_out(MasterSelf self, Coordinator::Expel& expel) {
   send_to_task(self, expel.task, ExpelProcess{std::move(expel.why)});
 }
 
-// What the client waited for, and how much of it for a commit of several shards.
+// Records how long the client waited, and how long of it for the commit.
 void record(MasterSelf self, const RunId& id) {
   Trace* trace = active(self->state.trace);
   const Sessions::Run* run = self->state.sessions->find(id);
@@ -258,8 +256,8 @@ void feed(MasterSelf self, Input input) {
   const Instant now = self->clock().now().time_since_epoch();
   Coordinator::Outputs out = std::exchange(s.spare, {});
   input(*s.coordinator, now, out);
-  // Sessions act on the end of a run at once: they unload a step whose last run is over. So they
-  // hear of it when processes have been told which attempts are over.
+  // Answers come last: Sessions may unload a step after its last run, and executors must have been
+  // told before that the attempts are over.
   const auto ends = [](const Coordinator::Output& o) {
     return std::holds_alternative<Coordinator::Answer>(o) ||
            std::holds_alternative<Coordinator::SessionClosed>(o);
@@ -283,7 +281,7 @@ void feed_sessions(MasterSelf self, Input input) {
   s.spare_sessions = std::move(out);
 }
 
-// A message that is an input of Sessions, or one of the coordinator, as a handler.
+// Handlers for messages that are inputs of Sessions or of the coordinator.
 template <class Message>
 auto to_sessions(MasterSelf self, void (Sessions::*input)(const Message&, Sessions::Outputs&)) {
   return [self, input](const Message& message) {
@@ -373,7 +371,7 @@ void watched(MasterSelf self, const JobLook& look) {
   }
 }
 
-// As long as there are runs.
+// Schedules the next watch, as long as there are runs.
 void watch_soon(MasterSelf self) {
   if (std::exchange(self->state.watching, true)) return;
   self->delayed_send(self, kWatchEvery, WatchRuns{});
@@ -390,7 +388,7 @@ void watch_runs(MasterSelf self) {
     want_waits(self, [self](const JobLook& look) { watched(self, look); });
 }
 
-// What is wrong with a message about a run under way. Partitions of this process are not asked.
+// Checks a message about a run under way. Partitions of this process are trusted.
 Status check_member(MasterSelf self, const PartitionDone& message) {
   auto& s = self->state;
   const Sessions::Run* run = s.sessions->find(message.run);
@@ -398,7 +396,7 @@ Status check_member(MasterSelf self, const PartitionDone& message) {
   return check_done(*run->step, message);
 }
 
-// The run ends with what is wrong; a process that says such things is a member no longer.
+// The run fails with what is wrong, and the process is expelled.
 void expel(MasterSelf self, PartitionDone& message, Status lie) {
   auto& s = self->state;
   const StepShape& step = *s.sessions->find(message.run)->step;
@@ -445,7 +443,7 @@ void task_lost(MasterSelf self, const TaskLost& message) {
   });
 }
 
-// It drops what a program that has come back may not know to be there.
+// Refused until a resumed program has asked for its place: it might drop what it still needs.
 void reset(MasterSelf self, const ResetContainers& message) {
   CallResult result;
   result.status = self->state.coordinator->knows_place();
@@ -503,7 +501,7 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
   self->attach_functor(
       [compiler = s.compiler] { caf::anon_send_exit(compiler, caf::exit_reason::user_shutdown); });
   return {
-      // looked through in this order
+      // tried in this order
       [self](RunStep& message) { run_step(self, message); },
       [self](PartitionDone& message) { partition_done(self, message); },
       to_coordinator<Staged>(self, &Coordinator::staged),

@@ -16,12 +16,12 @@ struct MasterOptions : Sessions::Options {
   const OpTable* ops = nullptr;  // outlives the actor
   Coordinator::Options coordinator;
   std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
-  bool own_threads = true;       // for what takes long; false in a simulation on one thread
+  bool own_threads = true;       // for long work; false in a simulation on one thread
   Instant stands_still{};        // Cluster::stands_still
 };
 
-// One per job. Tasks are announced with TaskUp and taken off with TaskLost, wherever they are.
-// What it decides is decided by two machines, whose outputs it carries out: Sessions (graphs,
+// The master actor, one per job. Tasks of all processes are added with TaskUp and removed with
+// TaskLost. Two state machines decide, and the actor carries out their outputs: Sessions (graphs,
 // steps, resets) and the Coordinator (attempts, numbers, commits).
 MasterActor spawn_master(caf::actor_system& system, MasterOptions options);
 

@@ -1,4 +1,4 @@
-// Which run holds which mutexes.
+// The mutexes that runs hold.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-// A mutex of the job. Named as variables and queues are: steps of all sessions share it.
+// The name of a mutex of the job, formed as for variables and queues. All sessions share mutexes.
 struct MutexName {
   std::string container;  // "" is the default one
   std::string name;       // shared_name or node name
@@ -20,33 +20,32 @@ struct MutexName {
   std::string text() const;  // "mutex 'm'", "mutex 'm' of container 'c'"
 };
 
-// One that runs of a step acquire, or may acquire in a branch, and the first node that does.
+// A mutex that runs of a step acquire, perhaps in a branch, and the first node that does.
 struct MutexUse {
   MutexName mutex;
   std::string node, op, site = {};
 };
 using MutexUses = std::vector<MutexUse>;  // each mutex once
 
-// Lets runs begin one after the other that acquire the same mutex.
+// Runs that acquire the same mutex one after the other.
 //
-// A run takes all its mutexes at once when it begins, and none later; it holds them until it is
-// over, however it ends and however often it is done again. Of the runs that wait none overtakes an
-// older one which wants one of the same. So a run waits for runs that are under way and for older
-// ones that wait, never in a circle, and each gets its turn once those before it are over: there
-// are no deadlocks among mutexes, in whatever order a step's nodes acquire them.
+// A run takes all its mutexes at once when it begins, and holds them until it is over, whatever its
+// result and however often it is repeated. A waiting run never overtakes an older one that needs
+// the same mutex. So a run waits only for runs under way and for older waiting ones, never in a
+// cycle: mutexes cause no deadlock, in whatever order a step's nodes acquire them.
 //
-// A machine without clock; part of the coordinator.
+// A state machine without clock; part of the coordinator.
 class MutexTurns {
  public:
-  // Goes through the runs that wait, in the order in which they came.
+  // Goes through the waiting runs, the oldest first.
   class Line {
    public:
     explicit Line(const MutexTurns& turns) : turns_(turns) {}
-    // Which of them the next run has to wait for; null: it may begin.
+    // The mutex that the next run must wait for; null: it may begin.
     const MutexUse* obstacle(const MutexUses& wanted) const;
-    // It waits, for this or for something else: those behind it do not get before it.
+    // The run waits, for a mutex or something else: later runs do not overtake it.
     void waits(const RunId& run, const MutexUses& wanted);
-    // Who holds that mutex, or the first run in the line that wants it.
+    // The run that holds the mutex, or else the first waiting run that needs it.
     std::optional<RunId> before(const MutexName& mutex) const;
 
    private:
@@ -58,7 +57,7 @@ class MutexTurns {
   void take(const RunId& run, const MutexUses& wanted);
   // The run is over.
   void end(const RunId& run, const MutexUses& wanted);
-  // Null: it is free.
+  // Null: the mutex is free.
   const RunId* holder(const MutexName& mutex) const;
   std::size_t held() const { return holders_.size(); }
 

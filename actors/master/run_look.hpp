@@ -1,4 +1,4 @@
-// A run that is not answered, as the coordinator sees it.
+// An unanswered run, as the coordinator sees it.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ struct RunLook {
     std::uint32_t partition = 0;
     TaskId task{};
     std::string device;
-    bool moves_tensors = false;  // is fed, or fetched from: its messages may take long
+    bool moves_tensors = false;  // has feeds or fetches: its messages may take long
   };
   RunId run;
   AttemptId attempt;
-  Instant age{}, attempt_age{};               // since the request; since the newest attempt began
+  Instant age{}, attempt_age{};               // since the request; since its newest attempt
   std::optional<Instant> left;                // until its deadline
   bool computes = false;                      // an attempt is under way: see `parts`
-  std::vector<Part> parts;                    // those that have not ended
-  std::string turn;                           // else: what it waits for of others, in words
-  std::string node = {}, op = {}, site = {};  // and for whose sake, if it is one node's
+  std::vector<Part> parts;                    // partitions that are not done
+  std::string turn;                           // if it does not compute: what it waits for
+  std::string node = {}, op = {}, site = {};  // the node that needs it, if it is one
 };
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// The numbers of a session's runs, as its client gives them.
+// The numbers of a session's runs, assigned by its client.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-// Gives runs their numbers and knows which of them have no answer yet. Owned by a client, which
-// guards it if it has several threads.
+// Assigns run numbers and tracks which runs have no answer. Owned by a client, which locks it if it
+// has several threads.
 class RunNumbers {
  public:
   explicit RunNumbers(std::uint64_t first) : next_(first) {}
@@ -19,12 +19,12 @@ class RunNumbers {
     unanswered_.push_back(next_);
     return next_++;
   }
-  // Said again, or of a number that was never given: nothing happens.
+  // Ignored if repeated, or for an unknown number.
   void answered(std::uint64_t n) {
     auto at = std::lower_bound(unanswered_.begin(), unanswered_.end(), n);
     if (at != unanswered_.end() && *at == n) unanswered_.erase(at);
   }
-  // Allocates nothing unless an answer has overtaken another one.
+  // Does not allocate if answers arrive in order.
   Acknowledged acknowledged() const {
     auto end = unanswered_.end();
     std::uint64_t below = next_;

@@ -1,4 +1,4 @@
-// The runs of a job that are not answered yet.
+// The unanswered runs of a job.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace troupe {
 // "step 4 of session 0", for errors.
 std::string step_name(const RunId& run);
 
-// What the coordinator knows of each run, and what follows from all of them. Elements stay where
-// they are. Part of the coordinator.
+// The coordinator's state of each run, and what follows from all of them. Pointers to runs stay
+// valid. Part of the coordinator.
 class RunTable {
  public:
   enum class Phase : std::uint8_t {
@@ -27,47 +27,47 @@ class RunTable {
     running,    // attempt started
     ready,      // all partitions done, waits for a number
     preparing,  // has a number, waits for the shards
-    applying,   // decided; what it changes outside of the job is being applied
-    aborting,   // failed or cancelled; waits for partitions to say so
-    victim,     // withdrawn to break a deadlock, waits for its turn
+    applying,   // decided; its changes outside the job are being applied
+    aborting,   // failed or cancelled; waits for its partitions
+    victim,     // withdrawn to break a deadlock; waits to start again
   };
   struct Run {
     RunId id;
-    std::uint64_t order = 0;  // in which the requests came
+    std::uint64_t order = 0;  // of the requests' arrival
     std::shared_ptr<const StepShape> step;
-    Instant came{}, began{};  // the request; its newest attempt
+    Instant came{}, began{};  // times of the request and the newest attempt
     Instant deadline = kNever;
-    bool explained = false;  // the deadline has passed, and what it waits for is being found out
+    bool explained = false;  // the deadline has passed, and ExplainDeadline was sent
     Phase phase = Phase::queued;
     AttemptInfo attempt;
     std::uint64_t random_index = 0;
     CommitNumber grant = 0;
-    bool revoking = false;  // the grant was asked back
+    bool revoking = false;  // the grant is being revoked
     std::uint32_t conflicts = 0;
     DatasetPlaces::Elements elements;         // taken at its first start
-    std::shared_ptr<const std::string> note;  // what is kept with its commit; null: none
+    std::shared_ptr<const std::string> note;  // kept with its commit; null: none
     OnNan on_nan = OnNan::commit;
     bool with_place = false;
-    JobPlace place;                          // with_place: when the attempt started
-    std::shared_ptr<const JobPlace> resume;  // of a job that it restores; null: none
-    bool waiting = false;                    // reported as waiting on resources only
+    JobPlace place;                          // with_place: as of the attempt's start
+    std::shared_ptr<const JobPlace> resume;  // the place of a job that it restores; null: none
+    bool waiting = false;                    // reported as waiting only for resources
     std::map<std::uint32_t, PartitionDone> done;
-    Status cause;  // aborting: the best known; applying: what failed
+    Status cause;  // aborting: the best known cause; applying: what failed
     Instant resend_at = kNever, resend_after{};
 
-    // Its snapshot is in use, and executors may know of its attempt.
+    // Whether its snapshot is in use and executors may know its attempt.
     bool in_attempt() const;
     bool all_done() const { return done.size() == step->partitions.size(); }
     bool wrote() const;
-    // It may take a number, even one that it leaves nothing at.
+    // Whether it may take a commit number, even without a write.
     bool may_commit() const { return step->may_write || note; }
     // Its fetches, in the client's order.
     std::vector<Fetched> fetches() const;
-    // How many write keys it left at each resource; `outside`: at those that are seen outside.
+    // The number of its write keys by resource; `outside`: only resources seen outside the job.
     std::map<ResourceId, std::uint32_t> keys(bool outside) const;
-    // By dataset of the step; partitions that use one together count its elements alike.
+    // By dataset of the step. Partitions that share a dataset count its elements alike.
     std::vector<std::uint64_t> used_elements() const;
-    // One line without its end: why it is not answered.
+    // What the run waits for, in one line without a line end.
     std::string text() const;
   };
 
@@ -77,15 +77,15 @@ class RunTable {
   Run* find(const RunId& id);
   // REQUIRES: there is such a run.
   const Run& at(const RunId& id) const { return runs_.at(id); }
-  // Only if that is its attempt.
+  // Null unless that is its attempt.
   Run* find(const RunId& id, const AttemptId& attempt);
   bool contains(const RunId& id) const { return runs_.contains(id); }
   bool of_session(std::uint64_t session) const;
   bool any(Phase phase) const;
-  // A job is being restored.
+  // Whether a run restores the job.
   bool restoring() const;
 
-  // In the order in which they came.
+  // In the order of arrival.
   template <class Wanted>
   std::vector<RunId> where(Wanted wanted) const {
     std::vector<const Run*> found;
@@ -111,16 +111,15 @@ class RunTable {
   auto begin() const { return runs_.begin(); }
   auto end() const { return runs_.end(); }
 
-  // Runs that compute; those that only wait for a queue have given their place back.
+  // The number of runs that compute, without those that only wait for resources.
   std::size_t computing() const;
-  // The oldest snapshot that an attempt reads; `decided` when there is none.
+  // The oldest snapshot that an attempt reads; `decided` if there is none.
   CommitNumber oldest_snapshot(CommitNumber decided) const;
-  // The first attempt whose marks an attempt of that session still holds, `from` or an older one.
+  // The oldest attempt whose marks a run of that session still holds, or `from` if that is older.
   std::uint64_t marks_of_session(std::uint64_t session, std::uint64_t from) const;
-  // A number that no other attempt with the run's snapshot draws random numbers by: the lowest from
-  // `first` on.
+  // The lowest random index from `first` on that no other attempt with the run's snapshot uses.
   std::uint64_t unused_random_index(const Run& run, std::uint64_t first) const;
-  // Its attempts, ascending.
+  // All attempts, ascending.
   std::vector<LiveAttempt> live() const;
 
  private:

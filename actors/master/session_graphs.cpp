@@ -12,9 +12,8 @@
 namespace troupe {
 namespace {
 
-// What a graph that is shipped again says of a node, and how: "its attribute 'size' is 3, not
-// 2". Nothing when it is the node that the session knows. Creation sites may differ.
-// REQUIRES: both were imported.
+// How a node of a graph that is shipped again differs from the known one: "its attribute 'size' is
+// 3, not 2". Empty if it does not. Creation sites may differ. REQUIRES: both were imported.
 std::optional<std::string> difference(const NodeDef& now, const NodeDef& before) {
   auto differ = [](std::string_view what, std::string_view is, std::string_view was) {
     return fmt::format("{} is {}, not {}", what, is, was);
@@ -28,7 +27,7 @@ std::optional<std::string> difference(const NodeDef& now, const NodeDef& before)
   if (now.colocate != before.colocate) return "it is colocated with other nodes";
   if (now.replica != before.replica)
     return differ("its replica", std::to_string(now.replica), std::to_string(before.replica));
-  auto was = before.attrs.begin();  // of one op, so the same attributes in the same order
+  auto was = before.attrs.begin();  // same op, so the same attributes in the same order
   for (const auto& [name, value] : now.attrs) {
     if (!(value == was->second))
       return differ("its attribute '" + name + "'", value.text(), was->second.text());
@@ -38,13 +37,13 @@ std::optional<std::string> difference(const NodeDef& now, const NodeDef& before)
 }
 
 Status check_seed(const GraphDef& now, const GraphDef& known) {
-  if (now.seed == known.seed) return ok_status();  // else random ops would draw other numbers
+  if (now.seed == known.seed) return ok_status();  // a new seed would change random numbers
   return failed_precondition(
       fmt::format("the graph's seed is {}, the session's is {}", now.seed, known.seed));
 }
 
-// The nodes from `from` on, and the functions that came with them, for a task that has those
-// before.
+// The nodes from `from` on, and the functions that came with them, for a task with the earlier
+// ones.
 LoadGraph nodes_since(std::uint64_t session, const GraphDef& graph,
                       const std::vector<std::size_t>& functions_from, std::uint64_t from) {
   auto nodes = std::make_shared<GraphDef>();
@@ -61,7 +60,7 @@ Expected<std::uint64_t> SessionGraphs::extend(const ExtendSession& message) {
   Known& known = graphs_[message.session];
   if (!known.import) known.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
   const bool fresh = known.import->graph().nodes.empty();
-  if (fresh && message.from == 0)  // a seed before the first nodes bound nobody
+  if (fresh && message.from == 0)  // no nodes yet: the seed may change
     known.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
   const std::size_t before = known.import->graph().nodes.size();
   TROUPE_TRY(message.from == 0 && !fresh ? replace(known, message) : append(known, message));
@@ -71,7 +70,7 @@ Expected<std::uint64_t> SessionGraphs::extend(const ExtendSession& message) {
   return known.import->graph().nodes.size();
 }
 
-// Compared is what was imported, with defaults filled in and nodes in order: new nodes come last.
+// Compares imported graphs, with defaults filled in and nodes in order; new nodes come last.
 Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
   const GraphDef& before = known.import->graph();
   if (message.graph->nodes.size() < before.nodes.size())
@@ -115,13 +114,13 @@ Status SessionGraphs::append(Known& known, const ExtendSession& message) {
                       "session has",
                       message.from));
   }
-  // Tasks are told of functions along with the nodes that they come with.
+  // Tasks get functions together with the nodes that they came with.
   if (message.graph->nodes.empty() && !message.graph->functions.empty())
     return invalid_argument("functions come with nodes that call them");
   return known.import->extend(message.graph->nodes, message.graph->functions);
 }
 
-// Anew only when nodes came that bear on them: most requests bring others.
+// Recomputed only if new nodes matter for them, which is rare.
 void SessionGraphs::find_homes(Known& known, const Target& target, bool spread) {
   const GraphDef& graph = known.import->graph();
   const bool same_devices = std::equal(
@@ -162,7 +161,7 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
       if (!resource.name.empty())
         placed_.emplace(resource_key(resource.def, ops_.ops),
                         DeviceName::parse(plan.device).value());
-  std::map<std::uint64_t, LoadGraph> since;  // most tasks lack the same
+  std::map<std::uint64_t, LoadGraph> since;  // most tasks lack the same nodes
   for (const Plan& plan : draft.graph.plans) {
     const TaskId task = task_of(plan.device);
     const std::uint64_t has = work.versions[task];

@@ -1,4 +1,4 @@
-// The graphs of a master's sessions, and what is made of them. No actors in here.
+// The graphs of a master's sessions, and their compilation. No actors in here.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace troupe {
 
-// What a CompileStep became.
+// The result of a CompileStep.
 struct CompiledStepDraft {
   Status status;
   CompiledGraph graph;
-  std::map<TaskId, LoadGraph> loads;        // nodes that tasks with a part in it do not have
-  std::map<std::string, DeviceName> fixed;  // Target::fixed of its compile
+  std::map<TaskId, LoadGraph> loads;        // the nodes that its tasks do not have yet
+  std::map<std::string, DeviceName> fixed;  // Target::fixed when it was compiled
 };
 
-// Knows where the job's resources are: sessions share them, so a resource that one of them placed
-// is there for all.
+// Keeps the graphs of all sessions and the devices of the job's resources: a resource that one
+// session placed is there for all.
 //
-// Owned by a master; after it was made only the compile thread touches it. The table outlives it.
+// Owned by a master; used only by the compile thread. The table outlives it.
 class SessionGraphs {
  public:
   explicit SessionGraphs(const OpTable& ops) : ops_(ops), host_(ops) {}
 
-  // The number of nodes that the session's graph then has. An error leaves it as it was:
-  // `aborted` when the nodes that the session has are not those that the message goes on from.
+  // Returns the new number of nodes of the session's graph. An error leaves it unchanged: `aborted`
+  // if the message continues from other nodes than the session has.
   Expected<std::uint64_t> extend(const ExtendSession& message);
 
   struct Work {
@@ -38,9 +38,9 @@ class SessionGraphs {
     CompileRequest request;
     Target target;                             // devices and settings; compile() adds `fixed`
     std::map<TaskId, std::uint64_t> versions;  // nodes that each task has
-    std::int32_t replicas = 1;                 // of the job, however many the request is for
+    std::int32_t replicas = 1;                 // of the job; a request may use fewer
   };
-  // Variables of the graph are fixed where variable_homes() says; with several replicas all are.
+  // Fixes variables of the graph at the devices from variable_homes(); with several replicas, all.
   CompiledStepDraft compile(Work work);
 
   void forget(std::uint64_t session) { graphs_.erase(session); }
@@ -50,8 +50,8 @@ class SessionGraphs {
     std::unique_ptr<GraphImport> import;
     GraphIndex index;                         // of import->graph()
     std::uint64_t hash = 0;                   // of the functions and nodes as they were sent
-    std::vector<std::size_t> functions_from;  // behind how many nodes each function came
-    // Of variable_homes() for the first nodes of the graph, on these devices.
+    std::vector<std::size_t> functions_from;  // by function: the number of nodes before it
+    // variable_homes() for the first `homes_of` nodes on these devices.
     std::map<std::string, DeviceName> homes;
     std::size_t homes_of = 0;
     std::vector<DeviceName> devices;

@@ -48,7 +48,7 @@ void Sessions::task_lost(TaskId task, const Status& why, Outputs& out) {
   for (auto& [id, _] : sessions_)
     for (CompiledId step : steps_.of_session(id))
       if (steps_.find(step)->loading.contains(task)) loaded({step, task, why}, out);
-  // What is being compiled may have a part there.
+  // Steps being compiled may have a part there.
   for (auto& [_, session] : sessions_) {
     if (session.work == 0 || !std::holds_alternative<CompileStep>(session.asked.front())) continue;
     give_up_work(session);
@@ -105,7 +105,7 @@ void Sessions::close(const CloseSession& message, Outputs& out) {
   if (at == sessions_.end()) return finish(message.call, ok_status(), out);
   Session& session = at->second;
   session.closing.push_back(message.call);
-  if (session.closing.size() > 1) return;  // it is under way
+  if (session.closing.size() > 1) return;  // already closing
   give_up_work(session);
   for (const auto& asked : session.asked)
     std::visit([&](const auto& m) { finish(m.call, closed_by_its_user(), out); }, asked);
@@ -151,10 +151,10 @@ void Sessions::begin_next(Session& session, Outputs& out) {
     if (auto* extend = std::get_if<ExtendSession>(&session.asked.front())) {
       begin_work(session);
       out.push_back(Extend{session.work, session.stop, *extend});
-      std::get<Extend>(out.back()).message.call = nullptr;  // which is answered from here
+      std::get<Extend>(out.back()).message.call = nullptr;  // answered by extended()
       return;
     }
-    if (reset_) return;  // its end goes on here
+    if (reset_) return;  // continued when the reset ends
     const auto& message = std::get<CompileStep>(session.asked.front());
     auto answered = begin_compile(session, message, out);
     if (answered.ok() && !*answered) return;
@@ -169,14 +169,14 @@ void Sessions::begin_work(Session& session) {
   session.stop = std::make_shared<std::atomic<bool>>(false);
 }
 
-// Nobody waits any more for what is under way.
+// The result of the work under way is no longer needed.
 void Sessions::give_up_work(Session& session) {
   if (session.work == 0) return;
   *session.stop = true;
   session.work = 0;
 }
 
-// The session whose work that is; none when it was given up.
+// The session of that work; null if the work was given up.
 Sessions::Session* Sessions::worked_for(std::uint64_t session, std::uint64_t work) {
   auto at = sessions_.find(session);
   return at == sessions_.end() || at->second.work != work ? nullptr : &at->second;
@@ -231,7 +231,7 @@ void Sessions::compiled(const StepCompiled& message, Outputs& out) {
   Session* session = worked_for(message.session, message.work);
   if (!session) return;
   session->work = 0;
-  if (!reset_) {  // else once more when that is over: it may be about what the step uses
+  if (!reset_) {  // else compiled again after the reset, which may drop what the step uses
     const CompileStep asked = std::get<CompileStep>(session->asked.front());
     session->asked.pop_front();
     if (Status status = add_step(*session, asked, *message.draft, out); !status.ok())
@@ -398,7 +398,7 @@ void Sessions::end_reset_if_over(Outputs& out) {
                 [&](const auto& v) { return reset.containers.contains(v.first.first); });
   out.push_back(Drop{std::move(reset.containers)});
   for (const auto& call : reset.calls) finish(call, stopped_, out);
-  // They were asked before whatever waits now.
+  // These requests are older than those that wait now.
   for (auto held = reset.held.rbegin(); held != reset.held.rend(); ++held) ask_again(*held, out);
   for (auto& [_, session] : sessions_) begin_next(session, out);
 }
@@ -418,7 +418,7 @@ std::vector<std::string> Sessions::text() const {
     for (const TargetDevice& d : task.devices) line += " " + d.name.text();
     lines.push_back(line);
   }
-  std::map<std::string, std::pair<std::size_t, std::uint64_t>> on;  // by device: how many, bytes
+  std::map<std::string, std::pair<std::size_t, std::uint64_t>> on;  // by device: number, bytes
   for (const auto& [_, variable] : variables_) {
     auto& [count, bytes] = on[variable.device];
     ++count, bytes += variable.bytes;

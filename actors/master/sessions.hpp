@@ -1,4 +1,4 @@
-// Sessions of a job: their graphs, the steps compiled of them, runs and resets of those.
+// The sessions of a job: their graphs, compiled steps, runs and resets.
 #pragma once
 
 #include <atomic>
@@ -22,25 +22,24 @@
 
 namespace troupe {
 
-// The machine between clients, the compile thread and the tasks of a job: what is done in which
-// order for a session, which steps exist and where, which runs use them. When a run computes and
-// what it commits is the Coordinator's business, which stands beside it.
+// The state machine between clients, the compile thread and the tasks of a job: it orders the work
+// of a session, and knows which steps exist, where, and which runs use them. The Coordinator
+// decides when a run computes and what it commits.
 //
-// Owned by one actor of the master. Inputs append to `out` what has to be done, in that order. A
-// call is finished exactly once. Nothing here is lost or doubled, but for what a lost task had to
-// say.
+// Owned by one actor of the master. Inputs append what must be done to `out`, in order. A call is
+// finished exactly once. Its messages are neither lost nor duplicated, except those of a lost task.
 //
-// Extend and Compile of one session are carried out in the order in which they came, each when the
-// one before is answered; the compile thread does the work. A step is compiled when it is first
-// asked for, and then loaded by every task that has a part in it.
+// Extend and Compile of one session are carried out in order, each after the one before is
+// answered; the compile thread does the work. A step is compiled on its first request, and then
+// loaded by every task that has a part in it.
 //
-// A reset waits for the runs of the steps that it drops: these leave the table at once, so that
-// none of their runs begins any more, and their runs are cancelled. When the last of them is over
-// the tasks unload the steps and drop the containers. Only then are steps compiled again.
+// A reset removes its steps from the table at once, so that no more runs of them begin, and cancels
+// their runs. When the last run is over, the tasks unload the steps and drop the containers. Only
+// then are steps compiled again.
 class Sessions {
  public:
   struct Options {
-    std::size_t compiled_steps = 64;  // kept a session; the least recently used one goes
+    std::size_t compiled_steps = 64;  // kept per session; the least recently used is evicted
     bool soft_placement = true;
     std::int32_t replicas = 1;  // of the job: with several, variables are spread over the tasks
     std::vector<std::string> disabled_passes;
@@ -50,8 +49,8 @@ class Sessions {
     std::shared_ptr<Call> call;
     CallResult result;
   };
-  // For the compile thread, one piece of work after the other. Unless `stop` is set before it
-  // begins, it answers with extended() or compiled(), naming the work.
+  // To the compile thread, which does one piece of work after the other. Answered with extended()
+  // or compiled() and the work's number, unless `stop` is set before it begins.
   struct Extend {
     std::uint64_t work = 0;
     StopFlag stop;
@@ -75,29 +74,29 @@ class Sessions {
   struct Unload {
     CompiledId step = 0;
   };
-  // The session is over: the compile thread and these tasks can forget its graph.
+  // The session is over: the compile thread and these tasks forget its graph.
   struct Forget {
     std::uint64_t session = 0;
     std::vector<TaskId> tasks;
   };
-  // To every task; and the containers' datasets begin anew.
+  // To every task. The containers' datasets are rewound, too.
   struct Drop {
     std::set<std::string> containers;
   };
-  // To the coordinator: a session that may have runs from now on, or whose runs are to end, which
-  // ends with closed().
+  // To the coordinator: the session may have runs from now on; or its runs must end, which is
+  // answered with closed().
   struct OpenRuns {
     std::uint64_t session = 0;
   };
   struct CloseRuns {
     std::uint64_t session = 0;
   };
-  // To the coordinator. Each of them ends with ended(), unless it is decided already.
+  // To the coordinator. Each run ends with ended(); one that is decided ends as it would have.
   struct CancelRuns {
     std::vector<RunId> runs;
     Status cause;
   };
-  // To the coordinator, whose answer is the call's.
+  // To the coordinator, whose result answers the call.
   struct Rewind {
     std::shared_ptr<Call> call;
     std::shared_ptr<const StepShape> step;
@@ -113,19 +112,19 @@ class Sessions {
   struct Run {
     std::shared_ptr<Call> call;
     CompiledId compiled = 0;
-    std::shared_ptr<const StepShape> step;  // also when a reset has dropped it
+    std::shared_ptr<const StepShape> step;  // even if a reset has dropped the step
     std::vector<Tensor> feeds;              // of the request
     std::uint32_t fetches = 0;
-    std::int64_t began_ns = 0, prepared_ns = 0;  // of the timeline, which the owner keeps
+    std::int64_t began_ns = 0, prepared_ns = 0;  // for the timeline; set by the owner
   };
 
   explicit Sessions(Options options)
       : options_(std::move(options)), steps_(options_.compiled_steps) {}
 
   void task_up(TaskId task, std::string name, std::vector<TargetDevice> devices);
-  // What is being compiled fails with the cause, as do the steps that it has not loaded yet.
+  // Fails what is being compiled, and the steps that the task has not loaded yet.
   void task_lost(TaskId task, const Status& why, Outputs& out);
-  // The job has lost state: nothing is compiled any more, for this reason.
+  // The job has lost state: from now on, compiling fails with this status.
   void stop(Status why) { stopped_ = std::move(why); }
 
   void open(const OpenSession& message, Outputs& out);
@@ -140,20 +139,19 @@ class Sessions {
   void reset(const ResetContainers& message, Outputs& out);
   void rewind(const RewindStep& message, Outputs& out);
 
-  // Null: it is answered already. Takes the feeds.
+  // Null if the run was refused, and answered. Takes the feeds.
   Run* begin(RunStep& message, Outputs& out);
   Run* find(const RunId& id);
-  // Of a run that began; any other is ignored.
+  // Ignored for an unknown run.
   void ended(RunAnswer& answer, Outputs& out);
 
-  // "1 at 127.0.0.1:4711"; empty when nobody hosts it.
+  // "1 at 127.0.0.1:4711"; empty if no process hosts it.
   std::string name_of(TaskId task) const;
   std::vector<std::string> text() const;  // a line for each task
-  // Of variables, by container and name: the devices that have them; "" for one that no step has
-  // placed yet.
+  // The devices of variables, given by container and name; "" for one that no step has placed yet.
   std::vector<std::string> homes_of(
       const std::vector<std::pair<std::string, std::string>>& variables) const;
-  // Tasks, and what is being compiled and loaded: for what runs wait for.
+  // Adds the tasks, and what is being compiled and loaded.
   void look(JobLook& look) const;
   std::size_t steps() const { return steps_.size(); }
   struct Tables {
@@ -171,12 +169,12 @@ class Sessions {
   struct Session {
     std::uint64_t version = 0;  // nodes of its graph
     std::deque<std::variant<ExtendSession, CompileStep>> asked;
-    std::uint64_t work = 0;                      // that is under way for asked.front(); 0: none
+    std::uint64_t work = 0;                      // under way for asked.front(); 0: none
     std::int64_t work_since_ns = 0;              // coarse_now_ns()
-    LoadStep load;                               // what a CompileStep under way will be loaded with
+    LoadStep load;                               // of the CompileStep under way
     StopFlag stop;                               // of the work
-    std::vector<std::shared_ptr<Call>> closing;  // who waits for its end
-    std::set<std::string> warned;                // of devices that nodes asked for and did not get
+    std::vector<std::shared_ptr<Call>> closing;  // calls that wait for its end
+    std::set<std::string> warned;                // warnings given: nodes not on their devices
   };
   struct PlacedVariable {
     std::string device;
@@ -184,8 +182,8 @@ class Sessions {
   };
   struct Reset {
     std::set<std::string> containers;
-    std::set<CompiledId> steps;     // whose runs it waits for
-    std::vector<CompileStep> held;  // that were being loaded
+    std::set<CompiledId> steps;     // it waits for their runs
+    std::vector<CompileStep> held;  // requests for steps that were being loaded
     std::vector<std::shared_ptr<Call>> calls;
   };
 
@@ -196,7 +194,7 @@ class Sessions {
   void begin_work(Session& session);
   void give_up_work(Session& session);
   Session* worked_for(std::uint64_t session, std::uint64_t work);
-  // True when it is answered already.
+  // True if it is answered already.
   Expected<bool> begin_compile(Session& session, const CompileStep& message, Outputs& out);
   Status add_step(Session& session, const CompileStep& message, CompiledStepDraft& draft,
                   Outputs& out);
@@ -211,7 +209,7 @@ class Sessions {
   std::map<TaskId, Task> tasks_;
   std::map<std::uint64_t, Session> sessions_;
   std::unordered_map<RunId, Run> runs_;
-  // Of all steps so far, by container and name.
+  // The variables of all steps so far, by container and name.
   std::map<std::pair<std::string, std::string>, PlacedVariable> variables_;
   std::optional<Reset> reset_;
   std::uint64_t next_work_ = 1;

@@ -1,4 +1,4 @@
-// One round of PREPARE: who was asked, who has answered, and until when the others may take.
+// One round of PREPARE: which shards were asked, which have answered, and the time limit.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace troupe {
 
-// What the shards are told of one number: to stage an attempt's log under it, to drop what they
-// staged, or to apply what is decided. One round at a time; a new one ends the one before, whose
-// answers no longer count. Part of the coordinator, which decides what follows from an answer.
+// An order to the shards about one commit number: stage an attempt's log under it, drop what they
+// staged, or apply what is decided. One round at a time; a new one ends the last, whose answers no
+// longer count. Part of the coordinator, which acts on the answers.
 class StageRound {
  public:
   struct Options {
-    // PREPARE is said again after that time, and again ever later.
+    // PREPARE is repeated after this time, at growing intervals.
     Instant resend_first = std::chrono::milliseconds(50), resend_max = std::chrono::seconds(1);
   };
   using Shards = std::set<TaskId>;
@@ -26,35 +26,35 @@ class StageRound {
 
   explicit StageRound(Options options) : options_(options), clock_(options.resend_max) {}
 
-  // `what` lacks its round and resources: each shard is told of those in `keys` that are its own.
-  // Who has not answered `within` that time, in which this process could look at a clock, is late.
+  // Adds the round, and to each shard its resources in `keys`, to `what`. A shard without an answer
+  // `within` that time is late; time in which this process was stopped does not count.
   void begin(Prepare what, Keys keys, Shards shards, Instant within, Instant now);
   void end() { open_ = false; }
 
   bool open() const { return open_; }
   bool open(StageOrder order) const { return open_ && what_.order == order; }
-  // REQUIRES: open(), as for all below.
+  // REQUIRES: open(), also for all functions below.
   const Prepare& what() const { return what_; }
   Instant within() const { return within_; }
   const Shards& asked() const { return asked_; }
   const Shards& answered() const { return answered_; }
 
-  // What those that have not answered are told.
+  // The messages for shards that have not answered.
   std::vector<std::pair<TaskId, Prepare>> unanswered() const;
-  // It answers this round, and is one that was asked.
+  // Whether it answers this round and comes from a shard that was asked.
   bool expects(const Staged& message) const;
   void note(TaskId shard) { answered_.insert(shard); }
 
-  // True when the time has come to say it again.
+  // True if it is time to repeat the messages.
   bool again(Instant now);
-  // Those whose time is up. Looks at the clock: call it at next_wakeup() at the latest.
+  // The late shards. Must be called at next_wakeup() at the latest.
   std::vector<TaskId> late(Instant now);
   Instant next_wakeup() const { return std::min(resend_at_, until_); }
 
  private:
   const Options options_;
   bool open_ = false;
-  std::uint64_t number_ = 0;  // of the round: one more for each
+  std::uint64_t number_ = 0;  // of the round; increases
   Prepare what_;
   Keys keys_;
   Shards asked_, answered_;

@@ -20,8 +20,8 @@ Status check_fetch(const StepShape::Fetch& wanted, const std::vector<Fetched>& f
   return ok_status();
 }
 
-// How many elements it has used of each dataset: of those of a run's own all, of others whole
-// rounds.
+// Checks the number of elements used of each dataset: all of an ordinary one, whole rounds of an
+// open one.
 Status check_elements(const StepShape& step, const StepShape::Partition& partition,
                       const std::vector<std::uint64_t>& used) {
   if (used.size() != partition.datasets.size())

@@ -1,4 +1,4 @@
-// What the master must know of a compiled step while runs of it exist.
+// The properties of a compiled step that the master needs while it has runs.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace troupe {
 
-// Immutable, shared by all runs of the step: they may outlive its entry in the step table.
+// Immutable, shared by all runs of the step, which may outlive its entry in the step table.
 struct StepShape {
-  // A value that the client gets.
+  // A value returned to the client.
   struct Fetch {
     std::uint32_t index = 0;
     DType dtype = DType::invalid;
@@ -22,26 +22,26 @@ struct StepShape {
   struct Partition {
     TaskId task{};                        // where it runs
     std::string device;                   // for errors
-    std::vector<std::uint32_t> datasets;  // those that it reads: indices into StepShape::datasets
+    std::vector<std::uint32_t> datasets;  // those it reads: indices into StepShape::datasets
     std::vector<Fetch> fetches;
-    std::vector<std::uint32_t> feeds;  // those of the request that it takes, in its plan's order
+    std::vector<std::uint32_t> feeds;  // indices into the request's feeds, in the plan's order
   };
   std::vector<Partition> partitions;
   std::vector<DatasetPlaces::Share> datasets;
-  MutexUses mutexes;      // that a run holds from its beginning to its end
-  bool may_write = true;  // the plan has write nodes
-  bool draws = false;     // and nodes that draw random numbers
-  // And nodes that see what is committed when they ask, which the snapshot may not know of.
+  MutexUses mutexes;      // held by a run from beginning to end
+  bool may_write = true;  // has write nodes
+  bool draws = false;     // has nodes that draw random numbers
+  // Has nodes that see the last commit when they ask, which may be later than the snapshot.
   bool current = false;
-  // One partition, at most one written resource and that a variable container of the same task,
-  // one write message, sent after every other node has succeeded, and no queue operation: log,
-  // stage and commit may travel together.
+  // Log, stage and commit can be one message: there is one partition, all writes go to one variable
+  // container of the same task, in one message that is sent after every other node has succeeded,
+  // and there is no queue operation.
   bool fast_path = false;
 };
 
-// Whether what a process says of its partition can be true of the step: that the step has such a
-// partition, that the values are those that it fetches there, of their types, and that it wrote
-// nothing that is not its own. What another process says may be anything. internal otherwise.
+// Checks a message of another process against the step: that the step has the partition, that the
+// values are its fetches with their types, and that it wrote only its own resources. internal if
+// not.
 Status check_done(const StepShape& step, const PartitionDone& message);
 
 }  // namespace troupe

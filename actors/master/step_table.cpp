@@ -9,8 +9,8 @@
 namespace troupe {
 namespace {
 
-// Of what a plan asks resources for, the fast path knows writes of variables, and what neither a
-// commit nor a conflict has to do with.
+// The fast path supports writes of variables, and requests that have no part in commits and
+// conflicts.
 bool keeps_fast_path(const PlanInfo& info) {
   const External& external = *info.external;
   switch (external.order) {
@@ -24,8 +24,8 @@ bool keeps_fast_path(const PlanInfo& info) {
   return !external.commits && !external.sees && !external.on_host;
 }
 
-// Log, stage and commit may travel together: one partition, whose writes all go to one container
-// and are followed by nothing that could fail.
+// StepShape::fast_path: one partition, whose writes all go to one container and are followed by
+// nothing that could fail.
 bool fast_path(const CompiledGraph& graph) {
   if (graph.plans.size() != 1) return false;
   const Plan& plan = graph.plans.front();
@@ -51,7 +51,7 @@ bool fast_path(const CompiledGraph& graph) {
   return any;
 }
 
-// The dataset's place among those of the step. One that several partitions read is one.
+// The dataset's index in the step. Partitions that read the same dataset share it.
 std::uint32_t share(StepShape& shape, const ResourceRef& resource, const DatasetRead& read) {
   const DatasetName name{resource.container, resource.name};
   auto at = std::find_if(shape.datasets.begin(), shape.datasets.end(),
@@ -61,7 +61,7 @@ std::uint32_t share(StepShape& shape, const ResourceRef& resource, const Dataset
   return std::uint32_t(at - shape.datasets.begin());
 }
 
-// The mutexes that nodes of the plan acquire, whatever branches they are in.
+// Adds the mutexes that nodes of the plan may acquire, in any branch.
 void add_mutexes(StepShape& shape, const Plan& plan) {
   for (const PlanInfo& info : plan.info) {
     if (!info.external || info.external->resource != kMutexKind ||
@@ -77,7 +77,7 @@ void add_mutexes(StepShape& shape, const Plan& plan) {
   }
 }
 
-// What node of the root frame makes the value of each slot.
+// By slot, the node of the root frame that makes its value.
 std::vector<std::uint32_t> makers(const Plan& plan) {
   std::vector<std::uint32_t> of_slot(plan.slots.size(), kNoNode);
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {

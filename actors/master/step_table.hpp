@@ -15,41 +15,41 @@
 
 namespace troupe {
 
-// One step, compiled for the cluster as it was then. The plans themselves live where they run.
+// One step, compiled for the cluster as it was then. The plans themselves are with their executors.
 struct StepEntry {
   CompiledId id = 0;
   std::uint64_t session = 0;
   std::string key;
   CompileRequest request;
   std::shared_ptr<const StepShape> shape;
-  std::set<std::string> containers;            // whose variables or queues it uses
-  std::set<TaskId> loading;                    // who has not answered LoadStep yet
-  std::vector<std::shared_ptr<Call>> waiting;  // compile calls to answer then
+  std::set<std::string> containers;            // containers of the resources it uses
+  std::set<TaskId> loading;                    // tasks that have not answered LoadStep
+  std::vector<std::shared_ptr<Call>> waiting;  // compile calls to answer after loading
   std::uint32_t running = 0;                   // runs under way
   std::int64_t since_ns = 0;                   // coarse_now_ns() when it was compiled
 };
 
-// The text that two equal requests share.
+// Equal requests have equal keys.
 std::string request_key(const CompileRequest& request);
 
-// What the coordinator must know of a compiled graph.
+// The shape of a compiled graph.
 std::shared_ptr<const StepShape> step_shape(const CompiledGraph& graph);
 
-// Steps by id and by (session, request), bounded: beyond `most` of one session the least recently
-// used one that no run holds is evicted.
+// Steps by id and by (session, request). Beyond `most` of one session, the least recently used step
+// without runs is evicted.
 class StepTable {
  public:
   explicit StepTable(std::size_t most) : most_(most) {}
 
   StepEntry* find(CompiledId id);  // counts as a use
   StepEntry* find(std::uint64_t session, const std::string& key);
-  // Adds one, and returns the ids it evicted.
+  // Adds a step and returns the ids of evicted ones.
   std::vector<CompiledId> add(StepEntry step);
   void erase(CompiledId id);
   std::vector<CompiledId> of_session(std::uint64_t session) const;
-  // Those that use one of the containers.
+  // The steps that use one of the containers.
   std::vector<CompiledId> that_use(const std::set<std::string>& containers) const;
-  std::vector<const StepEntry*> loading() const;  // not yet loaded by all
+  std::vector<const StepEntry*> loading() const;  // not yet loaded by all their tasks
   std::size_t size() const { return steps_.size(); }
 
  private:

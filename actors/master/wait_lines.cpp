@@ -17,7 +17,7 @@ std::string task_text(const JobLook& look, TaskId task) {
   return at == look.tasks.end() ? fmt::format("task {}", number(task)) : "worker " + at->second;
 }
 
-// What that partition of the run does, for one that waits for a tensor of it.
+// What that partition of the run does, for another that waits for its tensor.
 std::string of_the_sender(const JobLook& look, const RunLook& run, const NodeWait& wait) {
   const auto part =
       std::find_if(run.parts.begin(), run.parts.end(),
@@ -165,11 +165,11 @@ std::vector<LostPart> lost_parts(const JobLook& look) {
 
 namespace {
 
-constexpr Instant kUnderWay = std::chrono::seconds(3);  // a message without large tensors
-constexpr int kWithTensors = 10;                        // times still_after, with such
+constexpr Instant kUnderWay = std::chrono::seconds(3);  // of a message without large tensors
+constexpr int kWithTensors = 10;                        // times still_after, with large tensors
 
-// Nothing that it waits for has moved for so long, and it does not wait for its client or for
-// another run.
+// Whether nothing that the run waits for has moved for that long, and it waits neither for its
+// client nor for another run.
 std::optional<std::string> stands_still(const RunLook& run, const std::vector<Wait>& waits,
                                         Instant after) {
   if (!run.computes || run.attempt_age < after) return std::nullopt;
@@ -194,7 +194,7 @@ WaitsWatch::Found WaitsWatch::look(const JobLook& look, const std::vector<Wait>&
       told.insert(*before);
     } else if (auto text = stands_still(run, waits, still_after_)) {
       found.still.push_back(std::move(*text));
-      told[run.run] = 2 * run.age;  // ever more seldom
+      told[run.run] = 2 * run.age;  // at growing intervals
     }
   }
   told_ = std::move(told);

@@ -1,4 +1,4 @@
-// What the runs of a job wait for: what the master and its tasks know, joined.
+// What the runs of a job wait for, from the state of the master and its tasks.
 #pragma once
 
 #include <map>
@@ -12,30 +12,30 @@
 
 namespace troupe {
 
-// A step that is being compiled, or that tasks have been told to load.
+// A step that is being compiled or loaded.
 struct CompileLook {
   std::string session;       // "session 0"
   CompiledId compiled = 0;   // 0: not loaded yet
-  std::set<TaskId> loading;  // who has not answered
+  std::set<TaskId> loading;  // tasks that have not answered
   Instant age{};
 };
 
-// All that is known at one moment.
+// The state of a job at one moment.
 struct JobLook {
   std::vector<RunLook> runs;
   std::vector<CompileLook> compiles;
-  std::map<TaskId, std::string> tasks;  // all, by name: "1 at 127.0.0.1:4711"
-  std::map<TaskId, TaskWaits> told;     // those that have said what they do
-  Instant asked_for{};                  // so long the others have not
+  std::map<TaskId, std::string> tasks;  // all names: "1 at 127.0.0.1:4711"
+  std::map<TaskId, TaskWaits> told;     // the tasks that have answered
+  Instant asked_for{};                  // how long the others have not
 };
 
 // The waits of each run, the oldest run first.
 std::vector<Wait> waits_of(const JobLook& look);
-// Those that concern one run, as lines; at most `most`.
+// The waits of one run as at most `most` lines.
 std::string lines_of(const std::vector<Wait>& waits, const std::string& run, std::size_t most);
 
-// Parts of attempts that were given to a task which knows nothing of them. What is under way is one
-// of them, too.
+// The parts of attempts that were sent to a task which does not know them. Includes messages that
+// are still under way.
 struct LostPart {
   RunId run;
   AttemptId attempt;
@@ -45,23 +45,23 @@ struct LostPart {
 };
 std::vector<LostPart> lost_parts(const JobLook& look);
 
-// Watches runs that take long: names what stands still, and finds messages that were lost. A
-// machine without clock; it is shown the job every few seconds while a run takes long.
+// Watches long runs: reports those without progress, and finds lost messages. A state machine
+// without clock; look() is called every few seconds while a run takes long.
 class WaitsWatch {
  public:
-  // A run none of whose nodes has begun or ended for so long stands still. 0: nobody is told.
+  // A run stands still if none of its nodes has begun or ended for that long. 0: never reported.
   explicit WaitsWatch(Instant still_after) : still_after_(still_after) {}
 
   struct Found {
-    std::vector<std::string> still;  // a text for each run that newly stands still
-    std::vector<LostPart> lost;      // were lost: seen twice, and too old to be under way
+    std::vector<std::string> still;  // a report for each run that newly stands still
+    std::vector<LostPart> lost;      // seen twice, and too old to be under way
   };
   Found look(const JobLook& look, const std::vector<Wait>& waits);
 
  private:
   Instant still_after_;
-  std::map<RunId, Instant> told_;     // the age at which it is told of again
-  std::map<LostPart, Instant> lost_;  // the age of the run when it was first seen
+  std::map<RunId, Instant> told_;     // the age at which the run is reported again
+  std::map<LostPart, Instant> lost_;  // the run's age when the part was first seen
 };
 
 }  // namespace troupe
