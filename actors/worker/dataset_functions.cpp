@@ -15,7 +15,7 @@
 namespace troupe {
 namespace {
 
-// Of all functions of a graph. Calls are copied where they stand, so a little text can become much.
+// Limit for all functions of a graph. Calls are inlined, so a small graph can become a large plan.
 constexpr std::size_t kMostNodes = std::size_t{1} << 22;
 
 const DeviceName& device_name() {
@@ -47,7 +47,7 @@ class CallableFunction final : public ExampleFunction {
       input.feeds.push_back(values[feed.feed]);
     TROUPE_TRY(step_->start(std::move(input), outbox_));
     if (!stop_->begin(*step_)) step_->abort(no_longer_read());
-    // Nothing comes from outside, so what is not over has work left.
+    // Nothing arrives from outside, so an unfinished step has work left.
     InlineLanes lanes;
     for (BurstResult burst; !(burst = step_->run(lanes)).finished;)
       if (!burst.more && !step_->has_arrivals())
@@ -60,7 +60,7 @@ class CallableFunction final : public ExampleFunction {
     if (fits(function_->results, results)) return results;
     return internal_error("a function of a dataset returned other values than it says");
   } catch (...) {
-    // No memory, say: the step is not over, and is of no use.
+    // For example, no memory: the step is unfinished and cannot be used again.
     if (step_) stop_->end(*step_);
     step_.reset();
     throw;
@@ -99,8 +99,8 @@ struct Program {
   CompileRequest request;
 };
 
-// A call of it alone, of which everything is fed and fetched. The call has its name: what is drawn
-// in two functions has keys of its own in each.
+// A graph with one call of the function, all arguments fed and all results fetched. The call has
+// the function's name, so that different functions draw different random numbers.
 Program program_of(const FunctionDef& f, std::vector<FunctionDef> functions, std::uint64_t seed) {
   Program out;
   out.graph.seed = seed;
@@ -151,7 +151,7 @@ const FunctionDef* FunctionLoader::find(const GraphDef& graph, const std::string
   return at == positions_.end() ? nullptr : &graph.functions[at->second];
 }
 
-// It and all that it calls.
+// The function and all that it calls.
 std::vector<FunctionDef> FunctionLoader::with_callees(const GraphDef& graph, const FunctionDef& f,
                                                       const OpRegistry& ops) {
   std::vector<const FunctionDef*> found = {&f};

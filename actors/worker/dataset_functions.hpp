@@ -1,4 +1,4 @@
-// The functions of the graph that the stages of datasets call, compiled for this process.
+// Graph functions called by dataset stages, compiled for this process.
 #pragma once
 
 #include <map>
@@ -16,24 +16,24 @@
 
 namespace troupe {
 
-// Immutable: any number of datasets call it, each with a step of its own. Its device has no
-// threads: it computes on that of the caller.
+// One compiled function. Immutable: any number of datasets call it, each with its own step. Its
+// device has no threads: it computes on the caller's.
 struct LoadedFunction {
   Signature arguments, results;
-  std::uint64_t hash = 0;  // of all that it computes
+  std::uint64_t hash = 0;  // of its computation
   std::shared_ptr<Device> device;
   std::shared_ptr<const LoadedPlan> program;
 };
 using LoadedFunctions = std::vector<std::shared_ptr<const LoadedFunction>>;
 
-// Those of one graph, each compiled once. Owned by the compile thread.
+// Loads the functions of one graph, each once. Owned by the compile thread.
 class FunctionLoader {
  public:
-  // Those that the dataset's node names, in that order. `target` says how the step is compiled that
-  // reads the dataset; whatever devices nodes of the functions name, they run on the CPU.
-  // not_found for one that the graph lacks, invalid_argument for one that wants more than elements
-  // or asks for anything outside of itself, resource_exhausted when all of them are too large.
-  // REQUIRES: what was loaded before was of the same graph, which has only grown.
+  // The functions that the dataset's node names, in order. `target` is that of the step that reads
+  // the dataset; the functions run on the CPU, whatever devices their nodes name. not_found for an
+  // unknown function, invalid_argument for one with arguments other than elements or with nodes
+  // that use resources, resource_exhausted if all of them together are too large. REQUIRES: earlier
+  // calls were for the same graph, which has only grown.
   Expected<LoadedFunctions> load(const GraphDef& graph, const NodeDef& dataset,
                                  const Target& target, const OpTable& ops);
 
@@ -45,18 +45,18 @@ class FunctionLoader {
                                                        const Target& target, const OpTable& ops);
 
   std::unordered_map<std::string, std::size_t> positions_;  // in the graph, by name
-  std::size_t indexed_ = 0;                                 // functions of it that are there
-  // By name and the passes that are switched off.
+  std::size_t indexed_ = 0;                                 // functions in positions_
+  // By name and disabled passes.
   std::map<std::pair<std::string, std::vector<std::string>>, std::shared_ptr<const LoadedFunction>>
       loaded_;
   std::size_t nodes_ = 0;  // of all plans
 };
 
-// Ends what a dataset computes, from another thread: its own is waited for at the end.
+// Ends a dataset's computations from another thread, which then waits for the dataset's own.
 class FunctionStop {
  public:
-  void stop();  // once and for all
-  // Around each step, for its thread. False: it is not to begin.
+  void stop();  // for good
+  // Called by the step's thread before and after each step. begin() is false if it must not begin.
   bool begin(StepState& step);
   void end(StepState& step);
 
@@ -66,7 +66,7 @@ class FunctionStop {
   bool stopped_ = false;
 };
 
-// For one dataset. `step_memory`: bytes that each call may hold; 0: as many as there are.
+// The functions for one dataset. `step_memory`: the memory limit of each call in bytes; 0: none.
 std::vector<ExampleFunctionPtr> callable(const LoadedFunctions& functions,
                                          const std::shared_ptr<FunctionStop>& stop,
                                          std::uint64_t step_memory);

@@ -1,4 +1,4 @@
-// Which datasets a plan reads, and how many elements of each.
+// The datasets that a plan reads, and how many elements of each.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace troupe {
 
-// A dataset of the plan: what START names elements of.
+// A dataset of the plan: START assigns its elements.
 struct DatasetRead {
   std::uint32_t resource = 0;
-  std::uint32_t elements = 1;  // that a run takes: one for each replica
-  bool open = false;           // as many as its loops ask for, in rounds of so many
+  std::uint32_t elements = 1;  // taken by a run: one for each replica
+  bool open = false;           // loops take any number, in rounds of `elements`
 };
 
 // In the order of the plan's resources.

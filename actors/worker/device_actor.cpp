@@ -17,7 +17,7 @@ struct DeviceState {
   std::shared_ptr<void> alive;
 };
 
-// Work runs in the order it came, as lanes become free (Device::launch).
+// Work starts in the order of arrival, when lanes become free (Device::launch).
 DeviceActor::behavior_type device_behavior(DeviceActor::stateful_pointer<DeviceState> self,
                                            Device* device, std::shared_ptr<void> alive) {
   self->state.device = device;

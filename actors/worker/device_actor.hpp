@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-// Queues work on the lanes of `device` and stays responsive meanwhile; the work itself reports to
-// whoever asked. The device outlives `alive`, which the actor holds until it ends: the work may be
-// done, and everybody else gone, before launch() has returned.
+// Launches work on the lanes of `device` without waiting for it; the work itself reports to its
+// requester. The device outlives `alive`, which the actor holds until it ends: when launch()
+// returns, the work may be done and all other holders gone.
 DeviceActor spawn_device(caf::actor_system& system, Device& device, std::shared_ptr<void> alive);
 
 }  // namespace troupe

@@ -11,8 +11,8 @@
 namespace troupe {
 namespace {
 
-// Sends what leaves the partition, from the lane that made it. Bursts share it: one may still run
-// when its executor is gone.
+// Sends the tensors that leave the partition, from the lane that made them. Shared with bursts,
+// which may outlive the executor.
 class Outbox final : public StepOutbox {
  public:
   Outbox(std::shared_ptr<const ChannelRoutes> routes, AttemptId attempt)
@@ -49,12 +49,12 @@ struct ExecutorState {
   static constexpr InlineWork kInline = InlineWork::short_work;
   ExecutorSetup setup;
   std::optional<PartitionRuns> runs;
-  PartitionRuns::Outputs spare;  // empty; its memory serves every input
+  PartitionRuns::Outputs spare;  // empty; its memory is reused
 };
 
 using ExecutorSelf = ExecutorActor::stateful_pointer<ExecutorState>;
 
-// Carrying out what the machine says.
+// Carrying out the outputs of PartitionRuns.
 
 void carry_out(ExecutorSelf self, PartitionRuns::Ask& ask) {
   self->send(self->state.setup.resources[ask.resource],
@@ -72,7 +72,7 @@ void carry_out(ExecutorSelf self, PartitionRuns::Burst& burst) {
       line->record({.kind = Span::Kind::wait, .name = "wait for a lane"}, queued_ns,
                    Trace::now_ns());
     BurstResult result = burst.step->run(lanes, trace ? &trace->here() : nullptr);
-    // Here, on the lane: what follows is short, or else the next burst, which then finds it awake.
+    // Handled on the lane: what follows is short, or the next burst, for which the lane is awake.
     send_inline(me, BurstDone{burst.attempt, std::make_shared<BurstResult>(std::move(result))});
   };
   self->send(setup.device, RunOnLanes{std::move(work), burst.run});
@@ -99,7 +99,7 @@ void carry_out(ExecutorSelf self, PartitionRuns::Outputs& out) {
     std::visit([self](auto& what) { carry_out(self, what); }, output);
 }
 
-// One input of the machine, and what follows from it.
+// Passes one input to PartitionRuns and carries out its outputs.
 template <class Input>
 void feed(ExecutorSelf self, Input input) {
   PartitionRuns::Outputs out = std::exchange(self->state.spare, {});
@@ -115,7 +115,7 @@ ExecutorActor::behavior_type executor_behavior(ExecutorSelf self, ExecutorSetup 
   });
   self->state.setup = std::move(setup);
   return {
-      // looked through in this order
+      // tried in this order
       [self](StartPartition& m) {
         feed(self, [&](PartitionRuns& runs, auto& out) {
           runs.start(

@@ -12,18 +12,18 @@
 
 namespace troupe {
 
-// Where the channels that leave a partition go. Filled once all executors of the process exist,
-// before the first start; read by lanes.
+// The destinations of the channels that leave a partition. Filled before the first start, when all
+// executors of the process exist; read by lanes.
 struct ChannelRoutes {
   struct Route {
     std::uint32_t partition = 0;
-    TaskId task{};        // that has it
-    ExecutorActor local;  // set when it stays in this process
+    TaskId task{};        // of the partition
+    ExecutorActor local;  // set if the partition is in this process
   };
   CompiledId compiled = 0;
   Hub* hub = nullptr;  // null: every route is local
-  // Whoever sends to an executor of this process handles the message as well (send_inline): cheap
-  // nodes there cost less than waking a thread for them. Not in a simulation, which picks the
+  // The sender also handles messages to executors of this process (send_inline), because running
+  // cheap nodes there costs less than waking a thread. False in a simulation, which chooses the
   // order.
   bool handle_inline = false;
   std::unordered_map<ChannelId, Route> routes;
@@ -39,9 +39,9 @@ struct ExecutorSetup {
   std::shared_ptr<void> alive;  // WorkerOptions::alive
 };
 
-// Carries what PartitionRuns decides: bursts to the device's lanes, requests to resources, one
-// PartitionDone for each attempt. Its handlers run cheap nodes, and leave the rest of a burst to
-// the lanes. Exits when told; what runs then is dropped.
+// The actor around PartitionRuns: it sends bursts to the device's lanes, requests to resources, and
+// one PartitionDone for each attempt. Its handlers run cheap nodes and leave the rest of a burst to
+// the lanes. Ends by exit message; results of running bursts are dropped.
 ExecutorActor spawn_executor(caf::actor_system& system, ExecutorSetup setup);
 
 }  // namespace troupe

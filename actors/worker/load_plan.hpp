@@ -1,4 +1,4 @@
-// A plan of this process with its kernels.
+// Loads a plan with its kernels.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-// With the kernels that the table has for the device, which outlives it. Errors name the node.
+// The plan with the kernels from `ops` for the device, which outlives it. Errors name the node.
 Expected<std::shared_ptr<const LoadedPlan>> load_plan(Plan plan, Device& device,
                                                       const OpTable& ops);
 

@@ -66,7 +66,7 @@ StepLoader::StepLoader(TaskId task, const OpTable& ops, const std::vector<Device
 void StepLoader::load(const LoadGraph& message) {
   Loaded& loaded = graphs_[message.session];
   if (message.from == 0) loaded = {};
-  // What comes after a part that was refused has nothing to stand on.
+  // Parts after a refused one are ignored.
   if (loaded.status.ok()) loaded.status = grow(loaded, message);
 }
 
@@ -75,7 +75,7 @@ Status StepLoader::grow(Loaded& loaded, const LoadGraph& message) {
     return failed_precondition(fmt::format("task {} has {} nodes of the graph, not {}",
                                            number(task_), loaded.graph().nodes.size(),
                                            message.from));
-  if (!check_) {  // a master in this process has done so
+  if (!check_) {  // the master of this process has checked it
     loaded.trusted.seed = message.graph->seed;
     auto& nodes = loaded.trusted.nodes;
     nodes.insert(nodes.end(), message.graph->nodes.begin(), message.graph->nodes.end());
@@ -110,7 +110,7 @@ Status StepLoader::prepare(const LoadStep& message, std::function<bool()> stoppe
   target.stopped = std::move(stopped);
   const GraphDef& nodes = graph->second.graph();
   TROUPE_TRY(CompiledGraph compiled, compile(nodes, graph->second.index, message.request, target));
-  std::vector<FeedSpec> feeds;  // of the request
+  std::vector<FeedSpec> feeds;  // in the request's order
   if (check_) {
     for (const PortName& name : message.request.feeds) {
       const NodeId id = graph->second.index.find(name.node);

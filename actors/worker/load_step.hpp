@@ -1,4 +1,4 @@
-// What a plan needs to know of itself before it can run here. No actors in here.
+// Prepares the plans of a step for running in this process. No actors in here.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,19 @@
 
 namespace troupe {
 
-// The write nodes of a plan with their rules. Copies made for replicas share one rule and one key.
+// The write nodes of a plan with their rules. Copies of a node for replicas share one rule and key.
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
                                                                    const OpTable& ops,
                                                                    const Device& device);
 
-// For each read of a later epoch, the keys of the writes of its variable that come before it.
+// For each read of an epoch after 0, the keys of earlier writes of its variable.
 std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
     const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes);
 
-// Names a variable or queue among all of a job, for finding conflicts.
+// The key of a variable or queue in the whole job, for finding conflicts.
 std::uint64_t conflict_key(TaskId task, const ResourceRef& resource, const std::string& device);
 
-// What a LoadStep became, as far as no actor is needed for it.
+// The result of a LoadStep, before actors are made.
 struct PreparedStep {
   struct Partition {
     std::uint32_t index = 0;  // in the step
@@ -45,27 +45,27 @@ struct PreparedStep {
     std::map<std::uint32_t, LoadedFunctions> functions;  // of datasets, by Plan::resources
   };
   Status status;
-  std::vector<Partition> partitions;  // of this task
-  std::vector<TaskId> tasks;          // of every partition of the step
+  std::vector<Partition> partitions;  // those of this task
+  std::vector<TaskId> tasks;          // of all partitions of the step, by index
   std::vector<Channel> channels;
 };
 
-// Graphs that a task was given, and the steps it prepares of them. Owned by a worker; after it
-// was made only the compile thread touches it. Table and devices outlive it.
+// Keeps the graphs that a task was sent, and prepares steps of them. Owned by a worker; used only
+// by the compile thread. Table and devices outlive it.
 class StepLoader {
  public:
-  // `check`: graphs come from another process, and may be anything.
+  // `check`: graphs come from another process and are not trusted.
   StepLoader(TaskId task, const OpTable& ops, const std::vector<Device*>& devices, bool check);
 
-  // What is wrong with it is said of the steps that need it.
+  // Errors are reported by prepare() for steps that need the graph.
   void load(const LoadGraph& message);
   void forget(std::uint64_t session) { graphs_.erase(session); }
-  // Compiles the step, checks its plans and makes the kernels of this task's partitions.
+  // Compiles the step, and loads the plans of this task's partitions with their kernels.
   PreparedStep prepare(const LoadStep& message, std::function<bool()> stopped);
 
  private:
   struct Loaded {
-    std::unique_ptr<GraphImport> import;  // of a checked graph
+    std::unique_ptr<GraphImport> import;  // if graphs are checked
     GraphDef trusted;
     GraphIndex index;  // of graph()
     Status status;

@@ -21,7 +21,7 @@ bool PartitionRuns::over(const AttemptId& id) const {
   return live_.over(id) || std::binary_search(ended_.begin(), ended_.end(), id);
 }
 
-// The attempt is gone after this.
+// Invalidates references to the attempt.
 void PartitionRuns::end(const AttemptId& id) {
   ended_.insert(std::upper_bound(ended_.begin(), ended_.end(), id), id);
   attempts_.erase(id);
@@ -73,7 +73,7 @@ Status PartitionRuns::check_elements(const Start& start) const {
   return invalid_argument("the step was not started with the elements that its datasets give");
 }
 
-// Answers for an attempt that does not begin. A START of it that comes later is ignored.
+// Answers for an attempt that does not begin. A later START of it is ignored.
 void PartitionRuns::refuse(const AttemptId& id, const RunId& run, Status status, Outputs& out) {
   end(id);
   out.push_back(PartitionDone::failed(id, run, setup_.partition, std::move(status)));
@@ -82,11 +82,11 @@ void PartitionRuns::refuse(const AttemptId& id, const RunId& run, Status status,
 void PartitionRuns::abort(const AttemptId& id, const RunId& run, Status cause, Outputs& out) {
   if (over(id)) return;
   auto it = attempts_.find(id);
-  if (it == attempts_.end()) {  // never heard of
+  if (it == attempts_.end()) {  // START has not arrived
     early_.erase(id);
     return refuse(id, run, std::move(cause), out);
   }
-  // Once its last write is sent it is too late: nothing else can fail, that answer decides.
+  // Too late once the step is finished or its granted write is sent: the write's answer decides.
   Attempt& attempt = it->second;
   if (attempt.finished || attempt.committing || attempt.committed != 0) return;
   attempt.aborted = true;
@@ -95,7 +95,7 @@ void PartitionRuns::abort(const AttemptId& id, const RunId& run, Status cause, O
   burst(id, attempt, out);
 }
 
-// What was held back for the number is logged like other writes.
+// Held writes are now logged like other writes.
 void PartitionRuns::revoke(const AttemptId& id, const RunId& run, Outputs& out) {
   Attempt* attempt = find(id);
   if (!attempt || attempt->committing || attempt->committed != 0) return;
@@ -107,7 +107,7 @@ void PartitionRuns::revoke(const AttemptId& id, const RunId& run, Outputs& out) 
 }
 
 void PartitionRuns::end_if_over(const AttemptId& id, Attempt& attempt, Outputs& out) {
-  // A write with a granted number may have committed: what became of it decides the answer.
+  // A write with a granted number may have committed: its answer decides.
   if (!attempt.finished || attempt.committing) return;
   attempt.asked.clear();
   report(id, attempt, attempt.step->result(), out);
@@ -147,7 +147,7 @@ void PartitionRuns::live(const LiveList& list) {
 
 // ------------------------------------------------------------------ bursts
 
-// What is cheap does not wait for a lane; and most bursts before and after the work are that.
+// Cheap nodes need no lane, and most bursts before and after the real work have only these.
 void PartitionRuns::burst(const AttemptId& id, Attempt& attempt, Outputs& out) {
   if (attempt.bursting || attempt.finished) return;
   Trace* trace = active(setup_.trace);
@@ -194,7 +194,7 @@ void PartitionRuns::went_idle(Attempt& attempt) const {
   attempt.since_ns = coarse_now_ns();
 }
 
-// A wait is named for what ended it.
+// Records a wait, named after what ended it.
 void PartitionRuns::waited_for(Attempt& attempt, std::string_view what) const {
   const std::int64_t since = std::exchange(attempt.idle_ns, 0);
   if (since == 0 || attempt.bursting || !line()) return;
@@ -261,7 +261,7 @@ void PartitionRuns::ask_resource(Attempt& attempt, StepRequest request, Outputs&
   for (RequestItem& item : request.items) {
     note_use(attempt, item);
     if (auto after = setup_.after.find(item.node); after != setup_.after.end())
-      // Reads of one epoch join: seeing a write that one of them is not ordered after is as good.
+      // Reads of one epoch are one request: each sees the writes that any of them comes after.
       asked.after.insert(asked.after.end(), after->second.begin(), after->second.end());
     asked.items.push_back(item_of(attempt, item));
   }
@@ -271,8 +271,8 @@ void PartitionRuns::ask_resource(Attempt& attempt, StepRequest request, Outputs&
   out.push_back(Ask{request.resource, std::move(asked)});
 }
 
-// With a granted number the writes travel in one message, once nothing else is left to fail: no
-// burst, answer or ticket is to come, and nobody has called the attempt off.
+// With a granted number, all writes are sent in one message when nothing else can fail: no burst,
+// answer or ticket is outstanding, and the attempt is not aborted.
 void PartitionRuns::commit_held(Attempt& attempt, Outputs& out) {
   if (attempt.held.empty() || attempt.held_nodes < setup_.writes.size()) return;
   if (attempt.committing || attempt.committed != 0 || attempt.aborted) return;
@@ -315,8 +315,8 @@ ResourceRequest::Item PartitionRuns::item_of(Attempt& attempt, RequestItem& item
   return out;
 }
 
-// Of a dataset: of the elements that START gave this node's replica the only one, or, in a loop,
-// the one of the round that the node is told.
+// Sets the dataset element: that of the node's replica, or in a loop that of the round in its
+// input.
 void PartitionRuns::give_element(Attempt& attempt, const RequestItem& asked,
                                  ResourceRequest::Item& item) const {
   for (std::size_t d = 0; d < setup_.datasets.size(); ++d) {
@@ -344,7 +344,7 @@ void PartitionRuns::note_use(Attempt& attempt, const RequestItem& item) const {
   for (std::uint32_t handle : info.handles) note(setup_.resources[handle].key);
 }
 
-// What only the answer tells of how the run depends on others.
+// Notes uses that only the answer shows.
 void PartitionRuns::note_answer(Attempt& attempt, const ResourceAnswer& answer) const {
   const std::uint32_t asked = attempt.asked.at(std::uint32_t(answer.id)).resource;
   const PartitionResource& resource = setup_.resources[asked];
@@ -358,7 +358,7 @@ void PartitionRuns::note_answer(Attempt& attempt, const ResourceAnswer& answer) 
 
 namespace {
 
-// A reader has seen enough of one step after so many.
+// Waits reported for one step.
 constexpr std::size_t kMostOfOne = 16;
 
 std::string shortened(std::string text) {

@@ -1,4 +1,5 @@
-// What an executor decides: the attempts at one partition of a compiled step. No actors in here.
+// The attempts at one partition of a compiled step: the decisions of an executor. No actors in
+// here.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,7 @@
 
 namespace troupe {
 
-// A resource of the plan, as commits and conflicts know it.
+// A resource of the plan, for commits and conflicts.
 struct PartitionResource {
   ResourceId id;
   std::string name;       // of the variable, inside its container
@@ -27,14 +28,14 @@ struct PartitionResource {
   bool outside = false;   // ResourceWrites::outside
 };
 
-// What is particular to a write node.
+// The properties of a write node.
 struct WriteInfo {
   std::shared_ptr<const UpdateRule> rule;
   std::uint32_t key = 0;  // WriteKey::node: equal for the copies made for replicas
   std::uint32_t replica = 0;
 };
 
-// What all attempts at a partition share. Immutable.
+// The data shared by all attempts at a partition. Immutable.
 struct PartitionSetup {
   std::uint32_t partition = 0;
   std::shared_ptr<const LoadedPlan> program;
@@ -44,9 +45,9 @@ struct PartitionSetup {
   // For reads ordered after writes of their own run: the keys of those writes, by plan node.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
   std::shared_ptr<Trace> trace;  // null: nothing is recorded
-  // What steps of this process may hold; null: as much as there is.
+  // The memory accounts of this process's steps; null: no limit.
   std::shared_ptr<StepMemories> memories;
-  // What comes from other partitions, for who asks what a run waits for.
+  // The channels from other partitions, to report what a run waits for.
   struct Inbound {
     std::string name;        // "node:port"
     std::uint32_t from = 0;  // partition
@@ -54,13 +55,14 @@ struct PartitionSetup {
   std::unordered_map<ChannelId, Inbound> inbound;
 };
 
-// The machine between the coordinator, the bursts of a partition and the resources it uses: what is
-// asked of whom, when a granted number may be used, when an attempt is over and what it reports.
+// The state machine between the coordinator, the bursts of a partition and its resources. It
+// decides what to request from resources, when a granted number may be used, when an attempt is
+// over, and what is reported.
 //
-// Owned by the partition's executor, or by a simulation. Inputs append to `out` what has to be
-// done; the machine itself runs only what is cheap, on the caller's thread. Messages to it may come
-// early (a tensor before its START), twice or late (of an attempt that is over); those to resources
-// and their answers are neither lost nor doubled, as they do not leave the process.
+// Owned by the partition's executor, or by a simulation. Inputs append what must be done to `out`;
+// it runs only cheap nodes itself, on the caller's thread. Messages to it may come early (a tensor
+// before its START), twice, or late (for an attempt that is over). Requests to resources and their
+// answers stay in the process: they are neither lost nor duplicated.
 class PartitionRuns {
  public:
   // START of an attempt.
@@ -83,81 +85,79 @@ class PartitionRuns {
     std::uint32_t resource = 0;
     ResourceRequest request;
   };
-  // Run step->run(lanes) on a lane, then burst_done(). Both pointers live until then.
+  // Call step->run(lanes) on a lane, then burst_done(). Both pointers live until then.
   struct Burst {
     AttemptId attempt;
     RunId run;
     std::shared_ptr<StepState> step;
     std::shared_ptr<StepOutbox> outbox;
   };
-  // Ask the device to tell when the ticket is complete: waited().
+  // Call waited() when the device reports that the ticket is complete.
   struct Await {
     AttemptId attempt;
     StepWait wait;
   };
-  // PartitionDone and GrantReturned are for the coordinator.
+  // PartitionDone and GrantReturned go to the coordinator.
   using Output = std::variant<Ask, Burst, Await, PartitionDone, GrantReturned>;
   using Outputs = std::vector<Output>;
 
-  // Makes what takes the tensors of an attempt that leave the partition.
+  // Makes the outbox for an attempt's tensors that leave the partition.
   using MakeOutbox = std::function<std::shared_ptr<StepOutbox>(const AttemptId&)>;
   PartitionRuns(PartitionSetup setup, MakeOutbox make_outbox);
 
   const PartitionSetup& setup() const { return setup_; }
 
   void start(Start start, Outputs& out);
-  // Coordinator::AbortAttempt says how it is obeyed.
+  // See Coordinator::AbortAttempt.
   void abort(const AttemptId& attempt, const RunId& run, Status cause, Outputs& out);
-  // Others want the number that the attempt was granted: GrantReturned, unless it is used already.
+  // Another run needs the granted number: answers GrantReturned unless the number is used already.
   void revoke(const AttemptId& attempt, const RunId& run, Outputs& out);
   void arrived(const AttemptId& attempt, Arrival arrival, Outputs& out);
   void burst_done(const AttemptId& attempt, BurstResult result, Outputs& out);
   void waited(const AttemptId& attempt, std::uint32_t wait, Status status, Outputs& out);
   void answered(ResourceAnswer answer, Outputs& out);
-  // What is over is forgotten.
+  // Forgets attempts that are over.
   void live(const LiveList& list);
 
   struct Tables {
-    std::size_t attempts = 0, early = 0;  // those that are over included, until a LiveList
+    std::size_t attempts = 0, early = 0;  // includes ended attempts until a LiveList covers them
     bool empty() const { return attempts + early == 0; }
   };
   Tables tables() const { return {attempts_.size() + ended_.size(), early_.size()}; }
 
-  // What attempts wait for here: at least one for each that is not over.
+  // Adds what attempts wait for here: at least one entry for each attempt.
   void waits(std::vector<NodeWait>& out) const;
 
-  // The line of the timeline that shows attempts at this partition, and what they wait for; null
-  // while nothing is recorded.
+  // The timeline's row for attempts at this partition and their waits; null while not recording.
   TraceTrack* line() const { return active(setup_.trace) ? line_ : nullptr; }
 
  private:
-  // One attempt of one run, from START until it is answered.
+  // One attempt, from START until PartitionDone.
   struct Attempt {
     AttemptInfo info;
     CommitNumber grant = 0;
     std::vector<std::vector<std::uint64_t>> elements;
-    std::vector<std::uint64_t> used;  // of these, how many
+    std::vector<std::uint64_t> used;  // number of elements used, by dataset
     std::shared_ptr<StepState> step;
     std::shared_ptr<StepOutbox> outbox;
     bool bursting = false;
-    // Requests with no answer yet, and the resource they went to; a held one waits for the rest of
-    // the step (fast path).
+    // Unanswered requests by id. Writes in `held` wait for the rest of the step (fast path).
     struct Asked {
       std::uint32_t resource = 0, node = 0;  // the first of its nodes
-      std::uint64_t position = 0;            // of a dataset
+      std::uint64_t position = 0;            // in a dataset
       std::int64_t since_ns = 0;
     };
     std::map<std::uint32_t, Asked> asked;
     std::vector<StepRequest> held;
     std::uint32_t held_nodes = 0;
-    std::uint32_t waits = 0;  // tickets that are not done yet
+    std::uint32_t waits = 0;  // tickets that are not complete
     bool aborted = false;
-    bool committing = false;  // a write that carries the grant is under way
-    bool finished = false;    // the step is over; PartitionDone waits for that write
+    bool committing = false;  // a write with the granted number is under way
+    bool finished = false;    // the step is over; PartitionDone may wait for that write
     CommitNumber committed = 0;
     Uses uses;
-    std::int64_t began_ns = 0, idle_ns = 0;  // when it did, or went idle; 0: not recorded
-    std::int64_t since_ns = 0;               // when it went idle, or to a lane, by a coarse clock
+    std::int64_t began_ns = 0, idle_ns = 0;  // of the timeline: began, went idle; 0: not recorded
+    std::int64_t since_ns = 0;               // when it went idle or to a lane; coarse_now_ns()
   };
 
   Attempt* find(const AttemptId& id);
@@ -185,7 +185,7 @@ class PartitionRuns {
   const PartitionSetup setup_;
   const MakeOutbox make_outbox_;
   std::unordered_map<AttemptId, Attempt> attempts_;
-  std::vector<AttemptId> ended_;  // PartitionDone was sent; ascending; until a LiveList covers them
+  std::vector<AttemptId> ended_;  // PartitionDone was sent; ascending; kept until a LiveList
   std::unordered_map<AttemptId, std::vector<Arrival>> early_;
   std::vector<std::shared_ptr<StepState>> pool_;
   LiveList live_;

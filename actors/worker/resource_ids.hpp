@@ -1,4 +1,4 @@
-// The numbers of a task's resources.
+// The ids of a task's resources.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-// Gives each resource of a task its id, which says what the resource is and not when it was
+// Assigns ids to the resources of a task. An id depends on what the resource is, not on when it was
 // made: processes that load steps in different orders agree. Part of the worker's state.
 class ResourceIds {
  public:
@@ -19,13 +19,13 @@ class ResourceIds {
 
   explicit ResourceIds(TaskId task, Hash hash = resource_hash) : task_(task), hash_(hash) {}
 
-  // The same for the same resource. already_exists, naming both, when another one has that id.
+  // Equal for the same resource. already_exists, naming both, if another resource has that id.
   Expected<ResourceId> take(const std::string& device, const ResourceName& name);
-  // The resource is gone.
+  // The resource was dropped.
   void give_back(const ResourceId& id) { taken_.erase(id.hash); }
 
  private:
-  using Known = std::pair<std::string, ResourceName>;  // on which device
+  using Known = std::pair<std::string, ResourceName>;  // device, name
 
   const TaskId task_;
   const Hash hash_;

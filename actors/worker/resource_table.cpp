@@ -59,7 +59,7 @@ Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, c
   return Found{c.id, c.actor, false};
 }
 
-// Its thread may be in a function that does not end.
+// Stops its functions first, since the dataset's thread may be in one that does not end.
 class ResourceTable::Dataset {
  public:
   Dataset(DatasetActor actor, std::shared_ptr<FunctionStop> stop)
@@ -82,7 +82,7 @@ class ResourceTable::Dataset {
 ResourceTable::Found ResourceTable::dataset(const ResourceRef& ref,
                                             const LoadedFunctions& functions,
                                             caf::actor_system& system) {
-  NodeDef described = ref.def;  // wherever it is read
+  NodeDef described = ref.def;  // without its device
   described.device.clear();
   std::uint64_t key = hash_text(ref.name, hash_text(ref.container, hash_of_computation(described)));
   for (const auto& function : functions) key = hash_combine(key, function->hash);

@@ -1,4 +1,4 @@
-// The resources of a task, by where and what they are.
+// The resources of a task, by device, container, kind and name.
 #pragma once
 
 #include <caf/fwd.hpp>
@@ -18,9 +18,9 @@
 
 namespace troupe {
 
-// Makes what plans name, on the device where they name it, once; ends it when its container is
-// dropped. Part of the worker's state. Variables and datasets are made here; every other kind is
-// what find_resource_kind() says.
+// Makes each resource that plans name once, on its device, and ends it when its container is
+// dropped. Makes variables and datasets itself; all other kinds come from find_resource_kind().
+// Part of the worker's state.
 class ResourceTable {
  public:
   struct Place {
@@ -32,7 +32,7 @@ class ResourceTable {
     ResourceId id;  // of a dataset: none
     ServiceActor actor;
     bool outside = false;             // ResourceKind::outside
-    std::shared_ptr<void> held = {};  // of a dataset, which ends with the last who has it
+    std::shared_ptr<void> held = {};  // of a dataset, which ends with its last holder
   };
   // Variables that a step declares, by container.
   using Declared = std::map<ResourceId, std::pair<VariablesActor, DeclareVariables>>;
@@ -40,33 +40,33 @@ class ResourceTable {
   struct Options {  // see WorkerOptions
     TaskId task{};
     std::shared_ptr<void> alive;
-    bool own_threads = true;        // for what reads and writes files
-    std::uint64_t step_memory = 0;  // of what their functions hold
+    bool own_threads = true;        // for resources that use files
+    std::uint64_t step_memory = 0;  // limit for functions of datasets
     FileSystem* files = nullptr;
     std::function<std::uint64_t()> random;
   };
   explicit ResourceTable(Options options) : options_(std::move(options)), ids_(options_.task) {}
 
-  // A dataset is the one of its name with all that its node and functions say, on every device.
+  // Equal datasets (name, container, node and functions) are one, for all devices.
   Found dataset(const ResourceRef& ref, const LoadedFunctions& functions,
                 caf::actor_system& system);
-  // Anything else. not_found for a kind that the process does not have, invalid_argument when the
-  // node does not describe one of its kind, or another than one of that name, already_exists when
-  // its id is another resource's; all with the node.
+  // Any other resource. not_found for an unknown kind; invalid_argument if the node does not
+  // describe such a resource, or contradicts the one of that name; already_exists if another
+  // resource has its id.
   Expected<Found> find(const ResourceRef& ref, const Place& place, const WorkerActor& worker,
                        caf::actor_system& system, Declared& declared);
 
-  // Those with a part in transactions, by ResourceId::hash.
+  // The resources that take part in transactions, by ResourceId::hash.
   const std::map<std::uint64_t, ResourceActor>& participants() const { return participants_; }
 
-  // Ends those of these containers. Nobody asks them for anything any more. Their ids.
+  // Ends the resources of these containers, and returns their ids. REQUIRES: nobody uses them.
   std::vector<ResourceId> drop(const std::vector<std::string>& containers);
   void end_all();
 
  private:
   struct Made {
     ResourceId id;
-    ResourceRef ref;  // the first that named it
+    ResourceRef ref;  // the first that was loaded
     ResourceActor actor;
     bool outside = false;
   };
@@ -84,8 +84,8 @@ class ResourceTable {
   const Options options_;
   ResourceIds ids_;
   std::map<Key, Container> containers_;
-  std::map<std::pair<Key, std::string>, Made> made_;          // and kind and name
-  std::map<std::uint64_t, std::weak_ptr<Dataset>> datasets_;  // by a hash of all that they are
+  std::map<std::pair<Key, std::string>, Made> made_;          // by key, and kind and name
+  std::map<std::uint64_t, std::weak_ptr<Dataset>> datasets_;  // by a hash of their definition
   std::map<std::uint64_t, ResourceActor> participants_;
 };
 

@@ -12,8 +12,8 @@ constexpr Instant kRepeatReport = std::chrono::milliseconds(50);
 Shard::Shard(TaskId task, std::uint64_t view) : task_(task), view_(view) {}
 
 void Shard::prepare(const Prepare& message, Outputs& out) {
-  if (message.view != view_ || message.round < round_) return;  // over: others came since
-  if (message.round == round_) {                                // sent again
+  if (message.view != view_ || message.round < round_) return;  // an older round
+  if (message.round == round_) {                                // a repetition
     if (last_) out.push_back(*last_);
     return;
   }
@@ -31,7 +31,7 @@ void Shard::prepare(const Prepare& message, Outputs& out) {
   if (message.resources.empty()) answer_prepare(message.s, 0, ok_status(), out);
 }
 
-// Those that could not stage it, or have not yet, are told too.
+// Also tells resources that could not stage, or have not yet.
 void Shard::withdraw(const Prepare& message, Outputs& out) {
   if (staging_ && staging_->attempt == message.attempt)
     for (const ResourceWrites& r : staging_->resources)

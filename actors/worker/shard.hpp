@@ -1,4 +1,4 @@
-// What a task answers for as a whole when a run is decided.
+// A task's part in commits.
 #pragma once
 
 #include <map>
@@ -12,14 +12,13 @@
 
 namespace troupe {
 
-// The machine between the coordinator and the resources of one task. PREPARE goes on to
-// the resources the run wrote to; STAGED goes back when all of them have staged, or as soon as one
-// says why it cannot. One that withdraws takes back what they staged; one that applies is answered
-// when they have applied it. With one replica the shard keeps no log of its own: the staged records
-// are at the resources. A backup will hang in here, between the last resource's answer and STAGED.
+// The state machine between the coordinator and the resources of one task. It passes PREPARE to the
+// resources that the run wrote to, and answers STAGED when all of them have staged, or as soon as
+// one fails. Withdrawing drops what they staged; applying is answered when they have applied it.
+// The staged records are at the resources: the shard keeps no log.
 //
-// Owned by one actor. The way from the coordinator may lose, double and reorder; that to the
-// resources of the same process may not.
+// Owned by one actor. Messages from the coordinator may be lost, duplicated and reordered; those to
+// the resources, in the same process, may not.
 class Shard {
  public:
   // To one resource.
@@ -27,7 +26,7 @@ class Shard {
     ResourceId resource;
     StageRequest request;
   };
-  // To every resource of this task (and its executors).
+  // To every resource and executor of this task.
   struct ResourceLive {
     LiveList list;
   };
@@ -39,10 +38,10 @@ class Shard {
   void prepare(const Prepare& message, Outputs& out);
   void staged(ResourceId resource, const ResourceStaged& message, Outputs& out);
   void live(const LiveList& list, Outputs& out);
-  // A resource said who waits and who holds marks there.
+  // A resource reported the attempts that wait and the runs that hold marks there.
   void blocked(ResourceId resource, std::vector<AttemptId> waiting, std::vector<RunId> marked,
                Instant now, Outputs& out);
-  // Repeats the report of blocked attempts while there are any. Call it at next_wakeup().
+  // Repeats the report of blocked attempts while there are any. Called at next_wakeup().
   void tick(Instant now, Outputs& out);
   Instant next_wakeup() const { return next_report_; }
 
@@ -63,11 +62,11 @@ class Shard {
 
   const TaskId task_;
   const std::uint64_t view_;
-  std::uint64_t round_ = 0;         // of the PREPARE that came last
-  std::optional<Prepare> staging_;  // that its resources were told to stage
+  std::uint64_t round_ = 0;         // of the last PREPARE
+  std::optional<Prepare> staging_;  // the last order to stage
   std::pair<CommitNumber, AttemptId> waited_for_;
-  std::optional<Pending> pending_;  // what has not answered of that
-  std::optional<Staged> last_;      // answered again when asked again
+  std::optional<Pending> pending_;  // resources that have not answered
+  std::optional<Staged> last_;      // repeated if PREPARE is
   LiveList live_;
   std::map<ResourceId, Waits> blocked_;
   std::uint64_t report_sequence_ = 0;

@@ -39,10 +39,10 @@ struct WorkerState {
   std::map<std::string, ResourceTable::Place> devices;
   std::optional<ResourceTable> resources;
   CompilerActor compiler;
-  std::shared_ptr<StepLoader> loader;        // the compile thread's
-  std::map<CompiledId, StopFlag> preparing;  // steps there
+  std::shared_ptr<StepLoader> loader;        // used by the compile thread only
+  std::map<CompiledId, StopFlag> preparing;  // steps being compiled there
   std::map<CompiledId, LoadedStep> steps;
-  std::map<std::uint64_t, std::string> plights;  // of resources where somebody waits, by hash
+  std::map<std::uint64_t, std::string> plights;  // why attempts wait, by resource hash
   std::shared_ptr<StepMemories> memories;        // null: no limit
   WakeUp wake_up;
 };
@@ -59,13 +59,13 @@ ResourceStaged no_such_resource(const WorkerState& s, const Shard::StageResource
                                 stage.resource.hash))};
 }
 
-// What follows from one at once is added to `more`.
+// Immediate answers add their outputs to `more`.
 void carry_out(WorkerSelf self, const Shard::StageResource& stage, Shard::Outputs& more) {
   auto& s = self->state;
   const auto& resources = s.resources->participants();
   if (auto r = resources.find(stage.resource.hash); r != resources.end())
     self->send(r->second, stage.request);
-  else if (stage.request.order != StageOrder::withdraw)  // one that was dropped has nothing staged
+  else if (stage.request.order != StageOrder::withdraw)  // a dropped resource has nothing staged
     s.shard->staged(stage.resource, no_such_resource(s, stage), more);
 }
 
@@ -94,7 +94,7 @@ void carry_out(WorkerSelf self, Shard::Outputs& out) {
     self->delayed_send(self, *runs, Tick{});
 }
 
-// What is waited for here.
+// Waits.
 
 void tell_waits(WorkerSelf self, const AskWaits& message) {
   auto& s = self->state;
@@ -117,7 +117,7 @@ void tell_waits(WorkerSelf self, const AskWaits& message) {
 
 // Resources.
 
-// Steps that use them are gone.
+// REQUIRES: steps that use them are unloaded.
 void drop_containers(WorkerSelf self, const std::vector<std::string>& names) {
   auto& s = self->state;
   Shard::Outputs out;
@@ -137,7 +137,7 @@ struct Loading {
   std::vector<InboundChannel> inbound;
 };
 
-// Finds or makes what the plan names.
+// Finds or makes the resources of the plan.
 Status resolve(WorkerSelf self, PreparedStep::Partition& partition, Loading& loading,
                ExecutorSetup& setup) {
   auto& s = self->state;
@@ -206,15 +206,14 @@ void answer_load(WorkerSelf self, CompiledId compiled, Status status) {
   self->send(s.options.coordinator, StepLoaded{compiled, s.options.task, std::move(status)});
 }
 
-// What the containers of a step say, each on its own thread and in its own place; the last answers.
+// The answers of a step's containers. Each writes its own entry; the last one answers the load.
 struct Declaring {
   explicit Declaring(std::size_t containers) : said(containers), left(containers) {}
   std::vector<Status> said;
   std::atomic<std::size_t> left;
 };
 
-// A step is loaded when every container knows its variables: a run that starts afterwards finds
-// them.
+// A step is loaded when every container has declared its variables, so that later runs find them.
 void declare_all(WorkerSelf self, CompiledId compiled, ResourceTable::Declared& declared) {
   if (declared.empty()) return answer_load(self, compiled, ok_status());
   const WorkerOptions& options = self->state.options;
@@ -241,8 +240,7 @@ void load_graph(WorkerSelf self, const LoadGraph& message) {
   self->send(s.compiler, CompileWork{[loader = s.loader, message] { loader->load(message); }});
 }
 
-// Compiles beside what runs. StepPrepared goes on from there, unless the step was unloaded
-// meanwhile.
+// Compiles on the compile thread. StepPrepared continues, unless the step was unloaded meanwhile.
 void prepare_step(WorkerSelf self, const LoadStep& message) {
   auto& s = self->state;
   if (s.steps.contains(message.compiled) || s.preparing.contains(message.compiled))
@@ -342,7 +340,7 @@ void start_partition(WorkerSelf self, StartPartition& message) {
   self->send(*e, std::move(message));
 }
 
-// This process is of no use to the job any more: whoever waits for it is told why.
+// This process can no longer serve the job: the master is told why.
 void give_up(WorkerSelf self, const Status& why) {
   auto& s = self->state;
   TROUPE_LOG(error, "worker", why.text());
@@ -409,7 +407,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
         carry_out(self, out);
       },
       [self](const AskWaits& message) { tell_waits(self, message); },
-      [](const Members&) {},  // the hub's: a worker's resources do not depend on it
+      [](const Members&) {},  // for the hub; a worker does not need it
       [self](const ExpelProcess& message) { give_up(self, message.why); },
       [self](const Leave&) { leave(self); },
       [self](const StepPrepared& message) { step_prepared(self, message); },
